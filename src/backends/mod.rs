@@ -1,0 +1,1 @@
+//! The six setters behind one trait.

@@ -1,0 +1,1 @@
+//! The command: a client of the API.

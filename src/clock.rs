@@ -1,0 +1,1 @@
+//! Deadlines that notice suspend and clock changes.

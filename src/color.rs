@@ -1,0 +1,1 @@
+//! Colours: sRGB, CIELAB, distances and hue groups.

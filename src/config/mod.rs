@@ -1,0 +1,1 @@
+//! The settings: one TOML file, one schema, one snapshot.

@@ -1,0 +1,1 @@
+//! The hub: every event goes to every subscriber that asked for it.

@@ -1,0 +1,1 @@
+//! The API: HTTP/1.1 on a Unix socket.

@@ -1,0 +1,1 @@
+//! The library: what comes in, what stays, what goes.

@@ -1,0 +1,1 @@
+//! One daemon at a time.

@@ -1,0 +1,1 @@
+//! The log: JSON lines in a rotated file, plain text for people.

@@ -1,0 +1,1 @@
+//! Pure pixels and bytes: no thread, no database, no configuration.

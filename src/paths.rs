@@ -1,0 +1,1 @@
+//! Where things live: the XDG base directories, and paths as people write them.

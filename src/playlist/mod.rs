@@ -1,0 +1,1 @@
+//! Playlists: what is due when, and the thread that conducts them.

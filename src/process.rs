@@ -1,0 +1,1 @@
+//! Children: the only place that starts programs.

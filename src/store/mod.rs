@@ -1,0 +1,1 @@
+//! The database: opening, migrations, one writer, readers.

@@ -1,0 +1,1 @@
+//! Readiness and socket activation, spoken without a library.

@@ -1,0 +1,1 @@
+//! What hangs on the monitors, and the thread that hangs it.
