@@ -1,1 +1,23 @@
-//! What travels between daemon and clients.
+//! What travels between daemon and clients: records, request bodies, events and the error body.
+//!
+//! Shared by `http` and `cli`, so that both speak of the same fields. Field order is the order on
+//! the wire. Nothing here reads a file, a clock or a setting.
+
+mod error;
+mod event;
+mod names;
+mod record;
+mod request;
+mod time;
+
+pub use error::{ErrorBody, ErrorCode};
+pub use event::{Event, EventKind, GalleryDomain, OrphanReason, SkippedItem};
+pub use names::{Format, MediaType, Mode, Resolution, Source, Unknown};
+pub use record::{
+    ActivePlaylist, BackendInfo, Capabilities, CurrentMonitor, CurrentWallpaper, Data, Folder,
+    HistoryEntry, HistorySource, Image, Monitor, Page, Pagination, Playback, Playlist,
+    PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Theme, WebCapabilities,
+    WebMeta,
+};
+pub use request::{DeleteImages, ImportImages, SetWallpaper};
+pub use time::Timestamp;

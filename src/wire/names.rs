@@ -1,0 +1,146 @@
+//! The words of the API that stand for one of a few things, and how they are read and written.
+
+use std::fmt;
+
+/// A word that is none of those allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    pub value: String,
+    pub allowed: &'static [&'static str],
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is none of {}", self.value, self.allowed.join(", "))
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+/// An enumeration of words: one list gives the variants, `as_str`, `FromStr`, serde and `WORDS`.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash,
+            ::serde::Serialize, ::serde::Deserialize,
+        )]
+        pub enum $name { $(#[serde(rename = $word)] $variant),+ }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl ::std::str::FromStr for $name {
+            type Err = $crate::wire::Unknown;
+
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                match word {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err($crate::wire::Unknown { value: word.to_owned(), allowed: Self::WORDS }),
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// What a library item is.
+    MediaType { Image = "image", Video = "video", Web = "web" }
+}
+
+words! {
+    /// How a picture is laid over monitors.
+    Mode { Individual = "individual", Clone = "clone", Extend = "extend" }
+}
+
+words! {
+    /// Who asked for a wallpaper.
+    Source { Manual = "manual", Random = "random", Playlist = "playlist", Restore = "restore" }
+}
+
+words! {
+    /// A thumbnail's size.
+    Resolution {
+        Default = "default", P720 = "720p", P1080 = "1080p", P1440 = "1440p", P2160 = "4k",
+    }
+}
+
+impl Resolution {
+    /// The box that a thumbnail fits into: width and height in pixels.
+    pub fn fits(self) -> (u32, u32) {
+        match self {
+            Self::Default => (500, 500),
+            Self::P720 => (1280, 720),
+            Self::P1080 => (1920, 1080),
+            Self::P1440 => (2560, 1440),
+            Self::P2160 => (3840, 2160),
+        }
+    }
+}
+
+words! {
+    /// The format of a library file, by its content.
+    Format {
+        Jpg = "jpg", Png = "png", Gif = "gif", Webp = "webp", Bmp = "bmp", Tiff = "tiff",
+        Avif = "avif", Jxl = "jxl", Heic = "heic", Mp4 = "mp4", Webm = "webm", Mkv = "mkv",
+        Mov = "mov", Avi = "avi", Html = "html",
+    }
+}
+
+impl Format {
+    pub fn media_type(self) -> MediaType {
+        match self {
+            Self::Mp4 | Self::Webm | Self::Mkv | Self::Mov | Self::Avi => MediaType::Video,
+            Self::Html => MediaType::Web,
+            _ => MediaType::Image,
+        }
+    }
+
+    /// The `Content-Type` of a file of this format.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Jpg => "image/jpeg",
+            Self::Png => "image/png",
+            Self::Gif => "image/gif",
+            Self::Webp => "image/webp",
+            Self::Bmp => "image/bmp",
+            Self::Tiff => "image/tiff",
+            Self::Avif => "image/avif",
+            Self::Jxl => "image/jxl",
+            Self::Heic => "image/heic",
+            Self::Mp4 => "video/mp4",
+            Self::Webm => "video/webm",
+            Self::Mkv => "video/x-matroska",
+            Self::Mov => "video/quicktime",
+            Self::Avi => "video/x-msvideo",
+            Self::Html => "text/html; charset=utf-8",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_as_they_are_written() {
+        for &format in Format::ALL {
+            assert_eq!(format.as_str().parse(), Ok(format));
+        }
+        let unknown = "stretch".parse::<Mode>().unwrap_err();
+        assert_eq!(unknown.to_string(), "\"stretch\" is none of individual, clone, extend");
+    }
+}

@@ -1,0 +1,283 @@
+//! The records of the API, as contract section 2 names their fields.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::names::words;
+use super::{Format, MediaType, Mode, Timestamp};
+
+/// A list that has no pages: `{"data": [...]}`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Data<T> {
+    pub data: Vec<T>,
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Page<T> {
+    pub data: Vec<T>,
+    pub pagination: Pagination,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pagination {
+    pub page: u64,
+    pub per_page: u64,
+    pub total_items: u64,
+    pub total_pages: u64,
+}
+
+/// An item of the library.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Image {
+    pub id: i64,
+    /// File stem, unique in the library.
+    pub name: String,
+    /// Absolute, in `images_dir`.
+    pub path: PathBuf,
+    pub media_type: MediaType,
+    pub format: Format,
+    /// Pixels as shown, orientation applied.
+    pub width: u32,
+    pub height: u32,
+    /// Seconds, 0 for stills.
+    pub duration: f64,
+    pub animated: bool,
+    pub audio_enabled: bool,
+    /// Bytes.
+    pub file_size: u64,
+    /// `sha256:<hex>`
+    pub checksum: String,
+    pub tags: Vec<String>,
+    /// `#rrggbb`, most dominant first, at most 8.
+    pub colors: Vec<String>,
+    /// 0 to 11, or 99 where no colour decides.
+    pub hue_group: u8,
+    pub folder_id: Option<i64>,
+    pub is_selected: bool,
+    pub imported_at: Timestamp,
+    pub source_path: PathBuf,
+    /// Resolution to absolute path, only those that exist on disk now.
+    pub thumbnails: BTreeMap<String, PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview_path: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub web_meta: Option<WebMeta>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wallpaper_config_overrides: Option<Map<String, Value>>,
+}
+
+/// What the manifest of a web package says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WebMeta {
+    pub package_root: PathBuf,
+    pub manifest_path: PathBuf,
+    pub entry_path: PathBuf,
+    pub title: String,
+    pub description: String,
+    pub author: String,
+    pub capabilities: WebCapabilities,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallax_direction: Option<String>,
+    pub wallpaper_config: Map<String, Value>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WebCapabilities {
+    pub network: bool,
+    pub keyboard: bool,
+    pub audio_reactive: bool,
+    pub parallax_aware: bool,
+    pub pointer_interactive: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Folder {
+    pub id: i64,
+    pub name: String,
+    pub parent_id: Option<i64>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub image_count: u64,
+    pub folder_count: u64,
+}
+
+words! {
+    /// What moves a playlist on.
+    PlaylistType {
+        Timer = "timer", Manual = "manual", TimeOfDay = "time_of_day", DayOfWeek = "day_of_week",
+    }
+}
+
+words! {
+    PlaylistOrder { Ordered = "ordered", Random = "random" }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlaylistConfiguration {
+    #[serde(rename = "type")]
+    pub kind: PlaylistType,
+    /// Seconds, for `timer`.
+    pub interval: u32,
+    pub order: PlaylistOrder,
+    pub always_start_on_first_image: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlaylistItem {
+    pub image_id: i64,
+    pub media_type: MediaType,
+    /// Minutes since midnight, for `time_of_day`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Playback {
+    pub was_running: bool,
+    pub current_index: usize,
+    pub paused: bool,
+    pub monitors: Vec<String>,
+    pub extend: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Playlist {
+    pub id: i64,
+    pub name: String,
+    pub configuration: PlaylistConfiguration,
+    pub images: Vec<PlaylistItem>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub playback: Option<Playback>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ActivePlaylist {
+    pub playlist_id: i64,
+    pub playlist_name: String,
+    pub playlist_type: PlaylistType,
+    pub current_index: usize,
+    pub current_image_id: i64,
+    pub previous_image_id: Option<i64>,
+    pub next_image_id: Option<i64>,
+    pub total_images: usize,
+    pub paused: bool,
+    pub started_at: Timestamp,
+    pub slot_started_at: Option<Timestamp>,
+    pub next_change_at: Option<Timestamp>,
+    /// As declared.
+    pub monitors: Vec<String>,
+    /// The connected ones of them.
+    pub applied_to: Vec<String>,
+    pub extend: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Monitor {
+    pub name: String,
+    /// Pixels of the mode, before the transform.
+    pub width: u32,
+    pub height: u32,
+    /// Position in the layout.
+    pub x: i32,
+    pub y: i32,
+    pub scale: f64,
+    /// Hz.
+    pub refresh_rate: f64,
+    /// 0 normal, 1 = 90°, 2 = 180°, 3 = 270°, 4 to 7 the flipped ones.
+    pub transform: u8,
+    pub description: String,
+    /// X11 only.
+    pub primary: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BackendInfo {
+    pub name: String,
+    pub installed: bool,
+    /// Installed, and its compositor is the one that runs.
+    pub available: bool,
+    pub active: bool,
+    pub version: Option<String>,
+    pub capabilities: Capabilities,
+    pub settings: Map<String, Value>,
+    /// Programs not found.
+    pub missing: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// Of `static_image`, `animated_image`, `video`, `web`.
+    pub content_kinds: Vec<String>,
+    /// Of `wayland`, `x11`.
+    pub compositors: Vec<String>,
+    pub transitions: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HistoryEntry {
+    pub id: i64,
+    pub image_id: i64,
+    pub image_name: String,
+    pub monitors: Vec<String>,
+    pub mode: Mode,
+    pub set_at: Timestamp,
+    pub source: HistorySource,
+    pub backend: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HistorySource {
+    #[serde(rename = "type")]
+    pub kind: super::Source,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub playlist_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub playlist_name: Option<String>,
+}
+
+/// What hangs: the newest entry's fields on top, absent where nothing hangs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurrentWallpaper {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_path: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_at: Option<Timestamp>,
+    pub monitors: Vec<CurrentMonitor>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurrentMonitor {
+    pub monitor_name: String,
+    pub image_id: i64,
+    pub image_name: String,
+    pub image_path: PathBuf,
+    pub mode: Mode,
+    pub backend: String,
+    pub set_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Theme {
+    pub name: String,
+    pub display_name: String,
+    /// The same again, under the name that graphical clients read.
+    #[serde(rename = "displayName")]
+    pub display_name_camel: String,
+    pub source: String,
+    pub url: String,
+}
