@@ -1,1 +1,183 @@
 //! The database: opening, migrations, one writer, readers.
+//!
+//! SQLite in WAL mode. Every committed transaction survives a kill and a power loss
+//! (`synchronous=FULL`); readers never wait for the writer. One file per family of tables holds
+//! functions over a connection, so that several of them fit into one transaction. No function here
+//! waits on a setter, a child or a client.
+
+mod error;
+pub mod folders;
+pub mod history;
+pub mod images;
+mod migrations;
+pub mod scene;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+pub use error::Error;
+
+/// Page cache of one connection, in KiB (negative: SQLite counts pages otherwise).
+const CACHE_KIB: i32 = -8192;
+/// How long a connection waits for another process's lock, a backup's for example.
+const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
+/// Readers kept open; a thread that finds none opens one more and drops it afterwards.
+const READERS_KEPT: usize = 8;
+
+/// The database; clones are the same one.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    path: PathBuf,
+    writer: Mutex<Connection>,
+    readers: Mutex<Vec<Connection>>,
+    generation: AtomicU64,
+}
+
+impl Store {
+    /// Opens the database file, makes it and its directory where they are missing, and brings its
+    /// tables up to date.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::Open { path: path.to_owned(), source };
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory)
+                .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
+        }
+        let mut writer = Connection::open(path).map_err(failed)?;
+        configure(&writer).map_err(failed)?;
+        migrations::run(&mut writer)?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                path: path.to_owned(),
+                writer: Mutex::new(writer),
+                readers: Mutex::default(),
+                generation: AtomicU64::new(1),
+            }),
+        })
+    }
+
+    /// Reads, beside any writer, what was committed when the first statement began.
+    pub fn read<T, E: From<Error>>(
+        &self,
+        body: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let reader = self.reader()?;
+        let result = body(&reader);
+        let mut kept = lock(&self.shared.readers);
+        if kept.len() < READERS_KEPT {
+            kept.push(reader);
+        }
+        result
+    }
+
+    /// Writes in one transaction: all of it or, where `body` fails, nothing.
+    pub fn write<T, E: From<Error>>(
+        &self,
+        body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut writer = lock(&self.shared.writer);
+        let transaction = writer
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(Error::from)?;
+        let value = body(&transaction)?;
+        transaction.commit().map_err(Error::from)?;
+        // Counted inside the lock: whoever sees the new number reads the new rows.
+        self.shared.generation.fetch_add(1, Ordering::Release);
+        Ok(value)
+    }
+
+    /// Grows with every committed transaction: equal numbers mean equal rows.
+    pub fn generation(&self) -> u64 {
+        self.shared.generation.load(Ordering::Acquire)
+    }
+
+    /// Moves the write-ahead log into the database file; for the end of the daemon.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        lock(&self.shared.readers).clear();
+        let writer = lock(&self.shared.writer);
+        writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<Connection, Error> {
+        if let Some(reader) = lock(&self.shared.readers).pop() {
+            return Ok(reader);
+        }
+        let path = &self.shared.path;
+        let failed = |source| Error::Open { path: path.clone(), source };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let reader = Connection::open_with_flags(path, flags).map_err(failed)?;
+        configure_any(&reader).map_err(failed)?;
+        Ok(reader)
+    }
+}
+
+fn configure(writer: &Connection) -> rusqlite::Result<()> {
+    writer.pragma_update(None, "journal_mode", "WAL")?;
+    writer.pragma_update(None, "synchronous", "FULL")?;
+    writer.pragma_update(None, "foreign_keys", true)?;
+    configure_any(writer)
+}
+
+fn configure_any(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "cache_size", CACHE_KIB)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    rusqlite::vtab::array::load_module(connection)
+}
+
+/// A panic inside a transaction rolls it back on unwinding: the connection stays sound.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("path", &self.shared.path).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A fresh database; it goes with the directory.
+    pub(crate) fn scratch() -> (tempfile::TempDir, Store) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("db/murald.sqlite3")).unwrap();
+        (directory, store)
+    }
+
+    #[test]
+    fn a_failed_transaction_leaves_nothing() {
+        let (_directory, store) = scratch();
+        let before = store.generation();
+        let failed: Result<(), Error> = store.write(|transaction| {
+            transaction.execute("INSERT INTO loose_file (path) VALUES ('/x')", [])?;
+            Err(Error::Damaged { what: "on purpose".into() })
+        });
+        assert!(failed.is_err());
+        let count: i64 = store
+            .read(|c| {
+                Ok::<_, Error>(c.query_row("SELECT count(*) FROM loose_file", [], |r| r.get(0))?)
+            })
+            .unwrap();
+        assert_eq!((count, store.generation()), (0, before));
+    }
+
+    #[test]
+    fn a_newer_database_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("murald.sqlite3");
+        drop(Store::open(&path).unwrap());
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+        assert!(matches!(Store::open(&path), Err(Error::Newer { found: 99, .. })));
+    }
+}

@@ -1,0 +1,84 @@
+//! What can go wrong with the database.
+
+use std::path::PathBuf;
+use std::{fmt, io};
+
+#[derive(Debug)]
+pub enum Error {
+    Directory {
+        path: PathBuf,
+        source: io::Error,
+    },
+    Open {
+        path: PathBuf,
+        source: rusqlite::Error,
+    },
+    /// Written by a newer murald.
+    Newer {
+        found: i64,
+        known: i64,
+    },
+    Query(rusqlite::Error),
+    /// A row holds what was never written there.
+    Damaged {
+        what: String,
+    },
+}
+
+impl Error {
+    /// The disk is full or the file cannot be written: the user can mend it.
+    pub fn is_storage(&self) -> bool {
+        use rusqlite::ErrorCode::{
+            CannotOpen, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure,
+        };
+        match self {
+            Self::Directory { .. } => true,
+            Self::Open { source, .. } | Self::Query(source) => matches!(
+                source.sqlite_error_code(),
+                Some(DiskFull | ReadOnly | SystemIoFailure | CannotOpen | PermissionDenied)
+            ),
+            _ => false,
+        }
+    }
+
+    /// A uniqueness rule of the tables was hit.
+    pub fn is_taken(&self) -> bool {
+        matches!(self, Self::Query(source)
+            if source.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory { path, .. } => {
+                write!(f, "cannot make the database's directory {}", path.display())
+            }
+            Self::Open { path, .. } => write!(f, "cannot open the database {}", path.display()),
+            Self::Newer { found, known } => write!(
+                f,
+                "the database is of version {found}, this murald knows up to {known}: \
+                 start the murald that wrote it"
+            ),
+            Self::Query(_) if self.is_storage() => write!(f, "the database cannot be written"),
+            Self::Query(_) => write!(f, "the database refused a statement"),
+            Self::Damaged { what } => write!(f, "the database is damaged: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Directory { source, .. } => Some(source),
+            Self::Open { source, .. } | Self::Query(source) => Some(source),
+            Self::Newer { .. } | Self::Damaged { .. } => None,
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(source: rusqlite::Error) -> Self {
+        Self::Query(source)
+    }
+}

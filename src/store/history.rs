@@ -1,0 +1,142 @@
+//! The apply history: what hung where, when, and who asked. The newest [`KEPT`] entries are kept.
+
+use rusqlite::{Connection, Row, named_params, params};
+
+use super::Error;
+use super::images::{json, word};
+use crate::wire::{HistoryEntry, HistorySource, Mode, Timestamp};
+
+/// Entries kept.
+const KEPT: i64 = 10_000;
+
+/// An entry about to be written.
+#[derive(Clone, Debug)]
+pub struct NewEntry<'a> {
+    pub image_id: i64,
+    pub image_name: &'a str,
+    pub monitors: &'a [String],
+    pub mode: Mode,
+    pub set_at: Timestamp,
+    pub source: &'a HistorySource,
+    pub backend: &'a str,
+}
+
+/// What a list shows.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryQuery {
+    /// Only entries that name this monitor.
+    pub monitor: Option<String>,
+    /// Only entries newer than this one.
+    pub since_id: Option<i64>,
+    pub limit: u32,
+}
+
+pub fn insert(connection: &Connection, entry: &NewEntry<'_>) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, \
+             playlist_id, playlist_name, backend) VALUES (:image_id, :image_name, :monitors, \
+             :mode, :set_at, :source, :playlist_id, :playlist_name, :backend)",
+        )?
+        .execute(named_params! {
+            ":image_id": entry.image_id,
+            ":image_name": entry.image_name,
+            ":monitors": serde_json::json!(entry.monitors).to_string(),
+            ":mode": entry.mode.as_str(),
+            ":set_at": entry.set_at.as_micros(),
+            ":source": entry.source.kind.as_str(),
+            ":playlist_id": entry.source.playlist_id,
+            ":playlist_name": entry.source.playlist_name,
+            ":backend": entry.backend,
+        })?;
+    // Ids only grow, with gaps where entries were purged: what this keeps is never too little of
+    // the newest and at most KEPT.
+    let newest = connection.last_insert_rowid();
+    connection
+        .prepare_cached("DELETE FROM history WHERE id <= ?1")?
+        .execute(params![newest - KEPT])?;
+    Ok(())
+}
+
+/// Newest first.
+pub fn list(connection: &Connection, query: &HistoryQuery) -> Result<Vec<HistoryEntry>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, image_id, image_name, monitors, mode, set_at, source, playlist_id, \
+         playlist_name, backend FROM history WHERE id > :since_id AND (:monitor IS NULL OR EXISTS \
+         (SELECT 1 FROM json_each(monitors) WHERE value = :monitor)) ORDER BY id DESC LIMIT :limit",
+    )?;
+    let mut rows = statement.query(named_params! {
+        ":since_id": query.since_id.unwrap_or(0),
+        ":monitor": query.monitor,
+        ":limit": query.limit,
+    })?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        entries.push(from_row(row)?);
+    }
+    Ok(entries)
+}
+
+/// Empties the history and returns how many entries it had.
+pub fn clear(connection: &Connection) -> Result<usize, Error> {
+    Ok(connection.execute("DELETE FROM history", [])?)
+}
+
+/// Removes the entries of an image that is gone.
+pub fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
+    Ok(connection.execute("DELETE FROM history WHERE image_id = ?1", [image_id])?)
+}
+
+fn from_row(row: &Row<'_>) -> Result<HistoryEntry, Error> {
+    let mode: Mode = word(row, 4)?;
+    Ok(HistoryEntry {
+        id: row.get(0)?,
+        image_id: row.get(1)?,
+        image_name: row.get(2)?,
+        monitors: json(row, 3)?.unwrap_or_default(),
+        mode,
+        set_at: Timestamp::from_micros(row.get(5)?),
+        source: HistorySource {
+            kind: word(row, 6)?,
+            playlist_id: row.get(7)?,
+            playlist_name: row.get(8)?,
+        },
+        backend: row.get(9)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::scratch;
+    use crate::wire::Source;
+
+    #[test]
+    fn the_newest_are_kept_and_found_by_monitor() {
+        let (_directory, store) = scratch();
+        let source = HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None };
+        let monitors = ["DP-1".to_owned()];
+        let entry = |image_id| NewEntry {
+            image_id,
+            image_name: "x",
+            monitors: &monitors,
+            mode: Mode::Individual,
+            set_at: Timestamp::now(),
+            source: &source,
+            backend: "feh",
+        };
+        store.write(|c| (0..KEPT + 5).try_for_each(|number| insert(c, &entry(number)))).unwrap();
+        let of = |monitor: &str, limit| {
+            let query = HistoryQuery { monitor: Some(monitor.to_owned()), since_id: None, limit };
+            store.read(|c| list(c, &query)).unwrap()
+        };
+        assert_eq!(of("DP-1", 1)[0].image_id, KEPT + 4);
+        assert_eq!(of("DP-1", u32::MAX).len() as i64, KEPT);
+        assert!(of("DP-2", 50).is_empty());
+        assert_eq!(store.write(clear_all).unwrap() as i64, KEPT);
+    }
+
+    fn clear_all(transaction: &rusqlite::Transaction<'_>) -> Result<usize, Error> {
+        clear(transaction)
+    }
+}

@@ -1,0 +1,344 @@
+//! Rows of the library.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::str::FromStr;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+
+use super::Error;
+use crate::wire::{Format, Image, MediaType, Timestamp};
+
+/// SHA-256 of a file's content.
+pub type Checksum = [u8; 32];
+
+/// A picture about to be taken in.
+#[derive(Clone, Debug)]
+pub struct NewImage {
+    pub name: String,
+    pub path: PathBuf,
+    pub format: Format,
+    pub width: u32,
+    pub height: u32,
+    pub duration: f64,
+    pub animated: bool,
+    pub audio_enabled: bool,
+    pub file_size: u64,
+    pub checksum: Checksum,
+    pub colors: Vec<[u8; 3]>,
+    pub hue_group: u8,
+    pub folder_id: Option<i64>,
+    pub source_path: PathBuf,
+}
+
+/// Columns that a list can be sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SortBy {
+    Name,
+    ImportedAt,
+    FileSize,
+}
+
+/// What a list shows.
+#[derive(Clone, Copy, Debug)]
+pub struct ListQuery {
+    pub media_type: Option<MediaType>,
+    pub sort_by: SortBy,
+    pub descending: bool,
+    pub limit: u64,
+    pub offset: u64,
+}
+
+const COLUMNS: &str = "id, name, path, media_type, format, width, height, duration, animated, \
+    audio_enabled, file_size, checksum, tags, colors, folder_id, is_selected, imported_at, \
+    source_path, preview_path, web_meta, overrides, hue_group";
+
+/// Adds a row and returns its id. A taken name, path or checksum is [`Error::is_taken`].
+pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
+    connection
+        .prepare_cached(
+            "INSERT INTO image (name, path, media_type, format, width, height, duration, animated, \
+             audio_enabled, file_size, checksum, tags, colors, hue_group, folder_id, imported_at, \
+             source_path) \
+             VALUES (:name, :path, :media_type, :format, :width, :height, :duration, :animated, \
+             :audio_enabled, :file_size, :checksum, '[]', :colors, :hue_group, :folder_id, :imported_at, \
+             :source_path)",
+        )?
+        .execute(named_params! {
+            ":name": image.name,
+            ":path": image.path.to_string_lossy(),
+            ":media_type": image.format.media_type().as_str(),
+            ":format": image.format.as_str(),
+            ":width": image.width,
+            ":height": image.height,
+            ":duration": image.duration,
+            ":animated": image.animated,
+            ":audio_enabled": image.audio_enabled,
+            ":file_size": image.file_size as i64,
+            ":checksum": image.checksum,
+            ":colors": image.colors.concat(),
+            ":hue_group": image.hue_group,
+            ":folder_id": image.folder_id,
+            ":imported_at": Timestamp::now().as_micros(),
+            ":source_path": image.source_path.to_string_lossy(),
+        })?;
+    Ok(connection.last_insert_rowid())
+}
+
+pub fn get(connection: &Connection, id: i64) -> Result<Option<Image>, Error> {
+    let sql = format!("SELECT {COLUMNS} FROM image WHERE id = ?1");
+    one(connection, &sql, [id])
+}
+
+/// The image with exactly this content.
+pub fn by_checksum(connection: &Connection, checksum: &Checksum) -> Result<Option<Image>, Error> {
+    let sql = format!("SELECT {COLUMNS} FROM image WHERE checksum = ?1");
+    one(connection, &sql, [checksum])
+}
+
+/// Whether a row owns this name.
+pub fn has_name(connection: &Connection, name: &str) -> Result<bool, Error> {
+    Ok(connection.prepare_cached("SELECT 1 FROM image WHERE name = ?1")?.exists([name])?)
+}
+
+/// Whether a row owns this file.
+pub fn has_path(connection: &Connection, path: &Path) -> Result<bool, Error> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM image WHERE path = ?1")?;
+    Ok(statement.exists([path.to_string_lossy()])?)
+}
+
+/// One page of the library and the number of images on all pages.
+pub fn list(connection: &Connection, query: &ListQuery) -> Result<(Vec<Image>, u64), Error> {
+    let filter = if query.media_type.is_some() { "WHERE media_type = :media_type" } else { "" };
+    let column = match query.sort_by {
+        SortBy::Name => "name",
+        SortBy::ImportedAt => "imported_at",
+        SortBy::FileSize => "file_size",
+    };
+    let order = if query.descending { "DESC" } else { "ASC" };
+    // The ids first: skipping over an index is cheap, over whole rows it is not.
+    let sql = format!(
+        "SELECT {COLUMNS} FROM image JOIN (SELECT id AS page_id FROM image {filter} \
+         ORDER BY {column} {order}, id {order} LIMIT :limit OFFSET :offset) ON id = page_id \
+         ORDER BY {column} {order}, id {order}"
+    );
+    let media_type = query.media_type.map(MediaType::as_str);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let (limit, offset) = (clamp(query.limit), clamp(query.offset));
+    let mut rows = match media_type {
+        Some(kind) => statement
+            .query(named_params! {":media_type": kind, ":limit": limit, ":offset": offset})?,
+        None => statement.query(named_params! {":limit": limit, ":offset": offset})?,
+    };
+    let mut images = Vec::new();
+    while let Some(row) = rows.next()? {
+        images.push(from_row(row)?);
+    }
+    Ok((images, count(connection, query.media_type)?))
+}
+
+/// How many images there are, of one kind or of all.
+pub fn count(connection: &Connection, media_type: Option<MediaType>) -> Result<u64, Error> {
+    let total: i64 = match media_type {
+        None => connection
+            .prepare_cached("SELECT count(*) FROM image")?
+            .query_row([], |row| row.get(0))?,
+        Some(kind) => connection
+            .prepare_cached("SELECT count(*) FROM image WHERE media_type = ?1")?
+            .query_row([kind.as_str()], |row| row.get(0))?,
+    };
+    Ok(total.unsigned_abs())
+}
+
+/// The ids of all images of these kinds: (id, media type, animated).
+pub fn ids(connection: &Connection) -> Result<Vec<(i64, MediaType, bool)>, Error> {
+    let mut statement =
+        connection.prepare_cached("SELECT id, media_type, animated FROM image ORDER BY id")?;
+    let mut rows = statement.query([])?;
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next()? {
+        ids.push((row.get(0)?, word(row, 1)?, row.get(2)?));
+    }
+    Ok(ids)
+}
+
+/// Removes rows and returns them. Their files are marked as loose in the same transaction, so that
+/// a kill before they are removed from the disk leaks nothing. References in playlists and scene
+/// go with the rows.
+pub fn delete(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
+    let list = Rc::new(ids.iter().copied().map(Value::from).collect::<Vec<_>>());
+    let sql = format!("SELECT {COLUMNS} FROM image WHERE id IN rarray(?1)");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([list])?;
+    let mut gone = Vec::new();
+    while let Some(row) = rows.next()? {
+        gone.push(from_row(row)?);
+    }
+    for image in &gone {
+        mark_loose(connection, &image.path)?;
+        connection.prepare_cached("DELETE FROM image WHERE id = ?1")?.execute([image.id])?;
+    }
+    Ok(gone)
+}
+
+/// Notes a file that no row owns (yet, or any more).
+pub fn mark_loose(connection: &Connection, path: &Path) -> Result<(), Error> {
+    connection
+        .prepare_cached("INSERT OR IGNORE INTO loose_file (path) VALUES (?1)")?
+        .execute([path.to_string_lossy()])?;
+    Ok(())
+}
+
+/// Takes a file off the list: a row owns it now, or it is gone from the disk.
+pub fn unmark_loose(connection: &Connection, path: &Path) -> Result<(), Error> {
+    connection
+        .prepare_cached("DELETE FROM loose_file WHERE path = ?1")?
+        .execute(params![path.to_string_lossy()])?;
+    Ok(())
+}
+
+pub fn loose_files(connection: &Connection) -> Result<Vec<PathBuf>, Error> {
+    let mut statement = connection.prepare_cached("SELECT path FROM loose_file ORDER BY path")?;
+    let paths = statement.query_map([], |row| row.get::<_, String>(0))?;
+    Ok(paths.map(|path| path.map(PathBuf::from)).collect::<Result<_, _>>()?)
+}
+
+fn one<P: rusqlite::Params>(
+    connection: &Connection,
+    sql: &str,
+    parameters: P,
+) -> Result<Option<Image>, Error> {
+    connection
+        .prepare_cached(sql)?
+        .query_row(parameters, |row| Ok(from_row(row)))
+        .optional()?
+        .transpose()
+}
+
+fn from_row(row: &Row<'_>) -> Result<Image, Error> {
+    let colors: Vec<u8> = row.get(13)?;
+    let checksum: Vec<u8> = row.get(11)?;
+    Ok(Image {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        path: row.get::<_, String>(2)?.into(),
+        media_type: word(row, 3)?,
+        format: word(row, 4)?,
+        width: row.get(5)?,
+        height: row.get(6)?,
+        duration: row.get(7)?,
+        animated: row.get(8)?,
+        audio_enabled: row.get(9)?,
+        file_size: row.get::<_, i64>(10)?.unsigned_abs(),
+        checksum: format!("sha256:{}", hex(&checksum)),
+        tags: json(row, 12)?.unwrap_or_default(),
+        colors: colors.chunks_exact(3).map(|color| format!("#{}", hex(color))).collect(),
+        hue_group: row.get(21)?,
+        folder_id: row.get(14)?,
+        is_selected: row.get(15)?,
+        imported_at: Timestamp::from_micros(row.get(16)?),
+        source_path: row.get::<_, String>(17)?.into(),
+        thumbnails: Default::default(),
+        preview_path: row.get::<_, Option<String>>(18)?.map(PathBuf::from),
+        web_meta: json(row, 19)?,
+        wallpaper_config_overrides: json(row, 20)?,
+    })
+}
+
+pub(super) fn word<T: FromStr>(row: &Row<'_>, column: usize) -> Result<T, Error> {
+    let text: String = row.get(column)?;
+    text.parse().map_err(|_| Error::Damaged { what: format!("{text:?} is no word of ours") })
+}
+
+pub(super) fn json<T: serde::de::DeserializeOwned>(
+    row: &Row<'_>,
+    column: usize,
+) -> Result<Option<T>, Error> {
+    let Some(text) = row.get::<_, Option<String>>(column)? else { return Ok(None) };
+    serde_json::from_str(&text)
+        .map(Some)
+        .map_err(|error| Error::Damaged { what: error.to_string() })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a String takes everything");
+        text
+    })
+}
+
+/// SQLite's integers are signed; a page that far out is empty either way.
+fn clamp(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::scratch;
+
+    fn picture(name: &str, size: u64) -> NewImage {
+        NewImage {
+            name: name.to_owned(),
+            path: format!("/library/{name}.png").into(),
+            format: Format::Png,
+            width: 4,
+            height: 3,
+            duration: 0.0,
+            animated: false,
+            audio_enabled: false,
+            file_size: size,
+            checksum: std::array::from_fn(|at| name.as_bytes()[at % name.len()]),
+            colors: vec![[255, 0, 128]],
+            hue_group: 11,
+            folder_id: None,
+            source_path: "/from".into(),
+        }
+    }
+
+    #[test]
+    fn a_row_comes_back_as_it_went_in() {
+        let (_directory, store) = scratch();
+        let id = store.write(|c| insert(c, &picture("a", 9))).unwrap();
+        let image = store.read(|c| get(c, id)).unwrap().unwrap();
+        assert_eq!((image.name.as_str(), image.file_size, image.hue_group), ("a", 9, 11));
+        assert_eq!(image.colors, ["#ff0080"]);
+        assert_eq!(image.checksum, format!("sha256:{}", "61".repeat(32)));
+        let same = store.read(|c| by_checksum(c, &picture("a", 1).checksum)).unwrap();
+        assert_eq!(same, Some(image));
+        assert!(store.write(|c| insert(c, &picture("a", 1))).unwrap_err().is_taken());
+    }
+
+    #[test]
+    fn pages_are_sorted_and_counted() {
+        let (_directory, store) = scratch();
+        for (name, size) in [("a", 3), ("b", 1), ("c", 2)] {
+            store.write(|c| insert(c, &picture(name, size))).unwrap();
+        }
+        let check = |sort_by, descending, offset, expected: &[&str]| {
+            let query = ListQuery { media_type: None, sort_by, descending, limit: 2, offset };
+            let (page, total) = store.read(|c| list(c, &query)).unwrap();
+            assert_eq!(page.iter().map(|i| i.name.as_str()).collect::<Vec<_>>(), expected);
+            assert_eq!(total, 3);
+        };
+        check(SortBy::Name, false, 0, &["a", "b"]);
+        check(SortBy::Name, true, 2, &["a"]);
+        check(SortBy::FileSize, false, 0, &["b", "c"]);
+        check(SortBy::ImportedAt, true, 0, &["c", "b"]);
+        check(SortBy::Name, false, u64::MAX, &[]);
+    }
+
+    #[test]
+    fn deleting_marks_the_files_and_never_reuses_an_id() {
+        let (_directory, store) = scratch();
+        let id = store.write(|c| insert(c, &picture("a", 1))).unwrap();
+        let gone = store.write(|c| delete(c, &[id, id + 7])).unwrap();
+        assert_eq!(gone.len(), 1);
+        assert_eq!(store.read(loose_files).unwrap(), [gone[0].path.clone()]);
+        store.write(|c| unmark_loose(c, &gone[0].path)).unwrap();
+        assert!(store.read(loose_files).unwrap().is_empty());
+        assert!(store.write(|c| insert(c, &picture("a", 1))).unwrap() > id);
+    }
+}

@@ -1,0 +1,71 @@
+//! What hangs, or hung last, on each monitor; kept for monitors that are away.
+
+use rusqlite::{Connection, Row, named_params};
+
+use super::Error;
+use super::images::{json, word};
+use crate::wire::{Mode, Timestamp};
+
+/// One monitor's wallpaper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hung {
+    pub monitor: String,
+    pub image_id: i64,
+    pub mode: Mode,
+    /// The monitors that were set together, this one among them.
+    pub together: Vec<String>,
+    pub backend: String,
+    pub set_at: Timestamp,
+}
+
+/// Sorted by monitor.
+pub fn all(connection: &Connection) -> Result<Vec<Hung>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT monitor, image_id, mode, together, backend, set_at FROM scene ORDER BY monitor",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut hung = Vec::new();
+    while let Some(row) = rows.next()? {
+        hung.push(from_row(row)?);
+    }
+    Ok(hung)
+}
+
+pub fn put(connection: &Connection, hung: &Hung) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "INSERT INTO scene (monitor, image_id, mode, together, backend, set_at) VALUES \
+             (:monitor, :image_id, :mode, :together, :backend, :set_at) ON CONFLICT (monitor) DO \
+             UPDATE SET image_id = excluded.image_id, mode = excluded.mode, \
+             together = excluded.together, backend = excluded.backend, set_at = excluded.set_at",
+        )?
+        .execute(named_params! {
+            ":monitor": hung.monitor,
+            ":image_id": hung.image_id,
+            ":mode": hung.mode.as_str(),
+            ":together": serde_json::json!(hung.together).to_string(),
+            ":backend": hung.backend,
+            ":set_at": hung.set_at.as_micros(),
+        })?;
+    Ok(())
+}
+
+/// Removes the monitors' states that show an image that is gone.
+pub fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
+    Ok(connection.execute("DELETE FROM scene WHERE image_id = ?1", [image_id])?)
+}
+
+pub fn clear(connection: &Connection) -> Result<usize, Error> {
+    Ok(connection.execute("DELETE FROM scene", [])?)
+}
+
+fn from_row(row: &Row<'_>) -> Result<Hung, Error> {
+    Ok(Hung {
+        monitor: row.get(0)?,
+        image_id: row.get(1)?,
+        mode: word(row, 2)?,
+        together: json(row, 3)?.unwrap_or_default(),
+        backend: row.get(4)?,
+        set_at: Timestamp::from_micros(row.get(5)?),
+    })
+}
