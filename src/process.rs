@@ -1,1 +1,0 @@
-//! Children: the only place that starts programs.

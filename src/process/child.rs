@@ -1,0 +1,169 @@
+//! A running process, watched and signalled through its pidfd.
+//!
+//! It need not be a child of this process: one that an earlier daemon started works the same, only
+//! its exit code stays unknown. Dropping a [`Child`] leaves the process alone.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open,
+    pidfd_send_signal, waitid,
+};
+
+use super::{Cancel, Identity};
+
+/// After SIGKILL a process is gone as soon as the kernel gets round to it, unless a device holds it.
+const KILLED: Duration = Duration::from_secs(2);
+
+#[derive(Clone, Debug)]
+pub struct Child {
+    identity: Identity,
+    pidfd: Arc<OwnedFd>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Code(i32),
+    Signal(i32),
+    /// It was not our child: only that it is gone is known.
+    Gone,
+}
+
+impl Child {
+    /// Takes hold of a process by what is known of it; none if it is no longer there.
+    pub fn hold(identity: Identity) -> Option<Self> {
+        let pid = Pid::from_raw(identity.pid)?;
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        // After the descriptor is there: what it means can no longer change under the check.
+        identity.is_running().then(|| Self { identity, pidfd: Arc::new(pidfd) })
+    }
+
+    /// Takes hold of a child that has not been waited for; it may have ended already.
+    pub(super) fn hold_own(pid: u32) -> io::Result<Self> {
+        let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+        let pidfd = pidfd_open(raw, PidfdFlags::empty())?;
+        let pid = raw.as_raw_nonzero().get();
+        let identity = Identity::of(pid).unwrap_or(Identity { pid, start_time: 0 });
+        Ok(Self { identity, pidfd: Arc::new(pidfd) })
+    }
+
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    pub fn is_running(&self) -> bool {
+        !self.wait(Some(Instant::now()), None)
+    }
+
+    /// Waits until it has ended; `false` when the time is up or the wait is cancelled.
+    pub fn wait(&self, until: Option<Instant>, cancel: Option<&Cancel>) -> bool {
+        wait_readable(&[self.as_fd()], until, cancel)
+    }
+
+    /// How it ended; none while it runs. Takes it out of the process table, and with it whatever it
+    /// has left behind in its process group.
+    pub fn ended(&self) -> Option<Ended> {
+        if self.is_running() {
+            return None;
+        }
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        let seen = waitid(WaitId::PidFd(self.as_fd()), how | WaitIdOptions::NOWAIT);
+        if !matches!(seen, Ok(Some(_))) {
+            return Some(Ended::Gone);
+        }
+        // Still a zombie of ours: until it is reaped its number can mean no other group.
+        self.signal_group(Signal::KILL);
+        let Ok(Some(status)) = waitid(WaitId::PidFd(self.as_fd()), how) else {
+            return Some(Ended::Gone);
+        };
+        Some(match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Ended::Code(code),
+            (None, Some(signal)) => Ended::Signal(signal),
+            (None, None) => Ended::Gone,
+        })
+    }
+
+    /// Ends it and its process group: SIGTERM, and SIGKILL after `grace`. `false` if even that has
+    /// not helped within two seconds.
+    pub fn end(&self, grace: Duration) -> bool {
+        self.signal(Signal::TERM);
+        if !self.wait(Some(Instant::now() + grace), None) {
+            log::warn!("process {} ignores SIGTERM: SIGKILL", self.identity.pid);
+            self.signal(Signal::KILL);
+        }
+        let gone = self.wait(Some(Instant::now() + KILLED), None);
+        self.ended();
+        gone
+    }
+
+    /// Ends it at once.
+    pub fn kill(&self) -> bool {
+        self.signal(Signal::KILL);
+        let gone = self.wait(Some(Instant::now() + KILLED), None);
+        self.ended();
+        gone
+    }
+
+    fn signal(&self, signal: Signal) {
+        // The group only while its leader lives: then the number is still this group's.
+        if self.is_running() && pidfd_send_signal(&self.pidfd, signal).is_ok() {
+            self.signal_group(signal);
+        }
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        if let Some(group) = Pid::from_raw(self.identity.pid) {
+            // Nobody left in it is what we want.
+            kill_process_group(group, signal).ok();
+        }
+    }
+}
+
+impl AsFd for Child {
+    /// Readable once the process has ended.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+            Self::Gone => f.write_str("unknown exit code"),
+        }
+    }
+}
+
+/// Waits until one of the descriptors can be read or has hung up: `true`; `false` when the time is
+/// up or the wait is cancelled.
+pub(super) fn wait_readable(
+    fds: &[BorrowedFd<'_>],
+    until: Option<Instant>,
+    cancel: Option<&Cancel>,
+) -> bool {
+    let mut polled: Vec<PollFd<'_>> =
+        fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    if let Some(cancel) = cancel {
+        polled.push(PollFd::new(cancel, PollFlags::IN));
+    }
+    loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        // A wait of more than fits is as good as one without end.
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(0) => return false,
+            Ok(_) => return polled[..fds.len()].iter().any(|fd| !fd.revents().is_empty()),
+            Err(rustix::io::Errno::INTR) => {}
+            // Only a full kernel gets here (ENOMEM): as if the time were up.
+            Err(_) => return false,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Children: the only place that starts programs.
+//!
+//! A child gets a session and process group of its own and no terminal. Setters ([`Roster`]) write
+//! to a file, are recorded on disk and outlive the daemon; one-shots ([`run`]) are killed when they
+//! are late. A process is known by its PID and start time together and signalled through a pidfd,
+//! so that one which we did not start is never hit. Runs on the calling thread, but for the
+//! [`Reaper`], which owns the thread of that name. Nothing here polls.
+
+mod cancel;
+mod child;
+mod identity;
+mod launch;
+mod oneshot;
+mod reaper;
+mod roster;
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use cancel::Cancel;
+pub use child::{Child, Ended};
+pub use identity::Identity;
+pub use launch::{Launch, show_command};
+pub use oneshot::{Output, run};
+pub use reaper::Reaper;
+pub use roster::{Record, Roster, Setter};
+
+/// The executable of that name on `PATH`.
+pub fn which(program: &str) -> Option<PathBuf> {
+    which_in(program, &std::env::var_os("PATH")?)
+}
+
+/// The executable of that name in a list of directories like `PATH`. Relative ones are passed over:
+/// what they mean depends on where the daemon was started.
+pub fn which_in(program: &str, path: &OsStr) -> Option<PathBuf> {
+    std::env::split_paths(path)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(program))
+        .find(|candidate| {
+            candidate.is_file()
+                && rustix::fs::access(candidate, rustix::fs::Access::EXEC_OK).is_ok()
+        })
+}
+
+#[derive(Debug)]
+pub enum Error {
+    /// The program could not be executed.
+    Start { program: PathBuf, source: io::Error },
+    /// It did not end within its time and was killed.
+    Late { command: String, limit: Duration },
+    /// The one who asked for it no longer wants it; it was killed.
+    Cancelled,
+    /// A file or descriptor of ours around the child.
+    Io { operation: &'static str, path: PathBuf, source: io::Error },
+}
+
+impl Error {
+    fn io(operation: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+        Self::Io { operation, path: path.to_owned(), source: source.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start { program, .. } => write!(f, "cannot start {}", program.display()),
+            Self::Late { command, limit } => {
+                write!(f, "{command} did not end within {} ms and was killed", limit.as_millis())
+            }
+            Self::Cancelled => f.write_str("no longer wanted"),
+            Self::Io { operation, path, .. } => write!(f, "cannot {operation} {}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Start { source, .. } | Self::Io { source, .. } => Some(source),
+            Self::Late { .. } | Self::Cancelled => None,
+        }
+    }
+}
+
+/// The last `max` bytes of what a child wrote, as text for a message.
+fn tail(bytes: &[u8], max: usize) -> String {
+    let cut = bytes.len().saturating_sub(max);
+    String::from_utf8_lossy(&bytes[cut..]).trim().to_owned()
+}
+
+/// Whether a byte can stand unquoted in a command line that is shown to people.
+fn is_plain(word: &OsStr) -> bool {
+    !word.is_empty()
+        && word.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn which_wants_an_executable_file_in_an_absolute_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let (empty, full) = (dir.path().join("a"), dir.path().join("b"));
+        fs::create_dir_all(empty.join("feh")).unwrap();
+        fs::create_dir(&full).unwrap();
+        fs::write(full.join("feh"), "").unwrap();
+        let path = std::env::join_paths([Path::new("."), &empty, &full]).unwrap();
+        assert_eq!(which_in("feh", &path), None, "a directory, and a file that cannot be executed");
+        fs::set_permissions(full.join("feh"), fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(which_in("feh", &path), Some(full.join("feh")));
+    }
+}

@@ -1,0 +1,196 @@
+//! Programs that do one thing and end: waited for with a limit, their output bounded.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::child::wait_readable;
+use super::{Cancel, Child, Ended, Error, Launch, tail};
+
+/// More than any setter's answer; what comes after it is read and dropped.
+const STDOUT_MAX: usize = 256 << 10;
+const STDERR_MAX: usize = 8 << 10;
+
+/// What a one-shot has done.
+#[derive(Debug)]
+pub struct Output {
+    pub ended: Ended,
+    /// Its first 256 KiB.
+    pub stdout: Vec<u8>,
+    /// The end of it, at most 8 KiB.
+    pub stderr: String,
+}
+
+impl Output {
+    pub fn is_success(&self) -> bool {
+        self.ended == Ended::Code(0)
+    }
+
+    /// What it said when it failed: the last line of its stderr, else how it ended.
+    pub fn complaint(&self) -> String {
+        match self.stderr.lines().rev().find(|line| !line.trim().is_empty()) {
+            Some(line) => line.trim().to_owned(),
+            None => self.ended.to_string(),
+        }
+    }
+}
+
+/// Runs a program to its end. One that is late, or no longer wanted, is killed with its group.
+pub fn run(launch: &Launch, limit: Duration, cancel: Option<&Cancel>) -> Result<Output, Error> {
+    let until = Instant::now() + limit;
+    let pipe = |operation| {
+        pipe_with(PipeFlags::CLOEXEC)
+            .map_err(|source| Error::io(operation, &launch.program, source))
+    };
+    let (stdout, stdout_end) = pipe("make a pipe for the output of")?;
+    let (stderr, stderr_end) = pipe("make a pipe for the errors of")?;
+    let started = launch.start(Stdio::from(stdout_end), Stdio::from(stderr_end), None)?;
+    let child = Child::hold_own(started.id())
+        .map_err(|source| Error::io("take hold of", &launch.program, source))?;
+    let mut stdout = Drain::new(stdout, STDOUT_MAX, Keep::Head);
+    let mut stderr = Drain::new(stderr, STDERR_MAX, Keep::Tail);
+    loop {
+        let mut waited = vec![child.as_fd()];
+        waited.extend(stdout.open.as_ref().map(AsFd::as_fd));
+        waited.extend(stderr.open.as_ref().map(AsFd::as_fd));
+        if !wait_readable(&waited, Some(until), cancel) {
+            child.kill();
+            return Err(match cancel {
+                Some(cancel) if cancel.is_cancelled() => Error::Cancelled,
+                _ => Error::Late { command: launch.shown(), limit },
+            });
+        }
+        // Before the pipes are read: what it wrote before its end is then among it. A grandchild
+        // that holds them open is not waited for.
+        let ended = child.ended();
+        stdout.read_some();
+        stderr.read_some();
+        if let Some(ended) = ended {
+            let stderr = tail(&stderr.kept, STDERR_MAX);
+            return Ok(Output { ended, stdout: stdout.kept, stderr });
+        }
+    }
+}
+
+enum Keep {
+    Head,
+    Tail,
+}
+
+/// The reading end of a pipe, and what is kept of it.
+struct Drain {
+    open: Option<File>,
+    kept: Vec<u8>,
+    max: usize,
+    keep: Keep,
+}
+
+impl Drain {
+    fn new(pipe: OwnedFd, max: usize, keep: Keep) -> Self {
+        // Only our end: the program's is blocking, as it expects.
+        let open = rustix::io::ioctl_fionbio(&pipe, true).is_ok().then(|| File::from(pipe));
+        Self { open, kept: Vec::new(), max, keep }
+    }
+
+    /// Takes what is there now.
+    fn read_some(&mut self) {
+        let mut buffer = [0; 16 << 10];
+        while let Some(pipe) = &mut self.open {
+            match pipe.read(&mut buffer) {
+                Ok(0) => self.open = None,
+                Ok(len) => self.take(&buffer[..len]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => self.open = None,
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        match self.keep {
+            Keep::Head => {
+                let room = self.max.saturating_sub(self.kept.len());
+                self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            }
+            Keep::Tail => {
+                self.kept.extend_from_slice(bytes);
+                let surplus = self.kept.len().saturating_sub(self.max);
+                self.kept.drain(..surplus);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Launch {
+        Launch::new("/bin/sh").args(["-c", script])
+    }
+
+    fn check(script: &str, ended: Ended, stdout: &str, stderr: &str) {
+        let output = run(&sh(script), Duration::from_secs(10), None).unwrap();
+        assert_eq!(output.ended, ended, "{script}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{script}");
+        assert_eq!(output.stderr, stderr, "{script}");
+    }
+
+    #[test]
+    fn exit_codes_signals_and_output() {
+        check("echo out; echo err >&2", Ended::Code(0), "out\n", "err");
+        check("exit 3", Ended::Code(3), "", "");
+        check("kill -9 $$", Ended::Signal(9), "", "");
+        check("read x || echo 'no input'", Ended::Code(0), "no input\n", "");
+        check("pwd", Ended::Code(0), "/\n", "");
+    }
+
+    #[test]
+    fn output_is_bounded() {
+        let flood = "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2; echo end >&2";
+        let output = run(&sh(flood), Duration::from_secs(30), None).unwrap();
+        assert_eq!(output.stdout.len(), STDOUT_MAX);
+        assert!(output.stderr.ends_with("end") && output.stderr.len() <= STDERR_MAX);
+    }
+
+    #[test]
+    fn a_grandchild_that_holds_the_pipes_is_not_waited_for_and_does_not_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pid");
+        let script = format!("sleep 1000 & echo $! > {}; echo done", file.display());
+        let begun = Instant::now();
+        let output = run(&sh(&script), Duration::from_secs(60), None).unwrap();
+        assert_eq!(output.stdout, b"done\n");
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        let pid: i32 = std::fs::read_to_string(file).unwrap().trim().parse().unwrap();
+        if let Some(grandchild) = super::super::Identity::of(pid).and_then(Child::hold) {
+            assert!(grandchild.wait(Some(Instant::now() + Duration::from_secs(5)), None));
+        }
+    }
+
+    #[test]
+    fn a_late_one_is_killed() {
+        let late = run(&sh("trap '' TERM; sleep 1000"), Duration::from_millis(50), None);
+        assert!(matches!(late, Err(Error::Late { .. })));
+    }
+
+    #[test]
+    fn one_that_is_no_longer_wanted_is_killed() {
+        let cancel = Cancel::new().unwrap();
+        cancel.cancel();
+        let begun = Instant::now();
+        let cancelled = run(&sh("sleep 1000"), Duration::from_secs(600), Some(&cancel));
+        assert!(matches!(cancelled, Err(Error::Cancelled)));
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there() {
+        let gone = run(&Launch::new("/nowhere/feh"), Duration::from_secs(1), None);
+        assert!(matches!(gone, Err(Error::Start { .. })));
+    }
+}

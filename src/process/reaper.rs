@@ -1,0 +1,203 @@
+//! Tells a setter's owner when one of its processes has ended, and keeps their log files short.
+//!
+//! The thread `reaper` waits on all pidfds at once and on the directory of the logs. It never reaps:
+//! the owner does, when it looks. At rest it does not wake up; while setters write, at most every
+//! ten seconds.
+
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Sender;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::fs::inotify;
+
+use super::{Cancel, Child};
+use crate::thread::{Spawner, Thread};
+
+/// A log past this is emptied.
+const LOG_MAX: u64 = 1 << 20;
+/// Between two looks at the logs.
+const LOG_PAUSE: Duration = Duration::from_secs(10);
+
+const STOP: u64 = 0;
+const LOGS: u64 = 1;
+
+/// Cloneable; the thread ends with the last clone.
+#[derive(Clone, Debug)]
+pub struct Reaper {
+    shared: Arc<Shared>,
+    _owner: Arc<Owner>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    epoll: OwnedFd,
+    watched: Mutex<Watched>,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    last_token: u64,
+    children: HashMap<u64, (Child, Sender<()>)>,
+}
+
+#[derive(Debug)]
+struct Owner {
+    // Joined before `stop` is closed: closing takes it out of the epoll, and the wake-up with it.
+    _thread: Thread,
+    stop: Cancel,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Reaper {
+    /// `logs`: the directory whose `*.log` are kept short.
+    pub fn start(spawner: &Spawner, logs: &Path) -> io::Result<Self> {
+        let stop = Cancel::new()?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let notify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+        inotify::add_watch(&notify, logs, inotify::WatchFlags::MODIFY)?;
+        epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        epoll::add(&epoll, &notify, EventData::new_u64(LOGS), EventFlags::IN)?;
+        let shared = Arc::new(Shared {
+            epoll,
+            watched: Mutex::new(Watched { last_token: LOGS, children: HashMap::new() }),
+        });
+        let logs = Logs { notify, directory: logs.to_owned(), next_look: None };
+        let theirs = Arc::clone(&shared);
+        let thread = spawner.spawn("reaper", move || watch(&theirs, logs))?;
+        Ok(Self { shared, _owner: Arc::new(Owner { _thread: thread, stop }) })
+    }
+
+    /// Sends on `tell` once the child has ended; a full channel means that the owner will look
+    /// anyway.
+    pub fn watch(&self, child: &Child, tell: &Sender<()>) -> io::Result<()> {
+        let mut watched = self.shared.lock();
+        watched.last_token += 1;
+        let token = watched.last_token;
+        let data = EventData::new_u64(token);
+        epoll::add(&self.shared.epoll, child, data, EventFlags::IN)?;
+        watched.children.insert(token, (child.clone(), tell.clone()));
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, token: u64) {
+        if let Some((child, tell)) = self.lock().children.remove(&token) {
+            epoll::delete(&self.epoll, &child).ok();
+            tell.try_send(()).ok();
+        }
+    }
+}
+
+fn watch(shared: &Shared, mut logs: Logs) {
+    let mut buffer = [MaybeUninit::<Event>::uninit(); 16];
+    loop {
+        let timeout = logs.next_look.map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
+        let events = match epoll::wait(&shared.epoll, &mut buffer, timeout.as_ref()) {
+            Ok((events, _)) => events,
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => panic!("epoll_wait failed: {error}"),
+        };
+        for event in events {
+            match event.data.u64() {
+                STOP => return,
+                LOGS => logs.shorten(&shared.epoll),
+                token => shared.tell(token),
+            }
+        }
+        logs.rearm(&shared.epoll);
+    }
+}
+
+struct Logs {
+    notify: OwnedFd,
+    directory: PathBuf,
+    /// While it is set, writes do not wake us.
+    next_look: Option<Instant>,
+}
+
+impl Logs {
+    fn shorten(&mut self, epoll: &OwnedFd) {
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(&self.notify, &mut buffer);
+        while reader.next().is_ok() {}
+        epoll::modify(epoll, &self.notify, EventData::new_u64(LOGS), EventFlags::empty()).ok();
+        self.next_look = Some(Instant::now() + LOG_PAUSE);
+        let Ok(entries) = std::fs::read_dir(&self.directory) else { return };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let long = entry.metadata().is_ok_and(|metadata| metadata.len() > LOG_MAX);
+            if long && path.extension().is_some_and(|extension| extension == "log") {
+                // Writers have it open with O_APPEND: they go on at the start.
+                if let Ok(file) = OpenOptions::new().write(true).open(&path) {
+                    file.set_len(0).ok();
+                }
+            }
+        }
+    }
+
+    fn rearm(&mut self, epoll: &OwnedFd) {
+        if self.next_look.is_some_and(|at| at <= Instant::now()) {
+            self.next_look = None;
+            epoll::modify(epoll, &self.notify, EventData::new_u64(LOGS), EventFlags::IN).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{Launch, Roster};
+    use crossbeam_channel::bounded;
+    use rustix::process::{Pid, Signal, kill_process};
+
+    #[test]
+    fn tells_of_an_end_and_ends_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let (spawner, deaths) = Spawner::new();
+        let roster = Roster::open(dir.path()).unwrap();
+        let reaper = Reaper::start(&spawner, dir.path()).unwrap();
+        let setter = roster.start(&Launch::new("/bin/sleep").args(["1000"]), "test", None).unwrap();
+        let (tell, told) = bounded(1);
+        reaper.watch(setter.child(), &tell).unwrap();
+        assert!(told.try_recv().is_err());
+        let pid = Pid::from_raw(setter.child().identity().pid).unwrap();
+        kill_process(pid, Signal::KILL).unwrap();
+        assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok(()));
+        assert_eq!(setter.child().ended(), Some(crate::process::Ended::Signal(9)));
+        drop(reaper);
+        assert!(deaths.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_long_log_is_emptied() {
+        let dir = tempfile::tempdir().unwrap();
+        let (spawner, _deaths) = Spawner::new();
+        let log = dir.path().join("x.log");
+        let _reaper = Reaper::start(&spawner, dir.path()).unwrap();
+        std::fs::write(&log, vec![b'x'; usize::try_from(LOG_MAX).unwrap() + 1]).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while std::fs::metadata(&log).unwrap().len() > 0 {
+            assert!(Instant::now() < deadline, "never emptied");
+            std::thread::yield_now();
+        }
+    }
+}

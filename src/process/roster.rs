@@ -1,0 +1,370 @@
+//! The setters that we started and that may outlive us: a record and a log file for each.
+//!
+//! A record `BACKEND-N.json` has two lines: what was started, as JSON, written before the start; and
+//! the process's own line of `/proc/self/stat`, which the child appends before it becomes the
+//! program. So there is no instant at which a setter runs that nobody knows. The next daemon reads
+//! them and takes over what still runs.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Child, Ended, Error, Identity, Launch, show_command, tail};
+
+/// How much of a log is quoted in a message at most.
+const TAIL: usize = 4 << 10;
+
+/// The directory of the records, ours alone.
+#[derive(Clone, Debug)]
+pub struct Roster {
+    directory: PathBuf,
+}
+
+/// What was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub backend: String,
+    /// The output it serves; none when it serves all.
+    pub output: Option<String>,
+    #[serde(with = "text")]
+    program: OsString,
+    args: Vec<Text>,
+    env: Vec<(Text, Text)>,
+}
+
+/// A setter that was started by this daemon or an earlier one.
+#[derive(Debug)]
+pub struct Setter {
+    child: Child,
+    record: Record,
+    /// Of the record and, with another extension, the log.
+    path: PathBuf,
+}
+
+impl Roster {
+    /// Makes the directory where it is missing.
+    pub fn open(directory: &Path) -> Result<Self, Error> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(|source| Error::io("make", directory, source))?;
+        Ok(Self { directory: directory.to_owned() })
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Starts a setter that stays. It runs when this returns; whether it shows anything is the
+    /// caller's question.
+    pub fn start(
+        &self,
+        launch: &Launch,
+        backend: &str,
+        output: Option<&str>,
+    ) -> Result<Setter, Error> {
+        let record = Record::new(launch, backend, output);
+        let (path, mut file) = self.create(backend)?;
+        let result = start(launch, &record, &path, &mut file);
+        if result.is_err() {
+            remove(&path);
+        }
+        Ok(Setter { child: result?, record, path })
+    }
+
+    /// The setters of a backend that run. What is on record and has ended is forgotten.
+    pub fn running(&self, backend: &str) -> Vec<Setter> {
+        let mut paths: Vec<_> = self.records().filter(|(name, _)| name == backend).collect();
+        // The oldest first.
+        paths.sort_by_key(|(_, path)| fs::metadata(path).and_then(|m| m.modified()).ok());
+        paths.into_iter().filter_map(|(_, path)| take_over(path)).collect()
+    }
+
+    /// The backends that have setters on record.
+    pub fn backends(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.records().map(|(name, _)| name).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Backend and path of each record.
+    fn records(&self) -> impl Iterator<Item = (String, PathBuf)> {
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        entries.filter_map(|entry| {
+            let path = entry.path();
+            let stem = path.file_name()?.to_str()?.strip_suffix(".json")?;
+            let (backend, number) = stem.rsplit_once('-')?;
+            number.parse::<u32>().ok()?;
+            Some((backend.to_owned(), path.clone()))
+        })
+    }
+
+    /// A record file of an unused number.
+    fn create(&self, backend: &str) -> Result<(PathBuf, File), Error> {
+        for number in 1u32.. {
+            let path = self.directory.join(format!("{backend}-{number}.json"));
+            let mut options = OpenOptions::new();
+            match options.append(true).create_new(true).mode(0o600).open(&path) {
+                Ok(file) => return Ok((path, file)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(Error::io("create", &path, source)),
+            }
+        }
+        unreachable!("four thousand million setters")
+    }
+}
+
+impl Record {
+    fn new(launch: &Launch, backend: &str, output: Option<&str>) -> Self {
+        Self {
+            backend: backend.to_owned(),
+            output: output.map(str::to_owned),
+            program: launch.program.clone().into_os_string(),
+            args: launch.args.iter().map(Text::from).collect(),
+            env: launch.env.iter().map(|(n, v)| (Text::from(n), Text::from(v))).collect(),
+        }
+    }
+
+    /// Whether the same command line would be started again.
+    pub fn is(&self, launch: &Launch) -> bool {
+        *self == Self::new(launch, &self.backend, self.output.as_deref())
+    }
+
+    pub fn args(&self) -> Vec<OsString> {
+        self.args.iter().map(|text| text.0.clone()).collect()
+    }
+
+    /// For messages and logs.
+    pub fn shown(&self) -> String {
+        show_command(Path::new(&self.program), &self.args())
+    }
+}
+
+impl Setter {
+    pub fn child(&self) -> &Child {
+        &self.child
+    }
+
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// What it writes to, both streams.
+    pub fn log_path(&self) -> PathBuf {
+        self.path.with_extension("log")
+    }
+
+    /// The end of what it wrote.
+    pub fn log_tail(&self) -> String {
+        let read = || -> io::Result<Vec<u8>> {
+            let mut file = File::open(self.log_path())?;
+            let end = file.seek(SeekFrom::End(0))?;
+            file.seek(SeekFrom::Start(end.saturating_sub(TAIL as u64)))?;
+            let mut bytes = Vec::new();
+            file.take(TAIL as u64).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        tail(&read().unwrap_or_default(), TAIL)
+    }
+
+    /// How it ended; none while it runs.
+    pub fn ended(&self) -> Option<Ended> {
+        self.child.ended()
+    }
+
+    /// Ends it: SIGTERM, and SIGKILL after `grace`; forgets it once it is gone.
+    pub fn end(self, grace: Duration) {
+        if self.child.end(grace) {
+            remove(&self.path);
+        } else {
+            log::error!("{} cannot be ended", self.record.shown());
+        }
+    }
+
+    /// Ends it at once, for one that is known not to hear SIGTERM.
+    pub fn kill(self) {
+        if self.child.kill() {
+            remove(&self.path);
+        }
+    }
+
+    /// Forgets one that has ended.
+    pub fn forget(self) {
+        debug_assert!(!self.child.is_running(), "it still runs");
+        remove(&self.path);
+    }
+}
+
+fn start(launch: &Launch, record: &Record, path: &Path, file: &mut File) -> Result<Child, Error> {
+    let failed = |operation, source| Error::io(operation, path, source);
+    let mut line = serde_json::to_vec(record).map_err(|e| failed("write", e.into()))?;
+    line.push(b'\n');
+    file.write_all(&line).map_err(|e| failed("write", e))?;
+    let log_path = path.with_extension("log");
+    let log = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&log_path)
+        .map_err(|source| Error::io("create", &log_path, source))?;
+    // One of the same number may have left its log.
+    log.set_len(0).map_err(|source| Error::io("empty", &log_path, source))?;
+    let stdout = log.try_clone().map_err(|source| Error::io("share", &log_path, source))?;
+    let to_child = file.try_clone().map_err(|e| failed("share", e))?;
+    let started = launch.start(Stdio::from(stdout), Stdio::from(log), Some(to_child.into()))?;
+    Child::hold_own(started.id()).map_err(|e| failed("take hold of the process of", e))
+}
+
+fn take_over(path: PathBuf) -> Option<Setter> {
+    let read = || -> Option<(Record, Identity)> {
+        let bytes = fs::read(&path).ok()?;
+        let mut lines = bytes.splitn(2, |&b| b == b'\n');
+        let record = serde_json::from_slice(lines.next()?).ok()?;
+        Some((record, Identity::from_stat(lines.next()?)?))
+    };
+    let found = read().and_then(|(record, who)| Some((record, Child::hold(who)?)));
+    match found {
+        Some((record, child)) => Some(Setter { child, record, path }),
+        None => {
+            remove(&path);
+            None
+        }
+    }
+}
+
+fn remove(path: &Path) {
+    fs::remove_file(path.with_extension("log")).ok();
+    fs::remove_file(path).ok();
+}
+
+/// A word of a command line in JSON: a string, or a list of bytes where it is not UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Text(#[serde(with = "text")] OsString);
+
+impl<T: AsRef<OsStr>> From<&T> for Text {
+    fn from(word: &T) -> Self {
+        Self(word.as_ref().to_owned())
+    }
+}
+
+mod text {
+    use super::{OsStrExt, OsString, OsStringExt};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Words {
+        Text(String),
+        Bytes(Vec<u8>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(word: &OsString, to: S) -> Result<S::Ok, S::Error> {
+        match word.to_str() {
+            Some(text) => to.serialize_str(text),
+            None => word.as_bytes().serialize(to),
+        }
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<OsString, D::Error> {
+        Ok(match Words::deserialize(from)? {
+            Words::Text(text) => text.into(),
+            Words::Bytes(bytes) => OsString::from_vec(bytes),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    fn roster() -> (tempfile::TempDir, Roster) {
+        let dir = tempfile::tempdir().unwrap();
+        let roster = Roster::open(&dir.path().join("setters")).unwrap();
+        (dir, roster)
+    }
+
+    fn sleeper() -> Launch {
+        let odd = OsString::from_vec(b"a b\xff#".to_vec());
+        Launch::new("/bin/sh").args(["-c", "echo hello; exec sleep 1000", "sh"]).args([odd])
+    }
+
+    #[test]
+    fn the_next_daemon_finds_what_runs() {
+        let (_dir, roster) = roster();
+        let setter = roster.start(&sleeper(), "swaybg", Some("DP-1")).unwrap();
+        let identity = setter.child().identity();
+        drop(setter);
+        let mut found = roster.running("swaybg");
+        let again = found.pop().unwrap();
+        assert!(found.is_empty());
+        assert_eq!(again.child().identity(), identity);
+        assert_eq!(again.record().output.as_deref(), Some("DP-1"));
+        assert!(again.record().is(&sleeper()));
+        assert!(!again.record().is(&sleeper().args(["more"])));
+        assert!(roster.running("feh").is_empty());
+        assert_eq!(roster.backends(), ["swaybg"]);
+        again.end(Duration::from_secs(5));
+        assert!(!identity.is_running());
+        assert_eq!(fs::read_dir(roster.directory()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn it_has_a_session_of_its_own_and_writes_to_its_log() {
+        let (_dir, roster) = roster();
+        let setter = roster.start(&sleeper(), "swaybg", None).unwrap();
+        let pid = rustix::process::Pid::from_raw(setter.child().identity().pid);
+        assert_eq!(rustix::process::getsid(pid).ok(), pid);
+        assert_eq!(rustix::process::getpgid(pid).ok(), pid);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while setter.log_tail() != "hello" {
+            assert!(Instant::now() < deadline, "log: {}", setter.log_tail());
+            std::thread::yield_now();
+        }
+        setter.end(Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_reused_number_is_not_taken_over() {
+        let (_dir, roster) = roster();
+        let setter = roster.start(&sleeper(), "swaybg", None).unwrap();
+        let text = fs::read_to_string(&setter.path).unwrap();
+        let start = setter.child().identity().start_time.to_string();
+        fs::write(&setter.path, text.replace(&start, "1")).unwrap();
+        assert!(roster.running("swaybg").is_empty());
+        assert!(setter.child().is_running(), "and is left alone");
+        setter.end(Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_failed_start_leaves_no_record() {
+        let (_dir, roster) = roster();
+        assert!(roster.start(&Launch::new("/nowhere/swaybg"), "swaybg", None).is_err());
+        assert_eq!(fs::read_dir(roster.directory()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn one_that_ignores_sigterm_is_killed() {
+        let (_dir, roster) = roster();
+        let deaf = Launch::new("/bin/sh").args(["-c", "trap '' TERM; echo deaf; sleep 1000; :"]);
+        let setter = roster.start(&deaf, "mpvpaper", None).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while setter.log_tail() != "deaf" {
+            assert!(Instant::now() < deadline, "never started");
+            std::thread::yield_now();
+        }
+        let identity = setter.child().identity();
+        setter.end(Duration::from_millis(50));
+        assert!(!identity.is_running());
+    }
+}
