@@ -1,1 +1,15 @@
 //! The settings: one TOML file, one schema, one snapshot.
+//!
+//! `schema` says what there is, `document` reads the file against it, `snapshot` is what rooms get.
+
+mod schema;
+mod snapshot;
+
+pub use schema::{
+    App, AutoPriorities, Awww, AwwwFilter, AwwwFormat, AwwwPosition, AwwwResize, AwwwTransition,
+    Backend, BackendName, Bezier, Compositor, Daemon, Feh, FehMode, Hyprpaper, HyprpaperFit,
+    ImageFit, ImageRendering, Key, Kind, LogLevel, Misfit, Monitors, Mpvpaper, ParallaxDirection,
+    ParallaxDriver, RemoteGallery, Rule, Section, SelectionMode, Swaybg, SwaybgFit, Value, WalQt,
+    WalQtTransition,
+};
+pub use snapshot::Config;

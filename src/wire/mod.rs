@@ -12,6 +12,7 @@ mod time;
 
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain, OrphanReason, SkippedItem};
+pub(crate) use names::words;
 pub use names::{Format, MediaType, Mode, Resolution, Source, Unknown};
 pub use record::{
     ActivePlaylist, BackendInfo, Capabilities, CurrentMonitor, CurrentWallpaper, Data, Folder,

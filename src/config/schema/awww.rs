@@ -1,0 +1,78 @@
+//! `[backend.awww]`: the words are those of its command line.
+
+use super::form::{COLOR, is_bezier, is_color, is_size};
+use super::key::Key;
+use super::settings::settings;
+use crate::wire::words;
+
+words! {
+    AwwwTransition {
+        None = "none", Simple = "simple", Fade = "fade", Left = "left", Right = "right",
+        Top = "top", Bottom = "bottom", Wipe = "wipe", Wave = "wave", Grow = "grow",
+        Center = "center", Any = "any", Outer = "outer", Random = "random",
+    }
+}
+
+words! {
+    AwwwPosition {
+        Center = "center", Top = "top", Bottom = "bottom", Left = "left", Right = "right",
+        TopLeft = "top-left", TopRight = "top-right", BottomLeft = "bottom-left",
+        BottomRight = "bottom-right",
+    }
+}
+
+words! {
+    AwwwResize { Crop = "crop", Fit = "fit", No = "no", Stretch = "stretch" }
+}
+
+words! {
+    AwwwFilter {
+        Lanczos3 = "Lanczos3", Bilinear = "Bilinear", CatmullRom = "CatmullRom",
+        Mitchell = "Mitchell", Nearest = "Nearest",
+    }
+}
+
+words! {
+    /// The server's pixel format; its own choice where empty.
+    AwwwFormat { Default = "", Argb = "argb", Abgr = "abgr", Rgb = "rgb", Bgr = "bgr" }
+}
+
+settings! {
+    /// `[backend.awww]`
+    #[derive(Debug)]
+    Awww {
+        /// How one picture gives way to the next
+        transition_type: AwwwTransition = Key::word("wipe", AwwwTransition::WORDS),
+        /// Step of each frame; not used when the type is none
+        transition_step: u8 = Key::integer(90).within(1, 255),
+        /// Seconds; 0 leaves it to awww
+        transition_duration: f64 = Key::number(3.0).within(0, 120),
+        /// Frames a second
+        transition_fps: u16 = Key::integer(60).within(1, u16::MAX as i64),
+        /// Degrees, for effects with a direction
+        transition_angle: f64 = Key::number(45.0),
+        /// Where grow and outer begin
+        transition_pos: AwwwPosition = Key::word("center", AwwwPosition::WORDS),
+        /// Curve of the transition, four numbers
+        transition_bezier: String = Key::text("0.25,0.1,0.25,1.0").form(CURVE, is_curve),
+        /// Width and height of the wave
+        transition_wave: String = Key::text("20,20").form("WIDTH,HEIGHT", is_size),
+        /// How a picture fills its monitor
+        resize: AwwwResize = Key::word("crop", AwwwResize::WORDS),
+        /// Colour beside pictures that do not fill the monitor, RRGGBB without #
+        fill_color: String = Key::text("000000").form(COLOR, is_color),
+        /// Filter for scaling
+        filter_type: AwwwFilter = Key::word("Lanczos3", AwwwFilter::WORDS),
+        /// Count the position of the transition from the top
+        invert_y: bool = Key::flag(false),
+        /// Pixel format of its server; empty leaves it to awww
+        daemon_format: AwwwFormat = Key::word("", AwwwFormat::WORDS),
+    }
+}
+
+const CURVE: &str = "four comma-separated numbers that are not all 0";
+
+/// awww refuses a curve of zeros.
+fn is_curve(text: &str) -> bool {
+    is_bezier(text) && text.split(',').any(|part| part.trim().parse() != Ok(0.0))
+}

@@ -1,0 +1,48 @@
+//! `[backend]`: which program hangs the pictures.
+
+use super::key::Key;
+use super::settings::settings;
+use crate::wire::words;
+
+words! {
+    /// The backends, in the order in which they are looked for.
+    BackendName {
+        Awww = "awww", Feh = "feh", Hyprpaper = "hyprpaper", Mpvpaper = "mpvpaper",
+        Swaybg = "swaybg", WalQt = "wal-qt",
+    }
+}
+
+words! {
+    /// `fixed` always uses `type`, `auto` picks by the kind of content.
+    SelectionMode { Fixed = "fixed", Auto = "auto" }
+}
+
+settings! {
+    /// `[backend]` without the tables in it.
+    #[derive(Debug)]
+    Backend {
+        /// The backend; where it is not installed, the first that is
+        kind as "type": BackendName = Key::word("awww", BackendName::WORDS),
+        /// fixed always uses type, auto picks by kind of content from auto_priorities
+        selection_mode: SelectionMode = Key::word("fixed", SelectionMode::WORDS),
+        /// Seconds; above 0 it goes before the durations of awww and wal-qt
+        transition_duration_seconds: Option<f64> = Key::optional_number().within(0, 120),
+    }
+}
+
+settings! {
+    /// `[backend.auto_priorities]`: the order in which backends are tried.
+    #[derive(Debug)]
+    AutoPriorities {
+        /// For stills
+        image: Vec<BackendName> = priorities(&["awww", "hyprpaper", "swaybg", "feh", "wal-qt"]),
+        /// For videos
+        video: Vec<BackendName> = priorities(&["mpvpaper", "wal-qt"]),
+        /// For HTML wallpapers
+        web: Vec<BackendName> = priorities(&["wal-qt"]),
+    }
+}
+
+const fn priorities(default: &'static [&'static str]) -> Key {
+    Key::list(default).ruled(super::Rule::Words(BackendName::WORDS))
+}

@@ -1,0 +1,295 @@
+//! One key: its type, its default, what it may hold and what happens to what it may not.
+
+use serde_json::Value as Json;
+
+/// A setting as the schema knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub default: Value,
+    pub rule: Rule,
+    pub misfit: Misfit,
+    /// Never shown in messages.
+    pub secret: bool,
+    /// For people: the file of the first start and the manual.
+    pub meaning: &'static str,
+}
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Bool,
+    Integer,
+    Number,
+    Text,
+    /// Text in which `~`, `$VAR` and `${VAR}` are expanded on use.
+    Path,
+    /// A list of strings.
+    List,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    Bool(bool),
+    Integer(i64),
+    Number(f64),
+    Text(&'static str),
+    List(&'static [&'static str]),
+    /// The key may be absent, and is.
+    Unset,
+}
+
+/// What a value of the right type must obey; of a list, each of its items.
+#[derive(Clone, Copy, Debug)]
+pub enum Rule {
+    Any,
+    /// Both ends belong to it.
+    Range(f64, f64),
+    /// A number above 0.
+    Positive,
+    Words(&'static [&'static str]),
+    Form {
+        what: &'static str,
+        fits: fn(&str) -> bool,
+    },
+}
+
+/// What happens to a value of the file that disobeys.
+#[derive(Clone, Copy, Debug)]
+pub enum Misfit {
+    /// The default takes its place; a request with it is refused.
+    Refused,
+    /// It is stored and shown, and acts as this.
+    ActsAs(Value),
+}
+
+impl Key {
+    const fn new(kind: Kind, default: Value) -> Self {
+        Self {
+            name: "",
+            kind,
+            default,
+            rule: Rule::Any,
+            misfit: Misfit::Refused,
+            secret: false,
+            meaning: "",
+        }
+    }
+
+    pub(super) const fn flag(default: bool) -> Self {
+        Self::new(Kind::Bool, Value::Bool(default))
+    }
+
+    pub(super) const fn integer(default: i64) -> Self {
+        Self::new(Kind::Integer, Value::Integer(default))
+    }
+
+    pub(super) const fn number(default: f64) -> Self {
+        Self::new(Kind::Number, Value::Number(default))
+    }
+
+    pub(super) const fn optional_number() -> Self {
+        Self::new(Kind::Number, Value::Unset)
+    }
+
+    pub(super) const fn text(default: &'static str) -> Self {
+        Self::new(Kind::Text, Value::Text(default))
+    }
+
+    pub(super) const fn path(default: &'static str) -> Self {
+        Self::new(Kind::Path, Value::Text(default))
+    }
+
+    pub(super) const fn word(default: &'static str, words: &'static [&'static str]) -> Self {
+        Self::text(default).ruled(Rule::Words(words))
+    }
+
+    pub(super) const fn list(default: &'static [&'static str]) -> Self {
+        Self::new(Kind::List, Value::List(default))
+    }
+
+    pub(super) const fn within(self, min: i64, max: i64) -> Self {
+        self.ruled(Rule::Range(min as f64, max as f64))
+    }
+
+    /// From `min` up to what 32 bits hold.
+    pub(super) const fn from(self, min: u32) -> Self {
+        self.within(min as i64, u32::MAX as i64)
+    }
+
+    pub(super) const fn ruled(self, rule: Rule) -> Self {
+        Self { rule, ..self }
+    }
+
+    pub(super) const fn form(self, what: &'static str, fits: fn(&str) -> bool) -> Self {
+        self.ruled(Rule::Form { what, fits })
+    }
+
+    pub(super) const fn otherwise(self, value: Value) -> Self {
+        Self { misfit: Misfit::ActsAs(value), ..self }
+    }
+
+    pub(super) const fn secret(self) -> Self {
+        Self { secret: true, ..self }
+    }
+
+    /// What the value must be, for messages.
+    pub fn type_name(&self) -> &'static str {
+        match self.kind {
+            Kind::Bool => "true or false",
+            Kind::Integer => "an integer",
+            Kind::Number => "a number",
+            Kind::Text | Kind::Path => "a string",
+            Kind::List => "a list of strings",
+        }
+    }
+
+    /// What the rule allows, for messages; of a list, for each item.
+    pub fn allowed(&self) -> Option<String> {
+        match self.rule {
+            Rule::Any => None,
+            Rule::Range(min, f64::MAX) => Some(format!("{min} or more")),
+            Rule::Range(min, max) => Some(format!("{min} to {max}")),
+            Rule::Positive => Some("above 0".to_owned()),
+            Rule::Words(words) => Some(words.iter().map(shown).collect::<Vec<_>>().join(", ")),
+            Rule::Form { what, .. } => Some(what.to_owned()),
+        }
+    }
+
+    /// Whether a value has the key's type. JSON does not tell 3 from 3.0.
+    pub fn has_type_of(&self, value: &Json) -> bool {
+        match self.kind {
+            Kind::Bool => value.is_boolean(),
+            Kind::Integer => as_integer(value).is_some(),
+            Kind::Number => value.is_number(),
+            Kind::Text | Kind::Path => value.is_string(),
+            Kind::List => value.as_array().is_some_and(|items| items.iter().all(Json::is_string)),
+        }
+    }
+
+    /// Why a value of the right type is not allowed.
+    pub fn misfit(&self, value: &Json) -> Option<String> {
+        let said =
+            |what: String| Some(if self.secret { "it is not allowed".to_owned() } else { what });
+        match value {
+            Json::Number(number) => self.number_misfit(number).and_then(said),
+            Json::String(text) => self.text_misfit(text).and_then(said),
+            Json::Array(items) => items
+                .iter()
+                .filter_map(Json::as_str)
+                .find_map(|text| self.text_misfit(text))
+                .and_then(said),
+            _ => None,
+        }
+    }
+
+    /// The value in the form that is stored: 3.0 as 3.
+    pub fn normal(&self, value: Json) -> Json {
+        match self.kind {
+            Kind::Integer | Kind::Number => as_integer(&value).map_or(value, Json::from),
+            _ => value,
+        }
+    }
+
+    fn number_misfit(&self, number: &serde_json::Number) -> Option<String> {
+        let value = number.as_f64()?;
+        let fits = match self.rule {
+            Rule::Range(min, max) => (min..=max).contains(&value),
+            Rule::Positive => value > 0.0,
+            _ => true,
+        };
+        let allowed = || self.allowed().unwrap_or_default();
+        (!fits).then(|| format!("{number} is not allowed, only {}", allowed()))
+    }
+
+    fn text_misfit(&self, text: &str) -> Option<String> {
+        if text.contains('\0') {
+            return Some(format!("{text:?} contains a NUL character"));
+        }
+        let optional = self.default == Value::Text("");
+        match self.rule {
+            Rule::Any if self.kind == Kind::Path && text.is_empty() && !optional => {
+                Some("a path cannot be empty".to_owned())
+            }
+            Rule::Words(words) if !words.contains(&text) => {
+                Some(format!("{text:?} is none of {}", self.allowed().unwrap_or_default()))
+            }
+            Rule::Form { what, fits } if !fits(text) => Some(format!("{text:?} is not {what}")),
+            _ => None,
+        }
+    }
+}
+
+impl Value {
+    pub fn to_json(self) -> Option<Json> {
+        match self {
+            Self::Bool(value) => Some(value.into()),
+            Self::Integer(value) => Some(value.into()),
+            Self::Number(value) => {
+                let value = Json::from(value);
+                Some(as_integer(&value).map_or(value, Json::from))
+            }
+            Self::Text(value) => Some(value.into()),
+            Self::List(items) => Some(items.to_vec().into()),
+            Self::Unset => None,
+        }
+    }
+}
+
+/// A word as messages show it; the empty one is seen only in quotes.
+fn shown(word: &&'static str) -> &'static str {
+    if word.is_empty() { "\"\"" } else { word }
+}
+
+/// A whole number that TOML can hold, however JSON wrote it.
+fn as_integer(value: &Json) -> Option<i64> {
+    /// Beyond this not every whole number is a float.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    value.as_i64().or_else(|| {
+        value.as_f64().filter(|v| v.fract() == 0.0 && v.abs() <= EXACT).map(|v| v as i64)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::form::{COLOR, is_color};
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn types_and_rules_are_told_apart() {
+        #[track_caller]
+        fn check(key: Key, value: Json, typed: bool, misfit: Option<&str>) {
+            assert_eq!(key.has_type_of(&value), typed);
+            assert_eq!(key.misfit(&value).as_deref(), misfit);
+        }
+        let step = Key::integer(90).within(1, 255);
+        check(step, json!(255), true, None);
+        check(step, json!(3.0), true, None);
+        check(step, json!(3.5), false, None);
+        check(step, json!(0), true, Some("0 is not allowed, only 1 to 255"));
+        check(
+            step,
+            json!(u64::MAX),
+            false,
+            Some("18446744073709551615 is not allowed, only 1 to 255"),
+        );
+        check(
+            Key::number(5.0).ruled(Rule::Positive),
+            json!(0),
+            true,
+            Some("0 is not allowed, only above 0"),
+        );
+        let word = Key::word("", &["", "rgb"]);
+        check(word, json!(""), true, None);
+        check(word, json!("x"), true, Some("\"x\" is none of \"\", rgb"));
+        check(Key::path("/x"), json!(""), true, Some("a path cannot be empty"));
+        check(Key::path(""), json!(""), true, None);
+        check(Key::text(""), json!("a\0b"), true, Some("\"a\\0b\" contains a NUL character"));
+        check(Key::text("").secret(), json!("a\0b"), true, Some("it is not allowed"));
+        check(Key::list(&[]), json!(["a", 1]), false, None);
+        let color = Key::text("000000").form(COLOR, is_color);
+        check(color, json!("12345G"), true, Some(&format!("\"12345G\" is not {COLOR}")));
+    }
+}

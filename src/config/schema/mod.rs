@@ -1,0 +1,156 @@
+//! Every section and key of the configuration, with type, default and what it may hold.
+//!
+//! One list per section gives the struct that rooms use, the validation, the file of the first
+//! start, completion and what the manual is compared with. Nothing here reads a file.
+
+mod awww;
+mod backend;
+mod client;
+mod daemon;
+mod feh;
+mod form;
+mod hyprpaper;
+mod key;
+mod mpvpaper;
+mod settings;
+mod swaybg;
+mod wal_qt;
+
+pub use awww::{Awww, AwwwFilter, AwwwFormat, AwwwPosition, AwwwResize, AwwwTransition};
+pub use backend::{AutoPriorities, Backend, BackendName, SelectionMode};
+pub use client::{App, Monitors, RemoteGallery};
+pub use daemon::{Compositor, Daemon, LogLevel};
+pub use feh::{Feh, FehMode};
+pub use form::Bezier;
+pub use hyprpaper::{Hyprpaper, HyprpaperFit};
+pub use key::{Key, Kind, Misfit, Rule, Value};
+pub use mpvpaper::Mpvpaper;
+pub use swaybg::{Swaybg, SwaybgFit};
+pub use wal_qt::{
+    ImageFit, ImageRendering, ParallaxDirection, ParallaxDriver, WalQt, WalQtTransition,
+};
+
+/// A table of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    App,
+    Daemon,
+    Backend,
+    AutoPriorities,
+    Setter(BackendName),
+    Monitors,
+    RemoteGallery,
+}
+
+impl Section {
+    /// In the order of the file.
+    pub const ALL: [Self; 12] = [
+        Self::App,
+        Self::Daemon,
+        Self::Backend,
+        Self::AutoPriorities,
+        Self::Setter(BackendName::Awww),
+        Self::Setter(BackendName::Feh),
+        Self::Setter(BackendName::Hyprpaper),
+        Self::Setter(BackendName::Mpvpaper),
+        Self::Setter(BackendName::Swaybg),
+        Self::Setter(BackendName::WalQt),
+        Self::Monitors,
+        Self::RemoteGallery,
+    ];
+
+    pub fn keys(self) -> &'static [Key] {
+        match self {
+            Self::App => App::KEYS,
+            Self::Daemon => Daemon::KEYS,
+            Self::Backend => Backend::KEYS,
+            Self::AutoPriorities => AutoPriorities::KEYS,
+            Self::Setter(BackendName::Awww) => Awww::KEYS,
+            Self::Setter(BackendName::Feh) => Feh::KEYS,
+            Self::Setter(BackendName::Hyprpaper) => Hyprpaper::KEYS,
+            Self::Setter(BackendName::Mpvpaper) => Mpvpaper::KEYS,
+            Self::Setter(BackendName::Swaybg) => Swaybg::KEYS,
+            Self::Setter(BackendName::WalQt) => WalQt::KEYS,
+            Self::Monitors => Monitors::KEYS,
+            Self::RemoteGallery => RemoteGallery::KEYS,
+        }
+    }
+
+    /// The names of its table and of those around it, outermost first.
+    pub fn path(self) -> Vec<&'static str> {
+        match self {
+            Self::App => vec!["app"],
+            Self::Daemon => vec!["daemon"],
+            Self::Backend => vec!["backend"],
+            Self::AutoPriorities => vec!["backend", "auto_priorities"],
+            Self::Setter(name) => vec!["backend", name.as_str()],
+            Self::Monitors => vec!["monitors"],
+            Self::RemoteGallery => vec!["remote_gallery"],
+        }
+    }
+
+    /// As the file heads it: `backend.wal-qt`.
+    pub fn heading(self) -> String {
+        self.path().join(".")
+    }
+
+    /// As `config_changed` names it: a change of the priorities is one of `backend`.
+    pub fn event_name(self) -> String {
+        match self {
+            Self::AutoPriorities => "backend".to_owned(),
+            section => section.heading(),
+        }
+    }
+
+    /// Kept for the client, which may add keys of its own; the daemon does not read it.
+    pub fn is_client_s(self) -> bool {
+        matches!(self, Self::App | Self::Monitors | Self::RemoteGallery)
+    }
+
+    /// The settings of a backend: `-` and `_` in its keys are the same when read.
+    pub fn is_setter(self) -> bool {
+        matches!(self, Self::Setter(_))
+    }
+
+    /// The key of this name, with `-` for `_` where that is taken.
+    pub fn key(self, name: &str) -> Option<&'static Key> {
+        let same = |key: &&Key| {
+            key.name == name || (self.is_setter() && key.name == name.replace('-', "_"))
+        };
+        self.keys().iter().find(same)
+    }
+
+    /// Tables inside this one.
+    pub fn children(self) -> impl Iterator<Item = (&'static str, Self)> {
+        Self::ALL.into_iter().filter_map(move |child| match (self, child.path().as_slice()) {
+            (Self::Backend, ["backend", name]) => Some((*name, child)),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_fits_its_own_rule() {
+        for section in Section::ALL {
+            for key in section.keys() {
+                let heading = section.heading();
+                let Some(default) = key.default.to_json() else { continue };
+                assert!(key.has_type_of(&default), "{heading}.{}", key.name);
+                assert_eq!(key.misfit(&default), None, "{heading}.{}", key.name);
+                assert!(!key.meaning.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn hyphens_count_as_underscores_in_setters_only() {
+        let awww = Section::Setter(BackendName::Awww);
+        assert_eq!(awww.key("fill-color").map(|key| key.name), Some("fill_color"));
+        assert!(Section::App.key("images-per-page").is_none());
+        assert!(Section::Daemon.key("log-level").is_none());
+    }
+}

@@ -1,0 +1,152 @@
+//! `[backend.wal-qt]`: the web engine that shows pictures, videos and HTML.
+
+use super::form::{BEZIER, Bezier, COLOR, is_bezier, is_color};
+use super::key::{Key, Rule, Value};
+use super::settings::settings;
+use crate::wire::words;
+
+words! {
+    WalQtTransition {
+        None = "none", Fade = "fade", Left = "left", Right = "right", Top = "top",
+        Bottom = "bottom", Wipe = "wipe", Grow = "grow", Outer = "outer", Wave = "wave",
+        Center = "center", BlurThrough = "blur_through", Any = "any", Random = "random",
+    }
+}
+
+words! {
+    ImageFit {
+        Fill = "fill", Contain = "contain", Cover = "cover", None = "none",
+        ScaleDown = "scale-down",
+    }
+}
+
+words! {
+    ImageRendering {
+        Auto = "auto", Smooth = "smooth", HighQuality = "high-quality",
+        CrispEdges = "crisp-edges", Pixelated = "pixelated",
+    }
+}
+
+words! {
+    ParallaxDriver { Auto = "auto", Off = "off", Hyprland = "hyprland", Sway = "sway" }
+}
+
+words! {
+    ParallaxDirection { Horizontal = "horizontal", Vertical = "vertical" }
+}
+
+settings! {
+    /// `[backend.wal-qt]`
+    #[derive(Debug)]
+    WalQt {
+        /// Its control socket
+        socket_path: String = Key::path("$XDG_RUNTIME_DIR/wal-qt.sock"),
+        /// The name that its health check must give
+        expected_service: String = Key::text("wal-qt"),
+        /// The version of its API that the health check must give
+        expected_api_version: String = Key::text("0"),
+        /// Milliseconds for the health check at start
+        connect_timeout_ms: u32 = Key::integer(500).from(1),
+        /// Milliseconds for a request
+        request_timeout_ms: u32 = Key::integer(1500).from(1),
+        /// Milliseconds for a wallpaper to load
+        load_timeout_ms: u32 = Key::integer(15000).from(1),
+        /// More environment for it, as KEY=VALUE
+        env: Vec<String> = Key::list(&[]).form(ENV, is_env),
+        /// How one picture gives way to the next; unknown words act as fade
+        transition: WalQtTransition = Key::word("none", WalQtTransition::WORDS)
+            .otherwise(Value::Text("fade")),
+        /// Milliseconds of a transition
+        duration_ms: u32 = Key::integer(300).from(1),
+        /// Curve of the transition, four numbers
+        transition_bezier: Bezier = Key::text("0.54,0,0.34,0.99").form(BEZIER, is_bezier),
+        /// Degrees, wrapped into a circle
+        transition_angle_deg: f64 = Key::number(0.0),
+        /// Where grow and outer begin, in percent of the width
+        transition_origin_x_percent: f64 = Key::number(50.0).within(-200, 200),
+        /// Where grow and outer begin, in percent of the height
+        transition_origin_y_percent: f64 = Key::number(50.0).within(-200, 200),
+        /// Height of the wave in percent
+        transition_wave_amplitude_percent: f64 = Key::number(5.0).ruled(NOT_NEGATIVE),
+        /// How many waves there are
+        transition_wave_frequency: f64 = Key::number(3.0).ruled(NOT_NEGATIVE),
+        /// How a picture fills its monitor
+        image_fit_mode: ImageFit = Key::word("cover", ImageFit::WORDS),
+        /// How pictures are scaled
+        image_rendering: ImageRendering = Key::word("auto", ImageRendering::WORDS),
+        /// Unused
+        fill_color: String = Key::text("000000ff").form(COLOR, is_color),
+        /// Videos that are imported play their sound
+        video_audio_default: bool = Key::flag(false),
+        /// HTML wallpapers may use the network
+        allow_network_wallpapers: bool = Key::flag(false),
+        /// Move the wallpaper with the workspaces
+        parallax_enabled: bool = Key::flag(false),
+        /// Percent; below 100 acts as 100
+        parallax_zoom: f64 = Key::number(120.0),
+        /// Percent that a step from one workspace to the next moves it
+        parallax_step_percent: f64 = Key::number(5.0).ruled(Rule::Positive),
+        /// Workspaces that make a ring
+        parallax_workspace_chunk_size: u32 = Key::integer(10).from(1),
+        /// Milliseconds of a step
+        parallax_animation_ms: u32 = Key::integer(600).from(1),
+        /// Milliseconds of the way back
+        parallax_reset_ms: u32 = Key::integer(400).from(1),
+        /// Curve of a step, four numbers; anything else acts as the default
+        parallax_easing: Bezier = Key::text(EASING).form(BEZIER, is_bezier)
+            .otherwise(Value::Text(EASING)),
+        /// Whose workspaces are followed; auto finds out which compositor runs
+        parallax_compositor_driver: ParallaxDriver = Key::word("auto", ParallaxDriver::WORDS),
+        /// Direction, unless a wallpaper says its own
+        parallax_direction: ParallaxDirection = Key::word("horizontal", ParallaxDirection::WORDS),
+    }
+}
+
+impl WalQt {
+    /// Into 0 to below 360.
+    pub fn angle_deg(&self) -> f64 {
+        self.transition_angle_deg.rem_euclid(360.0)
+    }
+
+    /// 1.0 and up.
+    pub fn parallax_factor(&self) -> f64 {
+        (self.parallax_zoom / 100.0).max(1.0)
+    }
+}
+
+const EASING: &str = "0.215,0.610,0.355,1.000";
+const NOT_NEGATIVE: Rule = Rule::Range(0.0, f64::MAX);
+const ENV: &str = "KEY=VALUE, KEY none of WAYLAND_DISPLAY, XDG_RUNTIME_DIR, DISPLAY, PATH, HOME, \
+                   LD_PRELOAD, LD_LIBRARY_PATH";
+/// What would change whom the host speaks to, or which code it runs.
+const FORBIDDEN: [&str; 7] = [
+    "WAYLAND_DISPLAY",
+    "XDG_RUNTIME_DIR",
+    "DISPLAY",
+    "PATH",
+    "HOME",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+];
+
+fn is_env(entry: &str) -> bool {
+    let Some((name, _)) = entry.split_once('=') else { return false };
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let named = name.bytes().all(letter) && name.starts_with(|c: char| !c.is_ascii_digit());
+    named && !FORBIDDEN.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn environment_entries() {
+        for good in ["A=", "QT_SCALE=1=2", "_x9=y z"] {
+            assert!(is_env(good), "{good}");
+        }
+        for bad in ["", "A", "=x", "9A=x", "A B=x", "PATH=/x", "LD_PRELOAD=", "HOME=/"] {
+            assert!(!is_env(bad), "{bad}");
+        }
+    }
+}

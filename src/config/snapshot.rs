@@ -1,0 +1,136 @@
+//! The settings at one moment. Never changes: a change makes another.
+
+use serde_json::{Map, Value as Json};
+
+use super::schema::{
+    App, AutoPriorities, Awww, Backend, BackendName, Daemon, Feh, Hyprpaper, Monitors, Mpvpaper,
+    RemoteGallery, Section, Swaybg, WalQt,
+};
+
+/// What rooms read, and what the API shows.
+#[derive(Clone)]
+pub struct Config {
+    pub app: App,
+    pub daemon: Daemon,
+    pub backend: Backend,
+    pub auto_priorities: AutoPriorities,
+    /// With `backend.transition_duration_seconds` in place of its own where that is above 0.
+    pub awww: Awww,
+    pub feh: Feh,
+    pub hyprpaper: Hyprpaper,
+    pub mpvpaper: Mpvpaper,
+    pub swaybg: Swaybg,
+    /// With `backend.transition_duration_seconds` in place of its own where that is above 0.
+    pub wal_qt: WalQt,
+    pub monitors: Monitors,
+    pub remote_gallery: RemoteGallery,
+    /// What in the file is not as it should be, for people.
+    pub warnings: Vec<String>,
+    tables: Map<String, Json>,
+}
+
+impl Config {
+    /// `tables` as the API shows them: complete, and of the schema's types.
+    pub(super) fn new(tables: Map<String, Json>, warnings: Vec<String>) -> Self {
+        let none = Map::new();
+        let table = |section: Section| table(&tables, section).unwrap_or(&none);
+        let setter = |name| table(Section::Setter(name));
+        let backend = Backend::read(table(Section::Backend));
+        let mut awww = Awww::read(setter(BackendName::Awww));
+        let mut wal_qt = WalQt::read(setter(BackendName::WalQt));
+        if let Some(seconds) = backend.transition_duration_seconds.filter(|&s| s > 0.0) {
+            awww.transition_duration = seconds;
+            // A positive time never becomes 0, which wal-qt does not take.
+            wal_qt.duration_ms = ((seconds * 1000.0).round() as u32).max(1);
+        }
+        Self {
+            app: App::read(table(Section::App)),
+            daemon: Daemon::read(table(Section::Daemon)),
+            backend,
+            auto_priorities: AutoPriorities::read(table(Section::AutoPriorities)),
+            awww,
+            feh: Feh::read(setter(BackendName::Feh)),
+            hyprpaper: Hyprpaper::read(setter(BackendName::Hyprpaper)),
+            mpvpaper: Mpvpaper::read(setter(BackendName::Mpvpaper)),
+            swaybg: Swaybg::read(setter(BackendName::Swaybg)),
+            wal_qt,
+            monitors: Monitors::read(table(Section::Monitors)),
+            remote_gallery: RemoteGallery::read(table(Section::RemoteGallery)),
+            warnings,
+            tables,
+        }
+    }
+
+    /// `GET /config`; `warnings` only where there are some.
+    pub fn to_json(&self) -> Map<String, Json> {
+        let mut whole = self.tables.clone();
+        if !self.warnings.is_empty() {
+            whole.insert("warnings".to_owned(), self.warnings.clone().into());
+        }
+        whole
+    }
+
+    /// One section as `GET /config/{section}` and `GET /config/backends/{backend}` show it.
+    pub fn section(&self, section: Section) -> Map<String, Json> {
+        table(&self.tables, section).cloned().unwrap_or_default()
+    }
+}
+
+/// A section's table among the tables of the whole.
+pub(super) fn table(tables: &Map<String, Json>, section: Section) -> Option<&Map<String, Json>> {
+    section.path().into_iter().try_fold(tables, |table, name| table.get(name)?.as_object())
+}
+
+/// The table of a section, made with those around it where it is missing.
+pub(super) fn table_mut(
+    tables: &mut Map<String, Json>,
+    section: Section,
+) -> &mut Map<String, Json> {
+    section.path().into_iter().fold(tables, |table, name| {
+        let inner = table.entry(name).or_insert_with(|| Json::Object(Map::new()));
+        inner.as_object_mut().expect("sections are tables")
+    })
+}
+
+impl Default for Config {
+    /// Every key at its default.
+    fn default() -> Self {
+        let mut tables = Map::new();
+        for section in Section::ALL {
+            let defaults = section.keys().iter();
+            let defaults = defaults.filter_map(|k| Some((k.name.to_owned(), k.default.to_json()?)));
+            table_mut(&mut tables, section).extend(defaults);
+        }
+        Self::new(tables, Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn one_duration_goes_before_two() {
+        #[track_caller]
+        fn check(seconds: Json, awww: f64, wal_qt: u32) {
+            let tables = json!({"backend": {"transition_duration_seconds": seconds}});
+            let config = Config::new(tables.as_object().unwrap().clone(), Vec::new());
+            assert_eq!(config.awww.transition_duration, awww);
+            assert_eq!(config.wal_qt.duration_ms, wal_qt);
+        }
+        check(json!(0), 3.0, 300);
+        check(json!(1.5), 1.5, 1500);
+        check(json!(0.0001), 0.0001, 1);
+    }
+
+    #[test]
+    fn the_default_shows_every_section() {
+        let config = Config::default();
+        let names: Vec<_> = config.to_json().keys().cloned().collect();
+        assert_eq!(names, ["app", "daemon", "backend", "monitors", "remote_gallery"]);
+        assert_eq!(config.section(Section::AutoPriorities)["web"], json!(["wal-qt"]));
+        assert_eq!(config.section(Section::Setter(BackendName::Awww))["transition_duration"], 3);
+        assert!(!config.section(Section::Backend).contains_key("transition_duration_seconds"));
+    }
+}
