@@ -1,1 +1,193 @@
-//! Colours: sRGB, CIELAB, distances and hue groups.
+//! Colours: sRGB, CIELAB (D65), distances and hue groups.
+//!
+//! Pure arithmetic, called from any thread; the same input gives the same output everywhere.
+
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+/// Red, green and blue of sRGB.
+pub type Rgb = [u8; 3];
+
+/// The hue group of pictures in which no colour decides.
+pub const NEUTRAL: u8 = 99;
+/// Lab chroma below which a colour counts as grey (contract 4).
+const GREY: f32 = 10.0;
+/// The white that sRGB is seen under.
+const WHITE: [f32; 3] = [0.950_47, 1.0, 1.088_83];
+/// CIE's ε and κ: where the cube root gives way to a line.
+const EPSILON: f32 = 216.0 / 24389.0;
+const KAPPA: f32 = 24389.0 / 27.0;
+
+static LINEAR: LazyLock<[f32; 256]> = LazyLock::new(|| std::array::from_fn(|v| linear(v as f32)));
+
+/// A colour in CIELAB.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lab {
+    pub l: f32,
+    pub a: f32,
+    pub b: f32,
+}
+
+impl Lab {
+    /// ΔE76: the plain distance.
+    pub fn distance(self, other: Self) -> f32 {
+        self.distance_squared(other).sqrt()
+    }
+
+    pub fn distance_squared(self, other: Self) -> f32 {
+        let (l, a, b) = (self.l - other.l, self.a - other.a, self.b - other.b);
+        l * l + a * a + b * b
+    }
+
+    pub fn chroma(self) -> f32 {
+        self.a.hypot(self.b)
+    }
+}
+
+/// Hue in degrees from 0 up to 360, saturation and lightness from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hsl {
+    pub hue: f32,
+    pub saturation: f32,
+    pub lightness: f32,
+}
+
+pub fn lab(rgb: Rgb) -> Lab {
+    let [r, g, b] = rgb.map(|value| LINEAR[usize::from(value)]);
+    let x = 0.412_456_4 * r + 0.357_576_1 * g + 0.180_437_5 * b;
+    let y = 0.212_672_9 * r + 0.715_152_2 * g + 0.072_175 * b;
+    let z = 0.019_333_9 * r + 0.119_192 * g + 0.950_304_1 * b;
+    let root = |t: f32| if t > EPSILON { t.cbrt() } else { (KAPPA * t + 16.0) / 116.0 };
+    let (x, y, z) = (root(x / WHITE[0]), root(y / WHITE[1]), root(z / WHITE[2]));
+    Lab { l: 116.0 * y - 16.0, a: 500.0 * (x - y), b: 200.0 * (y - z) }
+}
+
+/// The nearest sRGB colour; what sRGB cannot show is clipped.
+pub fn rgb(lab: Lab) -> Rgb {
+    let fy = (lab.l + 16.0) / 116.0;
+    let cube = |f: f32| if f * f * f > EPSILON { f * f * f } else { (116.0 * f - 16.0) / KAPPA };
+    let x = WHITE[0] * cube(fy + lab.a / 500.0);
+    let y = WHITE[1] * cube(fy);
+    let z = WHITE[2] * cube(fy - lab.b / 200.0);
+    [
+        3.240_454_2 * x - 1.537_138_5 * y - 0.498_531_4 * z,
+        -0.969_266 * x + 1.876_010_8 * y + 0.041_556 * z,
+        0.055_643_4 * x - 0.204_025_9 * y + 1.057_225_2 * z,
+    ]
+    .map(gamma)
+}
+
+pub fn hsl(rgb: Rgb) -> Hsl {
+    let [r, g, b] = rgb.map(|value| f32::from(value) / 255.0);
+    let (max, min) = (r.max(g).max(b), r.min(g).min(b));
+    let (lightness, spread) = ((max + min) / 2.0, max - min);
+    if spread == 0.0 {
+        return Hsl { hue: 0.0, saturation: 0.0, lightness };
+    }
+    let sector = if max == r {
+        ((g - b) / spread).rem_euclid(6.0)
+    } else if max == g {
+        (b - r) / spread + 2.0
+    } else {
+        (r - g) / spread + 4.0
+    };
+    let saturation = spread / (1.0 - (2.0 * lightness - 1.0).abs());
+    Hsl { hue: sector * 60.0, saturation, lightness }
+}
+
+/// The first of `colors` (most dominant first) that is no grey decides: group 0 is centred on red,
+/// each of the twelve is 30° wide. Where all are grey: [`NEUTRAL`].
+pub fn hue_group(colors: &[Rgb]) -> u8 {
+    match colors.iter().find(|&&color| lab(color).chroma() >= GREY) {
+        Some(&color) => (((hsl(color).hue + 15.0) % 360.0) / 30.0) as u8,
+        None => NEUTRAL,
+    }
+}
+
+/// `#rrggbb`
+pub fn hex(rgb: Rgb) -> String {
+    let mut text = String::with_capacity(7);
+    let [r, g, b] = rgb;
+    write!(text, "#{r:02x}{g:02x}{b:02x}").expect("a String takes everything");
+    text
+}
+
+/// Reads `#rrggbb` or `rrggbb`, in either case.
+pub fn parse_hex(text: &str) -> Option<Rgb> {
+    let digits = text.strip_prefix('#').unwrap_or(text);
+    if digits.len() != 6 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let value = u32::from_str_radix(digits, 16).ok()?;
+    Some([(value >> 16) as u8, (value >> 8) as u8, value as u8])
+}
+
+fn linear(value: f32) -> f32 {
+    let value = value / 255.0;
+    if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+}
+
+fn gamma(light: f32) -> u8 {
+    let value =
+        if light <= 0.003_130_8 { light * 12.92 } else { 1.055 * light.powf(1.0 / 2.4) - 0.055 };
+    (value * 255.0).round().clamp(0.0, 255.0) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lab_of_known_colours() {
+        let check = |rgb, l: f32, a: f32, b: f32| {
+            let distance = lab(rgb).distance(Lab { l, a, b });
+            assert!(distance < 0.05, "{rgb:?} is {:?}", lab(rgb));
+        };
+        check([255, 255, 255], 100.0, 0.0, 0.0);
+        check([0, 0, 0], 0.0, 0.0, 0.0);
+        check([255, 0, 0], 53.24, 80.09, 67.20);
+        check([0, 255, 0], 87.73, -86.18, 83.18);
+        check([0, 0, 255], 32.30, 79.19, -107.86);
+        check([128, 128, 128], 53.59, 0.0, 0.0);
+    }
+
+    #[test]
+    fn every_colour_survives_lab() {
+        for value in (0..1 << 24).step_by(977) {
+            let color = [(value >> 16) as u8, (value >> 8) as u8, value as u8];
+            assert_eq!(rgb(lab(color)), color);
+        }
+    }
+
+    #[test]
+    fn hue_groups_are_centred_on_red() {
+        let check = |hex, group| {
+            assert_eq!(hue_group(&[parse_hex(hex).unwrap()]), group, "{hex}");
+        };
+        check("#ff0000", 0);
+        check("#ff003f", 0);
+        check("#ff0040", 11);
+        check("#ff3f00", 0);
+        check("#ff4000", 1);
+        check("#ffff00", 2);
+        check("#00ff00", 4);
+        check("#00ffff", 6);
+        check("#0000ff", 8);
+        check("#ff00ff", 10);
+        check("#808080", NEUTRAL);
+        assert_eq!(hue_group(&[]), NEUTRAL);
+        assert_eq!(hue_group(&[[9, 9, 9], [250, 250, 250], [0, 0, 255], [255, 0, 0]]), 8);
+    }
+
+    #[test]
+    fn hex_is_read_as_it_is_written() {
+        assert_eq!(hex([0, 171, 255]), "#00abff");
+        assert_eq!(parse_hex("#00ABff"), Some([0, 171, 255]));
+        assert_eq!(parse_hex("00abff"), Some([0, 171, 255]));
+        for bad in
+            ["", "#", "#00abf", "#00abfff", "#00abfg", "+0abff", "#+0abf", "##00abf", "é0abf"]
+        {
+            assert_eq!(parse_hex(bad), None, "{bad}");
+        }
+    }
+}

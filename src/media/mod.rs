@@ -1,1 +1,33 @@
 //! Pure pixels and bytes: no thread, no database, no configuration.
+//!
+//! [`probe`] tells what a file holds and what decoding it will cost; [`Probe::decode`] gives its
+//! first frame, reduced on the way where less is wanted, so that memory stays bounded whatever the
+//! file says of itself. From there: [`Probe::thumbnail`], [`Probe::slices`], [`palette`]. Called from any
+//! thread; nothing here opens a path. The decoders below may panic on hostile bytes: whoever
+//! calls on a thread that must live catches that.
+
+mod bmp;
+mod error;
+mod exif;
+mod gif;
+mod jpeg;
+mod kind;
+mod palette;
+mod picture;
+mod png;
+mod probe;
+mod shrink;
+mod slice;
+#[cfg(test)]
+mod tests;
+mod thumbnail;
+mod tiff;
+mod webp;
+
+pub use error::Error;
+pub use palette::palette;
+pub use picture::{Picture, fit};
+pub use probe::{Input, MEMORY_MAX, PIXELS_MAX, Probe, SIDE_MAX, probe};
+pub use slice::Tile;
+pub use thumbnail::Thumbnail;
+pub use webp::encode;

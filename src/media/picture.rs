@@ -1,0 +1,181 @@
+//! Decoded pixels, and what is made of them: other sizes, turned upright.
+
+use fast_image_resize as fir;
+use fir::images::{Image, ImageRef};
+use fir::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+
+use super::exif::Orientation;
+
+/// Eight bits a channel, RGB or RGBA (not premultiplied), row after row.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    width: u32,
+    height: u32,
+    /// How much of the pixels the picture covers: less than all where the last column or row
+    /// stands for a box that the source fills only in part.
+    extent: (f64, f64),
+    channels: usize,
+    pixels: Vec<u8>,
+    /// What is still to be done to the stored pixels.
+    orientation: Orientation,
+}
+
+/// A part of a picture as shown, in its pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Region {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+impl Picture {
+    pub(super) fn new(
+        width: u32,
+        height: u32,
+        extent: (f64, f64),
+        channels: usize,
+        pixels: Vec<u8>,
+        orientation: Orientation,
+    ) -> Self {
+        debug_assert_eq!(pixels.len(), width as usize * height as usize * channels);
+        Self { width, height, extent, channels, pixels, orientation }
+    }
+
+    /// Stored width in pixels; see [`Self::resized`] for upright ones.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    pub fn height(&self) -> u32 {
+        self.height
+    }
+
+    pub fn has_alpha(&self) -> bool {
+        self.channels == 4
+    }
+
+    pub fn pixels(&self) -> &[u8] {
+        &self.pixels
+    }
+
+    /// Bytes a pixel.
+    pub(super) fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// The same picture upright, at this size.
+    pub fn resized(&self, width: u32, height: u32) -> Self {
+        let (w, h) = self.extent;
+        let whole = Region { x: 0.0, y: 0.0, width: w, height: h };
+        let (width, height) = self.orientation.size((width, height));
+        self.scaled(whole, width, height, FilterType::Lanczos3).upright()
+    }
+
+    /// The same picture upright and no larger than `side`, by plain averages: no ringing, no
+    /// colours that the picture has not.
+    pub(super) fn averaged(&self, side: u32) -> Self {
+        let (w, h) = self.extent;
+        let (width, height) = fit((self.width, self.height), (side, side));
+        if (width, height) == (self.width, self.height) {
+            return self.clone();
+        }
+        let whole = Region { x: 0.0, y: 0.0, width: w, height: h };
+        self.scaled(whole, width, height, FilterType::Box)
+    }
+
+    /// A part of an upright picture at another size.
+    pub(super) fn cut(&self, region: Region, width: u32, height: u32) -> Self {
+        debug_assert_eq!(self.orientation, Orientation::Upright);
+        self.scaled(region, width, height, FilterType::Lanczos3)
+    }
+
+    /// Turns the pixels as the camera noted.
+    pub(super) fn upright(self) -> Self {
+        if self.orientation == Orientation::Upright {
+            return self;
+        }
+        let whole = (self.extent.0.floor() as u32, self.extent.1.floor() as u32);
+        if whole != (self.width, self.height) {
+            // Turned, the partial boxes would lie at the wrong edge.
+            let (width, height) = self.orientation.size(whole);
+            return self.resized(width, height);
+        }
+        let stored = (self.width as usize, self.height as usize);
+        let (width, height) = self.orientation.size((self.width, self.height));
+        let mut pixels = Vec::with_capacity(self.pixels.len());
+        for y in 0..height as usize {
+            for x in 0..width as usize {
+                let (from_x, from_y) = self.orientation.source(x, y, stored);
+                let at = (from_y * stored.0 + from_x) * self.channels;
+                pixels.extend_from_slice(&self.pixels[at..at + self.channels]);
+            }
+        }
+        let extent = (f64::from(width), f64::from(height));
+        Self { width, height, extent, pixels, orientation: Orientation::Upright, ..self }
+    }
+
+    /// What the picture covers of its pixels.
+    pub(super) fn extent(&self) -> (f64, f64) {
+        self.extent
+    }
+
+    fn scaled(&self, region: Region, width: u32, height: u32, filter: FilterType) -> Self {
+        let kind = if self.channels == 4 { PixelType::U8x4 } else { PixelType::U8x3 };
+        let source = ImageRef::new(self.width, self.height, &self.pixels, kind)
+            .expect("as many bytes as pixels, by construction");
+        let mut target = Image::new(width, height, kind);
+        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter)).crop(
+            region.x,
+            region.y,
+            region.width,
+            region.height,
+        );
+        Resizer::new()
+            .resize(&source, &mut target, &options)
+            .expect("same kind of pixels, and a region inside the source");
+        Self {
+            width,
+            height,
+            extent: (f64::from(width), f64::from(height)),
+            channels: self.channels,
+            pixels: target.into_vec(),
+            orientation: self.orientation,
+        }
+    }
+}
+
+/// The largest size of the same shape that fits into `frame`, never larger than `size`, at least
+/// one pixel a side.
+pub fn fit(size: (u32, u32), frame: (u32, u32)) -> (u32, u32) {
+    let (w, h) = (f64::from(size.0), f64::from(size.1));
+    let scale = (f64::from(frame.0) / w).min(f64::from(frame.1) / h).min(1.0);
+    let side = |length: f64, most: u32| ((length * scale).round() as u32).clamp(1, most.max(1));
+    (side(w, frame.0), side(h, frame.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thumbnails_fit_and_never_grow() {
+        let check = |size, frame, expected| assert_eq!(fit(size, frame), expected, "{size:?}");
+        check((3840, 2160), (500, 500), (500, 281));
+        check((2160, 3840), (500, 500), (281, 500));
+        check((100, 50), (500, 500), (100, 50));
+        check((65535, 1), (500, 500), (500, 1));
+        check((3840, 2160), (1280, 720), (1280, 720));
+        check((3000, 3000), (1280, 720), (720, 720));
+    }
+
+    #[test]
+    fn resizing_turns_upright() {
+        // Red above blue, stored lying on its side: shown, red is on the right.
+        let pixels = [[255, 0, 0], [0, 0, 255]].concat();
+        let picture = Picture::new(1, 2, (1.0, 2.0), 3, pixels, Orientation::Turned90);
+        let shown = picture.resized(2, 1);
+        assert_eq!((shown.width(), shown.height()), (2, 1));
+        assert_eq!(shown.pixels(), [0, 0, 255, 255, 0, 0]);
+    }
+}

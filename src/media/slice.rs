@@ -1,0 +1,157 @@
+//! Cuts a picture for several monitors (mode `extend`).
+
+use png::{BitDepth, ColorType, Compression, Encoder};
+
+use super::Error;
+use super::picture::{Picture, Region};
+use super::probe::{Input, Probe};
+
+/// A monitor's place in the layout, and what it shows there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// In the layout's units.
+    pub x: i32,
+    pub y: i32,
+    pub width: u32,
+    pub height: u32,
+    /// As turned: what the slice will have.
+    pub pixels: (u32, u32),
+}
+
+impl Probe {
+    /// Scales the picture to cover all of `tiles`, centred, and cuts for each the part that it
+    /// shows, at its own pixels: one PNG for each, in their order.
+    pub fn slices(&self, input: &mut dyn Input, tiles: &[Tile]) -> Result<Vec<Vec<u8>>, Error> {
+        let picture = self.decode(input, wanted((self.width, self.height), tiles))?.upright();
+        let extent = picture.extent();
+        let slice = |tile: &Tile| {
+            let region = region(extent, tiles, tile);
+            encode(&picture.cut(region, tile.pixels.0.max(1), tile.pixels.1.max(1)))
+        };
+        tiles.iter().map(slice).collect()
+    }
+}
+
+/// The size that a picture of this size should be decoded for, so that no slice lacks pixels.
+fn wanted(size: (u32, u32), tiles: &[Tile]) -> (u32, u32) {
+    let bounds = Bounds::of(tiles);
+    // Of the monitor with the most pixels to a unit of the layout.
+    let density = |tile: &Tile| {
+        let unit = |pixels: u32, length: u32| f64::from(pixels) / f64::from(length.max(1));
+        unit(tile.pixels.0, tile.width).max(unit(tile.pixels.1, tile.height))
+    };
+    let density = tiles.iter().map(density).fold(1.0, f64::max);
+    let scale = bounds.scale((f64::from(size.0), f64::from(size.1))) * density;
+    let side = |length: u32| (f64::from(length) * scale.min(1.0)).ceil() as u32;
+    (side(size.0), side(size.1))
+}
+
+struct Bounds {
+    left: f64,
+    top: f64,
+    width: f64,
+    height: f64,
+}
+
+impl Bounds {
+    fn of(tiles: &[Tile]) -> Self {
+        let edge = |of: fn(&Tile) -> i64, pick: fn(i64, i64) -> i64| {
+            tiles.iter().map(of).reduce(pick).unwrap_or(0) as f64
+        };
+        let left = edge(|t| i64::from(t.x), i64::min);
+        let top = edge(|t| i64::from(t.y), i64::min);
+        let right = edge(|t| i64::from(t.x) + i64::from(t.width), i64::max);
+        let bottom = edge(|t| i64::from(t.y) + i64::from(t.height), i64::max);
+        Self { left, top, width: (right - left).max(1.0), height: (bottom - top).max(1.0) }
+    }
+
+    /// Layout units to a pixel of a picture that covers the bounds.
+    fn scale(&self, (width, height): (f64, f64)) -> f64 {
+        (self.width / width).max(self.height / height)
+    }
+}
+
+/// The part of a picture of this size that `tile` shows.
+fn region(size: (f64, f64), tiles: &[Tile], tile: &Tile) -> Region {
+    let bounds = Bounds::of(tiles);
+    let scale = bounds.scale(size);
+    // What of the picture is seen at all, centred; the rest hangs over at two sides.
+    let left = (size.0 - bounds.width / scale) / 2.0;
+    let top = (size.1 - bounds.height / scale) / 2.0;
+    // Rounding must not lead outside.
+    let (x, width) = inside(
+        left + (f64::from(tile.x) - bounds.left) / scale,
+        f64::from(tile.width.max(1)) / scale,
+        size.0,
+    );
+    let (y, height) = inside(
+        top + (f64::from(tile.y) - bounds.top) / scale,
+        f64::from(tile.height.max(1)) / scale,
+        size.1,
+    );
+    Region { x, y, width, height }
+}
+
+fn inside(start: f64, length: f64, limit: f64) -> (f64, f64) {
+    let start = start.clamp(0.0, limit);
+    (start, length.min(limit - start))
+}
+
+fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
+    let failed = |error: png::EncodingError| Error::Encode(Box::new(error));
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::new(&mut bytes, picture.width(), picture.height());
+    encoder.set_color(if picture.has_alpha() { ColorType::Rgba } else { ColorType::Rgb });
+    encoder.set_depth(BitDepth::Eight);
+    // Slices are read once, by a setter: written fast rather than small.
+    encoder.set_compression(Compression::Fastest);
+    let mut writer = encoder.write_header().map_err(failed)?;
+    writer.write_image_data(picture.pixels()).map_err(failed)?;
+    writer.finish().map_err(failed)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tile(x: i32, y: i32, width: u32, height: u32) -> Tile {
+        Tile { x, y, width, height, pixels: (width, height) }
+    }
+
+    #[test]
+    fn regions_cover_and_are_centred() {
+        let check = |size: (f64, f64), tiles: &[Tile], expected: &[(f64, f64, f64, f64)]| {
+            for (tile, &(x, y, width, height)) in tiles.iter().zip(expected) {
+                assert_eq!(region(size, tiles, tile), Region { x, y, width, height });
+            }
+        };
+        // Two side by side, exactly the picture's shape.
+        check(
+            (400.0, 100.0),
+            &[tile(0, 0, 200, 100), tile(200, 0, 200, 100)],
+            &[(0.0, 0.0, 200.0, 100.0), (200.0, 0.0, 200.0, 100.0)],
+        );
+        // The picture is higher: its middle is shown.
+        check(
+            (400.0, 300.0),
+            &[tile(0, 0, 200, 100), tile(200, 0, 200, 100)],
+            &[(0.0, 100.0, 200.0, 100.0), (200.0, 100.0, 200.0, 100.0)],
+        );
+        // A gap, an offset, a layout that begins left of zero, a picture of half the size.
+        check(
+            (200.0, 100.0),
+            &[tile(-200, 0, 100, 100), tile(0, 100, 200, 100)],
+            &[(0.0, 0.0, 50.0, 50.0), (100.0, 50.0, 100.0, 50.0)],
+        );
+    }
+
+    #[test]
+    fn dense_monitors_want_more_pixels() {
+        let dense = Tile { pixels: (3840, 2160), ..tile(0, 0, 1920, 1080) };
+        let plain = tile(1920, 0, 1920, 1080);
+        assert_eq!(wanted((7680, 2160), &[dense, plain]), (7680, 2160));
+        assert_eq!(wanted((7680, 2160), &[plain]), (3840, 1080));
+        assert_eq!(wanted((100, 100), &[plain]), (100, 100));
+    }
+}

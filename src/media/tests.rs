@@ -1,0 +1,317 @@
+//! Every format, from bytes to pixels: whole, cut, turned, hostile.
+
+use std::io::Cursor;
+
+use image::codecs::jpeg::JpegEncoder;
+use image::{DynamicImage, ExtendedColorType, ImageBuffer, ImageEncoder, ImageFormat, Rgb, Rgba};
+
+use super::exif::tests::block;
+use super::{Error, Picture, Probe, Tile, palette, probe};
+use crate::color::{hex, lab};
+use crate::wire::Format;
+
+/// Soft shapes in many colours: what survives lossy coding.
+fn scene(width: u32, height: u32) -> ImageBuffer<Rgb<u8>, Vec<u8>> {
+    ImageBuffer::from_fn(width, height, |x, y| {
+        let (u, v) = (x as f32 / width as f32, y as f32 / height as f32);
+        let wave = |k: f32, p: f32| ((u * k + v * (k - 1.0) + p).sin() * 0.5 + 0.5) * 255.0;
+        if v < 0.3 {
+            Rgb([30, 90, 200])
+        } else {
+            Rgb([wave(3.0, 0.0) as u8, wave(2.0, 1.0) as u8, 60])
+        }
+    })
+}
+
+fn coded(picture: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    picture.write_to(&mut bytes, format).unwrap();
+    bytes.into_inner()
+}
+
+fn jpeg(picture: &ImageBuffer<Rgb<u8>, Vec<u8>>, quality: u8) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    JpegEncoder::new_with_quality(&mut bytes, quality).encode_image(picture).unwrap();
+    bytes
+}
+
+fn gif_of(frames: &[(u16, u16, Vec<u8>)], canvas: (u16, u16), palette: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = gif::Encoder::new(&mut bytes, canvas.0, canvas.1, palette).unwrap();
+    for (width, height, indices) in frames {
+        let frame = gif::Frame {
+            width: *width,
+            height: *height,
+            buffer: indices.into(),
+            ..Default::default()
+        };
+        encoder.write_frame(&frame).unwrap();
+    }
+    drop(encoder);
+    bytes
+}
+
+fn apng(frames: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, 8, 4);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_animated(frames, 0).unwrap();
+    let mut writer = encoder.write_header().unwrap();
+    (0..frames).for_each(|n| writer.write_image_data(&[n as u8 * 90; 96]).unwrap());
+    writer.finish().unwrap();
+    bytes
+}
+
+fn webp_animation(frames: i32) -> Vec<u8> {
+    let config = webp::WebPConfig::new().unwrap();
+    let mut encoder = webp::AnimEncoder::new(40, 20, &config);
+    let pixels: Vec<_> = (0..frames).map(|n| vec![n as u8 * 90 + 20; 40 * 20 * 3]).collect();
+    for (number, frame) in pixels.iter().enumerate() {
+        encoder.add_frame(webp::AnimFrame::from_rgb(frame, 40, 20, 100 * number as i32));
+    }
+    encoder.encode().to_vec()
+}
+
+/// One picture without loss in every format that can hold it.
+fn lossless(picture: &ImageBuffer<Rgb<u8>, Vec<u8>>) -> Vec<(Format, Vec<u8>)> {
+    let dynamic = DynamicImage::ImageRgb8(picture.clone());
+    let (width, height) = picture.dimensions();
+    let webp = webp::Encoder::from_rgb(picture, width, height).encode_lossless().to_vec();
+    vec![
+        (Format::Png, coded(&dynamic, ImageFormat::Png)),
+        (Format::Bmp, coded(&dynamic, ImageFormat::Bmp)),
+        (Format::Tiff, coded(&dynamic, ImageFormat::Tiff)),
+        (Format::Webp, webp),
+    ]
+}
+
+fn all(picture: &ImageBuffer<Rgb<u8>, Vec<u8>>) -> Vec<(Format, Vec<u8>)> {
+    let (width, height) = picture.dimensions();
+    let mut files = lossless(picture);
+    files.push((Format::Jpg, jpeg(picture, 92)));
+    files.push((
+        Format::Webp,
+        webp::Encoder::from_rgb(picture, width, height).encode(90.0).to_vec(),
+    ));
+    let indices = picture.pixels().map(|p| (p[0] >> 5 << 5) | (p[1] >> 5 << 2) | p[2] >> 6);
+    let palette: Vec<_> = (0..=255_u8).flat_map(|i| [i & 0xe0, i << 3 & 0xe0, i << 6]).collect();
+    let frame = (width as u16, height as u16, indices.collect());
+    files.push((Format::Gif, gif_of(&[frame], (width as u16, height as u16), &palette)));
+    files
+}
+
+fn probed(bytes: &[u8]) -> Result<Probe, Error> {
+    probe(&mut Cursor::new(bytes))
+}
+
+fn thumbnail(bytes: &[u8], side: u32) -> Result<Picture, Error> {
+    let mut input = Cursor::new(bytes);
+    Ok(probe(&mut input)?.thumbnail(&mut input, (side, side))?.picture)
+}
+
+#[test]
+fn every_format_is_known_and_decoded() {
+    let picture = scene(320, 200);
+    for (format, bytes) in all(&picture) {
+        let probe = probed(&bytes).unwrap();
+        assert_eq!((probe.format, probe.width, probe.height), (format, 320, 200));
+        assert!(!probe.animated, "{format}");
+        let small = thumbnail(&bytes, 100).unwrap();
+        assert_eq!((small.width(), small.height()), (100, 63), "{format}");
+        let sky = lab(small.pixels()[..3].try_into().unwrap());
+        assert!(sky.distance(lab([30, 90, 200])) < 25.0, "{format}: {:?}", &small.pixels()[..3]);
+        // Never larger than the source.
+        assert_eq!(thumbnail(&bytes, 500).unwrap().width(), 320);
+    }
+}
+
+#[test]
+fn lossless_formats_give_the_same_pixels_and_palette() {
+    let picture = scene(1501, 997);
+    let mut files = lossless(&picture).into_iter();
+    let (_, first) = files.next().unwrap();
+    let first = thumbnail(&first, 500).unwrap();
+    for (format, bytes) in files {
+        let other = thumbnail(&bytes, 500).unwrap();
+        assert!(other.pixels() == first.pixels(), "{format}");
+        assert_eq!(palette(&other), palette(&first));
+    }
+    // In a lossy one nearly the same, where shares are nearly equal in another order.
+    let lossy = palette(&thumbnail(&jpeg(&picture, 90), 500).unwrap());
+    for color in palette(&first) {
+        let near = |&other: &[u8; 3]| lab(other).distance(lab(color)) < 3.0;
+        assert!(lossy.iter().any(near), "{} is not among {lossy:?}", hex(color));
+    }
+}
+
+#[test]
+fn a_cut_file_is_refused() {
+    let picture = scene(160, 90);
+    let mut files = all(&picture);
+    files.push((Format::Png, apng(3)));
+    files.push((Format::Webp, webp_animation(3)));
+    for (format, bytes) in files {
+        assert!(thumbnail(&bytes, 50).is_ok(), "{format}");
+        // TIFF has no end mark, and its directory stands at the end.
+        for keep in (0..bytes.len()).step_by(bytes.len() / 61 + 1).chain([bytes.len() - 1]) {
+            let cut = thumbnail(&bytes[..keep], 50);
+            assert!(cut.is_err(), "{format} of {} bytes, {keep} kept", bytes.len());
+        }
+    }
+}
+
+#[test]
+fn what_follows_a_jpeg_harms_nothing() {
+    let mut bytes = jpeg(&scene(64, 40), 90);
+    bytes.extend(b"a camera's trailer \xff\xd8");
+    assert!(thumbnail(&bytes, 100).is_ok());
+}
+
+#[test]
+fn damage_is_an_error_and_never_a_panic() {
+    for (format, bytes) in all(&scene(64, 48)) {
+        for at in 0..bytes.len().min(400) {
+            for value in [0, 0xff, bytes[at] ^ 0x10] {
+                let mut damaged = bytes.clone();
+                damaged[at] = value;
+                let result = std::panic::catch_unwind(|| thumbnail(&damaged, 32).map(drop));
+                assert!(result.is_ok(), "{format}: byte {at} as {value}");
+            }
+        }
+    }
+}
+
+#[test]
+fn animations_are_recognised() {
+    let palette = [0, 0, 0, 255, 255, 255];
+    let check = |bytes: &[u8], animated, size| {
+        let probe = probed(bytes).unwrap();
+        assert_eq!((probe.animated, (probe.width, probe.height)), (animated, size));
+        assert_eq!(thumbnail(bytes, 500).unwrap().width(), size.0);
+    };
+    let frame = || (6, 4, vec![1; 24]);
+    check(&gif_of(&[frame()], (6, 4), &palette), false, (6, 4));
+    check(&gif_of(&[frame(), frame()], (6, 4), &palette), true, (6, 4));
+    check(&gif_of(&[frame(), frame()], (9, 5), &palette), true, (9, 5));
+    check(&apng(1), false, (8, 4));
+    check(&apng(3), true, (8, 4));
+    check(&webp_animation(3), true, (40, 20));
+}
+
+#[test]
+fn a_small_first_frame_leaves_the_rest_clear() {
+    let bytes = gif_of(&[(2, 1, vec![1, 1])], (3, 2), &[0, 0, 0, 9, 8, 7]);
+    let shown = thumbnail(&bytes, 500).unwrap();
+    let row = [9, 8, 7, 255, 9, 8, 7, 255, 0, 0, 0, 0];
+    assert_eq!(shown.pixels()[..12], row);
+    assert_eq!(shown.pixels()[12..], [0; 12]);
+}
+
+#[test]
+fn cameras_that_lie_on_their_side() {
+    let jpeg = |orientation: u8| {
+        let plain = jpeg(&scene(64, 32), 95);
+        let exif = block(orientation);
+        let length = (exif.len() as u16 + 2).to_be_bytes();
+        [&plain[..2], &[0xff, 0xe1], &length, &exif, &plain[2..]].concat()
+    };
+    let upright = probed(&jpeg(1)).unwrap();
+    assert_eq!((upright.width, upright.height), (64, 32));
+    // The sky is a third of the picture, along one edge: where is it shown?
+    let check = |orientation, size, sky: (u32, u32)| {
+        let bytes = jpeg(orientation);
+        let probe = probed(&bytes).unwrap();
+        assert_eq!((probe.width, probe.height), size, "{orientation}");
+        let shown = thumbnail(&bytes, 500).unwrap();
+        let at = (sky.1 * shown.width() + sky.0) as usize * 3;
+        let pixel = lab(shown.pixels()[at..at + 3].try_into().unwrap());
+        assert!(pixel.distance(lab([30, 90, 200])) < 15.0, "{orientation}");
+    };
+    check(1, (64, 32), (32, 1));
+    check(3, (64, 32), (32, 30));
+    check(6, (32, 64), (30, 32));
+    check(8, (32, 64), (1, 32));
+}
+
+#[test]
+fn sixteen_bits_grey_and_alpha() {
+    let check = |picture: DynamicImage, expected: &[u8]| {
+        for format in [ImageFormat::Png, ImageFormat::Tiff] {
+            let shown = thumbnail(&coded(&picture, format), 500).unwrap();
+            assert_eq!(&shown.pixels()[..expected.len()], expected, "{format:?}");
+        }
+    };
+    check(ImageBuffer::from_pixel(5, 5, image::Luma([200_u8])).into(), &[200, 200, 200]);
+    check(ImageBuffer::from_pixel(5, 5, image::Luma([0x1234_u16])).into(), &[0x12; 3]);
+    check(
+        ImageBuffer::from_pixel(5, 5, Rgb([0x1122_u16, 0x3344, 0xffff])).into(),
+        &[0x11, 0x33, 0xff],
+    );
+    check(ImageBuffer::from_pixel(5, 5, Rgba([1_u8, 2, 3, 128])).into(), &[1, 2, 3, 128]);
+}
+
+#[test]
+fn bombs_are_refused_by_their_header() {
+    // A PNG of 30000 × 30000 pixels of one bit: a hundred kilobytes of zeros.
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, 30_000, 30_000);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.set_depth(png::BitDepth::One);
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&vec![0; 3750 * 30_000]).unwrap();
+    writer.finish().unwrap();
+    assert!(matches!(probed(&bytes), Err(Error::TooLarge { width: 30_000, height: 30_000 })));
+
+    let mut flat = jpeg(&scene(16, 16), 50);
+    let frame = flat.windows(2).position(|w| w == [0xff, 0xc0]).unwrap();
+    flat[frame + 5..frame + 9].fill(0xff);
+    assert!(matches!(probed(&flat), Err(Error::TooLarge { .. })));
+}
+
+#[test]
+fn what_is_no_picture_says_so() {
+    let check = |bytes: &[u8], message: &str| {
+        assert_eq!(probed(bytes).unwrap_err().to_string(), message);
+    };
+    check(b"", "the file is empty");
+    check(b"hello", "its content is no picture or video that murald knows");
+    check(b"\xff\x0a", "JPEG XL files need the transcoder (ffmpeg and ffprobe)");
+    check(b"\x89PNG\r\n\x1a\n", "the PNG is cut off: its end is missing");
+}
+
+#[test]
+fn slices_show_their_part() {
+    // Left half red, right half blue, on two monitors of different density.
+    let halves = ImageBuffer::from_fn(400, 100, |x, _| {
+        if x < 200 { Rgb([255, 0, 0]) } else { Rgb([0, 0, 255_u8]) }
+    });
+    let bytes = coded(&DynamicImage::ImageRgb8(halves), ImageFormat::Png);
+    let left = Tile { x: 0, y: 0, width: 200, height: 100, pixels: (400, 200) };
+    let right = Tile { x: 200, pixels: (100, 50), ..left };
+    let mut input = Cursor::new(&bytes[..]);
+    let slices = probe(&mut input).unwrap().slices(&mut input, &[left, right]).unwrap();
+    for (slice, (size, color)) in
+        slices.iter().zip([((400, 200), [255, 0, 0]), ((100, 50), [0, 0, 255])])
+    {
+        let shown = image::load_from_memory(slice).unwrap().into_rgb8();
+        assert_eq!(shown.dimensions(), size);
+        // The filter reads across the cut, so that two monitors show one picture.
+        let inner = shown.enumerate_pixels().filter(|(x, ..)| (8..size.0 - 8).contains(x));
+        assert!(inner.into_iter().all(|(.., pixel)| pixel.0 == color));
+    }
+}
+
+#[test]
+fn large_jpegs_are_scaled_while_they_are_decoded() {
+    let (width, height) = (9000, 6000);
+    let grey = vec![90; width as usize * height as usize];
+    let mut bytes = Vec::new();
+    let encoder = JpegEncoder::new_with_quality(&mut bytes, 50);
+    encoder.write_image(&grey, width, height, ExtendedColorType::L8).unwrap();
+    let probe = probed(&bytes).unwrap();
+    assert!(probe.memory((500, 500)) < 32 << 20, "{}", probe.memory((500, 500)));
+    let shown = thumbnail(&bytes, 500).unwrap();
+    assert_eq!((shown.width(), shown.height()), (500, 333));
+    assert!(shown.pixels().iter().all(|&value| value.abs_diff(90) < 3));
+    assert!(thumbnail(&bytes[..bytes.len() - 2], 500).is_err());
+}

@@ -1,0 +1,27 @@
+//! Thumbnails: small WebP pictures, never larger than what they show.
+
+use super::picture::{Picture, fit};
+use super::probe::{Input, Probe};
+use super::{Error, webp};
+
+/// A thumbnail, and the pixels that it was made of.
+#[derive(Debug)]
+pub struct Thumbnail {
+    pub webp: Vec<u8>,
+    /// Upright.
+    pub picture: Picture,
+}
+
+impl Probe {
+    /// The size of a thumbnail that fits into `frame`.
+    pub fn fit(&self, frame: (u32, u32)) -> (u32, u32) {
+        fit((self.width, self.height), frame)
+    }
+
+    /// Decodes the picture and makes the thumbnail that fits into `frame`.
+    pub fn thumbnail(&self, input: &mut dyn Input, frame: (u32, u32)) -> Result<Thumbnail, Error> {
+        let (width, height) = self.fit(frame);
+        let picture = self.decode(input, (width, height))?.resized(width, height);
+        Ok(Thumbnail { webp: webp::encode(&picture)?, picture })
+    }
+}

@@ -1,0 +1,333 @@
+//! TIFF and BigTIFF: the first picture of the file, strip by strip or one row of tiles at a time.
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use tiff::TiffError;
+use tiff::decoder::{Decoder, DecodingResult, Limits};
+use tiff::tags::Tag;
+
+use super::Error;
+use super::exif::Orientation;
+use super::picture::Picture;
+use super::probe::{Header, Input, MEMORY_MAX, check_bounds};
+use super::shrink::Shrink;
+use crate::wire::Format;
+
+#[derive(Clone, Debug)]
+pub(super) struct Details {
+    color: Color,
+    /// Samples of a pixel, those that mean nothing to us included.
+    samples: usize,
+    /// Of a sample.
+    bits: usize,
+    alpha: Alpha,
+    planar: bool,
+    /// Width and height of a strip or tile.
+    chunk: (u32, u32),
+    /// Where the file says that its colours are indices.
+    palette_tag: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+enum Color {
+    Gray,
+    Rgb,
+    Cmyk,
+    YCbCr,
+    Palette(Vec<[u8; 3]>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Alpha {
+    None,
+    Plain,
+    /// Colours are multiplied by it.
+    Associated,
+}
+
+pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> {
+    let (photometric, at) = photometric(input)?;
+    let palette_tag = (photometric == 3).then_some(at);
+    let mut decoder = open(input, palette_tag)?;
+    let size = decoder.dimensions().map_err(from_crate)?;
+    if size.0 == 0 || size.1 == 0 {
+        return Err(damaged("it has no pixels"));
+    }
+    check_bounds(size, 3)?;
+    let number = |decoder: &mut Decoder<_>, tag, default| {
+        decoder.find_tag_unsigned(tag).map(|value| value.unwrap_or(default)).map_err(from_crate)
+    };
+    let samples = number(&mut decoder, Tag::SamplesPerPixel, 1)?;
+    let planar = number(&mut decoder, Tag::PlanarConfiguration, 1)? == 2;
+    let orientation = Orientation::from_exif(number(&mut decoder, Tag::Orientation, 1)?);
+    let bits = decoder.find_tag_unsigned_vec::<u16>(Tag::BitsPerSample).map_err(from_crate)?;
+    let bits = bits.and_then(|bits| bits.first().copied()).unwrap_or(1);
+    let (color, own) = match photometric {
+        0 | 1 => (Color::Gray, 1),
+        2 => (Color::Rgb, 3),
+        3 => (Color::Palette(palette(&mut decoder)?), 1),
+        5 => (Color::Cmyk, 4),
+        6 => (Color::YCbCr, 3),
+        other => return Err(unsupported(format!("photometric interpretation {other}"))),
+    };
+    if samples < own || (bits < 8 && samples > 1) {
+        return Err(unsupported(format!("{samples} samples of {bits} bits")));
+    }
+    let extra = decoder.find_tag_unsigned_vec::<u16>(Tag::ExtraSamples).map_err(from_crate)?;
+    let alpha = match extra.and_then(|extra| extra.first().copied()) {
+        Some(1) if samples > own => Alpha::Associated,
+        Some(2) if samples > own => Alpha::Plain,
+        // Against the standard, and yet written often.
+        None if photometric == 2 && samples == 4 => Alpha::Plain,
+        _ => Alpha::None,
+    };
+    let chunk = decoder.chunk_dimensions();
+    let channels = if alpha == Alpha::None { 3 } else { 4 };
+    let header = Header { size, channels, orientation, animated: false };
+    let (samples, bits) = (usize::from(samples), usize::from(bits));
+    Ok((header, Details { color, samples, bits, alpha, planar, chunk, palette_tag }))
+}
+
+impl Details {
+    pub(super) fn memory(&self, header: &Header) -> u64 {
+        let (width, height) = (u64::from(self.chunk.0), u64::from(self.chunk.1.min(header.size.1)));
+        let chunk = width * height * (self.samples * self.bits).div_ceil(8) as u64;
+        let tiled = self.chunk.0 < header.size.0;
+        let band =
+            if tiled { u64::from(header.size.0) * height * header.channels as u64 } else { 0 };
+        // As it was coded, as samples, as bytes.
+        3 * chunk + band
+    }
+
+    pub(super) fn decode(
+        &self,
+        header: &Header,
+        input: &mut dyn Input,
+        goal: (u32, u32),
+    ) -> Result<Picture, Error> {
+        let mut decoder = open(input, self.palette_tag)?;
+        let (width, channels) = (header.size.0 as usize, header.channels);
+        let mut shrink = Shrink::new(header.size, channels, Shrink::factor(header.size, goal));
+        let across = header.size.0.div_ceil(self.chunk.0.max(1));
+        let down = header.size.1.div_ceil(self.chunk.1.max(1));
+        let mut band = Vec::new();
+        for row in 0..down {
+            let height = self.chunk.1.min(header.size.1 - row * self.chunk.1) as usize;
+            band.resize(width * channels * height, 0);
+            for column in 0..across {
+                let index = row * across + column;
+                let chunk = self.chunk(&mut decoder, index, across * down)?;
+                let used = decoder.chunk_data_dimensions(index).0 as usize;
+                let left = (column * self.chunk.0) as usize;
+                self.place(&chunk, used, left, &mut band, (width, channels, height))?;
+            }
+            shrink.rows(&band);
+        }
+        Ok(shrink.finish(header.orientation))
+    }
+
+    /// The samples of a strip or tile as bytes, interleaved.
+    fn chunk(
+        &self,
+        decoder: &mut Decoder<Patched<'_>>,
+        index: u32,
+        chunks: u32,
+    ) -> Result<Vec<u8>, Error> {
+        if !self.planar || self.samples == 1 {
+            return bytes(decoder.read_chunk(index).map_err(from_crate)?);
+        }
+        let mut interleaved = Vec::new();
+        for plane in 0..self.samples {
+            let chunk = decoder.read_chunk(index + plane as u32 * chunks).map_err(from_crate)?;
+            let chunk = bytes(chunk)?;
+            interleaved.resize(chunk.len() * self.samples, 0);
+            for (pixel, value) in interleaved.chunks_exact_mut(self.samples).zip(chunk) {
+                pixel[plane] = value;
+            }
+        }
+        Ok(interleaved)
+    }
+
+    /// Writes a chunk that is `used` pixels wide into the band of rows that it belongs to.
+    fn place(
+        &self,
+        chunk: &[u8],
+        used: usize,
+        left: usize,
+        band: &mut [u8],
+        (width, channels, height): (usize, usize, usize),
+    ) -> Result<(), Error> {
+        let stride =
+            if self.bits < 8 { (used * self.bits).div_ceil(8) } else { used * self.samples };
+        if chunk.len() < stride * height || left + used > width {
+            return Err(damaged("a strip or tile is too short"));
+        }
+        let rows = chunk.chunks_exact(stride.max(1)).zip(band.chunks_exact_mut(width * channels));
+        for (row, line) in rows {
+            let targets = line[left * channels..].chunks_exact_mut(channels).take(used);
+            for (x, target) in targets.enumerate() {
+                target.copy_from_slice(&self.pixel(row, x)[..channels]);
+            }
+        }
+        Ok(())
+    }
+
+    fn pixel(&self, row: &[u8], x: usize) -> [u8; 4] {
+        if self.bits < 8 {
+            let at = x * self.bits;
+            let most = (1_u16 << self.bits) - 1;
+            let value = u16::from(row[at / 8] >> (8 - self.bits - at % 8)) & most;
+            return match &self.color {
+                Color::Palette(colors) => opaque(color(colors, value as u8)),
+                _ => opaque([(value * 255 / most) as u8; 3]),
+            };
+        }
+        let sample = &row[x * self.samples..][..self.samples];
+        let (rgb, own) = match &self.color {
+            Color::Gray => ([sample[0]; 3], 1),
+            Color::Rgb => ([sample[0], sample[1], sample[2]], 3),
+            Color::Palette(colors) => (color(colors, sample[0]), 1),
+            Color::Cmyk => {
+                let light = 255 - u16::from(sample[3]);
+                ([0, 1, 2].map(|at| ((255 - u16::from(sample[at])) * light / 255) as u8), 4)
+            }
+            Color::YCbCr => (from_ycbcr(sample), 3),
+        };
+        let [r, g, b] = rgb;
+        match self.alpha {
+            Alpha::None => opaque(rgb),
+            Alpha::Plain => [r, g, b, sample[own]],
+            Alpha::Associated => {
+                let alpha = u16::from(sample[own]);
+                let [r, g, b] = rgb.map(|value| {
+                    (u16::from(value) * 255).checked_div(alpha).unwrap_or(0).min(255) as u8
+                });
+                [r, g, b, sample[own]]
+            }
+        }
+    }
+}
+
+fn opaque([r, g, b]: [u8; 3]) -> [u8; 4] {
+    [r, g, b, 255]
+}
+
+/// Indices that the table lacks are black.
+fn color(colors: &[[u8; 3]], index: u8) -> [u8; 3] {
+    colors.get(usize::from(index)).copied().unwrap_or_default()
+}
+
+/// As JPEG has it (BT.601, full range).
+fn from_ycbcr(sample: &[u8]) -> [u8; 3] {
+    let [y, cb, cr] = [0, 1, 2].map(|at| f32::from(sample[at]));
+    let (cb, cr) = (cb - 128.0, cr - 128.0);
+    [y + 1.402 * cr, y - 0.344_136 * cb - 0.714_136 * cr, y + 1.772 * cb]
+        .map(|value| value.round().clamp(0.0, 255.0) as u8)
+}
+
+/// Reds, greens, blues, of 16 bits each.
+fn palette(decoder: &mut Decoder<Patched<'_>>) -> Result<Vec<[u8; 3]>, Error> {
+    let map = decoder.get_tag_u16_vec(Tag::ColorMap).map_err(from_crate)?;
+    let count = map.len() / 3;
+    Ok((0..count).map(|at| [0, 1, 2].map(|c| (map[c * count + at] >> 8) as u8)).collect())
+}
+
+/// The upper eight bits of each sample.
+fn bytes(samples: DecodingResult) -> Result<Vec<u8>, Error> {
+    let float = |value: f32| (value.clamp(0.0, 1.0) * 255.0).round() as u8;
+    Ok(match samples {
+        DecodingResult::U8(values) => values,
+        DecodingResult::U16(values) => values.into_iter().map(|v| (v >> 8) as u8).collect(),
+        DecodingResult::U32(values) => values.into_iter().map(|v| (v >> 24) as u8).collect(),
+        DecodingResult::F32(values) => values.into_iter().map(float).collect(),
+        _ => return Err(unsupported("its kind of samples".to_owned())),
+    })
+}
+
+fn open(input: &mut dyn Input, palette_tag: Option<u64>) -> Result<Decoder<Patched<'_>>, Error> {
+    let mut limits = Limits::default();
+    limits.decoding_buffer_size = MEMORY_MAX as usize;
+    limits.intermediate_buffer_size = MEMORY_MAX as usize;
+    limits.ifd_value_size = 16 << 20;
+    input.rewind().map_err(Error::Read)?;
+    let patched = Patched { input, tag: palette_tag };
+    Ok(Decoder::new(patched).map_err(from_crate)?.with_limits(limits))
+}
+
+/// A file whose palette picture passes for a grey one: the crate decodes indices of grey pictures
+/// only. What they mean is our business.
+struct Patched<'a> {
+    input: &'a mut dyn Input,
+    /// Where the value 3 stands that is to be read as 1.
+    tag: Option<u64>,
+}
+
+impl Read for Patched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(tag) = self.tag else { return self.input.read(buffer) };
+        let start = self.input.stream_position()?;
+        let count = self.input.read(buffer)?;
+        // Two bytes, of either order: only one of them is not zero.
+        for at in [tag, tag + 1] {
+            if let Some(at) = at.checked_sub(start).filter(|&at| at < count as u64) {
+                buffer[at as usize] = u8::from(buffer[at as usize] == 3);
+            }
+        }
+        Ok(count)
+    }
+}
+
+impl Seek for Patched<'_> {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        // Where we are already, the buffer is kept.
+        match position {
+            SeekFrom::Start(at) if self.input.stream_position()? == at => Ok(at),
+            position => self.input.seek(position),
+        }
+    }
+}
+
+/// The photometric interpretation of the first directory, and where it stands.
+fn photometric(input: &mut dyn Input) -> Result<(u16, u64), Error> {
+    const PHOTOMETRIC: u16 = 262;
+    let mut read = |at: u64, length: usize| -> Result<u64, Error> {
+        let mut bytes = [0; 8];
+        input.seek(SeekFrom::Start(at)).map_err(Error::Read)?;
+        input
+            .read_exact(&mut bytes[8 - length..])
+            .map_err(|error| Error::read(Format::Tiff, error))?;
+        Ok(u64::from_be_bytes(bytes))
+    };
+    let little = read(0, 1)? == u64::from(b'I');
+    let mut number = |at: u64, length: usize| {
+        let value = read(at, length)?;
+        let shift = 64 - 8 * length as u32;
+        Ok(if little { value.swap_bytes() >> shift } else { value })
+    };
+    let big = number(2, 2)? == 43;
+    let (directory, head, entry, value) =
+        if big { (number(8, 8)?, 8, 20, 12) } else { (number(4, 4)?, 2, 12, 8) };
+    let count = number(directory, head)?.min(4096);
+    for at in (0..count).map(|number| directory + head as u64 + number * entry) {
+        if number(at, 2)? == u64::from(PHOTOMETRIC) {
+            return Ok((number(at + value, 2)? as u16, at + value));
+        }
+    }
+    Err(damaged("it holds no picture"))
+}
+
+fn unsupported(what: String) -> Error {
+    Error::Unsupported { format: Format::Tiff, what }
+}
+
+fn damaged(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::damaged(Format::Tiff, what)
+}
+
+fn from_crate(error: TiffError) -> Error {
+    match error {
+        TiffError::IoError(error) => Error::read(Format::Tiff, error),
+        TiffError::UnsupportedError(what) => unsupported(what.to_string()),
+        other => damaged(other),
+    }
+}
