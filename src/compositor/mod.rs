@@ -1,1 +1,17 @@
 //! The outputs of the running compositor or X server, as they come and go.
+//!
+//! The thread `outputs` owns the connection. It waits for a compositor that is not up yet or that
+//! restarts, and tells its subscribers of every change. It asks no helper program, and never
+//! guesses: what it lists is what the compositor said after it had settled.
+
+mod edid;
+mod output;
+mod outputs;
+mod search;
+mod session;
+mod wayland;
+mod x11;
+
+pub use output::Output;
+pub use outputs::{Outputs, Watch};
+pub use session::{Compositor, Session};

@@ -1,0 +1,23 @@
+//! An output as the compositor describes it.
+
+/// A connected output that shows something.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    pub name: String,
+    pub description: String,
+    /// Pixels of the mode, before the transform.
+    pub width: u32,
+    pub height: u32,
+    /// Position and size in the layout, after scale and transform.
+    pub x: i32,
+    pub y: i32,
+    pub logical_width: u32,
+    pub logical_height: u32,
+    pub scale: f64,
+    /// Hz; 0 where the compositor does not say.
+    pub refresh_rate: f64,
+    /// 0 normal, 1 = 90°, 2 = 180°, 3 = 270°, 4 to 7 the flipped ones (`wl_output.transform`).
+    pub transform: u8,
+    /// X11 only.
+    pub primary: bool,
+}

@@ -1,0 +1,180 @@
+//! The handle on the outputs, and the thread that keeps them up to date.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::search::{Found, Search, Stream};
+use super::session::Place;
+use super::{Compositor, Output, Session, wayland, x11};
+use crate::paths::Env;
+use crate::process::Cancel;
+use crate::thread::{Spawner, Thread};
+
+/// What is connected now. Cloneable; all clones see the same.
+#[derive(Clone, Debug, Default)]
+pub struct Outputs {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    session: Option<Session>,
+    outputs: Arc<[Output]>,
+    subscribers: Vec<Sender<()>>,
+}
+
+impl Outputs {
+    /// In the compositor's own order: that of RandR's monitor list over X11.
+    pub fn list(&self) -> Arc<[Output]> {
+        Arc::clone(&self.lock().outputs)
+    }
+
+    /// The compositor that runs; none while it is waited for.
+    pub fn session(&self) -> Option<Session> {
+        self.lock().session.clone()
+    }
+
+    /// Rings after every change. Several changes may be one ring: what counts is what [`Self::list`]
+    /// says then.
+    pub fn subscribe(&self) -> Receiver<()> {
+        let (sender, receiver) = bounded(1);
+        self.lock().subscribers.push(sender);
+        receiver
+    }
+
+    /// Says what is connected; nothing happens where that was known.
+    pub(super) fn publish(&self, session: Option<&Session>, outputs: Vec<Output>) {
+        let mut state = self.lock();
+        if state.session.as_ref() == session && *state.outputs == *outputs {
+            return;
+        }
+        state.session = session.cloned();
+        state.outputs = outputs.into();
+        // A full channel holds a ring that has not been heard yet.
+        state.subscribers.retain(|to| !matches!(to.try_send(()), Err(e) if e.is_disconnected()));
+    }
+
+    /// Outputs that no compositor has, for tests of other rooms.
+    #[cfg(test)]
+    pub(crate) fn fixed(session: Session, outputs: Vec<Output>) -> Self {
+        let fixed = Self::default();
+        fixed.publish(Some(&session), outputs);
+        fixed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The owner of the thread: it ends when this is dropped, at once.
+#[derive(Debug)]
+pub struct Watch {
+    outputs: Outputs,
+    // Joined before `stop` is closed, which the thread waits on.
+    _thread: Thread,
+    stop: Stop,
+}
+
+impl Watch {
+    /// `wanted` is `daemon.compositor`, none for `auto`. Returns at once: the outputs are listed as
+    /// soon as the compositor answers.
+    pub fn start(spawner: &Spawner, wanted: Option<Compositor>, env: &Env) -> io::Result<Self> {
+        let stop = Stop { event: Cancel::new()?, socket: Arc::default() };
+        let outputs = Outputs::default();
+        let place = Place::find(wanted, env);
+        let (theirs, until) = (outputs.clone(), stop.clone());
+        let thread =
+            spawner.spawn("outputs", move || watch(&theirs, Search::new(place), &until))?;
+        Ok(Self { outputs, _thread: thread, stop })
+    }
+
+    pub fn outputs(&self) -> Outputs {
+        self.outputs.clone()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop.stop();
+    }
+}
+
+/// Ends the waits of the thread: those on descriptors by an event, those inside a library by
+/// shutting the socket.
+#[derive(Clone, Debug)]
+pub(super) struct Stop {
+    pub(super) event: Cancel,
+    socket: Arc<Mutex<Option<OwnedFd>>>,
+}
+
+impl Stop {
+    fn stop(&self) {
+        self.event.cancel();
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(socket) = &*socket {
+            rustix::net::shutdown(socket, rustix::net::Shutdown::Both).ok();
+        }
+    }
+
+    /// The socket that is to be shut, until the next one.
+    fn guard(&self, stream: BorrowedFd<'_>) -> io::Result<()> {
+        let copy = stream.try_clone_to_owned()?;
+        *self.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(copy);
+        // It may have been too early for the socket.
+        if self.event.is_cancelled() {
+            self.stop();
+        }
+        Ok(())
+    }
+}
+
+fn watch(outputs: &Outputs, mut search: Search, stop: &Stop) {
+    while let Some(Found { session, stream }) = search.next(&stop.event) {
+        let mut listed = false;
+        let mut publish = |list: Vec<Output>| {
+            if !listed {
+                log::info!("{} outputs over {}", list.len(), session.compositor().as_str());
+            }
+            listed = true;
+            outputs.publish(Some(&session), list);
+        };
+        let end = stop.guard(stream.as_fd()).map_err(Into::into).and_then(|()| match stream {
+            Stream::Wayland(stream) => wayland::follow(stream, &stop.event, &mut publish),
+            Stream::X11(stream) => x11::follow(stream, &stop.event, &mut publish),
+        });
+        if stop.event.is_cancelled() {
+            return;
+        }
+        if let Err(error) = end {
+            log::warn!("the connection to the compositor has ended: {error}");
+        }
+        outputs.publish(None, Vec::new());
+        if listed {
+            search.begin_again();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_are_merged_and_only_changes_ring() {
+        let session = Session::X11 { display: ":7".to_owned() };
+        let outputs = Outputs::fixed(session.clone(), Vec::new());
+        let ring = outputs.subscribe();
+        drop(outputs.subscribe());
+        outputs.publish(Some(&session), Vec::new());
+        assert!(ring.try_recv().is_err());
+        outputs.publish(None, Vec::new());
+        outputs.publish(Some(&session), Vec::new());
+        assert!(ring.try_recv().is_ok());
+        assert!(ring.try_recv().is_err());
+        assert_eq!(outputs.lock().subscribers.len(), 1);
+    }
+}

@@ -1,0 +1,309 @@
+//! Finds the compositor's socket and waits for one that is not there.
+//!
+//! The directory of the sockets is watched, so nothing is asked while nothing happens. A socket can
+//! be seen before its owner listens on it, so after each sign a few tries follow, ever further
+//! apart. Where the directory cannot be watched, every half minute.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::inotify;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use x11rb::reexports::x11rb_protocol::parse_display::{ConnectAddress, parse_display};
+use x11rb::rust_connection::DefaultStream;
+
+use super::Session;
+use super::session::Place;
+use super::x11;
+use crate::process::Cancel;
+
+/// The first pause between tries; each one after is twice as long.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Seven tries take 2.5 s: a compositor that has made its socket listens by then.
+const TRIES: u32 = 7;
+const UNWATCHED_PAUSE: Duration = Duration::from_secs(30);
+
+/// A compositor that has taken our connection.
+pub(super) struct Found {
+    pub(super) session: Session,
+    pub(super) stream: Stream,
+}
+
+pub(super) enum Stream {
+    Wayland(UnixStream),
+    X11(x11::Stream),
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Wayland(stream) => stream.as_fd(),
+            Self::X11(stream) => stream.as_fd(),
+        }
+    }
+}
+
+pub(super) struct Search {
+    place: Place,
+    /// Readable when something was made in the directory of the sockets.
+    watch: Option<OwnedFd>,
+    tries: u32,
+}
+
+impl Search {
+    pub(super) fn new(place: Place) -> Self {
+        Self { place, watch: None, tries: 0 }
+    }
+
+    /// After a connection that was good: the next tries are those of a fresh start.
+    pub(super) fn begin_again(&mut self) {
+        self.tries = 0;
+    }
+
+    /// The next connection, waited for; none when the wait is cancelled.
+    pub(super) fn next(&mut self, stop: &Cancel) -> Option<Found> {
+        loop {
+            if self.watch.is_none() {
+                // Before the first try, or a socket made in between would be missed.
+                self.watch = self.place.directory().and_then(|d| watch(&d).ok());
+            }
+            if self.tries > 0 {
+                self.pause(stop);
+            }
+            if stop.is_cancelled() {
+                return None;
+            }
+            self.tries += 1;
+            match self.place.connect() {
+                Ok(found) => return Some(found),
+                Err(error) if self.tries == 1 => log::info!("no compositor yet: {error}"),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Until the next try is due, a socket has been made, or the wait is cancelled.
+    fn pause(&mut self, stop: &Cancel) {
+        let pause = match self.watch {
+            _ if self.tries <= TRIES => Some(PAUSE * (1 << (self.tries - 1))),
+            Some(_) => None,
+            None => Some(UNWATCHED_PAUSE),
+        };
+        let until = pause.map(|pause| Instant::now() + pause);
+        loop {
+            let mut fds = vec![PollFd::new(stop, PollFlags::IN)];
+            fds.extend(self.watch.as_ref().map(|watch| PollFd::new(watch, PollFlags::IN)));
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            match poll(&mut fds, timeout.as_ref()) {
+                Ok(0) => return,
+                Ok(_) if stop.is_cancelled() => return,
+                Ok(_) => {}
+                Err(_) => continue,
+            }
+            if self.socket_was_made() {
+                self.tries = 0;
+                return;
+            }
+        }
+    }
+
+    fn socket_was_made(&mut self) -> bool {
+        let Some(watch) = &self.watch else { return false };
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(watch, &mut buffer);
+        let mut made = false;
+        while let Ok(event) = reader.next() {
+            let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
+            made |= name.is_some_and(|name| self.place.may_be(name));
+            if event.events().contains(inotify::ReadFlags::IGNORED) {
+                // The directory is gone: watched anew once it is back.
+                self.watch = None;
+                return true;
+            }
+        }
+        made
+    }
+}
+
+fn watch(directory: &Path) -> io::Result<OwnedFd> {
+    let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
+    let watch = inotify::init(flags)?;
+    let made = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
+    inotify::add_watch(&watch, directory, made | inotify::WatchFlags::ONLYDIR)?;
+    Ok(watch)
+}
+
+impl Place {
+    /// Where its sockets are made.
+    fn directory(&self) -> Option<PathBuf> {
+        match self {
+            Self::Wayland { named, directory } => {
+                named.as_deref().and_then(Path::parent).map(Path::to_owned).or(directory.clone())
+            }
+            Self::X11 { display } => {
+                let parsed = parse_display(Some(display)).ok()?;
+                parsed.connect_instruction().find_map(|address| match address {
+                    ConnectAddress::Socket(path) => {
+                        Path::new(path.as_str()).parent().map(Path::to_owned)
+                    }
+                    _ => None,
+                })
+            }
+        }
+    }
+
+    /// Whether a socket of this name may be the one.
+    fn may_be(&self, name: &OsStr) -> bool {
+        match self {
+            Self::Wayland { named, .. } => {
+                let named = named.as_deref().and_then(Path::file_name);
+                is_wayland_socket(name) || named == Some(name)
+            }
+            Self::X11 { .. } => name.as_bytes().starts_with(b"X"),
+        }
+    }
+
+    fn connect(&self) -> io::Result<Found> {
+        match self {
+            Self::Wayland { named, directory } => {
+                let others = directory.iter().flat_map(|directory| wayland_sockets(directory));
+                let mut last = io::Error::from(io::ErrorKind::NotFound);
+                for socket in named.iter().cloned().chain(others) {
+                    match connect(&socket) {
+                        Ok(stream) => {
+                            let stream = Stream::Wayland(stream);
+                            return Ok(Found { session: Session::Wayland { socket }, stream });
+                        }
+                        Err(error) => last = error,
+                    }
+                }
+                Err(last)
+            }
+            Self::X11 { display } => {
+                let stream = Stream::X11(connect_x11(display)?);
+                let display = display.clone();
+                Ok(Found { session: Session::X11 { display }, stream })
+            }
+        }
+    }
+}
+
+fn is_wayland_socket(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    name.starts_with(b"wayland-") && !name.ends_with(b".lock")
+}
+
+/// Those of a directory, by name.
+fn wayland_sockets(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names: Vec<OsString> =
+        entries.map(|entry| entry.file_name()).filter(|name| is_wayland_socket(name)).collect();
+    names.sort();
+    names.into_iter().map(|name| directory.join(name)).collect()
+}
+
+fn connect_x11(display: &str) -> io::Result<x11::Stream> {
+    let parsed = parse_display(Some(display))
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for address in parsed.connect_instruction() {
+        let connected = match &address {
+            ConnectAddress::Socket(path) => {
+                connect(Path::new(path)).and_then(DefaultStream::from_unix_stream)
+            }
+            other => DefaultStream::connect(other),
+        };
+        match connected {
+            Ok((stream, (family, address))) => {
+                let (number, screen) = (parsed.display, usize::from(parsed.screen));
+                return Ok(x11::Stream { stream, family, address, number, screen });
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Connects without waiting: a compositor that hangs with a full queue is one that is not there.
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thread::Spawner;
+    use crossbeam_channel::bounded;
+    use std::os::unix::net::UnixListener;
+
+    /// Searches a fresh directory while `then` happens in it, and gives the socket that was found.
+    fn found(named: Option<&str>, then: impl FnOnce(&Path)) -> Option<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::Wayland {
+            named: named.map(|name| dir.path().join(name)),
+            directory: Some(dir.path().to_owned()),
+        };
+        let (spawner, _deaths) = Spawner::new();
+        let stop = Cancel::new().unwrap();
+        let (tell, told) = bounded(1);
+        let theirs = stop.clone();
+        let thread = spawner
+            .spawn("search", move || {
+                let found = Search::new(place).next(&theirs);
+                tell.send(found.map(|found| found.session)).unwrap();
+            })
+            .unwrap();
+        then(dir.path());
+        let session = told.recv_timeout(Duration::from_secs(10)).unwrap_or_else(|_| {
+            stop.cancel();
+            None
+        });
+        drop(thread);
+        match session? {
+            Session::Wayland { socket } => Some(socket.file_name()?.to_str()?.to_owned()),
+            Session::X11 { .. } => None,
+        }
+    }
+
+    #[test]
+    fn a_socket_that_is_there_or_comes_is_found() {
+        let mut kept = Vec::new();
+        let mut listen = |dir: &Path, name: &str| {
+            kept.push(UnixListener::bind(dir.join(name)).unwrap());
+        };
+        assert_eq!(found(None, |dir| listen(dir, "wayland-1")).as_deref(), Some("wayland-1"));
+        assert_eq!(found(Some("odd"), |dir| listen(dir, "odd")).as_deref(), Some("odd"));
+        // The session that the environment knows is over; another one has begun.
+        let stale = |dir: &Path| {
+            drop(UnixListener::bind(dir.join("wayland-0")).unwrap());
+            fs::write(dir.join("wayland-2.lock"), "").unwrap();
+            listen(dir, "wayland-2");
+        };
+        assert_eq!(found(Some("wayland-0"), stale).as_deref(), Some("wayland-2"));
+    }
+
+    #[test]
+    fn a_wait_is_cancelled_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::Wayland { named: None, directory: Some(dir.path().to_owned()) };
+        let mut search = Search { tries: TRIES + 1, ..Search::new(place) };
+        let (spawner, _deaths) = Spawner::new();
+        let stop = Cancel::new().unwrap();
+        let theirs = stop.clone();
+        let thread = spawner.spawn("search", move || assert!(search.next(&theirs).is_none()));
+        stop.cancel();
+        assert!(thread.unwrap().join_by(Instant::now() + Duration::from_secs(10)));
+    }
+}

@@ -1,0 +1,344 @@
+//! Outputs over Wayland: `wl_output` version 4 and `xdg_output`.
+//!
+//! Told only when a change has settled: everything of it received (`wl_output.done`), and the
+//! compositor has nothing more to say (a `wl_display.sync` answered). Runs in the thread `outputs`.
+
+use std::os::unix::net::UnixStream;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use wayland_client::backend::WaylandError;
+use wayland_client::protocol::{wl_callback, wl_output, wl_registry};
+use wayland_client::{Connection, Dispatch, EventQueue, Proxy, QueueHandle, WEnum};
+use wayland_protocols::xdg::xdg_output::zv1::client::{zxdg_output_manager_v1, zxdg_output_v1};
+use wl_callback::WlCallback;
+use wl_output::WlOutput;
+use wl_registry::WlRegistry;
+use zxdg_output_manager_v1::ZxdgOutputManagerV1;
+use zxdg_output_v1::ZxdgOutputV1;
+
+use super::Output;
+use crate::process::Cancel;
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Tells of the outputs until the connection ends (an error) or the wait is cancelled.
+pub(super) fn follow(
+    stream: UnixStream,
+    stop: &Cancel,
+    tell: &mut dyn FnMut(Vec<Output>),
+) -> Result<(), Error> {
+    let connection = Connection::from_socket(stream)?;
+    let mut queue = connection.new_event_queue();
+    let handle = queue.handle();
+    connection.display().get_registry(&handle, ());
+    let mut heard = Heard { changed: true, ..Heard::default() };
+    loop {
+        queue.dispatch_pending(&mut heard)?;
+        if heard.settled() {
+            tell(heard.outputs.iter().filter_map(Head::output).collect());
+        }
+        if heard.changed && !heard.asked {
+            heard.changed = false;
+            heard.asked = true;
+            connection.display().sync(&handle, ());
+        }
+        if !receive(&queue, stop)? {
+            return Ok(());
+        }
+    }
+}
+
+/// Sends what is to be sent and waits for more; `false` when the wait is cancelled.
+fn receive(queue: &EventQueue<Heard>, stop: &Cancel) -> Result<bool, Error> {
+    let mut wanted = PollFlags::IN;
+    match queue.flush() {
+        // The socket is full: the rest when it takes more.
+        Err(WaylandError::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {
+            wanted |= PollFlags::OUT;
+        }
+        flushed => flushed?,
+    }
+    let Some(guard) = queue.prepare_read() else { return Ok(true) };
+    let connection = guard.connection_fd();
+    let mut fds = [PollFd::new(stop, PollFlags::IN), PollFd::new(&connection, wanted)];
+    if poll(&mut fds, None).is_err() {
+        return Ok(true);
+    }
+    let [stopped, readable] = fds.map(|fd| fd.revents());
+    if !stopped.is_empty() {
+        return Ok(false);
+    }
+    if readable.difference(PollFlags::OUT).is_empty() {
+        return Ok(true);
+    }
+    match guard.read() {
+        Err(WaylandError::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(true),
+        read => Ok(read.map(|_| true)?),
+    }
+}
+
+/// What the compositor has said so far.
+#[derive(Default)]
+struct Heard {
+    manager: Option<ZxdgOutputManagerV1>,
+    /// In the order in which they came.
+    outputs: Vec<Head>,
+    /// Something was said since the last question.
+    changed: bool,
+    /// A `sync` is on its way.
+    asked: bool,
+    /// It has come back, and nothing was said in between.
+    answered: bool,
+}
+
+impl Heard {
+    fn settled(&mut self) -> bool {
+        let answered = std::mem::take(&mut self.answered);
+        // The `done` that is missing changes something again.
+        answered && !self.changed && !self.outputs.iter().any(|head| head.incomplete)
+    }
+
+    fn head(&mut self, global: u32) -> Option<&mut Head> {
+        self.changed = true;
+        self.outputs.iter_mut().find(|head| head.global == global)
+    }
+
+    fn extend(&mut self, handle: &QueueHandle<Self>) {
+        let Some(manager) = &self.manager else { return };
+        for head in self.outputs.iter_mut().filter(|head| head.extended.is_none()) {
+            head.extended = Some(manager.get_xdg_output(&head.proxy, handle, head.global));
+        }
+    }
+}
+
+/// One output as the compositor puts it.
+struct Head {
+    global: u32,
+    proxy: WlOutput,
+    extended: Option<ZxdgOutputV1>,
+    /// Between the first event of a change and its `done`.
+    incomplete: bool,
+    name: Option<String>,
+    description: Option<String>,
+    position: (i32, i32),
+    /// Width and height in pixels, millihertz.
+    mode: Option<(i32, i32, i32)>,
+    scale: i32,
+    transform: u8,
+    logical_position: Option<(i32, i32)>,
+    logical_size: Option<(i32, i32)>,
+}
+
+impl Head {
+    fn new(global: u32, proxy: WlOutput) -> Self {
+        Self {
+            global,
+            // Before version 2 there is no `done`.
+            incomplete: proxy.version() >= wl_output::EVT_DONE_SINCE,
+            proxy,
+            extended: None,
+            name: None,
+            description: None,
+            position: (0, 0),
+            mode: None,
+            scale: 1,
+            transform: 0,
+            logical_position: None,
+            logical_size: None,
+        }
+    }
+
+    /// None for one that shows nothing.
+    fn output(&self) -> Option<Output> {
+        let (width, height, millihertz) = self.mode?;
+        let (width, height) = (u32::try_from(width).ok()?, u32::try_from(height).ok()?);
+        let upright = if self.transform % 2 == 1 { (height, width) } else { (width, height) };
+        let whole = u32::try_from(self.scale).unwrap_or(1).max(1);
+        let logical = self.logical_size.and_then(|(w, h)| {
+            Some((u32::try_from(w).ok()?, u32::try_from(h).ok()?)).filter(|&(w, h)| w > 0 && h > 0)
+        });
+        let (logical_width, logical_height) =
+            logical.unwrap_or((upright.0 / whole, upright.1 / whole));
+        let (x, y) = self.logical_position.unwrap_or(self.position);
+        let name = self.name.clone().unwrap_or_else(|| format!("output-{}", self.global));
+        Some(Output {
+            description: self.description.clone().unwrap_or_else(|| name.clone()),
+            name,
+            width,
+            height,
+            x,
+            y,
+            logical_width,
+            logical_height,
+            scale: logical.map_or(f64::from(whole), |logical| scale(upright, logical)),
+            refresh_rate: f64::from(millihertz) / 1000.0,
+            transform: self.transform,
+            primary: false,
+        })
+    }
+}
+
+/// The scale that makes `logical` of `pixels`. `wl_output.scale` is rounded up to a whole number,
+/// and the logical size down to whole pixels: of the scales that fit, the roundest is meant.
+fn scale(pixels: (u32, u32), logical: (u32, u32)) -> f64 {
+    let fits = |scale: f64| {
+        let close = |pixels: u32, logical: u32| {
+            (f64::from(pixels) / scale - f64::from(logical)).abs() < 1.0
+        };
+        close(pixels.0, logical.0) && close(pixels.1, logical.1)
+    };
+    let estimate = f64::from(pixels.0) / f64::from(logical.0);
+    // Compositors take quarters, tenths, and (fractional-scale-v1) hundred-and-twentieths.
+    let steps = [1.0, 2.0, 4.0, 10.0, 20.0, 120.0];
+    let rounded = steps.map(|step| (estimate * step).round() / step);
+    rounded.into_iter().find(|&scale| scale > 0.0 && fits(scale)).unwrap_or(estimate)
+}
+
+impl Dispatch<WlRegistry, ()> for Heard {
+    fn event(
+        heard: &mut Self,
+        registry: &WlRegistry,
+        event: wl_registry::Event,
+        (): &(),
+        _: &Connection,
+        handle: &QueueHandle<Self>,
+    ) {
+        match event {
+            wl_registry::Event::Global { name, interface, version } => {
+                if interface == WlOutput::interface().name {
+                    let proxy = registry.bind(name, version.min(4), handle, name);
+                    heard.outputs.push(Head::new(name, proxy));
+                } else if interface == ZxdgOutputManagerV1::interface().name {
+                    heard.manager = Some(registry.bind(name, version.min(3), handle, ()));
+                } else {
+                    return;
+                }
+                heard.extend(handle);
+                heard.changed = true;
+            }
+            wl_registry::Event::GlobalRemove { name } => {
+                let Some(at) = heard.outputs.iter().position(|head| head.global == name) else {
+                    return;
+                };
+                let head = heard.outputs.remove(at);
+                if let Some(extended) = head.extended {
+                    extended.destroy();
+                }
+                if head.proxy.version() >= wl_output::REQ_RELEASE_SINCE {
+                    head.proxy.release();
+                }
+                heard.changed = true;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Dispatch<WlOutput, u32> for Heard {
+    fn event(
+        heard: &mut Self,
+        proxy: &WlOutput,
+        event: wl_output::Event,
+        global: &u32,
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        let Some(head) = heard.head(*global) else { return };
+        head.incomplete = proxy.version() >= wl_output::EVT_DONE_SINCE;
+        match event {
+            wl_output::Event::Geometry { x, y, transform, .. } => {
+                head.position = (x, y);
+                let turned = match transform {
+                    WEnum::Value(transform) => u32::from(transform),
+                    WEnum::Unknown(number) => number,
+                };
+                head.transform =
+                    u8::try_from(turned).ok().filter(|&turned| turned < 8).unwrap_or(0);
+            }
+            wl_output::Event::Mode { flags: WEnum::Value(flags), width, height, refresh }
+                if flags.contains(wl_output::Mode::Current) =>
+            {
+                head.mode = Some((width, height, refresh));
+            }
+            wl_output::Event::Scale { factor } => head.scale = factor,
+            wl_output::Event::Name { name } => head.name = Some(name),
+            wl_output::Event::Description { description } => head.description = Some(description),
+            wl_output::Event::Done => head.incomplete = false,
+            _ => {}
+        }
+    }
+}
+
+impl Dispatch<ZxdgOutputV1, u32> for Heard {
+    fn event(
+        heard: &mut Self,
+        _: &ZxdgOutputV1,
+        event: zxdg_output_v1::Event,
+        global: &u32,
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        let Some(head) = heard.head(*global) else { return };
+        match event {
+            zxdg_output_v1::Event::LogicalPosition { x, y } => head.logical_position = Some((x, y)),
+            zxdg_output_v1::Event::LogicalSize { width, height } => {
+                head.logical_size = Some((width, height));
+            }
+            // Where wl_output is too old to say it itself.
+            zxdg_output_v1::Event::Name { name } => {
+                head.name.get_or_insert(name);
+            }
+            zxdg_output_v1::Event::Description { description } => {
+                head.description.get_or_insert(description);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Dispatch<ZxdgOutputManagerV1, ()> for Heard {
+    fn event(
+        _: &mut Self,
+        _: &ZxdgOutputManagerV1,
+        _: zxdg_output_manager_v1::Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+    }
+}
+
+impl Dispatch<WlCallback, ()> for Heard {
+    fn event(
+        heard: &mut Self,
+        _: &WlCallback,
+        _: wl_callback::Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        heard.asked = false;
+        heard.answered = !heard.changed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_are_what_was_set() {
+        let check = |pixels: (u32, u32), set: f64| {
+            let divided = |pixels: u32| f64::from(pixels) / set;
+            let down = (divided(pixels.0) as u32, divided(pixels.1) as u32);
+            assert_eq!(scale(pixels, down), set, "{pixels:?} rounded down");
+            let near = (divided(pixels.0).round() as u32, divided(pixels.1).round() as u32);
+            assert_eq!(scale(pixels, near), set, "{pixels:?} rounded");
+        };
+        for pixels in [(1920, 1080), (3840, 2160), (1366, 768), (2256, 1504), (2880, 1800)] {
+            for set in [1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0] {
+                check(pixels, set);
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Monitors over X11: RandR 1.5, in the server's own order, which is Xinerama's and so feh's.
+//!
+//! Runs in the thread `outputs`. Replies are waited for inside the library; shutting the socket
+//! ends such a wait.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use x11rb::connection::Connection;
+use x11rb::protocol::randr::{
+    self, ConnectionExt as _, Crtc, GetCrtcInfoReply, GetOutputInfoReply, Mode, ModeFlag, ModeInfo,
+    MonitorInfo, NotifyMask, Rotation,
+};
+use x11rb::protocol::xproto::{
+    AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, EventMask, Window,
+};
+use x11rb::reexports::x11rb_protocol::xauth::{self, Family};
+use x11rb::rust_connection::{DefaultStream, RustConnection};
+
+use super::{Output, edid};
+use crate::process::Cancel;
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// A connection before anything is said, and what is needed to say it.
+pub(super) struct Stream {
+    pub(super) stream: DefaultStream,
+    pub(super) family: Family,
+    pub(super) address: Vec<u8>,
+    pub(super) number: u16,
+    pub(super) screen: usize,
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// Tells of the monitors until the connection ends (an error) or the wait is cancelled.
+pub(super) fn follow(
+    stream: Stream,
+    stop: &Cancel,
+    tell: &mut dyn FnMut(Vec<Output>),
+) -> Result<(), Error> {
+    let Stream { stream, family, address, number, screen } = stream;
+    // Without a readable file of keys the server may let us in all the same.
+    let (name, data) = xauth::get_auth(family, &address, number).ok().flatten().unwrap_or_default();
+    let server = RustConnection::connect_to_stream_with_auth_info(stream, screen, name, data)?;
+    let root = server.setup().roots[screen].root;
+    let version = server.randr_query_version(1, 5)?.reply()?;
+    if (version.major_version, version.minor_version) < (1, 5) {
+        return Err("the X server has no RandR 1.5".into());
+    }
+    let changes = NotifyMask::SCREEN_CHANGE | NotifyMask::CRTC_CHANGE | NotifyMask::OUTPUT_CHANGE;
+    server.randr_select_input(root, changes)?;
+    // Monitors that a user lays over outputs are told of by the root window's own event only.
+    let structure = ChangeWindowAttributesAux::new().event_mask(EventMask::STRUCTURE_NOTIFY);
+    server.change_window_attributes(root, &structure)?;
+    loop {
+        // Before the question: what changes after it gives events anew.
+        while server.poll_for_event()?.is_some() {}
+        tell(monitors(&server, root)?);
+        if !wait(&server, stop)? {
+            return Ok(());
+        }
+    }
+}
+
+/// Until there is an event; `false` when the wait is cancelled.
+fn wait(server: &RustConnection, stop: &Cancel) -> Result<bool, Error> {
+    server.flush()?;
+    loop {
+        // Events that came with the replies are in the library's queue, not in the socket.
+        if server.poll_for_event()?.is_some() {
+            return Ok(true);
+        }
+        let stream = server.stream();
+        let mut fds = [PollFd::new(stop, PollFlags::IN), PollFd::new(stream, PollFlags::IN)];
+        if poll(&mut fds, None).is_ok() && !fds[0].revents().is_empty() {
+            return Ok(false);
+        }
+    }
+}
+
+fn monitors(server: &RustConnection, root: Window) -> Result<Vec<Output>, Error> {
+    let monitors = server.randr_get_monitors(root, true)?;
+    let resources = server.randr_get_screen_resources_current(root)?.reply()?;
+    let modes: HashMap<Mode, ModeInfo> =
+        resources.modes.iter().map(|mode| (mode.id, *mode)).collect();
+    let mut outputs = Vec::new();
+    for monitor in monitors.reply()?.monitors {
+        let name = server.get_atom_name(monitor.name)?.reply()?.name;
+        let screen = Screen::of(server, &monitor, resources.config_timestamp)?;
+        outputs.push(output(&String::from_utf8_lossy(&name), &monitor, &screen, &modes));
+    }
+    Ok(outputs)
+}
+
+/// What drives a monitor: nothing for one that is only laid over another.
+#[derive(Default)]
+struct Screen {
+    crtc: Option<GetCrtcInfoReply>,
+    description: Option<String>,
+}
+
+impl Screen {
+    fn of(server: &RustConnection, monitor: &MonitorInfo, time: u32) -> Result<Self, Error> {
+        let Some(&output) = monitor.outputs.first() else { return Ok(Self::default()) };
+        // An output or controller that is gone by now gives an error: no cause to end the
+        // connection, as an event follows.
+        let Ok(info) = server.randr_get_output_info(output, time)?.reply() else {
+            return Ok(Self::default());
+        };
+        let crtc = match info {
+            GetOutputInfoReply { crtc, .. } if crtc != Crtc::default() => {
+                server.randr_get_crtc_info(crtc, time)?.reply().ok()
+            }
+            _ => None,
+        };
+        let atom = server.intern_atom(true, b"EDID")?.reply()?.atom;
+        let description = if atom == u32::from(AtomEnum::NONE) {
+            None
+        } else {
+            let any = u32::from(AtomEnum::ANY);
+            let property =
+                server.randr_get_output_property(output, atom, any, 0, 64, false, false)?;
+            property.reply().ok().and_then(|property| edid::name(&property.data))
+        };
+        Ok(Self { crtc, description })
+    }
+}
+
+fn output(
+    name: &str,
+    monitor: &MonitorInfo,
+    screen: &Screen,
+    modes: &HashMap<Mode, ModeInfo>,
+) -> Output {
+    let crtc = screen.crtc.as_ref();
+    let mode = crtc.and_then(|crtc| modes.get(&crtc.mode));
+    let place = (monitor.x, monitor.y, monitor.width, monitor.height);
+    // One that a user laid over a part of an output has no mode of its own.
+    let own = crtc.filter(|crtc| (crtc.x, crtc.y, crtc.width, crtc.height) == place);
+    let (width, height) = match (own, mode) {
+        (Some(_), Some(mode)) => (mode.width, mode.height),
+        _ => (monitor.width, monitor.height),
+    };
+    Output {
+        name: name.to_owned(),
+        description: screen.description.clone().unwrap_or_else(|| name.to_owned()),
+        width: width.into(),
+        height: height.into(),
+        x: monitor.x.into(),
+        y: monitor.y.into(),
+        logical_width: monitor.width.into(),
+        logical_height: monitor.height.into(),
+        scale: 1.0,
+        refresh_rate: mode.map_or(0.0, refresh_rate),
+        transform: own.map_or(0, |crtc| transform(crtc.rotation)),
+        primary: monitor.primary,
+    }
+}
+
+/// Hz, as xrandr computes it.
+fn refresh_rate(mode: &ModeInfo) -> f64 {
+    let mut lines = f64::from(mode.vtotal);
+    if mode.mode_flags.contains(ModeFlag::DOUBLE_SCAN) {
+        lines *= 2.0;
+    }
+    if mode.mode_flags.contains(ModeFlag::INTERLACE) {
+        lines /= 2.0;
+    }
+    let dots = lines * f64::from(mode.htotal);
+    if dots == 0.0 { 0.0 } else { f64::from(mode.dot_clock) / dots }
+}
+
+/// As `wl_output.transform` counts: both turn counter-clockwise, and reflect before they turn.
+fn transform(rotation: Rotation) -> u8 {
+    let quarters = match rotation {
+        _ if rotation.contains(randr::Rotation::ROTATE90) => 1,
+        _ if rotation.contains(randr::Rotation::ROTATE180) => 2,
+        _ if rotation.contains(randr::Rotation::ROTATE270) => 3,
+        _ => 0,
+    };
+    let (x, y) = (Rotation::REFLECT_X, Rotation::REFLECT_Y);
+    match (rotation.contains(x), rotation.contains(y)) {
+        (false, false) => quarters,
+        // Upside down is both.
+        (true, true) => (quarters + 2) % 4,
+        (true, false) => 4 + quarters,
+        (false, true) => 4 + (quarters + 2) % 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rotations() {
+        let check = |rotation: Rotation, expected| assert_eq!(transform(rotation), expected);
+        check(Rotation::ROTATE0, 0);
+        check(Rotation::ROTATE90, 1);
+        check(Rotation::ROTATE270, 3);
+        check(Rotation::ROTATE0 | Rotation::REFLECT_X, 4);
+        check(Rotation::ROTATE0 | Rotation::REFLECT_Y, 6);
+        check(Rotation::ROTATE90 | Rotation::REFLECT_X | Rotation::REFLECT_Y, 3);
+    }
+
+    #[test]
+    fn refresh_rates() {
+        let check = |dot_clock, vtotal, mode_flags, expected: f64| {
+            let mode = ModeInfo { dot_clock, htotal: 2200, vtotal, mode_flags, ..DEFAULT };
+            assert!((refresh_rate(&mode) - expected).abs() < 0.01);
+        };
+        check(148_500_000, 1125, ModeFlag::HSYNC_POSITIVE, 60.0);
+        check(74_250_000, 1125, ModeFlag::INTERLACE, 60.0);
+        check(148_500_000, 0, ModeFlag::HSYNC_POSITIVE, 0.0);
+    }
+
+    const DEFAULT: ModeInfo = ModeInfo {
+        id: 0,
+        width: 0,
+        height: 0,
+        dot_clock: 0,
+        hsync_start: 0,
+        hsync_end: 0,
+        htotal: 0,
+        hskew: 0,
+        vsync_start: 0,
+        vsync_end: 0,
+        vtotal: 0,
+        name_len: 0,
+        mode_flags: ModeFlag::HSYNC_POSITIVE,
+    };
+}

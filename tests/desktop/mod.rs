@@ -1,0 +1,103 @@
+//! A desktop without a screen for one test: real sway or a real X server, ended when dropped.
+//!
+//! Its environment is given to the children of that test, never to the test process itself.
+
+// Each test program uses a part of it.
+#![allow(dead_code, unreachable_pub, clippy::disallowed_methods, clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+pub struct Desktop {
+    /// None: the variable is to be unset.
+    variables: BTreeMap<String, Option<String>>,
+}
+
+impl Desktop {
+    /// `args`: `--pluggable`, and a number of outputs or their sizes.
+    pub fn wayland(args: &[&str]) -> Self {
+        Self::up("wayland-up", args)
+    }
+
+    pub fn x11(args: &[&str]) -> Self {
+        Self::up("x11-up", args)
+    }
+
+    fn up(name: &str, args: &[&str]) -> Self {
+        let output = Command::new(script(name)).args(args).stderr(Stdio::inherit()).output();
+        let output = output.expect("cannot run the script of the desktop");
+        assert!(output.status.success(), "{name} {args:?} failed: run tests/desktop/install");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let variable = |line: &str| match line.split_once(' ') {
+            Some(("unset", name)) => (name.to_owned(), None),
+            Some(("export", rest)) => {
+                let (name, value) = rest.split_once('=').unwrap();
+                (name.to_owned(), Some(value.trim_matches('\'').to_owned()))
+            }
+            _ => panic!("{name} printed {line:?}"),
+        };
+        Self { variables: text.lines().map(variable).collect() }
+    }
+
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.variables.get(name)?.as_deref()
+    }
+
+    /// As an environment to look up in, without what the test process itself has.
+    pub fn env(&self) -> murald::paths::Env {
+        let variables = self.variables.clone();
+        murald::paths::Env::new(move |name| variables.get(name)?.clone().map(OsString::from))
+    }
+
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        for (name, value) in &self.variables {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
+
+    /// Runs one of the scripts, which must succeed, and gives what it printed.
+    pub fn run(&self, name: &str, args: &[&str]) -> String {
+        self.output(script(name), args)
+    }
+
+    /// Runs a program, which must succeed, and gives what it printed.
+    pub fn output(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> String {
+        let mut command = self.command(program);
+        let output = command.args(args).stderr(Stdio::inherit()).output().unwrap();
+        assert!(output.status.success(), "{command:?} failed");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Takes a screenshot of an output.
+    pub fn shot(&self, to: &Path, output: &str) {
+        self.run("shot", &[to.to_str().unwrap(), output]);
+    }
+}
+
+impl Drop for Desktop {
+    fn drop(&mut self) {
+        self.command(script("down")).status().ok();
+    }
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/desktop").join(name)
+}
+
+/// Waits until something holds, and fails the test when it does not within half a minute.
+#[track_caller]
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
