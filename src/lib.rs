@@ -13,6 +13,7 @@ pub mod logging;
 pub mod media;
 pub mod paths;
 pub mod process;
+pub mod signals;
 pub mod systemd;
 pub mod thread;
 pub mod wire;

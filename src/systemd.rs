@@ -1,1 +1,73 @@
-//! Readiness and socket activation, spoken without a library.
+//! Readiness and socket activation, spoken without a library (`sd_notify(3)`, `sd_listen_fds(3)`).
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+
+use rustix::io::FdFlags;
+
+use crate::paths::Env;
+
+/// The first descriptor that a service manager passes.
+const FIRST: i32 = 3;
+
+/// The socket that the service manager listens on for us, if it does.
+pub fn activated(env: &Env) -> io::Result<Option<UnixListener>> {
+    let number = |name: &str| env.var(name)?.to_str()?.parse::<u32>().ok();
+    if number("LISTEN_PID") != Some(std::process::id()) {
+        return Ok(None);
+    }
+    match number("LISTEN_FDS") {
+        Some(1) => {}
+        None | Some(0) => return Ok(None),
+        Some(more) => {
+            let text = format!("the service manager passes {more} sockets, one is wanted");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+    }
+    // SAFETY: LISTEN_PID names this process, so the descriptor is open and meant for us; it is
+    // taken once, at the start, before anything else could own it.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(FIRST) };
+    rustix::io::fcntl_setfd(&descriptor, FdFlags::CLOEXEC)?;
+    if rustix::net::sockopt::socket_type(&descriptor)? != rustix::net::SocketType::STREAM {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the socket passed is no stream"));
+    }
+    Ok(Some(UnixListener::from(descriptor)))
+}
+
+/// The service manager, if it wants to hear of us.
+#[derive(Debug)]
+pub struct Notifier {
+    to: Option<(UnixDatagram, SocketAddr)>,
+}
+
+impl Notifier {
+    pub fn new(env: &Env) -> Self {
+        let to = env.var("NOTIFY_SOCKET").and_then(|name| {
+            let address = match name.as_bytes().strip_prefix(b"@") {
+                Some(name) => SocketAddr::from_abstract_name(name),
+                None => SocketAddr::from_pathname(&name),
+            };
+            Some((UnixDatagram::unbound().ok()?, address.ok()?))
+        });
+        Self { to }
+    }
+
+    pub fn ready(&self) {
+        self.tell("READY=1");
+    }
+
+    pub fn stopping(&self) {
+        self.tell("STOPPING=1");
+    }
+
+    fn tell(&self, state: &str) {
+        if let Some((socket, address)) = &self.to
+            && let Err(error) = socket.send_to_addr(state.as_bytes(), address)
+        {
+            log::warn!("the service manager cannot be told {state}: {error}");
+        }
+    }
+}

@@ -1,1 +1,132 @@
 //! What hangs on the monitors, and the thread that hangs it.
+//!
+//! The thread `stage` owns the scene: it decides what hangs where (`scene`, `selection` and `plan`,
+//! all pure) and gives the orders; one thread for each backend in use, its `hand`, carries them out.
+//! The stage never waits for a setter, so that it can always answer. One change is carried out at a
+//! time; those that wait are superseded by later ones for the same monitors.
+
+mod carry;
+mod failure;
+mod hand;
+mod job;
+mod orphan;
+mod plan;
+mod request;
+mod scene;
+mod selection;
+mod slices;
+mod stage;
+mod survey;
+mod targets;
+mod trouble;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crossbeam_channel::{Sender, TrySendError, bounded};
+
+use crate::backends::Setters;
+use crate::config::BackendName;
+use crate::events::Hub;
+use crate::store::Store;
+use crate::thread::{Spawner, Thread};
+
+pub use failure::Failure;
+pub use request::{Activated, Applied, Ask, Outcome, Reply, Request};
+pub use targets::Targets;
+
+use stage::{Command, Stage};
+
+/// Commands that wait for the stage; one more is refused with [`Failure::Busy`].
+const INBOX: usize = 32;
+
+/// The stage's handle.
+#[derive(Clone)]
+pub struct Walls {
+    inbox: Sender<Command>,
+    status: SharedStatus,
+}
+
+/// Which backend is in use, for whoever wants to know without asking the stage.
+#[derive(Clone, Debug, Default)]
+pub struct Status {
+    pub active: Option<BackendName>,
+    /// The programs looked for, where none is there.
+    pub checked: Vec<String>,
+}
+
+type SharedStatus = Arc<Mutex<Status>>;
+
+/// The owner of the stage: ends it when dropped. Declared in this order, the inbox closes before
+/// the thread is joined.
+pub struct StageOwner {
+    walls: Option<Walls>,
+    thread: Option<Thread>,
+}
+
+/// Starts the stage. It restores what hung before, and takes over what still hangs.
+pub fn start(
+    spawner: &Spawner,
+    store: Store,
+    hub: Hub,
+    setters: Setters,
+) -> std::io::Result<(Walls, StageOwner)> {
+    let (inbox, commands) = bounded(INBOX);
+    let status = SharedStatus::default();
+    let stage = Stage::new(spawner.clone(), store, hub, setters, Arc::clone(&status));
+    let thread = spawner.spawn("stage", move || stage.run(&commands))?;
+    let walls = Walls { inbox, status };
+    Ok((walls.clone(), StageOwner { walls: Some(walls), thread: Some(thread) }))
+}
+
+impl Walls {
+    /// Hangs a picture; `reply` is called by the stage once it is up, has failed or is superseded.
+    pub fn set(&self, request: Request, reply: Reply<Applied>) {
+        self.send(Command::Set(request, reply));
+    }
+
+    /// Makes a backend the one in use, with all that hangs.
+    pub fn activate(&self, name: String, reply: Reply<Activated>) {
+        self.send(Command::Activate(name, reply));
+    }
+
+    /// Takes down all that we hung.
+    pub fn clear(&self, reply: Reply<()>) {
+        self.send(Command::Clear(reply));
+    }
+
+    /// Settings have changed: chooses anew and shows again. `backends` names those whose own
+    /// settings changed.
+    pub fn settings_changed(&self, backends: Vec<BackendName>) {
+        self.send(Command::SettingsChanged(backends));
+    }
+
+    pub fn status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn send(&self, command: Command) {
+        match self.inbox.try_send(command) {
+            Ok(()) => {}
+            Err(TrySendError::Full(command)) => command.refuse(Failure::Busy),
+            Err(TrySendError::Disconnected(command)) => command.refuse(Failure::Ending),
+        }
+    }
+}
+
+impl StageOwner {
+    /// Ends the stage; `false` if it is late. What hangs stays.
+    pub fn end(mut self, deadline: std::time::Instant) -> bool {
+        if let Some(walls) = self.walls.take() {
+            walls.send(Command::End);
+        }
+        self.thread.take().is_none_or(|thread| thread.join_by(deadline))
+    }
+}
+
+impl Drop for StageOwner {
+    fn drop(&mut self) {
+        if let Some(walls) = self.walls.take() {
+            walls.send(Command::End);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Why a setter does not show what it should.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// The kind decides what the stage does next; the text is for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The setter or its server does not start or does not answer: worth another try later.
+    Unavailable(String),
+    /// The setter runs and will not show this.
+    Refused(String),
+    /// This file cannot be read.
+    File { path: PathBuf, why: String },
+    /// Told to stop before it was done.
+    Cancelled,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(text) | Self::Refused(text) => f.write_str(text),
+            Self::File { path, why } => write!(f, "cannot show {}: {why}", path.display()),
+            Self::Cancelled => f.write_str("cancelled before it was shown"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,120 @@
+//! Every backend in the order of the API: its programs, what it can show and where.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossbeam_channel::Sender;
+
+use super::awww::Awww;
+use super::context::Context;
+use super::feh::Feh;
+use super::swaybg::Swaybg;
+use super::{Backend, Kind};
+use crate::compositor::{Compositor, Outputs};
+use crate::config::{BackendName, Config};
+use crate::process::{self, Reaper, Roster};
+
+/// The settings as they are when it is called.
+pub type Settings = Arc<dyn Fn() -> Arc<Config> + Send + Sync>;
+
+/// What is known of a backend without starting it.
+pub struct Registration {
+    pub name: BackendName,
+    /// All are needed; each under one of its names, the preferred first.
+    pub programs: &'static [&'static [&'static str]],
+    pub compositors: &'static [Compositor],
+    pub kinds: &'static [Kind],
+    pub transitions: bool,
+    build: fn(Context, Settings) -> Box<dyn Backend>,
+}
+
+const STILLS: &[Kind] = &[Kind::StaticImage];
+
+pub const REGISTRY: &[Registration] = &[
+    Registration {
+        name: BackendName::Awww,
+        programs: &[&["awww", "swww"], &["awww-daemon", "swww-daemon"]],
+        compositors: &[Compositor::Wayland],
+        kinds: &[Kind::StaticImage, Kind::AnimatedImage],
+        transitions: true,
+        build: |context, settings| Box::new(Awww::new(context, settings)),
+    },
+    Registration {
+        name: BackendName::Feh,
+        programs: &[&["feh"]],
+        compositors: &[Compositor::X11],
+        kinds: STILLS,
+        transitions: false,
+        build: |context, settings| Box::new(Feh::new(context, settings)),
+    },
+    Registration {
+        name: BackendName::Swaybg,
+        programs: &[&["swaybg"]],
+        compositors: &[Compositor::Wayland],
+        kinds: STILLS,
+        transitions: false,
+        build: |context, settings| Box::new(Swaybg::new(context, settings)),
+    },
+];
+
+impl Registration {
+    /// The programs that are not on `PATH`, under their preferred names.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let missing = |names: &&&[&'static str]| names.iter().all(|n| process::which(n).is_none());
+        self.programs.iter().filter(missing).map(|names| names[0]).collect()
+    }
+
+    /// Installed, and its compositor is the one that runs.
+    pub fn is_available(&self, running: Option<Compositor>) -> bool {
+        running.is_some_and(|running| self.compositors.contains(&running))
+            && self.missing().is_empty()
+    }
+}
+
+/// All that it takes to put a backend to use.
+#[derive(Clone)]
+pub struct Setters {
+    pub settings: Settings,
+    pub outputs: Outputs,
+    pub roster: Roster,
+    pub reaper: Reaper,
+    /// Each backend has a directory of its own in it.
+    pub cache: PathBuf,
+}
+
+impl Setters {
+    /// The backends that could be used now, in order.
+    pub fn available(&self) -> Vec<&'static Registration> {
+        let running = self.compositor();
+        REGISTRY.iter().filter(|entry| entry.is_available(running)).collect()
+    }
+
+    /// The kind of compositor that runs.
+    pub fn compositor(&self) -> Option<Compositor> {
+        self.outputs.session().map(|session| session.compositor())
+    }
+
+    /// Makes a backend; `tell` is rung when one of its processes has ended.
+    pub fn build(&self, name: BackendName, tell: Sender<()>) -> Option<Box<dyn Backend>> {
+        let entry = REGISTRY.iter().find(|entry| entry.name == name)?;
+        let context = Context {
+            roster: self.roster.clone(),
+            reaper: self.reaper.clone(),
+            tell,
+            outputs: self.outputs.clone(),
+            cache: self.cache.join(name.as_str()),
+        };
+        Some((entry.build)(context, Arc::clone(&self.settings)))
+    }
+
+    /// The programs of a backend, or of all that fit the session.
+    pub fn programs(&self, name: Option<BackendName>) -> Vec<String> {
+        let fits = |entry: &&Registration| match (name, self.compositor()) {
+            (Some(name), _) => entry.name == name,
+            (None, Some(running)) => entry.compositors.contains(&running),
+            (None, None) => true,
+        };
+        let entries = REGISTRY.iter().filter(fits);
+        entries.flat_map(|entry| entry.programs).map(|names| names[0].to_owned()).collect()
+    }
+}

@@ -1,1 +1,0 @@
-//! The log: JSON lines in a rotated file, plain text for people.

@@ -1,0 +1,154 @@
+//! The log file under its one name, its predecessors as `.1`, `.2`...
+//!
+//! flexi_logger's own rotation would give the current file a name with an infix.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use flexi_logger::DeferredNow;
+use flexi_logger::writers::LogWriter;
+use log::Record;
+
+use super::{Settings, line};
+
+#[derive(Debug)]
+pub(super) struct RotatedFile {
+    path: PathBuf,
+    max_size: u64,
+    backups: u32,
+    open: Mutex<Option<Open>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    size: u64,
+}
+
+impl RotatedFile {
+    /// Nothing is opened yet.
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            path: settings.file.clone(),
+            max_size: settings.max_size,
+            backups: settings.backups,
+            open: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn reopen(&self) -> io::Result<()> {
+        let mut open = self.lock();
+        *open = None;
+        *open = Some(self.opened()?);
+        Ok(())
+    }
+
+    fn opened(&self) -> io::Result<Open> {
+        if let Some(directory) = self.path.parent() {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        }
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?;
+        let size = file.metadata()?.len();
+        Ok(Open { file, size })
+    }
+
+    fn write(&self, line: &[u8]) -> io::Result<()> {
+        let mut open = self.lock();
+        if open
+            .as_ref()
+            .is_some_and(|open| open.size > 0 && open.size + line.len() as u64 > self.max_size)
+        {
+            *open = None;
+            self.rotate()?;
+            *open = Some(self.opened()?);
+        }
+        if let Some(open) = open.as_mut() {
+            // One write for a line: lines of several threads never mix.
+            open.file.write_all(line)?;
+            open.size += line.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// The oldest goes, each other moves on by one.
+    fn rotate(&self) -> io::Result<()> {
+        for number in (1..self.backups).rev() {
+            match fs::rename(self.numbered(number), self.numbered(number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::rename(&self.path, self.numbered(1))
+    }
+
+    fn numbered(&self, number: u32) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(format!(".{number}"));
+        path.into()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+        // At worst a line is cut where a thread died.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// flexi_logger's end of the file.
+pub(super) struct Writer(pub(super) Arc<RotatedFile>);
+
+impl LogWriter for Writer {
+    fn write(&self, now: &mut DeferredNow, record: &Record<'_>) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(256);
+        line::json(&mut bytes, now, record)?;
+        bytes.push(b'\n');
+        // A full disk loses lines, not the daemon.
+        self.0.write(&bytes).ok();
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_rotated_by_size_and_so_many_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log/daemon.log");
+        let level = log::LevelFilter::Info;
+        let settings = Settings { level, file: path.clone(), max_size: 10, backups: 2 };
+        let file = RotatedFile::new(&settings);
+        file.reopen().unwrap();
+        for line in
+            ["1234567\n", "2\n", "3\n", "4567890\n", "a line longer than the limit\n", "6\n"]
+        {
+            file.write(line.as_bytes()).unwrap();
+        }
+        let read = |suffix: &str| fs::read_to_string(format!("{}{suffix}", path.display())).ok();
+        assert_eq!(read("").as_deref(), Some("6\n"));
+        assert_eq!(read(".1").as_deref(), Some("a line longer than the limit\n"));
+        assert_eq!(read(".2").as_deref(), Some("3\n4567890\n"));
+        assert_eq!(read(".3"), None);
+    }
+
+    #[test]
+    fn a_file_that_was_moved_away_is_made_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("daemon.log");
+        let level = log::LevelFilter::Info;
+        let settings = Settings { level, file: path.clone(), max_size: 1000, backups: 1 };
+        let file = RotatedFile::new(&settings);
+        file.reopen().unwrap();
+        fs::rename(&path, directory.path().join("old")).unwrap();
+        file.reopen().unwrap();
+        file.write(b"new\n").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new\n");
+    }
+}

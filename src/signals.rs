@@ -1,0 +1,58 @@
+//! Signals, which only wake `main`.
+//!
+//! The thread `signals` blocks until one comes and passes it on. A second SIGTERM or SIGINT ends the
+//! process at once.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::{Handle, Signals as Waiting};
+
+use crate::thread::{Spawner, Thread};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGTERM or SIGINT
+    End,
+    /// SIGHUP
+    Reload,
+}
+
+/// The owner of the thread: it ends when this is dropped.
+#[derive(Debug)]
+pub struct Signals {
+    waiting: Handle,
+    _thread: Thread,
+}
+
+/// The exit code of a process that is told to end a second time, as a shell reports SIGTERM.
+const TWICE: i32 = 128 + SIGTERM;
+
+impl Signals {
+    /// `hear` is called for each signal; it must not block.
+    pub fn start(spawner: &Spawner, hear: impl Fn(Signal) + Send + 'static) -> io::Result<Self> {
+        let told = Arc::new(AtomicBool::new(false));
+        for signal in [SIGTERM, SIGINT] {
+            // In this order: the first signal finds the flag down, and raises it.
+            flag::register_conditional_shutdown(signal, TWICE, Arc::clone(&told))?;
+            flag::register(signal, Arc::clone(&told))?;
+        }
+        let mut signals = Waiting::new([SIGTERM, SIGINT, SIGHUP])?;
+        let waiting = signals.handle();
+        let thread = spawner.spawn("signals", move || {
+            for signal in signals.forever() {
+                hear(if signal == SIGHUP { Signal::Reload } else { Signal::End });
+            }
+        })?;
+        Ok(Self { waiting, _thread: thread })
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.waiting.close();
+    }
+}

@@ -1,0 +1,101 @@
+//! Why a picture does not hang.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::backends;
+use crate::config::BackendName;
+use crate::store;
+use crate::wire::MediaType;
+
+#[derive(Debug)]
+pub enum Failure {
+    /// No setter that fits the session is installed.
+    NoBackend {
+        checked: Vec<String>,
+    },
+    /// The setter in use cannot show content of this kind.
+    Incompatible {
+        backend: BackendName,
+        media_type: MediaType,
+        image_id: i64,
+        image_name: String,
+    },
+    UnknownBackend {
+        name: String,
+    },
+    UnknownMonitors {
+        names: Vec<String>,
+        connected: Vec<String>,
+    },
+    NoMonitor,
+    NoImage {
+        id: i64,
+    },
+    /// The library has the image, the disk has not its file.
+    FileGone {
+        id: i64,
+        path: PathBuf,
+    },
+    EmptyLibrary,
+    Setter {
+        backend: BackendName,
+        source: backends::Error,
+    },
+    Store(store::Error),
+    /// More is asked for than the setters can follow.
+    Busy,
+    /// The daemon is ending.
+    Ending,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoBackend { checked } => write!(
+                f,
+                "no wallpaper setter is installed for this session; looked for {}",
+                checked.join(", ")
+            ),
+            Self::Incompatible { backend, media_type, image_name, .. } => {
+                write!(f, "{backend} cannot show {image_name:?}: it is of the kind {media_type}")
+            }
+            Self::UnknownBackend { name } => write!(f, "there is no backend {name:?}"),
+            Self::UnknownMonitors { names, connected } if connected.is_empty() => {
+                write!(f, "not connected: {}; no monitor is", names.join(", "))
+            }
+            Self::UnknownMonitors { names, connected } => write!(
+                f,
+                "not connected: {}; connected are {}",
+                names.join(", "),
+                connected.join(", ")
+            ),
+            Self::NoMonitor => f.write_str("no monitor is connected"),
+            Self::NoImage { id } => write!(f, "there is no image {id}"),
+            Self::FileGone { id, path } => {
+                write!(f, "the file of image {id} is gone: {}", path.display())
+            }
+            Self::EmptyLibrary => f.write_str("the library has no image that can be shown"),
+            Self::Setter { backend, .. } => write!(f, "{backend} did not show the picture"),
+            Self::Store(_) => f.write_str("the library cannot be read or written"),
+            Self::Busy => f.write_str("too many wallpaper changes at once: try again"),
+            Self::Ending => f.write_str("the daemon is ending"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Setter { source, .. } => Some(source),
+            Self::Store(source) => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<store::Error> for Failure {
+    fn from(source: store::Error) -> Self {
+        Self::Store(source)
+    }
+}

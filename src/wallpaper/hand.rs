@@ -1,0 +1,111 @@
+//! A hand holds one backend: the thread that waits for a setter so that nobody else has to.
+//!
+//! It carries out one order at a time and reports each to the stage. When it is dropped it cancels
+//! the order in hand and leaves the setter as it stands.
+
+use crossbeam_channel::{Receiver, Sender, bounded, select};
+
+use crate::backends::{Backend, Error, Hanging};
+use crate::config::BackendName;
+use crate::process::Cancel;
+use crate::thread::{Spawner, Thread};
+
+use super::slices::Slices;
+
+/// What a hand is told to do.
+#[derive(Debug)]
+pub(super) enum Order {
+    Show(Vec<Hanging>),
+    Clear,
+}
+
+/// What a hand tells the stage.
+#[derive(Debug)]
+pub(super) enum Report {
+    /// The order is carried out, or is not.
+    Done { backend: BackendName, result: Result<(), Error> },
+    /// A process ended and the scene has gone with it.
+    Lost { backend: BackendName },
+}
+
+/// Dropping it closes the orders and cancels, then joins the thread: the order of the fields.
+pub(super) struct Hand {
+    orders: Option<Sender<Order>>,
+    cancel: Cancel,
+    _thread: Thread,
+}
+
+impl Hand {
+    /// `told` is rung by the reaper when a process of this backend has ended.
+    pub(super) fn start(
+        spawner: &Spawner,
+        name: BackendName,
+        backend: Box<dyn Backend>,
+        slices: Slices,
+        told: Receiver<()>,
+        reports: Sender<Report>,
+    ) -> std::io::Result<Self> {
+        let cancel = Cancel::new()?;
+        // One order at a time: the stage waits for its report before it sends another.
+        let (orders, inbox) = bounded(1);
+        let work = Work { name, backend, slices, cancel: cancel.clone(), reports };
+        let thread = spawner.spawn(name.as_str(), move || work.run(&inbox, &told))?;
+        Ok(Self { orders: Some(orders), cancel, _thread: thread })
+    }
+
+    pub(super) fn give(&self, order: Order) {
+        if let Some(orders) = &self.orders {
+            // A dead hand is reported as a death of its thread, which ends the daemon.
+            orders.try_send(order).ok();
+        }
+    }
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        self.orders = None;
+        self.cancel.cancel();
+    }
+}
+
+struct Work {
+    name: BackendName,
+    backend: Box<dyn Backend>,
+    slices: Slices,
+    cancel: Cancel,
+    reports: Sender<Report>,
+}
+
+impl Work {
+    fn run(mut self, orders: &Receiver<Order>, told: &Receiver<()>) {
+        loop {
+            let report = select! {
+                recv(orders) -> order => match order {
+                    Ok(order) => Report::Done { backend: self.name, result: self.carry_out(order) },
+                    Err(_) => return,
+                },
+                recv(told) -> _ => {
+                    if self.backend.is_whole() {
+                        continue;
+                    }
+                    Report::Lost { backend: self.name }
+                }
+            };
+            if self.reports.send(report).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) -> Result<(), Error> {
+        match order {
+            Order::Show(scene) => {
+                let scene = self.slices.cut(scene)?;
+                self.backend.show(&scene, &self.cancel)?;
+                self.slices.tidy(&scene);
+                Ok(())
+            }
+            Order::Clear => self.backend.clear(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A change that is being carried out: its steps, and what to tell when it is done.
+
+use std::collections::VecDeque;
+
+use crate::config::BackendName;
+use crate::events::Hub;
+use crate::store::scene::Hung;
+use crate::store::{self, Store};
+use crate::wire::{Event, GalleryDomain, HistorySource, Image, Source};
+
+use super::Failure;
+use super::plan::Step;
+use super::request::{Activated, Applied, Reply};
+
+pub(super) struct Job {
+    pub(super) steps: VecDeque<Step>,
+    pub(super) purpose: Purpose,
+}
+
+pub(super) enum Purpose {
+    Hang(Box<Hang>),
+    /// Nobody asked: outputs, settings or processes changed. One entry for each picture that comes
+    /// to hang anew.
+    Restore(Vec<Restored>),
+    Activate {
+        backend: BackendName,
+        /// What was activated before, for when this one fails.
+        before: Option<BackendName>,
+        restored: Vec<Restored>,
+        reply: Reply<Activated>,
+    },
+    Clear {
+        failed: Option<Failure>,
+        reply: Reply<()>,
+    },
+}
+
+/// A picture that somebody asked for.
+pub(super) struct Hang {
+    pub(super) image: Image,
+    /// What the scene's rows will be.
+    pub(super) rows: Vec<Hung>,
+    pub(super) applied: Applied,
+    pub(super) source: HistorySource,
+    pub(super) reply: Reply<Applied>,
+}
+
+/// A picture that hangs again.
+#[derive(Clone, Debug)]
+pub(super) struct Restored {
+    pub(super) image: Image,
+    pub(super) backend: BackendName,
+    /// As they are, with the backend that shows them now.
+    pub(super) rows: Vec<Hung>,
+}
+
+impl Job {
+    /// Answers a job that is broken off.
+    pub(super) fn refuse(self, failure: Failure) {
+        match self.purpose {
+            Purpose::Hang(hang) => (hang.reply)(Err(failure)),
+            Purpose::Activate { reply, .. } => reply(Err(failure)),
+            Purpose::Clear { reply, .. } => reply(Err(failure)),
+            Purpose::Restore(_) => {}
+        }
+    }
+}
+
+impl Hang {
+    /// Writes rows and history in one transaction, and tells everybody.
+    pub(super) fn commit(&self, store: &Store, hub: &Hub) -> Result<(), store::Error> {
+        let entry = store::history::NewEntry {
+            image_id: self.image.id,
+            image_name: &self.image.name,
+            monitors: &self.applied.monitors,
+            mode: self.applied.mode,
+            set_at: self.rows[0].set_at,
+            source: &self.source,
+            backend: self.applied.backend.as_str(),
+        };
+        store.write(|transaction| {
+            self.rows.iter().try_for_each(|row| store::scene::put(transaction, row))?;
+            store::history::insert(transaction, &entry)
+        })?;
+        hub.publish(&changed(&self.image, &self.rows, self.source.kind, self.applied.backend));
+        hub.publish(&Event::GalleryChanged { domain: GalleryDomain::History });
+        Ok(())
+    }
+}
+
+impl Restored {
+    /// Writes which backend shows the picture now, and tells everybody. No history entry.
+    pub(super) fn commit(&self, store: &Store, hub: &Hub) -> Result<(), store::Error> {
+        store.write(|transaction| {
+            self.rows.iter().try_for_each(|row| store::scene::put(transaction, row))
+        })?;
+        hub.publish(&changed(&self.image, &self.rows, Source::Restore, self.backend));
+        Ok(())
+    }
+}
+
+fn changed(image: &Image, rows: &[Hung], source: Source, backend: BackendName) -> Event {
+    Event::WallpaperChanged {
+        image_id: image.id,
+        media_type: image.media_type,
+        path: image.path.clone(),
+        tags: image.tags.clone(),
+        monitors: rows.iter().map(|row| row.monitor.clone()).collect(),
+        mode: rows[0].mode,
+        source,
+        backend: backend.to_string(),
+        colors: image.colors.clone(),
+    }
+}

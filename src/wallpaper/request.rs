@@ -1,0 +1,49 @@
+//! What the stage is asked for and what it answers.
+
+use crate::config::BackendName;
+use crate::wire::{HistorySource, Mode};
+
+use super::{Failure, Targets};
+
+/// Called once, by the stage's thread: it must not block.
+pub type Reply<T> = Box<dyn FnOnce(Result<T, Failure>) + Send>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    Image(i64),
+    /// One that can be shown, other than what hangs there now if there is another.
+    Random,
+}
+
+/// A picture for monitors.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub ask: Ask,
+    pub targets: Targets,
+    pub mode: Mode,
+    pub source: HistorySource,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It hangs.
+    Set,
+    /// A later request took its monitors before it was carried out.
+    Superseded,
+}
+
+#[derive(Clone, Debug)]
+pub struct Applied {
+    pub outcome: Outcome,
+    pub image_id: i64,
+    /// Connected ones.
+    pub monitors: Vec<String>,
+    /// As carried out: what cannot be cut into slices is cloned.
+    pub mode: Mode,
+    pub backend: BackendName,
+}
+
+#[derive(Clone, Debug)]
+pub struct Activated {
+    pub backend: BackendName,
+}

@@ -1,0 +1,114 @@
+//! Which backend shows what: pure, from the settings and from what is there.
+
+use crate::backends::{Kind, Registration};
+use crate::config::{BackendName, Config, SelectionMode};
+
+/// How a backend is chosen (`[backend]` of the configuration).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Preference {
+    pub(super) selection: SelectionMode,
+    /// `backend.type`
+    pub(super) fixed: BackendName,
+    pub(super) image: Vec<BackendName>,
+    pub(super) video: Vec<BackendName>,
+    pub(super) web: Vec<BackendName>,
+}
+
+/// A backend that could be used now: installed, and its compositor is the one that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) name: BackendName,
+    pub(super) kinds: &'static [Kind],
+}
+
+impl From<&'static Registration> for Candidate {
+    fn from(entry: &'static Registration) -> Self {
+        Self { name: entry.name, kinds: entry.kinds }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NoChoice {
+    /// None of all is available.
+    None,
+    /// The one in use, or every one that is available, cannot show this kind.
+    Incompatible { backend: BackendName },
+}
+
+/// The backend that is in use in fixed mode: the preferred one, else the first that is available.
+pub(super) fn active(preference: &Preference, available: &[Candidate]) -> Option<BackendName> {
+    let preferred = available.iter().find(|candidate| candidate.name == preference.fixed);
+    preferred.or(available.first()).map(|candidate| candidate.name)
+}
+
+/// The backend for content of this kind.
+pub(super) fn choose(
+    preference: &Preference,
+    available: &[Candidate],
+    kind: Kind,
+) -> Result<BackendName, NoChoice> {
+    let active = active(preference, available).ok_or(NoChoice::None)?;
+    let shows = |name: &BackendName| {
+        available.iter().any(|candidate| candidate.name == *name && candidate.kinds.contains(&kind))
+    };
+    let chosen = match preference.selection {
+        SelectionMode::Fixed => Some(active).filter(shows),
+        SelectionMode::Auto => preference.order(kind).iter().copied().find(shows),
+    };
+    chosen.ok_or(NoChoice::Incompatible { backend: active })
+}
+
+impl Preference {
+    pub(super) fn of(config: &Config) -> Self {
+        Self {
+            selection: config.backend.selection_mode,
+            fixed: config.backend.kind,
+            image: config.auto_priorities.image.clone(),
+            video: config.auto_priorities.video.clone(),
+            web: config.auto_priorities.web.clone(),
+        }
+    }
+
+    fn order(&self, kind: Kind) -> &[BackendName] {
+        match kind {
+            Kind::StaticImage | Kind::AnimatedImage => &self.image,
+            Kind::Video => &self.video,
+            Kind::Web => &self.web,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STILLS: &[Kind] = &[Kind::StaticImage];
+    const VIDEO: &[Kind] = &[Kind::Video];
+
+    #[test]
+    fn the_choice() {
+        let check = |selection, available: &[(BackendName, &'static [Kind])], kind, expected| {
+            let preference = Preference {
+                selection,
+                fixed: BackendName::Awww,
+                image: vec![BackendName::Awww, BackendName::Swaybg],
+                video: vec![BackendName::Mpvpaper],
+                web: vec![BackendName::WalQt],
+            };
+            let available: Vec<_> =
+                available.iter().map(|&(name, kinds)| Candidate { name, kinds }).collect();
+            assert_eq!(choose(&preference, &available, kind), expected);
+        };
+        use BackendName::{Awww, Mpvpaper, Swaybg};
+        let (fixed, auto) = (SelectionMode::Fixed, SelectionMode::Auto);
+        let both = [(Mpvpaper, VIDEO), (Swaybg, STILLS)];
+        check(fixed, &[], Kind::Video, Err(NoChoice::None));
+        check(fixed, &[(Swaybg, STILLS), (Awww, STILLS)], Kind::StaticImage, Ok(Awww));
+        check(fixed, &both, Kind::Video, Ok(Mpvpaper));
+        let backend = Mpvpaper;
+        check(fixed, &both, Kind::StaticImage, Err(NoChoice::Incompatible { backend }));
+        check(auto, &both, Kind::StaticImage, Ok(Swaybg));
+        check(auto, &both, Kind::Video, Ok(Mpvpaper));
+        check(auto, &both, Kind::Web, Err(NoChoice::Incompatible { backend }));
+    }
+}

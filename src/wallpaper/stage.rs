@@ -1,0 +1,350 @@
+//! The thread `stage`: takes requests, plans, gives orders to the hands and answers.
+//!
+//! It waits only for messages. Files are looked up and rows are written here; setters are not.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::PoisonError;
+
+use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
+
+use crate::backends::{REGISTRY, Setters};
+use crate::config::{BackendName, SelectionMode};
+use crate::events::Hub;
+use crate::store::{self, Store};
+use crate::thread::Spawner;
+use crate::wire::{Event, OrphanReason};
+
+use super::hand::{Hand, Report};
+use super::job::{Hang, Job, Purpose};
+use super::orphan;
+use super::plan::{self, Shown, Step};
+use super::request::{Activated, Applied, Ask, Outcome, Reply, Request};
+use super::scene::Pictures;
+use super::selection::{self, Candidate, Preference};
+use super::survey::{Feasible, Survey};
+use super::trouble::Trouble;
+use super::{Failure, SharedStatus, Status};
+
+/// Requests that wait while another is carried out; one more is refused.
+const WAITING: usize = 32;
+
+pub(super) enum Command {
+    Set(Request, Reply<Applied>),
+    Activate(String, Reply<Activated>),
+    Clear(Reply<()>),
+    SettingsChanged(Vec<BackendName>),
+    End,
+}
+
+impl Command {
+    /// Answers a command that will not be carried out.
+    pub(super) fn refuse(self, failure: Failure) {
+        match self {
+            Self::Set(_, reply) => reply(Err(failure)),
+            Self::Activate(_, reply) => reply(Err(failure)),
+            Self::Clear(reply) => reply(Err(failure)),
+            Self::SettingsChanged(_) | Self::End => {}
+        }
+    }
+}
+
+/// What waits while a job is in hand.
+enum Waiting {
+    /// With what it will answer.
+    Set(Request, Applied, Reply<Applied>),
+    Other(Command),
+}
+
+impl Waiting {
+    fn into_command(self) -> Command {
+        match self {
+            Self::Set(request, _, reply) => Command::Set(request, reply),
+            Self::Other(command) => command,
+        }
+    }
+}
+
+pub(super) struct Stage {
+    pub(super) spawner: Spawner,
+    pub(super) store: Store,
+    pub(super) hub: Hub,
+    pub(super) setters: Setters,
+    status: SharedStatus,
+    pub(super) hands: BTreeMap<BackendName, Hand>,
+    pub(super) report: Sender<Report>,
+    reports: Receiver<Report>,
+    /// What the hands have reported as shown.
+    pub(super) shown: Shown,
+    pub(super) job: Option<Job>,
+    waiting: VecDeque<Waiting>,
+    pub(super) troubles: BTreeMap<BackendName, Trouble>,
+    /// Something changed while a job was in hand: look again afterwards.
+    look_again: bool,
+    /// Backends whose settings changed since they last showed.
+    stale: BTreeSet<BackendName>,
+    /// Activated, but not yet what the settings say.
+    pub(super) activated: Option<BackendName>,
+}
+
+impl Stage {
+    pub(super) fn new(
+        spawner: Spawner,
+        store: Store,
+        hub: Hub,
+        setters: Setters,
+        status: SharedStatus,
+    ) -> Self {
+        // A hand has at most one order to report and one loss.
+        let (report, reports) = bounded(2 * REGISTRY.len());
+        Self {
+            spawner,
+            store,
+            hub,
+            setters,
+            status,
+            hands: BTreeMap::new(),
+            report,
+            reports,
+            shown: Shown::new(),
+            job: None,
+            waiting: VecDeque::new(),
+            troubles: BTreeMap::new(),
+            look_again: false,
+            stale: BTreeSet::new(),
+            activated: None,
+        }
+    }
+
+    pub(super) fn run(mut self, commands: &Receiver<Command>) {
+        let outputs = self.setters.outputs.subscribe();
+        let reports = self.reports.clone();
+        self.look();
+        loop {
+            let retry = self.next_retry().map_or_else(never, at);
+            select! {
+                recv(commands) -> command => match command {
+                    Ok(Command::End) | Err(_) => break,
+                    Ok(command) => self.take(command),
+                },
+                recv(reports) -> report => if let Ok(report) = report { self.hear(report) },
+                recv(outputs) -> _ => self.look(),
+                recv(retry) -> _ => self.retry(),
+            }
+        }
+        self.end();
+    }
+
+    fn take(&mut self, command: Command) {
+        match command {
+            Command::SettingsChanged(changed) => {
+                self.stale.extend(changed.iter().filter(|name| self.shown.contains_key(name)));
+                self.activated = None;
+                self.look();
+            }
+            command if self.job.is_none() => self.begin(command),
+            Command::Set(request, reply) => self.line_up(request, reply),
+            command => self.wait(Waiting::Other(command)),
+        }
+    }
+
+    /// Puts a request behind the job in hand, in place of those that it makes pointless.
+    fn line_up(&mut self, mut request: Request, reply: Reply<Applied>) {
+        let applied = match self.feasible(&request) {
+            Ok(feasible) => feasible.applied,
+            Err(failure) => {
+                self.purge_if_gone(&failure);
+                return reply(Err(failure));
+            }
+        };
+        // What a random request picked stays picked.
+        request.ask = Ask::Image(applied.image_id);
+        for waiting in std::mem::take(&mut self.waiting) {
+            match waiting {
+                Waiting::Set(old, applied, reply) if request.targets.covers(&old.targets) => {
+                    reply(Ok(Applied { outcome: Outcome::Superseded, ..applied }));
+                }
+                waiting => self.waiting.push_back(waiting),
+            }
+        }
+        self.wait(Waiting::Set(request, applied, reply));
+    }
+
+    fn wait(&mut self, waiting: Waiting) {
+        if self.waiting.len() < WAITING {
+            self.waiting.push_back(waiting);
+        } else {
+            waiting.into_command().refuse(Failure::Busy);
+        }
+    }
+
+    fn begin(&mut self, command: Command) {
+        match command {
+            Command::Set(request, reply) => match self.feasible(&request) {
+                Ok(feasible) => self.hang(feasible, reply),
+                Err(failure) => {
+                    self.purge_if_gone(&failure);
+                    reply(Err(failure));
+                }
+            },
+            Command::Activate(name, reply) => self.activate(&name, reply),
+            Command::Clear(reply) => {
+                let steps = self.shown.keys().map(|&backend| Step::Clear { backend }).collect();
+                self.start(Job { steps, purpose: Purpose::Clear { failed: None, reply } });
+            }
+            Command::SettingsChanged(_) | Command::End => {}
+        }
+    }
+
+    fn hang(&mut self, feasible: Feasible, reply: Reply<Applied>) {
+        let survey = match self.survey() {
+            Ok(survey) => survey.with(&feasible.image, &feasible.rows),
+            Err(error) => return reply(Err(error.into())),
+        };
+        let wanted = survey.wanted(&self.shown);
+        let mut steps = plan::steps(&self.shown, &wanted);
+        // Asked for again is shown again: somebody else may have painted over it.
+        plan::insist(&mut steps, &wanted, feasible.applied.backend);
+        let hang = Hang {
+            image: feasible.image,
+            rows: feasible.rows,
+            applied: feasible.applied,
+            source: feasible.source,
+            reply,
+        };
+        self.start(Job { steps: steps.into(), purpose: Purpose::Hang(Box::new(hang)) });
+    }
+
+    /// Makes a backend the one in use. Until the settings say so too, it is remembered here.
+    fn activate(&mut self, name: &str, reply: Reply<Activated>) {
+        let Ok(backend) = name.parse::<BackendName>() else {
+            return reply(Err(Failure::UnknownBackend { name: name.to_owned() }));
+        };
+        if self.setters.available().iter().all(|entry| entry.name != backend) {
+            let checked = self.setters.programs(Some(backend));
+            return reply(Err(Failure::NoBackend { checked }));
+        }
+        let before = self.activated.replace(backend);
+        let survey = match self.survey() {
+            Ok(survey) => survey,
+            Err(error) => {
+                self.activated = before;
+                return reply(Err(error.into()));
+            }
+        };
+        let steps = plan::steps(&self.shown, &survey.wanted(&self.shown));
+        let restored = survey.restored(&self.shown, &steps);
+        let purpose = Purpose::Activate { backend, before, restored, reply };
+        self.start(Job { steps: steps.into(), purpose });
+    }
+
+    /// Looks at everything and brings the screens in line with it.
+    pub(super) fn look(&mut self) {
+        if self.job.is_some() {
+            self.look_again = true;
+            return;
+        }
+        self.look_again = false;
+        let survey = match self.survey() {
+            Ok(survey) => survey,
+            Err(error) => return log::error!("cannot read the scene: {}", chain(&error)),
+        };
+        self.note_active(&survey);
+        let wanted = survey.wanted(&self.shown);
+        let mut steps = plan::steps(&self.shown, &wanted);
+        for backend in std::mem::take(&mut self.stale) {
+            plan::insist(&mut steps, &wanted, backend);
+        }
+        // One that did not start has its own time to be tried again.
+        steps.retain(|step| self.troubles.get(&step.backend()).is_none_or(Trouble::may_try));
+        let restored = survey.restored(&self.shown, &steps);
+        self.start(Job { steps: steps.into(), purpose: Purpose::Restore(restored) });
+    }
+
+    /// Tells, once each time it becomes so, that there is no backend.
+    fn note_active(&self, survey: &Survey) {
+        let active = selection::active(&survey.preference, &survey.available);
+        let checked = if active.is_none() { self.setters.programs(None) } else { Vec::new() };
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = active.is_none() && status.checked.is_empty();
+        *status = Status { active, checked: checked.clone() };
+        drop(status);
+        if news {
+            let message = Failure::NoBackend { checked: checked.clone() }.to_string();
+            log::warn!("{message}");
+            let event =
+                Event::BackendUnavailable { message, backend: None, retrying: false, checked };
+            self.hub.publish(&event);
+        }
+    }
+
+    /// Reads what there is, and purges images of the scene whose files are gone.
+    pub(super) fn survey(&self) -> Result<Survey, store::Error> {
+        let (mut rows, pictures) = self.store.read(|connection| {
+            let rows = store::scene::all(connection)?;
+            let mut pictures = Pictures::new();
+            for id in rows.iter().map(|row| row.image_id) {
+                pictures.extend(store::images::get(connection, id)?.map(|image| (id, image)));
+            }
+            Ok::<_, store::Error>((rows, pictures))
+        })?;
+        for image in pictures.values().filter(|image| orphan::file_is_gone(&image.path)) {
+            orphan::purge(&self.store, &self.hub, image.id, OrphanReason::FileMissing)?;
+            rows.retain(|row| row.image_id != image.id);
+        }
+        let mut preference = Preference::of(&(self.setters.settings)());
+        if let Some(activated) = self.activated {
+            preference.selection = SelectionMode::Fixed;
+            preference.fixed = activated;
+        }
+        let available = self.setters.available().into_iter().map(Candidate::from).collect();
+        let outputs = self.setters.outputs.list();
+        Ok(Survey { rows, pictures, outputs, available, preference })
+    }
+
+    fn feasible(&self, request: &Request) -> Result<Feasible, Failure> {
+        self.survey()?.feasible(&self.store, request, || self.setters.programs(None))
+    }
+
+    /// Removes what refers to an image that a request found missing.
+    fn purge_if_gone(&self, failure: &Failure) {
+        let (id, reason) = match failure {
+            Failure::NoImage { id } => (*id, OrphanReason::RowMissing),
+            Failure::FileGone { id, path } if orphan::file_is_gone(path) => {
+                (*id, OrphanReason::FileMissing)
+            }
+            _ => return,
+        };
+        if let Err(error) = orphan::purge(&self.store, &self.hub, id, reason) {
+            log::error!("image {id} cannot be purged: {}", chain(&error));
+        }
+    }
+
+    /// The next thing that waits, when a job is done.
+    pub(super) fn go_on(&mut self) {
+        while self.job.is_none() {
+            if let Some(waiting) = self.waiting.pop_front() {
+                self.begin(waiting.into_command());
+            } else if self.look_again {
+                self.look();
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn end(self) {
+        // Setters stay as they are; the hands end when they are dropped with `self`.
+        if let Some(job) = self.job {
+            job.refuse(Failure::Ending);
+        }
+        for waiting in self.waiting {
+            waiting.into_command().refuse(Failure::Ending);
+        }
+    }
+}
+
+/// An error with its causes.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}

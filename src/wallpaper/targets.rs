@@ -1,0 +1,97 @@
+//! Which monitors a request means: pure.
+
+/// What a request names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Targets {
+    /// All that are connected when the request is carried out.
+    All,
+    /// These, without repeats, in the order given.
+    Named(Vec<String>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NoTarget {
+    /// These are not connected; those are.
+    Unknown { names: Vec<String>, connected: Vec<String> },
+    /// No monitor is connected at all.
+    None,
+}
+
+impl Targets {
+    /// From names as clients write them: none or `*` means all.
+    pub fn from_names(names: impl IntoIterator<Item = String>) -> Self {
+        let mut named: Vec<String> = Vec::new();
+        for name in names {
+            if name == "*" {
+                return Self::All;
+            }
+            if !named.contains(&name) {
+                named.push(name);
+            }
+        }
+        if named.is_empty() { Self::All } else { Self::Named(named) }
+    }
+
+    /// The names of connected outputs that are meant.
+    pub(super) fn resolve<'a>(
+        &self,
+        connected: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<String>, NoTarget> {
+        let connected: Vec<String> = connected.map(str::to_owned).collect();
+        match self {
+            Self::All if connected.is_empty() => Err(NoTarget::None),
+            Self::All => Ok(connected),
+            Self::Named(names) => {
+                let missing = |name: &&String| !connected.contains(name);
+                let unknown: Vec<String> = names.iter().filter(missing).cloned().collect();
+                if unknown.is_empty() {
+                    Ok(names.clone())
+                } else {
+                    Err(NoTarget::Unknown { names: unknown, connected })
+                }
+            }
+        }
+    }
+
+    /// Whether a later request for `self` leaves nothing of one for `other` to be seen.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::All, _) => true,
+            (Self::Named(_), Self::All) => false,
+            (Self::Named(mine), Self::Named(theirs)) => {
+                theirs.iter().all(|name| mine.contains(name))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(names: &[&str]) -> Targets {
+        Targets::from_names(names.iter().map(|&name| name.to_owned()))
+    }
+
+    #[test]
+    fn names_are_resolved_against_what_is_connected() {
+        let check = |names: &[&str], connected: &[&str], expected: Result<&[&str], NoTarget>| {
+            let owned = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
+            assert_eq!(named(names).resolve(connected.iter().copied()), expected.map(owned));
+        };
+        check(&[], &["A", "B"], Ok(&["A", "B"]));
+        check(&["B", "*"], &["A", "B"], Ok(&["A", "B"]));
+        check(&["B", "B"], &["A", "B"], Ok(&["B"]));
+        check(&[], &[], Err(NoTarget::None));
+        let unknown = NoTarget::Unknown { names: vec!["C".into()], connected: vec!["A".into()] };
+        check(&["A", "C"], &["A"], Err(unknown));
+    }
+
+    #[test]
+    fn a_request_covers_those_whose_monitors_it_takes() {
+        assert!(named(&["*"]).covers(&named(&["A"])));
+        assert!(named(&["A", "B"]).covers(&named(&["B"])));
+        assert!(!named(&["A"]).covers(&named(&["A", "B"])));
+        assert!(!named(&["A"]).covers(&Targets::All));
+    }
+}
