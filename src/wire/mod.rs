@@ -9,6 +9,7 @@ mod names;
 mod record;
 mod request;
 mod time;
+pub mod unix;
 
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain, OrphanReason, SkippedItem};
