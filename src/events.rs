@@ -33,6 +33,11 @@ impl Kinds {
     pub fn contains(self, kind: EventKind) -> bool {
         self.0 & (1 << kind as u32) != 0
     }
+
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
 }
 
 impl FromIterator<EventKind> for Kinds {

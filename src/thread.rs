@@ -66,6 +66,10 @@ impl Thread {
         &self.name
     }
 
+    pub fn has_ended(&self) -> bool {
+        self.handle.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     /// Waits until the thread has ended. Past the deadline it is left behind and `false` returned:
     /// only for the end of the process.
     pub fn join_by(mut self, deadline: Instant) -> bool {

@@ -1,1 +1,124 @@
 //! The API: HTTP/1.1 on a Unix socket.
+//!
+//! Blocking handlers on four workers that share one epoll: a connection costs a slot, no thread.
+//! From the socket up: `listener` takes clients in, `workers` give them their turns, `connection`
+//! is the state machine of one, `parse` and `request` make a request of its bytes, `router` finds
+//! the handler in the one table of `routes`, `answer`, `failure`, `files`, `promise` and `sse` are
+//! what can come back. `limits` has every bound.
+
+mod answer;
+mod bell;
+mod buffers;
+mod connection;
+mod exchange;
+mod failure;
+mod files;
+mod handlers;
+mod limits;
+mod listener;
+mod parse;
+mod promise;
+mod query;
+mod request;
+mod router;
+mod routes;
+mod slots;
+mod sse;
+mod timers;
+mod workers;
+
+use std::fmt;
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, bounded};
+
+pub use answer::{Answer, Full};
+pub use failure::Failure;
+pub use files::file;
+pub use handlers::{Api, Stop};
+pub use limits::Limits;
+pub use promise::{Giver, Promise};
+pub use query::{Paging, Query};
+pub use request::Request;
+pub use router::{Handler, Route, Site};
+pub use routes::ROUTES;
+
+use crate::thread::{Spawner, Thread};
+
+const WORKERS: usize = 4;
+
+/// What answers requests; it is called by several workers at a time.
+pub trait Service: Send + Sync + 'static {
+    fn handle(&self, request: Request<'_>) -> Result<Answer, Failure>;
+}
+
+/// A running server. Dropping it ends it at once; [`Server::end`] lets requests finish.
+pub struct Server {
+    pool: Arc<workers::Pool>,
+    emptied: Receiver<()>,
+    // Joined after `Drop` has told them to end.
+    threads: Vec<Thread>,
+}
+
+impl Server {
+    /// Serves the clients of `listener` from now on.
+    pub fn start(
+        listener: UnixListener,
+        spawner: &Spawner,
+        service: impl Service,
+        limits: Limits,
+    ) -> io::Result<Self> {
+        let shared = connection::Shared {
+            service: Arc::new(service),
+            budget: limits::Budget::new(limits.connections),
+            promises: promise::Promises::new(limits.promises)?,
+            streams: sse::Streams::new(spawner, &limits)?,
+            ids: exchange::RequestIds::new(),
+            stopping: AtomicBool::new(false),
+            limits,
+        };
+        let (emptied, told) = bounded(1);
+        let pool = workers::Pool::new(shared, listener, emptied)?;
+        let mut server = Self { pool, emptied: told, threads: Vec::new() };
+        for number in 0..WORKERS {
+            let pool = Arc::clone(&server.pool);
+            server.threads.push(spawner.spawn(&format!("http-{number}"), move || pool.work())?);
+        }
+        Ok(server)
+    }
+
+    /// Takes no more clients, lets running requests finish and ends the event streams. Returns the
+    /// names of threads that were late.
+    pub fn end(mut self, deadline: Instant) -> Vec<String> {
+        self.pool.begin_end();
+        let mut late = self.pool.shared.streams.end(deadline);
+        // Closed only with the pool, which we hold: what comes is the word or the deadline.
+        self.emptied.recv_deadline(deadline).ok();
+        self.pool.finish_end();
+        for thread in self.threads.drain(..) {
+            let name = thread.name().to_owned();
+            if !thread.join_by(deadline) {
+                late.push(name);
+            }
+        }
+        late
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.pool.finish_end();
+        // The streams of a server that was not ended in order get no farewell to wait for.
+        self.pool.shared.streams.end(Instant::now());
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}

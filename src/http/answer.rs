@@ -1,0 +1,189 @@
+//! What a handler answers, and the one place where heads of answers are written.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use tiny_http::StatusCode;
+
+use super::promise::Promise;
+use crate::events::{Hub, Kinds};
+
+const JSON: &str = "application/json";
+
+#[derive(Debug)]
+pub enum Answer {
+    Full(Full),
+    /// Another thread will answer.
+    Later(Promise),
+    /// The connection becomes a stream of these events.
+    Events {
+        hub: Hub,
+        kinds: Kinds,
+    },
+}
+
+/// An answer that is known whole.
+#[derive(Debug)]
+pub struct Full {
+    pub(super) status: u16,
+    pub(super) content_type: &'static str,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: Body,
+}
+
+#[derive(Debug)]
+pub(super) enum Body {
+    Bytes(Cow<'static, [u8]>),
+    /// `length` bytes of a file, sent from the disk as the client takes them.
+    File {
+        file: File,
+        offset: u64,
+        length: u64,
+    },
+}
+
+impl Answer {
+    pub fn json(status: u16, value: &impl Serialize) -> serde_json::Result<Self> {
+        Ok(Self::bytes(status, JSON, serde_json::to_vec(value)?))
+    }
+
+    pub fn empty(status: u16) -> Self {
+        Self::bytes(status, "", Vec::new())
+    }
+
+    pub fn bytes(
+        status: u16,
+        content_type: &'static str,
+        bytes: impl Into<Cow<'static, [u8]>>,
+    ) -> Self {
+        let (headers, body) = (Vec::new(), Body::Bytes(bytes.into()));
+        Self::Full(Full { status, content_type, headers, body })
+    }
+
+    pub fn events(hub: &Hub, kinds: Kinds) -> Self {
+        Self::Events { hub: hub.clone(), kinds }
+    }
+}
+
+impl Full {
+    #[must_use]
+    pub(super) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    #[cfg(test)]
+    pub(super) fn text(&self) -> String {
+        match &self.body {
+            Body::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Body::File { length, .. } => format!("{length} bytes of a file"),
+        }
+    }
+}
+
+impl Body {
+    pub(super) fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File { length, .. } => *length,
+        }
+    }
+}
+
+/// How the bytes after a head are delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delimited {
+    By(u64),
+    /// Until the end of the connection, or by chunks.
+    Stream {
+        chunked: bool,
+    },
+}
+
+/// What a head says of the connection and the request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'a> {
+    pub(super) request_id: &'a str,
+    pub(super) keep_alive: bool,
+    pub(super) delimited: Delimited,
+}
+
+/// Appends an answer's head to `out`.
+pub(super) fn write_head(
+    out: &mut Vec<u8>,
+    status: u16,
+    content_type: &str,
+    headers: &[(&'static str, String)],
+    frame: Frame<'_>,
+) {
+    let reason = StatusCode(status).default_reason_phrase();
+    put(out, format_args!("HTTP/1.1 {status} {reason}\r\nDate: "));
+    put_date(out);
+    if !content_type.is_empty() {
+        put(out, format_args!("\r\nContent-Type: {content_type}"));
+    }
+    match frame.delimited {
+        // These two never have a body, and a length would speak of one.
+        Delimited::By(_) if matches!(status, 204 | 304) => {}
+        Delimited::By(length) => put(out, format_args!("\r\nContent-Length: {length}")),
+        Delimited::Stream { chunked: true } => out.extend(b"\r\nTransfer-Encoding: chunked"),
+        Delimited::Stream { chunked: false } => {}
+    }
+    put(out, format_args!("\r\nX-Request-ID: {}", frame.request_id));
+    for (name, value) in headers {
+        put(out, format_args!("\r\n{name}: {value}"));
+    }
+    out.extend_from_slice(if frame.keep_alive {
+        b"\r\n\r\n"
+    } else {
+        b"\r\nConnection: close\r\n\r\n"
+    });
+}
+
+fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("a Vec takes everything");
+}
+
+/// Appends the date, which is formatted once a second and worker.
+fn put_date(out: &mut Vec<u8>) {
+    thread_local! {
+        static DATE: RefCell<(u64, String)> = const { RefCell::new((u64::MAX, String::new())) };
+    }
+    let now = SystemTime::now();
+    let second = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    DATE.with_borrow_mut(|(of, text)| {
+        if *of != second {
+            *of = second;
+            *text = httpdate::fmt_http_date(now);
+        }
+        out.extend_from_slice(text.as_bytes());
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_say_what_follows() {
+        let check = |status, delimited, keep_alive, has: &[&str], lacks: &[&str]| {
+            let mut out = Vec::new();
+            let frame = Frame { request_id: "r-1", keep_alive, delimited };
+            let allow = [("Allow", "GET".to_owned())];
+            write_head(&mut out, status, "", &allow, frame);
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.ends_with("\r\n\r\n") && text.contains("\r\nDate: "), "{text}");
+            assert!(text.contains("X-Request-ID: r-1\r\n") && text.contains("Allow: GET\r\n"));
+            assert!(has.iter().all(|part| text.contains(part)), "{text}");
+            assert!(!lacks.iter().any(|part| text.contains(part)), "{text}");
+        };
+        check(405, Delimited::By(7), true, &["405 Method Not Allowed", "Length: 7"], &["close"]);
+        check(304, Delimited::By(0), true, &["304 Not Modified"], &["Content-Length"]);
+        check(200, Delimited::Stream { chunked: true }, true, &["chunked"], &["Content-Length"]);
+        check(200, Delimited::Stream { chunked: false }, false, &["n: close"], &["chunked"]);
+    }
+}

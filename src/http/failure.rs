@@ -1,0 +1,194 @@
+//! Every answer that is not a success: its status and its body, in one place.
+//!
+//! Handlers turn a room's error into a [`Failure`] with `?`. Codes are stable, messages may get
+//! better. What a client must not see (SQL, paths of ours, panics) is the `cause`, which goes to
+//! the log under the request's id.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::answer::{Answer, Full};
+use crate::store;
+use crate::wire::{ErrorBody, ErrorCode, Unknown};
+
+#[derive(Debug)]
+pub struct Failure {
+    status: u16,
+    error: Cow<'static, str>,
+    details: Option<String>,
+    code: Option<ErrorCode>,
+    meta: Option<Box<Map<String, Value>>>,
+    headers: Vec<(&'static str, String)>,
+    cause: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl Failure {
+    pub fn new(status: u16, error: impl Into<Cow<'static, str>>) -> Self {
+        let error = error.into();
+        let (details, code, meta, headers, cause) = (None, None, None, Vec::new(), None);
+        Self { status, error, details, code, meta, headers, cause }
+    }
+
+    /// 400
+    pub fn bad_request(error: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(400, error)
+    }
+
+    /// 400 for a query parameter: its name, the value and what is allowed.
+    pub fn parameter(name: &str, value: &str, allowed: impl fmt::Display) -> Self {
+        Self::bad_request(format!("{name} cannot be {value:?}")).details(allowed.to_string())
+    }
+
+    /// 400 for a word that a parameter or field does not know.
+    pub fn word(name: &str, unknown: &Unknown) -> Self {
+        let allowed = format!("{name} is one of {}", unknown.allowed.join(", "));
+        Self::parameter(name, &unknown.value, allowed)
+    }
+
+    /// 404: "no image 7"
+    pub fn not_found(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(404, what)
+    }
+
+    /// 503: a full inbox or another bound; the same request may succeed later.
+    pub fn busy(error: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(503, error).header("Retry-After", "1".into())
+    }
+
+    /// 500. The client learns that it is not its fault, the log learns why.
+    pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(500, "internal error").cause(cause)
+    }
+
+    #[must_use]
+    pub fn details(mut self, details: impl Into<String>) -> Self {
+        self.details = Some(details.into());
+        self
+    }
+
+    #[must_use]
+    pub fn code(mut self, code: ErrorCode, meta: Map<String, Value>) -> Self {
+        self.code = Some(code);
+        self.meta = Some(Box::new(meta));
+        self
+    }
+
+    /// For the log only.
+    #[must_use]
+    pub fn cause(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    #[must_use]
+    pub(super) fn header(mut self, name: &'static str, value: String) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The answer; what only the log may know goes there.
+    pub(super) fn into_full(mut self, request_id: &str) -> Full {
+        if let Some(cause) = &self.cause {
+            let chain = chain(&**cause);
+            log::error!(target: "http", request_id = request_id; "{}: {chain}", self.error);
+            if self.status == 500 && self.details.is_none() {
+                self.details = Some(format!("the log has more under request {request_id}"));
+            }
+        }
+        let body = ErrorBody {
+            error: self.error.into_owned(),
+            code: self.status,
+            details: self.details,
+            error_code: self.code,
+            meta: self.meta.map(|meta| *meta),
+        };
+        match Answer::json(self.status, &body) {
+            Ok(Answer::Full(mut full)) => {
+                full.headers.append(&mut self.headers);
+                full
+            }
+            // Strings and a map of JSON values always serialise.
+            _ => unreachable!("an error body is plain JSON"),
+        }
+    }
+}
+
+/// An error with its causes: "cannot open x: permission denied".
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        if error.is_storage() {
+            // Something the user can mend: the message says what.
+            Self::new(500, error.to_string()).cause(error)
+        } else {
+            Self::internal(error)
+        }
+    }
+}
+
+/// An answer that cannot be written as JSON is our mistake.
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::internal(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Mode;
+
+    fn check(failure: Failure, status: u16, body: &str) {
+        assert_eq!(failure.status(), status);
+        let full = failure.into_full("id-1");
+        assert_eq!(full.status, status);
+        assert_eq!(full.text(), body);
+    }
+
+    #[test]
+    fn bodies_carry_what_there_is_and_nothing_else() {
+        check(Failure::not_found("no image 7"), 404, r#"{"error":"no image 7","code":404}"#);
+        check(
+            Failure::word("mode", &"stretch".parse::<Mode>().unwrap_err()),
+            400,
+            r#"{"error":"mode cannot be \"stretch\"","code":400,"details":"mode is one of individual, clone, extend"}"#,
+        );
+        let meta = [("checked".to_owned(), Value::from(vec!["feh"]))].into_iter().collect();
+        check(
+            Failure::busy("no backend").code(ErrorCode::NoBackend, meta),
+            503,
+            r#"{"error":"no backend","code":503,"error_code":"no_backend","meta":{"checked":["feh"]}}"#,
+        );
+    }
+
+    #[test]
+    fn causes_stay_in_the_log() {
+        check(
+            Failure::internal("near SELECT: syntax error"),
+            500,
+            r#"{"error":"internal error","code":500,"details":"the log has more under request id-1"}"#,
+        );
+        check(
+            store::Error::Damaged { what: "x".into() }.into(),
+            500,
+            r#"{"error":"internal error","code":500,"details":"the log has more under request id-1"}"#,
+        );
+    }
+}

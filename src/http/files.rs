@@ -1,0 +1,172 @@
+//! Files as answers: streamed from the disk, cached by clients, in part if they like.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use tiny_http::Method;
+
+use super::answer::{Answer, Body, Full};
+use super::failure::Failure;
+use super::request::Request;
+
+/// Answers with a file: 200, 206 for a single range, 304 where the client has it already, 416 for
+/// a range that the file does not have. A missing file is a 404.
+pub fn file(
+    request: &Request<'_>,
+    path: &Path,
+    content_type: &'static str,
+) -> Result<Answer, Failure> {
+    let (file, metadata) = open(path)?;
+    let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    let tag = tag(&metadata);
+    let length = metadata.len();
+    let full = |status, offset, length| {
+        Full {
+            status,
+            content_type,
+            headers: Vec::new(),
+            body: Body::File { file, offset, length },
+        }
+        .header("ETag", tag.as_str())
+        .header("Last-Modified", httpdate::fmt_http_date(modified))
+        .header("Accept-Ranges", "bytes")
+    };
+    if is_fresh(request, &tag, modified) {
+        return Ok(Answer::Full(full(304, 0, 0)));
+    }
+    Ok(Answer::Full(match range(request, &tag, modified, length) {
+        Range::Whole => full(200, 0, length),
+        Range::Part { first, last } => full(206, first, last - first + 1)
+            .header("Content-Range", format!("bytes {first}-{last}/{length}")),
+        Range::Beyond => {
+            return Err(Failure::new(416, "the file has no such range")
+                .details(format!("it has {length} bytes"))
+                .header("Content-Range", format!("bytes */{length}")));
+        }
+    }))
+}
+
+fn open(path: &Path) -> Result<(File, Metadata), Failure> {
+    let gone = || Failure::not_found("the file is gone");
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => gone(),
+        _ => Failure::new(500, "the file cannot be read").cause(error),
+    };
+    // Asked before it is opened: opening a FIFO would wait for its writer.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(gone());
+    }
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    Ok((file, metadata))
+}
+
+/// Strong: a file that is replaced has another inode, one that is written another time.
+fn tag(metadata: &Metadata) -> String {
+    let (inode, size) = (metadata.ino(), metadata.size());
+    format!("\"{inode:x}-{size:x}-{:x}{:08x}\"", metadata.mtime(), metadata.mtime_nsec())
+}
+
+/// Whether the client has this very file. A tag is decisive; the date counts only without one.
+fn is_fresh(request: &Request<'_>, tag: &str, modified: SystemTime) -> bool {
+    match (request.fields.if_none_match, request.fields.if_modified_since) {
+        // A weak tag of ours would do for a whole file, but we make none.
+        (Some(tags), _) => tags.split(',').map(str::trim).any(|one| one == "*" || one == tag),
+        (None, Some(date)) => {
+            httpdate::parse_http_date(date).is_ok_and(|date| whole_seconds(modified) <= date)
+        }
+        (None, None) => false,
+    }
+}
+
+/// HTTP's dates have no fractions.
+fn whole_seconds(time: SystemTime) -> SystemTime {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs())
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Range {
+    Whole,
+    /// Both included.
+    Part {
+        first: u64,
+        last: u64,
+    },
+    Beyond,
+}
+
+/// What of the file is wanted: one range of bytes, if the client's part is of this very file.
+fn range(request: &Request<'_>, tag: &str, modified: SystemTime, length: u64) -> Range {
+    let same = request
+        .fields
+        .if_range
+        .is_none_or(|condition| condition == tag || condition == httpdate::fmt_http_date(modified));
+    match request.fields.range {
+        Some(text) if same && *request.method() == Method::Get => part(text, length),
+        _ => Range::Whole,
+    }
+}
+
+/// A malformed range and a list of several count as none.
+fn part(text: &str, length: u64) -> Range {
+    let Some((first, last)) = text.strip_prefix("bytes=").and_then(|range| range.split_once('-'))
+    else {
+        return Range::Whole;
+    };
+    match (number(first), number(last)) {
+        (Some(None), Some(Some(0))) => Range::Beyond,
+        (Some(None), Some(Some(_))) if length == 0 => Range::Beyond,
+        (Some(None), Some(Some(suffix))) => {
+            Range::Part { first: length.saturating_sub(suffix), last: length - 1 }
+        }
+        (Some(Some(first)), Some(Some(last))) if first > last => Range::Whole,
+        (Some(Some(first)), Some(_)) if first >= length => Range::Beyond,
+        (Some(Some(first)), Some(last)) => {
+            Range::Part { first, last: last.unwrap_or(u64::MAX).min(length - 1) }
+        }
+        _ => Range::Whole,
+    }
+}
+
+/// `Some(None)` for an empty text, `None` for what is no number. Too large a number is the largest.
+fn number(text: &str) -> Option<Option<u64>> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Some(None);
+    }
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| Some(text.parse().unwrap_or(u64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn single_ranges_are_served_and_others_ignored() {
+        let check = |text: &str, length: u64, expected: Range| {
+            assert_eq!(part(text, length), expected, "{text} of {length}");
+        };
+        let bytes = |first, last| Range::Part { first, last };
+        check("bytes=0-0", 10, bytes(0, 0));
+        check("bytes=2-5", 10, bytes(2, 5));
+        check("bytes=2-", 10, bytes(2, 9));
+        check("bytes=2-500", 10, bytes(2, 9));
+        check("bytes=2-99999999999999999999999", 10, bytes(2, 9));
+        check("bytes=-3", 10, bytes(7, 9));
+        check("bytes=-30", 10, bytes(0, 9));
+        check("bytes=10-", 10, Range::Beyond);
+        check("bytes=99999999999999999999999-", 10, Range::Beyond);
+        check("bytes=-0", 10, Range::Beyond);
+        check("bytes=0-", 0, Range::Beyond);
+        check("bytes=-1", 0, Range::Beyond);
+        for ignored in ["bytes=5-2", "bytes=0-1,3-4", "bytes=-", "bytes=a-b", "lines=1-2", "", "-"]
+        {
+            check(ignored, 10, Range::Whole);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The daemon itself: health, who it is, what it can do, its end.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Api, Stop};
+use crate::http::{Answer, Failure, Request};
+
+/// `GET /healthz`
+pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+    Ok(Answer::bytes(200, "application/json", br#"{"status":"ok"}"#.as_slice()))
+}
+
+#[derive(Serialize)]
+struct Info {
+    version: &'static str,
+    pid: u32,
+    hostname: String,
+    /// Seconds.
+    uptime: u64,
+    runtime_version: &'static str,
+    os: &'static str,
+    arch: &'static str,
+}
+
+/// `GET /info`
+pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+    let names = rustix::system::uname();
+    let info = Info {
+        version: env!("CARGO_PKG_VERSION"),
+        pid: std::process::id(),
+        hostname: names.nodename().to_string_lossy().into_owned(),
+        uptime: api.started.elapsed().as_secs(),
+        runtime_version: env!("MURALD_RUSTC"),
+        os: std::env::consts::OS,
+        arch: std::env::consts::ARCH,
+    };
+    Ok(Answer::json(200, &info)?)
+}
+
+#[derive(Serialize)]
+struct Able {
+    transcoder_available: bool,
+}
+
+/// `GET /capabilities`
+pub(in crate::http) fn capabilities(_: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+    let transcoder_available = ["ffmpeg", "ffprobe"].into_iter().all(on_path);
+    Ok(Answer::json(200, &Able { transcoder_available })?)
+}
+
+/// Looked up anew each time: programs come and go while the daemon runs.
+fn on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| {
+        let file = directory.join(program);
+        file.is_file() && rustix::fs::access(&file, rustix::fs::Access::EXEC_OK).is_ok()
+    })
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Shutdown {
+    clear: bool,
+}
+
+/// `POST /shutdown`; the optional body `{"clear": true}` takes the wallpapers down, too.
+pub(in crate::http) fn shutdown(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let Shutdown { clear } = request.json_or_default()?;
+    log::info!(target: "http", request_id = request.id(); "a client asks the daemon to stop");
+    // Full or closed: the daemon is stopping already.
+    api.stop.try_send(Stop { clear }).ok();
+    Ok(Answer::bytes(200, "application/json", br#"{"status":"shutting_down"}"#.as_slice()))
+}

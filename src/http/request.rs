@@ -1,0 +1,238 @@
+//! A whole request, as a handler sees it: decoded once, never a socket.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use tiny_http::Method;
+
+use super::failure::Failure;
+use super::parse::{Fields, Head};
+use super::promise::{Giver, Promise, Promises};
+use super::query::Query;
+
+/// No route is deeper.
+const SEGMENTS: usize = 8;
+
+#[derive(Debug)]
+pub struct Request<'a> {
+    method: Method,
+    segments: Segments<'a>,
+    /// Which segments the placeholders of the route stand for.
+    pub(super) captures: [u8; 2],
+    query: Query<'a>,
+    body: &'a [u8],
+    id: &'a str,
+    pub(super) fields: Fields<'a>,
+    promises: &'a Arc<Promises>,
+}
+
+/// The parts of a path between its slashes, each decoded by itself: `%2F` stays inside a name.
+#[derive(Debug, Default)]
+pub(super) struct Segments<'a> {
+    parts: [Cow<'a, str>; SEGMENTS],
+    number: usize,
+    too_many: bool,
+}
+
+impl<'a> Request<'a> {
+    /// Fails (400) where a percent sequence makes no sense.
+    pub(super) fn new(
+        head: Head<'a>,
+        body: &'a [u8],
+        id: &'a str,
+        promises: &'a Arc<Promises>,
+    ) -> Result<Self, Failure> {
+        let segments = Segments::of(head.path)?;
+        let query = Query::of(head.query)?;
+        let (method, fields, captures) = (head.method, head.fields, [0; 2]);
+        Ok(Self { method, segments, captures, query, body, id, fields, promises })
+    }
+
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// What the log knows this request by.
+    pub fn id(&self) -> &'a str {
+        self.id
+    }
+
+    pub fn query(&self) -> &Query<'a> {
+        &self.query
+    }
+
+    pub fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
+    /// What stands in the path for the route's placeholder of this number, from 0.
+    pub fn placeholder(&self, number: usize) -> &str {
+        &self.segments.parts[usize::from(self.captures[number])]
+    }
+
+    /// The route's first placeholder as a record's id; 400 where it is none.
+    pub fn record(&self) -> Result<i64, Failure> {
+        let text = self.placeholder(0);
+        text.parse().map_err(|_| Failure::bad_request(format!("{text:?} is not an id")))
+    }
+
+    /// The body as an object of type `T`; 400 with line, column and field where it is none.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        if self.body.trim_ascii().is_empty() {
+            return Err(Failure::bad_request("the body is empty: it must be a JSON object"));
+        }
+        // serde would read a struct's fields from an array, too.
+        if !self.body.trim_ascii_start().starts_with(b"{") {
+            let details = "at line 1 column 1";
+            return Err(Failure::bad_request("the body must be a JSON object").details(details));
+        }
+        let mut json = serde_json::Deserializer::from_slice(self.body);
+        let value = serde_path_to_error::deserialize(&mut json)
+            .map_err(|error| malformed(&error.path().to_string(), error.inner()))?;
+        json.end().map_err(|error| malformed(".", &error))?;
+        Ok(value)
+    }
+
+    /// The same, with `T`'s defaults where there is no body at all.
+    pub fn json_or_default<T: DeserializeOwned + Default>(&self) -> Result<T, Failure> {
+        if self.body.trim_ascii().is_empty() { Ok(T::default()) } else { self.json() }
+    }
+
+    /// For an answer that another thread will give: the handler returns the [`Promise`], the
+    /// thread keeps the [`Giver`]. After `patience` the client is told to try again (503).
+    pub fn promise(&self, patience: Duration) -> Result<(Promise, Giver), Failure> {
+        self.promises.make(patience).ok_or_else(|| Failure::busy("too many answers are pending"))
+    }
+
+    pub(super) fn segments(&self) -> Option<&[Cow<'a, str>]> {
+        (!self.segments.too_many).then(|| &self.segments.parts[..self.segments.number])
+    }
+}
+
+fn malformed(path: &str, error: &serde_json::Error) -> Failure {
+    let text = error.to_string();
+    // serde_json ends its messages with the place, which details say by themselves.
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let what = text.strip_suffix(&place).unwrap_or(&text);
+    let field = if matches!(path, "." | "?") { String::new() } else { format!(", field {path}") };
+    let details = format!("line {}, column {}{field}", error.line(), error.column());
+    let kind = if error.is_data() { "the body does not fit" } else { "the body is not JSON" };
+    Failure::bad_request(format!("{kind}: {what}")).details(details)
+}
+
+impl<'a> Segments<'a> {
+    fn of(path: &'a str) -> Result<Self, Failure> {
+        let mut segments = Self::default();
+        for raw in path.strip_prefix('/').unwrap_or(path).split('/') {
+            let part = decode(raw, false)
+                .ok_or_else(|| Failure::bad_request("the path has a bad percent sequence"))?;
+            match segments.parts.get_mut(segments.number) {
+                Some(place) => *place = part,
+                None => {
+                    segments.too_many = true;
+                    break;
+                }
+            }
+            segments.number += 1;
+        }
+        Ok(segments)
+    }
+}
+
+/// Percent-decodes once; `plus` reads `+` as a space, as forms write it. `None`: not two
+/// hexadecimal digits after a `%`, or not UTF-8.
+pub(super) fn decode(raw: &str, plus: bool) -> Option<Cow<'_, str>> {
+    if !raw.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
+        return Some(Cow::Borrowed(raw));
+    }
+    let mut bytes = Vec::with_capacity(raw.len());
+    let mut rest = raw.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                (digit()? << 4 | digit()?) as u8
+            }
+            b'+' if plus => b' ',
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok().map(Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::limits::Limits;
+    use super::super::parse;
+    use super::*;
+    use crate::wire::{ImportImages, SetWallpaper};
+
+    fn with<T>(bytes: &[u8], body: impl FnOnce(Result<Request<'_>, Failure>) -> T) -> T {
+        let head = parse::head(bytes, &Limits::default()).unwrap().unwrap();
+        let rest = &bytes[head.size..];
+        let promises = Promises::new(1).unwrap();
+        body(Request::new(head, rest, "x", &promises))
+    }
+
+    #[test]
+    fn paths_are_decoded_once_per_segment() {
+        let check = |path: &str, expected: Option<&[&str]>| {
+            with(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes(), |request| {
+                let found = request.ok();
+                let parts = found.as_ref().map(|request| request.segments().unwrap_or(&[]));
+                let parts = parts.map(|parts| parts.iter().map(|part| &**part).collect());
+                assert_eq!(parts, expected.map(<[&str]>::to_vec), "{path}");
+            });
+        };
+        check("/", Some(&[""]));
+        check("/a/b", Some(&["a", "b"]));
+        check("/a/", Some(&["a", ""]));
+        check("/monitors/a%2Fb", Some(&["monitors", "a/b"]));
+        check("/%2525", Some(&["%25"]));
+        check("/a+b", Some(&["a+b"]));
+        check("/caf%C3%A9", Some(&["café"]));
+        check("/%C3", None);
+        check("/%", None);
+        check("/%4", None);
+        check("/%zz", None);
+        check("/%+1", None);
+        check("/1/2/3/4/5/6/7/8/9", Some(&[]));
+    }
+
+    #[test]
+    fn bodies_say_where_they_are_wrong() {
+        fn check<T: DeserializeOwned>(body: &str, expected: Result<(), [&str; 2]>) {
+            with(format!("POST / HTTP/1.1\r\n\r\n{body}").as_bytes(), |request| {
+                let failure = match (request.unwrap().json::<T>(), expected) {
+                    (Ok(_), Ok(())) => return,
+                    (found, Err(_)) => found.err().expect(body),
+                    (Err(failure), Ok(())) => panic!("{body}: {failure:?}"),
+                };
+                let text = failure.into_full("x").text();
+                for part in expected.unwrap_err() {
+                    assert!(text.contains(part), "{body} gave {text} without {part}");
+                }
+            });
+        }
+        check::<ImportImages>(r#" {"paths": ["/a"], "new": 1} "#, Ok(()));
+        check::<ImportImages>("", Err(["empty", "400"]));
+        check::<ImportImages>("[[\"/a\"]]", Err(["must be a JSON object", "line 1 column 1"]));
+        check::<ImportImages>("null", Err(["must be a JSON object", ""]));
+        check::<ImportImages>("{}", Err(["missing field `paths`", "line 1, column 2"]));
+        check::<ImportImages>(
+            "{\"paths\":\n[\"a\", 7]}",
+            Err(["invalid type: integer `7`", "line 2, column 7, field paths[1]"]),
+        );
+        check::<ImportImages>("{\"paths\": [}", Err(["is not JSON", "line 1, column 12"]));
+        check::<ImportImages>("{\"paths\": []} x", Err(["trailing", "column 15"]));
+        check::<ImportImages>("{\"paths\": [\"", Err(["is not JSON", "column"]));
+        check::<SetWallpaper>(
+            r#"{"image_id": 1, "mode": "up"}"#,
+            Err(["unknown variant `up`, expected one of `individual`", "field mode"]),
+        );
+        check::<SetWallpaper>(r#"{"image_id": 1.5}"#, Err(["floating point", "field image_id"]));
+        check::<SetWallpaper>(r#"{"image_id": 99999999999999999999}"#, Err(["", "image_id"]));
+    }
+}

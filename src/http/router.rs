@@ -1,0 +1,186 @@
+//! From a path to its handler: one table, literal parts before placeholders, 404 and 405.
+
+use std::borrow::Cow;
+
+use tiny_http::Method;
+
+use super::Service;
+use super::answer::Answer;
+use super::failure::Failure;
+use super::request::Request;
+
+pub type Handler<C> = fn(&C, &Request<'_>) -> Result<Answer, Failure>;
+
+/// A line of a route table.
+#[derive(Debug)]
+pub struct Route<C: 'static> {
+    pub method: Method,
+    /// `/images/{id}/raw`; `{name}.css` takes a segment with that ending.
+    pub pattern: &'static str,
+    /// One line, for the documentation.
+    pub summary: &'static str,
+    pub handler: Handler<C>,
+}
+
+/// A route table at work: the [`Service`] of a server.
+#[derive(Debug)]
+pub struct Site<C: 'static> {
+    context: C,
+    resources: Vec<Resource<C>>,
+}
+
+/// All routes of one pattern.
+#[derive(Debug)]
+struct Resource<C: 'static> {
+    parts: Vec<Part>,
+    routes: Vec<&'static Route<C>>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    // Literals sort first: `/images/tags` is not the image of id `tags`.
+    Literal(&'static str),
+    Any,
+}
+
+impl<C> Site<C> {
+    pub fn new(context: C, table: &'static [Route<C>]) -> Self {
+        let mut resources: Vec<Resource<C>> = Vec::new();
+        for route in table {
+            let parts = parts(route.pattern);
+            match resources.iter_mut().find(|resource| resource.parts == parts) {
+                Some(resource) => resource.routes.push(route),
+                None => resources.push(Resource { parts, routes: vec![route] }),
+            }
+        }
+        resources.sort_by(|one, other| one.parts.cmp(&other.parts));
+        Self { context, resources }
+    }
+
+    fn find(&self, request: &mut Request<'_>) -> Result<Handler<C>, Failure> {
+        let segments = request.segments();
+        let resource = segments
+            .and_then(|segments| self.resources.iter().find(|one| matches(&one.parts, segments)))
+            .ok_or_else(|| Failure::not_found("there is nothing at this path"))?;
+        let wanted = match request.method() {
+            Method::Head => &Method::Get,
+            method => method,
+        };
+        let route = resource.routes.iter().find(|route| route.method == *wanted);
+        let route = route.ok_or_else(|| {
+            let allow = allow(&resource.routes);
+            Failure::new(405, format!("{} is not allowed here", request.method()))
+                .details(format!("allowed: {allow}"))
+                .header("Allow", allow)
+        })?;
+        let places = resource.parts.iter().enumerate().filter(|(_, part)| **part == Part::Any);
+        for (capture, (place, _)) in request.captures.iter_mut().zip(places) {
+            *capture = place as u8;
+        }
+        Ok(route.handler)
+    }
+}
+
+impl<C: Send + Sync> Service for Site<C> {
+    fn handle(&self, mut request: Request<'_>) -> Result<Answer, Failure> {
+        let handler = self.find(&mut request)?;
+        handler(&self.context, &request)
+    }
+}
+
+fn parts(pattern: &'static str) -> Vec<Part> {
+    let segments = pattern.strip_prefix('/').unwrap_or(pattern).split('/');
+    segments
+        .map(|text| if text.starts_with('{') { Part::Any } else { Part::Literal(text) })
+        .collect()
+}
+
+fn matches(parts: &[Part], segments: &[Cow<'_, str>]) -> bool {
+    parts.len() == segments.len()
+        && parts.iter().zip(segments).all(|(part, segment)| match part {
+            Part::Literal(text) => segment == text,
+            Part::Any => !segment.is_empty(),
+        })
+}
+
+/// The value of `Allow`: `GET` answers `HEAD`, too.
+fn allow<C>(routes: &[&Route<C>]) -> String {
+    let mut methods: Vec<&str> = Vec::new();
+    for route in routes {
+        methods.push(route.method.as_str());
+        if route.method == Method::Get {
+            methods.push("HEAD");
+        }
+    }
+    methods.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::limits::Limits;
+    use super::super::promise::Promises;
+    use super::super::{ROUTES, parse};
+    use super::*;
+
+    fn says<const STATUS: u16>(_: &(), request: &Request<'_>) -> Result<Answer, Failure> {
+        Err(Failure::new(STATUS, request.placeholder(0).to_owned()))
+    }
+
+    const fn route(method: Method, pattern: &'static str, handler: Handler<()>) -> Route<()> {
+        Route { method, pattern, summary: "", handler }
+    }
+
+    static TABLE: [Route<()>; 6] = [
+        route(Method::Get, "/images/{id}", says::<201>),
+        route(Method::Delete, "/images/{id}", says::<202>),
+        route(Method::Get, "/images/tags", says::<203>),
+        route(Method::Get, "/images/{id}/raw", says::<204>),
+        route(Method::Post, "/shutdown", says::<205>),
+        route(Method::Get, "/monitors/{name}", says::<206>),
+    ];
+
+    #[test]
+    fn paths_find_their_handlers() {
+        let site = Site::new((), &TABLE);
+        let check = |line: &str, status: u16, said: &str| {
+            let bytes = format!("{line} HTTP/1.1\r\n\r\n");
+            let head = parse::head(bytes.as_bytes(), &Limits::default()).unwrap().unwrap();
+            let promises = Promises::new(1).unwrap();
+            let request = Request::new(head, b"", "x", &promises).unwrap();
+            let failure = site.handle(request).unwrap_err();
+            assert_eq!(failure.status(), status, "{line}");
+            let full = failure.into_full("x");
+            assert!(format!("{full:?} {}", full.text()).contains(said), "{line}: {full:?}");
+        };
+        check("GET /images/7", 201, "\"7\"");
+        check("HEAD /images/7", 201, "\"7\"");
+        check("DELETE /images/a%2Fb", 202, "\"a/b\"");
+        check("GET /images/tags", 203, "");
+        check("GET /im%61ges/tags", 203, "");
+        check("GET /images/7/raw?x=1", 204, "\"7\"");
+        check("PUT /images/7", 405, "\"GET, HEAD, DELETE\"");
+        check("DELETE /images/tags", 405, "\"GET, HEAD\"");
+        check("GET /shutdown", 405, "\"POST\"");
+        check("get /monitors/x", 405, "\"GET, HEAD\"");
+        for nothing in ["/", "/images", "/images/", "/images//raw", "//images/7", "/images/7/raw/"]
+        {
+            check(&format!("GET {nothing}"), 404, "nothing");
+        }
+        check("OPTIONS *", 404, "nothing");
+        check("GET /a/b/c/d/e/f/g/h/i/j", 404, "nothing");
+    }
+
+    #[test]
+    fn the_table_has_each_route_once_and_documents_it() {
+        for (at, route) in ROUTES.iter().enumerate() {
+            assert!(route.pattern.starts_with('/'), "{}", route.pattern);
+            assert!(!route.summary.is_empty(), "{} has no summary", route.pattern);
+            let placeholders = route.pattern.matches('{').count();
+            assert!(placeholders <= 2, "{}: a request keeps two placeholders", route.pattern);
+            let same = |other: &&Route<_>| {
+                parts(other.pattern) == parts(route.pattern) && other.method == route.method
+            };
+            assert!(!ROUTES[..at].iter().any(|other| same(&other)), "{} twice", route.pattern);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The end of the server.
+
+use std::time::{Duration, Instant};
+
+use murald::http::Answer;
+
+use super::support::{Client, House, PATIENCE};
+
+#[test]
+fn idle_clients_do_not_delay_it_and_running_requests_finish() {
+    let mut house = House::new();
+    let mut idle = house.connect();
+    assert_eq!(idle.get("/tiny").status, 200);
+    let mut halfway = house.connect();
+    halfway.say("GET /ti");
+    let (mut running, mut reading) = (house.connect(), house.connect());
+    running.say("GET /later HTTP/1.1\r\n\r\n");
+    let giver = house.givers.recv().unwrap();
+    reading.say("GET /large HTTP/1.1\r\n\r\n");
+    reading.read_until("\r\n\r\n");
+
+    let server = house.server.take().unwrap();
+    let end = std::thread::spawn(move || server.end(Instant::now() + PATIENCE));
+    assert!(idle.is_hung_up() && halfway.is_hung_up());
+    assert!(std::os::unix::net::UnixStream::connect(&house.socket).is_err());
+    giver.give(Ok(Answer::bytes(200, "text/plain", b"done".as_slice())));
+    let reply = running.reply();
+    assert_eq!((reply.text(), reply.header("Connection")), ("done", Some("close")));
+    assert!(running.is_hung_up());
+    while reading.more() {}
+    assert_eq!(reading.text().len(), super::support::LARGE);
+    assert!(end.join().unwrap().is_empty());
+}
+
+#[test]
+fn it_waits_for_nobody_past_its_deadline() {
+    let mut house = House::new();
+    let mut waiting = house.connect();
+    waiting.say("GET /later HTTP/1.1\r\n\r\n");
+    let giver = house.givers.recv().unwrap();
+    let began = Instant::now();
+    house.server.take().unwrap().end(began + Duration::from_millis(100));
+    assert!(began.elapsed() < Duration::from_secs(3));
+    assert!(waiting.is_hung_up());
+    giver.give(Ok(Answer::empty(204)));
+}
+
+#[test]
+fn dropping_it_ends_it_at_once() {
+    let mut house = House::new();
+    let mut client = house.connect();
+    client.say("GET /events HTTP/1.1\r\n\r\n").read_until("\r\n\r\n");
+    drop(house.server.take());
+    while client.more() {}
+    assert!(Client::try_to(&house.socket).is_none());
+}

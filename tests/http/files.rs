@@ -1,0 +1,99 @@
+//! Files: whole, in part, or not at all because the client has them.
+
+use super::support::{House, LARGE, until};
+
+fn house() -> House {
+    let house = House::new();
+    std::fs::write(house.directory.path().join("ten"), b"0123456789").unwrap();
+    std::fs::write(house.directory.path().join("none"), b"").unwrap();
+    house
+}
+
+#[test]
+fn a_file_comes_with_what_caches_need() {
+    let house = house();
+    let mut client = house.connect();
+    let whole = client.get("/file/ten");
+    assert_eq!((whole.status, whole.text()), (200, "0123456789"));
+    assert_eq!(whole.header("Content-Type"), Some("image/png"));
+    let (tag, date) = (whole.header("ETag").unwrap(), whole.header("Last-Modified").unwrap());
+    assert!(tag.starts_with('"') && date.ends_with("GMT"), "{tag} {date}");
+
+    let mut check = |headers: &str, status: u16, body: &str, range: Option<&str>| {
+        client.say(format!("GET /file/ten HTTP/1.1\r\n{headers}\r\n\r\n"));
+        let reply = client.reply();
+        assert_eq!((reply.status, reply.header("Content-Range")), (status, range), "{headers}");
+        assert!(status == 416 || reply.text() == body, "{headers}: {}", reply.text());
+        assert!(status == 416 || reply.header("ETag") == Some(tag), "{headers}");
+    };
+    check(&format!("If-None-Match: {tag}"), 304, "", None);
+    check(&format!("If-None-Match: \"other\", {tag}"), 304, "", None);
+    check("If-None-Match: *", 304, "", None);
+    check("If-None-Match: \"other\"", 200, "0123456789", None);
+    check(&format!("If-Modified-Since: {date}"), 304, "", None);
+    check("If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT", 200, "0123456789", None);
+    check("If-Modified-Since: yesterday", 200, "0123456789", None);
+    // The tag decides where both are sent.
+    check(
+        &format!("If-None-Match: \"other\"\r\nIf-Modified-Since: {date}"),
+        200,
+        "0123456789",
+        None,
+    );
+    check("Range: bytes=2-4", 206, "234", Some("bytes 2-4/10"));
+    check("Range: bytes=-1", 206, "9", Some("bytes 9-9/10"));
+    check("Range: bytes=8-", 206, "89", Some("bytes 8-9/10"));
+    check("Range: bytes=10-", 416, "", Some("bytes */10"));
+    check("Range: bytes=0-1,3-4", 200, "0123456789", None);
+    check(&format!("Range: bytes=0-0\r\nIf-Range: {tag}"), 206, "0", Some("bytes 0-0/10"));
+    check(&format!("Range: bytes=0-0\r\nIf-Range: {date}"), 206, "0", Some("bytes 0-0/10"));
+    check("Range: bytes=0-0\r\nIf-Range: \"old\"", 200, "0123456789", None);
+    house.end();
+}
+
+#[test]
+fn odd_files_are_answered_plainly() {
+    let house = house();
+    let mut client = house.connect();
+    assert_eq!((client.get("/file/none").status, client.get("/file/gone").status), (200, 404));
+    assert_eq!(client.get("/file/%2e").status, 404);
+    let fifo = house.directory.path().join("fifo");
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, kind, 0o600.into(), 0).unwrap();
+    assert_eq!(client.get("/file/fifo").status, 404);
+    client.say("HEAD /file/ten HTTP/1.1\r\nRange: bytes=0-1\r\n\r\n");
+    let head = client.reply_to(true).unwrap();
+    assert_eq!((head.status, head.header("Content-Length")), (200, Some("10")));
+    assert_eq!(client.get("/file/ten").text(), "0123456789");
+    house.end();
+}
+
+#[test]
+fn a_large_file_is_streamed_between_other_requests() {
+    let house = house();
+    let bytes: Vec<u8> = (0..LARGE).map(|at| (at / 7) as u8).collect();
+    std::fs::write(house.directory.path().join("large"), &bytes).unwrap();
+    let mut client = house.connect();
+    client.say("GET /file/large HTTP/1.1\r\n\r\nGET /file/ten HTTP/1.1\r\n\r\n");
+    house.is_well();
+    assert!(client.reply().body == bytes);
+    assert_eq!(client.reply().text(), "0123456789");
+    house.end();
+}
+
+#[test]
+fn a_file_that_shrinks_while_it_is_sent_ends_the_connection() {
+    let house = house();
+    let path = house.directory.path().join("large");
+    std::fs::write(&path, vec![1; LARGE]).unwrap();
+    let mut client = house.connect();
+    client.say("GET /file/large HTTP/1.1\r\n\r\n").read_until("\r\n\r\n");
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(10).unwrap();
+    let mut read = 0;
+    until("the connection ends", || {
+        read += 1;
+        !client.more()
+    });
+    assert!(client.text().len() < LARGE);
+    house.end();
+}

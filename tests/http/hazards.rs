@@ -1,0 +1,259 @@
+//! Crowds and floods: a healthy client is answered throughout and after.
+
+use std::io::{BufRead, BufReader, ErrorKind, Lines, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::bounded;
+use murald::events::Hub;
+use murald::http::{Api, Limits, ROUTES, Server, Site};
+use murald::thread::Spawner;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::support::{House, is_well, until};
+
+/// In a process of its own, so that its descriptors and memory are its own, too.
+struct Apart {
+    child: Child,
+    socket: PathBuf,
+    // Open until the end: the test harness of the child prints into it.
+    _said: Lines<BufReader<ChildStdout>>,
+    _directory: tempfile::TempDir,
+}
+
+const SOCKET: &str = "MURALD_TEST_SOCKET";
+const DESCRIPTORS: &str = "MURALD_TEST_DESCRIPTORS";
+
+/// Not a test: the body of [`Apart`]'s process.
+#[test]
+fn serve_apart() {
+    let Some(socket) = std::env::var_os(SOCKET) else { return };
+    if let Ok(number) = std::env::var(DESCRIPTORS) {
+        let number = number.parse().ok();
+        setrlimit(Resource::Nofile, Rlimit { current: number, maximum: number }).unwrap();
+    }
+    let (stop, stops) = bounded(1);
+    let api = Api { events: Hub::new(), stop, started: Instant::now() };
+    let listener = UnixListener::bind(socket).unwrap();
+    let (spawner, _deaths) = Spawner::new();
+    let site = Site::new(api, ROUTES);
+    let server = Server::start(listener, &spawner, site, Limits::fitted()).unwrap();
+    println!("\nserving");
+    stops.recv().unwrap();
+    assert!(server.end(Instant::now() + Duration::from_secs(5)).is_empty());
+}
+
+impl Apart {
+    #[allow(clippy::disallowed_methods, reason = "a test's process")]
+    fn new(descriptors: Option<u64>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("s");
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "hazards::serve_apart", "--nocapture"]).env(SOCKET, &socket);
+        if let Some(number) = descriptors {
+            command.env(DESCRIPTORS, number.to_string());
+        }
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(said.by_ref().map_while(Result::ok).any(|line| line == "serving"));
+        Self { child, socket, _said: said, _directory: directory }
+    }
+
+    fn is_well(&self) {
+        is_well(&self.socket, "/healthz");
+    }
+
+    /// Resident memory, in MiB.
+    fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().split(' ').next().unwrap().parse::<u64>().unwrap() / 1024
+    }
+
+    fn end(mut self) {
+        let mut socket = UnixStream::connect(&self.socket).unwrap();
+        socket.write_all(b"POST /shutdown HTTP/1.0\r\n\r\n").unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Connects without ever waiting: a full backlog is tried again.
+fn crowd(socket: &Path, number: usize) -> Vec<UnixStream> {
+    let mut crowd = Vec::with_capacity(number);
+    until("the crowd connects", || {
+        while crowd.len() < number {
+            match UnixStream::connect(socket) {
+                Ok(one) => crowd.push(one),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+                Err(error) => panic!("connection {}: {error}", crowd.len()),
+            }
+        }
+        true
+    });
+    crowd
+}
+
+fn raise_descriptors() {
+    let now = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum }).unwrap();
+}
+
+#[test]
+fn ten_thousand_silent_connections_cost_little() {
+    raise_descriptors();
+    let server = Apart::new(None);
+    server.is_well();
+    let before = server.memory();
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(500);
+    let number = usize::try_from(most).unwrap().min(10_000);
+    let silent = crowd(&server.socket, number);
+    server.is_well();
+    let grown = server.memory() - before;
+    println!("{number} silent connections: {before} MiB and {grown} more");
+    assert!(grown < 20, "{number} silent connections took {grown} MiB");
+    // Each of them is answered still.
+    for one in silent.iter().step_by(number / 50) {
+        let mut socket = one.try_clone().unwrap();
+        socket.write_all(b"GET /healthz HTTP/1.1\r\n\r\n").unwrap();
+        let mut piece = [0; 15];
+        std::io::Read::read_exact(&mut socket, &mut piece).unwrap();
+        assert_eq!(&piece, b"HTTP/1.1 200 OK");
+    }
+    drop(silent);
+    server.is_well();
+    server.end();
+}
+
+#[test]
+fn with_few_descriptors_the_silent_make_room() {
+    let server = Apart::new(Some(256));
+    server.is_well();
+    let mut silent = Vec::new();
+    for _ in 0..10 {
+        silent.extend(crowd(&server.socket, 100));
+        server.is_well();
+    }
+    drop(silent);
+    server.is_well();
+    server.end();
+}
+
+#[test]
+fn without_any_descriptor_left_it_goes_on() {
+    // The budget believes in 16 connections, and there are not even that many descriptors.
+    let server = Apart::new(Some(20));
+    for _ in 0..3 {
+        let silent = crowd(&server.socket, 40);
+        server.is_well();
+        drop(silent);
+        server.is_well();
+    }
+    server.end();
+}
+
+#[test]
+fn the_cap_closes_the_most_silent_first() {
+    let house = House::with(Limits { connections: 8, ..Limits::default() });
+    let mut busy = house.connect();
+    let mut silent: Vec<_> = (0..7)
+        .map(|_| {
+            let mut client = house.connect();
+            client.get("/tiny");
+            client
+        })
+        .collect();
+    assert_eq!(busy.get("/tiny").status, 200);
+    let mut new = house.connect();
+    assert_eq!(new.get("/tiny").status, 200);
+    assert!(silent[0].is_hung_up());
+    assert_eq!(silent[1].get("/tiny").status, 200);
+    assert_eq!(busy.get("/tiny").status, 200);
+    house.end();
+}
+
+#[test]
+fn whom_we_owe_an_answer_is_not_closed_for_a_newcomer() {
+    let house = House::with(Limits { connections: 2, ..Limits::default() });
+    let mut waiting = [house.connect(), house.connect()];
+    let givers: Vec<_> = waiting
+        .iter_mut()
+        .map(|client| {
+            client.say("GET /later HTTP/1.1\r\n\r\n");
+            house.givers.recv().unwrap()
+        })
+        .collect();
+    assert_eq!(house.connect().reply().status, 503);
+    drop(givers);
+    assert!(waiting.iter_mut().all(|client| client.reply().status == 500));
+    house.end();
+}
+
+#[test]
+fn an_endless_head_is_cut_off() {
+    let house = House::new();
+    let mut client = house.connect();
+    client.say("GET /tiny HTTP/1.1\r\nX: ");
+    let piece = vec![b'a'; 1 << 20];
+    let mut sent = 0;
+    client.socket.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
+    // Discarded for the lingering time, then the connection is closed.
+    while client.socket.write_all(&piece).is_ok() {
+        sent += 1;
+        assert!(sent < 100_000, "it takes everything");
+    }
+    house.is_well();
+    house.end();
+}
+
+#[test]
+fn a_flood_of_pipelined_requests_that_nobody_reads_is_not_buffered() {
+    let house = House::new();
+    let client = house.connect();
+    client.socket.set_nonblocking(true).unwrap();
+    let many = b"GET /large HTTP/1.1\r\n\r\n".repeat(1000);
+    let mut socket = &client.socket;
+    until(
+        "the server stops reading",
+        || matches!(socket.write(&many), Err(error) if error.kind() == ErrorKind::WouldBlock),
+    );
+    house.is_well();
+    drop(client);
+    house.is_well();
+    house.end();
+}
+
+#[test]
+fn clients_at_once_are_all_answered_while_they_stay() {
+    let house = House::new();
+    let mut clients: Vec<_> = (0..64).map(|_| house.connect()).collect();
+    for client in &mut clients {
+        client.say("GET /tiny HTTP/1.1\r\n\r\n");
+    }
+    for client in &mut clients {
+        assert_eq!(client.reply().text(), "tiny");
+    }
+    house.end();
+}
+
+#[test]
+fn panics_are_answers() {
+    let house = House::new();
+    let mut client = house.connect();
+    for _ in 0..20 {
+        let reply = client.get("/panic");
+        assert_eq!((reply.status, reply.json()["error"].as_str()), (500, Some("internal error")));
+    }
+    let secret = client.get("/fail");
+    assert!(secret.status == 500 && !secret.text().contains("SELECT"), "{}", secret.text());
+    house.is_well();
+    house.end();
+}

@@ -1,0 +1,12 @@
+//! The HTTP server against its clients, friendly and hostile, on a real socket.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+
+mod api;
+mod end;
+mod files;
+mod fuzz;
+mod hazards;
+mod streams;
+mod support;
+mod syntax;
+mod times;

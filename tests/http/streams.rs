@@ -1,0 +1,152 @@
+//! Event streams and their clients.
+
+use std::time::{Duration, Instant};
+
+use murald::events::BUFFER;
+use murald::http::Limits;
+use murald::wire::{Event, GalleryDomain};
+
+use super::support::{Client, House, PATIENCE, until};
+
+fn gallery() -> Event {
+    Event::GalleryChanged { domain: GalleryDomain::Images }
+}
+
+fn listen(house: &House) -> Client {
+    let mut client = house.connect();
+    let reply = client.say("GET /events HTTP/1.1\r\nX-Request-ID: me\r\n\r\n").reply();
+    assert_eq!(reply.header("Content-Type"), Some("text/event-stream"));
+    assert_eq!(reply.header("X-Request-ID"), Some("me"));
+    client
+}
+
+fn subscribers(house: &House) -> usize {
+    let shown = format!("{:?}", house.hub);
+    shown.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap()
+}
+
+#[test]
+fn every_client_hears_everything_and_a_clean_end() {
+    let house = House::new();
+    let mut clients: Vec<_> = (0..20).map(|_| listen(&house)).collect();
+    for _ in 0..50 {
+        house.hub.publish(&gallery());
+    }
+    for client in &mut clients {
+        for _ in 0..50 {
+            let text = client.read_until("\n\n");
+            assert!(
+                text.contains(
+                    "event: gallery_changed\ndata: {\"domain\":\"images\",\"timestamp\":"
+                )
+            );
+        }
+    }
+    house.hub.publish(&gallery());
+    house.end();
+    for client in &mut clients {
+        client.read_until("event: gallery_changed\n");
+        client.read_until("\r\n0\r\n\r\n");
+        assert!(client.is_hung_up());
+    }
+}
+
+#[test]
+fn a_stream_of_http_1_0_has_no_chunks_and_head_has_no_stream() {
+    let house = House::new();
+    let mut client = house.connect();
+    let reply = client.say("GET /events HTTP/1.0\r\n\r\n").reply();
+    assert_eq!(reply.header("Transfer-Encoding"), None);
+    house.hub.publish(&gallery());
+    assert!(client.read_until("\n\n").starts_with("event: gallery_changed\n"));
+    let mut client = house.connect();
+    assert_eq!(client.say("HEAD /events HTTP/1.1\r\n\r\n").reply_to(true).unwrap().status, 200);
+    assert!(client.is_hung_up());
+    house.end();
+}
+
+#[test]
+fn silence_is_broken_by_keepalives() {
+    let house = House::with(Limits { keepalive: Duration::from_millis(30), ..Limits::default() });
+    let mut client = listen(&house);
+    for _ in 0..3 {
+        client.read_until(": keepalive\n\n");
+    }
+    house.end();
+}
+
+#[test]
+fn a_client_that_leaves_is_noticed_at_once() {
+    let house = House::new();
+    let client = listen(&house);
+    assert_eq!(subscribers(&house), 1);
+    drop(client);
+    until("the stream ends", || subscribers(&house) == 0);
+    house.end();
+}
+
+#[test]
+fn a_slow_client_loses_events_alone_and_is_told_how_many() {
+    let house = House::new();
+    let (mut slow, mut quick) = (listen(&house), listen(&house));
+    // Until the socket, the thread's piece and the hub's buffer are full, and some are lost.
+    for _ in 0..20_000 {
+        house.hub.publish(&gallery());
+        quick.read_until("\n\n");
+    }
+    let began = Instant::now();
+    let mut heard = 0;
+    let mut lost = 0;
+    house.hub.publish(&gallery());
+    while heard + lost < 20_001 {
+        let text = slow.read_until("\n\n");
+        if let Some((_, rest)) = text.split_once(": lost ") {
+            lost += rest.split('\n').next().unwrap().parse::<usize>().unwrap();
+        }
+        heard += usize::from(text.contains("event: gallery_changed"));
+        // Whatever was lost last is told with the next event that fits.
+        house.hub.publish(&gallery());
+        assert!(began.elapsed() < PATIENCE);
+    }
+    assert!(lost > BUFFER && heard > BUFFER, "heard {heard}, lost {lost}");
+    house.end();
+}
+
+#[test]
+fn a_client_that_never_reads_is_closed_and_delays_no_end() {
+    let house =
+        House::with(Limits { stream_pause: Duration::from_millis(50), ..Limits::default() });
+    let _stuck = listen(&house);
+    until("the stream is given up", || {
+        house.hub.publish(&gallery());
+        subscribers(&house) == 0
+    });
+    house.end();
+
+    let house = House::new();
+    let _stuck = listen(&house);
+    for _ in 0..20_000 {
+        house.hub.publish(&gallery());
+    }
+    let began = Instant::now();
+    house.end();
+    assert!(began.elapsed() < Duration::from_secs(3));
+}
+
+#[test]
+fn streams_have_a_cap_and_requests_behind_them_no_effect() {
+    let house = House::with(Limits { streams: 2, ..Limits::default() });
+    let mut one = house.connect();
+    one.say("GET /events HTTP/1.1\r\n\r\n").say("GET /tiny HTTP/1.1\r\n\r\n".repeat(16));
+    assert_eq!(one.reply().status, 200);
+    let two = listen(&house);
+    assert_eq!(house.connect().get("/events").status, 503);
+    house.is_well();
+    house.hub.publish(&gallery());
+    one.read_until("event: gallery_changed");
+    drop(two);
+    until("a place is free", || {
+        house.connect().say("GET /events HTTP/1.0\r\n\r\n").reply().status == 200
+    });
+    house.end();
+}

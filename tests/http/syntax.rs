@@ -1,0 +1,192 @@
+//! Requests as they should not be written, and some that are merely unusual.
+
+use super::support::{House, PATIENCE};
+
+/// Sends bytes and compares the statuses of all answers; `closed`: the server hangs up after them.
+fn check(house: &House, bytes: &[u8], statuses: &[u16], closed: bool) {
+    let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
+    let mut client = house.connect();
+    client.say(bytes);
+    for &status in statuses {
+        let reply = client.reply_to(bytes.starts_with(b"HEAD")).expect(&shown);
+        assert_eq!(reply.status, status, "{shown:?}: {reply:?}");
+        let id = reply.header("X-Request-ID");
+        assert!(status == 100 || id.is_some_and(|id| !id.is_empty()), "{shown:?} has no id");
+        if status >= 400 && !bytes.starts_with(b"HEAD") {
+            let body = reply.json();
+            assert_eq!((&body["code"], body["error"].is_string()), (&status.into(), true));
+        }
+        assert_eq!(reply.header("Connection") == Some("close"), closed, "{shown:?}: {reply:?}");
+    }
+    if closed {
+        client.socket.shutdown(std::net::Shutdown::Write).unwrap();
+        assert!(client.is_hung_up(), "{shown:?}");
+    } else {
+        assert_eq!(client.get("/tiny").text(), "tiny", "{shown:?}");
+    }
+}
+
+#[test]
+fn refused_requests_are_answered_and_the_connection_closed() {
+    let house = House::new();
+    let check = |bytes: &[u8], status| check(&house, bytes, &[status], true);
+    check(b"garbage\r\n\r\n", 400);
+    check(b"GET /\r\n\r\n", 400);
+    check(b"GET /tiny HTTP/1.1\nHost: x\n\n", 400);
+    check(b"GET /tiny HTTP/0.9\r\n\r\n", 505);
+    check(b"GET /tiny HTTP/2.0\r\n\r\n", 505);
+    check(b"GET /tiny HTTP/3.0\r\n\r\n", 505);
+    check(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505);
+    check(b"GET /tiny HTTP/1.1\r\nnocolon\r\n\r\n", 400);
+    check(b"GET /tiny HTTP/1.1\r\nHost : x\r\n\r\n", 400);
+    check(b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabcde", 400);
+    check(b"POST /echo HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400);
+    check(b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 411);
+    check(
+        b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc",
+        400,
+    );
+    check(b"POST /echo HTTP/1.1\r\nExpect: x\r\nContent-Length: 3\r\n\r\n", 417);
+    for length in ["8388609", "1000000000000", "9223372036854775808", "18446744073709551615"] {
+        check(
+            format!("POST /echo HTTP/1.1\r\nContent-Length: {length}\r\n\r\nabc").as_bytes(),
+            413,
+        );
+    }
+    check(format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(9000)).as_bytes(), 414);
+    check(&[b'a'; 20_000], 414);
+    check(format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(20_000)).as_bytes(), 431);
+    check(format!("GET / HTTP/1.1\r\n{}\r\n", "X: a\r\n".repeat(65)).as_bytes(), 431);
+    house.end();
+}
+
+#[test]
+fn bad_requests_of_good_form_keep_the_connection() {
+    let house = House::new();
+    let check = |bytes: &[u8], status| check(&house, bytes, &[status], false);
+    check(b"GET /nothing HTTP/1.1\r\n\r\n", 404);
+    check(b"GET /tiny/ HTTP/1.1\r\n\r\n", 404);
+    check(b"OPTIONS * HTTP/1.1\r\n\r\n", 404);
+    check(b"POST /tiny HTTP/1.1\r\n\r\n", 405);
+    check(b"get /tiny HTTP/1.1\r\n\r\n", 405);
+    check(b"FROB /tiny HTTP/1.1\r\n\r\n", 405);
+    check(b"GET /echo/%zz HTTP/1.1\r\n\r\n", 400);
+    check(b"GET /echo/%ff HTTP/1.1\r\n\r\n", 400);
+    check(b"GET /tiny?a=%f HTTP/1.1\r\n\r\n", 400);
+    check(b"GET /panic HTTP/1.1\r\n\r\n", 500);
+    check(b"GET /fail HTTP/1.1\r\n\r\n", 500);
+    house.end();
+}
+
+#[test]
+fn unusual_requests_are_served() {
+    let house = House::new();
+    let ok = |bytes: &[u8]| check(&house, bytes, &[200], false);
+    ok(b"GET /tiny HTTP/1.1\r\n\r\n");
+    ok(b"\r\nGET /tiny HTTP/1.1\r\n\r\n");
+    ok(b"GET http://localhost/tiny HTTP/1.1\r\nHost: \xff\xfe\r\n\r\n");
+    ok(b"GET /t%69ny?x=y HTTP/1.1\r\n\r\n");
+    ok(b"HEAD /large HTTP/1.1\r\n\r\n");
+    ok(b"GET /tiny HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+    check(&house, b"GET /empty HTTP/1.1\r\n\r\n", &[204], false);
+    check(&house, b"GET /tiny HTTP/1.0\r\n\r\n", &[200], true);
+    check(&house, b"GET /tiny HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", &[200], true);
+    check(&house, b"GET /tiny HTTP/1.1\r\nConnection: close\r\n\r\n", &[200], true);
+    let three = b"GET /tiny HTTP/1.1\r\n\r\n".repeat(3);
+    check(&house, &three, &[200, 200, 200], false);
+    // Half closed after the request, as netcat does.
+    let mut client = house.connect();
+    client.say("GET /large HTTP/1.1\r\n\r\n");
+    client.socket.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(client.reply().body.len(), super::support::LARGE);
+    house.end();
+}
+
+#[test]
+fn a_continue_is_given_where_it_is_waited_for() {
+    let house = House::new();
+    let mut client = house.connect();
+    client.say("POST /echo HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
+    assert_eq!(client.reply().status, 100);
+    assert_eq!(client.say("abc").reply().text(), "abc");
+    // With the body at hand nobody waits.
+    client.say("POST /echo HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\ndef");
+    assert_eq!(client.reply().text(), "def");
+    house.end();
+}
+
+#[test]
+fn a_name_keeps_its_slash_and_is_decoded_once() {
+    let house = House::new();
+    let mut client = house.connect();
+    for (path, name) in [("a%2Fb", "a/b"), ("%2525", "%25"), ("caf%C3%A9+", "café+")] {
+        assert_eq!(client.get(&format!("/echo/{path}")).text(), name);
+    }
+    assert_eq!(client.get("/echo/").status, 404);
+    house.end();
+}
+
+#[test]
+fn request_ids_are_kept_if_proper() {
+    let house = House::new();
+    let mut client = house.connect();
+    let mut check = |offered: &str, kept: bool| {
+        client.say(format!("GET /tiny HTTP/1.1\r\nx-request-id: {offered}\r\n\r\n"));
+        let reply = client.reply();
+        assert_eq!(reply.header("X-Request-ID") == Some(offered), kept, "{offered}");
+    };
+    check("abc.DEF_1-2", true);
+    check(&"x".repeat(64), true);
+    check(&"x".repeat(65), false);
+    check("no spaces", false);
+    let reply = client.say("POST / HTTP/1.1\r\nX-Request-ID: me\r\nExpect: x\r\n\r\n").reply();
+    assert_eq!((reply.status, reply.header("X-Request-ID")), (417, Some("me")));
+    house.end();
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order_while_others_have_their_turn() {
+    let house = House::new();
+    let mut client = house.connect();
+    let many: String = (0..900).map(|n| format!("GET /echo/{n} HTTP/1.1\r\n\r\n")).collect();
+    client.say(many);
+    house.is_well();
+    for number in 0..900 {
+        assert_eq!(client.reply().text(), number.to_string());
+    }
+    house.end();
+}
+
+#[test]
+fn a_connection_serves_a_thousand_requests() {
+    let house = House::new();
+    let mut client = house.connect();
+    for _ in 0..999 {
+        assert_eq!(client.get("/tiny").header("Connection"), None);
+    }
+    assert_eq!(client.get("/tiny").header("Connection"), Some("close"));
+    assert!(client.is_hung_up());
+    house.end();
+}
+
+#[test]
+fn large_bodies_go_through() {
+    let house = House::new();
+    let body = vec![b'b'; 8 << 20];
+    let mut client = house.connect();
+    let mut writer = client.socket.try_clone().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use std::io::Write;
+            writer.write_all(b"POST /echo HTTP/1.1\r\nContent-Length: 8388608\r\n\r\n").unwrap();
+            writer.write_all(&body).unwrap();
+        });
+        assert!(client.reply().body == body);
+    });
+    // A client that is refused in mid-body can still read why.
+    let mut client = house.connect();
+    client.socket.set_write_timeout(Some(PATIENCE)).unwrap();
+    client.say("POST /echo HTTP/1.1\r\nContent-Length: 20000000\r\n\r\n").say(&body).say(&body);
+    assert_eq!(client.reply().status, 413);
+    house.end();
+}
