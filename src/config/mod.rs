@@ -2,9 +2,23 @@
 //!
 //! `schema` says what there is, `document` reads the file against it, `snapshot` is what rooms get.
 
+mod comments;
+mod diff;
+mod document;
+mod error;
+mod file;
+mod handle;
+mod overlay;
+mod patch;
+mod places;
 mod schema;
 mod snapshot;
+mod template;
+mod toml;
+mod watch;
 
+pub use error::{Error, Place};
+pub use handle::{Change, Changed, ConfigHandle, Source, check};
 pub use schema::{
     App, AutoPriorities, Awww, AwwwFilter, AwwwFormat, AwwwPosition, AwwwResize, AwwwTransition,
     Backend, BackendName, Bezier, Compositor, Daemon, Feh, FehMode, Hyprpaper, HyprpaperFit,
@@ -13,3 +27,4 @@ pub use schema::{
     WalQtTransition,
 };
 pub use snapshot::Config;
+pub use watch::Watch;

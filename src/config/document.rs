@@ -1,0 +1,272 @@
+//! The file against the schema: what it says, what is wrong with it, what it lacks.
+
+use std::ops::Range;
+use std::path::Path;
+
+use serde_json::{Map, Value as Json};
+use toml_edit::{Document, Item, TableLike};
+
+use super::overlay::Edit;
+use super::schema::{Key, Misfit, Section};
+use super::snapshot::{Config, table_mut};
+use super::{Error, Place, toml};
+
+/// A file that could be read.
+pub(super) struct Reading {
+    pub(super) config: Config,
+    /// Defaults of the keys that the file lacks.
+    pub(super) missing: Vec<Edit>,
+}
+
+/// Reads a file's text. Wrong types and bad TOML are errors, everything else is a warning.
+pub(super) fn read(text: &str, path: &Path) -> Result<Reading, Error> {
+    let document = Document::parse(text).map_err(|error| Error::Syntax {
+        path: path.to_owned(),
+        place: Place::of(text, error.span().map_or(0, |span| span.start)),
+        // Only the first line: the rest may quote a secret.
+        message: error.message().lines().next().unwrap_or_default().to_owned(),
+    })?;
+    let mut reader = Reader { text, path, warnings: Vec::new(), missing: Vec::new() };
+    let mut tables = Map::new();
+    for section in Section::ALL {
+        let table = reader.table(document.as_table(), section)?;
+        let read = reader.section(table, section)?;
+        table_mut(&mut tables, section).extend(read);
+    }
+    let sections: Vec<_> = Section::ALL.iter().map(|section| section.path()[0]).collect();
+    for (name, _) in document.as_table().iter().filter(|(name, _)| !sections.contains(name)) {
+        reader.warn(key_span(document.as_table(), name), &format!("{name} is not a section"));
+    }
+    let Reader { warnings, missing, .. } = reader;
+    Ok(Reading { config: Config::new(tables, warnings), missing })
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    path: &'a Path,
+    warnings: Vec<String>,
+    missing: Vec<Edit>,
+}
+
+impl<'a> Reader<'a> {
+    /// The table of a section, where the file has it.
+    fn table<'t>(
+        &self,
+        root: &'t dyn TableLike,
+        section: Section,
+    ) -> Result<Option<&'t dyn TableLike>, Error> {
+        let mut table = root;
+        for (depth, name) in section.path().into_iter().enumerate() {
+            // Setters' names are as tolerant as their keys.
+            let Some(found) = toml::find(table, name, depth > 0) else { return Ok(None) };
+            let Some(item) = table.get(found) else { return Ok(None) };
+            let heading = section.path()[..=depth].join(".");
+            table = item.as_table_like().ok_or_else(|| {
+                let span = item.span().or_else(|| key_span(table, found));
+                self.type_error(span, heading, "a table", item)
+            })?;
+        }
+        Ok(Some(table))
+    }
+
+    /// What the API shows of a section.
+    fn section(
+        &mut self,
+        table: Option<&dyn TableLike>,
+        section: Section,
+    ) -> Result<Map<String, Json>, Error> {
+        let mut out = Map::new();
+        for key in section.keys() {
+            let found = table
+                .and_then(|table| table.get(toml::find(table, key.name, section.is_setter())?));
+            let value = match found {
+                Some(item) => Some(self.value(section, key, item)?),
+                None => key.default.to_json().inspect(|default| {
+                    let (key, value) = (key.name.to_owned(), Some(default.clone()));
+                    self.missing.push(Edit { section, key, value });
+                }),
+            };
+            out.extend(value.map(|value| (key.name.to_owned(), value)));
+        }
+        if let Some(table) = table {
+            self.others(table, section, &mut out);
+        }
+        Ok(out)
+    }
+
+    fn value(&mut self, section: Section, key: &Key, item: &Item) -> Result<Json, Error> {
+        let name = format!("{}.{}", section.heading(), key.name);
+        let value = toml::to_json(item);
+        let infinite = value.is_null() && item.is_float();
+        // A float is no integer in TOML, though JSON may write one so.
+        let float = item.is_float() && key.kind == super::Kind::Integer;
+        if float || !(infinite || key.has_type_of(&value)) {
+            return Err(self.type_error(item.span(), name, key.type_name(), item));
+        }
+        let misfit = if infinite {
+            Some(format!("{item} is not a finite number").trim_start().to_owned())
+        } else {
+            key.misfit(&value)
+        };
+        let Some(misfit) = misfit else { return Ok(key.normal(value)) };
+        let (shown, acting) = match key.misfit {
+            Misfit::ActsAs(acting) if !infinite => (value, acting.to_json()),
+            _ => (key.default.to_json().unwrap_or(Json::Null), key.default.to_json()),
+        };
+        let acting = acting.map_or("nothing".to_owned(), |acting| acting.to_string());
+        self.warn(item.span(), &format!("{name}: {misfit}; {acting} is used instead"));
+        Ok(shown)
+    }
+
+    /// Keys that are none of ours: kept for the client, else warned about.
+    fn others(&mut self, table: &dyn TableLike, section: Section, out: &mut Map<String, Json>) {
+        let ours = |name: &str| {
+            let key = section.key(name).map(|key| key.name);
+            let child = section
+                .children()
+                .map(|(child, _)| child)
+                .find(|child| child.replace('-', "_") == name.replace('-', "_"));
+            // Of two that are alike, only the one that was read is ours.
+            key.or(child).is_some_and(|key| {
+                toml::find(table, key, section.is_setter() || child.is_some()) == Some(name)
+            })
+        };
+        for (name, item) in table.iter().filter(|(name, _)| !ours(name)) {
+            if section.is_client_s() {
+                out.insert(name.to_owned(), toml::to_json(item));
+            } else {
+                let problem = format!("{}.{name} is not a setting", section.heading());
+                self.warn(key_span(table, name), &problem);
+            }
+        }
+    }
+
+    fn warn(&mut self, span: Option<Range<usize>>, problem: &str) {
+        let line = self.place(span).line;
+        self.warnings.push(format!("line {line}: {problem}"));
+    }
+
+    fn place(&self, span: Option<Range<usize>>) -> Place {
+        Place::of(self.text, span.map_or(0, |span| span.start))
+    }
+
+    fn type_error(
+        &self,
+        span: Option<Range<usize>>,
+        key: String,
+        expected: &'static str,
+        item: &Item,
+    ) -> Error {
+        Error::FileType {
+            path: self.path.to_owned(),
+            place: self.place(span),
+            key,
+            expected,
+            found: toml::type_name(item).to_owned(),
+        }
+    }
+}
+
+fn key_span(table: &dyn TableLike, name: &str) -> Option<Range<usize>> {
+    table.key(name).and_then(toml_edit::Key::span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BackendName;
+    use serde_json::json;
+
+    fn reading(text: &str) -> Result<Reading, String> {
+        read(text, Path::new("/c.toml")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn mistakes_say_where_they_are() {
+        #[track_caller]
+        fn check(text: &str, expected: &str) {
+            assert_eq!(reading(text).err().unwrap_or_default(), expected);
+        }
+        check(
+            "[daemon]\n  log_max_size_mb = \"ten\"\n",
+            "/c.toml, line 2, column 21: daemon.log_max_size_mb must be an integer, not a string",
+        );
+        check(
+            "[app]\nimages_per_page = 5.0",
+            "/c.toml, line 2, column 19: app.images_per_page must be an integer, \
+             not a number with a fraction",
+        );
+        check(
+            "[backend.auto_priorities]\nimage = [\"feh\", 1]",
+            "/c.toml, line 2, column 9: backend.auto_priorities.image must be a list of strings, \
+             not a list of something else",
+        );
+        check("backend = 3", "/c.toml, line 1, column 11: backend must be a table, not an integer");
+        check(
+            "[backend]\nawww = true",
+            "/c.toml, line 2, column 8: backend.awww must be a table, not true or false",
+        );
+        check(
+            "[[app]]\nx = 1\n",
+            "/c.toml, line 1, column 1: app must be a table, not a list of tables",
+        );
+        let syntax = reading("[app]\n\ntheme = dark\n").err().unwrap();
+        assert!(syntax.starts_with("/c.toml, line 3, column 9: "), "{syntax}");
+        let syntax = reading("[app]\n[app]\n").err().unwrap();
+        assert!(syntax.starts_with("/c.toml, line 2, column "), "{syntax}");
+    }
+
+    #[test]
+    fn misfits_are_warned_about() {
+        #[track_caller]
+        fn check(text: &str, section: Section, key: &str, value: Json, warning: &str) {
+            let config = reading(text).unwrap().config;
+            assert_eq!(config.section(section).get(key).cloned().unwrap_or_default(), value);
+            assert_eq!(config.warnings, [warning].map(str::to_owned));
+        }
+        let awww = Section::Setter(BackendName::Awww);
+        let resize = "line 2: backend.awww.resize: \"zoom\" is none of crop, fit, no, stretch; \
+                      \"crop\" is used instead";
+        check("[backend.awww]\nresize = 'zoom'", awww, "resize", json!("crop"), resize);
+        let duration = "line 1: backend.awww.transition_duration: 121 is not allowed, \
+                        only 0 to 120; 3 is used instead";
+        let text = "backend.awww.transition-duration = 121";
+        check(text, awww, "transition_duration", json!(3), duration);
+        let unset = "line 1: backend.transition_duration_seconds: inf is not a finite number; \
+                     nothing is used instead";
+        let text = "backend.transition_duration_seconds = inf";
+        check(text, Section::Backend, "transition_duration_seconds", json!(null), unset);
+        // Stored for the client, and shown to it as stored.
+        let preset = "line 1: app.font_preset: \"x\" is none of bundled, google_sans, system, \
+                      custom; \"bundled\" is used instead";
+        check("app.font_preset = 'x'", Section::App, "font_preset", json!("x"), preset);
+        let unknown = "line 2: daemon.loglevel is not a setting";
+        check("[daemon]\nloglevel = 1", Section::Daemon, "loglevel", json!(null), unknown);
+        check("x = 1", Section::App, "x", json!(null), "line 1: x is not a section");
+        let twice = "line 3: backend.feh.mo-de is not a setting";
+        check(
+            "[backend.feh]\nmode = 'max'\nmo-de = 1",
+            Section::Setter(BackendName::Feh),
+            "mode",
+            json!("max"),
+            twice,
+        );
+    }
+
+    #[test]
+    fn hyphens_are_underscores_in_setters() {
+        let text = "[backend.wal_qt]\nduration-ms = 7\n[backend.auto-priorities]\nweb = []\n";
+        let config = reading(text).unwrap().config;
+        assert_eq!(config.warnings, Vec::<String>::new());
+        assert_eq!(config.wal_qt.duration_ms, 7);
+        assert!(config.auto_priorities.web.is_empty());
+    }
+
+    #[test]
+    fn keys_of_the_client_are_shown() {
+        let text = "[app]\nnew-key = { a = [1, 2.5, 1979-05-27] }\n[app.inner]\nb = true\n";
+        let app = reading(text).unwrap().config.section(Section::App);
+        assert_eq!(app["new-key"], json!({"a": [1, 2.5, "1979-05-27"]}));
+        assert_eq!(app["inner"], json!({"b": true}));
+    }
+}

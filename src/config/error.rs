@@ -1,0 +1,155 @@
+//! What can go wrong with the settings. Messages name file, place, section and key.
+
+use std::path::PathBuf;
+use std::{fmt, io};
+
+#[derive(Debug)]
+pub enum Error {
+    /// The file is not TOML.
+    Syntax {
+        path: PathBuf,
+        place: Place,
+        message: String,
+    },
+    /// A value of the file has the wrong type.
+    FileType {
+        path: PathBuf,
+        place: Place,
+        key: String,
+        expected: &'static str,
+        found: String,
+    },
+    Read {
+        path: PathBuf,
+        source: io::Error,
+    },
+    Write {
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// A request would change a file that cannot be read as it stands: a person is at work on it.
+    Broken {
+        path: PathBuf,
+        message: String,
+    },
+    /// A request's value has the wrong type, or is one that TOML cannot hold.
+    Type {
+        key: String,
+        value: String,
+        expected: &'static str,
+    },
+    /// A request's value has the right type and is not allowed.
+    Refused {
+        key: String,
+        problem: String,
+    },
+    /// A request names a key that is none of ours.
+    UnknownKey {
+        key: String,
+    },
+    /// A request names a section that is none of ours.
+    UnknownSection {
+        section: String,
+    },
+    /// The kernel gives no watch.
+    Watch {
+        source: io::Error,
+    },
+}
+
+/// A place in a file, counted from 1; columns are characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub line: usize,
+    pub column: usize,
+}
+
+impl Place {
+    /// Of a byte in a text.
+    pub(super) fn of(text: &str, offset: usize) -> Self {
+        let mut end = offset.min(text.len());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let before = &text[..end];
+        let line = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self { line: before.matches('\n').count() + 1, column: before[line..].chars().count() + 1 }
+    }
+}
+
+impl Error {
+    /// A mistake in the file itself, as opposed to one of the disk: exit code 78.
+    pub fn is_in_file(&self) -> bool {
+        matches!(self, Self::Syntax { .. } | Self::FileType { .. })
+    }
+
+    /// A mistake of whoever asked for a change.
+    pub fn is_request_s(&self) -> bool {
+        matches!(
+            self,
+            Self::Type { .. }
+                | Self::Refused { .. }
+                | Self::UnknownKey { .. }
+                | Self::UnknownSection { .. }
+        )
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax { path, place, message } => {
+                write!(f, "{}, {place}: {message}", path.display())
+            }
+            Self::FileType { path, place, key, expected, found } => {
+                write!(f, "{}, {place}: {key} must be {expected}, not {found}", path.display())
+            }
+            Self::Read { path, .. } => write!(f, "cannot read {}", path.display()),
+            Self::Write { path, .. } => {
+                write!(f, "cannot write {}; nothing was changed", path.display())
+            }
+            Self::Broken { path, message } => {
+                write!(f, "{} cannot be changed until it is mended: {message}", path.display())
+            }
+            Self::Type { key, value, expected } => {
+                write!(f, "{key} must be {expected}, not {value}")
+            }
+            Self::Refused { key, problem } => write!(f, "{key}: {problem}"),
+            Self::UnknownKey { key } => write!(f, "{key} is not a setting"),
+            Self::UnknownSection { section } => write!(f, "{section:?} is not a section"),
+            Self::Watch { .. } => write!(f, "cannot watch the configuration"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Read { source, .. } | Self::Write { source, .. } | Self::Watch { source } => {
+                Some(source)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_characters() {
+        let text = "ä = 1\nöö = 2";
+        assert_eq!(Place::of(text, 0), Place { line: 1, column: 1 });
+        assert_eq!(Place::of(text, 2), Place { line: 1, column: 2 });
+        assert_eq!(Place::of(text, 7), Place { line: 2, column: 1 });
+        assert_eq!(Place::of(text, 8), Place { line: 2, column: 1 });
+        assert_eq!(Place::of(text, 999), Place { line: 2, column: 7 });
+    }
+}

@@ -1,0 +1,175 @@
+//! Reading and replacing the file on disk. Nobody ever sees half of it.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// More than any configuration; what is larger is some other file.
+const MAX: u64 = 1 << 20;
+/// Links followed, as the kernel does.
+const MAX_LINKS: usize = 40;
+
+/// The file's text; `None` where there is no file.
+pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
+    // Looked at before it is opened: a FIFO would hold us until somebody writes.
+    let found = match fs::metadata(path) {
+        Err(error) if is_missing(&error) => return Ok(None),
+        found => found?,
+    };
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    match File::open(path) {
+        Err(error) if is_missing(&error) => return Ok(None),
+        file => file?.take(MAX + 1).read_to_end(&mut bytes)?,
+    };
+    if bytes.len() as u64 > MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is larger than 1 MiB"));
+    }
+    let text = String::from_utf8(bytes);
+    text.map(Some).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let message = format!("line {line} is not valid UTF-8");
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    })
+}
+
+/// Replaces the file that `path` leads to, links followed, its mode kept. A new file and its
+/// directories are for the user alone: it may hold a key of a remote service.
+pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
+    let target = follow(path)?;
+    let directory = target.parent().unwrap_or(Path::new("/"));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let mode = match fs::metadata(&target) {
+        Ok(found) if !found.is_file() => return Err(read_only("it is not a regular file")),
+        Ok(found) => found.permissions().mode() & 0o7777,
+        Err(_) => 0o600,
+    };
+    // Root may write anything: a mode without any write bit is a wish that it obeys all the same.
+    if mode & 0o222 == 0 {
+        return Err(read_only("it is marked read-only"));
+    }
+    if fs::metadata(directory)?.permissions().mode() & 0o222 == 0 {
+        return Err(read_only("its directory is marked read-only"));
+    }
+    if target.exists() {
+        rustix::fs::access(&target, rustix::fs::Access::WRITE_OK)?;
+    }
+    let temporary = temporary(&target);
+    replace(&temporary, &target, directory, text, mode).inspect_err(|_| {
+        fs::remove_file(&temporary).ok();
+    })
+}
+
+fn replace(
+    temporary: &Path,
+    target: &Path,
+    directory: &Path,
+    text: &str,
+    mode: u32,
+) -> io::Result<()> {
+    // One of ours that was killed may have left it.
+    fs::remove_file(temporary).ok();
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    file.write_all(text.as_bytes())?;
+    // Flushed before the rename, or a crash could leave an empty file under the name.
+    file.sync_all()?;
+    fs::rename(temporary, target)?;
+    // The rename is done; that the directory could not be flushed is no reason to call it undone.
+    File::open(directory).and_then(|directory| directory.sync_all()).ok();
+    Ok(())
+}
+
+/// Where the last link leads, whether there is a file or not.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(link) = fs::read_link(&path) else { return Ok(path) };
+        path = path.parent().unwrap_or(Path::new("/")).join(link);
+    }
+    Err(io::Error::other("too many links"))
+}
+
+fn temporary(target: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(".murald-new");
+    target.with_file_name(name)
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn read_only(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_and_mode_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().join("real.toml");
+        let link = dir.path().join("link.toml");
+        fs::write(&real, "old").unwrap();
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o644)).unwrap();
+        symlink("real.toml", dir.path().join("middle")).unwrap();
+        symlink("middle", &link).unwrap();
+        write(&link, "new").unwrap();
+        assert_eq!(read(&real).unwrap().as_deref(), Some("new"));
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o644);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn a_new_file_is_the_user_s_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/c.toml");
+        assert_eq!(read(&path).unwrap(), None);
+        write(&path, "x").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let dangling = dir.path().join("dangling");
+        symlink("a/later.toml", &dangling).unwrap();
+        write(&dangling, "y").unwrap();
+        assert_eq!(read(&dir.path().join("a/later.toml")).unwrap().as_deref(), Some("y"));
+    }
+
+    #[test]
+    fn what_is_marked_read_only_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.toml");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+        assert_eq!(write(&path, "new").unwrap_err().to_string(), "it is marked read-only");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o555)).unwrap();
+        assert!(write(&path, "new").unwrap_err().to_string().contains("directory"));
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    }
+
+    #[test]
+    fn what_is_no_configuration_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(read(dir.path()).is_err());
+        assert!(read(Path::new("/dev/zero")).is_err());
+        assert!(write(Path::new("/dev/null"), "x").is_err());
+        let path = dir.path().join("c.toml");
+        fs::write(&path, b"a = 1\n\xff").unwrap();
+        assert_eq!(read(&path).unwrap_err().to_string(), "line 2 is not valid UTF-8");
+        fs::write(&path, vec![b' '; MAX as usize + 1]).unwrap();
+        assert!(read(&path).is_err());
+        symlink("loop", dir.path().join("loop")).unwrap();
+        assert!(write(&dir.path().join("loop"), "x").is_err());
+    }
+}

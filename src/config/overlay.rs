@@ -1,0 +1,196 @@
+//! Our own changes laid over the file's text: its owner's comments and order survive.
+
+use serde_json::Value as Json;
+use toml_edit::{DocumentMut, InlineTable, Item, Table};
+
+use super::comments;
+use super::schema::Section;
+use super::toml;
+
+/// One key to set, or to remove.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Edit {
+    pub(super) section: Section,
+    pub(super) key: String,
+    /// What TOML can hold; `None` removes.
+    pub(super) value: Option<Json>,
+}
+
+/// The text with the edits made. What says the same already is left as it is written.
+/// The text must be a configuration that could be read.
+pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, toml_edit::TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    // Comments with nothing below belong to the end of a document: here they are its head.
+    let head = if document.is_empty() { text } else { "" };
+    if !head.is_empty() {
+        document = DocumentMut::new();
+    }
+    let mut changed = false;
+    for Edit { section, key, value } in edits {
+        let item = section_mut(document.as_item_mut(), *section);
+        let table = item.as_table_like().expect("a section is a table");
+        let name = toml::find(table, key, section.is_setter()).unwrap_or(key).to_owned();
+        changed |= match value {
+            None => remove(item, &name),
+            Some(value) => set(item, &name, value),
+        };
+    }
+    // Not written anew where nothing changed: the text may have been normalised on its way.
+    if !changed {
+        return Ok(text.to_owned());
+    }
+    let gap = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
+    Ok(comments::keep(text, format!("{head}{gap}{document}")))
+}
+
+/// A section's table, made with those around it where it is missing.
+fn section_mut(root: &mut Item, section: Section) -> &mut Item {
+    section.path().into_iter().enumerate().fold(root, |item, (depth, name)| {
+        // An inline table takes no table with a heading.
+        let inline = item.is_inline_table();
+        let table = item.as_table_like_mut().expect("a section is a table");
+        let name = toml::find(table, name, depth > 0).unwrap_or(name).to_owned();
+        if !table.contains_key(&name) {
+            let new = if inline {
+                toml_edit::value(InlineTable::new())
+            } else {
+                Item::Table(Table::new())
+            };
+            table.insert(&name, new);
+        }
+        table.get_mut(&name).expect("it was made if it was missing")
+    })
+}
+
+/// Whether it changed anything.
+fn set(section: &mut Item, name: &str, json: &Json) -> bool {
+    let Some(mut value) = toml::from_json(json) else { return false };
+    let table = section.as_table_like_mut().expect("a section is a table");
+    let inner = match table.get_mut(name) {
+        Some(old) if toml::to_json(old) == *json => return false,
+        Some(Item::Value(old)) => {
+            *value.decor_mut() = old.decor().clone();
+            let mut old = std::mem::replace(old, value);
+            // These two stay where they are, around the new value.
+            old.decor_mut().clear();
+            comments::of(&Item::Value(old))
+        }
+        other => {
+            // Also a table of the client's own, which is now something else.
+            let inner = other.map(|old| comments::of(old)).unwrap_or_default();
+            table.remove(name);
+            table.insert(name, Item::Value(value));
+            inner
+        }
+    };
+    comments::put_above(section, name, &inner);
+    true
+}
+
+/// Whether there was anything to remove.
+fn remove(section: &mut Item, name: &str) -> bool {
+    let table = section.as_table_like_mut().expect("a section is a table");
+    let next = table.iter().skip_while(|(key, _)| *key != name).nth(1);
+    let next = next.map(|(key, _)| key.to_owned());
+    let mut left = comments::above(table, name);
+    let Some(item) = table.remove(name) else { return false };
+    left.extend(comments::of(&item));
+    if let Some(next) = next {
+        comments::put_above(section, &next, &left);
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BackendName;
+    use serde_json::json;
+
+    const AWWW: Section = Section::Setter(BackendName::Awww);
+
+    #[track_caller]
+    fn check(text: &str, section: Section, key: &str, value: Json, expected: &str) {
+        let value = (!value.is_null()).then_some(value);
+        let edit = Edit { section, key: key.to_owned(), value };
+        assert_eq!(apply(text, &[edit]).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_value_changes_in_its_place() {
+        check(
+            "# top\n[app] # mine\n  theme = 'dark' # why\nsort_by=\"name\"\n# end\n",
+            Section::App,
+            "theme",
+            json!("light"),
+            "# top\n[app] # mine\n  theme = \"light\" # why\nsort_by=\"name\"\n# end\n",
+        );
+        let same = "app.images_per_page = 0x32";
+        check(same, Section::App, "images_per_page", json!(50), same);
+        check(
+            "[backend.awww]\nfill-color = '000000'\n",
+            AWWW,
+            "fill_color",
+            json!("ffffff"),
+            "[backend.awww]\nfill-color = \"ffffff\"\n",
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_added() {
+        check("", Section::App, "theme", json!("x"), "[app]\ntheme = \"x\"\n");
+        check("# a", Section::App, "theme", json!("x"), "# a\n[app]\ntheme = \"x\"\n");
+        check(
+            "[backend.feh]\nmode = 'max'\n",
+            Section::Backend,
+            "type",
+            json!("feh"),
+            "[backend]\ntype = \"feh\"\n[backend.feh]\nmode = 'max'\n",
+        );
+        check(
+            "backend = { type = 'feh' }\n",
+            Section::Setter(BackendName::Feh),
+            "mode",
+            json!("max"),
+            "backend = { type = 'feh' , feh = { mode = \"max\" } }\n",
+        );
+        check(
+            "backend.type = 'feh'\n",
+            AWWW,
+            "resize",
+            json!("fit"),
+            "backend.type = 'feh'\n\n[backend.awww]\nresize = \"fit\"\n",
+        );
+    }
+
+    #[test]
+    fn comments_inside_a_value_move_above_it() {
+        check(
+            "[backend.auto_priorities]\nweb = [ # one\n  'wal-qt', # '#' two\n] # three\n",
+            Section::AutoPriorities,
+            "web",
+            json!([]),
+            "[backend.auto_priorities]\n# one\n# '#' two\nweb = [] # three\n",
+        );
+        check(
+            "[app]\n[app.mine] # a\n# b\nx = 1 # c\n",
+            Section::App,
+            "mine",
+            json!(7),
+            "[app]\n# a\n# b\n# c\nmine = 7\n",
+        );
+    }
+
+    #[test]
+    fn comments_of_a_removed_key_stay() {
+        check(
+            "[app]\n# a\nx = 1 # b\ny = 2\n",
+            Section::App,
+            "x",
+            json!(null),
+            "[app]\n# a\n# b\ny = 2\n",
+        );
+        check("[app]\n# a\nx = 1 # b\n", Section::App, "x", json!(null), "[app]\n# a\n# b\n");
+        check("[app]\n", Section::App, "x", json!(null), "[app]\n");
+    }
+}

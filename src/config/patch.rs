@@ -1,0 +1,192 @@
+//! What a request wants changed, checked against the schema before anything is touched.
+
+use serde_json::{Map, Value as Json};
+
+use super::Error;
+use super::overlay::Edit;
+use super::schema::{BackendName, Key, Misfit, Section, Value};
+use super::toml;
+
+/// `PATCH /config`: an object of sections.
+pub(super) fn whole(body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
+    let mut edits = Vec::new();
+    for (name, value) in body {
+        let section = Section::ALL.into_iter().find(|section| section.path() == [name.as_str()]);
+        let section = section.ok_or_else(|| Error::UnknownSection { section: name.clone() })?;
+        edits.extend(table(section, value)?);
+    }
+    Ok(edits)
+}
+
+/// One section's object of keys; in `backend` also those of the tables in it.
+pub(super) fn section(section: Section, body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
+    let mut edits = Vec::new();
+    for (name, value) in body {
+        if let Some((_, child)) = section.children().find(|(child, _)| child == name) {
+            edits.extend(table(child, value)?);
+            continue;
+        }
+        let key = section.key(name);
+        let value = match key {
+            Some(key) => known(section, key, value)?,
+            None => unknown(section, name, value)?,
+        };
+        let key = key.map_or(name.as_str(), |key| key.name).to_owned();
+        edits.push(Edit { section, key, value });
+    }
+    Ok(edits)
+}
+
+/// Everything at its default.
+pub(super) fn reset_all(stored: impl Fn(Section) -> Map<String, Json>) -> Vec<Edit> {
+    let reset = |section: Section| {
+        let mut edits = defaults(section);
+        let extra = stored(section).into_iter().map(|(key, _)| key);
+        let extra = extra.filter(|key| section.is_client_s() && section.key(key).is_none());
+        edits.extend(extra.map(|key| Edit { section, key, value: None }));
+        edits
+    };
+    Section::ALL.into_iter().flat_map(reset).collect()
+}
+
+/// One backend's settings at their defaults.
+pub(super) fn reset_backend(name: BackendName) -> Vec<Edit> {
+    defaults(Section::Setter(name))
+}
+
+fn defaults(section: Section) -> Vec<Edit> {
+    let reset =
+        |key: &Key| Edit { section, key: key.name.to_owned(), value: key.default.to_json() };
+    section.keys().iter().map(reset).collect()
+}
+
+fn table(of: Section, value: &Json) -> Result<Vec<Edit>, Error> {
+    let wrong = || Error::Type {
+        key: of.heading(),
+        value: shown(value),
+        expected: "an object of settings",
+    };
+    section(of, value.as_object().ok_or_else(wrong)?)
+}
+
+fn known(section: Section, key: &Key, value: &Json) -> Result<Option<Json>, Error> {
+    if value.is_null() && key.default == Value::Unset {
+        return Ok(None);
+    }
+    let name = || format!("{}.{}", section.heading(), key.name);
+    if !key.has_type_of(value) {
+        let value = if key.secret { "something else".to_owned() } else { shown(value) };
+        return Err(Error::Type { key: name(), value, expected: key.type_name() });
+    }
+    // Only what the daemon hands on to a setter is held to its range: service.md 2.4.
+    let ranged = matches!(section, Section::Backend | Section::AutoPriorities | Section::Setter(_));
+    match (ranged, key.misfit, key.misfit(value)) {
+        (true, Misfit::Refused, Some(problem)) => Err(Error::Refused { key: name(), problem }),
+        _ => Ok(Some(key.normal(value.clone()))),
+    }
+}
+
+fn unknown(section: Section, name: &str, value: &Json) -> Result<Option<Json>, Error> {
+    let key = || format!("{}.{name}", section.heading());
+    if !section.is_client_s() {
+        return Err(Error::UnknownKey { key: key() });
+    }
+    if value.is_null() {
+        return Ok(None);
+    }
+    match toml::from_json(value) {
+        Some(_) => Ok(Some(value.clone())),
+        None => Err(Error::Type {
+            key: key(),
+            value: shown(value),
+            expected: "something without null and without numbers beyond 64 bits",
+        }),
+    }
+}
+
+/// A value for a message: the beginning of a long one.
+fn shown(value: &Json) -> String {
+    const LONG: usize = 80;
+    let text = value.to_string();
+    match text.char_indices().nth(LONG) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(body: Json, expected: Result<usize, &str>) {
+        let found = whole(body.as_object().unwrap());
+        let found = found.map(|edits| edits.len()).map_err(|error| error.to_string());
+        assert_eq!(found, expected.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn types_are_checked_everywhere() {
+        let banana = "app.images_per_page must be an integer, not \"banana\"";
+        check(json!({"app": {"images_per_page": "banana"}}), Err(banana));
+        check(
+            json!({"app": {"images_per_page": 1e30}}),
+            Err("app.images_per_page must be an integer, not 1e+30"),
+        );
+        check(
+            json!({"daemon": {"log_level": null}}),
+            Err("daemon.log_level must be a string, not null"),
+        );
+        check(json!({"app": 3}), Err("app must be an object of settings, not 3"));
+        check(
+            json!({"backend": {"awww": []}}),
+            Err("backend.awww must be an object of settings, not []"),
+        );
+        let secret = "remote_gallery.api_key must be a string, not something else";
+        check(json!({"remote_gallery": {"api_key": 1234}}), Err(secret));
+        check(json!({"nope": {}}), Err("\"nope\" is not a section"));
+        check(json!({"backend.awww": {}}), Err("\"backend.awww\" is not a section"));
+    }
+
+    #[test]
+    fn ranges_are_checked_in_backends_only() {
+        check(json!({"app": {"images_per_page": -7, "sort_by": "x"}}), Ok(2));
+        check(
+            json!({"daemon": {"log_max_size_mb": 0}, "monitors": {"image_set_type": "x"}}),
+            Ok(2),
+        );
+        check(
+            json!({"backend": {"transition_duration_seconds": 121}}),
+            Err("backend.transition_duration_seconds: 121 is not allowed, only 0 to 120"),
+        );
+        check(json!({"backend": {"transition_duration_seconds": null}}), Ok(1));
+        check(
+            json!({"backend": {"type": "bk1"}}),
+            Err("backend.type: \"bk1\" is none of awww, feh, hyprpaper, mpvpaper, swaybg, wal-qt"),
+        );
+        check(
+            json!({"backend": {"auto_priorities": {"web": ["x"]}}}),
+            Err("backend.auto_priorities.web: \"x\" is none of awww, feh, hyprpaper, mpvpaper, \
+                 swaybg, wal-qt"),
+        );
+        check(
+            json!({"app": {"theme": "x"}, "backend": {"mpvpaper": {"verbose": 3}}}),
+            Err("backend.mpvpaper.verbose: 3 is not allowed, only 0 to 2"),
+        );
+        // These act as something else instead of being refused.
+        check(json!({"backend": {"feh": {"mode": "x"}, "wal-qt": {"transition": "x"}}}), Ok(2));
+        check(json!({"backend": {"wal-qt": {"parallax-easing": "", "parallax_zoom": 3}}}), Ok(2));
+    }
+
+    #[test]
+    fn unknown_keys_are_the_client_s_alone() {
+        check(json!({"app": {"new": {"a": [1]}, "old": null}}), Ok(2));
+        check(json!({"daemon": {"new": 1}}), Err("daemon.new is not a setting"));
+        check(json!({"backend": {"new": 1}}), Err("backend.new is not a setting"));
+        check(json!({"backend": {"feh": {"new": 1}}}), Err("backend.feh.new is not a setting"));
+        let null = "app.new must be something without null and without numbers beyond 64 bits, \
+                    not [null]";
+        check(json!({"app": {"new": [null]}}), Err(null));
+    }
+}

@@ -1,0 +1,114 @@
+//! What must be watched so that no change of a file goes unseen, however it is made.
+//!
+//! Pure but for looking at links: a name may be written to, replaced, removed, re-pointed where it
+//! is a link, and every directory on the way may go and come back.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// Links followed, as the kernel does.
+const MAX_LINKS: usize = 40;
+
+/// Where changes show.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    /// Every directory on the way, with the names in it that matter. Where there are none, only
+    /// that the directory itself goes away does: its other files are none of our business.
+    pub(super) directories: BTreeMap<PathBuf, BTreeSet<OsString>>,
+    /// The file itself, if there is one.
+    pub(super) file: Option<PathBuf>,
+}
+
+impl Places {
+    /// On the way to an absolute path.
+    pub(super) fn on_the_way_to(path: &Path) -> Self {
+        let mut places = Self::default();
+        let mut at = PathBuf::from("/");
+        let mut rest = names(path);
+        let mut links = 0;
+        while let Some(name) = rest.pop_front() {
+            if name == ".." {
+                at.pop();
+                continue;
+            }
+            let next = at.join(&name);
+            let found = fs::symlink_metadata(&next);
+            if found.as_ref().is_ok_and(|found| found.is_dir()) && !rest.is_empty() {
+                places.directories.entry(at).or_default();
+                at = next;
+                continue;
+            }
+            places.directories.entry(at.clone()).or_default().insert(name);
+            links += 1;
+            match (found, fs::read_link(&next)) {
+                (Ok(_), Ok(target)) if links <= MAX_LINKS => {
+                    if target.is_absolute() {
+                        at = PathBuf::from("/");
+                    }
+                    let mut ahead = names(&target);
+                    ahead.append(&mut rest);
+                    rest = ahead;
+                }
+                (Ok(found), _) if found.is_file() && rest.is_empty() => {
+                    places.file = Some(next);
+                    return places;
+                }
+                // Missing, or not what it should be: its directory tells when that changes.
+                _ => return places,
+            }
+        }
+        places
+    }
+}
+
+fn names(path: &Path) -> VecDeque<OsString> {
+    let name = |component: Component<'_>| match component {
+        Component::Normal(_) | Component::ParentDir => Some(component.as_os_str().to_owned()),
+        _ => None,
+    };
+    path.components().filter_map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[track_caller]
+    fn check(root: &Path, path: &str, watched: &[(&str, &[&str])], file: Option<&str>) {
+        let places = Places::on_the_way_to(&root.join(path));
+        let under = |path: &Path| path.strip_prefix(root).ok().map(Path::to_owned);
+        let found: Vec<_> = places
+            .directories
+            .iter()
+            .filter_map(|(path, names)| Some((under(path)?, names.iter().cloned().collect())))
+            .collect();
+        let expected: Vec<(PathBuf, Vec<OsString>)> = watched
+            .iter()
+            .map(|(path, names)| (path.into(), names.iter().map(OsString::from).collect()))
+            .collect();
+        assert_eq!(found, expected);
+        assert_eq!(places.file.as_deref().and_then(under), file.map(PathBuf::from));
+    }
+
+    #[test]
+    fn every_step_is_watched() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = &dir.path().canonicalize().unwrap();
+        check(root, "a/b/c", &[("", &["a"])], None);
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        check(root, "a/b/c", &[("", &[]), ("a", &[]), ("a/b", &["c"])], None);
+        fs::write(root.join("a/b/c"), "").unwrap();
+        check(root, "a/b/c", &[("", &[]), ("a", &[]), ("a/b", &["c"])], Some("a/b/c"));
+        symlink("../a/b", root.join("a/link")).unwrap();
+        let steps: &[(&str, &[&str])] = &[("", &[]), ("a", &["link"]), ("a/b", &["c"])];
+        check(root, "a/link/c", steps, Some("a/b/c"));
+        symlink(root.join("a/b/c"), root.join("d")).unwrap();
+        let steps: &[(&str, &[&str])] = &[("", &["d"]), ("a", &[]), ("a/b", &["c"])];
+        check(root, "d", steps, Some("a/b/c"));
+        symlink("loop", root.join("loop")).unwrap();
+        check(root, "loop", &[("", &["loop"])], None);
+    }
+}

@@ -1,0 +1,45 @@
+//! The file of the first start: every key at its default, with a line about it.
+
+use super::schema::{Key, Section};
+use super::toml;
+
+const HEADER: &str = "\
+# Settings of murald. Changes are taken up when this file is saved, those of [daemon] at the
+# next start. `murald config check` tells what is wrong with it; `man 5 murald` tells more.
+# Paths may use ~, $VAR and ${VAR}.
+";
+
+pub(super) fn text() -> String {
+    let mut text = HEADER.to_owned();
+    for section in Section::ALL {
+        text += &format!("\n[{}]\n", section.heading());
+        for key in section.keys() {
+            text += &lines(key);
+        }
+    }
+    text
+}
+
+fn lines(key: &Key) -> String {
+    let meaning = key.meaning.trim();
+    let words = matches!(key.rule, super::Rule::Words(_)).then(|| key.allowed()).flatten();
+    let words = words.map(|words| format!(": {words}")).unwrap_or_default();
+    match key.default.to_json().as_ref().and_then(toml::from_json) {
+        Some(value) => format!("# {meaning}{words}\n{} = {value}\n", key.name),
+        None => format!("# {meaning}; not set\n# {} =\n", key.name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, document};
+    use std::path::Path;
+
+    #[test]
+    fn the_first_file_says_the_defaults() {
+        let reading = document::read(&text(), Path::new("/c.toml")).unwrap();
+        assert_eq!(reading.missing, []);
+        assert_eq!(reading.config.to_json(), Config::default().to_json());
+    }
+}
