@@ -1,3 +1,7 @@
 //! Arguments in, exit code out: the daemon or a client command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    murald::cli::main()
+}

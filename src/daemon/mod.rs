@@ -1,1 +1,75 @@
 //! The only place that sees all rooms: wiring, supervision, the order of the end.
+//!
+//! Runs in the thread `main`, which then waits for signals, for clients that want the daemon to
+//! stop, and for the death of a thread. It never waits for a room but at the end, with a limit.
+
+mod end;
+mod error;
+mod wiring;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, select};
+
+use crate::config::LogLevel;
+use crate::http::Stop;
+use crate::paths::Env;
+use crate::signals::Signal;
+use crate::systemd::Notifier;
+use crate::thread::Deaths;
+
+pub use error::Error;
+
+use wiring::House;
+
+/// How long the end may take in all.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// What the command line says.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Instead of `$XDG_CONFIG_HOME/murald/config.toml`.
+    pub config: Option<PathBuf>,
+    /// Before `MURALD_LOG` and `daemon.log_level`.
+    pub log_level: Option<LogLevel>,
+    /// Instead of `daemon.socket_path`.
+    pub socket: Option<PathBuf>,
+}
+
+/// Runs the daemon until it is told to stop.
+pub fn run(options: &Options) -> Result<(), Error> {
+    let started = Instant::now();
+    let env = Env::process();
+    let notifier = Notifier::new(&env);
+    let (house, wakes) = House::build(options, &env, started)?;
+    notifier.ready();
+    log::info!("murald {} is up", env!("CARGO_PKG_VERSION"));
+    let verdict = supervise(&house, &wakes);
+    notifier.stopping();
+    house.end(verdict.as_ref().is_ok_and(|stop| stop.clear), Instant::now() + END_WITHIN);
+    verdict.map(drop)
+}
+
+/// What wakes `main`.
+pub(crate) struct Wakes {
+    signals: Receiver<Signal>,
+    stops: Receiver<Stop>,
+    deaths: Deaths,
+}
+
+/// Waits for the reason to end.
+fn supervise(house: &House, wakes: &Wakes) -> Result<Stop, Error> {
+    loop {
+        select! {
+            recv(wakes.signals) -> signal => match signal {
+                Ok(Signal::Reload) => house.reload(),
+                Ok(Signal::End) | Err(_) => return Ok(Stop { clear: false }),
+            },
+            recv(wakes.stops) -> stop => return Ok(stop.unwrap_or(Stop { clear: false })),
+            recv(wakes.deaths) -> name => {
+                return Err(Error::Died { thread: name.unwrap_or_default() });
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The order of the end. Each step has a limit and names the thread that is late.
+
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::bounded;
+
+use super::wiring::House;
+
+/// What the stage gets of the time to take its pictures down.
+const CLEAR_WITHIN: Duration = Duration::from_secs(3);
+
+impl House {
+    /// Ends everything; with `clear` the wallpapers, too.
+    pub(super) fn end(self, clear: bool, deadline: Instant) {
+        log::info!("murald ends");
+        for thread in self.server.end(deadline) {
+            late(&thread);
+        }
+        drop(self.watch);
+        drop(self.outputs);
+        if clear {
+            take_down(&self.walls, deadline);
+        }
+        if !self.stage.end(deadline) {
+            late("stage");
+        }
+        if let Err(error) = self.store.checkpoint() {
+            log::warn!("the database's log is left for the next start: {error}");
+        }
+        drop(self.signals);
+        drop(self.socket);
+        // Last of all: whoever gets the lock finds nothing of ours in the way.
+        drop(self.lock);
+    }
+}
+
+fn take_down(walls: &crate::wallpaper::Walls, deadline: Instant) {
+    let (done, told) = bounded(1);
+    walls.clear(Box::new(move |result| drop(done.try_send(result))));
+    let until = deadline.min(Instant::now() + CLEAR_WITHIN);
+    match told.recv_deadline(until) {
+        Ok(Ok(())) => {}
+        Ok(Err(failure)) => log::warn!("not all wallpapers were taken down: {failure}"),
+        Err(_) => late("stage"),
+    }
+}
+
+fn late(thread: &str) {
+    log::error!("the thread {thread} does not end in time and is left behind");
+}

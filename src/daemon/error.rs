@@ -1,0 +1,74 @@
+//! Why the daemon does not start, or ends.
+
+use std::{fmt, io};
+
+use crate::{config, lock, paths, process, store};
+
+#[derive(Debug)]
+pub enum Error {
+    Paths(paths::Error),
+    Config(config::Error),
+    /// A path of the configuration cannot be expanded.
+    Setting {
+        key: &'static str,
+        source: paths::Error,
+    },
+    Log(flexi_logger::FlexiLoggerError),
+    Lock(lock::Error),
+    Store(store::Error),
+    Process(process::Error),
+    /// A thread or descriptor cannot be had.
+    Start {
+        what: &'static str,
+        source: io::Error,
+    },
+    /// A thread panicked: the log has its words.
+    Died {
+        thread: String,
+    },
+}
+
+impl Error {
+    /// As `sysexits.h` numbers them (contract section 9).
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Lock(lock::Error::Running { .. }) => 75,
+            Self::Config(_) | Self::Setting { .. } => 78,
+            _ => 70,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Paths(error) => error.fmt(f),
+            Self::Config(error) => error.fmt(f),
+            Self::Setting { key, source } => write!(f, "daemon.{key}: {source}"),
+            Self::Log(_) => f.write_str("cannot start the log"),
+            Self::Lock(error) => error.fmt(f),
+            Self::Store(error) => error.fmt(f),
+            Self::Process(error) => error.fmt(f),
+            Self::Start { what, .. } => write!(f, "cannot start {what}"),
+            Self::Died { thread } => {
+                write!(f, "the thread {thread} died; the daemon ends to be started afresh")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Paths(error) => error.source(),
+            Self::Config(error) => error.source(),
+            Self::Setting { source, .. } => source.source(),
+            Self::Log(source) => Some(source),
+            Self::Lock(error) => error.source(),
+            Self::Store(error) => error.source(),
+            Self::Process(error) => error.source(),
+            Self::Start { source, .. } => Some(source),
+            Self::Died { .. } => None,
+        }
+    }
+}

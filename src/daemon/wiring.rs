@@ -1,0 +1,213 @@
+//! Building the house: every room with the handles that it needs, in the order of the start.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use crossbeam_channel::bounded;
+use log::LevelFilter;
+
+use super::{Error, Options, Wakes};
+use crate::backends::{Setters, Settings};
+use crate::compositor::{self, Compositor};
+use crate::config::{self, Config, ConfigHandle, LogLevel, Section};
+use crate::events::Hub;
+use crate::http::{Api, Limits, ROUTES, Server, Site};
+use crate::lock::{Lock, Socket};
+use crate::logging::{self, Log};
+use crate::paths::{Dirs, Env};
+use crate::process::{Reaper, Roster};
+use crate::signals::Signals;
+use crate::store::Store;
+use crate::systemd;
+use crate::thread::Spawner;
+use crate::wallpaper::{self, StageOwner, Walls};
+
+/// Wishes to stop and signals that wait for `main`; one more changes nothing.
+const WAKES: usize = 8;
+
+/// Everything that runs. Fields are dropped in this order where `end` was not reached.
+pub(crate) struct House {
+    pub(super) server: Server,
+    pub(super) watch: config::Watch,
+    pub(super) stage: StageOwner,
+    pub(super) walls: Walls,
+    pub(super) outputs: compositor::Watch,
+    pub(super) store: Store,
+    pub(super) signals: Signals,
+    config: ConfigHandle,
+    log: Log,
+    /// None where the service manager owns the socket.
+    pub(super) socket: Option<Socket>,
+    pub(super) lock: Lock,
+}
+
+impl House {
+    pub(crate) fn build(
+        options: &Options,
+        env: &Env,
+        started: Instant,
+    ) -> Result<(Self, Wakes), Error> {
+        let dirs = Dirs::new(env.clone()).map_err(Error::Paths)?;
+        let hub = Hub::new();
+        let config = open_config(options, &dirs, &hub)?;
+        let settings = config.current();
+        let places = Places::new(&settings.daemon, &dirs, options)?;
+        let lock = Lock::take(&places.socket).map_err(Error::Lock)?;
+        let log = Log::start(&log_settings(&settings.daemon, &places, options, env))
+            .map_err(Error::Log)?;
+        config.log_warnings();
+        let (spawner, deaths) = Spawner::new();
+        let (signal, signals_come) = bounded(WAKES);
+        let (stop, stops) = bounded(WAKES);
+        // Full means that `main` has enough to do.
+        let signals = Signals::start(&spawner, move |came| {
+            signal.try_send(came).ok();
+        })
+        .map_err(start("the signals"))?;
+        let store = Store::open(&places.database).map_err(Error::Store)?;
+        let wanted = wanted_compositor(&settings);
+        let outputs = compositor::Watch::start(&spawner, wanted, env)
+            .map_err(start("the watch on the outputs"))?;
+        let setters = setters(&spawner, &config, &outputs, &places)?;
+        let (walls, stage) = wallpaper::start(&spawner, store.clone(), hub.clone(), setters)
+            .map_err(start("the stage"))?;
+        tell_changes(&config, &walls);
+        let (listener, socket) = listen(env, &places.socket)?;
+        let api = Api { events: hub, stop, started };
+        let server = Server::start(listener, &spawner, Site::new(api, ROUTES), Limits::fitted())
+            .map_err(start("the server"))?;
+        let watch = config::Watch::start(config.clone(), &spawner).map_err(Error::Config)?;
+        let wakes = Wakes { signals: signals_come, stops, deaths };
+        let house = Self {
+            server,
+            watch,
+            stage,
+            walls,
+            outputs,
+            store,
+            signals,
+            config,
+            log,
+            socket,
+            lock,
+        };
+        Ok((house, wakes))
+    }
+
+    /// SIGHUP: the log is opened anew and the configuration read again.
+    pub(super) fn reload(&self) {
+        self.log.reopen();
+        self.config.reload();
+        log::info!("the log was opened anew and the configuration read again");
+    }
+}
+
+fn start(what: &'static str) -> impl Fn(std::io::Error) -> Error {
+    move |source| Error::Start { what, source }
+}
+
+fn open_config(options: &Options, dirs: &Dirs, hub: &Hub) -> Result<ConfigHandle, Error> {
+    let path = options.config.clone().unwrap_or_else(|| dirs.config_file());
+    ConfigHandle::open(path, hub.clone()).map_err(Error::Config)
+}
+
+/// The paths of `[daemon]`, expanded.
+struct Places {
+    socket: PathBuf,
+    database: PathBuf,
+    log: PathBuf,
+    /// What setters need while they run.
+    setters: PathBuf,
+    /// Slices and converted copies.
+    cache: PathBuf,
+}
+
+impl Places {
+    fn new(daemon: &config::Daemon, dirs: &Dirs, options: &Options) -> Result<Self, Error> {
+        let expand = |key, written: &str| {
+            dirs.expand(written).map_err(|source| Error::Setting { key, source })
+        };
+        Ok(Self {
+            socket: match &options.socket {
+                Some(path) => path.clone(),
+                None => expand("socket_path", &daemon.socket_path)?,
+            },
+            database: expand("database_dir", &daemon.database_dir)?.join("murald.sqlite3"),
+            log: expand("log_file", &daemon.log_file)?,
+            setters: dirs.runtime().map_err(Error::Paths)?.join("murald/setters"),
+            cache: dirs.cache().join("setters"),
+        })
+    }
+}
+
+fn log_settings(
+    daemon: &config::Daemon,
+    places: &Places,
+    options: &Options,
+    env: &Env,
+) -> logging::Settings {
+    let from_env = || env.var("MURALD_LOG")?.to_str()?.parse().ok();
+    let level: LogLevel = options.log_level.or_else(from_env).unwrap_or(daemon.log_level);
+    logging::Settings {
+        level: match level {
+            LogLevel::Debug => LevelFilter::Debug,
+            LogLevel::Info => LevelFilter::Info,
+            LogLevel::Warn => LevelFilter::Warn,
+            LogLevel::Error => LevelFilter::Error,
+        },
+        file: places.log.clone(),
+        max_size: u64::from(daemon.log_max_size_mb) << 20,
+        backups: daemon.log_max_backups,
+    }
+}
+
+fn wanted_compositor(settings: &Config) -> Option<Compositor> {
+    match settings.daemon.compositor {
+        config::Compositor::Auto => None,
+        config::Compositor::Wayland => Some(Compositor::Wayland),
+        config::Compositor::X11 => Some(Compositor::X11),
+    }
+}
+
+fn setters(
+    spawner: &Spawner,
+    config: &ConfigHandle,
+    outputs: &compositor::Watch,
+    places: &Places,
+) -> Result<Setters, Error> {
+    let roster = Roster::open(&places.setters).map_err(Error::Process)?;
+    let reaper = Reaper::start(spawner, &places.setters).map_err(start("the reaper"))?;
+    let config = config.clone();
+    let settings: Settings = Arc::new(move || config.current());
+    let (outputs, cache) = (outputs.outputs(), places.cache.clone());
+    Ok(Setters { settings, outputs, roster, reaper, cache })
+}
+
+/// Has the stage told of changes that concern it.
+fn tell_changes(config: &ConfigHandle, walls: &Walls) {
+    let walls = walls.clone();
+    config.subscribe(move |change| {
+        let backends = change.sections.iter().filter_map(|section| match section {
+            Section::Setter(name) => Some(*name),
+            _ => None,
+        });
+        let chosen =
+            |section: &Section| matches!(section, Section::Backend | Section::AutoPriorities);
+        let backends: Vec<_> = backends.collect();
+        if !backends.is_empty() || change.sections.iter().any(chosen) {
+            walls.settings_changed(backends);
+        }
+    });
+}
+
+fn listen(
+    env: &Env,
+    path: &Path,
+) -> Result<(std::os::unix::net::UnixListener, Option<Socket>), Error> {
+    if let Some(listener) = systemd::activated(env).map_err(start("on the socket passed"))? {
+        return Ok((listener, None));
+    }
+    let (listener, socket) = Socket::bind(path).map_err(Error::Lock)?;
+    Ok((listener, Some(socket)))
+}
