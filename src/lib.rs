@@ -11,6 +11,7 @@ pub mod color;
 pub mod lock;
 pub mod logging;
 pub mod media;
+pub mod memory;
 pub mod paths;
 pub mod process;
 pub mod signals;

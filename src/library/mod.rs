@@ -1,1 +1,185 @@
 //! The library: what comes in, what stays, what goes.
+//!
+//! [`Library`] is the handle; [`Running`] owns the threads `import` and `import-1..n`. Pictures are
+//! taken in one file to a worker, whole or not at all ([`intake`]); a start finds out what the last
+//! run left ([`reconcile`]); thumbnails are a cache that mends itself ([`Thumbnails`]). Nothing here
+//! waits on a client or a setter, and no source file is ever changed.
+
+mod batch;
+mod budget;
+mod decode;
+mod error;
+mod import;
+mod intake;
+mod name;
+mod reconcile;
+#[cfg(test)]
+mod tests;
+mod thumbnails;
+mod walk;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+use std::{fs, io};
+
+use crossbeam_channel::{Sender, TrySendError, bounded};
+
+use crate::events::Hub;
+use crate::media;
+use crate::store::{self, Store};
+use crate::thread::{Spawner, Thread};
+use crate::wire::{Event, GalleryDomain, Image, Resolution};
+
+use budget::Budget;
+use import::{BATCHES_MAX, Importer, Message, Reply, work};
+use intake::Shelf;
+
+pub use error::Error;
+pub use thumbnails::Thumbnails;
+
+/// Of the configuration, what the library needs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub images_dir: PathBuf,
+    pub thumbnails_dir: PathBuf,
+    /// Files that are worked on at the same time; one for each processor.
+    pub workers: usize,
+}
+
+/// An accepted import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    pub batch_id: String,
+    /// Files found.
+    pub total: usize,
+}
+
+/// The handle; clones speak to the same library.
+#[derive(Clone)]
+pub struct Library {
+    inbox: Sender<Message>,
+    thumbnails: Thumbnails,
+    store: Store,
+    hub: Hub,
+}
+
+/// The threads. Dropping it ends them, each with the file that it has in hand.
+#[derive(Debug)]
+pub struct Running {
+    /// Above the threads: closed before they are joined.
+    end: Sender<()>,
+    threads: Vec<Thread>,
+}
+
+/// Starts the threads. The first thing that they do is to reconcile rows and files.
+pub fn start(
+    settings: &Settings,
+    store: Store,
+    hub: Hub,
+    spawner: &Spawner,
+) -> io::Result<(Library, Running)> {
+    let budget = Arc::new(Budget::new(media::MEMORY_MAX));
+    let thumbnails = Thumbnails::new(&settings.thumbnails_dir, Arc::clone(&budget));
+    let shelf = Arc::new(Shelf {
+        directory: settings.images_dir.clone(),
+        store: store.clone(),
+        thumbnails: thumbnails.clone(),
+        budget,
+        names: Default::default(),
+        serial: AtomicU64::new(0),
+    });
+    let workers = settings.workers.max(1);
+    let (inbox, messages) = bounded(BATCHES_MAX);
+    let (jobs, waiting) = bounded(workers);
+    let (done, results) = bounded(workers);
+    let (end, ended) = bounded(0);
+    let mut threads = Vec::with_capacity(workers + 1);
+    for number in 1..=workers {
+        let (shelf, waiting, done) = (Arc::clone(&shelf), waiting.clone(), done.clone());
+        let body = move || work(&shelf, &waiting, &done);
+        threads.push(spawner.spawn(&format!("import-{number}"), body)?);
+    }
+    let importer = Importer {
+        shelf,
+        hub: hub.clone(),
+        inbox: messages,
+        jobs,
+        done: results,
+        end: ended,
+        workers,
+    };
+    threads.push(spawner.spawn("import", move || importer.run())?);
+    Ok((Library { inbox, thumbnails, store, hub }, Running { end, threads }))
+}
+
+impl Library {
+    /// Takes files and directories in; progress arrives as events. Returns when the directories
+    /// have been walked.
+    pub fn import(&self, paths: Vec<PathBuf>, folder: Option<i64>) -> Result<Started, Error> {
+        self.ask(|reply| Message::Start { paths, folder, reply })
+    }
+
+    /// Stops a batch before its next file.
+    pub fn cancel(&self, batch: &str) -> Result<(), Error> {
+        self.ask(|reply| Message::Cancel { batch: batch.to_owned(), reply })
+    }
+
+    /// The cache of thumbnails.
+    pub fn thumbnails(&self) -> &Thumbnails {
+        &self.thumbnails
+    }
+
+    /// The file of a thumbnail, made now if it is missing.
+    pub fn thumbnail(&self, image: &Image, size: Resolution) -> Result<PathBuf, Arc<Error>> {
+        self.thumbnails.get(image, size)
+    }
+
+    /// Removes images with their files and thumbnails, and returns how many there were.
+    pub fn delete(&self, ids: &[i64]) -> Result<usize, Error> {
+        let gone = self.store.write(|c| store::images::delete(c, ids))?;
+        for image in &gone {
+            self.thumbnails.remove(image);
+            match fs::remove_file(&image.path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    // It stays noted as loose: the next start tries again.
+                    log::warn!("cannot remove {}: {error}", image.path.display());
+                }
+                _ => self.store.note(|c| store::images::unmark_loose(c, &image.path))?,
+            }
+        }
+        if !gone.is_empty() {
+            self.hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+        }
+        Ok(gone.len())
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        message: impl FnOnce(Reply<T>) -> Message,
+    ) -> Result<T, Error> {
+        let (answer, answered) = bounded(1);
+        let reply = Box::new(move |result| {
+            // Whoever asked may have gone.
+            answer.send(result).ok();
+        });
+        self.inbox.try_send(message(reply)).map_err(|error| match error {
+            TrySendError::Full(_) => Error::Busy,
+            TrySendError::Disconnected(_) => Error::Ended,
+        })?;
+        answered.recv().unwrap_or(Err(Error::Ended))
+    }
+}
+
+impl Running {
+    /// Ends the threads by the deadline; returns the names of those that are late.
+    pub fn end(self, deadline: Instant) -> Vec<String> {
+        drop(self.end);
+        let late = self.threads.into_iter().filter_map(|thread| {
+            let name = thread.name().to_owned();
+            (!thread.join_by(deadline)).then_some(name)
+        });
+        late.collect()
+    }
+}

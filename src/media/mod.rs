@@ -27,7 +27,7 @@ mod webp;
 pub use error::Error;
 pub use palette::palette;
 pub use picture::{Picture, fit};
-pub use probe::{Input, MEMORY_MAX, PIXELS_MAX, Probe, SIDE_MAX, probe};
+pub use probe::{Input, MEMORY_MAX, PIXELS_MAX, Probe, SIDE_MAX, format, probe};
 pub use slice::Tile;
 pub use thumbnail::Thumbnail;
 pub use webp::encode;

@@ -55,15 +55,28 @@ enum Details {
     Tiff(tiff::Details),
 }
 
-/// Reads the headers of a picture, and to its end where only that shows that it is whole.
-pub fn probe(input: &mut dyn Input) -> Result<Probe, Error> {
+/// What a file is by its first bytes. Refuses what is not decoded here.
+pub fn format(input: &mut dyn Input) -> Result<Format, Error> {
     let mut head = Vec::with_capacity(HEAD);
     input.rewind().map_err(Error::Read)?;
     input.take(HEAD as u64).read_to_end(&mut head).map_err(Error::Read)?;
     if head.is_empty() {
         return Err(Error::Empty);
     }
-    let format = sniff(&head).ok_or(Error::Unknown)?;
+    match sniff(&head).ok_or(Error::Unknown)? {
+        format @ (Format::Jpg
+        | Format::Png
+        | Format::Gif
+        | Format::Webp
+        | Format::Bmp
+        | Format::Tiff) => Ok(format),
+        other => Err(Error::NeedsTranscoder(other)),
+    }
+}
+
+/// Reads the headers of a picture, and to its end where only that shows that it is whole.
+pub fn probe(input: &mut dyn Input) -> Result<Probe, Error> {
+    let format = format(input)?;
     input.rewind().map_err(Error::Read)?;
     let (header, details) = match format {
         Format::Jpg => jpeg::header(input).map(|(h, d)| (h, Details::Jpeg(d))),

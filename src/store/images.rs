@@ -97,6 +97,12 @@ pub fn by_checksum(connection: &Connection, checksum: &Checksum) -> Result<Optio
     one(connection, &sql, [checksum])
 }
 
+/// Whether some image has exactly this many bytes.
+pub fn has_size(connection: &Connection, bytes: u64) -> Result<bool, Error> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM image WHERE file_size = ?1")?;
+    Ok(statement.exists([i64::try_from(bytes).unwrap_or(i64::MAX)])?)
+}
+
 /// Whether a row owns this name.
 pub fn has_name(connection: &Connection, name: &str) -> Result<bool, Error> {
     Ok(connection.prepare_cached("SELECT 1 FROM image WHERE name = ?1")?.exists([name])?)
@@ -163,6 +169,41 @@ pub fn ids(connection: &Connection) -> Result<Vec<(i64, MediaType, bool)>, Error
     Ok(ids)
 }
 
+/// The file and content of every image: (id, path, checksum).
+pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, Error> {
+    let mut statement = connection.prepare_cached("SELECT id, path, checksum FROM image")?;
+    let rows = statement.query_map([], |row| {
+        Ok((row.get(0)?, PathBuf::from(row.get::<_, String>(1)?), row.get(2)?))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// References to an image that were removed with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Purged {
+    pub monitor_states: usize,
+    pub history_entries: usize,
+    pub playlists: usize,
+}
+
+/// Removes an image whose row or file is missing, with every reference to it.
+pub fn purge(connection: &Connection, id: i64) -> Result<Purged, Error> {
+    let playlists: i64 = connection
+        .prepare_cached(
+            "SELECT count(DISTINCT playlist_id) FROM playlist_image WHERE image_id = ?1",
+        )?
+        .query_row([id], |row| row.get(0))?;
+    // A row that is missing already takes nothing with it.
+    connection.execute("DELETE FROM playlist_image WHERE image_id = ?1", [id])?;
+    let purged = Purged {
+        monitor_states: super::scene::purge_image(connection, id)?,
+        history_entries: super::history::purge_image(connection, id)?,
+        playlists: playlists.unsigned_abs() as usize,
+    };
+    connection.execute("DELETE FROM image WHERE id = ?1", [id])?;
+    Ok(purged)
+}
+
 /// Removes rows and returns them. Their files are marked as loose in the same transaction, so that
 /// a kill before they are removed from the disk leaks nothing. References in playlists and scene
 /// go with the rows.
@@ -203,6 +244,12 @@ pub fn unmark_loose(connection: &Connection, path: &Path) -> Result<(), Error> {
         .prepare_cached("DELETE FROM loose_file WHERE path = ?1")?
         .execute(params![path.to_string_lossy()])?;
     Ok(())
+}
+
+/// Whether a file is on the list.
+pub fn is_loose(connection: &Connection, path: &Path) -> Result<bool, Error> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM loose_file WHERE path = ?1")?;
+    Ok(statement.exists([path.to_string_lossy()])?)
 }
 
 pub fn loose_files(connection: &Connection) -> Result<Vec<PathBuf>, Error> {

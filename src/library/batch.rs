@@ -1,0 +1,133 @@
+//! One import as its client sees it: counts, events, end. Belongs to the thread `import`.
+
+use std::time::{Duration, Instant};
+
+use super::Error;
+use super::intake::Taken;
+use super::walk::Found;
+use crate::events::Hub;
+use crate::wire::{Event, GalleryDomain};
+
+/// While a batch runs, clients are told at most this often that the gallery has changed.
+const GALLERY_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Batch {
+    /// None for what the daemon does of itself: no client hears of its single files.
+    pub(super) id: Option<String>,
+    pub(super) folder: Option<i64>,
+    files: std::vec::IntoIter<Found>,
+    total: usize,
+    current: usize,
+    succeeded: usize,
+    failed: usize,
+    started: Instant,
+    pub(super) cancelled: bool,
+    /// Something was taken in since clients were last told.
+    changed: bool,
+    told: Instant,
+}
+
+impl Batch {
+    pub(super) fn new(id: Option<String>, folder: Option<i64>, files: Vec<Found>) -> Self {
+        let now = Instant::now();
+        Self {
+            id,
+            folder,
+            total: files.len(),
+            files: files.into_iter(),
+            current: 0,
+            succeeded: 0,
+            failed: 0,
+            started: now,
+            cancelled: false,
+            changed: false,
+            told: now,
+        }
+    }
+
+    pub(super) fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Its turn has come.
+    pub(super) fn start(&mut self, hub: &Hub) {
+        self.started = Instant::now();
+        self.told = self.started;
+        if let Some(id) = &self.id {
+            hub.publish(&Event::ProcessingStarted { batch_id: id.clone(), total: self.total });
+        }
+    }
+
+    /// The next file, until there is none or the batch was cancelled.
+    pub(super) fn next(&mut self) -> Option<Found> {
+        if self.cancelled { None } else { self.files.next() }
+    }
+
+    /// Counts a file that has ended and tells of it. One thread does this, so the numbers rise.
+    pub(super) fn ended(
+        &mut self,
+        path: &std::path::Path,
+        result: Result<Taken, Error>,
+        hub: &Hub,
+    ) {
+        self.current += 1;
+        match &result {
+            Ok(taken) => {
+                self.succeeded += 1;
+                self.changed |= !taken.duplicate;
+            }
+            Err(error) => {
+                self.failed += 1;
+                log::info!("{} is not taken: {}", path.display(), error.reason());
+            }
+        }
+        let Some(id) = &self.id else { return };
+        let (batch_id, current, total) = (id.clone(), self.current, self.total);
+        let elapsed_ms = self.elapsed_ms();
+        hub.publish(&match result {
+            Ok(Taken { image, duplicate }) => {
+                let image = Box::new(image);
+                Event::ImageProcessed { batch_id, image, current, total, elapsed_ms, duplicate }
+            }
+            Err(error) => Event::ImageError {
+                batch_id,
+                path: path.to_string_lossy().into_owned(),
+                error: error.reason(),
+                current,
+                total,
+                elapsed_ms,
+            },
+        });
+    }
+
+    /// When clients are due to be told that the gallery has changed.
+    pub(super) fn gallery_due(&self) -> Option<Instant> {
+        self.changed.then(|| self.told + GALLERY_EVERY)
+    }
+
+    pub(super) fn tell_gallery(&mut self, hub: &Hub) {
+        if self.changed {
+            hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+            self.changed = false;
+            self.told = Instant::now();
+        }
+    }
+
+    /// The batch's last event.
+    pub(super) fn finish(mut self, hub: &Hub) {
+        self.tell_gallery(hub);
+        let (total, succeeded, failed) = (self.total, self.succeeded, self.failed);
+        let elapsed_ms = self.elapsed_ms();
+        let Some(batch_id) = self.id else { return };
+        hub.publish(&if self.cancelled {
+            Event::ProcessingCancelled { batch_id, total, succeeded, failed, elapsed_ms }
+        } else {
+            Event::ProcessingComplete { batch_id, total, succeeded, failed, elapsed_ms }
+        });
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+}

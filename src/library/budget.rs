@@ -1,0 +1,71 @@
+//! One allowance of memory for all threads that decode.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Bytes that may be in use at once.
+#[derive(Debug)]
+pub(super) struct Budget {
+    total: u64,
+    used: Mutex<u64>,
+    freed: Condvar,
+}
+
+/// A part of the budget, given back when dropped.
+#[derive(Debug)]
+pub(super) struct Allowance<'a> {
+    budget: &'a Budget,
+    bytes: u64,
+}
+
+impl Budget {
+    pub(super) fn new(total: u64) -> Self {
+        Self { total, used: Mutex::new(0), freed: Condvar::new() }
+    }
+
+    /// Waits until `bytes` are free. More than all counts as all.
+    pub(super) fn take(&self, bytes: u64) -> Allowance<'_> {
+        let bytes = bytes.min(self.total);
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self
+            .freed
+            .wait_while(used, |used| *used + bytes > self.total)
+            .unwrap_or_else(PoisonError::into_inner);
+        *used += bytes;
+        Allowance { budget: self, bytes }
+    }
+}
+
+impl Drop for Allowance<'_> {
+    fn drop(&mut self) {
+        *self.budget.used.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
+        // All: the one that is woken might need more than what is free now.
+        self.budget.freed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn no_more_than_the_total_is_ever_out() {
+        let (budget, out) = (Budget::new(10), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let (budget, out) = (&budget, &out);
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        let bytes = number * 3 % 12 + 1;
+                        let allowance = budget.take(bytes);
+                        let granted = bytes.min(10);
+                        assert!(out.fetch_add(granted, Ordering::SeqCst) + granted <= 10);
+                        out.fetch_sub(granted, Ordering::SeqCst);
+                        drop(allowance);
+                    }
+                });
+            }
+        });
+        drop(budget.take(10));
+    }
+}

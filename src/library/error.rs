@@ -1,0 +1,116 @@
+//! Why the library did not do what was asked.
+
+use std::path::{Path, PathBuf};
+use std::{error, fmt, io};
+
+use crate::{media, store};
+
+#[derive(Debug)]
+pub enum Error {
+    /// As many batches as are ever kept wait already.
+    Busy,
+    /// No batch of this id runs or waits.
+    NoBatch(String),
+    /// The import has ended with the daemon.
+    Ended,
+    /// `action` completes "cannot ... the file".
+    File {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// A pipe, a socket, a device.
+    NotFile {
+        path: PathBuf,
+    },
+    /// A directory that is named like a picture and holds nothing.
+    EmptyDirectory {
+        path: PathBuf,
+    },
+    Name {
+        path: PathBuf,
+    },
+    Media {
+        path: PathBuf,
+        source: media::Error,
+    },
+    /// A decoder gave up in a way that it should not.
+    Decoder {
+        path: PathBuf,
+        what: String,
+    },
+    Store(store::Error),
+}
+
+impl Error {
+    pub(super) fn file(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::File { action, path, source }
+    }
+
+    /// What is wrong and why, without the path, for those who are told the path beside it.
+    pub fn reason(&self) -> String {
+        let mut text = match self {
+            Self::File { action, .. } => format!("cannot {action} it"),
+            Self::NotFile { .. } => "it is neither a file nor a directory".to_owned(),
+            Self::EmptyDirectory { .. } => "it is an empty directory, not a picture".to_owned(),
+            Self::Name { .. } => "its name is not valid UTF-8".to_owned(),
+            Self::Media { source, .. } => source.to_string(),
+            Self::Decoder { what, .. } => format!("its content broke the decoder: {what}"),
+            _ => self.to_string(),
+        };
+        let mut cause = match self {
+            // Its own words are above.
+            Self::Media { source, .. } => error::Error::source(source),
+            _ => error::Error::source(self),
+        };
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        text
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy => write!(f, "too many imports are waiting: try again later"),
+            Self::NoBatch(id) => write!(f, "no import {id:?} is running"),
+            Self::Ended => write!(f, "the daemon is shutting down"),
+            Self::File { action, path, .. } => write!(f, "cannot {action} {}", path.display()),
+            Self::NotFile { path } => {
+                write!(f, "{} is neither a file nor a directory", path.display())
+            }
+            Self::EmptyDirectory { path } => {
+                write!(f, "{} is an empty directory, not a picture", path.display())
+            }
+            Self::Name { path } => write!(f, "the name {} is not valid UTF-8", path.display()),
+            Self::Media { path, .. } => write!(f, "{} cannot be taken", path.display()),
+            Self::Decoder { path, what } => {
+                write!(f, "{} broke the decoder: {what}", path.display())
+            }
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::File { source, .. } => Some(source),
+            Self::Media { source, .. } => Some(source),
+            Self::Store(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error)
+    }
+}

@@ -1,0 +1,185 @@
+//! The thread `import` and its workers `import-1..n`: batches in order, each worker one file.
+//!
+//! The thread owns the queue of batches and is the only one that publishes their events; workers
+//! decode and land. It never touches pixels, so a request is answered while pictures are decoded.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, Sender, after, never, select};
+
+use super::batch::Batch;
+use super::intake::{Shelf, Taken};
+use super::reconcile::reconcile;
+use super::walk::{Found, walk};
+use super::{Error, Started};
+use crate::events::Hub;
+use crate::memory;
+use crate::wire::Timestamp;
+
+/// Batches that run or wait; one more is refused.
+pub(super) const BATCHES_MAX: usize = 8;
+
+pub(super) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
+
+pub(super) enum Message {
+    Start { paths: Vec<PathBuf>, folder: Option<i64>, reply: Reply<Started> },
+    Cancel { batch: String, reply: Reply<()> },
+}
+
+/// One file for a worker.
+pub(super) struct Job {
+    path: PathBuf,
+    folder: Option<i64>,
+    /// It lies in the library's directory already.
+    adopt: bool,
+}
+
+pub(super) struct Done {
+    path: PathBuf,
+    result: Result<Taken, Error>,
+}
+
+/// The body of a worker's thread: ends when the thread `import` has ended.
+pub(super) fn work(shelf: &Shelf, jobs: &Receiver<Job>, done: &Sender<Done>) {
+    for Job { path, folder, adopt } in jobs {
+        let result = if adopt { shelf.adopt(&path) } else { shelf.take_in(&path, folder) };
+        if done.send(Done { path, result }).is_err() {
+            return;
+        }
+    }
+}
+
+pub(super) struct Importer {
+    pub(super) shelf: Arc<Shelf>,
+    pub(super) hub: Hub,
+    pub(super) inbox: Receiver<Message>,
+    pub(super) jobs: Sender<Job>,
+    pub(super) done: Receiver<Done>,
+    /// Closed when the daemon ends.
+    pub(super) end: Receiver<()>,
+    pub(super) workers: usize,
+}
+
+/// What changes while the thread runs.
+#[derive(Default)]
+struct State {
+    /// The first one runs.
+    batches: VecDeque<Batch>,
+    running: bool,
+    /// Files that workers have in hand, all of the first batch.
+    in_hand: usize,
+    last_id: i64,
+}
+
+impl Importer {
+    /// The body of the thread.
+    pub(super) fn run(self) {
+        let mut state = State::default();
+        match reconcile(&self.shelf, &self.hub) {
+            Ok(files) if files.is_empty() => {}
+            Ok(files) => {
+                log::info!("{} files in the library are not known: looking at them", files.len());
+                let found = files.into_iter().map(|path| Found { path, problem: None });
+                state.batches.push_back(Batch::new(None, None, found.collect()));
+            }
+            Err(error) => {
+                log::error!("the library could not be looked through: {}", error.reason())
+            }
+        }
+        loop {
+            self.dispatch(&mut state);
+            let due = state.batches.front().and_then(Batch::gallery_due);
+            let due =
+                due.map_or_else(never, |at| after(at.saturating_duration_since(Instant::now())));
+            select! {
+                recv(self.inbox) -> message => match message {
+                    Ok(message) => self.answer(message, &mut state),
+                    Err(_) => break,
+                },
+                recv(self.done) -> done => match (done, state.batches.front_mut()) {
+                    (Ok(done), Some(batch)) => {
+                        state.in_hand -= 1;
+                        batch.ended(&done.path, done.result, &self.hub);
+                    }
+                    _ => break,
+                },
+                recv(due) -> _ => if let Some(batch) = state.batches.front_mut() {
+                    batch.tell_gallery(&self.hub);
+                },
+                recv(self.end) -> _ => break,
+            }
+        }
+        // The files in hand are landed or given up by their workers; nobody is told any more.
+        drop(self.jobs);
+        while state.in_hand > 0 && self.done.recv().is_ok() {
+            state.in_hand -= 1;
+        }
+    }
+
+    /// Keeps all workers busy with the first batch, and ends it when it has no more.
+    fn dispatch(&self, state: &mut State) {
+        while let Some(batch) = state.batches.front_mut() {
+            if !state.running {
+                state.running = true;
+                batch.start(&self.hub);
+            }
+            while state.in_hand < self.workers {
+                let Some(Found { path, problem }) = batch.next() else { break };
+                match problem {
+                    Some(problem) => batch.ended(&path, Err(problem), &self.hub),
+                    None => {
+                        let job = Job { path, folder: batch.folder, adopt: batch.id.is_none() };
+                        // As much room as workers: this never waits.
+                        self.jobs.send(job).ok();
+                        state.in_hand += 1;
+                    }
+                }
+            }
+            if state.in_hand > 0 {
+                return;
+            }
+            state.running = false;
+            if let Some(batch) = state.batches.pop_front() {
+                batch.finish(&self.hub);
+            }
+            if state.batches.is_empty() {
+                self.shelf.names.forget();
+                memory::trim();
+            }
+        }
+    }
+
+    fn answer(&self, message: Message, state: &mut State) {
+        match message {
+            Message::Start { reply, .. } if state.batches.len() >= BATCHES_MAX => {
+                reply(Err(Error::Busy));
+            }
+            Message::Start { paths, folder, reply } => {
+                // Later than all before, so that no two are equal.
+                state.last_id = Timestamp::now().as_micros().max(state.last_id + 1);
+                let batch_id = format!("{:x}", state.last_id);
+                let batch = Batch::new(Some(batch_id.clone()), folder, walk(&paths));
+                let total = batch.total();
+                state.batches.push_back(batch);
+                reply(Ok(Started { batch_id, total }));
+            }
+            Message::Cancel { batch, reply } => reply(self.cancel(&batch, state)),
+        }
+    }
+
+    fn cancel(&self, id: &str, state: &mut State) -> Result<(), Error> {
+        let is = |batch: &Batch| batch.id.as_deref() == Some(id);
+        let at = state.batches.iter().position(is).ok_or_else(|| Error::NoBatch(id.to_owned()))?;
+        state.batches[at].cancelled = true;
+        // One that waits has nothing in hand; the one that runs ends with its files.
+        if at > 0
+            && let Some(batch) = state.batches.remove(at)
+        {
+            batch.finish(&self.hub);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,308 @@
+//! One file's way into the library: looked at, copied, decoded, landed. Runs in the import workers.
+//!
+//! The order makes a kill harmless at every instant. The copy is made under a temporary name and
+//! flushed. The name that it will have is noted as loose in the database; then it is renamed, the
+//! directory flushed, and in one transaction the row written and the note removed. At the next
+//! start, temporary and loose files are removed: the source was never touched.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+
+use super::budget::Budget;
+use super::decode::{self, Decoded, guarded};
+use super::name::{Name, Names, Reserved};
+use super::{Error, Thumbnails};
+use crate::store::images::{self, Checksum, NewImage};
+use crate::store::{self, Store};
+use crate::wire::{Format, Image, Resolution};
+use crate::{color, media};
+
+/// What temporary files in the library's directory begin with.
+pub(super) const TEMPORARY: &str = ".murald-import-";
+const BUFFER: usize = 256 << 10;
+
+/// What all workers share.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    pub(super) directory: PathBuf,
+    pub(super) store: Store,
+    pub(super) thumbnails: Thumbnails,
+    pub(super) budget: Arc<Budget>,
+    pub(super) names: Names,
+    pub(super) serial: AtomicU64,
+}
+
+/// A picture that is in the library now.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) image: Image,
+    /// It was there before.
+    pub(super) duplicate: bool,
+}
+
+/// A file that is ours and has no row yet; removed unless it is kept.
+struct Copy {
+    path: PathBuf,
+    kept: bool,
+    checksum: Checksum,
+    size: u64,
+}
+
+impl Shelf {
+    /// Takes a copy of `source` into the library, unless its content is there already.
+    pub(super) fn take_in(&self, source: &Path, folder: Option<i64>) -> Result<Taken, Error> {
+        let mut file = open(source)?;
+        let format = format(source, &file)?;
+        let name = Name::of(source, format)?;
+        let size = file.metadata().map_err(Error::file("read", source))?.len();
+        // A copy of something that is there already is seldom imported, but then thousands at
+        // once: read, not written.
+        if self.store.read(|c| images::has_size(c, size))? {
+            let checksum = hash(&mut file, &mut io::sink()).map_err(Error::file("read", source))?;
+            if let Some(taken) = self.present(&checksum)? {
+                return Ok(taken);
+            }
+        }
+        let copy = self.copy(source, &mut file)?;
+        drop(file);
+        if let Some(taken) = self.present(&copy.checksum)? {
+            return Ok(taken);
+        }
+        let row = self.describe(source, &copy, folder)?;
+        File::open(&copy.path)
+            .and_then(|file| file.sync_all())
+            .map_err(Error::file("flush", &copy.path))?;
+        self.land(copy, &name, row)
+    }
+
+    /// Gives a row to a file that somebody put into the library's directory. Never removes it.
+    pub(super) fn adopt(&self, path: &Path) -> Result<Taken, Error> {
+        let mut file = open(path)?;
+        let format = format(path, &file)?;
+        let name = Name::of(path, format)?;
+        let size = file.metadata().map_err(Error::file("read", path))?.len();
+        let checksum = hash(&mut file, &mut io::sink()).map_err(Error::file("read", path))?;
+        if let Some(taken) = self.present(&checksum)? {
+            return Ok(taken);
+        }
+        // Kept from the start: it is not ours to remove.
+        let mut copy = Copy { path: path.to_owned(), kept: true, checksum, size };
+        let mut row = self.describe(path, &copy, None)?;
+        if self.store.read(|c| images::is_loose(c, path))? {
+            // Deleted a moment ago: its row is gone, the file is about to follow.
+            return Err(Error::NotFile { path: path.to_owned() });
+        }
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let free = stem == name.stem && !self.store.read(|c| images::has_name(c, stem))?;
+        if free {
+            row.name = stem.to_owned();
+        } else {
+            let reserved = self.names.reserve(&name, &self.directory, &self.store)?;
+            rename(path, &reserved.path).map_err(Error::file("rename", path))?;
+            copy.path.clone_from(&reserved.path);
+            row.name.clone_from(&reserved.name);
+        }
+        row.path.clone_from(&copy.path);
+        let id = self.store.write(|c| images::insert(c, &row))?;
+        self.taken(id, false)
+    }
+
+    fn copy(&self, source: &Path, file: &mut File) -> Result<Copy, Error> {
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
+        let path = self.directory.join(format!("{TEMPORARY}{serial}"));
+        let mut target = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(Error::file("write", &path))?;
+        let mut copy = Copy { path, kept: false, checksum: [0; 32], size: 0 };
+        // Shares the blocks where the file system can; what is hashed is what we have then.
+        let cloned = rustix::fs::ioctl_ficlone(&target, &*file).is_ok();
+        copy.checksum =
+            if cloned { hash(&mut target, &mut io::sink()) } else { hash(file, &mut target) }
+                .map_err(Error::file("copy", source))?;
+        copy.size = target.metadata().map_err(Error::file("read", &copy.path))?.len();
+        Ok(copy)
+    }
+
+    /// Decodes what was copied, and leaves its thumbnail in the cache.
+    fn describe(&self, source: &Path, copy: &Copy, folder: Option<i64>) -> Result<NewImage, Error> {
+        let file = File::open(&copy.path).map_err(Error::file("read", &copy.path))?;
+        let mut input = BufReader::new(file);
+        let Decoded { probe, thumbnail } =
+            decode::thumbnail(source, &mut input, Resolution::Default, &self.budget)?;
+        let hex = hex(&copy.checksum);
+        if let Err(error) = self.thumbnails.put(&hex, Resolution::Default, &thumbnail.webp) {
+            // It is made again when it is asked for.
+            log::warn!("no thumbnail of {}: {}", source.display(), error.reason());
+        }
+        let colors = media::palette(&thumbnail.picture);
+        Ok(NewImage {
+            name: String::new(),
+            path: PathBuf::new(),
+            format: probe.format,
+            width: probe.width,
+            height: probe.height,
+            duration: 0.0,
+            animated: probe.animated,
+            audio_enabled: false,
+            file_size: copy.size,
+            checksum: copy.checksum,
+            hue_group: color::hue_group(&colors),
+            colors,
+            folder_id: folder,
+            source_path: source.to_owned(),
+        })
+    }
+
+    fn land(&self, mut copy: Copy, name: &Name, mut row: NewImage) -> Result<Taken, Error> {
+        let reserved = self.rename_to_free(&mut copy, name)?;
+        row.name.clone_from(&reserved.name);
+        row.path.clone_from(&reserved.path);
+        // The name must not be forgotten after the row is remembered.
+        let landed = sync_directory(&self.directory).and_then(|()| self.insert(&mut row));
+        copy.kept = matches!(landed, Ok((_, false)));
+        if !copy.kept {
+            // The file before its note, and both before the name is anybody else's.
+            drop(copy);
+            self.store.note(|c| images::unmark_loose(c, &reserved.path)).ok();
+        }
+        let (id, duplicate) = landed?;
+        self.taken(id, duplicate)
+    }
+
+    /// Writes the row, or finds that another worker has landed the same content meanwhile: its id,
+    /// and whether that is so.
+    fn insert(&self, row: &mut NewImage) -> Result<(i64, bool), Error> {
+        self.store.write(|transaction| {
+            if let Some(image) = images::by_checksum(transaction, &row.checksum)? {
+                return Ok((image.id, true));
+            }
+            // A folder that was deleted meanwhile leaves its pictures at the root.
+            if let Some(folder) = row.folder_id
+                && !store::folders::exists(transaction, folder)?
+            {
+                row.folder_id = None;
+            }
+            images::unmark_loose(transaction, &row.path)?;
+            Ok((images::insert(transaction, row)?, false))
+        })
+    }
+
+    /// Moves a copy to the first free name. From then on only its row, or the removal of the
+    /// note, decides whether it stays.
+    fn rename_to_free(&self, copy: &mut Copy, name: &Name) -> Result<Reserved<'_>, Error> {
+        loop {
+            let reserved = self.names.reserve(name, &self.directory, &self.store)?;
+            self.store.note(|c| images::mark_loose(c, &reserved.path))?;
+            match rename(&copy.path, &reserved.path) {
+                Ok(()) => {
+                    copy.path.clone_from(&reserved.path);
+                    return Ok(reserved);
+                }
+                Err(error) => {
+                    // Whatever is there is not ours.
+                    self.store.note(|c| images::unmark_loose(c, &reserved.path))?;
+                    if error.kind() != io::ErrorKind::AlreadyExists {
+                        return Err(Error::file("rename", &copy.path)(error));
+                    }
+                }
+            }
+        }
+    }
+
+    fn present(&self, checksum: &Checksum) -> Result<Option<Taken>, Error> {
+        let image = self.store.read(|c| images::by_checksum(c, checksum))?;
+        Ok(image.map(|image| Taken { image: self.with_thumbnails(image), duplicate: true }))
+    }
+
+    fn taken(&self, id: i64, duplicate: bool) -> Result<Taken, Error> {
+        let image = self.store.read(|c| images::get(c, id))?;
+        let image = image.ok_or_else(|| {
+            Error::Store(store::Error::Damaged { what: format!("image {id} is gone again") })
+        })?;
+        Ok(Taken { image: self.with_thumbnails(image), duplicate })
+    }
+
+    fn with_thumbnails(&self, mut image: Image) -> Image {
+        image.thumbnails = self.thumbnails.present(&image);
+        image
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        if !self.kept {
+            fs::remove_file(&self.path).ok();
+        }
+    }
+}
+
+/// Opens a regular file; a pipe without a writer does not hold us up.
+fn open(path: &Path) -> Result<File, Error> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path)
+        .map_err(Error::file("read", path))?;
+    if !file.metadata().map_err(Error::file("read", path))?.is_file() {
+        return Err(Error::NotFile { path: path.to_owned() });
+    }
+    Ok(file)
+}
+
+/// What the file is by its content; refuses what is not decoded before anything is copied.
+fn format(path: &Path, file: &File) -> Result<Format, Error> {
+    guarded(path, || media::format(&mut BufReader::with_capacity(512, file)))
+}
+
+/// Reads a file from its beginning; what was read goes to `copy`.
+fn hash(file: &mut File, copy: &mut dyn Write) -> io::Result<Checksum> {
+    io::Seek::rewind(file)?;
+    let (mut digest, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(digest.finalize().into()),
+            Ok(count) => {
+                digest.update(&buffer[..count]);
+                copy.write_all(&buffer[..count])?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+pub(super) fn hex(checksum: &Checksum) -> String {
+    use std::fmt::Write;
+    checksum.iter().fold(String::with_capacity(64), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a String takes everything");
+        text
+    })
+}
+
+/// Renames without ever replacing anything.
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // File systems that cannot promise that: a link can.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            fs::hard_link(from, to)?;
+            fs::remove_file(from)
+        }
+        other => Ok(other?),
+    }
+}
+
+fn sync_directory(path: &Path) -> Result<(), Error> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(Error::file("flush", path))
+}

@@ -1,0 +1,187 @@
+//! Names of library files: the source's, made fit and unique.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::Error;
+use crate::store::{self, Store};
+use crate::wire::Format;
+
+/// Bytes of a file name that file systems take.
+const NAME_MAX: usize = 255;
+/// Bytes kept free for `_` and a number.
+const SUFFIX_MAX: usize = 11;
+/// Remembered name stems; past that they are looked up anew.
+const HINTS_MAX: usize = 4096;
+
+/// Other extensions that a format goes by; those of [`Format::as_str`] are not repeated.
+const ALIASES: &[(Format, &[&str])] = &[
+    (Format::Jpg, &["jpeg", "jpe", "jfif"]),
+    (Format::Png, &["apng"]),
+    (Format::Bmp, &["dib"]),
+    (Format::Tiff, &["tif"]),
+    (Format::Heic, &["heif"]),
+    (Format::Mp4, &["m4v"]),
+];
+
+/// Whether files of this extension are of a kind that the library knows.
+pub(super) fn is_media_extension(extension: &str) -> bool {
+    Format::ALL.iter().any(|&format| is_of(format, extension))
+}
+
+fn is_of(format: Format, extension: &str) -> bool {
+    let is = |word: &&str| extension.eq_ignore_ascii_case(word);
+    let aliases = ALIASES.iter().find(|(of, _)| *of == format).map_or(&[][..], |(_, words)| words);
+    is(&format.as_str()) || aliases.iter().any(is)
+}
+
+/// What a library file is called before it is made unique.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    pub(super) stem: String,
+    pub(super) extension: String,
+}
+
+impl Name {
+    /// Of a source file; its own extension stays where it tells the truth.
+    pub(super) fn of(source: &Path, format: Format) -> Result<Self, Error> {
+        let name = source.file_name().unwrap_or_default();
+        let name = name.to_str().ok_or_else(|| Error::Name { path: source.to_owned() })?;
+        let (stem, extension) = match name.rsplit_once('.') {
+            Some((stem, extension)) if is_media_extension(extension) => (stem, extension),
+            // What follows another dot is part of the name.
+            _ => (name, ""),
+        };
+        let truth = is_of(format, extension);
+        let extension = if truth { extension } else { format.as_str() }.to_owned();
+        // Backslashes and control characters break scripts and setters; a dot in front hides.
+        let clean = |c: char| if c.is_control() || c == '\\' || c == '/' { '_' } else { c };
+        let stem: String = stem.chars().map(clean).collect();
+        let stem = stem.trim().trim_start_matches('.').trim_start();
+        let room = NAME_MAX - SUFFIX_MAX - 1 - extension.len();
+        let whole = (0..=room).rev().find(|&at| stem.is_char_boundary(at)).unwrap_or(0);
+        let stem = &stem[..whole.min(stem.len())];
+        let stem = if stem.is_empty() { "image" } else { stem };
+        Ok(Self { stem: stem.to_owned(), extension })
+    }
+
+    fn numbered(&self, number: u32) -> String {
+        if number == 0 { self.stem.clone() } else { format!("{}_{number}", self.stem) }
+    }
+}
+
+/// Names that are being given away: two workers never choose the same.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    reserved: HashSet<String>,
+    /// The first number that may be free: without it a thousand equal names take a million looks.
+    hints: HashMap<String, u32>,
+}
+
+/// A name that nobody else gets until this is dropped.
+#[derive(Debug)]
+pub(super) struct Reserved<'a> {
+    names: &'a Names,
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+}
+
+impl Names {
+    /// Finds the first free one of `name`, `name_1`, `name_2`...
+    pub(super) fn reserve<'a>(
+        &'a self,
+        name: &Name,
+        directory: &Path,
+        store: &Store,
+    ) -> Result<Reserved<'a>, Error> {
+        let mut inner = self.lock();
+        let first = inner.hints.get(&name.stem).copied().unwrap_or(0);
+        for number in first.. {
+            let candidate = name.numbered(number);
+            let path = directory.join(format!("{candidate}.{}", name.extension));
+            let taken = inner.reserved.contains(&candidate)
+                || store.read(|c| store::images::has_name(c, &candidate))?
+                || path.symlink_metadata().is_ok();
+            if !taken {
+                if inner.hints.len() >= HINTS_MAX {
+                    inner.hints.clear();
+                }
+                inner.hints.insert(name.stem.clone(), number);
+                inner.reserved.insert(candidate.clone());
+                return Ok(Reserved { names: self, name: candidate, path });
+            }
+        }
+        unreachable!("four billion pictures of one name")
+    }
+
+    /// Forgets what it has learnt of free numbers.
+    pub(super) fn forget(&self) {
+        self.lock().hints = HashMap::new();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.names.lock().reserved.remove(&self.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn names_keep_what_is_true_and_fit() {
+        let check = |source: &str, format, expected: &str| {
+            let name = Name::of(Path::new(source), format).unwrap();
+            assert_eq!(format!("{}.{}", name.stem, name.extension), expected);
+        };
+        check("/a/photo.jpg", Format::Jpg, "photo.jpg");
+        check("/a/photo.JPEG", Format::Jpg, "photo.JPEG");
+        check("/a/photo.jpg", Format::Png, "photo.png");
+        check("/a/photo", Format::Webp, "photo.webp");
+        check("/a/wall.2024", Format::Png, "wall.2024.png");
+        check("/a/.hidden.png", Format::Png, "hidden.png");
+        check("/a/.png", Format::Png, "image.png");
+        check("/a/ tab\t\\, #1 .png", Format::Png, "tab__, #1.png");
+        check("/a/größe.tif", Format::Tiff, "größe.tif");
+        let long = format!("/a/{}.png", "ö".repeat(125));
+        let name = Name::of(Path::new(&long), Format::Png).unwrap();
+        assert!(name.stem.len() + ".png".len() + SUFFIX_MAX <= NAME_MAX, "{}", name.stem.len());
+        assert_eq!(name.stem, "ö".repeat(120));
+        let bad = Path::new(OsStr::from_bytes(b"/a/\xff.png"));
+        assert!(matches!(Name::of(bad, Format::Png), Err(Error::Name { .. })));
+    }
+
+    #[test]
+    fn nobody_gets_a_name_twice() {
+        let (directory, store) = store::tests::scratch();
+        let names = Names::default();
+        let reserve = |stem: &str, extension: &str| {
+            let name = Name { stem: stem.into(), extension: extension.into() };
+            names.reserve(&name, directory.path(), &store).unwrap()
+        };
+        let first = reserve("a", "png");
+        assert_eq!(first.path, directory.path().join("a.png"));
+        // A stem is a name: the extension makes no difference.
+        let second = reserve("a", "jpg");
+        assert_eq!(second.name, "a_1");
+        std::fs::write(directory.path().join("a_2.png"), b"somebody else's").unwrap();
+        assert_eq!(reserve("a", "png").name, "a_3");
+        drop((first, second));
+        names.forget();
+        assert_eq!(reserve("a", "png").name, "a");
+    }
+}

@@ -1,0 +1,108 @@
+//! At start: the library's directory and its rows agree again, whatever ended the last run.
+//!
+//! Removed are only files that are known to be ours and unfinished: temporary ones, and those that
+//! the database notes as loose. A file that nobody knows was put there by its owner, or survived a
+//! lost database: it is adopted, never deleted. A row whose file is gone is purged, unless all are
+//! gone: then a disk is not there, and the rows wait for it.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::intake::{Shelf, TEMPORARY, hex};
+use super::{Error, walk::looks_like_picture};
+use crate::events::Hub;
+use crate::store::images::{self, Checksum};
+use crate::wire::{Event, OrphanReason};
+
+/// Returns the files to be adopted.
+pub(super) fn reconcile(shelf: &Shelf, hub: &Hub) -> Result<Vec<PathBuf>, Error> {
+    fs::create_dir_all(&shelf.directory).map_err(Error::file("make", &shelf.directory))?;
+    remove_loose(shelf)?;
+    let files = list(&shelf.directory)?;
+    let mut rows = shelf.store.read(images::files)?;
+    purge_missing(shelf, hub, &mut rows, &files)?;
+    let checksums: HashSet<String> = rows.iter().map(|(.., checksum)| hex(checksum)).collect();
+    shelf.thumbnails.sweep(|hex| checksums.contains(hex));
+    let owned: HashSet<&Path> = rows.iter().map(|(_, path, _)| path.as_path()).collect();
+    Ok(files
+        .into_iter()
+        .filter(|path| !owned.contains(path.as_path()) && looks_like_picture(path))
+        .collect())
+}
+
+/// Files on their way in or out when the last run ended.
+fn remove_loose(shelf: &Shelf) -> Result<(), Error> {
+    for path in shelf.store.read(images::loose_files)? {
+        // A row is the stronger word.
+        if !shelf.store.read(|c| images::has_path(c, &path))? {
+            match fs::remove_file(&path) {
+                Ok(()) => log::info!("removed {}, which was half in the library", path.display()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    log::warn!("cannot remove {}: {error}", path.display());
+                    continue;
+                }
+            }
+        }
+        shelf.store.write(|c| images::unmark_loose(c, &path))?;
+    }
+    Ok(())
+}
+
+/// The regular files of the library's directory, sorted; temporary ones are removed on the way.
+fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {
+        let entry = entry.map_err(Error::file("list", directory))?;
+        if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            continue;
+        }
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY)) {
+            if let Err(error) = fs::remove_file(entry.path()) {
+                log::warn!("cannot remove {}: {error}", entry.path().display());
+            }
+        } else {
+            files.push(entry.path());
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+fn purge_missing(
+    shelf: &Shelf,
+    hub: &Hub,
+    rows: &mut Vec<(i64, PathBuf, Checksum)>,
+    files: &[PathBuf],
+) -> Result<(), Error> {
+    let listed: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
+    // Rows may lie outside, from when the directory was another one: those are looked at singly.
+    let gone = |path: &Path| {
+        !listed.contains(path)
+            && matches!(path.symlink_metadata(), Err(e) if e.kind() == io::ErrorKind::NotFound)
+    };
+    let missing: HashSet<i64> =
+        rows.iter().filter(|(_, path, _)| gone(path)).map(|(id, ..)| *id).collect();
+    if missing.len() == rows.len() && rows.len() > 1 {
+        log::error!(
+            "none of {} pictures is in {}: is its disk there?",
+            rows.len(),
+            shelf.directory.display()
+        );
+        return Ok(());
+    }
+    for (id, path, _) in rows.extract_if(.., |(id, ..)| missing.contains(id)) {
+        log::warn!("{} is gone: image {id} leaves the library", path.display());
+        let purged = shelf.store.write(|c| images::purge(c, id))?;
+        hub.publish(&Event::ImageOrphanPurged {
+            image_id: id,
+            reason: OrphanReason::FileMissing,
+            monitor_states_purged: purged.monitor_states,
+            history_entries_purged: purged.history_entries,
+            playlists_affected: purged.playlists,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,358 @@
+//! The library from its handle to the disk, with real threads and files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Cursor;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, unbounded};
+use image::{DynamicImage, ImageBuffer, ImageFormat, Rgb};
+use serde_json::Value;
+
+use super::*;
+use crate::events::Kinds;
+use crate::store::images::{self, ListQuery, SortBy};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Scene {
+    directory: tempfile::TempDir,
+    store: Store,
+    hub: Hub,
+}
+
+struct Alive {
+    library: Library,
+    events: Receiver<Value>,
+    running: Option<Running>,
+    _deaths: crate::thread::Deaths,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("source")).unwrap();
+        let store = Store::open(&directory.path().join("db/murald.sqlite3")).unwrap();
+        Self { directory, store, hub: Hub::new() }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn start(&self) -> Alive {
+        let (sender, events) = unbounded();
+        let subscription = self.hub.subscribe(Kinds::ALL, || ());
+        std::thread::spawn(move || {
+            for frame in subscription.receiver() {
+                let mut event: Value = serde_json::from_str(&frame.json).unwrap();
+                event["event"] = frame.kind.as_str().into();
+                assert_eq!(frame.lost, 0);
+                if sender.send(event).is_err() {
+                    return;
+                }
+            }
+        });
+        let settings = Settings {
+            images_dir: self.at("images"),
+            thumbnails_dir: self.at("thumbnails"),
+            workers: 3,
+        };
+        let (spawner, deaths) = Spawner::new();
+        let (library, running) =
+            start(&settings, self.store.clone(), self.hub.clone(), &spawner).unwrap();
+        Alive { library, events, running: Some(running), _deaths: deaths }
+    }
+
+    fn source(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.at("source").join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn images(&self) -> Vec<Image> {
+        let query = ListQuery {
+            media_type: None,
+            sort_by: SortBy::Name,
+            descending: false,
+            limit: 1000,
+            offset: 0,
+        };
+        self.store.read(|c| images::list(c, &query)).unwrap().0
+    }
+
+    /// What must hold whenever nothing runs.
+    fn check_agreement(&self) {
+        let names = |directory: &str| {
+            let listed = fs::read_dir(self.at(directory)).unwrap();
+            listed.map(|e| e.unwrap().file_name().into_string().unwrap()).collect::<BTreeSet<_>>()
+        };
+        let images = self.images();
+        let file = |image: &Image| image.path.file_name().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(names("images"), images.iter().map(file).collect());
+        let thumbnail = |image: &Image| format!("{}.webp", &image.checksum["sha256:".len()..]);
+        assert_eq!(names("thumbnails/default"), images.iter().map(thumbnail).collect());
+        assert!(self.store.read(images::loose_files).unwrap().is_empty());
+    }
+}
+
+impl Alive {
+    fn next(&self) -> Value {
+        self.events.recv_timeout(PATIENCE).expect("an event")
+    }
+
+    /// The events up to the end of a batch.
+    fn batch(&self, id: &str) -> Vec<Value> {
+        let mut events = Vec::new();
+        loop {
+            let event = self.next();
+            let kind = event["event"].as_str().unwrap().to_owned();
+            assert!(kind == "gallery_changed" || event["batch_id"] == id, "{event}");
+            events.push(event);
+            if kind == "processing_complete" || kind == "processing_cancelled" {
+                return events;
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        let late = self.running.take().unwrap().end(Instant::now() + PATIENCE);
+        assert!(late.is_empty(), "{late:?}");
+    }
+}
+
+fn png(seed: u8) -> Vec<u8> {
+    let picture = ImageBuffer::from_fn(64, 48, |x, y| Rgb([seed, x as u8, y as u8]));
+    let mut bytes = Cursor::new(Vec::new());
+    DynamicImage::ImageRgb8(picture).write_to(&mut bytes, ImageFormat::Png).unwrap();
+    bytes.into_inner()
+}
+
+fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["event"] == kind).collect()
+}
+
+#[test]
+fn a_batch_tells_everything_and_leaves_order() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let good = scene.source("photo.png", png(1));
+    scene.source("second.jpg", png(2));
+    scene.source("cut.png", &png(3)[..200]);
+    scene.source("empty.png", "");
+    scene.source("notes.txt", "no picture");
+    scene.source("film.mkv", b"\x1a\x45\xdf\xa3 matroska");
+    fs::create_dir(scene.at("source/dir.png")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, scene.at("source/pipe.png"), 0o600.into()).unwrap();
+    let bad = scene.at("source").join(Path::new(std::ffi::OsStr::from_bytes(b"\xff.png")));
+    fs::write(bad, png(4)).unwrap();
+    let locked = scene.source("locked.png", png(5));
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
+    // Root reads everything.
+    let unreadable = usize::from(fs::File::open(&locked).is_err());
+
+    let started = alive.library.import(vec![scene.at("source")], None).unwrap();
+    assert_eq!(started.total, 10);
+    let events = alive.batch(&started.batch_id);
+    assert_eq!(events[0]["event"], "processing_started");
+    let errors = of(&events, "image_error");
+    assert_eq!(errors.len(), 7 + unreadable);
+    let reason = |name: &str| {
+        let path = |event: &&&Value| event["path"].as_str().unwrap().ends_with(name);
+        errors.iter().find(path).unwrap()["error"].as_str().unwrap()
+    };
+    assert_eq!(reason("cut.png"), "the PNG is cut off: its end is missing");
+    assert_eq!(reason("empty.png"), "the file is empty");
+    assert_eq!(reason("notes.txt"), "its content is no picture or video that murald knows");
+    assert_eq!(reason("film.mkv"), "Matroska files need the transcoder (ffmpeg and ffprobe)");
+    assert_eq!(reason("dir.png"), "it is an empty directory, not a picture");
+    assert_eq!(reason("pipe.png"), "it is neither a file nor a directory");
+    assert_eq!(reason("\u{fffd}.png"), "its name is not valid UTF-8");
+    let done = of(&events, "image_processed");
+    let current: Vec<_> = events.iter().filter_map(|event| event["current"].as_u64()).collect();
+    assert_eq!(current, (1..=10).collect::<Vec<_>>());
+    let record = &done.iter().find(|e| e["image"]["name"] == "photo").unwrap()["image"];
+    assert_eq!(record["source_path"], good.to_str().unwrap());
+    assert!(Path::new(record["thumbnails"]["default"].as_str().unwrap()).is_file());
+    assert_eq!((&record["width"], &record["height"]), (&64.into(), &48.into()));
+    assert!(!record["colors"].as_array().unwrap().is_empty());
+    // The right extension where the source's lies.
+    assert!(done.iter().any(|e| e["image"]["path"].as_str().unwrap().ends_with("/second.png")));
+    assert_eq!(of(&events, "gallery_changed").len(), 1);
+    let last = events.last().unwrap();
+    assert_eq!((&last["succeeded"], &last["total"]), (&done.len().into(), &10.into()));
+    alive.end();
+    scene.check_agreement();
+}
+
+#[test]
+fn equal_content_is_taken_once_and_equal_names_are_numbered() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let mut paths = Vec::new();
+    for number in 0..12 {
+        fs::create_dir(scene.at(&format!("source/{number}"))).unwrap();
+        // Four pictures, three times each, all of one name.
+        paths.push(scene.source(&format!("{number}/same.png"), png(number % 4)));
+    }
+    let started = alive.library.import(paths.clone(), None).unwrap();
+    let events = alive.batch(&started.batch_id);
+    let done = of(&events, "image_processed");
+    assert_eq!(done.len(), 12);
+    assert_eq!(done.iter().filter(|event| event["duplicate"] == true).count(), 8);
+    let names: Vec<_> = scene.images().into_iter().map(|image| image.name).collect();
+    assert_eq!(names.len(), 4);
+    assert!(names.iter().all(|name| name == "same" || name.starts_with("same_")), "{names:?}");
+    // Once more: nothing changes, and nobody is told that it did.
+    let again = alive.library.import(paths, None).unwrap();
+    let events = alive.batch(&again.batch_id);
+    assert_eq!(of(&events, "image_processed").len(), 12);
+    assert!(of(&events, "gallery_changed").is_empty());
+    alive.end();
+    scene.check_agreement();
+}
+
+#[test]
+fn batches_wait_are_cancelled_and_refused() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let paths: Vec<_> = (0..40).map(|n| scene.source(&format!("{n}.png"), png(n))).collect();
+    // Nothing lands while this holds the database.
+    let (release, released) = bounded::<()>(0);
+    let (held, holding) = bounded::<()>(0);
+    let store = scene.store.clone();
+    let holder = std::thread::spawn(move || {
+        store
+            .write(|_| {
+                held.send(()).unwrap();
+                Ok::<_, store::Error>(released.recv().unwrap_err())
+            })
+            .map(drop)
+            .unwrap();
+    });
+    holding.recv().unwrap();
+    let first = alive.library.import(paths.clone(), None).unwrap();
+    let rest: Vec<_> = (1..8).map(|_| alive.library.import(paths.clone(), None).unwrap()).collect();
+    assert!(matches!(alive.library.import(paths, None), Err(Error::Busy)));
+    // One that waits ends at once, one that runs with the files in hand.
+    alive.library.cancel(&rest[2].batch_id).unwrap();
+    alive.library.cancel(&first.batch_id).unwrap();
+    assert!(matches!(alive.library.cancel("nonsense"), Err(Error::NoBatch(_))));
+    drop(release);
+    holder.join().unwrap();
+    let waiting = loop {
+        let event = alive.next();
+        if event["batch_id"] == rest[2].batch_id.as_str() {
+            break event;
+        }
+    };
+    assert_eq!(
+        (waiting["event"].as_str(), &waiting["succeeded"]),
+        (Some("processing_cancelled"), &0.into())
+    );
+    let events = alive.batch(&first.batch_id);
+    let last = events.last().unwrap();
+    assert_eq!(last["event"], "processing_cancelled");
+    assert!(last["succeeded"].as_u64().unwrap() <= 3, "{last}");
+    assert!(matches!(alive.library.cancel(&first.batch_id), Err(Error::NoBatch(_))));
+    alive.end();
+    scene.check_agreement();
+}
+
+#[test]
+fn a_start_mends_what_the_last_run_left() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let paths = ["stays.png", "lost.png"].iter().enumerate();
+    let paths = paths.map(|(n, name)| scene.source(name, png(n as u8))).collect();
+    let started = alive.library.import(paths, None).unwrap();
+    alive.batch(&started.batch_id);
+    alive.end();
+
+    let lost = scene.at("images/lost.png");
+    fs::remove_file(&lost).unwrap();
+    fs::write(scene.at("images/.murald-import-7"), "half").unwrap();
+    fs::write(scene.at("thumbnails/default/.new-3"), "half").unwrap();
+    fs::write(scene.at("images/half.png"), png(77)).unwrap();
+    scene.store.write(|c| images::mark_loose(c, &scene.at("images/half.png"))).unwrap();
+    // Noted, but a row owns it: the row is the stronger word.
+    scene.store.write(|c| images::mark_loose(c, &scene.at("images/stays.png"))).unwrap();
+    fs::write(scene.at("images/dropped.png"), png(50)).unwrap();
+    fs::write(scene.at("images/stays.jpg"), png(51)).unwrap();
+    fs::write(scene.at("images/notes.txt"), "mine").unwrap();
+
+    let mut alive = scene.start();
+    let purged = alive.next();
+    assert_eq!(purged["event"], "image_orphan_purged");
+    assert_eq!(purged["reason"], "file_missing");
+    assert_eq!(alive.next()["event"], "gallery_changed");
+    let names: Vec<_> = scene.images().into_iter().map(|image| image.name).collect();
+    assert_eq!(names, ["dropped", "stays", "stays_1"]);
+    alive.end();
+    // What is no picture stays, without a row.
+    fs::remove_file(scene.at("images/notes.txt")).unwrap();
+    scene.check_agreement();
+}
+
+#[test]
+fn rows_wait_for_a_disk_that_is_not_there() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let paths = (0..3).map(|n| scene.source(&format!("{n}.png"), png(n))).collect();
+    let started = alive.library.import(paths, None).unwrap();
+    alive.batch(&started.batch_id);
+    alive.end();
+    fs::rename(scene.at("images"), scene.at("elsewhere")).unwrap();
+    let mut alive = scene.start();
+    // Answered after the library was looked through.
+    let empty = alive.library.import(Vec::new(), None).unwrap();
+    alive.batch(&empty.batch_id);
+    assert_eq!(scene.images().len(), 3);
+    alive.end();
+}
+
+#[test]
+fn deleting_removes_everything() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let paths = (0..3).map(|n| scene.source(&format!("{n}.png"), png(n))).collect();
+    let started = alive.library.import(paths, None).unwrap();
+    alive.batch(&started.batch_id);
+    let ids: Vec<_> = scene.images().iter().map(|image| image.id).collect();
+    assert_eq!(alive.library.delete(&[ids[0], ids[1], 999]).unwrap(), 2);
+    assert_eq!(alive.next()["event"], "gallery_changed");
+    assert_eq!(alive.library.delete(&ids[..1]).unwrap(), 0);
+    alive.end();
+    assert_eq!(scene.images().len(), 1);
+    scene.check_agreement();
+}
+
+#[test]
+fn a_lost_thumbnail_is_made_again() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let path = scene.source("a.png", png(9));
+    let started = alive.library.import(vec![path], None).unwrap();
+    alive.batch(&started.batch_id);
+    let image = scene.images().remove(0);
+    fs::remove_dir_all(scene.at("thumbnails")).unwrap();
+    assert!(alive.library.thumbnails().present(&image).is_empty());
+    let (library, picture) = (&alive.library, &image);
+    let made: Vec<_> = std::thread::scope(|scope| {
+        let ask = || library.thumbnail(picture, Resolution::P1080).unwrap();
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    // 64 × 48 fits the smallest frame: one file serves every size.
+    let file = made[0].clone();
+    assert!(file.starts_with(scene.at("thumbnails/default")));
+    assert!(made.iter().all(|path| *path == file));
+    assert_eq!(alive.library.thumbnails().present(&image).len(), Resolution::ALL.len());
+    fs::remove_file(&file).unwrap();
+    fs::remove_file(&image.path).unwrap();
+    assert!(alive.library.thumbnail(&image, Resolution::Default).is_err());
+    alive.end();
+}

@@ -1,0 +1,241 @@
+//! The cache of thumbnails: one WebP file for each picture and size, named by the picture's
+//! checksum. Whatever is missing is made again when it is asked for, once however many ask.
+//!
+//! Runs in the thread that asks; decoding waits for its share of the memory budget.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::budget::Budget;
+use super::{Error, decode};
+use crate::wire::{Image, Resolution};
+
+/// What temporary files begin with.
+const TEMPORARY: &str = ".new-";
+
+/// Clones are the same cache.
+#[derive(Clone, Debug)]
+pub struct Thumbnails {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    directory: PathBuf,
+    budget: Arc<Budget>,
+    serial: AtomicU64,
+    /// Those beside `default` that were ever made: few, and nobody need look for the others.
+    extra: Mutex<HashSet<Key>>,
+    running: Mutex<HashMap<Key, Arc<Running>>>,
+}
+
+/// Checksum in hexadecimal, and size.
+type Key = (String, Resolution);
+
+/// A thumbnail that is being made; the result is there when it has ended.
+#[derive(Debug, Default)]
+struct Running {
+    result: Mutex<Option<Result<(), Arc<Error>>>>,
+    ended: Condvar,
+}
+
+impl Thumbnails {
+    pub(super) fn new(directory: &Path, budget: Arc<Budget>) -> Self {
+        let shared = Shared {
+            directory: directory.to_owned(),
+            budget,
+            serial: AtomicU64::new(0),
+            extra: Mutex::new(extra(directory)),
+            running: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The file of a thumbnail, made now if it is not there: tens to hundreds of milliseconds.
+    pub fn get(&self, image: &Image, resolution: Resolution) -> Result<PathBuf, Arc<Error>> {
+        let key = key(image, resolution);
+        let path = self.path(&key);
+        if path.exists() {
+            return Ok(path);
+        }
+        let (running, first) = {
+            let mut all = lock(&self.shared.running);
+            match all.get(&key) {
+                Some(running) => (Arc::clone(running), false),
+                None => {
+                    let running = Arc::<Running>::default();
+                    all.insert(key.clone(), Arc::clone(&running));
+                    (running, true)
+                }
+            }
+        };
+        if !first {
+            return running.wait().map(|()| path);
+        }
+        // Ended on every way out, a panic too: the others must not wait for ever.
+        let ending = Ending { shared: &self.shared, key: &key, running: &running };
+        let result = self.make(image, &key).map_err(Arc::new);
+        ending.with(result.clone());
+        result.map(|()| path)
+    }
+
+    /// Those that exist now: resolution to path.
+    pub fn present(&self, image: &Image) -> BTreeMap<String, PathBuf> {
+        let mut present = BTreeMap::new();
+        let mut known: Option<(Resolution, bool)> = None;
+        for &resolution in Resolution::ALL {
+            let key = key(image, resolution);
+            let exists = match known {
+                Some((effective, exists)) if effective == key.1 => exists,
+                _ => {
+                    let made =
+                        key.1 == Resolution::Default || lock(&self.shared.extra).contains(&key);
+                    made && self.path(&key).exists()
+                }
+            };
+            known = Some((key.1, exists));
+            if exists {
+                present.insert(resolution.as_str().to_owned(), self.path(&key));
+            }
+        }
+        present
+    }
+
+    /// Removes all of a picture that is gone.
+    pub fn remove(&self, image: &Image) {
+        for &resolution in Resolution::ALL {
+            let key = (hex(image).to_owned(), resolution);
+            lock(&self.shared.extra).remove(&key);
+            // A cache: what cannot be removed is removed at the next start.
+            fs::remove_file(self.path(&key)).ok();
+        }
+    }
+
+    /// Puts a thumbnail in its place: whole, or not at all.
+    pub(super) fn put(&self, hex: &str, resolution: Resolution, webp: &[u8]) -> Result<(), Error> {
+        let key = (hex.to_owned(), resolution);
+        let path = self.path(&key);
+        let directory = self.shared.directory.join(resolution.as_str());
+        let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
+        let temporary = directory.join(format!("{TEMPORARY}{serial}"));
+        let write = || {
+            match fs::write(&temporary, webp) {
+                // The first one, or the whole cache was deleted.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    fs::create_dir_all(&directory)?;
+                    fs::write(&temporary, webp)?;
+                }
+                other => other?,
+            }
+            fs::rename(&temporary, &path)
+        };
+        write().map_err(|error| {
+            fs::remove_file(&temporary).ok();
+            Error::file("write", &path)(error)
+        })?;
+        if resolution != Resolution::Default {
+            lock(&self.shared.extra).insert(key);
+        }
+        Ok(())
+    }
+
+    /// Removes temporary files of a run that was killed, and thumbnails of no picture.
+    /// `is_known` tells whether a checksum is one of the library's.
+    pub(super) fn sweep(&self, is_known: impl Fn(&str) -> bool) {
+        for &resolution in Resolution::ALL {
+            let directory = self.shared.directory.join(resolution.as_str());
+            for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                let Some(name) = name.to_str() else { continue };
+                let stale = match name.strip_suffix(".webp") {
+                    Some(hex) => hex.len() == 64 && !is_known(hex),
+                    None => name.starts_with(TEMPORARY),
+                };
+                if stale {
+                    fs::remove_file(entry.path()).ok();
+                }
+            }
+        }
+    }
+
+    fn make(&self, image: &Image, (hex, resolution): &Key) -> Result<(), Error> {
+        let file = File::open(&image.path).map_err(Error::file("read", &image.path))?;
+        let mut input = BufReader::new(file);
+        let made = decode::thumbnail(&image.path, &mut input, *resolution, &self.shared.budget)?;
+        self.put(hex, *resolution, &made.thumbnail.webp)
+    }
+
+    fn path(&self, (hex, resolution): &Key) -> PathBuf {
+        self.shared.directory.join(resolution.as_str()).join(format!("{hex}.webp"))
+    }
+}
+
+impl Running {
+    fn wait(&self) -> Result<(), Arc<Error>> {
+        let result = lock(&self.result);
+        let result = self
+            .ended
+            .wait_while(result, |result| result.is_none())
+            .unwrap_or_else(PoisonError::into_inner);
+        result.clone().expect("waited until there is one")
+    }
+}
+
+/// Tells those that wait.
+struct Ending<'a> {
+    shared: &'a Shared,
+    key: &'a Key,
+    running: &'a Running,
+}
+
+impl Ending<'_> {
+    fn with(self, result: Result<(), Arc<Error>>) {
+        *lock(&self.running.result) = Some(result);
+    }
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        // First off the list: who asks from now on looks for the file again.
+        lock(&self.shared.running).remove(self.key);
+        lock(&self.running.result).get_or_insert_with(|| Err(Arc::new(Error::Ended)));
+        self.running.ended.notify_all();
+    }
+}
+
+/// A picture that fits into a smaller frame has the same thumbnail there: it is made once.
+fn key(image: &Image, wanted: Resolution) -> Key {
+    let holds = |resolution: &&Resolution| {
+        let (width, height) = resolution.fits();
+        image.width <= width && image.height <= height
+    };
+    let smallest = Resolution::ALL.iter().find(holds).copied().unwrap_or(wanted);
+    (hex(image).to_owned(), smallest.min(wanted))
+}
+
+fn hex(image: &Image) -> &str {
+    image.checksum.strip_prefix("sha256:").unwrap_or(&image.checksum)
+}
+
+/// Those beside `default` that are on disk.
+fn extra(directory: &Path) -> HashSet<Key> {
+    let sizes = Resolution::ALL.iter().filter(|&&resolution| resolution != Resolution::Default);
+    sizes
+        .flat_map(|&resolution| {
+            let listed = fs::read_dir(directory.join(resolution.as_str()));
+            listed.into_iter().flatten().flatten().filter_map(move |entry| {
+                let name = entry.file_name();
+                Some((name.to_str()?.strip_suffix(".webp")?.to_owned(), resolution))
+            })
+        })
+        .collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every holder leaves it whole between two statements that could panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

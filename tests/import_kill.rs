@@ -1,0 +1,164 @@
+//! `kill -9` at random instants of an import: afterwards rows and files agree, and the import can
+//! be done again. The library alone, without the daemon around it.
+//!
+//! The victim is this same test program, started anew with `MURALD_VICTIM` set. `MURALD_KILLS`
+//! sets the number of rounds (default 50).
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use murald::events::{Hub, Kinds};
+use murald::library::{self, Settings};
+use murald::store::images::{self, ListQuery, SortBy};
+use murald::store::{self, Store};
+use murald::thread::Spawner;
+use murald::wire::{EventKind, Image};
+
+const PICTURES: u32 = 40;
+
+/// Imports until it is killed; not a test of its own.
+#[test]
+fn victim() {
+    if let Some(directory) = std::env::var_os("MURALD_VICTIM") {
+        import(Path::new(&directory));
+    }
+}
+
+#[test]
+fn a_kill_leaves_rows_and_files_in_agreement() {
+    let rounds = std::env::var("MURALD_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(50);
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("source");
+    fs::create_dir(&source).unwrap();
+    (0..PICTURES)
+        .for_each(|number| fs::write(source.join(format!("{number}.bmp")), bmp(number)).unwrap());
+    let whole = measure(directory.path());
+    let mut interrupted = 0;
+    for round in 0..rounds {
+        reset(directory.path());
+        // Spread over the whole run, in steps that never meet.
+        let delay = whole.mul_f64((f64::from(round) * 0.618_034).fract() * 1.1);
+        kill_after(directory.path(), delay);
+        let taken = check(directory.path(), round);
+        interrupted += u32::from(taken < PICTURES as usize);
+        if round % 10 == 0 {
+            import(directory.path());
+            assert_eq!(check(directory.path(), round), PICTURES as usize, "round {round}: again");
+        }
+    }
+    eprintln!("{rounds} kills, {interrupted} of them before the end; a whole run takes {whole:?}");
+}
+
+/// How long a run takes that nobody kills.
+fn measure(directory: &Path) -> Duration {
+    reset(directory);
+    let start = Instant::now();
+    assert!(victim_of(directory).wait().unwrap().success());
+    start.elapsed()
+}
+
+fn reset(directory: &Path) {
+    for name in ["images", "thumbnails", "db"] {
+        let path = directory.join(name);
+        if path.exists() {
+            fs::remove_dir_all(path).unwrap();
+        }
+    }
+}
+
+fn victim_of(directory: &Path) -> std::process::Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "victim", "--quiet"])
+        .env("MURALD_VICTIM", directory)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn kill_after(directory: &Path, delay: Duration) {
+    let mut child = victim_of(directory);
+    // The instant is what is being tested; nothing is waited for.
+    std::thread::sleep(delay);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Starts as the daemon would, and returns how many pictures there are.
+fn check(directory: &Path, round: u32) -> usize {
+    let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
+    let settings = settings(directory);
+    let (spawner, _deaths) = Spawner::new();
+    let hub = Hub::new();
+    let events = hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
+    let (library, running) = library::start(&settings, store.clone(), hub, &spawner).unwrap();
+    // Answered after the library was looked through.
+    library.import(Vec::new(), None).unwrap();
+    events.receiver().recv_timeout(Duration::from_secs(20)).unwrap();
+    drop(running);
+    let images = rows(&store);
+    let owned: BTreeSet<PathBuf> = images.iter().map(|image| image.path.clone()).collect();
+    assert_eq!(files(&settings.images_dir), owned, "round {round}");
+    let thumbnails = images.iter().map(|image| {
+        let name = format!("{}.webp", image.checksum.trim_start_matches("sha256:"));
+        settings.thumbnails_dir.join("default").join(name)
+    });
+    assert_eq!(files(&settings.thumbnails_dir.join("default")), thumbnails.collect());
+    for image in &images {
+        let size = fs::metadata(&image.path).unwrap().len();
+        assert_eq!(size, image.file_size, "round {round}: {}", image.name);
+    }
+    let loose: Vec<PathBuf> = store.read(images::loose_files).unwrap();
+    assert!(loose.is_empty(), "round {round}: {loose:?}");
+    images.len()
+}
+
+fn import(directory: &Path) {
+    let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
+    let (spawner, _deaths) = Spawner::new();
+    let hub = Hub::new();
+    let events = hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
+    let (library, running) = library::start(&settings(directory), store, hub, &spawner).unwrap();
+    library.import(vec![directory.join("source")], None).unwrap();
+    events.receiver().recv_timeout(Duration::from_secs(60)).unwrap();
+    drop(running);
+}
+
+fn settings(directory: &Path) -> Settings {
+    Settings {
+        images_dir: directory.join("images"),
+        thumbnails_dir: directory.join("thumbnails"),
+        workers: 2,
+    }
+}
+
+fn rows(store: &Store) -> Vec<Image> {
+    let query = ListQuery {
+        media_type: None,
+        sort_by: SortBy::Name,
+        descending: false,
+        limit: 1000,
+        offset: 0,
+    };
+    store.read(|c| images::list(c, &query)).map_err(|e: store::Error| e).unwrap().0
+}
+
+/// All files, temporary ones included.
+fn files(directory: &Path) -> BTreeSet<PathBuf> {
+    fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// A picture of 48 × 32 pixels that no other number has.
+fn bmp(number: u32) -> Vec<u8> {
+    let (width, height) = (48_u32, 32_u32);
+    let size = 54 + width * height * 3;
+    let mut bytes = b"BM".to_vec();
+    for field in [size, 0, 54, 40, width, height, 24 << 16 | 1, 0, 0, 0, 0, 0, 0] {
+        bytes.extend(field.to_le_bytes());
+    }
+    bytes.extend((0..width * height).flat_map(|at| [at as u8, number as u8, (at / 7) as u8]));
+    bytes
+}
