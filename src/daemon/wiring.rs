@@ -70,11 +70,20 @@ impl House {
         let outputs = compositor::Watch::start(&spawner, wanted, env)
             .map_err(start("the watch on the outputs"))?;
         let setters = setters(&spawner, &config, &outputs, &places)?;
-        let (walls, stage) = wallpaper::start(&spawner, store.clone(), hub.clone(), setters)
-            .map_err(start("the stage"))?;
+        let (walls, stage) =
+            wallpaper::start(&spawner, store.clone(), hub.clone(), setters.clone())
+                .map_err(start("the stage"))?;
         tell_changes(&config, &walls);
         let (listener, socket) = listen(env, &places.socket)?;
-        let api = Api { events: hub, stop, started };
+        let api = Api {
+            events: hub,
+            stop,
+            started,
+            config: config.clone(),
+            store: store.clone(),
+            setters,
+            walls: walls.clone(),
+        };
         let server = Server::start(listener, &spawner, Site::new(api, ROUTES), Limits::fitted())
             .map_err(start("the server"))?;
         let watch = config::Watch::start(config.clone(), &spawner).map_err(Error::Config)?;

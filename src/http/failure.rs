@@ -11,7 +11,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::answer::{Answer, Full};
-use crate::store;
+use super::statuses::chain;
 use crate::wire::{ErrorBody, ErrorCode, Unknown};
 
 #[derive(Debug)]
@@ -120,36 +120,6 @@ impl Failure {
     }
 }
 
-/// An error with its causes: "cannot open x: permission denied".
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
-}
-
-impl From<store::Error> for Failure {
-    fn from(error: store::Error) -> Self {
-        if error.is_storage() {
-            // Something the user can mend: the message says what.
-            Self::new(500, error.to_string()).cause(error)
-        } else {
-            Self::internal(error)
-        }
-    }
-}
-
-/// An answer that cannot be written as JSON is our mistake.
-impl From<serde_json::Error> for Failure {
-    fn from(error: serde_json::Error) -> Self {
-        Self::internal(error)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,11 +152,6 @@ mod tests {
     fn causes_stay_in_the_log() {
         check(
             Failure::internal("near SELECT: syntax error"),
-            500,
-            r#"{"error":"internal error","code":500,"details":"the log has more under request id-1"}"#,
-        );
-        check(
-            store::Error::Damaged { what: "x".into() }.into(),
             500,
             r#"{"error":"internal error","code":500,"details":"the log has more under request id-1"}"#,
         );

@@ -24,6 +24,7 @@ mod router;
 mod routes;
 mod slots;
 mod sse;
+mod statuses;
 mod timers;
 mod workers;
 

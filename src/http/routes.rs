@@ -1,8 +1,8 @@
 //! Every route of the API. Documentation is tested against this table.
 
-use tiny_http::Method::{self, Get, Post};
+use tiny_http::Method::{self, Delete, Get, Post};
 
-use super::handlers::{Api, daemon, events};
+use super::handlers::{Api, backends, config, daemon, events, history, monitors, wallpaper};
 use super::router::{Handler, Route};
 
 const fn route(
@@ -20,4 +20,16 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Get, "/capabilities", daemon::capabilities, "What this installation can do"),
     route(Post, "/shutdown", daemon::shutdown, "Stop the daemon"),
     route(Get, "/events", events::stream, "Everything that happens, as server-sent events"),
+    route(Get, "/images/history", history::list, "What hung where, newest first"),
+    route(Delete, "/images/history", history::clear, "Forget the history"),
+    route(Get, "/wallpaper/current", wallpaper::current, "What hangs on each monitor"),
+    route(Post, "/wallpaper/set", wallpaper::set, "Hang an image"),
+    route(Post, "/wallpaper/random", wallpaper::random, "Hang any image that can be shown"),
+    route(Get, "/monitors", monitors::list, "The connected monitors"),
+    route(Get, "/monitors/{name}", monitors::one, "One connected monitor"),
+    route(Get, "/config", config::whole, "All settings"),
+    route(Get, "/config/{section}", config::section, "One section of the settings"),
+    route(Get, "/config/backends/{backend}", config::backend, "One backend's settings"),
+    route(Get, "/backends", backends::list, "Every backend and whether it can be used"),
+    route(Post, "/backends/{name}/activate", backends::activate, "Use another backend"),
 ];

@@ -21,5 +21,5 @@ pub use record::{
     PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Theme, WebCapabilities,
     WebMeta,
 };
-pub use request::{DeleteImages, ImportImages, SetWallpaper};
+pub use request::{DeleteImages, ImportImages, RandomWallpaper, SetWallpaper};
 pub use time::Timestamp;

@@ -31,3 +31,13 @@ pub struct SetWallpaper {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
 }
+
+/// `POST /wallpaper/random`
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RandomWallpaper {
+    /// `*` or absent: all connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitor: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+}

@@ -4,15 +4,15 @@ use std::io::{BufRead, BufReader, ErrorKind, Lines, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
-use crossbeam_channel::bounded;
 use murald::events::Hub;
-use murald::http::{Api, Limits, ROUTES, Server, Site};
+use murald::http::{Limits, Server};
 use murald::thread::Spawner;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::support::{House, is_well, until};
+use super::support::{House, is_well, odd_site, until};
 
 /// In a process of its own, so that its descriptors and memory are its own, too.
 struct Apart {
@@ -34,15 +34,15 @@ fn serve_apart() {
         let number = number.parse().ok();
         setrlimit(Resource::Nofile, Rlimit { current: number, maximum: number }).unwrap();
     }
-    let (stop, stops) = bounded(1);
-    let api = Api { events: Hub::new(), stop, started: Instant::now() };
-    let listener = UnixListener::bind(socket).unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
     let (spawner, _deaths) = Spawner::new();
-    let site = Site::new(api, ROUTES);
-    let server = Server::start(listener, &spawner, site, Limits::fitted()).unwrap();
+    let site = odd_site(&Hub::new(), channel().0, Path::new(&socket));
+    let _server = Server::start(listener, &spawner, site, Limits::fitted()).unwrap();
     println!("\nserving");
-    stops.recv().unwrap();
-    assert!(server.end(Instant::now() + Duration::from_secs(5)).is_empty());
+    // Until it is killed.
+    loop {
+        std::thread::park();
+    }
 }
 
 impl Apart {
@@ -62,7 +62,7 @@ impl Apart {
     }
 
     fn is_well(&self) {
-        is_well(&self.socket, "/healthz");
+        is_well(&self.socket, "/tiny");
     }
 
     /// Resident memory, in MiB.
@@ -70,12 +70,6 @@ impl Apart {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.trim().split(' ').next().unwrap().parse::<u64>().unwrap() / 1024
-    }
-
-    fn end(mut self) {
-        let mut socket = UnixStream::connect(&self.socket).unwrap();
-        socket.write_all(b"POST /shutdown HTTP/1.0\r\n\r\n").unwrap();
-        assert!(self.child.wait().unwrap().success());
     }
 }
 
@@ -123,14 +117,13 @@ fn ten_thousand_silent_connections_cost_little() {
     // Each of them is answered still.
     for one in silent.iter().step_by(number / 50) {
         let mut socket = one.try_clone().unwrap();
-        socket.write_all(b"GET /healthz HTTP/1.1\r\n\r\n").unwrap();
+        socket.write_all(b"GET /tiny HTTP/1.1\r\n\r\n").unwrap();
         let mut piece = [0; 15];
         std::io::Read::read_exact(&mut socket, &mut piece).unwrap();
         assert_eq!(&piece, b"HTTP/1.1 200 OK");
     }
     drop(silent);
     server.is_well();
-    server.end();
 }
 
 #[test]
@@ -144,7 +137,6 @@ fn with_few_descriptors_the_silent_make_room() {
     }
     drop(silent);
     server.is_well();
-    server.end();
 }
 
 #[test]
@@ -157,7 +149,6 @@ fn without_any_descriptor_left_it_goes_on() {
         drop(silent);
         server.is_well();
     }
-    server.end();
 }
 
 #[test]

@@ -70,6 +70,12 @@ fn later(odd: &Odd, request: &Request<'_>) -> Result<Answer, Failure> {
     Ok(Answer::Later(promise))
 }
 
+/// The misbehaving site.
+pub(crate) fn odd_site(hub: &Hub, give: Sender<Giver>, directory: &Path) -> Site<Odd> {
+    let (givers, directory) = (Mutex::new(give), directory.to_owned());
+    Site::new(Odd { hub: hub.clone(), givers, directory }, &ODD)
+}
+
 impl House {
     pub(crate) fn new() -> Self {
         Self::with(Limits::default())
@@ -81,12 +87,8 @@ impl House {
         let listener = UnixListener::bind(&socket).unwrap();
         let (spawner, deaths) = Spawner::new();
         let (hub, (give, givers)) = (Hub::new(), channel());
-        let odd = Odd {
-            hub: hub.clone(),
-            givers: Mutex::new(give),
-            directory: directory.path().to_owned(),
-        };
-        let server = Server::start(listener, &spawner, Site::new(odd, &ODD), limits).unwrap();
+        let site = odd_site(&hub, give, directory.path());
+        let server = Server::start(listener, &spawner, site, limits).unwrap();
         Self { hub, givers, server: Some(server), deaths, directory, socket }
     }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Api, Stop};
 use crate::http::{Answer, Failure, Request};
+use crate::process::which;
 
 /// `GET /healthz`
 pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
@@ -44,17 +45,9 @@ struct Able {
 
 /// `GET /capabilities`
 pub(in crate::http) fn capabilities(_: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
-    let transcoder_available = ["ffmpeg", "ffprobe"].into_iter().all(on_path);
+    // Looked up anew each time: programs come and go while the daemon runs.
+    let transcoder_available = ["ffmpeg", "ffprobe"].into_iter().all(|one| which(one).is_some());
     Ok(Answer::json(200, &Able { transcoder_available })?)
-}
-
-/// Looked up anew each time: programs come and go while the daemon runs.
-fn on_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| {
-        let file = directory.join(program);
-        file.is_file() && rustix::fs::access(&file, rustix::fs::Access::EXEC_OK).is_ok()
-    })
 }
 
 #[derive(Default, Deserialize)]

@@ -1,22 +1,34 @@
 //! One file for each resource: parse, call a handle, answer. Workers run them.
 
+pub(super) mod backends;
+pub(super) mod config;
 pub(super) mod daemon;
 pub(super) mod events;
+pub(super) mod history;
+pub(super) mod monitors;
+pub(super) mod wallpaper;
 
 use std::time::Instant;
 
 use crossbeam_channel::Sender;
 
+use crate::backends::Setters;
+use crate::config::ConfigHandle;
 use crate::events::Hub;
+use crate::store::Store;
+use crate::wallpaper::Walls;
 
 /// What the handlers call.
-#[derive(Debug)]
 pub struct Api {
     pub events: Hub,
     /// Asks `main` to stop; a full channel means that it was asked already.
     pub stop: Sender<Stop>,
     /// When the daemon started.
     pub started: Instant,
+    pub config: ConfigHandle,
+    pub store: Store,
+    pub setters: Setters,
+    pub walls: Walls,
 }
 
 /// A client's wish that the daemon stop.

@@ -1,0 +1,52 @@
+//! The setters: which there are, which can be used, and which is.
+
+use serde_json::json;
+
+use super::Api;
+use super::wallpaper::PATIENCE;
+use crate::backends::{Kind, REGISTRY, Registration};
+use crate::compositor::Compositor;
+use crate::config::Section;
+use crate::http::{Answer, Failure, Request};
+use crate::wire::{BackendInfo, Capabilities};
+
+/// `GET /backends`
+pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+    let list: Vec<BackendInfo> = REGISTRY.iter().map(|entry| info(api, entry)).collect();
+    Ok(Answer::json(200, &list)?)
+}
+
+/// `POST /backends/{name}/activate`; answers once the new backend shows the scene.
+pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let (promise, giver) = request.promise(PATIENCE)?;
+    let name = request.placeholder(0).to_owned();
+    let reply = move |result: Result<crate::wallpaper::Activated, _>| {
+        giver.give(result.map_err(Failure::from).and_then(|activated| {
+            let name = activated.backend.as_str();
+            Ok(Answer::json(200, &json!({"status": "activated", "backend": name}))?)
+        }));
+    };
+    api.walls.activate(name, Box::new(reply));
+    Ok(Answer::Later(promise))
+}
+
+fn info(api: &Api, entry: &Registration) -> BackendInfo {
+    let missing = entry.missing();
+    let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
+    let compositors: Vec<&str> =
+        entry.compositors.iter().map(|one| Compositor::as_str(*one)).collect();
+    BackendInfo {
+        name: entry.name.to_string(),
+        installed: missing.is_empty(),
+        available: entry.is_available(api.setters.compositor()),
+        active: api.walls.status().active == Some(entry.name),
+        version: None,
+        capabilities: Capabilities {
+            content_kinds: names(entry.kinds),
+            compositors: compositors.into_iter().map(str::to_owned).collect(),
+            transitions: entry.transitions,
+        },
+        settings: api.config.current().section(Section::Setter(entry.name)),
+        missing: missing.into_iter().map(str::to_owned).collect(),
+    }
+}

@@ -1,0 +1,33 @@
+//! What hung where, newest first.
+
+use serde_json::json;
+
+use super::Api;
+use crate::http::{Answer, Failure, Request};
+use crate::store::{self, history};
+use crate::wire::{Event, GalleryDomain};
+
+const LIMIT: u64 = 50;
+const LIMIT_MOST: u64 = 1000;
+
+/// `GET /images/history`
+pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let query = request.query();
+    let limit = query.integer("limit", 1, LIMIT_MOST)?.unwrap_or(LIMIT);
+    let query = history::HistoryQuery {
+        monitor: query.get("monitor").map(str::to_owned),
+        since_id: query.value("since_id", "since_id is an integer")?,
+        limit: u32::try_from(limit).expect("at most a thousand"),
+    };
+    let entries = api.store.read(|connection| history::list(connection, &query))?;
+    Ok(Answer::json(200, &entries)?)
+}
+
+/// `DELETE /images/history`
+pub(in crate::http) fn clear(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+    let deleted = api.store.write::<_, store::Error>(|transaction| history::clear(transaction))?;
+    if deleted > 0 {
+        api.events.publish(&Event::GalleryChanged { domain: GalleryDomain::History });
+    }
+    Ok(Answer::json(200, &json!({"status": "cleared", "deleted": deleted}))?)
+}

@@ -1,0 +1,129 @@
+//! Hanging pictures, and what hangs. The stage answers when the picture is up: no worker waits.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::Api;
+use crate::http::{Answer, Failure, Request};
+use crate::store::{self, images, scene};
+use crate::wallpaper::{self, Applied, Ask, Outcome, Targets};
+use crate::wire::{
+    CurrentMonitor, CurrentWallpaper, HistorySource, Mode, RandomWallpaper, SetWallpaper, Source,
+};
+
+/// For a setter that takes its time; its own time limits come first.
+pub(super) const PATIENCE: Duration = Duration::from_secs(90);
+
+/// `GET /wallpaper/current`
+pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+    let status = api.walls.status();
+    if status.active.is_none() && !status.checked.is_empty() {
+        return Err(wallpaper::Failure::NoBackend { checked: status.checked }.into());
+    }
+    let outputs = api.setters.outputs.list();
+    let connected = |hung: &scene::Hung| outputs.iter().any(|output| output.name == hung.monitor);
+    let monitors = api.store.read::<_, store::Error>(|connection| {
+        let mut monitors = Vec::new();
+        // Sorted by name already.
+        for hung in scene::all(connection)?.into_iter().filter(connected) {
+            // A row without its image is about to be purged.
+            let Some(image) = images::get(connection, hung.image_id)? else { continue };
+            monitors.push(CurrentMonitor {
+                monitor_name: hung.monitor,
+                image_id: image.id,
+                image_name: image.name,
+                image_path: image.path,
+                mode: hung.mode,
+                backend: hung.backend,
+                set_at: hung.set_at,
+            });
+        }
+        Ok(monitors)
+    })?;
+    let newest = monitors.iter().max_by_key(|monitor| monitor.set_at).cloned();
+    let current = CurrentWallpaper {
+        backend: newest.as_ref().map(|one| one.backend.clone()),
+        image_id: newest.as_ref().map(|one| one.image_id),
+        image_name: newest.as_ref().map(|one| one.image_name.clone()),
+        image_path: newest.as_ref().map(|one| one.image_path.clone()),
+        mode: newest.as_ref().map(|one| one.mode),
+        set_at: newest.as_ref().map(|one| one.set_at),
+        monitors,
+    };
+    Ok(Answer::json(200, &current)?)
+}
+
+/// `POST /wallpaper/set`
+pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let body: SetWallpaper = request.json()?;
+    let names = match (body.monitor, body.monitors) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::bad_request("monitor and monitors cannot both be given"));
+        }
+        (Some(name), None) => vec![name],
+        (None, names) => names.unwrap_or_default(),
+    };
+    hang(api, request, Ask::Image(body.image_id), names, body.mode, Source::Manual)
+}
+
+/// `POST /wallpaper/random`; the body is optional.
+pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let body: RandomWallpaper = request.json_or_default()?;
+    let names = body.monitor.into_iter().collect();
+    hang(api, request, Ask::Random, names, body.mode, Source::Random)
+}
+
+fn hang(
+    api: &Api,
+    request: &Request<'_>,
+    ask: Ask,
+    names: Vec<String>,
+    mode: Option<Mode>,
+    source: Source,
+) -> Result<Answer, Failure> {
+    if names.iter().any(String::is_empty) {
+        return Err(Failure::bad_request("the name of a monitor is empty"));
+    }
+    let (promise, giver) = request.promise(PATIENCE)?;
+    let wanted = wallpaper::Request {
+        ask,
+        targets: Targets::from_names(names),
+        mode: mode.unwrap_or(Mode::Individual),
+        source: HistorySource { kind: source, playlist_id: None, playlist_name: None },
+    };
+    let all = wanted.targets == Targets::All;
+    let reply = move |result: Result<Applied, _>| {
+        let outcome = result.map_err(Failure::from);
+        giver.give(outcome.and_then(|applied| Ok(Answer::json(200, &Hung::of(applied, all))?)));
+    };
+    api.walls.set(wanted, Box::new(reply));
+    Ok(Answer::Later(promise))
+}
+
+#[derive(Serialize)]
+struct Hung {
+    status: &'static str,
+    image_id: i64,
+    /// The one monitor, `*` where all were meant, else the names with commas.
+    monitor: String,
+    monitors: Vec<String>,
+    mode: Mode,
+    backend: &'static str,
+}
+
+impl Hung {
+    fn of(applied: Applied, all: bool) -> Self {
+        Self {
+            status: match applied.outcome {
+                Outcome::Set => "set",
+                Outcome::Superseded => "superseded",
+            },
+            image_id: applied.image_id,
+            monitor: if all { "*".to_owned() } else { applied.monitors.join(",") },
+            monitors: applied.monitors,
+            mode: applied.mode,
+            backend: applied.backend.as_str(),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Which status and code each room's errors get: one table, one test.
+
+use std::error::Error;
+
+use serde_json::{Map, Value, json};
+
+use super::failure::Failure;
+use crate::wire::ErrorCode;
+use crate::{store, wallpaper};
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        if error.is_storage() {
+            // Something the user can mend: the message says what.
+            Self::new(500, error.to_string()).cause(error)
+        } else {
+            Self::internal(error)
+        }
+    }
+}
+
+/// An answer that cannot be written as JSON is our mistake.
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl From<wallpaper::Failure> for Failure {
+    fn from(error: wallpaper::Failure) -> Self {
+        use wallpaper::Failure as Why;
+        let text = error.to_string();
+        match error {
+            Why::NoBackend { checked } => Self::new(503, text)
+                .code(ErrorCode::NoBackend, object(json!({ "checked": checked }))),
+            Why::Incompatible { backend, media_type, image_id, image_name } => {
+                let meta = json!({
+                    "backend": backend.as_str(),
+                    "media_type": media_type,
+                    "image_id": image_id,
+                    "image_name": image_name,
+                });
+                Self::new(400, text).code(ErrorCode::IncompatibleBackend, object(meta))
+            }
+            Why::UnknownMonitors { .. } | Why::NoMonitor => Self::new(400, text),
+            Why::UnknownBackend { .. }
+            | Why::NoImage { .. }
+            | Why::FileGone { .. }
+            | Why::EmptyLibrary => Self::new(404, text),
+            // What the setter said is for whoever configured it.
+            Why::Setter { ref source, .. } => {
+                let details = chain(source);
+                Self::new(500, text).details(details).cause(error)
+            }
+            Why::Store(source) => source.into(),
+            Why::Busy | Why::Ending => Self::busy(text),
+        }
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => unreachable!("written as an object above"),
+    }
+}
+
+/// An error with its causes: "cannot open x: permission denied".
+pub(super) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BackendName;
+    use crate::wallpaper::Failure as Why;
+    use crate::wire::MediaType;
+
+    fn check(failure: impl Into<Failure>, status: u16, body: &str) {
+        let full = failure.into().into_full("id-1");
+        assert_eq!(full.status, status, "{}", full.text());
+        assert!(full.text().contains(body), "{} lacks {body}", full.text());
+    }
+
+    #[test]
+    fn every_error_has_its_status() {
+        check(store::Error::Damaged { what: "x".into() }, 500, r#""error":"internal error""#);
+        let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+        let full = rusqlite::Error::SqliteFailure(full, None);
+        check(store::Error::Query(full), 500, "cannot be written");
+        check(
+            Why::NoBackend { checked: vec!["feh".into()] },
+            503,
+            r#""error_code":"no_backend","meta":{"checked":["feh"]}"#,
+        );
+        check(
+            Why::Incompatible {
+                backend: BackendName::Feh,
+                media_type: MediaType::Video,
+                image_id: 7,
+                image_name: "x".into(),
+            },
+            400,
+            r#""error_code":"incompatible_backend","meta":{"backend":"feh","media_type":"video","image_id":7,"image_name":"x"}"#,
+        );
+        let names = || vec!["DP-1".to_owned()];
+        check(
+            Why::UnknownMonitors { names: names(), connected: names() },
+            400,
+            "connected are DP-1",
+        );
+        check(Why::NoMonitor, 400, "no monitor");
+        check(Why::UnknownBackend { name: "x".into() }, 404, "no backend");
+        check(Why::NoImage { id: 7 }, 404, "no image 7");
+        check(Why::FileGone { id: 7, path: "/x".into() }, 404, "gone");
+        check(Why::EmptyLibrary, 404, "");
+        check(Why::Busy, 503, "try again");
+        check(Why::Ending, 503, "ending");
+    }
+}
