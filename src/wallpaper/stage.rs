@@ -262,6 +262,10 @@ impl Stage {
 
     /// Tells, once each time it becomes so, that there is no backend.
     fn note_active(&self, survey: &Survey) {
+        if self.setters.compositor().is_none() {
+            // Which setters would fit is not known before there is a compositor.
+            return;
+        }
         let active = selection::active(&survey.preference, &survey.available);
         let checked = if active.is_none() { self.setters.programs(None) } else { Vec::new() };
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
