@@ -18,6 +18,9 @@ impl House {
         }
         drop(self.watch);
         drop(self.outputs);
+        for thread in self.imports.end(deadline) {
+            late(&thread);
+        }
         if clear {
             take_down(&self.walls, deadline);
         }

@@ -14,6 +14,7 @@ use crossbeam_channel::{Receiver, select};
 
 use crate::config::LogLevel;
 use crate::http::Stop;
+use crate::memory;
 use crate::paths::Env;
 use crate::signals::Signal;
 use crate::systemd::Notifier;
@@ -40,6 +41,7 @@ pub struct Options {
 /// Runs the daemon until it is told to stop.
 pub fn run(options: &Options) -> Result<(), Error> {
     let started = Instant::now();
+    memory::restrain();
     let env = Env::process();
     let notifier = Notifier::new(&env);
     let (house, wakes) = House::build(options, &env, started)?;

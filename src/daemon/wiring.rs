@@ -13,6 +13,7 @@ use crate::compositor::{self, Compositor};
 use crate::config::{self, Config, ConfigHandle, LogLevel, Section};
 use crate::events::Hub;
 use crate::http::{Api, Limits, ROUTES, Server, Site};
+use crate::library::{self, Library};
 use crate::lock::{Lock, Socket};
 use crate::logging::{self, Log};
 use crate::paths::{Dirs, Env};
@@ -32,6 +33,7 @@ pub(crate) struct House {
     pub(super) watch: config::Watch,
     pub(super) stage: StageOwner,
     pub(super) walls: Walls,
+    pub(super) imports: library::Running,
     pub(super) outputs: compositor::Watch,
     pub(super) store: Store,
     pub(super) signals: Signals,
@@ -74,6 +76,7 @@ impl House {
             wallpaper::start(&spawner, store.clone(), hub.clone(), setters.clone())
                 .map_err(start("the stage"))?;
         tell_changes(&config, &walls);
+        let (_library, imports) = start_library(&places, &store, &hub, &spawner)?;
         let (listener, socket) = listen(env, &places.socket)?;
         let api = Api {
             events: hub,
@@ -93,6 +96,7 @@ impl House {
             watch,
             stage,
             walls,
+            imports,
             outputs,
             store,
             signals,
@@ -124,6 +128,8 @@ fn open_config(options: &Options, dirs: &Dirs, hub: &Hub) -> Result<ConfigHandle
 /// The paths of `[daemon]`, expanded.
 struct Places {
     socket: PathBuf,
+    images: PathBuf,
+    thumbnails: PathBuf,
     database: PathBuf,
     log: PathBuf,
     /// What setters need while they run.
@@ -142,6 +148,8 @@ impl Places {
                 Some(path) => path.clone(),
                 None => expand("socket_path", &daemon.socket_path)?,
             },
+            images: expand("images_dir", &daemon.images_dir)?,
+            thumbnails: expand("thumbnails_dir", &daemon.thumbnails_dir)?,
             database: expand("database_dir", &daemon.database_dir)?.join("murald.sqlite3"),
             log: expand("log_file", &daemon.log_file)?,
             setters: dirs.runtime().map_err(Error::Paths)?.join("murald/setters"),
@@ -191,6 +199,20 @@ fn setters(
     let settings: Settings = Arc::new(move || config.current());
     let (outputs, cache) = (outputs.outputs(), places.cache.clone());
     Ok(Setters { settings, outputs, roster, reaper, cache })
+}
+
+fn start_library(
+    places: &Places,
+    store: &Store,
+    hub: &Hub,
+    spawner: &Spawner,
+) -> Result<(Library, library::Running), Error> {
+    let settings = library::Settings {
+        images_dir: places.images.clone(),
+        thumbnails_dir: places.thumbnails.clone(),
+        workers: std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    library::start(&settings, store.clone(), hub.clone(), spawner).map_err(start("the imports"))
 }
 
 /// Has the stage told of changes that concern it.
