@@ -3,36 +3,63 @@
 //! A server that already runs is used as it is and is not ours to end. Calls come one after the
 //! other, as the hand makes them: concurrent ones glitch (LGFae/swww#220).
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::context::Context;
+use super::copies::{Copies, Takes};
 use super::registry::Settings;
 use super::{Backend, Error, Hanging};
-use crate::config::{Awww as Options, AwwwFormat, AwwwTransition};
+use crate::config::{Awww as Options, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition};
 use crate::process::{Cancel, Ended, Output, Setter, run};
+use crate::wire::Format;
 
 const NAME: &str = "awww";
 /// The client answers as soon as the server has the picture, before any transition.
 const CALL: Duration = Duration::from_secs(10);
 const UP_WITHIN: Duration = Duration::from_secs(10);
+/// A server that answers knows its outputs a moment later.
+const OUTPUTS_WITHIN: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(2);
+const TAKES: Takes = Takes {
+    formats: &[Format::Jpg, Format::Png, Format::Gif, Format::Webp, Format::Bmp, Format::Tiff],
+    turns: false,
+    name: None,
+};
 
 pub(super) struct Awww {
     context: Context,
     settings: Settings,
+    copies: Copies,
     /// The server, where it is ours.
     server: Option<Setter>,
+    /// What this daemon has had shown on each output, and how.
+    shown: HashMap<String, Shown>,
+}
+
+/// A picture and what decides how it looks once the transition is over.
+#[derive(Clone, Debug, PartialEq)]
+struct Shown {
+    path: PathBuf,
+    resize: AwwwResize,
+    fill_color: String,
+    filter: AwwwFilter,
+}
+
+impl Shown {
+    fn new(path: PathBuf, options: &Options) -> Self {
+        let (resize, filter) = (options.resize, options.filter_type);
+        Self { path, resize, fill_color: options.fill_color.clone(), filter }
+    }
 }
 
 impl Awww {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let server = context.roster.running(NAME).pop();
-        if let Some(Err(error)) = server.as_ref().map(|server| context.watch(server)) {
-            log::warn!("{NAME}: {error}");
-        }
-        Self { context, settings, server }
+        let server = context.take_over(NAME).pop();
+        let copies = Copies::new(context.cache.join("copies"));
+        Self { context, settings, copies, server, shown: HashMap::new() }
     }
 
     /// The client and server of one name: awww's, else swww's.
@@ -53,78 +80,87 @@ impl Awww {
         Ok(run(&self.context.launch(client).args(args), CALL, Some(cancel))?)
     }
 
-    /// Starts a server of ours and waits until it answers.
+    /// Starts a server of ours and waits until it answers and knows the outputs.
     fn start(
         &mut self,
         client: &Path,
         server: PathBuf,
-        format: AwwwFormat,
+        scene: &[Hanging],
         cancel: &Cancel,
     ) -> Result<Vec<Queried>, Error> {
         // Without --no-cache it shows a picture of its own choice and races us.
         let mut launch = self.context.launch(server).args(["--no-cache"]);
+        let format = (self.settings)().awww.daemon_format;
         if format != AwwwFormat::Default {
             launch = launch.args(["--format", format.as_str()]);
         }
-        let setter = self.context.roster.start(&launch, NAME, None)?;
-        let (until, mut pause) = (Instant::now() + UP_WITHIN, Duration::from_millis(5));
+        self.shown.clear();
+        let setter = self.context.start(&launch, NAME, None)?;
+        let (begun, mut pause) = (Instant::now(), Duration::from_millis(5));
         let outputs = loop {
             match self.query(client, cancel) {
-                Ok(Some(outputs)) if !outputs.is_empty() => break Ok(outputs),
+                Ok(Some(outputs)) if unknown(scene, &outputs).is_none() => break Ok(outputs),
+                Ok(Some(outputs)) if begun.elapsed() > OUTPUTS_WITHIN => break Ok(outputs),
                 Err(Error::Cancelled) => break Err(Error::Cancelled),
-                // Too early: it has no socket yet, or no output.
+                // Too early: it has no socket yet, or not all outputs.
                 Ok(_) | Err(_) => {}
             }
             // Wakes at once when it ends instead.
             let ended = setter.child().wait(Some(Instant::now() + pause), Some(cancel));
-            if ended || Instant::now() > until {
-                break Err(Error::Unavailable(format!(
-                    "{} does not come up: {}",
-                    launch.shown(),
-                    setter.log_tail()
-                )));
+            if ended || begun.elapsed() > UP_WITHIN {
+                let why = format!("{} does not come up: {}", launch.shown(), setter.log_tail());
+                break Err(Error::Unavailable(why));
             }
             pause = (pause * 2).min(Duration::from_millis(500));
         };
         match outputs {
-            Ok(outputs) => {
-                self.context.watch(&setter)?;
-                self.server = Some(setter);
-                Ok(outputs)
-            }
-            Err(error) => {
-                setter.end(GRACE);
-                Err(error)
-            }
+            Ok(_) => self.server = Some(setter),
+            Err(_) => setter.end(GRACE),
         }
+        outputs
+    }
+
+    /// Has one picture shown on some outputs.
+    fn set(&mut self, client: &Path, call: Call, cancel: &Cancel) -> Result<(), Error> {
+        let options = (self.settings)();
+        let output =
+            self.call(client, args(&options.awww, &call.outputs, &call.shown.path), cancel)?;
+        if !output.is_success() {
+            let why = output.complaint();
+            return Err(match output.ended {
+                Ended::Code(2) => Error::File { path: call.shown.path, why },
+                _ => Error::Refused(format!("{NAME} failed: {why}")),
+            });
+        }
+        for name in call.outputs {
+            self.shown.insert(name, call.shown.clone());
+        }
+        Ok(())
     }
 }
 
 impl Backend for Awww {
     fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
         let (client, server) = self.programs()?;
-        let settings = (self.settings)();
         let outputs = match self.query(&client, cancel)? {
             Some(outputs) => outputs,
-            None => self.start(&client, server, settings.awww.daemon_format, cancel)?,
+            None => self.start(&client, server, scene, cancel)?,
         };
+        // It drops a name that it does not know without a word.
+        if let Some(name) = unknown(scene, &outputs) {
+            return Err(Error::Refused(format!("{NAME} does not know the output {name}")));
+        }
+        let options = (self.settings)();
+        let mut wanted = Vec::new();
         for hanging in scene {
-            let name = &hanging.output.name;
-            // It drops a name that it does not know without a word.
-            if outputs.iter().all(|output| output.name != *name) {
-                return Err(Error::Refused(format!("{NAME} does not know the output {name}")));
-            }
+            let path = self.copies.ready(&hanging.path, &TAKES, cancel)?;
+            wanted.push((hanging.output.name.clone(), Shown::new(path, &options.awww)));
         }
-        for (path, names) in calls(scene, &outputs) {
-            let output = self.call(&client, args(&settings.awww, &names, &path), cancel)?;
-            if !output.is_success() {
-                let why = output.complaint();
-                return Err(match output.ended {
-                    Ended::Code(2) => Error::File { path, why },
-                    _ => Error::Refused(format!("{NAME} failed: {why}")),
-                });
-            }
+        for call in calls(&wanted, &self.shown, &outputs) {
+            self.set(&client, call, cancel)?;
         }
+        let files: Vec<PathBuf> = wanted.into_iter().map(|(_, shown)| shown.path).collect();
+        self.copies.tidy(&files);
         Ok(())
     }
 
@@ -133,35 +169,50 @@ impl Backend for Awww {
             Some(server) => server.end(GRACE),
             None => log::info!("the {NAME} server was not started by murald and goes on"),
         }
+        self.shown.clear();
+        self.copies.tidy(&[]);
         Ok(())
     }
 
     fn is_whole(&mut self) -> bool {
-        match self.server.take_if(|server| !server.child().is_running()) {
-            Some(dead) => {
-                dead.ended();
-                dead.forget();
-                false
-            }
-            None => true,
-        }
+        let mut servers: Vec<Setter> = self.server.take().into_iter().collect();
+        let had_one = !servers.is_empty();
+        self.context.bury(&mut servers);
+        self.server = servers.pop();
+        self.server.is_some() == had_one
     }
 }
 
-/// One call for each picture, with the outputs that do not show it yet.
-fn calls(scene: &[Hanging], outputs: &[Queried]) -> Vec<(PathBuf, Vec<String>)> {
-    let mut calls: Vec<(PathBuf, Vec<String>)> = Vec::new();
-    for hanging in scene {
-        let name = &hanging.output.name;
-        let shows = |output: &Queried| {
-            output.name == *name && output.image.as_deref() == Some(hanging.path.as_path())
-        };
-        if outputs.iter().any(shows) {
+/// An output of the scene that the server does not know.
+fn unknown<'a>(scene: &'a [Hanging], outputs: &[Queried]) -> Option<&'a str> {
+    let names = scene.iter().map(|hanging| hanging.output.name.as_str());
+    names.into_iter().find(|name| outputs.iter().all(|output| output.name != *name))
+}
+
+/// One call of the client: a picture, and the outputs that share it.
+#[derive(Debug, PartialEq)]
+struct Call {
+    shown: Shown,
+    outputs: Vec<String>,
+}
+
+/// What is to be called for outputs that do not show what they should.
+fn calls(
+    wanted: &[(String, Shown)],
+    shown: &HashMap<String, Shown>,
+    outputs: &[Queried],
+) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    for (name, want) in wanted {
+        // The server knows the picture, not how it was fitted; that only whoever asked for it.
+        let same_look = shown.get(name).is_none_or(|shown| shown == want);
+        let hangs = |output: &Queried| output.name == *name && output.shows(&want.path);
+        if same_look && outputs.iter().any(hangs) {
             continue;
         }
-        match calls.iter_mut().find(|(path, _)| *path == hanging.path) {
-            Some((_, names)) => names.push(name.clone()),
-            None => calls.push((hanging.path.clone(), vec![name.clone()])),
+        match calls.iter_mut().find(|call| call.shown == *want) {
+            Some(call) => call.outputs.push(name.clone()),
+            None => calls.push(Call { shown: want.clone(), outputs: vec![name.clone()] }),
         }
     }
     calls
@@ -196,7 +247,15 @@ fn args(options: &Options, outputs: &[String], path: &Path) -> Vec<OsString> {
 #[derive(Debug, PartialEq, Eq)]
 struct Queried {
     name: String,
-    image: Option<PathBuf>,
+    /// A path, as far as a line of text can hold it; none for a colour.
+    image: Option<String>,
+}
+
+impl Queried {
+    fn shows(&self, path: &Path) -> bool {
+        let text = path.to_string_lossy();
+        self.image.as_deref().is_some_and(|image| text.lines().next() == Some(image))
+    }
 }
 
 /// Lines like `NS: DP-1: 1920x1080, scale: 1, currently displaying: image: /a.png`; the namespace is
@@ -213,7 +272,7 @@ fn queried(text: &str) -> Vec<Queried> {
             }
             name = field.to_owned();
         }
-        let image = shows.strip_prefix("image: ").map(PathBuf::from);
+        let image = shows.strip_prefix("image: ").map(str::to_owned);
         Some(Queried { name, image })
     };
     text.lines().filter_map(line).collect()
@@ -271,12 +330,47 @@ mod tests {
     fn what_the_server_says() {
         let queried =
             |text| queried(text).into_iter().map(|q| (q.name, q.image)).collect::<Vec<_>>();
-        let image = |path: &str| Some(PathBuf::from(path));
+        let image = |path: &str| Some(path.to_owned());
         let now = ": DP-1: 1920x1080, scale: 1, currently displaying: image: /a: b.png\n\
                    other: eDP-1: 800x600, scale: 2, currently displaying: color: 000000\n";
         assert_eq!(queried(now), [("DP-1".into(), image("/a: b.png")), ("eDP-1".into(), None)]);
         let before = "HDMI-A-1: 1280x720, scale: 1, currently displaying: image: /x.png";
         assert_eq!(queried(before), [("HDMI-A-1".into(), image("/x.png"))]);
         assert!(queried("nonsense").is_empty());
+    }
+
+    #[test]
+    fn only_what_differs_is_called_for() {
+        let options = Options::default();
+        let shown = |path: &str| Shown::new(path.into(), &options);
+        let fit = |path: &str| Shown { resize: AwwwResize::Fit, ..shown(path) };
+        let output =
+            |name: &str, path: &str| Queried { name: name.into(), image: Some(path.into()) };
+        let check =
+            |wanted: &[(&str, Shown)], had: &[(&str, Shown)], expected: &[(&str, &[&str])]| {
+                let own = |list: &[(&str, Shown)]| -> Vec<(String, Shown)> {
+                    list.iter().map(|(name, shown)| ((*name).to_owned(), shown.clone())).collect()
+                };
+                let outputs = [output("A", "/a"), output("B", "/b"), output("C", "/c")];
+                let calls = calls(&own(wanted), &own(had).into_iter().collect(), &outputs);
+                let seen: Vec<_> = calls
+                    .iter()
+                    .map(|call| (call.shown.path.to_str().unwrap(), call.outputs.clone()))
+                    .collect();
+                let expected: Vec<_> = expected
+                    .iter()
+                    .map(|(path, names)| (*path, names.iter().map(|n| (*n).to_owned()).collect()))
+                    .collect();
+                assert_eq!(seen, expected);
+            };
+        check(&[("A", shown("/a"))], &[], &[]);
+        check(
+            &[("A", shown("/x")), ("B", shown("/b")), ("C", shown("/x"))],
+            &[],
+            &[("/x", &["A", "C"])],
+        );
+        check(&[("A", shown("/a"))], &[("A", fit("/a"))], &[("/a", &["A"])]);
+        // Somebody else has painted over it.
+        check(&[("A", shown("/x"))], &[("A", shown("/x"))], &[("/x", &["A"])]);
     }
 }

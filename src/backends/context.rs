@@ -38,11 +38,43 @@ impl Context {
         }
     }
 
-    /// Has the end of a process told.
-    pub(super) fn watch(&self, setter: &Setter) -> Result<(), Error> {
-        self.reaper
-            .watch(setter.child(), &self.tell)
-            .map_err(|error| Error::Unavailable(format!("cannot watch its process: {error}")))
+    /// Starts a setter that stays, and has its end told.
+    pub(super) fn start(
+        &self,
+        launch: &Launch,
+        backend: &str,
+        output: Option<&str>,
+    ) -> Result<Setter, Error> {
+        let setter = self.roster.start(launch, backend, output)?;
+        log::info!("started {}", launch.shown());
+        self.watch(&setter);
+        Ok(setter)
+    }
+
+    /// What an earlier daemon left running, the oldest first.
+    pub(super) fn take_over(&self, backend: &str) -> Vec<Setter> {
+        let running = self.roster.running(backend);
+        for setter in &running {
+            log::info!("taken over: {}", setter.record().shown());
+            self.watch(setter);
+        }
+        running
+    }
+
+    /// Forgets those that have ended.
+    pub(super) fn bury(&self, setters: &mut Vec<Setter>) {
+        for dead in setters.extract_if(.., |setter| !setter.child().is_running()) {
+            let how = dead.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
+            log::info!("ended{how}: {}", dead.record().shown());
+            dead.forget();
+        }
+    }
+
+    fn watch(&self, setter: &Setter) {
+        if let Err(error) = self.reaper.watch(setter.child(), &self.tell) {
+            // It still is looked at before each change.
+            log::error!("cannot watch {}: {error}", setter.record().shown());
+        }
     }
 }
 

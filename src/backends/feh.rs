@@ -1,48 +1,79 @@
 //! feh 3.9 and later: one call for all monitors of the X server, and no process that stays.
 //!
 //! File n goes to the n-th monitor, one mode for all. A file that feh cannot read is dropped and
-//! those after it move up, so each is looked at before.
+//! those after it move up, so each is looked at before. Black goes to monitors without a picture.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::context::Context;
+use super::copies::{Copies, Takes};
 use super::registry::Settings;
 use super::{Backend, Error, Hanging};
 use crate::compositor::Output;
 use crate::config::FehMode;
 use crate::process::{Cancel, run};
+use crate::wire::Format;
 
 /// 225 ms for a 4K JPEG; a wall of monitors with large PNGs takes seconds.
 const LIMIT: Duration = Duration::from_secs(20);
+/// Imlib2's other loaders differ from build to build; it turns pictures only in some.
+const TAKES: Takes = Takes { formats: &[Format::Jpg, Format::Png], turns: false, name: None };
 
 pub(super) struct Feh {
     context: Context,
     settings: Settings,
-}
-
-impl Feh {
-    pub(super) fn new(context: Context, settings: Settings) -> Self {
-        Self { context, settings }
-    }
+    copies: Copies,
 }
 
 impl Backend for Feh {
     fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
+        let mut files = Vec::new();
         for hanging in scene {
-            // A file that vanishes after this shifts the others; nothing more can be asked of feh.
-            File::open(&hanging.path).map_err(|error| Error::File {
-                path: hanging.path.clone(),
-                why: error.to_string(),
-            })?;
+            files.push(self.copies.ready(&hanging.path, &TAKES, cancel)?);
         }
-        let files = files(scene, &self.context.outputs.list(), &|| self.black())?;
+        let hung = |output: &Output| {
+            let at = scene.iter().position(|hanging| hanging.output.name == output.name)?;
+            Some(files[at].clone())
+        };
+        let in_order: Vec<_> = self.context.outputs.list().iter().map(hung).collect();
+        self.paint(&in_order, cancel)?;
+        self.copies.tidy(&files);
+        Ok(())
+    }
+
+    /// The root window keeps its pixels, so it is painted over.
+    fn clear(&mut self) -> Result<(), Error> {
+        self.copies.tidy(&[]);
+        let outputs = self.context.outputs.list().len();
+        if outputs == 0 {
+            return Ok(());
+        }
+        let never = Cancel::new().map_err(|error| Error::Unavailable(error.to_string()))?;
+        self.paint(&vec![None; outputs], &never)
+    }
+
+    fn is_whole(&mut self) -> bool {
+        true
+    }
+}
+
+impl Feh {
+    pub(super) fn new(context: Context, settings: Settings) -> Self {
+        let copies = Copies::new(context.cache.join("copies"));
+        Self { context, settings, copies }
+    }
+
+    /// Gives each monitor its file, in the order of the X server's list; black where there is none.
+    fn paint(&self, files: &[Option<PathBuf>], cancel: &Cancel) -> Result<(), Error> {
+        let black = self.black()?;
+        let files: Vec<&Path> = files.iter().map(|f| f.as_deref().unwrap_or(&black)).collect();
         let launch = self
             .context
             .launch(self.context.program("feh")?)
             .args(args((self.settings)().feh.mode, &files));
+        // A file that vanishes now shifts the others; nothing more can be asked of feh.
         let output = run(&launch, LIMIT, Some(cancel))?;
         if !output.is_success() {
             return Err(Error::Refused(format!("feh failed: {}", output.complaint())));
@@ -54,17 +85,6 @@ impl Backend for Feh {
         }
     }
 
-    /// The root window keeps its pixels: nothing of ours runs that could take them away.
-    fn clear(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn is_whole(&mut self) -> bool {
-        true
-    }
-}
-
-impl Feh {
     /// A black picture for monitors that have none of ours.
     fn black(&self) -> Result<PathBuf, Error> {
         let path = self.context.cache.join("black.pgm");
@@ -79,23 +99,10 @@ impl Feh {
     }
 }
 
-/// One file for each monitor, in the order of the X server's list.
-fn files(
-    scene: &[Hanging],
-    outputs: &[Output],
-    black: &dyn Fn() -> Result<PathBuf, Error>,
-) -> Result<Vec<PathBuf>, Error> {
-    let file = |output: &Output| {
-        let hanging = scene.iter().find(|hanging| hanging.output.name == output.name);
-        hanging.map_or_else(black, |hanging| Ok(hanging.path.clone()))
-    };
-    outputs.iter().map(file).collect()
-}
-
-fn args(mode: FehMode, files: &[impl AsRef<Path>]) -> Vec<OsString> {
+fn args(mode: FehMode, files: &[&Path]) -> Vec<OsString> {
     let mut args: Vec<OsString> =
         vec!["--no-fehbg".into(), format!("--bg-{mode}").into(), "--".into()];
-    args.extend(files.iter().map(|file| file.as_ref().as_os_str().to_owned()));
+    args.extend(files.iter().map(|file| file.as_os_str().to_owned()));
     args
 }
 
@@ -106,7 +113,7 @@ mod tests {
     #[test]
     fn the_command_line() {
         let check = |mode, expected: &[&str]| {
-            assert_eq!(args(mode, &["/a b.png", "/-c.png"]), expected);
+            assert_eq!(args(mode, &[Path::new("/a b.png"), Path::new("/-c.png")]), expected);
         };
         check(FehMode::Fill, &["--no-fehbg", "--bg-fill", "--", "/a b.png", "/-c.png"]);
         check(FehMode::Max, &["--no-fehbg", "--bg-max", "--", "/a b.png", "/-c.png"]);

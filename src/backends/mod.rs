@@ -6,12 +6,14 @@
 
 mod awww;
 mod context;
+mod copies;
 mod error;
 mod feh;
 mod follow;
 mod hanging;
 mod registry;
 mod swaybg;
+mod trace;
 
 pub use error::Error;
 pub use hanging::{Hanging, Kind, Web};

@@ -1,189 +1,167 @@
 //! swaybg 1.2: one process for all outputs, replaced at every change.
 //!
-//! The old process goes only when the new one has drawn on every output. How that is known: with
-//! `WAYLAND_DEBUG=client` libwayland writes each request and event to stderr; after a buffer was
-//! attached and committed, the compositor's `delete_id` of that buffer says that it was taken.
+//! The old process goes only when the new one has drawn on every output, which its conversation with
+//! the compositor tells (`trace`). It does not matter which of the two lies on top meanwhile: both
+//! show a picture.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::context::Context;
+use super::copies::{Copies, Takes};
 use super::follow::{Followed, follow};
 use super::registry::Settings;
+use super::trace::Trace;
 use super::{Backend, Error, Hanging};
 use crate::config::SwaybgFit;
 use crate::process::{Cancel, Launch, Setter};
+use crate::wire::Format;
 
 const NAME: &str = "swaybg";
 /// A 48 MB PNG takes half a second.
 const DRAWN_WITHIN: Duration = Duration::from_secs(10);
 /// It dies of SIGTERM at once.
 const GRACE: Duration = Duration::from_secs(2);
+/// gdk-pixbuf has these built in; its other loaders are packages of their own.
+const TAKES: Takes = Takes { formats: &[Format::Jpg, Format::Png], turns: true, name: None };
 
 pub(super) struct Swaybg {
     context: Context,
     settings: Settings,
+    copies: Copies,
     /// All of ours that run; the last one is what is seen.
     running: Vec<Setter>,
 }
 
 impl Swaybg {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let running = context.roster.running(NAME);
-        for setter in &running {
-            if let Err(error) = context.watch(setter) {
-                log::warn!("{NAME}: {error}");
-            }
-        }
-        Self { context, settings, running }
+        let running = context.take_over(NAME);
+        let copies = Copies::new(context.cache.join("copies"));
+        Self { context, settings, copies, running }
     }
 
-    fn start(&self, launch: &Launch, outputs: usize, cancel: &Cancel) -> Result<Setter, Error> {
-        let setter = self.context.roster.start(launch, NAME, None)?;
-        match drawn(&setter, outputs, cancel) {
-            Ok(()) => Ok(setter),
-            Err(error) => {
-                setter.end(GRACE);
-                Err(error)
-            }
+    /// What shows the scene: pictures that it can load, in place of those that it cannot.
+    fn launch(
+        &mut self,
+        scene: &[Hanging],
+        cancel: &Cancel,
+    ) -> Result<(Launch, Vec<PathBuf>), Error> {
+        let ready = |hanging: &Hanging| self.copies.ready(&hanging.path, &TAKES, cancel);
+        let files = scene.iter().map(ready).collect::<Result<Vec<_>, _>>()?;
+        let fit_mode = (self.settings)().swaybg.fit_mode;
+        let hung = scene.iter().map(|hanging| hanging.output.name.as_str()).zip(&files);
+        let launch = self
+            .context
+            .launch(self.context.program(NAME)?)
+            .args(args(hung, fit_mode))
+            .env("WAYLAND_DEBUG", "client");
+        Ok((launch, files))
+    }
+
+    /// Leaves only this one running.
+    fn keep(&mut self, kept: Setter) {
+        for old in std::mem::replace(&mut self.running, vec![kept]) {
+            old.end(GRACE);
         }
     }
 }
 
 impl Backend for Swaybg {
     fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
-        let launch = self
-            .context
-            .launch(self.context.program(NAME)?)
-            .args(args(scene, (self.settings)().swaybg.fit_mode))
-            .env("WAYLAND_DEBUG", "client");
-        let seen = self.running.last();
-        if seen.is_some_and(|seen| seen.record().is(&launch) && seen.child().is_running()) {
-            return Ok(());
+        let (launch, files) = self.launch(scene, cancel)?;
+        let same = |setter: &Setter| setter.record().is(&launch) && setter.child().is_running();
+        if let Some(at) = self.running.iter().position(same) {
+            // One that an earlier daemon started may not have drawn yet.
+            let kept = self.running.remove(at);
+            if drawn(&kept, &files, cancel).is_ok() {
+                self.keep(kept);
+                return Ok(());
+            }
+            kept.end(GRACE);
         }
-        let new = self.start(&launch, scene.len(), cancel)?;
-        self.context.watch(&new)?;
-        for old in std::mem::replace(&mut self.running, vec![new]) {
-            old.end(GRACE);
+        let new = self.context.start(&launch, NAME, None)?;
+        if let Err(error) = drawn(&new, &files, cancel) {
+            new.end(GRACE);
+            return Err(error);
         }
+        self.keep(new);
+        self.copies.tidy(&files);
         Ok(())
     }
 
     fn clear(&mut self) -> Result<(), Error> {
         self.running.drain(..).for_each(|setter| setter.end(GRACE));
+        self.copies.tidy(&[]);
         Ok(())
     }
 
     fn is_whole(&mut self) -> bool {
         let seen = self.running.last().map(|setter| setter.child().identity());
-        let (alive, dead): (Vec<_>, Vec<_>) =
-            self.running.drain(..).partition(|setter| setter.child().is_running());
-        self.running = alive;
-        for setter in dead {
-            setter.ended();
-            setter.forget();
-        }
+        self.context.bury(&mut self.running);
         self.running.last().map(|setter| setter.child().identity()) == seen
     }
 }
 
-fn args(scene: &[Hanging], fit_mode: SwaybgFit) -> Vec<OsString> {
+fn args<'a>(
+    hung: impl Iterator<Item = (&'a str, &'a PathBuf)>,
+    fit_mode: SwaybgFit,
+) -> Vec<OsString> {
     let mut args: Vec<OsString> = Vec::new();
-    for hanging in scene {
-        args.extend(["-o".into(), hanging.output.name.clone().into()]);
-        args.extend(["-i".into(), hanging.path.clone().into_os_string()]);
+    for (output, file) in hung {
+        args.extend(["-o".into(), output.into()]);
+        args.extend(["-i".into(), file.clone().into_os_string()]);
+        // What a picture does not cover is black.
         args.extend(["-m", fit_mode.as_str(), "-c", "#000000"].map(OsString::from));
     }
     args
 }
 
-/// Waits until it has drawn on so many outputs.
-fn drawn(setter: &Setter, outputs: usize, cancel: &Cancel) -> Result<(), Error> {
+/// Waits until it has drawn on all of its outputs that are connected.
+fn drawn(setter: &Setter, files: &[PathBuf], cancel: &Cancel) -> Result<(), Error> {
     let mut trace = Trace::default();
     let until = Instant::now() + DRAWN_WITHIN;
-    let followed =
-        follow(&setter.log_path(), setter.child(), until, cancel, |line| match trace.read(line) {
-            Err(error) => ControlFlow::Break(Err(error)),
-            Ok(()) if trace.drawn == outputs => ControlFlow::Break(Ok(())),
-            Ok(()) => ControlFlow::Continue(()),
-        })
-        .map_err(|error| Error::Unavailable(format!("cannot read what swaybg says: {error}")))?;
-    match followed {
+    let followed = follow(&setter.log_path(), setter.child(), until, cancel, |line| {
+        if let Some((_, path)) = line.split_once("Failed to load image: ") {
+            return ControlFlow::Break(Err(unreadable(path, files)));
+        }
+        trace.read(line);
+        if trace.is_done() {
+            return ControlFlow::Break(Ok(()));
+        }
+        if trace.is_idle() {
+            let why = "none of the outputs is connected any more".to_owned();
+            return ControlFlow::Break(Err(Error::Refused(why)));
+        }
+        ControlFlow::Continue(())
+    });
+    match followed.map_err(|e| Error::Unavailable(format!("cannot read swaybg's log: {e}")))? {
         Followed::Seen(result) => result,
         Followed::Ended => Err(Error::Unavailable(format!("swaybg ended: {}", said(setter)))),
-        Followed::Late => Err(Error::Refused(format!(
-            "swaybg drew on {} of {outputs} outputs within {} s",
-            trace.drawn,
-            DRAWN_WITHIN.as_secs()
-        ))),
+        Followed::Late => {
+            let (drawn, limit) = (trace.drawn(), DRAWN_WITHIN.as_secs());
+            let why = format!("swaybg drew on {drawn} of {} outputs within {limit} s", files.len());
+            Err(Error::Refused(why))
+        }
         Followed::Cancelled => Err(Error::Cancelled),
     }
+}
+
+fn unreadable(said: &str, files: &[PathBuf]) -> Error {
+    // A name with a line break is cut in what it says.
+    let meant = |file: &&PathBuf| file.to_string_lossy().lines().next() == Some(said);
+    let path = files.iter().find(meant).map_or(Path::new(said), PathBuf::as_path);
+    Error::File { path: path.to_owned(), why: "swaybg cannot load it".to_owned() }
 }
 
 /// The last thing that it said itself.
 fn said(setter: &Setter) -> String {
     let tail = setter.log_tail();
+    // What libwayland writes begins with a time in brackets.
     let own = tail.lines().rev().find(|line| !line.starts_with('['));
-    own.map_or_else(|| "it said nothing".to_owned(), |line| message(line).to_owned())
-}
-
-/// What its log says of drawing.
-#[derive(Debug, Default)]
-struct Trace {
-    /// Surface and the buffer that was attached to it and is not taken yet.
-    attached: Vec<(u32, u32)>,
-    /// Surfaces whose first buffer was taken.
-    surfaces: Vec<u32>,
-    drawn: usize,
-}
-
-impl Trace {
-    fn read(&mut self, line: &str) -> Result<(), Error> {
-        if let Some((surface, buffer)) = attach(line) {
-            self.attached.retain(|&(_, old)| old != buffer);
-            self.attached.push((surface, buffer));
-        } else if let Some(id) = number_after(line, "wl_display@1.delete_id(") {
-            let taken = self.attached.iter().position(|&(_, buffer)| buffer == id);
-            if let Some((surface, _)) = taken.map(|at| self.attached.swap_remove(at))
-                && !self.surfaces.contains(&surface)
-            {
-                self.surfaces.push(surface);
-                self.drawn += 1;
-            }
-        } else if let Some(at) = line.find("Failed to load image") {
-            let why = line[at..].to_owned();
-            let path = line[at..].split_once(": ").map_or("", |(_, path)| path);
-            return Err(Error::File { path: PathBuf::from(path.trim_end_matches(')')), why });
-        } else if line.contains("Could not find config for output") {
-            log::debug!("swaybg: {}", message(line));
-        }
-        Ok(())
-    }
-}
-
-/// From `-> wl_surface@3.attach(wl_buffer@16, 0, 0)`: 3 and 16. Newer libwayland writes `#` for `@`.
-fn attach(line: &str) -> Option<(u32, u32)> {
-    let line = line.replace('#', "@");
-    let rest = &line[line.find("-> wl_surface@")? + "-> wl_surface@".len()..];
-    let (surface, rest) = rest.split_once(".attach(wl_buffer@")?;
-    Some((surface.parse().ok()?, leading_number(rest)?))
-}
-
-fn number_after(line: &str, mark: &str) -> Option<u32> {
-    let line = line.replace('#', "@");
-    leading_number(&line[line.find(mark)? + mark.len()..])
-}
-
-fn leading_number(text: &str) -> Option<u32> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    text[..end].parse().ok()
-}
-
-/// A line of its own without the time and place before it.
-fn message(line: &str) -> &str {
-    line.split_once("] ").map_or(line, |(_, message)| message)
+    let own = own.map(|line| line.split_once("] ").map_or(line, |(_, message)| message));
+    own.unwrap_or("it said nothing").to_owned()
 }
 
 #[cfg(test)]
@@ -191,26 +169,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_trace_tells_when_every_output_is_drawn() {
-        let check = |lines: &[&str], drawn: usize| {
-            let mut trace = Trace::default();
-            lines.iter().for_each(|line| trace.read(line).unwrap());
-            assert_eq!(trace.drawn, drawn, "{lines:?}");
+    fn the_command_line() {
+        let check = |hung: &[(&str, &str)], fit_mode, expected: &[&str]| {
+            let hung: Vec<_> = hung.iter().map(|(o, file)| (*o, PathBuf::from(file))).collect();
+            assert_eq!(args(hung.iter().map(|(o, file)| (*o, file)), fit_mode), expected);
         };
-        let attach = "[3697967.855]  -> wl_surface@12.attach(wl_buffer@10, 0, 0)";
-        let other = "[3697986.139]  -> wl_surface@3.attach(wl_buffer@16, 0, 0)";
-        let taken = "[3697988.711] wl_display@1.delete_id(10)";
-        check(&[taken, attach], 0);
-        check(&[attach, other, taken], 1);
-        check(&[attach, other, taken, "[3697988.717] wl_display@1.delete_id(16)"], 2);
-        check(&[attach, taken, attach, taken], 1);
-        check(&["[1.0]  -> wl_surface#12.attach(wl_buffer#10, 0, 0)", &taken.replace('@', "#")], 1);
+        check(&[], SwaybgFit::Fill, &[]);
+        let black = ["-c", "#000000"];
+        let dp = ["-o", "DP-1", "-i", "/a b\n.png", "-m", "fit"];
+        check(&[("DP-1", "/a b\n.png")], SwaybgFit::Fit, &[&dp[..], &black].concat());
+        let hdmi = ["-o", "HDMI-A-1", "-i", "/-o.png", "-m", "fit"];
+        check(
+            &[("DP-1", "/a b\n.png"), ("HDMI-A-1", "/-o.png")],
+            SwaybgFit::Fit,
+            &[&dp[..], &black, &hdmi, &black].concat(),
+        );
     }
 
     #[test]
-    fn an_unreadable_picture_is_an_error() {
-        let line = "2026-11-21 05:44:58 - [background-image.c:37] Failed to load image: /x y.png";
-        let error = Trace::default().read(line).unwrap_err();
-        assert!(matches!(error, Error::File { path, .. } if path.as_os_str() == "/x y.png"));
+    fn an_unreadable_picture_is_named_whole() {
+        let files = [PathBuf::from("/b.png"), PathBuf::from("/x\ny.png")];
+        let named = |said| match unreadable(said, &files) {
+            Error::File { path, .. } => path,
+            other => panic!("{other}"),
+        };
+        assert_eq!(named("/x"), files[1]);
+        assert_eq!(named("/b.png"), files[0]);
+        assert_eq!(named("/other"), PathBuf::from("/other"));
     }
 }

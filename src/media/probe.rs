@@ -102,6 +102,11 @@ pub(super) fn check_bounds((width, height): (u32, u32), channels: usize) -> Resu
 }
 
 impl Probe {
+    /// Whether it is stored as it is shown. Not every program looks at the orientation.
+    pub fn is_upright(&self) -> bool {
+        self.header.orientation == Orientation::Upright
+    }
+
     /// Bytes that [`Self::decode`] will need at most, its result included.
     pub fn memory(&self, target: (u32, u32)) -> u64 {
         let (size, channels) = (self.header.size, self.header.channels);

@@ -1,0 +1,268 @@
+//! Pictures as a setter can take them: itself where it can, else a copy or a link in our cache.
+//!
+//! Runs on the hand's thread. Copies are PNGs of the whole picture, upright; links give a file
+//! another name. What a copy is called says what it was made from, so one that exists is right.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{BufReader, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use super::Error;
+use crate::media::{self, Tile};
+use crate::process::{self, Cancel, Launch};
+use crate::wire::Format;
+
+/// A large AVIF takes ffmpeg a few seconds.
+const TRANSCODING: Duration = Duration::from_secs(60);
+
+/// What a setter takes.
+pub(super) struct Takes {
+    pub formats: &'static [Format],
+    /// It turns pictures as the camera noted in EXIF.
+    pub turns: bool,
+    /// Whether it can be given a file of this name; none takes any name.
+    pub name: Option<fn(&Path) -> bool>,
+}
+
+/// The cache of one backend.
+pub(super) struct Copies {
+    directory: PathBuf,
+    /// What was made of which file, by its state then: files are looked into once.
+    known: HashMap<State, PathBuf>,
+}
+
+/// A file as it is now: path, length, and modification in nanoseconds.
+type State = (PathBuf, u64, i128);
+
+impl Copies {
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Self { directory, known: HashMap::new() }
+    }
+
+    /// A file of the same picture that the setter can take.
+    pub(super) fn ready(
+        &mut self,
+        path: &Path,
+        takes: &Takes,
+        cancel: &Cancel,
+    ) -> Result<PathBuf, Error> {
+        let failed = |error: &dyn std::error::Error| file_error(path, error);
+        let metadata = fs::metadata(path).map_err(|error| failed(&error))?;
+        let modified =
+            i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+        let state = (path.to_owned(), metadata.len(), modified);
+        if let Some(ready) = self.known.get(&state).filter(|ready| ready.exists()) {
+            return Ok(ready.clone());
+        }
+        let ready = match self.converted(&state, takes, cancel)? {
+            Some(copy) => copy,
+            None if takes.name.is_none_or(|takes| takes(path)) => path.to_owned(),
+            None => self.link(&state)?,
+        };
+        self.known.insert(state, ready.clone());
+        Ok(ready)
+    }
+
+    /// Removes what none of these files is.
+    pub(super) fn tidy(&mut self, used: &[PathBuf]) {
+        self.known.retain(|_, ready| used.contains(ready));
+        let Ok(entries) = fs::read_dir(&self.directory) else { return };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if !used.contains(&path) {
+                // What cannot be removed now is tried again after the next change.
+                fs::remove_file(path).ok();
+            }
+        }
+    }
+
+    /// A copy, if the setter cannot take the file's content.
+    fn converted(
+        &self,
+        state: &State,
+        takes: &Takes,
+        cancel: &Cancel,
+    ) -> Result<Option<PathBuf>, Error> {
+        let source = &state.0;
+        let mut file = BufReader::new(File::open(source).map_err(|e| file_error(source, &e))?);
+        // The decoders may panic on hostile bytes.
+        let looked = catch_unwind(AssertUnwindSafe(|| media::probe(&mut file)));
+        let probe = match looked {
+            Ok(Ok(probe)) => probe,
+            Ok(Err(media::Error::NeedsTranscoder(format))) => {
+                if takes.formats.contains(&format) {
+                    return Ok(None);
+                }
+                return self.transcoded(state, cancel).map(Some);
+            }
+            Ok(Err(error)) => return Err(file_error(source, &error)),
+            Err(_) => return Err(damaged(source)),
+        };
+        if takes.formats.contains(&probe.format) && (takes.turns || probe.is_upright()) {
+            return Ok(None);
+        }
+        let copy = self.named(state, "png");
+        if !copy.exists() {
+            let (width, height) = (probe.width, probe.height);
+            let whole = Tile { x: 0, y: 0, width, height, pixels: (width, height) };
+            let made = catch_unwind(AssertUnwindSafe(|| probe.slices(&mut file, &[whole])));
+            let bytes = made.map_err(|_| damaged(source))?.map_err(|e| file_error(source, &e))?;
+            self.land(&copy, |to| to.write_all(&bytes.concat()))?;
+        }
+        Ok(Some(copy))
+    }
+
+    /// A copy of what only ffmpeg decodes.
+    fn transcoded(&self, state: &State, cancel: &Cancel) -> Result<PathBuf, Error> {
+        let (source, copy) = (&state.0, self.named(state, "png"));
+        if copy.exists() {
+            return Ok(copy);
+        }
+        let Some(ffmpeg) = process::which("ffmpeg") else {
+            let why = "it needs ffmpeg to be converted, which is not installed".to_owned();
+            return Err(Error::File { path: source.clone(), why });
+        };
+        let temporary = copy.with_extension("part");
+        self.land(&temporary, |_| Ok(()))?;
+        let mut input = std::ffi::OsString::from("file:");
+        input.push(source);
+        let launch = Launch::new(ffmpeg)
+            .args(["-nostdin", "-v", "error", "-y", "-i"])
+            .args([input])
+            .args(["-frames:v", "1", "-f", "image2pipe", "-c:v", "png"])
+            .args([temporary.as_os_str()]);
+        let done = process::run(&launch, TRANSCODING, Some(cancel))?;
+        if !done.is_success() {
+            fs::remove_file(&temporary).ok();
+            return Err(Error::File { path: source.clone(), why: done.complaint() });
+        }
+        fs::rename(&temporary, &copy).map_err(|error| self.unwritable(&error))?;
+        Ok(copy)
+    }
+
+    /// The same file under a name without anything special in it.
+    fn link(&self, state: &State) -> Result<PathBuf, Error> {
+        let extension = state.0.extension().and_then(|extension| extension.to_str());
+        let plain = extension.filter(|e| e.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        let link = self.named(state, plain.unwrap_or("img"));
+        if fs::read_link(&link).is_ok_and(|target| target == state.0) {
+            return Ok(link);
+        }
+        fs::create_dir_all(&self.directory).map_err(|error| self.unwritable(&error))?;
+        fs::remove_file(&link).ok();
+        symlink(&state.0, &link).map_err(|error| self.unwritable(&error))?;
+        Ok(link)
+    }
+
+    fn named(&self, (path, length, modified): &State, extension: &str) -> PathBuf {
+        let mut hash = Sha256::new();
+        hash.update(path.as_os_str().as_bytes());
+        hash.update(length.to_le_bytes());
+        hash.update(modified.to_le_bytes());
+        let name: String = hash.finalize()[..12].iter().map(|b| format!("{b:02x}")).collect();
+        self.directory.join(format!("{name}.{extension}"))
+    }
+
+    /// Writes a file whole or not at all.
+    fn land(
+        &self,
+        path: &Path,
+        write: impl FnOnce(&mut File) -> std::io::Result<()>,
+    ) -> Result<(), Error> {
+        let temporary = path.with_extension("new");
+        let landed = fs::create_dir_all(&self.directory)
+            .and_then(|()| File::create(&temporary))
+            .and_then(|mut file| write(&mut file))
+            .and_then(|()| fs::rename(&temporary, path));
+        landed.map_err(|error| {
+            fs::remove_file(&temporary).ok();
+            self.unwritable(&error)
+        })
+    }
+
+    fn unwritable(&self, error: &std::io::Error) -> Error {
+        Error::Unavailable(format!("cannot write to {}: {error}", self.directory.display()))
+    }
+}
+
+fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
+    let why = match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    Error::File { path: path.to_owned(), why }
+}
+
+fn damaged(path: &Path) -> Error {
+    Error::File { path: path.to_owned(), why: "it is damaged".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Takes = Takes { formats: &[Format::Png], turns: true, name: None };
+
+    /// A picture of one pixel, as BMP.
+    fn bmp(path: &Path) {
+        let mut bytes = b"BM\x3a\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x01\0\0\0\x01\0\0\0".to_vec();
+        bytes.extend(
+            b"\x01\0\x18\0\0\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x02\x03\0",
+        );
+        fs::write(path, bytes).unwrap();
+    }
+
+    #[test]
+    fn what_a_setter_cannot_take_is_copied_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (source, cache) = (dir.path().join("a.bmp"), dir.path().join("cache"));
+        bmp(&source);
+        let cancel = Cancel::new().unwrap();
+        let mut copies = Copies::new(cache.clone());
+        let copy = copies.ready(&source, &PLAIN, &cancel).unwrap();
+        assert_eq!(copy.parent(), Some(cache.as_path()));
+        let mut file = BufReader::new(File::open(&copy).unwrap());
+        let probe = media::probe(&mut file).unwrap();
+        assert_eq!((probe.format, probe.width, probe.height), (Format::Png, 1, 1));
+        let made = fs::metadata(&copy).unwrap().ino();
+        assert_eq!(Copies::new(cache.clone()).ready(&source, &PLAIN, &cancel).unwrap(), copy);
+        assert_eq!(fs::metadata(&copy).unwrap().ino(), made);
+        assert_eq!(copies.ready(&copy, &PLAIN, &cancel).unwrap(), copy, "a PNG is taken as it is");
+        copies.tidy(&[]);
+        assert_eq!(fs::read_dir(&cache).unwrap().count(), 0);
+        assert!(copies.ready(&source, &PLAIN, &cancel).unwrap().exists(), "made again");
+    }
+
+    #[test]
+    fn a_name_that_it_cannot_take_is_linked() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = dir.path().join("a,\n#.bmp");
+        bmp(&source);
+        let takes = Takes { formats: &[Format::Bmp], turns: true, name: Some(|_| false) };
+        let mut copies = Copies::new(dir.path().join("cache"));
+        let link = copies.ready(&source, &takes, &Cancel::new().unwrap()).unwrap();
+        assert_eq!(fs::read_link(&link).unwrap(), source);
+        assert!(link.extension().is_some_and(|extension| extension == "bmp"));
+    }
+
+    #[test]
+    fn no_picture() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = dir.path().join("x.png");
+        let mut copies = Copies::new(dir.path().join("cache"));
+        let cancel = Cancel::new().unwrap();
+        for content in [None, Some("no picture")] {
+            if let Some(content) = content {
+                fs::write(&source, content).unwrap();
+            }
+            let error = copies.ready(&source, &PLAIN, &cancel).unwrap_err();
+            assert!(matches!(error, Error::File { path, .. } if path == source));
+        }
+    }
+}

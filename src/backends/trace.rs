@@ -1,0 +1,227 @@
+//! What libwayland writes of a client's conversation (`WAYLAND_DEBUG=client`), read to know on which
+//! outputs it has drawn.
+//!
+//! A buffer that was attached to a surface and committed is taken once the compositor says
+//! `delete_id` of it. Lines look like `[3697967.855]  -> wl_surface@12.attach(wl_buffer@10, 0, 0)`;
+//! since libwayland 1.22 with `#` for `@`.
+
+/// One line of it; all else that a client writes is none.
+#[derive(Debug, PartialEq, Eq)]
+enum Said<'a> {
+    /// An output that the client will use: the registry's number, and its object.
+    Output {
+        global: u32,
+        object: u32,
+    },
+    OutputGone {
+        global: u32,
+    },
+    /// The first conversation with the registry is over: all outputs are known.
+    Listed,
+    /// A surface that lies on an output.
+    Layer {
+        surface: u32,
+        output: u32,
+    },
+    Attached {
+        surface: u32,
+        buffer: u32,
+    },
+    Deleted {
+        object: u32,
+    },
+    /// The client's own words: it has nothing for an output.
+    Unwanted(&'a str),
+}
+
+/// How far a client has come.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    listed: bool,
+    outputs: Vec<Output>,
+    /// Outputs that it leaves alone.
+    unwanted: usize,
+    /// Surface and a buffer of it that is not taken yet.
+    attached: Vec<(u32, u32)>,
+}
+
+#[derive(Debug)]
+struct Output {
+    global: u32,
+    object: u32,
+    surface: Option<u32>,
+    drawn: bool,
+}
+
+impl Trace {
+    pub(super) fn read(&mut self, line: &str) {
+        // The two ways of libwayland to write a number.
+        let line = line.replace('#', "@");
+        match parse(&line) {
+            Some(Said::Output { global, object }) => {
+                self.outputs.push(Output { global, object, surface: None, drawn: false });
+            }
+            Some(Said::OutputGone { global }) => {
+                self.outputs.retain(|output| output.global != global);
+            }
+            Some(Said::Listed) => self.listed = true,
+            Some(Said::Layer { surface, output }) => {
+                let of = self.outputs.iter_mut().find(|known| known.object == output);
+                if let Some(output) = of {
+                    output.surface = Some(surface);
+                }
+            }
+            Some(Said::Attached { surface, buffer }) => {
+                self.attached.retain(|&(_, old)| old != buffer);
+                self.attached.push((surface, buffer));
+            }
+            Some(Said::Deleted { object }) => self.taken(object),
+            Some(Said::Unwanted(_)) => self.unwanted += 1,
+            None => {}
+        }
+    }
+
+    fn taken(&mut self, buffer: u32) {
+        let Some(at) = self.attached.iter().position(|&(_, attached)| attached == buffer) else {
+            return;
+        };
+        let (surface, _) = self.attached.swap_remove(at);
+        let of = self.outputs.iter_mut().find(|output| output.surface == Some(surface));
+        if let Some(output) = of {
+            output.drawn = true;
+        }
+    }
+
+    /// On how many outputs it has drawn.
+    pub(super) fn drawn(&self) -> usize {
+        self.outputs.iter().filter(|output| output.drawn).count()
+    }
+
+    /// It has drawn on every output that is connected and that it was given something for; `false`
+    /// for one that has nothing to draw on.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_settled()
+            && self.drawn() > 0
+            && self.outputs.iter().all(|output| output.surface.is_none() || output.drawn)
+    }
+
+    /// It has looked at all outputs and will draw on none of them.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_settled() && self.outputs.iter().all(|output| output.surface.is_none())
+    }
+
+    /// Every output has its surface or is left alone.
+    fn is_settled(&self) -> bool {
+        let decided = self.outputs.iter().filter(|output| output.surface.is_some()).count();
+        self.listed && decided + self.unwanted >= self.outputs.len()
+    }
+}
+
+fn parse(line: &str) -> Option<Said<'_>> {
+    if let Some((_, name)) = line.split_once("Could not find config for output ") {
+        return Some(Said::Unwanted(name));
+    }
+    if let Some((_, rest)) = line.split_once("-> ") {
+        return request(rest);
+    }
+    if line.contains("wl_callback@") && line.contains(".done(") {
+        return Some(Said::Listed);
+    }
+    if let Some(object) = number_after(line, "wl_display@1.delete_id(") {
+        return Some(Said::Deleted { object });
+    }
+    let global = number_after(line, ".global_remove(")?;
+    line.contains("wl_registry@").then_some(Said::OutputGone { global })
+}
+
+fn request(text: &str) -> Option<Said<'_>> {
+    if text.starts_with("wl_registry@") && text.contains(", \"wl_output\",") {
+        let global = number_after(text, ".bind(")?;
+        return Some(Said::Output { global, object: number_after(text, "new id [unknown]@")? });
+    }
+    if text.contains(".get_layer_surface(") {
+        let surface = number_after(text, ", wl_surface@")?;
+        return Some(Said::Layer { surface, output: number_after(text, ", wl_output@")? });
+    }
+    let rest = text.strip_prefix("wl_surface@")?;
+    let buffer = number_after(rest, ".attach(wl_buffer@")?;
+    Some(Said::Attached { surface: leading_number(rest)?, buffer })
+}
+
+fn number_after(line: &str, mark: &str) -> Option<u32> {
+    leading_number(&line[line.find(mark)? + mark.len()..])
+}
+
+fn leading_number(text: &str) -> Option<u32> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// swaybg 1.2 on two outputs, shortened.
+    const TALK: &str = r#"
+[ 516448.347]  -> wl_display@1.get_registry(new id wl_registry@2)
+[ 516448.624]  -> wl_display@1.sync(new id wl_callback@3)
+[ 516450.324] wl_registry@2.global(38, "wl_output", 4)
+[ 516450.326]  -> wl_registry@2.bind(38, "wl_output", 4, new id [unknown]@8)
+[ 516450.329] wl_registry@2.global(39, "wl_output", 4)
+[ 516450.331]  -> wl_registry@2.bind(39, "wl_output", 4, new id [unknown]@9)
+[ 516450.406] wl_callback@3.done(2)
+[ 516450.720] wl_output@8.name("HEADLESS-1")
+[ 516451.050]  -> zwlr_layer_shell_v1@6.get_layer_surface(new id zwlr_layer_surface_v1@11, wl_surface@3, wl_output@8, 0, "wallpaper")
+[ 516451.378]  -> zwlr_layer_shell_v1@6.get_layer_surface(new id zwlr_layer_surface_v1@14, wl_surface@12, wl_output@9, 0, "wallpaper")
+[ 516451.679] wl_display@1.delete_id(10)
+[ 516501.664]  -> wl_surface@12.attach(wl_buffer@10, 0, 0)
+[ 516501.670]  -> wl_surface@12.commit()
+[ 516522.641]  -> wl_surface@3.attach(wl_buffer@16, 0, 0)
+[ 516525.897] wl_display@1.delete_id(13)
+[ 516525.912] wl_display@1.delete_id(10)
+[ 516525.916] wl_display@1.delete_id(16)
+"#;
+
+    /// Reads lines and gives how many outputs are drawn on, whether it is done, and whether it is
+    /// idle.
+    fn after(lines: &[&str]) -> (usize, bool, bool) {
+        let mut trace = Trace::default();
+        lines.iter().for_each(|line| trace.read(line));
+        (trace.drawn(), trace.is_done(), trace.is_idle())
+    }
+
+    #[test]
+    fn done_when_every_output_is_drawn_on() {
+        let lines: Vec<&str> = TALK.lines().collect();
+        let last = lines.len() - 1;
+        assert_eq!(after(&lines[..8]), (0, false, false), "nothing decided yet");
+        assert_eq!(after(&lines[..last - 1]), (0, false, false), "attached is not taken");
+        assert_eq!(after(&lines[..last]), (1, false, false));
+        assert_eq!(after(&lines), (2, true, false));
+        let newer = TALK.replace('@', "#").replace("]  ->", "] {Default Queue}  ->");
+        assert_eq!(after(&newer.lines().collect::<Vec<_>>()), (2, true, false));
+    }
+
+    #[test]
+    fn an_output_that_goes_is_not_waited_for() {
+        let mut lines: Vec<&str> = TALK.lines().collect();
+        lines.pop();
+        lines.push("[ 516526.000] wl_registry@2.global_remove(38)");
+        assert_eq!(after(&lines), (1, true, false));
+        lines.push("[ 516526.001] wl_registry@2.global_remove(39)");
+        assert_eq!(after(&lines), (0, false, true));
+    }
+
+    #[test]
+    fn an_output_that_is_left_alone() {
+        let alone = |count: usize| {
+            let said =
+                "2026-11-21 06:03:32 - [main.c:289] Could not find config for output X ((null))";
+            let mut lines: Vec<&str> = TALK.lines().take(8).collect();
+            lines.extend(std::iter::repeat_n(said, count));
+            after(&lines)
+        };
+        assert_eq!(alone(1), (0, false, false));
+        assert_eq!(alone(2), (0, false, true));
+    }
+}
