@@ -1,0 +1,193 @@
+//! Changes, edits and mishaps of one file, without the watch.
+
+use super::*;
+use crate::events::{Kinds, Subscription};
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+struct Room {
+    dir: tempfile::TempDir,
+    handle: ConfigHandle,
+    events: Subscription,
+}
+
+impl Room {
+    #[track_caller]
+    fn with(text: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("c.toml"), text).unwrap();
+        let hub = Hub::new();
+        let events = hub.subscribe(Kinds::ALL, || ());
+        let handle = ConfigHandle::open(dir.path().join("c.toml"), hub).unwrap();
+        Self { dir, handle, events }
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.dir.path().join("c.toml")).unwrap()
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(self.dir.path().join("c.toml"), text).unwrap();
+    }
+
+    fn patch(&self, body: Json) -> Result<Changed, String> {
+        self.handle.patch(body.as_object().unwrap()).map_err(|error| error.to_string())
+    }
+
+    /// The events since the last look, without their time.
+    fn heard(&self) -> Vec<String> {
+        let event = |json: &str| json[..json.rfind(",\"timestamp\"").unwrap()].to_owned();
+        self.events.receiver().try_iter().map(|frame| event(&frame.json)).collect()
+    }
+
+    fn shown(&self) -> Map<String, Json> {
+        self.handle.current().to_json()
+    }
+}
+
+#[test]
+fn the_file_is_made_and_filled() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("new/c.toml");
+    let handle = ConfigHandle::open(path.clone(), Hub::new()).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), template::text());
+    assert_eq!(handle.current().to_json(), Config::default().to_json());
+
+    let room = Room::with("# mine\n[app]\ntheme = 'x' # y\n");
+    assert!(room.text().starts_with("# mine\n[app]\ntheme = 'x' # y\nkill_daemon_on_exit = false"));
+    let again = ConfigHandle::open(room.handle.path().to_owned(), Hub::new()).unwrap();
+    assert_eq!(again.current().to_json(), room.shown());
+    assert_eq!(room.heard(), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_that_lacks_nothing_is_left_alone() {
+    let text = template::text().replace(" = ", "   =  ");
+    let room = Room::with(&text);
+    let before = fs::metadata(room.handle.path()).unwrap().modified().unwrap();
+    ConfigHandle::open(room.handle.path().to_owned(), Hub::new()).unwrap();
+    assert_eq!(room.text(), text);
+    assert_eq!(fs::metadata(room.handle.path()).unwrap().modified().unwrap(), before);
+}
+
+#[test]
+fn what_cannot_be_written_does_not_prevent_a_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("c.toml");
+    fs::write(&path, "app.theme = 'x'\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    let handle = ConfigHandle::open(path.clone(), Hub::new()).unwrap();
+    assert_eq!(handle.current().app.theme, "x");
+    assert_eq!(handle.current().warnings.len(), 1);
+    let body = json!({"app": {"theme": "y"}});
+    let refused = handle.patch(body.as_object().unwrap()).unwrap_err();
+    assert!(matches!(refused, Error::Write { .. }), "{refused:?}");
+    assert_eq!(handle.current().app.theme, "x");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "app.theme = 'x'\n");
+}
+
+#[test]
+fn a_bad_file_prevents_a_start_and_is_left_alone() {
+    for bad in ["[app\n", "app.images_per_page = 'x'"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.toml");
+        fs::write(&path, bad).unwrap();
+        let error = ConfigHandle::open(path.clone(), Hub::new()).err().unwrap();
+        assert!(error.is_in_file());
+        assert_eq!(fs::read_to_string(&path).unwrap(), bad);
+    }
+}
+
+#[test]
+fn one_event_per_change_and_none_without() {
+    let room = Room::with("# mine\n");
+    let changed = room.patch(json!({
+        "daemon": {"log_level": "debug"},
+        "backend": {"type": "feh", "feh": {"mode": "max"}, "auto_priorities": {"web": []}},
+    }));
+    let changed = changed.unwrap();
+    assert!(changed.restart_required);
+    assert_eq!(room.heard(), [r#"{"sections":["daemon","backend","backend.feh"]"#]);
+    assert!(!room.patch(json!({"backend": {"feh": {"mode": "max"}}})).unwrap().restart_required);
+    assert_eq!(room.heard(), Vec::<String>::new());
+    room.handle.reset_backend(BackendName::Feh).unwrap();
+    let reset = r#"{"sections":["backend.feh"],"source":"api_reset_backend""#;
+    assert_eq!(room.heard(), [reset]);
+    room.handle.reset_all().unwrap();
+    let reset = r#"{"sections":["daemon","backend"],"source":"api_reset_all""#;
+    assert_eq!(room.heard(), [reset]);
+    room.handle.reset_all().unwrap();
+    room.handle.reload();
+    assert_eq!(room.heard(), Vec::<String>::new());
+    assert_eq!(room.shown(), Config::default().to_json());
+    assert!(room.text().starts_with("# mine\n"));
+}
+
+#[test]
+fn all_sections_or_none() {
+    let room = Room::with("");
+    let (before, text) = (room.shown(), room.text());
+    let body = json!({"app": {"theme": "x"}, "backend": {"mpvpaper": {"verbose": 9}}});
+    assert!(room.patch(body).unwrap_err().contains("backend.mpvpaper.verbose"));
+    let deep = (0..120).fold(json!(1), |inner, _| json!([inner]));
+    let body = json!({"app": {"theme": "x", "deep": deep}});
+    assert!(room.patch(body).unwrap_err().starts_with("app: it cannot be stored"));
+    assert_eq!((room.shown(), room.text()), (before, text));
+    assert_eq!(room.heard(), Vec::<String>::new());
+}
+
+#[test]
+fn an_edit_just_made_is_not_undone_by_a_request() {
+    let room = Room::with("");
+    room.write(&room.text().replace("\"dark\"", "\"mine\" # my theme"));
+    room.patch(json!({"app": {"sort_order": "asc"}})).unwrap();
+    assert!(room.text().contains("theme = \"mine\" # my theme"));
+    let file = r#"{"sections":["app"],"source":"file""#;
+    assert_eq!(room.heard(), [file, r#"{"sections":["app"]"#]);
+    let app = &room.handle.current().app;
+    assert_eq!((app.theme.as_str(), app.sort_order.as_str()), ("mine", "asc"));
+}
+
+#[test]
+fn a_bad_edit_keeps_the_last_good_settings() {
+    let room = Room::with("app.theme = 'x'\n");
+    let good = room.text();
+    room.write("[app\n");
+    assert_eq!(room.handle.refresh(true), Settled::Perhaps);
+    assert!(room.handle.current().warnings.is_empty());
+    room.handle.reload();
+    assert_eq!(room.handle.current().app.theme, "x");
+    let warnings = room.shown()["warnings"].to_string();
+    assert!(warnings.contains("line 1") && warnings.contains("last good"), "{warnings}");
+    assert!(room.patch(json!({"app": {"theme": "y"}})).unwrap_err().contains("mended"));
+    assert!(room.handle.reset_all().is_err());
+    assert_eq!(room.text(), "[app\n");
+    room.write(&good);
+    room.handle.reload();
+    assert!(!room.shown().contains_key("warnings"));
+    assert_eq!(room.heard(), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_that_went_comes_back_with_the_next_change() {
+    let room = Room::with("# mine\n");
+    fs::remove_file(room.handle.path()).unwrap();
+    assert_eq!(room.handle.refresh(true), Settled::Perhaps);
+    room.handle.reload();
+    assert!(room.shown()["warnings"].to_string().contains("is gone"));
+    room.patch(json!({"app": {"theme": "y"}})).unwrap();
+    assert!(room.text().starts_with("# mine\n"));
+    assert!(!room.shown().contains_key("warnings"));
+    assert_eq!(room.heard(), [r#"{"sections":["app"]"#]);
+}
+
+#[test]
+fn a_reset_takes_the_client_s_own_keys_and_mends_misfits() {
+    let room = Room::with("[app]\n# note\nmine = 1\n[backend.awww]\nresize = 'zoom'\n");
+    assert_eq!(room.shown()["app"]["mine"], 1);
+    room.handle.reset_all().unwrap();
+    assert_eq!(room.shown(), Config::default().to_json());
+    let text = room.text();
+    assert!(text.contains("# note\n") && !text.contains("'zoom'"), "{text}");
+}

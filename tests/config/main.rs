@@ -1,0 +1,8 @@
+//! The room `config` on real files: edits by whatever means, each heard once; no setting and no
+//! comment lost. In process, without a daemon.
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod editors;
+mod properties;
+mod support;
+mod watch;

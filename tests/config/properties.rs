@@ -1,0 +1,223 @@
+//! Whatever is patched, reset and edited, in any order: the file says exactly what is shown, and
+//! every comment that a person wrote is still in it.
+
+use std::fs;
+use std::path::Path;
+
+use murald::config::{BackendName, ConfigHandle, Key, Kind, Rule, Section};
+use murald::events::Hub;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::{Map, Value, json};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Patch(Vec<(Section, String, Value)>),
+    ResetAll,
+    ResetBackend(BackendName),
+    Edit(Edit),
+}
+
+/// What a person does to the file. Every line of it is a whole statement.
+#[derive(Clone, Debug)]
+enum Edit {
+    CommentLine(Index),
+    CommentBehind(Index),
+    RemoveKey(Index),
+    Theme(String),
+    Spaces(Index),
+}
+
+fn text() -> impl Strategy<Value = String> {
+    "[^\\p{Cc}]{0,12}"
+}
+
+fn value_for(key: &'static Key) -> BoxedStrategy<Value> {
+    match (key.kind, key.rule) {
+        (Kind::Bool, _) => any::<bool>().prop_map(Value::from).boxed(),
+        (Kind::List, Rule::Words(words)) => {
+            prop::collection::vec(select(words), 0..4).prop_map(|list| json!(list)).boxed()
+        }
+        (Kind::List, Rule::Form { .. }) => {
+            let entry = "[A-Z]{1,3}X=[a-z# '\"]{0,5}";
+            prop::collection::vec(entry, 0..3).prop_map(|list| json!(list)).boxed()
+        }
+        (Kind::List, _) => prop::collection::vec(text(), 0..4).prop_map(|list| json!(list)).boxed(),
+        (_, Rule::Words(words)) => select(words).prop_map(Value::from).boxed(),
+        (Kind::Integer, Rule::Range(min, max)) => {
+            (min as i64..=max as i64).prop_map(Value::from).boxed()
+        }
+        (Kind::Integer, _) => any::<i64>().prop_map(Value::from).boxed(),
+        (Kind::Number, rule) => {
+            let (min, max) = match rule {
+                Rule::Range(min, max) => (min, max.min(1e6)),
+                Rule::Positive => (0.5, 1e6),
+                _ => (-1e6, 1e6),
+            };
+            prop_oneof![(min..=max).prop_map(Value::from), Just(json!(min.ceil()))].boxed()
+        }
+        (_, Rule::Form { .. }) => Just(key.default.to_json().unwrap_or_default()).boxed(),
+        (Kind::Path, _) => text().prop_map(|tail| json!(format!("~/{tail}"))).boxed(),
+        (Kind::Text, _) => text().prop_map(Value::from).boxed(),
+    }
+}
+
+fn anything() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-1e9..1e9).prop_map(Value::from),
+        text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(text(), inner, 0..4).prop_map(|map| json!(map)),
+        ]
+    })
+}
+
+fn change() -> impl Strategy<Value = (Section, String, Value)> {
+    let keys: Vec<_> = Section::ALL
+        .into_iter()
+        .flat_map(|section| section.keys().iter().map(move |key| (section, key)))
+        .collect();
+    let known = select(keys).prop_flat_map(|(section, key)| {
+        value_for(key).prop_map(move |value| (section, key.name.to_owned(), value))
+    });
+    let client = select(vec![Section::App, Section::Monitors, Section::RemoteGallery]);
+    let own = (client, "own[-_. #]?[a-c]?", prop_oneof![4 => anything(), 1 => Just(Value::Null)]);
+    prop_oneof![4 => known, 1 => own]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let edit = prop_oneof![
+        3 => any::<Index>().prop_map(Edit::CommentLine),
+        3 => any::<Index>().prop_map(Edit::CommentBehind),
+        2 => any::<Index>().prop_map(Edit::RemoveKey),
+        1 => "[a-z]{0,5}".prop_map(Edit::Theme),
+        1 => any::<Index>().prop_map(Edit::Spaces),
+    ];
+    prop_oneof![
+        6 => prop::collection::vec(change(), 1..5).prop_map(Step::Patch),
+        1 => Just(Step::ResetAll),
+        1 => select(BackendName::ALL).prop_map(Step::ResetBackend),
+        6 => edit.prop_map(Step::Edit),
+    ]
+}
+
+fn body(changes: &[(Section, String, Value)]) -> Map<String, Value> {
+    let mut body = json!({});
+    for (section, key, value) in changes {
+        let mut table = &mut body;
+        for name in section.path() {
+            table = &mut table[name];
+        }
+        table[key] = value.clone();
+    }
+    body.as_object().unwrap().clone()
+}
+
+/// Edits the file as a person would. `notes` are the comments that must be in it.
+fn edit(path: &Path, edit: &Edit, notes: &mut Vec<String>) {
+    let text = fs::read_to_string(path).unwrap();
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    let is_key = |line: &String| line.starts_with(|c: char| c.is_ascii_lowercase());
+    let keys: Vec<_> = (0..lines.len()).filter(|&at| is_key(&lines[at])).collect();
+    let note = format!("# note {}.", notes.len());
+    match edit {
+        Edit::CommentLine(index) => {
+            lines.insert(index.index(lines.len() + 1), note.clone());
+            notes.push(note);
+        }
+        Edit::CommentBehind(index) => {
+            let at = index.index(lines.len());
+            lines[at] += &format!(" {note}");
+            notes.push(note);
+        }
+        Edit::RemoveKey(index) if !keys.is_empty() => {
+            let line = lines.remove(*index.get(&keys));
+            for note in notes.iter_mut().filter(|note| line.contains(note.as_str())) {
+                note.clear();
+            }
+        }
+        Edit::Theme(theme) => {
+            if let Some(line) = lines.iter_mut().find(|line| line.starts_with("theme = \"dark\"")) {
+                *line = line.replacen("\"dark\"", &format!("'{theme}'"), 1);
+            }
+        }
+        Edit::Spaces(index) if !keys.is_empty() => {
+            let line = &mut lines[*index.get(&keys)];
+            *line = format!("  {}", line.replacen(" = ", "=", 1));
+        }
+        Edit::RemoveKey(_) | Edit::Spaces(_) => {}
+    }
+    fs::write(path, lines.join("\n") + "\n").unwrap();
+}
+
+/// What the file says to somebody who knows nothing of us.
+fn plain(path: &Path) -> Value {
+    toml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The tables of `plain` where they are in `shown`: the file may lack keys that have defaults.
+fn agrees(plain: &Value, shown: &Value) -> bool {
+    match (plain, shown) {
+        (Value::Object(plain), Value::Object(shown)) => plain
+            .iter()
+            .all(|(key, value)| shown.get(key).is_some_and(|other| agrees(value, other))),
+        (plain, shown) => {
+            plain == shown || plain.as_f64().is_some_and(|n| Some(n) == shown.as_f64())
+        }
+    }
+}
+
+fn run(steps: &[Step]) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    let handle = ConfigHandle::open(path.clone(), Hub::new()).unwrap();
+    let mut notes = Vec::new();
+    for step in steps {
+        match step {
+            Step::Patch(changes) => {
+                let body = body(changes);
+                handle.patch(&body).unwrap();
+                assert!(agrees(&without_null(body.into()), &handle.current().to_json().into()));
+            }
+            Step::ResetAll => drop(handle.reset_all().unwrap()),
+            Step::ResetBackend(name) => drop(handle.reset_backend(*name).unwrap()),
+            Step::Edit(what) => {
+                edit(&path, what, &mut notes);
+                handle.reload();
+            }
+        }
+        let shown = handle.current().to_json();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(agrees(&plain(&path), &shown.clone().into()), "{text}\n{shown:?}");
+        for note in &notes {
+            assert!(text.contains(note.as_str()), "{note} is lost:\n{text}");
+        }
+    }
+    // Another daemon's start reads the same.
+    let again = ConfigHandle::open(path, Hub::new()).unwrap();
+    assert_eq!(again.current().to_json(), handle.current().to_json());
+}
+
+fn without_null(value: Value) -> Value {
+    match value {
+        Value::Object(table) => {
+            let kept = table.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(key, value)| (key, without_null(value))).collect())
+        }
+        value => value,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_file_says_what_is_shown(steps in prop::collection::vec(step(), 1..12)) {
+        run(&steps);
+    }
+}

@@ -1,0 +1,166 @@
+//! Every way in which a file changes: one event each.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::Watched;
+
+#[test]
+fn written_in_place() {
+    let room = Watched::new();
+    fs::write(room.handle.path(), room.themed("x")).unwrap();
+    room.hears_once(&["app"]);
+    assert_eq!(room.theme(), "x");
+}
+
+#[test]
+fn renamed_over() {
+    let room = Watched::new();
+    for theme in ["x", "y"] {
+        fs::write(room.path("murald/new"), room.themed(theme)).unwrap();
+        fs::rename(room.path("murald/new"), room.handle.path()).unwrap();
+        room.hears_once(&["app"]);
+    }
+    // The file under the name is another one now, and is followed like the first.
+    fs::write(room.handle.path(), room.themed("z")).unwrap();
+    room.hears_once(&["app"]);
+    assert_eq!(room.theme(), "z");
+}
+
+#[test]
+fn written_in_pieces() {
+    let room = Watched::new();
+    let text = room.themed("x").replace("\nmode = \"fill\"", "\nmode = \"max\"");
+    let mut file = File::create(room.handle.path()).unwrap();
+    for piece in text.as_bytes().chunks(text.len() / 4 + 1) {
+        file.write_all(piece).unwrap();
+        file.sync_all().unwrap();
+        // Slower than the time that is given after a close.
+        std::thread::sleep(Duration::from_millis(400));
+    }
+    drop(file);
+    room.hears_once(&["app", "backend.feh"]);
+}
+
+#[test]
+fn emptied_first() {
+    let room = Watched::new();
+    let text = room.themed("x");
+    drop(File::create(room.handle.path()).unwrap());
+    std::thread::sleep(Duration::from_millis(400));
+    fs::write(room.handle.path(), text).unwrap();
+    room.hears_once(&["app"]);
+}
+
+#[test]
+fn a_link_pointed_elsewhere() {
+    let room = Watched::at("config.toml", |dir| {
+        symlink("first.toml", dir.path().join("config.toml")).unwrap();
+    });
+    fs::write(room.path("second.toml"), room.themed("x")).unwrap();
+    symlink("second.toml", room.path("new")).unwrap();
+    fs::rename(room.path("new"), room.path("config.toml")).unwrap();
+    room.hears_once(&["app"]);
+    // And what it points to now is followed.
+    fs::write(room.path("second.toml"), room.themed("y")).unwrap();
+    room.hears_once(&["app"]);
+    fs::write(room.path("first.toml"), "app.theme = 'none of it'").unwrap();
+    room.hears_nothing();
+}
+
+#[test]
+fn a_directory_behind_a_link_replaced() {
+    let room = Watched::at("murald/config.toml", |dir| {
+        fs::create_dir_all(dir.path().join("generation-1")).unwrap();
+        symlink("generation-1", dir.path().join("murald")).unwrap();
+    });
+    fs::create_dir(room.path("generation-2")).unwrap();
+    fs::write(room.path("generation-2/config.toml"), room.themed("x")).unwrap();
+    fs::remove_file(room.path("murald")).unwrap();
+    symlink("generation-2", room.path("murald")).unwrap();
+    room.hears_once(&["app"]);
+    assert_eq!(room.theme(), "x");
+}
+
+#[test]
+fn a_directory_removed_and_made_again() {
+    let room = Watched::at("home/config/murald/config.toml", |_| ());
+    let text = room.themed("x");
+    fs::remove_dir_all(room.path("home/config")).unwrap();
+    room.until("the file is missed", |room| !room.handle.current().warnings.is_empty());
+    assert_eq!(room.theme(), "dark");
+    fs::create_dir_all(room.path("home/config/murald")).unwrap();
+    fs::write(room.handle.path(), text).unwrap();
+    room.hears_once(&["app"]);
+    assert!(room.handle.current().warnings.is_empty());
+}
+
+#[test]
+fn a_directory_moved_away_and_another_in() {
+    let room = Watched::at("home/config/murald/config.toml", |_| ());
+    fs::create_dir_all(room.path("other/murald")).unwrap();
+    fs::write(room.path("other/murald/config.toml"), room.themed("x")).unwrap();
+    fs::rename(room.path("home/config"), room.path("home/old")).unwrap();
+    fs::rename(room.path("other"), room.path("home/config")).unwrap();
+    room.hears_once(&["app"]);
+    fs::write(room.path("home/old/murald/config.toml"), "app.theme = 'none of it'").unwrap();
+    room.hears_nothing();
+}
+
+#[test]
+fn through_another_name_of_the_same_file() {
+    let room = Watched::new();
+    fs::hard_link(room.handle.path(), room.path("other")).unwrap();
+    fs::write(room.path("other"), room.themed("x")).unwrap();
+    room.hears_once(&["app"]);
+}
+
+#[test]
+fn a_bad_edit_shows_until_it_is_mended() {
+    let room = Watched::new();
+    let good = room.text();
+    fs::write(room.handle.path(), "[app").unwrap();
+    room.until("the mistake is seen", |room| !room.handle.current().warnings.is_empty());
+    assert!(room.handle.current().warnings[0].contains("line 1"));
+    fs::write(room.handle.path(), &good).unwrap();
+    room.until("it is mended", |room| room.handle.current().warnings.is_empty());
+    room.hears_nothing();
+    fs::write(room.handle.path(), room.themed("x")).unwrap();
+    room.hears_once(&["app"]);
+}
+
+#[test]
+fn edits_that_change_nothing_are_not_told() {
+    let room = Watched::new();
+    fs::write(room.handle.path(), format!("# a comment\n{}", room.text())).unwrap();
+    fs::write(room.path("murald/other.toml"), "app.theme = 'none of it'").unwrap();
+    room.hears_nothing();
+}
+
+#[test]
+fn our_own_writes_are_not_heard_and_the_watch_outlives_them() {
+    let room = Watched::new();
+    for theme in ["a", "b", "c"] {
+        let body = json!({"app": {"theme": theme}});
+        room.handle.patch(body.as_object().unwrap()).unwrap();
+    }
+    room.handle.reset_all().unwrap();
+    room.forget();
+    room.hears_nothing();
+    fs::write(room.handle.path(), room.themed("x")).unwrap();
+    room.hears_once(&["app"]);
+}
+
+#[test]
+fn a_file_that_comes_later_is_taken_up() {
+    let room = Watched::new();
+    let text = room.themed("x");
+    fs::remove_file(room.handle.path()).unwrap();
+    room.until("the file is missed", |room| !room.handle.current().warnings.is_empty());
+    fs::write(room.handle.path(), text).unwrap();
+    room.hears_once(&["app"]);
+}
