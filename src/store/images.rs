@@ -1,5 +1,6 @@
 //! Rows of the library.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::str::FromStr;
@@ -8,6 +9,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use super::Error;
+use super::index::Entry;
 use crate::wire::{Format, Image, MediaType, Timestamp};
 
 /// SHA-256 of a file's content.
@@ -95,6 +97,54 @@ pub fn get(connection: &Connection, id: i64) -> Result<Option<Image>, Error> {
 pub fn by_checksum(connection: &Connection, checksum: &Checksum) -> Result<Option<Image>, Error> {
     let sql = format!("SELECT {COLUMNS} FROM image WHERE checksum = ?1");
     one(connection, &sql, [checksum])
+}
+
+/// The images of these ids, in this order; those that are gone are left out.
+pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
+    let list = Rc::new(ids.iter().copied().map(Value::from).collect::<Vec<_>>());
+    let sql = format!("SELECT {COLUMNS} FROM image WHERE id IN rarray(?1)");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([list])?;
+    let mut images = HashMap::with_capacity(ids.len());
+    while let Some(row) = rows.next()? {
+        let image = from_row(row)?;
+        images.insert(image.id, image);
+    }
+    Ok(ids.iter().filter_map(|id| images.remove(id)).collect())
+}
+
+/// What the index keeps of an image.
+pub(super) fn entry(connection: &Connection, id: i64) -> Result<Option<Entry>, Error> {
+    let sql = format!("SELECT {ENTRY} FROM image WHERE id = ?1");
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement.query_row([id], |row| Ok(entry_from(row))).optional()?.transpose()
+}
+
+/// What the index keeps of all images, in the order of their ids.
+pub(super) fn entries(connection: &Connection) -> Result<Vec<Entry>, Error> {
+    let mut statement = connection.prepare(&format!("SELECT {ENTRY} FROM image ORDER BY id"))?;
+    let mut rows = statement.query([])?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        entries.push(entry_from(row)?);
+    }
+    Ok(entries)
+}
+
+const ENTRY: &str = "id, name, media_type, folder_id, tags, colors, file_size, imported_at";
+
+fn entry_from(row: &Row<'_>) -> Result<Entry, Error> {
+    let colors: Vec<u8> = row.get(5)?;
+    Ok(Entry {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        media_type: word(row, 2)?,
+        folder_id: row.get(3)?,
+        tags: json(row, 4)?.unwrap_or_default(),
+        colors: colors.chunks_exact(3).map(|color| [color[0], color[1], color[2]]).collect(),
+        file_size: row.get::<_, i64>(6)?.unsigned_abs(),
+        imported_at: row.get(7)?,
+    })
 }
 
 /// Whether some image has exactly this many bytes.
@@ -329,11 +379,11 @@ fn clamp(number: u64) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::store) mod tests {
     use super::*;
     use crate::store::tests::scratch;
 
-    fn picture(name: &str, size: u64) -> NewImage {
+    pub(in crate::store) fn picture(name: &str, size: u64) -> NewImage {
         NewImage {
             name: name.to_owned(),
             path: format!("/library/{name}.png").into(),

@@ -9,6 +9,8 @@ mod error;
 pub mod folders;
 pub mod history;
 pub mod images;
+pub mod index;
+mod library;
 mod migrations;
 pub mod scene;
 
@@ -20,6 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 pub use error::Error;
+
+use library::{SharedIndex, Touched};
 
 /// Page cache of one connection, in KiB (negative: SQLite counts pages otherwise).
 const CACHE_KIB: i32 = -8192;
@@ -39,6 +43,8 @@ struct Shared {
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
     generation: AtomicU64,
+    touched: Touched,
+    index: SharedIndex,
 }
 
 impl Store {
@@ -53,12 +59,16 @@ impl Store {
         let mut writer = Connection::open(path).map_err(failed)?;
         configure(&writer).map_err(failed)?;
         migrations::run(&mut writer)?;
+        let touched = Touched::default();
+        touched.watch(&mut writer).map_err(failed)?;
         Ok(Self {
             shared: Arc::new(Shared {
                 path: path.to_owned(),
                 writer: Mutex::new(writer),
                 readers: Mutex::default(),
                 generation: AtomicU64::new(1),
+                touched,
+                index: SharedIndex::default(),
             }),
         })
     }
@@ -83,11 +93,7 @@ impl Store {
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut writer = lock(&self.shared.writer);
-        let transaction = writer
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(Error::from)?;
-        let value = body(&transaction)?;
-        transaction.commit().map_err(Error::from)?;
+        let value = self.transact(&mut writer, body)?;
         // Counted inside the lock: whoever sees the new number reads the new rows.
         self.shared.generation.fetch_add(1, Ordering::Release);
         Ok(value)
@@ -101,14 +107,7 @@ impl Store {
     ) -> Result<T, E> {
         let mut writer = lock(&self.shared.writer);
         writer.pragma_update(None, "synchronous", "NORMAL").map_err(Error::from)?;
-        let noted = (|| {
-            let transaction = writer
-                .transaction_with_behavior(TransactionBehavior::Immediate)
-                .map_err(Error::from)?;
-            let value = body(&transaction)?;
-            transaction.commit().map_err(Error::from)?;
-            Ok(value)
-        })();
+        let noted = self.transact(&mut writer, body);
         // Whatever became of the note, the next transaction is a full one again.
         writer.pragma_update(None, "synchronous", "FULL").map_err(Error::from)?;
         noted
@@ -125,6 +124,23 @@ impl Store {
         let writer = lock(&self.shared.writer);
         writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         Ok(())
+    }
+
+    fn transact<T, E: From<Error>>(
+        &self,
+        writer: &mut Connection,
+        body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let Shared { touched, index, .. } = &*self.shared;
+        // What one that was rolled back has touched is as it was.
+        touched.clear();
+        let transaction = writer
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(Error::from)?;
+        let value = body(&transaction)?;
+        transaction.commit().map_err(Error::from)?;
+        library::keep_in_step(index, touched, writer)?;
+        Ok(value)
     }
 
     fn reader(&self) -> Result<Connection, Error> {

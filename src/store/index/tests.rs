@@ -1,0 +1,151 @@
+//! The index against a plain scan over the same entries, and its tables.
+
+use super::*;
+use crate::color::hue_group;
+
+fn entry(id: i64) -> Entry {
+    // Every value has its own period, so that all combinations come up.
+    let n = id as u64;
+    let pick = |step: u64| (n.wrapping_mul(step) >> 3) as u8;
+    let grey = pick(37);
+    Entry {
+        id,
+        name: format!("{} {}", ["Lake", "forest", "Äther", "night sky"][n as usize % 4], n % 7),
+        media_type: if n.is_multiple_of(5) { MediaType::Video } else { MediaType::Image },
+        folder_id: [None, Some(1), Some(2)][n as usize % 3],
+        tags: ["Blue", "dark", "calm"].iter().take(n as usize % 4).map(|t| t.to_string()).collect(),
+        colors: match n % 6 {
+            0 => vec![],
+            1 => vec![[grey; 3]],
+            _ => vec![[pick(91), pick(53), pick(17)], [grey; 3], [200, 30, pick(29)]],
+        },
+        file_size: n % 11,
+        imported_at: 1000 - (n as i64 % 13),
+    }
+}
+
+fn queries() -> Vec<Query> {
+    let near = |color, within| Near { color, within };
+    let some = |change: &dyn Fn(&mut Query)| {
+        let mut query = Query { limit: 1000, ..Query::default() };
+        change(&mut query);
+        query
+    };
+    let mut queries = vec![
+        some(&|_| ()),
+        some(&|q| q.media_type = Some(MediaType::Video)),
+        some(&|q| q.search = " LAKE 3 ".into()),
+        some(&|q| q.search = "äth".into()),
+        some(&|q| q.search = "dark sky".into()),
+        some(&|q| q.tags = vec!["Blue".into(), "dark".into()]),
+        some(&|q| q.tags = vec!["no such".into()]),
+        some(&|q| q.folder = Some(None)),
+        some(&|q| q.folder = Some(Some(2))),
+        some(&|q| q.hue_group = Some(99)),
+        some(&|q| q.hue_group = Some(0)),
+        some(&|q| q.colors = vec![entry(3).colors[0]]),
+        some(&|q| q.colors_near = vec![near([200, 30, 40], 12.0), near([128; 3], 20.0)]),
+        some(&|q| q.similar_to = Some((9, 5.0))),
+        some(&|q| q.similar_to = Some((100_000, 500.0))),
+        some(&|q| {
+            q.folder = Some(Some(1));
+            q.search = "a".into();
+            q.colors_near = vec![near([0; 3], 60.0)];
+        }),
+    ];
+    for sort_by in SortBy::ALL {
+        for descending in [false, true] {
+            queries.push(some(&|q| (q.sort_by, q.descending) = (*sort_by, descending)));
+            queries.push(some(&|q| {
+                (q.sort_by, q.descending) = (*sort_by, descending);
+                (q.offset, q.limit, q.media_type) = (7, 5, Some(MediaType::Image));
+            }));
+        }
+    }
+    queries
+}
+
+/// The same by looking at everything.
+fn scan(entries: &[Entry], query: &Query) -> Found {
+    let mut found: Vec<&Entry> =
+        entries.iter().filter(|entry| fits(entries, entry, query)).collect();
+    found.sort_by(|a, b| {
+        let by_key = match query.sort_by {
+            SortBy::Name => {
+                a.name.to_lowercase().cmp(&b.name.to_lowercase()).then(a.name.cmp(&b.name))
+            }
+            SortBy::ImportedAt => a.imported_at.cmp(&b.imported_at),
+            SortBy::FileSize => a.file_size.cmp(&b.file_size),
+            SortBy::Hue => a.hue().cmp(&b.hue()),
+        };
+        let ascending = by_key.then(a.id.cmp(&b.id));
+        let neutral = |entry: &Entry| hue_group(&entry.colors) == 99;
+        let last = query.sort_by == SortBy::Hue && neutral(a) != neutral(b);
+        if query.descending && !last { ascending.reverse() } else { ascending }
+    });
+    let ids = found.iter().map(|entry| entry.id);
+    let page = ids.skip(query.offset as usize).take(query.limit as usize).collect();
+    Found { ids: page, total: found.len() as u64 }
+}
+
+fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
+    let close =
+        |one: Rgb, other: Rgb, within| color::lab(one).distance(color::lab(other)) <= within;
+    let any = |within: f32, of: &[Rgb]| {
+        entry.colors.iter().any(|&one| of.iter().any(|&other| close(one, other, within)))
+    };
+    let text = format!("{}\n{}", entry.name, entry.tags.join("\n")).to_lowercase();
+    query.media_type.is_none_or(|kind| entry.media_type == kind)
+        && query.search.to_lowercase().split_whitespace().all(|word| text.contains(word))
+        && query.tags.iter().all(|tag| entry.tags.contains(tag))
+        && query.colors.iter().all(|color| entry.colors.contains(color))
+        && query.colors_near.iter().all(|near| any(near.within, &[near.color]))
+        && query.hue_group.is_none_or(|group| hue_group(&entry.colors) == group)
+        && query.folder.is_none_or(|folder| entry.folder_id == folder)
+        && query.similar_to.is_none_or(|(id, within)| {
+            let reference = entries.iter().find(|other| other.id == id);
+            entry.id != id && reference.is_some_and(|other| any(within, &other.colors))
+        })
+}
+
+fn check_all(index: &Index, entries: &[Entry]) {
+    for query in queries() {
+        assert_eq!(index.find(&query), scan(entries, &query), "{query:?}");
+    }
+}
+
+#[test]
+fn it_finds_what_a_scan_finds() {
+    let entries: Vec<Entry> = (1..=400).map(entry).collect();
+    check_all(&Index::build(entries.iter().cloned()), &entries);
+    check_all(&Index::default(), &[]);
+}
+
+#[test]
+fn it_stays_in_step_with_changes() {
+    let mut entries: Vec<Entry> = (1..=300).map(entry).collect();
+    let mut index = Index::build(entries.iter().cloned());
+    for id in (1..=300).step_by(2) {
+        index.remove(id);
+    }
+    entries.retain(|entry| entry.id % 2 == 0);
+    for entry in entries.iter_mut().filter(|entry| entry.id % 3 == 0) {
+        entry.name = format!("renamed {}", entry.id);
+        entry.tags = vec!["lake".into()];
+        entry.colors = vec![[250, 10, 10]];
+        entry.folder_id = Some(7);
+        entry.file_size += 1;
+        index.put(entry.clone());
+    }
+    for id in 301..=350 {
+        entries.push(entry(id));
+        index.put(entry(id));
+    }
+    index.remove(9999);
+    check_all(&index, &entries);
+    assert_eq!(index.tags(), ["Blue", "calm", "dark", "lake"]);
+    assert_eq!(
+        index.in_folder(Some(7)),
+        entries.iter().filter(|e| e.folder_id == Some(7)).count() as u64
+    );
+}
