@@ -39,6 +39,7 @@ pub enum Error {
         path: PathBuf,
         what: String,
     },
+    Folder(store::folders::Refusal),
     Store(store::Error),
 }
 
@@ -93,6 +94,7 @@ impl fmt::Display for Error {
             Self::Decoder { path, what } => {
                 write!(f, "{} broke the decoder: {what}", path.display())
             }
+            Self::Folder(refusal) => refusal.fmt(f),
             Self::Store(error) => error.fmt(f),
         }
     }
@@ -103,6 +105,7 @@ impl error::Error for Error {
         match self {
             Self::File { source, .. } => Some(source),
             Self::Media { source, .. } => Some(source),
+            Self::Folder(refusal) => refusal.source(),
             Self::Store(error) => error.source(),
             _ => None,
         }

@@ -9,6 +9,7 @@ mod batch;
 mod budget;
 mod decode;
 mod error;
+mod folders;
 mod import;
 mod intake;
 mod name;
@@ -30,13 +31,14 @@ use crate::events::Hub;
 use crate::media;
 use crate::store::{self, Store};
 use crate::thread::{Spawner, Thread};
-use crate::wire::{Event, GalleryDomain, Image, Resolution};
+use crate::wire::{GalleryDomain, Image, Resolution};
 
 use budget::Budget;
 use import::{BATCHES_MAX, Importer, Message, Reply, work};
 use intake::Shelf;
 
 pub use error::Error;
+pub use folders::Deleted;
 pub use thumbnails::Thumbnails;
 
 /// Of the configuration, what the library needs.
@@ -139,7 +141,13 @@ impl Library {
     /// Removes images with their files and thumbnails, and returns how many there were.
     pub fn delete(&self, ids: &[i64]) -> Result<usize, Error> {
         let gone = self.store.write(|c| store::images::delete(c, ids))?;
-        for image in &gone {
+        self.discard(&gone)?;
+        Ok(gone.len())
+    }
+
+    /// Removes the files of images whose rows are gone.
+    fn discard(&self, gone: &[Image]) -> Result<(), Error> {
+        for image in gone {
             self.thumbnails.remove(image);
             match fs::remove_file(&image.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -150,9 +158,9 @@ impl Library {
             }
         }
         if !gone.is_empty() {
-            self.hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+            self.changed(GalleryDomain::Images);
         }
-        Ok(gone.len())
+        Ok(())
     }
 
     fn ask<T: Send + 'static>(

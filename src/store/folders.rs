@@ -1,10 +1,364 @@
-//! Rows of the folder tree.
+//! Rows of the folder tree. The rules of the tree are kept here, inside the transaction that writes.
 
-use rusqlite::Connection;
+use std::fmt;
+
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use super::Error;
+use crate::wire::{Folder, Timestamp};
 
-/// Whether there is a folder of this id.
+/// Folders inside each other at most.
+pub const DEPTH_MAX: usize = 32;
+
+/// Why a folder is not made, changed or moved.
+#[derive(Debug)]
+pub enum Refusal {
+    NoFolder {
+        id: i64,
+    },
+    /// A sibling has this name.
+    Taken {
+        name: String,
+    },
+    /// It would lie inside itself.
+    Cycle {
+        id: i64,
+    },
+    TooDeep,
+    Store(Error),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoFolder { id } => write!(f, "there is no folder {id}"),
+            Self::Taken { name } => write!(f, "there is a folder {name:?} at this place already"),
+            Self::Cycle { id } => write!(f, "folder {id} cannot be moved into itself"),
+            Self::TooDeep => write!(f, "folders can lie {DEPTH_MAX} deep at most"),
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Store(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<rusqlite::Error> for Refusal {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// Which folders a list shows.
+#[derive(Clone, Debug, Default)]
+pub struct FolderQuery {
+    /// The children of this folder, or within it none: those at the root.
+    pub parent: Option<Option<i64>>,
+    /// A part of the name, in either case.
+    pub search: Option<String>,
+}
+
+/// What a folder becomes; what is none stays.
+#[derive(Clone, Debug, Default)]
+pub struct FolderChange {
+    pub name: Option<String>,
+    /// Within it none: to the root.
+    pub parent: Option<Option<i64>>,
+}
+
+const SELECT: &str = "SELECT id, name, parent_id, created_at, updated_at, \
+    (SELECT count(*) FROM image WHERE folder_id = folder.id), \
+    (SELECT count(*) FROM folder AS child WHERE child.parent_id = folder.id) FROM folder";
+
 pub fn exists(connection: &Connection, id: i64) -> Result<bool, Error> {
     Ok(connection.prepare_cached("SELECT 1 FROM folder WHERE id = ?1")?.exists([id])?)
+}
+
+pub fn get(connection: &Connection, id: i64) -> Result<Option<Folder>, Error> {
+    let sql = format!("{SELECT} WHERE id = ?1");
+    Ok(connection.prepare_cached(&sql)?.query_row([id], from_row).optional()?)
+}
+
+/// By name, without regard to case.
+pub fn list(connection: &Connection, query: &FolderQuery) -> Result<Vec<Folder>, Error> {
+    let sql =
+        format!("{SELECT} WHERE (:any_parent OR parent_id IS :parent) ORDER BY lower(name), id");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(
+        named_params! {":any_parent": query.parent.is_none(), ":parent": query.parent.flatten()},
+        from_row,
+    )?;
+    let folders = rows.collect::<Result<Vec<_>, _>>()?;
+    // Not in SQL: its lower() knows ASCII only.
+    let wanted = query.search.as_deref().map(str::to_lowercase);
+    let fits = |folder: &Folder| {
+        wanted.as_deref().is_none_or(|part| folder.name.to_lowercase().contains(part))
+    };
+    Ok(folders.into_iter().filter(fits).collect())
+}
+
+/// From the root down to the folder itself; empty where there is none.
+pub fn path(connection: &Connection, id: i64) -> Result<Vec<Folder>, Error> {
+    let mut path = Vec::new();
+    let mut next = Some(id);
+    while let Some(folder) = next.map(|id| get(connection, id)).transpose()?.flatten() {
+        next = folder.parent_id;
+        path.insert(0, folder);
+        if path.len() > DEPTH_MAX {
+            return Err(Error::Damaged { what: format!("folder {id} lies in a circle") });
+        }
+    }
+    Ok(path)
+}
+
+pub fn insert(connection: &Connection, name: &str, parent: Option<i64>) -> Result<i64, Refusal> {
+    if depth(connection, parent)? >= DEPTH_MAX {
+        return Err(Refusal::TooDeep);
+    }
+    let now = Timestamp::now().as_micros();
+    let inserted = connection
+        .prepare_cached(
+            "INSERT INTO folder (name, parent_id, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)",
+        )?
+        .execute(params![name, parent, now]);
+    taken(inserted, name)?;
+    Ok(connection.last_insert_rowid())
+}
+
+pub fn update(connection: &Connection, id: i64, change: &FolderChange) -> Result<(), Refusal> {
+    let folder = get(connection, id)?.ok_or(Refusal::NoFolder { id })?;
+    let parent = change.parent.unwrap_or(folder.parent_id);
+    if parent != folder.parent_id {
+        let within = subtree(connection, id)?;
+        if parent.is_some_and(|parent| within.iter().any(|&(inside, _)| inside == parent)) {
+            return Err(Refusal::Cycle { id });
+        }
+        let height = within.iter().map(|&(_, level)| level).max().unwrap_or(1);
+        if depth(connection, parent)? + height > DEPTH_MAX {
+            return Err(Refusal::TooDeep);
+        }
+    }
+    let name = change.name.as_deref().unwrap_or(&folder.name);
+    let updated = connection
+        .prepare_cached(
+            "UPDATE folder SET name = ?2, parent_id = ?3, updated_at = ?4 WHERE id = ?1",
+        )?
+        .execute(params![id, name, parent, Timestamp::now().as_micros()]);
+    taken(updated, name)
+}
+
+/// Removes a folder and hands what is in it to its parent. A child whose name is taken there gets
+/// `_1`, `_2`...
+pub fn dissolve(connection: &Connection, id: i64) -> Result<(), Refusal> {
+    let folder = get(connection, id)?.ok_or(Refusal::NoFolder { id })?;
+    connection.execute(
+        "UPDATE image SET folder_id = ?2 WHERE folder_id = ?1",
+        params![id, folder.parent_id],
+    )?;
+    let children = list(connection, &FolderQuery { parent: Some(Some(id)), search: None })?;
+    // Out of the way first: a child may have its parent's own name.
+    connection.execute(
+        "UPDATE folder SET name = name || char(0) || id, parent_id = ?2 WHERE id = ?1",
+        params![id, folder.parent_id],
+    )?;
+    for child in children {
+        let name = free_name(connection, &child.name, folder.parent_id)?;
+        let change = FolderChange { name: Some(name), parent: Some(folder.parent_id) };
+        update(connection, child.id, &change)?;
+    }
+    connection.execute("DELETE FROM folder WHERE id = ?1", [id])?;
+    Ok(())
+}
+
+/// A folder and all below it: ids, and how deep each lies with the folder itself at 1.
+pub fn subtree(connection: &Connection, id: i64) -> Result<Vec<(i64, usize)>, Error> {
+    let mut statement = connection.prepare_cached(
+        "WITH RECURSIVE within(id, level) AS (SELECT ?1, 1 UNION ALL SELECT folder.id, level + 1 \
+         FROM folder JOIN within ON folder.parent_id = within.id WHERE level <= ?2) \
+         SELECT id, level FROM within ORDER BY level, id",
+    )?;
+    let rows = statement.query_map(params![id, DEPTH_MAX as u32], |row| {
+        Ok((row.get(0)?, row.get::<_, u32>(1)? as usize))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The images in a folder and below it.
+pub fn images_below(connection: &Connection, id: i64) -> Result<Vec<i64>, Error> {
+    let mut images = Vec::new();
+    for (folder, _) in subtree(connection, id)? {
+        let mut statement =
+            connection.prepare_cached("SELECT id FROM image WHERE folder_id = ?1")?;
+        for image in statement.query_map([folder], |row| row.get(0))? {
+            images.push(image?);
+        }
+    }
+    Ok(images)
+}
+
+/// Removes a folder and all below it; the images in them must be gone already.
+pub fn remove(connection: &Connection, id: i64) -> Result<usize, Error> {
+    let within = subtree(connection, id)?;
+    // The deepest first: a folder must be empty to go.
+    for (folder, _) in within.iter().rev() {
+        connection.execute("DELETE FROM folder WHERE id = ?1", [folder])?;
+    }
+    Ok(within.len())
+}
+
+/// Puts images into a folder, or at the root; ids that are unknown are not counted.
+pub fn move_images(
+    connection: &Connection,
+    images: &[i64],
+    folder: Option<i64>,
+) -> Result<usize, Refusal> {
+    if let Some(id) = folder.filter(|&id| !exists(connection, id).unwrap_or(false)) {
+        return Err(Refusal::NoFolder { id });
+    }
+    let mut statement =
+        connection.prepare_cached("UPDATE image SET folder_id = ?2 WHERE id = ?1")?;
+    let mut moved = 0;
+    for image in images {
+        moved += statement.execute(params![image, folder])?;
+    }
+    Ok(moved)
+}
+
+/// How deep a folder lies; the root is 0.
+fn depth(connection: &Connection, folder: Option<i64>) -> Result<usize, Refusal> {
+    let Some(id) = folder else { return Ok(0) };
+    match path(connection, id)?.len() {
+        0 => Err(Refusal::NoFolder { id }),
+        depth => Ok(depth),
+    }
+}
+
+fn free_name(connection: &Connection, name: &str, parent: Option<i64>) -> Result<String, Error> {
+    let sql = "SELECT 1 FROM folder WHERE name = ?1 AND parent_id IS ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let numbered = (1u32..).map(|number| format!("{name}_{number}"));
+    for candidate in std::iter::once(name.to_owned()).chain(numbered) {
+        if !statement.exists(params![candidate, parent])? {
+            return Ok(candidate);
+        }
+    }
+    unreachable!("four billion folders of one name")
+}
+
+fn taken(result: rusqlite::Result<usize>, name: &str) -> Result<(), Refusal> {
+    match result.map_err(Error::from) {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_taken() => Err(Refusal::Taken { name: name.to_owned() }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Folder> {
+    Ok(Folder {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        parent_id: row.get(2)?,
+        created_at: Timestamp::from_micros(row.get(3)?),
+        updated_at: Timestamp::from_micros(row.get(4)?),
+        image_count: row.get::<_, i64>(5)?.unsigned_abs(),
+        folder_count: row.get::<_, i64>(6)?.unsigned_abs(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+    use crate::store::images::{self, tests::picture};
+    use crate::store::tests::scratch;
+
+    fn make(store: &Store, name: &str, parent: Option<i64>) -> Result<i64, Refusal> {
+        store.write(|c| insert(c, name, parent))
+    }
+
+    fn names(store: &Store, parent: Option<i64>) -> Vec<String> {
+        let query = FolderQuery { parent: Some(parent), search: None };
+        let folders = store.read(|c| list(c, &query)).unwrap();
+        folders.into_iter().map(|folder| folder.name).collect()
+    }
+
+    fn put(
+        store: &Store,
+        id: i64,
+        name: Option<&str>,
+        parent: Option<Option<i64>>,
+    ) -> Result<(), Refusal> {
+        let change = FolderChange { name: name.map(str::to_owned), parent };
+        store.write(|c| update(c, id, &change))
+    }
+
+    #[test]
+    fn siblings_have_names_of_their_own() {
+        let (_directory, store) = scratch();
+        let a = make(&store, "a", None).unwrap();
+        assert!(matches!(make(&store, "a", None), Err(Refusal::Taken { .. })));
+        let inner = make(&store, "a", Some(a)).unwrap();
+        assert!(matches!(put(&store, inner, None, Some(None)), Err(Refusal::Taken { .. })));
+        put(&store, inner, Some("b"), Some(None)).unwrap();
+        assert_eq!(names(&store, None), ["a", "b"]);
+        assert!(matches!(make(&store, "x", Some(99)), Err(Refusal::NoFolder { id: 99 })));
+        assert!(matches!(put(&store, 99, None, None), Err(Refusal::NoFolder { id: 99 })));
+    }
+
+    #[test]
+    fn no_folder_lies_in_itself_and_none_too_deep() {
+        let (_directory, store) = scratch();
+        let mut chain = vec![make(&store, "0", None).unwrap()];
+        for level in 1..DEPTH_MAX {
+            chain.push(make(&store, &level.to_string(), chain.last().copied()).unwrap());
+        }
+        let (top, last) = (chain[0], chain[DEPTH_MAX - 1]);
+        assert!(matches!(make(&store, "x", Some(last)), Err(Refusal::TooDeep)));
+        assert!(matches!(put(&store, top, None, Some(Some(last))), Err(Refusal::Cycle { .. })));
+        assert!(matches!(put(&store, top, None, Some(Some(top))), Err(Refusal::Cycle { .. })));
+        let other = make(&store, "other", None).unwrap();
+        assert!(matches!(put(&store, top, None, Some(Some(other))), Err(Refusal::TooDeep)));
+        assert_eq!(store.read(|c| path(c, last)).unwrap().len(), DEPTH_MAX);
+    }
+
+    #[test]
+    fn a_dissolved_folder_hands_everything_up() {
+        let (_directory, store) = scratch();
+        let top = make(&store, "top", None).unwrap();
+        let middle = make(&store, "middle", Some(top)).unwrap();
+        make(&store, "same", Some(top)).unwrap();
+        make(&store, "same", Some(middle)).unwrap();
+        make(&store, "middle", Some(middle)).unwrap();
+        let image = store.write(|c| images::insert(c, &picture("p", 1))).unwrap();
+        assert_eq!(store.write(|c| move_images(c, &[image, 99], Some(middle))).unwrap(), 1);
+        assert_eq!(store.read(|c| images_below(c, top)).unwrap(), [image]);
+        store.write(|c| dissolve(c, middle)).unwrap();
+        assert_eq!(names(&store, Some(top)), ["middle", "same", "same_1"]);
+        let image = store.read(|c| images::get(c, image)).unwrap().unwrap();
+        assert_eq!(image.folder_id, Some(top));
+    }
+
+    #[test]
+    fn a_subtree_goes_whole() {
+        let (_directory, store) = scratch();
+        let top = make(&store, "top", None).unwrap();
+        make(&store, "in", Some(top)).unwrap();
+        make(&store, "Grün", None).unwrap();
+        assert_eq!(store.write(|c| remove(c, top)).unwrap(), 2);
+        let query = FolderQuery { parent: None, search: Some("GRÜ".into()) };
+        assert_eq!(store.read(|c| list(c, &query)).unwrap().len(), 1);
+        assert_eq!(names(&store, None), ["Grün"]);
+    }
 }

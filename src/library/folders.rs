@@ -1,0 +1,68 @@
+//! Folders: the library's side of the tree. Runs on the thread that asks.
+
+use super::{Error, Library};
+use crate::store::folders::{self, FolderChange, Refusal};
+use crate::wire::{Event, Folder, GalleryDomain};
+
+/// What a deleted folder took with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    pub images: usize,
+    pub folders: usize,
+}
+
+impl Library {
+    pub fn create_folder(&self, name: &str, parent: Option<i64>) -> Result<Folder, Refusal> {
+        let folder = self.store.write(|c| {
+            let id = folders::insert(c, name, parent)?;
+            folders::get(c, id)?.ok_or(Refusal::NoFolder { id })
+        })?;
+        self.changed(GalleryDomain::Folders);
+        Ok(folder)
+    }
+
+    pub fn change_folder(&self, id: i64, change: &FolderChange) -> Result<Folder, Refusal> {
+        let folder = self.store.write(|c| {
+            folders::update(c, id, change)?;
+            folders::get(c, id)?.ok_or(Refusal::NoFolder { id })
+        })?;
+        self.changed(GalleryDomain::Folders);
+        Ok(folder)
+    }
+
+    /// Removes a folder; what is in it goes to its parent.
+    pub fn dissolve_folder(&self, id: i64) -> Result<Deleted, Refusal> {
+        self.store.write(|c| folders::dissolve(c, id))?;
+        self.changed(GalleryDomain::Folders);
+        Ok(Deleted { images: 0, folders: 1 })
+    }
+
+    /// Removes a folder with all folders and images below it, and their files.
+    pub fn delete_folder(&self, id: i64) -> Result<Deleted, Error> {
+        let (gone, folders) = self.store.write(|c| {
+            if !folders::exists(c, id)? {
+                return Err(Error::Folder(Refusal::NoFolder { id }));
+            }
+            let images = folders::images_below(c, id)?;
+            let gone = crate::store::images::delete(c, &images)?;
+            Ok((gone, folders::remove(c, id)?))
+        })?;
+        let images = gone.len();
+        self.discard(&gone)?;
+        self.changed(GalleryDomain::Folders);
+        Ok(Deleted { images, folders })
+    }
+
+    /// Puts images into a folder, or with none at the root; returns how many there were.
+    pub fn move_images(&self, images: &[i64], folder: Option<i64>) -> Result<usize, Refusal> {
+        let moved = self.store.write(|c| folders::move_images(c, images, folder))?;
+        if moved > 0 {
+            self.changed(GalleryDomain::Images);
+        }
+        Ok(moved)
+    }
+
+    pub(super) fn changed(&self, domain: GalleryDomain) {
+        self.hub.publish(&Event::GalleryChanged { domain });
+    }
+}
