@@ -1,6 +1,6 @@
 //! Every route of the API. Documentation is tested against this table.
 
-use tiny_http::Method::{self, Delete, Get, Post};
+use tiny_http::Method::{self, Delete, Get, Patch, Post};
 
 use super::handlers::{Api, backends, config, daemon, events, history, monitors, wallpaper};
 use super::router::{Handler, Route};
@@ -28,8 +28,23 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Get, "/monitors", monitors::list, "The connected monitors"),
     route(Get, "/monitors/{name}", monitors::one, "One connected monitor"),
     route(Get, "/config", config::whole, "All settings"),
+    route(Patch, "/config", config::patch_whole, "Change settings of several sections"),
+    route(Post, "/config/reset", config::reset_whole, "All settings to their defaults"),
     route(Get, "/config/{section}", config::section, "One section of the settings"),
+    route(Patch, "/config/{section}", config::patch_section, "Change settings of a section"),
     route(Get, "/config/backends/{backend}", config::backend, "One backend's settings"),
+    route(
+        Patch,
+        "/config/backends/{backend}",
+        config::patch_backend,
+        "Change a backend's settings",
+    ),
+    route(
+        Post,
+        "/config/backends/{backend}/reset",
+        config::reset_backend,
+        "A backend's settings to their defaults",
+    ),
     route(Get, "/backends", backends::list, "Every backend and whether it can be used"),
     route(Post, "/backends/{name}/activate", backends::activate, "Use another backend"),
 ];

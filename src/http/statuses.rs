@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
 use crate::wire::ErrorCode;
-use crate::{store, wallpaper};
+use crate::{config, store, wallpaper};
 
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
@@ -23,6 +23,27 @@ impl From<store::Error> for Failure {
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         Self::internal(error)
+    }
+}
+
+impl From<config::Error> for Failure {
+    fn from(error: config::Error) -> Self {
+        use config::Error as Why;
+        let text = error.to_string();
+        match error {
+            Why::Type { .. } | Why::Refused { .. } | Why::UnknownKey { .. } => Self::new(400, text),
+            // Of a body: paths with unknown sections never come this far.
+            Why::UnknownSection { .. } => Self::new(400, text)
+                .details("sections are app, daemon, backend, monitors, remote_gallery"),
+            // A person is at work on the file: what is in it goes before what a program wants.
+            Why::Broken { .. } | Why::Syntax { .. } | Why::FileType { .. } => Self::new(409, text),
+            // Something the user can mend: the message says what.
+            Why::Read { ref source, .. } | Why::Write { ref source, .. } => {
+                let details = source.to_string();
+                Self::new(500, text).details(details).cause(error)
+            }
+            Why::Watch { .. } => Self::internal(error),
+        }
     }
 }
 
@@ -117,6 +138,17 @@ mod tests {
             400,
             "connected are DP-1",
         );
+        let denied = || std::io::ErrorKind::PermissionDenied.into();
+        let write = config::Error::Write { path: "/c.toml".into(), source: denied() };
+        check(
+            write,
+            500,
+            r#"cannot write /c.toml; nothing was changed","code":500,"details":"perm"#,
+        );
+        let broken = config::Error::Broken { path: "/c.toml".into(), message: "line 7".into() };
+        check(broken, 409, "mended: line 7");
+        check(config::Error::UnknownKey { key: "app.x".into() }, 400, "app.x is not a setting");
+        check(config::Error::UnknownSection { section: "x".into() }, 400, "sections are app");
         check(Why::NoMonitor, 400, "no monitor");
         check(Why::UnknownBackend { name: "x".into() }, 404, "no backend");
         check(Why::NoImage { id: 7 }, 404, "no image 7");

@@ -6,7 +6,7 @@ use super::Api;
 use super::wallpaper::PATIENCE;
 use crate::backends::{Kind, REGISTRY, Registration};
 use crate::compositor::Compositor;
-use crate::config::Section;
+use crate::config::{Section, SelectionMode};
 use crate::http::{Answer, Failure, Request};
 use crate::wire::{BackendInfo, Capabilities};
 
@@ -16,13 +16,18 @@ pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Answer, Failur
     Ok(Answer::json(200, &list)?)
 }
 
-/// `POST /backends/{name}/activate`; answers once the new backend shows the scene.
+/// `POST /backends/{name}/activate`; answers once the new backend shows the scene and the settings
+/// say so: it stays in use after a restart, in `auto` mode too, which this ends.
 pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
     let (promise, giver) = request.promise(PATIENCE)?;
     let name = request.placeholder(0).to_owned();
+    let config = api.config.clone();
     let reply = move |result: Result<crate::wallpaper::Activated, _>| {
         giver.give(result.map_err(Failure::from).and_then(|activated| {
             let name = activated.backend.as_str();
+            let fixed = [("type", name), ("selection_mode", SelectionMode::Fixed.as_str())];
+            let settings = fixed.map(|(key, value)| (key.to_owned(), value.into()));
+            config.patch_section(Section::Backend, &settings.into_iter().collect())?;
             Ok(Answer::json(200, &json!({"status": "activated", "backend": name}))?)
         }));
     };
