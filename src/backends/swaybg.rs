@@ -24,8 +24,8 @@ const NAME: &str = "swaybg";
 const DRAWN_WITHIN: Duration = Duration::from_secs(10);
 /// It dies of SIGTERM at once.
 const GRACE: Duration = Duration::from_secs(2);
-/// gdk-pixbuf has these built in; its other loaders are packages of their own.
-const TAKES: Takes = Takes { formats: &[Format::Jpg, Format::Png], turns: true, name: None };
+/// gdk-pixbuf has these built in; its other loaders are packages of their own. 1.2.0 does not turn.
+const TAKES: Takes = Takes { formats: &[Format::Jpg, Format::Png], turns: false, name: None };
 
 pub(super) struct Swaybg {
     context: Context,
