@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
 
 mod editors;
+mod fuzz;
 mod properties;
 mod support;
 mod watch;
