@@ -2,8 +2,10 @@
 //! comment lost. In process, without a daemon.
 #![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
 
+mod daemon;
 mod editors;
 mod fuzz;
+mod keys;
 mod properties;
 mod support;
 mod watch;

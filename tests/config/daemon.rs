@@ -1,0 +1,259 @@
+//! The settings of a running daemon, over its socket.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const SOON: Duration = Duration::from_secs(10);
+
+/// A daemon with directories, an environment and a PATH of its own.
+struct Daemon {
+    dir: tempfile::TempDir,
+    child: Child,
+    socket: PathBuf,
+}
+
+fn command(dir: &tempfile::TempDir) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_murald"));
+    let under = |name: &str| dir.path().join(name);
+    fs::create_dir_all(under("run")).unwrap();
+    command.env_clear().env("HOME", dir.path()).env("PATH", under("bin"));
+    command.env("XDG_RUNTIME_DIR", under("run")).env("RUST_BACKTRACE", "1");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+impl Daemon {
+    fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let child = command(&dir).stderr(Stdio::null()).spawn().unwrap();
+        let socket = dir.path().join("run/murald.sock");
+        let daemon = Self { dir, child, socket };
+        daemon.up();
+        daemon
+    }
+
+    /// Waits until it answers.
+    #[track_caller]
+    fn up(&self) {
+        let deadline = Instant::now() + SOON;
+        while UnixStream::connect(&self.socket).is_err() {
+            assert!(Instant::now() < deadline, "no socket");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn config(&self) -> PathBuf {
+        self.dir.path().join(".config/murald/config.toml")
+    }
+
+    fn send(&self, method: &str, path: &str, body: &str) -> UnixStream {
+        let mut socket = UnixStream::connect(&self.socket).unwrap();
+        socket.set_read_timeout(Some(SOON)).unwrap();
+        write!(
+            socket,
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n\
+             {body}",
+            body.len()
+        )
+        .unwrap();
+        socket
+    }
+
+    fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let mut answer = String::new();
+        self.send(method, path, &body).read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains("\r\nX-Request-ID: "), "{head}");
+        (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap())
+    }
+
+    #[track_caller]
+    fn fails(&self, method: &str, path: &str, body: Value, status: u16, error: &str) {
+        let (found, answer) = self.ask(method, path, body);
+        assert_eq!((found, &answer["code"]), (status, &json!(status)), "{answer}");
+        assert!(answer["error"].as_str().unwrap().contains(error), "{answer}");
+    }
+
+    #[track_caller]
+    fn succeeds(&self, method: &str, path: &str, body: Value) -> Value {
+        let (status, answer) = self.ask(method, path, body);
+        assert_eq!(status, 200, "{answer}");
+        answer
+    }
+
+    /// The events from now on, each as its JSON.
+    fn events(&self) -> impl Iterator<Item = Value> + use<> {
+        let mut lines =
+            BufReader::new(self.send("GET", "/events?types=config_changed", "")).lines();
+        // The head is there: whoever is told of it is subscribed.
+        lines.find(|line| line.as_ref().unwrap().is_empty());
+        lines.filter_map(|line| {
+            Some(serde_json::from_str(line.unwrap().strip_prefix("data: ")?).unwrap())
+        })
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+#[test]
+fn a_bad_file_ends_the_start_with_78() {
+    for bad in [
+        "[app]\nimages_per_page = \"x\"\n",
+        "[daemon]\nlog_level = info\n",
+        "\u{0}",
+        // The schema has no quarrel with this one, but the variable is not set.
+        "[daemon]\nimages_dir = \"$NOWHERE/images\"\n",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().join(".config/murald/config.toml");
+        fs::create_dir_all(config.parent().unwrap()).unwrap();
+        fs::write(&config, bad).unwrap();
+        let output = command(&dir).output().unwrap();
+        assert_eq!(output.status.code(), Some(78), "{bad}");
+        // Filled at most, never overwritten.
+        assert!(fs::read_to_string(&config).unwrap().starts_with(bad));
+    }
+}
+
+#[test]
+fn the_daemon_s_keys_say_where_things_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("mine.toml");
+    fs::create_dir_all(dir.path().join(".config/murald")).unwrap();
+    let text = "[daemon]\nimages_dir = '$PLACE/i'\nthumbnails_dir = '${PLACE}/t'\n\
+                database_dir = '~/b'\nsocket_path = '$PLACE/s'\nlog_file = '$PLACE/l'\n\
+                log_level = 'debug'\n";
+    fs::write(&config, text).unwrap();
+    std::os::unix::fs::symlink(&config, dir.path().join(".config/murald/config.toml")).unwrap();
+    let place = dir.path().join("place");
+    fs::create_dir(&place).unwrap();
+    let child = command(&dir).env("PLACE", &place).stderr(Stdio::null()).spawn().unwrap();
+    let daemon = Daemon { dir, child, socket: place.join("s") };
+    daemon.up();
+    assert!(daemon.dir.path().join("b/murald.sqlite3").exists());
+    assert!(place.join("i").is_dir());
+    let log = fs::read_to_string(place.join("l")).unwrap();
+    assert!(log.contains("murald"), "{log}");
+    let shown = daemon.succeeds("GET", "/config/daemon", Value::Null);
+    assert_eq!(shown["images_dir"], "$PLACE/i");
+    assert!(fs::read_to_string(&config).unwrap().starts_with(text));
+}
+
+#[test]
+fn routes_of_the_settings() {
+    let daemon = Daemon::start();
+    let whole = daemon.succeeds("GET", "/config", Value::Null);
+    assert_eq!(whole["daemon"]["images_dir"], "$XDG_DATA_HOME/murald/images");
+    assert_eq!(whole["backend"]["wal-qt"]["duration_ms"], 300);
+    for section in ["app", "daemon", "monitors", "remote_gallery"] {
+        let shown = daemon.succeeds("GET", &format!("/config/{section}"), Value::Null);
+        assert_eq!(shown, whole[section]);
+    }
+    for backend in ["awww", "feh", "hyprpaper", "mpvpaper", "swaybg", "wal-qt"] {
+        let shown = daemon.succeeds("GET", &format!("/config/backends/{backend}"), Value::Null);
+        assert_eq!(shown, whole["backend"][backend]);
+    }
+    for method in ["GET", "PATCH"] {
+        daemon.fails(method, "/config/backend", json!({}), 404, "backend");
+        daemon.fails(method, "/config/nope", json!({}), 404, "nope");
+        daemon.fails(method, "/config/backends/bk1", json!({}), 404, "bk1");
+    }
+    daemon.fails("POST", "/config/backends/bk1/reset", Value::Null, 404, "bk1");
+    daemon.fails("PATCH", "/config", json!([]), 400, "object");
+    daemon.fails("PATCH", "/config", json!({"nope": {}}), 400, "nope");
+    daemon.fails("PATCH", "/config/app", json!({"images_per_page": "banana"}), 400, "an integer");
+    let format = json!({"daemon_format": "yuv", "resize": "fit"});
+    daemon.fails("PATCH", "/config/backends/awww", format, 400, "argb, abgr, rgb, bgr");
+    assert_eq!(daemon.succeeds("GET", "/config", Value::Null), whole);
+
+    let app = daemon.succeeds("PATCH", "/config/app", json!({"theme": "x", "mine": [1]}));
+    assert_eq!((&app["theme"], &app["mine"]), (&json!("x"), &json!([1])));
+    assert!(app.get("restart_required").is_none());
+    let shown = daemon.succeeds("PATCH", "/config/daemon", json!({"log_level": "warn"}));
+    assert_eq!((&shown["log_level"], &shown["restart_required"]), (&json!("warn"), &json!(true)));
+    let feh = daemon.succeeds("PATCH", "/config/backends/feh", json!({"mode": "max"}));
+    assert_eq!(feh, json!({"mode": "max"}));
+    assert_eq!(daemon.succeeds("POST", "/config/backends/feh/reset", Value::Null)["mode"], "fill");
+    let reset = daemon.succeeds("POST", "/config/reset", Value::Null);
+    assert_eq!(reset["restart_required"], true);
+    assert_eq!(daemon.succeeds("GET", "/config", Value::Null), whole);
+}
+
+#[test]
+fn each_change_is_told_once() {
+    let daemon = Daemon::start();
+    let mut events = daemon.events();
+    daemon.succeeds("PATCH", "/config", json!({"app": {"theme": "x"}, "backend": {"type": "feh"}}));
+    let event = events.next().unwrap();
+    assert_eq!(event["sections"], json!(["app", "backend"]));
+    assert!(event.get("source").is_none());
+    daemon.succeeds("PATCH", "/config", json!({"app": {"theme": "x"}}));
+    let text = fs::read_to_string(daemon.config()).unwrap();
+    fs::write(daemon.config(), text.replace("fit_mode = \"fill\"", "fit_mode = \"tile\"")).unwrap();
+    // The request between changed nothing and was not told.
+    let event = events.next().unwrap();
+    assert_eq!(event["sections"], json!(["backend.swaybg"]));
+    assert_eq!(event["source"], "file");
+    daemon.succeeds("POST", "/config/backends/swaybg/reset", Value::Null);
+    let event = events.next().unwrap();
+    assert_eq!(event["sections"], json!(["backend.swaybg"]));
+    assert_eq!(event["source"], "api_reset_backend");
+    daemon.succeeds("POST", "/config/reset", Value::Null);
+    let event = events.next().unwrap();
+    assert_eq!(
+        (&event["sections"], &event["source"]),
+        (&json!(["app", "backend"]), &json!("api_reset_all"))
+    );
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_plainly() {
+    let daemon = Daemon::start();
+    let before = fs::read(daemon.config()).unwrap();
+    fs::set_permissions(daemon.config(), fs::Permissions::from_mode(0o444)).unwrap();
+    let body = || json!({"theme": "x"});
+    daemon.fails("PATCH", "/config/app", body(), 500, "config.toml");
+    assert_eq!(daemon.succeeds("GET", "/config/app", Value::Null)["theme"], "dark");
+    assert_eq!(fs::read(daemon.config()).unwrap(), before);
+    fs::set_permissions(daemon.config(), fs::Permissions::from_mode(0o600)).unwrap();
+    daemon.succeeds("PATCH", "/config/app", body());
+}
+
+#[test]
+fn warnings_are_shown_and_secrets_not_logged() {
+    let daemon = Daemon::start();
+    let secret = "5ecret-5ecret";
+    daemon.succeeds("PATCH", "/config/remote_gallery", json!({"api_key": secret}));
+    assert_eq!(daemon.succeeds("GET", "/config", Value::Null)["remote_gallery"]["api_key"], secret);
+    let text = fs::read_to_string(daemon.config()).unwrap();
+    let bad = text.replace("api_key = \"5ecret-5ecret\"", "api_key = 5ecret-5ecret");
+    assert_ne!(bad, text);
+    fs::write(daemon.config(), bad).unwrap();
+    let deadline = Instant::now() + SOON;
+    let warnings = loop {
+        let whole = daemon.succeeds("GET", "/config", Value::Null);
+        if let Some(warnings) = whole.get("warnings") {
+            break warnings.to_string();
+        }
+        assert!(Instant::now() < deadline, "no warning");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(warnings.contains("line ") && !warnings.contains(secret), "{warnings}");
+    daemon.fails("PATCH", "/config/app", json!({"theme": "y"}), 409, "mended");
+    daemon.fails("PATCH", "/config/remote_gallery", json!({"api_key": [secret]}), 400, "a string");
+    let log = fs::read_to_string(daemon.dir.path().join(".local/share/murald/daemon.log")).unwrap();
+    assert!(log.contains("config.toml") && !log.contains(secret), "{log}");
+}
