@@ -12,41 +12,92 @@ use super::answer::{Answer, Body, Full};
 use super::failure::Failure;
 use super::request::Request;
 
-/// Answers with a file: 200, 206 for a single range, 304 where the client has it already, 416 for
-/// a range that the file does not have. A missing file is a 404.
+/// What a request says of the file that it wants, apart from the request: errands outlive it.
+#[derive(Clone, Debug, Default)]
+pub struct Conditions {
+    if_none_match: Option<String>,
+    if_modified_since: Option<String>,
+    if_range: Option<String>,
+    /// Only where the method is `GET`.
+    range: Option<String>,
+}
+
+/// Answers with a file, see [`Conditions::file`].
 pub fn file(
     request: &Request<'_>,
     path: &Path,
     content_type: &'static str,
 ) -> Result<Answer, Failure> {
-    let (file, metadata) = open(path)?;
-    let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    let tag = tag(&metadata);
-    let length = metadata.len();
-    let full = |status, offset, length| {
-        Full {
-            status,
-            content_type,
-            headers: Vec::new(),
-            body: Body::File { file, offset, length },
+    Conditions::of(request).file(path, content_type)
+}
+
+impl Conditions {
+    pub fn of(request: &Request<'_>) -> Self {
+        let fields = &request.fields;
+        let owned = |field: Option<&str>| field.map(str::to_owned);
+        let range = fields.range.filter(|_| *request.method() == Method::Get);
+        Self {
+            if_none_match: owned(fields.if_none_match),
+            if_modified_since: owned(fields.if_modified_since),
+            if_range: owned(fields.if_range),
+            range: owned(range),
         }
-        .header("ETag", tag.as_str())
-        .header("Last-Modified", httpdate::fmt_http_date(modified))
-        .header("Accept-Ranges", "bytes")
-    };
-    if is_fresh(request, &tag, modified) {
-        return Ok(Answer::Full(full(304, 0, 0)));
     }
-    Ok(Answer::Full(match range(request, &tag, modified, length) {
-        Range::Whole => full(200, 0, length),
-        Range::Part { first, last } => full(206, first, last - first + 1)
-            .header("Content-Range", format!("bytes {first}-{last}/{length}")),
-        Range::Beyond => {
-            return Err(Failure::new(416, "the file has no such range")
-                .details(format!("it has {length} bytes"))
-                .header("Content-Range", format!("bytes */{length}")));
+
+    /// Answers with a file: 200, 206 for a single range, 304 where the client has it already, 416
+    /// for a range that the file does not have. A missing file is a 404.
+    pub fn file(&self, path: &Path, content_type: &'static str) -> Result<Answer, Failure> {
+        let (file, metadata) = open(path)?;
+        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let tag = tag(&metadata);
+        let size = metadata.len();
+        let full = |status, offset, length| {
+            let body = Body::File { file, offset, length };
+            Full { status, content_type, headers: Vec::new(), body }
+                .header("ETag", tag.as_str())
+                .header("Last-Modified", httpdate::fmt_http_date(modified))
+                .header("Accept-Ranges", "bytes")
+        };
+        if self.is_fresh(&tag, modified) {
+            return Ok(Answer::Full(full(304, 0, 0)));
         }
-    }))
+        Ok(Answer::Full(match self.range(&tag, modified, size) {
+            Range::Whole => full(200, 0, size),
+            Range::Part { first, last } => full(206, first, last - first + 1)
+                .header("Content-Range", format!("bytes {first}-{last}/{size}")),
+            Range::Beyond => {
+                return Err(Failure::new(416, "the file has no such range")
+                    .details(format!("it has {size} bytes"))
+                    .header("Content-Range", format!("bytes */{size}")));
+            }
+        }))
+    }
+
+    /// Whether the client has this very file. A tag is decisive; the date counts only without one.
+    fn is_fresh(&self, tag: &str, modified: SystemTime) -> bool {
+        match (&self.if_none_match, &self.if_modified_since) {
+            // Compared weakly, as the header wants it.
+            (Some(tags), _) => tags
+                .split(',')
+                .map(str::trim)
+                .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag),
+            (None, Some(date)) => {
+                httpdate::parse_http_date(date).is_ok_and(|date| whole_seconds(modified) <= date)
+            }
+            (None, None) => false,
+        }
+    }
+
+    /// What of the file is wanted: one range of bytes, if the client's part is of this very file.
+    fn range(&self, tag: &str, modified: SystemTime, size: u64) -> Range {
+        let same = self.if_range.as_deref().is_none_or(|condition| {
+            condition == tag || condition == httpdate::fmt_http_date(modified)
+        });
+        match &self.range {
+            Some(text) if same => part(text, size),
+            _ => Range::Whole,
+        }
+    }
 }
 
 fn open(path: &Path) -> Result<(File, Metadata), Failure> {
@@ -70,18 +121,6 @@ fn tag(metadata: &Metadata) -> String {
     format!("\"{inode:x}-{size:x}-{:x}{:08x}\"", metadata.mtime(), metadata.mtime_nsec())
 }
 
-/// Whether the client has this very file. A tag is decisive; the date counts only without one.
-fn is_fresh(request: &Request<'_>, tag: &str, modified: SystemTime) -> bool {
-    match (request.fields.if_none_match, request.fields.if_modified_since) {
-        // A weak tag of ours would do for a whole file, but we make none.
-        (Some(tags), _) => tags.split(',').map(str::trim).any(|one| one == "*" || one == tag),
-        (None, Some(date)) => {
-            httpdate::parse_http_date(date).is_ok_and(|date| whole_seconds(modified) <= date)
-        }
-        (None, None) => false,
-    }
-}
-
 /// HTTP's dates have no fractions.
 fn whole_seconds(time: SystemTime) -> SystemTime {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -97,18 +136,6 @@ enum Range {
         last: u64,
     },
     Beyond,
-}
-
-/// What of the file is wanted: one range of bytes, if the client's part is of this very file.
-fn range(request: &Request<'_>, tag: &str, modified: SystemTime, length: u64) -> Range {
-    let same = request
-        .fields
-        .if_range
-        .is_none_or(|condition| condition == tag || condition == httpdate::fmt_http_date(modified));
-    match request.fields.range {
-        Some(text) if same && *request.method() == Method::Get => part(text, length),
-        _ => Range::Whole,
-    }
 }
 
 /// A malformed range and a list of several count as none.

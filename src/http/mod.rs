@@ -3,13 +3,14 @@
 //! Blocking handlers on four workers that share one epoll: a connection costs a slot, no thread.
 //! From the socket up: `listener` takes clients in, `workers` give them their turns, `connection`
 //! is the state machine of one, `parse` and `request` make a request of its bytes, `router` finds
-//! the handler in the one table of `routes`, `answer`, `failure`, `files`, `promise` and `sse` are
-//! what can come back. `limits` has every bound.
+//! the handler in the one table of `routes`, `answer`, `failure`, `files`, `promise`, `errand` and
+//! `sse` are what can come back. `limits` has every bound.
 
 mod answer;
 mod bell;
 mod buffers;
 mod connection;
+mod errand;
 mod exchange;
 mod failure;
 mod files;
@@ -35,11 +36,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 pub use answer::{Answer, Full};
 pub use failure::Failure;
-pub use files::file;
+pub use files::{Conditions, file};
 pub use handlers::{Api, Stop};
 pub use limits::Limits;
 pub use promise::{Giver, Promise};
@@ -51,6 +52,7 @@ pub use routes::ROUTES;
 use crate::thread::{Spawner, Thread};
 
 const WORKERS: usize = 4;
+const RUNNERS: usize = 2;
 
 /// What answers requests; it is called by several workers at a time.
 pub trait Service: Send + Sync + 'static {
@@ -61,6 +63,8 @@ pub trait Service: Send + Sync + 'static {
 pub struct Server {
     pool: Arc<workers::Pool>,
     emptied: Receiver<()>,
+    /// Closed, it ends the threads of the errands.
+    errands: Option<Sender<()>>,
     // Joined after `Drop` has told them to end.
     threads: Vec<Thread>,
 }
@@ -84,10 +88,16 @@ impl Server {
         };
         let (emptied, told) = bounded(1);
         let pool = workers::Pool::new(shared, listener, emptied)?;
-        let mut server = Self { pool, emptied: told, threads: Vec::new() };
+        let (errands, end) = bounded(0);
+        let mut server = Self { pool, emptied: told, errands: Some(errands), threads: Vec::new() };
         for number in 0..WORKERS {
             let pool = Arc::clone(&server.pool);
             server.threads.push(spawner.spawn(&format!("http-{number}"), move || pool.work())?);
+        }
+        for number in 0..RUNNERS {
+            let (promises, end) = (Arc::clone(&server.pool.shared.promises), end.clone());
+            let body = move || promises.errands.run(&end);
+            server.threads.push(spawner.spawn(&format!("errand-{number}"), body)?);
         }
         Ok(server)
     }
@@ -100,6 +110,7 @@ impl Server {
         // Closed only with the pool, which we hold: what comes is the word or the deadline.
         self.emptied.recv_deadline(deadline).ok();
         self.pool.finish_end();
+        self.errands = None;
         for thread in self.threads.drain(..) {
             let name = thread.name().to_owned();
             if !thread.join_by(deadline) {
@@ -113,6 +124,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.pool.finish_end();
+        self.errands = None;
         // The streams of a server that was not ended in order get no farewell to wait for.
         self.pool.shared.streams.end(Instant::now());
     }

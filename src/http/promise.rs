@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::answer::Answer;
 use super::bell::Bell;
+use super::errand::Errands;
 use super::failure::Failure;
 use super::limits::{Budget, Claim};
 
@@ -56,12 +57,13 @@ pub(super) struct Promises {
     /// last look, and a ring follows each.
     ready: Mutex<Vec<u64>>,
     pub(super) bell: Bell,
+    pub(super) errands: Errands,
 }
 
 impl Promises {
     pub(super) fn new(most: usize) -> io::Result<Arc<Self>> {
         let (budget, ready) = (Budget::new(most), Mutex::default());
-        Ok(Arc::new(Self { budget, ready, bell: Bell::new()? }))
+        Ok(Arc::new(Self { budget, ready, bell: Bell::new()?, errands: Errands::new() }))
     }
 
     /// `None` where too many are open.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use tiny_http::Method;
 
+use super::answer::Answer;
 use super::failure::Failure;
 use super::parse::{Fields, Head};
 use super::promise::{Giver, Promise, Promises};
@@ -104,6 +105,18 @@ impl<'a> Request<'a> {
     /// thread keeps the [`Giver`]. After `patience` the client is told to try again (503).
     pub fn promise(&self, patience: Duration) -> Result<(Promise, Giver), Failure> {
         self.promises.make(patience).ok_or_else(|| Failure::busy("too many answers are pending"))
+    }
+
+    /// For slow work: it runs in a thread that nobody else waits for, also if the client leaves.
+    /// The handler returns what this returns.
+    pub fn errand(
+        &self,
+        patience: Duration,
+        work: impl FnOnce() -> Result<Answer, Failure> + Send + 'static,
+    ) -> Result<Answer, Failure> {
+        let (promise, giver) = self.promise(patience)?;
+        self.promises.errands.send(Box::new(work), giver);
+        Ok(Answer::Later(promise))
     }
 
     pub(super) fn segments(&self) -> Option<&[Cow<'a, str>]> {
