@@ -12,7 +12,7 @@ use crate::backends::{Setters, Settings};
 use crate::compositor::{self, Compositor};
 use crate::config::{self, Config, ConfigHandle, LogLevel, Section};
 use crate::events::Hub;
-use crate::http::{Api, Limits, ROUTES, Server, Site};
+use crate::http::{Api, Limits, Lists, ROUTES, Server, Site};
 use crate::library::{self, Library};
 use crate::lock::{Lock, Socket};
 use crate::logging::{self, Log};
@@ -76,7 +76,7 @@ impl House {
             wallpaper::start(&spawner, store.clone(), hub.clone(), setters.clone())
                 .map_err(start("the stage"))?;
         tell_changes(&config, &walls);
-        let (_library, imports) = start_library(&places, &store, &hub, &spawner)?;
+        let (library, imports) = start_library(&places, &store, &hub, &spawner)?;
         let (listener, socket) = listen(env, &places.socket)?;
         let api = Api {
             events: hub,
@@ -86,6 +86,9 @@ impl House {
             store: store.clone(),
             setters,
             walls: walls.clone(),
+            library,
+            dirs,
+            lists: Lists::default(),
         };
         let server = Server::start(listener, &spawner, Site::new(api, ROUTES), Limits::fitted())
             .map_err(start("the server"))?;

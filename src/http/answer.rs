@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -38,6 +39,8 @@ pub struct Full {
 #[derive(Debug)]
 pub(super) enum Body {
     Bytes(Cow<'static, [u8]>),
+    /// The same bytes for several clients.
+    Shared(Arc<[u8]>),
     /// `length` bytes of a file, sent from the disk as the client takes them.
     File {
         file: File,
@@ -64,6 +67,12 @@ impl Answer {
         Self::Full(Full { status, content_type, headers, body })
     }
 
+    /// A success that is JSON already.
+    pub fn shared_json(json: Arc<[u8]>) -> Self {
+        let (headers, body) = (Vec::new(), Body::Shared(json));
+        Self::Full(Full { status: 200, content_type: JSON, headers, body })
+    }
+
     pub fn events(hub: &Hub, kinds: Kinds) -> Self {
         Self::Events { hub: hub.clone(), kinds }
     }
@@ -80,6 +89,7 @@ impl Full {
     pub(super) fn text(&self) -> String {
         match &self.body {
             Body::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Body::Shared(bytes) => String::from_utf8_lossy(bytes).into_owned(),
             Body::File { length, .. } => format!("{length} bytes of a file"),
         }
     }
@@ -89,6 +99,7 @@ impl Body {
     pub(super) fn length(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Shared(bytes) => bytes.len() as u64,
             Self::File { length, .. } => *length,
         }
     }

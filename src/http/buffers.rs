@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 use rustix::buffer::spare_capacity;
 
@@ -98,7 +99,7 @@ enum Tail {
     #[default]
     Nothing,
     Bytes {
-        bytes: Cow<'static, [u8]>,
+        bytes: Bytes,
         at: usize,
     },
     File {
@@ -107,6 +108,21 @@ enum Tail {
         left: u64,
         _claim: Claim,
     },
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Own(Cow<'static, [u8]>),
+    Shared(Arc<[u8]>),
+}
+
+impl Bytes {
+    fn get(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -139,13 +155,19 @@ impl Output {
 
     /// Adds a body; one in a file needs a `claim` for its descriptor.
     pub(super) fn body(&mut self, body: Body, claim: Option<Claim>) {
-        match (body, claim) {
-            (Body::Bytes(bytes), _) if bytes.len() <= SMALL => self.bytes.extend_from_slice(&bytes),
-            (Body::Bytes(bytes), _) => self.tail = Tail::Bytes { bytes, at: 0 },
+        let bytes = match (body, claim) {
+            (Body::Bytes(bytes), _) => Bytes::Own(bytes),
+            (Body::Shared(bytes), _) => Bytes::Shared(bytes),
             (Body::File { file, offset, length }, Some(claim)) => {
                 self.tail = Tail::File { file, offset, left: length, _claim: claim };
+                return;
             }
             (Body::File { .. }, None) => unreachable!("a file is sent under a claim"),
+        };
+        if bytes.get().len() <= SMALL {
+            self.bytes.extend_from_slice(bytes.get());
+        } else {
+            self.tail = Tail::Bytes { bytes, at: 0 };
         }
     }
 
@@ -161,7 +183,7 @@ impl Output {
                     return Flushed::All;
                 }
                 Tail::Bytes { bytes, at } => {
-                    socket.write_vectored(&[IoSlice::new(head), IoSlice::new(&bytes[*at..])])
+                    socket.write_vectored(&[IoSlice::new(head), IoSlice::new(&bytes.get()[*at..])])
                 }
                 Tail::File { file, offset, left, .. } if head.is_empty() => {
                     send_file(socket, file, *offset, *left)
@@ -215,7 +237,7 @@ impl Output {
             Tail::Nothing => return,
             Tail::Bytes { bytes, at } => {
                 *at += of_tail;
-                *at == bytes.len()
+                *at == bytes.get().len()
             }
             Tail::File { offset, left, .. } => {
                 *offset += of_tail as u64;

@@ -41,7 +41,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 pub use answer::{Answer, Full};
 pub use failure::Failure;
 pub use files::{Conditions, file};
-pub use handlers::{Api, Stop};
+pub use handlers::{Api, Lists, Stop};
 pub use limits::Limits;
 pub use promise::{Giver, Promise};
 pub use query::{Paging, Query};

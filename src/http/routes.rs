@@ -2,7 +2,9 @@
 
 use tiny_http::Method::{self, Delete, Get, Patch, Post};
 
-use super::handlers::{Api, backends, config, daemon, events, history, monitors, wallpaper};
+use super::handlers::{
+    Api, backends, config, daemon, events, history, images, imports, monitors, wallpaper,
+};
 use super::router::{Handler, Route};
 
 const fn route(
@@ -20,6 +22,13 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Get, "/capabilities", daemon::capabilities, "What this installation can do"),
     route(Post, "/shutdown", daemon::shutdown, "Stop the daemon"),
     route(Get, "/events", events::stream, "Everything that happens, as server-sent events"),
+    route(Get, "/images", images::list, "A page of the library"),
+    route(Post, "/images", imports::import, "Take files and directories in"),
+    route(Delete, "/images", images::delete, "Remove images and their files"),
+    route(Post, "/images/cancel-import", imports::cancel, "Stop an import"),
+    route(Get, "/images/{id}", images::one, "One image"),
+    route(Get, "/images/{id}/thumbnail", images::thumbnail, "An image's thumbnail"),
+    route(Get, "/images/{id}/raw", images::raw, "An image's file"),
     route(Get, "/images/history", history::list, "What hung where, newest first"),
     route(Delete, "/images/history", history::clear, "Forget the history"),
     route(Get, "/wallpaper/current", wallpaper::current, "What hangs on each monitor"),

@@ -5,8 +5,9 @@ use std::error::Error;
 use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
+use crate::store::folders;
 use crate::wire::ErrorCode;
-use crate::{config, store, wallpaper};
+use crate::{config, library, store, wallpaper};
 
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
@@ -75,6 +76,37 @@ impl From<wallpaper::Failure> for Failure {
             }
             Why::Store(source) => source.into(),
             Why::Busy | Why::Ending => Self::busy(text),
+        }
+    }
+}
+
+impl From<folders::Refusal> for Failure {
+    fn from(refusal: folders::Refusal) -> Self {
+        use folders::Refusal as Why;
+        match refusal {
+            Why::NoFolder { .. } => Self::new(404, refusal.to_string()),
+            Why::Taken { .. } | Why::Cycle { .. } => Self::new(409, refusal.to_string()),
+            Why::TooDeep => Self::new(400, refusal.to_string()),
+            Why::Store(source) => source.into(),
+        }
+    }
+}
+
+impl From<library::Error> for Failure {
+    fn from(error: library::Error) -> Self {
+        use library::Error as Why;
+        match error {
+            Why::Busy | Why::Ended => Self::busy(error.to_string()),
+            Why::NoBatch(_) => Self::new(404, error.to_string()),
+            Why::Store(source) => source.into(),
+            Why::Folder(refusal) => refusal.into(),
+            // Of one file: imports tell of them by events.
+            Why::File { .. }
+            | Why::NotFile { .. }
+            | Why::EmptyDirectory { .. }
+            | Why::Name { .. }
+            | Why::Media { .. }
+            | Why::Decoder { .. } => Self::new(500, error.to_string()).cause(error),
         }
     }
 }
@@ -156,5 +188,13 @@ mod tests {
         check(Why::EmptyLibrary, 404, "");
         check(Why::Busy, 503, "try again");
         check(Why::Ending, 503, "ending");
+        check(folders::Refusal::NoFolder { id: 7 }, 404, "no folder 7");
+        check(folders::Refusal::Taken { name: "x".into() }, 409, "already");
+        check(folders::Refusal::Cycle { id: 7 }, 409, "into itself");
+        check(folders::Refusal::TooDeep, 400, "deep");
+        check(library::Error::Busy, 503, "try again");
+        check(library::Error::Ended, 503, "shutting down");
+        check(library::Error::NoBatch("b".into()), 404, "no import");
+        check(library::Error::NotFile { path: "/x".into() }, 500, "/x");
     }
 }

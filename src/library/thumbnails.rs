@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,6 +30,8 @@ struct Shared {
     directory: PathBuf,
     budget: Arc<Budget>,
     serial: AtomicU64,
+    /// Counted after each thumbnail that we put or remove.
+    changes: AtomicU64,
     /// Those beside `default` that were ever made: few, and nobody need look for the others.
     extra: Mutex<HashSet<Key>>,
     running: Mutex<HashMap<Key, Arc<Running>>>,
@@ -49,6 +53,7 @@ impl Thumbnails {
             directory: directory.to_owned(),
             budget,
             serial: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
             extra: Mutex::new(extra(directory)),
             running: Mutex::default(),
         };
@@ -105,6 +110,19 @@ impl Thumbnails {
         present
     }
 
+    /// Equal numbers mean that [`Self::present`] would say the same: it differs after each
+    /// thumbnail that comes or goes, also by a stranger's hand (the times of the directories).
+    pub fn generation(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.shared.changes.load(Ordering::Acquire).hash(&mut hasher);
+        for resolution in Resolution::ALL {
+            let directory = fs::metadata(self.shared.directory.join(resolution.as_str()));
+            let times = directory.map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()));
+            times.ok().hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
     /// Removes all of a picture that is gone.
     pub fn remove(&self, image: &Image) {
         for &resolution in Resolution::ALL {
@@ -113,6 +131,7 @@ impl Thumbnails {
             // A cache: what cannot be removed is removed at the next start.
             fs::remove_file(self.path(&key)).ok();
         }
+        self.shared.changes.fetch_add(1, Ordering::Release);
     }
 
     /// Puts a thumbnail in its place: whole, or not at all.
@@ -140,6 +159,7 @@ impl Thumbnails {
         if resolution != Resolution::Default {
             lock(&self.shared.extra).insert(key);
         }
+        self.shared.changes.fetch_add(1, Ordering::Release);
         Ok(())
     }
 

@@ -14,7 +14,7 @@ pub mod unix;
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain, OrphanReason, SkippedItem};
 pub(crate) use names::words;
-pub use names::{Format, MediaType, Mode, Resolution, Source, Unknown};
+pub use names::{Format, MediaType, Mode, Resolution, SortOrder, Source, Unknown};
 pub use record::{
     ActivePlaylist, BackendInfo, Capabilities, CurrentMonitor, CurrentWallpaper, Data, Folder,
     HistoryEntry, HistorySource, Image, Monitor, Page, Pagination, Playback, Playlist,

@@ -72,6 +72,11 @@ words! {
 }
 
 words! {
+    /// Which end of a list comes first.
+    SortOrder { Asc = "asc", Desc = "desc" }
+}
+
+words! {
     /// A thumbnail's size.
     Resolution {
         Default = "default", P720 = "720p", P1080 = "1080p", P1440 = "1440p", P2160 = "4k",

@@ -9,7 +9,9 @@ use murald::backends::Setters;
 use murald::compositor::Outputs;
 use murald::config::ConfigHandle;
 use murald::events::Hub;
-use murald::http::{Api, Limits, ROUTES, Server, Site, Stop};
+use murald::http::{Api, Limits, Lists, ROUTES, Server, Site, Stop};
+use murald::library;
+use murald::paths::{Dirs, Env};
 use murald::process::{Reaper, Roster};
 use murald::store::Store;
 use murald::thread::Spawner;
@@ -25,7 +27,8 @@ struct Daemon {
     stops: Receiver<Stop>,
     _server: Server,
     _stage: StageOwner,
-    _directory: tempfile::TempDir,
+    _imports: library::Running,
+    directory: tempfile::TempDir,
 }
 
 fn daemon() -> Daemon {
@@ -47,12 +50,42 @@ fn daemon() -> Daemon {
     let (walls, stage) =
         wallpaper::start(&spawner, store.clone(), events.clone(), setters.clone()).unwrap();
     let started = Instant::now().checked_sub(Duration::from_secs(7)).unwrap();
-    let api = Api { events: events.clone(), stop, started, config, store, setters, walls };
+    let place = home.to_owned();
+    let env = Env::new(move |name| (name == "HOME").then(|| place.clone().into()));
+    let settings = library::Settings {
+        images_dir: home.join("images"),
+        thumbnails_dir: home.join("thumbnails"),
+        workers: 1,
+    };
+    let (library, imports) =
+        library::start(&settings, store.clone(), events.clone(), &spawner).unwrap();
+    let dirs = Dirs::new(env).unwrap();
+    let (events_too, lists) = (events.clone(), Lists::default());
+    let api = Api {
+        events: events_too,
+        stop,
+        started,
+        config,
+        store,
+        setters,
+        walls,
+        library,
+        dirs,
+        lists,
+    };
     let socket = home.join("s");
     let listener = UnixListener::bind(&socket).unwrap();
     let server = Server::start(listener, &spawner, Site::new(api, ROUTES), Limits::default());
     let client = Client::to(&socket);
-    Daemon { client, events, stops, _server: server.unwrap(), _stage: stage, _directory: directory }
+    Daemon {
+        client,
+        events,
+        stops,
+        _server: server.unwrap(),
+        _stage: stage,
+        _imports: imports,
+        directory,
+    }
 }
 
 impl Daemon {
@@ -168,4 +201,100 @@ fn the_history_is_listed_within_bounds() {
     }
     daemon.client.say("DELETE /images/history HTTP/1.1\r\n\r\n");
     assert_eq!(daemon.client.reply().json(), json!({"status": "cleared", "deleted": 0}));
+}
+
+/// A picture of one colour: no test of ours needs more.
+fn bmp(color: [u8; 3]) -> Vec<u8> {
+    let (side, mut bytes) = (16_u32, b"BM".to_vec());
+    for field in [54 + side * side * 3, 0, 54, 40, side, side, 1 | 24 << 16, 0, 0, 0, 0, 0, 0] {
+        bytes.extend(field.to_le_bytes());
+    }
+    bytes.extend(color.repeat((side * side) as usize));
+    bytes
+}
+
+/// Imports pictures and waits for the end of the batch.
+fn import(daemon: &mut Daemon, names: &[&str]) -> serde_json::Value {
+    let source = daemon.directory.path().join("source");
+    std::fs::create_dir_all(&source).unwrap();
+    for (at, name) in names.iter().enumerate() {
+        std::fs::write(source.join(name), bmp([at as u8 * 40, 200, 7])).unwrap();
+    }
+    let mut listener = Client::to(&daemon.directory.path().join("s"));
+    listener.say("GET /events?types=processing_complete HTTP/1.1\r\n\r\n").reply();
+    let answer = daemon.post("/images", r#"{"paths": ["~/source"]}"#);
+    assert_eq!(answer.status, 202, "{answer:?}");
+    listener.read_until("event: processing_complete");
+    answer.json()
+}
+
+#[test]
+fn images_are_taken_in_listed_shown_and_removed() {
+    let mut daemon = daemon();
+    let empty = daemon.client.get("/images").json();
+    let pages = json!({"page": 1, "per_page": 50, "total_items": 0, "total_pages": 0});
+    assert_eq!(empty, json!({"data": [], "pagination": pages}));
+    let started = import(&mut daemon, &["a.bmp", "b.bmp", "c.bmp"]);
+    assert_eq!((&started["status"], &started["total"]), (&json!("processing"), &json!(3)));
+
+    let list = daemon.client.get("/images?sort_by=name&sort_order=asc&per_page=2").json();
+    assert_eq!((&list["data"][0]["name"], &list["data"][1]["name"]), (&json!("a"), &json!("b")));
+    assert_eq!(list["pagination"]["total_pages"], 2);
+    let second = daemon.client.get("/images?sort_by=name&sort_order=asc&per_page=2&page=2").json();
+    assert_eq!(second["data"][0]["name"], "c");
+    let image = &list["data"][0];
+    let id = &image["id"];
+    assert_eq!(daemon.client.get(&format!("/images/{id}")).json(), *image);
+
+    let raw = daemon.client.get(&format!("/images/{id}/raw"));
+    assert_eq!((raw.status, raw.header("Content-Type")), (200, Some("image/bmp")));
+    assert_eq!(raw.body, std::fs::read(image["path"].as_str().unwrap()).unwrap());
+    let thumbnail = daemon.client.get(&format!("/images/{id}/thumbnail"));
+    assert_eq!((thumbnail.status, thumbnail.header("Content-Type")), (200, Some("image/webp")));
+    assert_eq!(&thumbnail.body[8..12], b"WEBP");
+    let tag = thumbnail.header("ETag").unwrap();
+    let path = format!("/images/{id}/thumbnail?resolution=720p");
+    daemon.client.say(format!("GET {path} HTTP/1.1\r\nIf-None-Match: {tag}\r\n\r\n"));
+    assert_eq!(daemon.client.reply().status, 304);
+
+    // A thumbnail that is gone is seen at once, and made again when it is asked for.
+    let home = daemon.directory.path().to_owned();
+    std::fs::remove_dir_all(home.join("thumbnails/default")).unwrap();
+    let all = "/images?sort_by=name&sort_order=asc&per_page=2";
+    assert_eq!(daemon.client.get(all).json()["data"][0]["thumbnails"], json!({}));
+    assert_eq!(daemon.client.get(&format!("/images/{id}/thumbnail")).status, 200);
+    assert_ne!(daemon.client.get(all).json()["data"][0]["thumbnails"], json!({}));
+
+    let body = format!("{{\"ids\": [{id}, 999]}}");
+    let head = format!("DELETE /images HTTP/1.1\r\nContent-Length: {}\r\n\r\n", body.len());
+    assert_eq!(daemon.client.say(head + &body).reply().json(), json!({"deleted": 1}));
+    assert_eq!(daemon.client.get(&format!("/images/{id}")).status, 404);
+    assert_eq!(daemon.client.get(all).json()["pagination"]["total_items"], 2);
+}
+
+#[test]
+fn what_is_wrong_with_a_request_for_images_is_said() {
+    let mut daemon = daemon();
+    let mut check = |path: &str, body: &str, status: u16, said: &str| {
+        let reply = if body.is_empty() { daemon.client.get(path) } else { daemon.post(path, body) };
+        assert_eq!(reply.status, status, "{path} {body}: {}", reply.text());
+        assert!(reply.text().contains(said), "{path} {body}: {}", reply.text());
+    };
+    check("/images/x", "", 400, "not an id");
+    check("/images/99999999999999999999", "", 400, "not an id");
+    check("/images/7", "", 404, "no image 7");
+    check("/images/7/raw", "", 404, "no image 7");
+    check("/images/7/thumbnail", "", 404, "no image 7");
+    check("/images/7/thumbnail?resolution=8k", "", 400, "720p");
+    check("/images?page=0", "", 400, "page");
+    check("/images?sort_by=date", "", 400, "imported_at");
+    check("/images?palette_similar_to=7", "", 404, "no image 7");
+    check("/images?page=18446744073709551615&per_page=500", "", 200, r#""per_page":200"#);
+    check("/images", "{}", 400, "paths");
+    check("/images", r#"{"paths": []}"#, 400, "empty");
+    check("/images", r#"{"paths": ["a/b"]}"#, 400, "absolute");
+    check("/images", r#"{"paths": ["/a"], "folder_id": 7}"#, 400, "folder 7");
+    check("/images", r#"{"paths": "/a"}"#, 400, "field paths");
+    check("/images/cancel-import", r#"{"batch_id": "b"}"#, 404, "b");
+    check("/images/cancel-import", "{}", 400, "batch_id");
 }

@@ -4,17 +4,25 @@ pub(super) mod backends;
 pub(super) mod config;
 pub(super) mod daemon;
 pub(super) mod events;
+mod gallery;
 pub(super) mod history;
+pub(super) mod images;
+pub(super) mod imports;
+mod lists;
 pub(super) mod monitors;
 pub(super) mod wallpaper;
 
 use std::time::Instant;
+
+pub use lists::Lists;
 
 use crossbeam_channel::Sender;
 
 use crate::backends::Setters;
 use crate::config::ConfigHandle;
 use crate::events::Hub;
+use crate::library::Library;
+use crate::paths::Dirs;
 use crate::store::Store;
 use crate::wallpaper::Walls;
 
@@ -29,6 +37,9 @@ pub struct Api {
     pub store: Store,
     pub setters: Setters,
     pub walls: Walls,
+    pub library: Library,
+    pub dirs: Dirs,
+    pub lists: Lists,
 }
 
 /// A client's wish that the daemon stop.

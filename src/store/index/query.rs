@@ -13,7 +13,7 @@ words! {
 }
 
 /// Filters combine by AND; what is empty or none does not filter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     pub media_type: Option<MediaType>,
     /// Words; each must be in the name or a tag.

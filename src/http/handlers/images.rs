@@ -1,0 +1,95 @@
+//! The library's images: lists of them, one, its files, and their end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Api, gallery};
+use crate::http::{Answer, Conditions, Failure, Request, file};
+use crate::library;
+use crate::store::images;
+use crate::wire::{DeleteImages, Image, Page, Resolution};
+
+const WEBP: &str = "image/webp";
+/// For a thumbnail that must be made, and those that wait before it.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Removing many files.
+const REMOVAL: Duration = Duration::from_secs(300);
+
+/// `GET /images`
+pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let asked = gallery::query(request.query())?;
+    let (query, paging) = &asked;
+    if let Some((id, _)) = query.similar_to {
+        // Only to say so: a list would be empty.
+        find(api, id)?;
+    }
+    let bytes = api.lists.get(&asked, (&api.store, api.library.thumbnails()), || {
+        let (mut images, total) = api.store.search(query)?;
+        images.iter_mut().for_each(|image| complete(api, image));
+        let page = Page { data: images, pagination: paging.of(total) };
+        Ok(serde_json::to_vec(&page)?)
+    })?;
+    Ok(Answer::shared_json(bytes))
+}
+
+/// `GET /images/{id}`
+pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let mut image = find(api, request.record()?)?;
+    complete(api, &mut image);
+    Ok(Answer::json(200, &image)?)
+}
+
+/// `GET /images/{id}/raw`
+pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let image = find(api, request.record()?)?;
+    file(request, &image.path, image.format.content_type())
+}
+
+/// `GET /images/{id}/thumbnail`; one that is missing is made first.
+pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let resolution = request.query().word("resolution")?.unwrap_or(Resolution::Default);
+    let image = find(api, request.record()?)?;
+    if let Some(path) = api.library.thumbnails().present(&image).get(resolution.as_str()) {
+        return file(request, path, WEBP);
+    }
+    let (library, conditions) = (api.library.clone(), Conditions::of(request));
+    request.errand(PATIENCE, move || {
+        let path = library.thumbnail(&image, resolution).map_err(thumbnail_failed)?;
+        conditions.file(&path, WEBP)
+    })
+}
+
+/// `DELETE /images`; ids that are not there are not counted.
+pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let DeleteImages { ids } = request.json()?;
+    if ids.is_empty() {
+        return Err(Failure::bad_request("ids is empty"));
+    }
+    let library = api.library.clone();
+    request.errand(REMOVAL, move || {
+        let deleted = library.delete(&ids)?;
+        Ok(Answer::json(200, &json!({ "deleted": deleted }))?)
+    })
+}
+
+fn find(api: &Api, id: i64) -> Result<Image, Failure> {
+    let found = api.store.read(|connection| images::get(connection, id))?;
+    found.ok_or_else(|| Failure::not_found(format!("there is no image {id}")))
+}
+
+/// What is not in the row: the thumbnails on the disk.
+fn complete(api: &Api, image: &mut Image) {
+    image.thumbnails = api.library.thumbnails().present(image);
+}
+
+/// Several may have waited for the same thumbnail: the error is theirs together.
+fn thumbnail_failed(error: Arc<library::Error>) -> Failure {
+    match &*error {
+        library::Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            Failure::not_found("the image's file is gone")
+        }
+        _ => Failure::new(500, "the thumbnail cannot be made").details(error.reason()),
+    }
+}
