@@ -76,6 +76,8 @@ impl ConfigHandle {
     /// Reads the file, makes it where there is none, and adds the keys that it lacks. A file that
     /// cannot be written does not stand in the way: that becomes a warning.
     pub fn open(path: PathBuf, hub: Hub) -> Result<Self, Error> {
+        // Said once, where we are now: a directory to look at and to make the file in.
+        let path = std::path::absolute(&path).unwrap_or(path);
         let seen =
             file::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
         let text = seen.clone().unwrap_or_else(template::text);

@@ -71,7 +71,7 @@ impl Watch {
         let end = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let mut watcher = Watcher {
-            path: std::path::absolute(config.path())?,
+            path: config.path().to_owned(),
             watched: HashMap::new(),
             due: None,
             graced: false,

@@ -30,7 +30,8 @@ const WAKES: usize = 8;
 /// Everything that runs. Fields are dropped in this order where `end` was not reached.
 pub(crate) struct House {
     pub(super) server: Server,
-    pub(super) watch: config::Watch,
+    /// None where the kernel gives no watch: SIGHUP still has the file read again.
+    pub(super) watch: Option<config::Watch>,
     pub(super) stage: StageOwner,
     pub(super) walls: Walls,
     pub(super) imports: library::Running,
@@ -92,7 +93,7 @@ impl House {
         };
         let server = Server::start(listener, &spawner, Site::new(api, ROUTES), Limits::fitted())
             .map_err(start("the server"))?;
-        let watch = config::Watch::start(config.clone(), &spawner).map_err(Error::Config)?;
+        let watch = watch_config(&config, &spawner);
         let wakes = Wakes { signals: signals_come, stops, deaths };
         let house = Self {
             server,
@@ -126,6 +127,15 @@ fn start(what: &'static str) -> impl Fn(std::io::Error) -> Error {
 fn open_config(options: &Options, dirs: &Dirs, hub: &Hub) -> Result<ConfigHandle, Error> {
     let path = options.config.clone().unwrap_or_else(|| dirs.config_file());
     ConfigHandle::open(path, hub.clone()).map_err(Error::Config)
+}
+
+fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watch> {
+    let watch = config::Watch::start(config.clone(), spawner);
+    let failed = |error: &config::Error| {
+        let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+        log::error!("{error}: {cause}; edits are taken up at SIGHUP only");
+    };
+    watch.inspect_err(failed).ok()
 }
 
 /// The paths of `[daemon]`, expanded.
