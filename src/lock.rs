@@ -133,7 +133,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Running { path } => {
-                write!(f, "murald is running already: it holds {}", path.display())
+                write!(f, "a daemon is running already: it holds {}", path.display())
             }
             Self::NoSocket { path } => {
                 write!(f, "{} is no socket and is left alone: move it away", path.display())

@@ -2,6 +2,35 @@
 
 use std::process::ExitCode;
 
+use murald::cli::{self, Failure, Next, Start};
+use murald::daemon::{self, Options};
+
 fn main() -> ExitCode {
-    murald::cli::main()
+    match cli::main() {
+        Next::End(code) => code,
+        Next::Daemon(start) => match daemon::run(&options(start)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => Failure::of_daemon(error.exit_code(), &error).report(false),
+        },
+    }
+}
+
+fn options(start: Start) -> Options {
+    let level = |word: String| word.parse().expect("the command line has the schema's words");
+    Options { config: start.config, log_level: start.log_level.map(level), socket: start.socket }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use murald::cli::{GLOBAL, Kind};
+    use murald::config::LogLevel;
+
+    #[test]
+    fn the_command_line_knows_every_log_level() {
+        let flag = GLOBAL.iter().find(|flag| flag.name == "--log-level").unwrap();
+        assert!(matches!(flag.value, Some((_, Kind::Words(words))) if words == LogLevel::WORDS));
+        let start = Start { log_level: Some("warn".to_owned()), ..Start::default() };
+        assert_eq!(options(start).log_level, Some(LogLevel::Warn));
+    }
 }

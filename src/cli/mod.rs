@@ -1,15 +1,100 @@
 //! The command: a client of the API.
 //!
-//! `murald` alone and `murald start` run the daemon; everything else speaks to one that runs.
+//! Runs in the only thread of its process, which `main` has given it. Knows the daemon only over its
+//! socket: `murald start` is handed back to `main`. It never prints but through `Screen`, to stdout,
+//! and `Failure`, to stderr.
 
+mod arguments;
+mod connection;
+mod failure;
+mod help;
+mod progress;
+mod screen;
+mod sse;
+mod table;
+mod text;
+mod value;
+mod verb;
+mod verbs;
+
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::daemon::{self, Options};
+use crate::paths::Env;
 
-/// The whole command.
-pub fn main() -> ExitCode {
-    match daemon::run(&Options::default()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => ExitCode::from(error.exit_code()),
+use arguments::{Call, Globals, Parsed};
+use connection::Connection;
+use screen::Screen;
+use verb::Run;
+
+pub use failure::{Exit, Failure};
+pub use verb::{Argument, Arity, Flag, GLOBAL, Group, Kind, Verb};
+pub use verbs::GROUPS;
+
+/// What is left to do for `main`.
+#[derive(Debug)]
+pub enum Next {
+    /// Nothing but to end.
+    End(ExitCode),
+    /// To be the daemon.
+    Daemon(Start),
+}
+
+/// What the command line says to the daemon.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    pub config: Option<PathBuf>,
+    /// One of `debug`, `info`, `warn`, `error`.
+    pub log_level: Option<String>,
+    /// From `--socket`, else from `MURALD_SOCKET`.
+    pub socket: Option<PathBuf>,
+}
+
+/// Reads the command line and does what it says, unless that is to be the daemon.
+pub fn main() -> Next {
+    let parsed = match arguments::parse(std::env::args_os().skip(1).collect()) {
+        Ok(parsed) => parsed,
+        Err(failure) => return Next::End(failure.report(false)),
+    };
+    let done = match parsed {
+        Parsed::Help(text) => print(&text),
+        Parsed::Version => print(concat!("murald ", env!("CARGO_PKG_VERSION"), "\n")),
+        Parsed::Call(call) => match call.verb.run {
+            Run::Daemon => return Next::Daemon(start(call.globals, &Env::process())),
+            Run::Client(run) => {
+                let mut screen = Screen::stdout(call.globals.json);
+                let done = run(&call, &mut screen).and_then(|()| screen.flush());
+                return Next::End(end(done, call.globals.json));
+            }
+        },
+    };
+    Next::End(end(done, false))
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut screen = Screen::stdout(false);
+    screen.raw(text.as_bytes())?;
+    screen.flush()
+}
+
+fn end(done: Result<(), Failure>, json: bool) -> ExitCode {
+    done.map_or_else(|failure| failure.report(json), |()| ExitCode::SUCCESS)
+}
+
+fn start(globals: Globals, env: &Env) -> Start {
+    let from_env = || env.var("MURALD_SOCKET").filter(|path| !path.is_empty());
+    let Globals { config, log_level, socket, .. } = globals;
+    // The daemon may well change its directory; what was meant is seen from here.
+    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    Start {
+        config: config.map(absolute),
+        log_level,
+        socket: socket.or_else(|| from_env().map(PathBuf::from)).map(absolute),
+    }
+}
+
+impl Call {
+    fn connect(&self) -> Result<Connection, Failure> {
+        Ok(Connection::new(&connection::socket(&self.globals, &Env::process())?))
     }
 }

@@ -1,0 +1,277 @@
+//! The command line against the verbs table: what comes out is whole and of the right kinds.
+//!
+//! Reads no environment and prints nothing.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use pico_args::{Arguments, Keys};
+use serde_json::Value;
+
+use super::verb::{Arity, Flag, GLOBAL, LOG_LEVELS, Verb};
+use super::{Failure, help, value, verbs};
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub(super) enum Parsed {
+    Help(String),
+    Version,
+    Call(Box<Call>),
+}
+
+/// A verb with everything that it needs.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) verb: &'static Verb,
+    pub(super) globals: Globals,
+    /// By the name of the argument or flag, in the order of the table.
+    values: Vec<(&'static str, Value)>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Globals {
+    pub(super) config: Option<PathBuf>,
+    pub(super) log_level: Option<String>,
+    pub(super) socket: Option<PathBuf>,
+    pub(super) json: bool,
+}
+
+impl Call {
+    pub(super) fn value(&self, name: &str) -> Option<&Value> {
+        self.values.iter().find(|(given, _)| *given == name).map(|(_, value)| value)
+    }
+
+    /// Everything given under a name that may be given again.
+    pub(super) fn all(&self, name: &str) -> Vec<&Value> {
+        self.values.iter().filter(|(given, _)| *given == name).map(|(_, value)| value).collect()
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.value(name).is_some()
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.value(name).and_then(Value::as_str)
+    }
+
+    /// An argument that the table requires, as text.
+    pub(super) fn word(&self, name: &str) -> String {
+        shown(self.value(name).expect("the table requires it"))
+    }
+
+    /// As a query writes it: lists with commas.
+    pub(super) fn query(&self, name: &str) -> Option<String> {
+        self.value(name).map(shown)
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(","),
+        value => value.to_string(),
+    }
+}
+
+/// Without the program's own name.
+pub(super) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
+    let mut line = Line::new(arguments);
+    let globals = line.globals()?;
+    let mut help = line.switch(["-h", "--help"]);
+    if line.switch(["-V", "--version"]) {
+        return Ok(Parsed::Version);
+    }
+    let mut words = line.words()?;
+    if words.first().is_some_and(|word| word == "help") {
+        words.remove(0);
+        help = true;
+    }
+    let verb = match verbs::find(&words) {
+        verbs::Found::Verb(verb, used) => {
+            line.free = words[used..].iter().map(OsString::from).collect();
+            verb
+        }
+        verbs::Found::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(&prefix))),
+        verbs::Found::Prefix(prefix) => return Err(help::incomplete(&prefix)),
+        // `murald` alone is `murald start`; with `--help` it is the whole command's.
+        verbs::Found::Nothing if words.is_empty() && help => return Ok(Parsed::Help(help::all())),
+        verbs::Found::Nothing if words.is_empty() => verbs::start(),
+        verbs::Found::Nothing => return Err(help::unknown_verb(&words[0])),
+    };
+    if help {
+        return Ok(Parsed::Help(help::verb(verb)));
+    }
+    let mut values = line.flags(verb)?;
+    line.positionals(verb, &mut values)?;
+    Ok(Parsed::Call(Box::new(Call { verb, globals, values })))
+}
+
+/// What is left of the command line.
+struct Line {
+    rest: Arguments,
+    /// `--flag=value`, which pico-args reads only as UTF-8 and with quotes of its own.
+    joined: Vec<(String, OsString)>,
+    /// Words that turned out to be no verb's.
+    free: Vec<OsString>,
+    /// What follows `--`: never flags.
+    literal: Vec<OsString>,
+}
+
+impl Line {
+    fn new(mut arguments: Vec<OsString>) -> Self {
+        let mut literal = Vec::new();
+        if let Some(at) = arguments.iter().position(|argument| argument == "--") {
+            literal = arguments.split_off(at + 1);
+            arguments.pop();
+        }
+        let mut joined = Vec::new();
+        arguments.retain(|argument| match split(argument) {
+            Some(pair) => {
+                joined.push(pair);
+                false
+            }
+            None => true,
+        });
+        Self { rest: Arguments::from_vec(arguments), joined, free: Vec::new(), literal }
+    }
+
+    fn globals(&mut self) -> Result<Globals, Failure> {
+        let path = |line: &mut Self, name: &'static str| {
+            let flag = GLOBAL.iter().find(|flag| flag.name == name).expect("in the table");
+            let path = line.values(flag)?.pop();
+            match path {
+                Some(path) if path.is_empty() => {
+                    Err(Failure::usage(format!("{name} needs a path, not an empty word")))
+                }
+                path => Ok(path.map(PathBuf::from)),
+            }
+        };
+        let config = path(self, "--config")?;
+        let socket = path(self, "--socket")?;
+        let level = GLOBAL.iter().find(|flag| flag.name == "--log-level").expect("in the table");
+        let log_level = match self.values(level)?.pop() {
+            None => None,
+            Some(word) => {
+                let word = value::text("--log-level", &word)?;
+                value::one_of("--log-level", &word, LOG_LEVELS)?;
+                Some(word)
+            }
+        };
+        Ok(Globals { config, log_level, socket, json: self.switch("--json") })
+    }
+
+    fn switch(&mut self, keys: impl Into<Keys> + Copy) -> bool {
+        let mut found = false;
+        while self.rest.contains(keys) {
+            found = true;
+        }
+        found
+    }
+
+    /// Everything that stands before the first flag: the verb, then arguments.
+    fn words(&mut self) -> Result<Vec<String>, Failure> {
+        let mut words = Vec::new();
+        loop {
+            match self.rest.subcommand() {
+                Ok(Some(word)) => words.push(word),
+                Ok(None) => return Ok(words),
+                Err(_) => return Err(Failure::usage("an argument is not UTF-8")),
+            }
+        }
+    }
+
+    /// What was given for one flag with a value.
+    fn values(&mut self, flag: &Flag) -> Result<Vec<OsString>, Failure> {
+        let needs = || Failure::usage(format!("{} needs a value", flag.name));
+        let mut values = self
+            .rest
+            .values_from_os_str(flag.name, |value| Ok::<_, std::convert::Infallible>(value.into()))
+            .map_err(|_| needs())?;
+        if values.iter().any(|value: &OsString| value.as_encoded_bytes().starts_with(b"--")) {
+            return Err(needs());
+        }
+        let mut index = 0;
+        while index < self.joined.len() {
+            if self.joined[index].0 == flag.name {
+                values.push(self.joined.remove(index).1);
+            } else {
+                index += 1;
+            }
+        }
+        if values.len() > 1 && !flag.many {
+            return Err(Failure::usage(format!("{} can be given once only", flag.name)));
+        }
+        Ok(values)
+    }
+
+    fn flags(&mut self, verb: &'static Verb) -> Result<Vec<(&'static str, Value)>, Failure> {
+        let mut found = Vec::new();
+        for flag in verb.flags {
+            let Some((_, kind)) = flag.value else { continue };
+            for given in self.values(flag)? {
+                found.push((flag.name, value::read(flag.name, kind, &given)?));
+            }
+        }
+        // After the values, so that a value is never taken for a switch.
+        for flag in verb.flags.iter().filter(|flag| flag.value.is_none()) {
+            if self.switch(flag.name) {
+                found.push((flag.name, Value::Bool(true)));
+            }
+        }
+        Ok(found)
+    }
+
+    fn positionals(
+        self,
+        verb: &'static Verb,
+        values: &mut Vec<(&'static str, Value)>,
+    ) -> Result<(), Failure> {
+        if let Some((name, _)) = self.joined.first() {
+            return Err(help::unknown_flag(verb, name));
+        }
+        let mut given = self.free;
+        for word in self.rest.finish() {
+            if is_flag(&word) {
+                return Err(help::unknown_flag(verb, &word.to_string_lossy()));
+            }
+            given.push(word);
+        }
+        given.extend(self.literal);
+        let mut given = given.into_iter().peekable();
+        for argument in verb.arguments {
+            let most = match argument.arity {
+                Arity::One | Arity::Optional => 1,
+                Arity::Some => usize::MAX,
+            };
+            if given.peek().is_none() && matches!(argument.arity, Arity::One | Arity::Some) {
+                return Err(Failure::usage(format!("{} is missing", argument.name))
+                    .hint(format!("usage: {}", help::usage(verb))));
+            }
+            for word in given.by_ref().take(most) {
+                values.push((argument.name, value::read(argument.name, argument.kind, &word)?));
+            }
+        }
+        match given.next() {
+            None => Ok(()),
+            Some(word) => Err(help::too_many(verb, &word.to_string_lossy())),
+        }
+    }
+}
+
+/// `--flag=value`
+fn split(argument: &OsString) -> Option<(String, OsString)> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let bytes = argument.as_bytes();
+    let at = bytes.iter().position(|&byte| byte == b'=')?;
+    let name = std::str::from_utf8(&bytes[..at]).ok().filter(|name| name.starts_with("--"))?;
+    Some((name.to_owned(), OsString::from_vec(bytes[at + 1..].to_vec())))
+}
+
+/// Negative numbers and a lone dash are words.
+fn is_flag(word: &OsString) -> bool {
+    let text = word.to_string_lossy();
+    text.len() > 1 && text.starts_with('-') && text.parse::<f64>().is_err()
+}
+
+#[cfg(test)]
+mod tests;

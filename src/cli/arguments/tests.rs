@@ -1,0 +1,114 @@
+//! Command lines and what they become.
+
+use serde_json::json;
+
+use super::*;
+
+fn parsed(line: &[&str]) -> Result<Parsed, Failure> {
+    parse(line.iter().map(OsString::from).collect())
+}
+
+#[track_caller]
+fn call(line: &[&str]) -> Call {
+    match parsed(line).unwrap() {
+        Parsed::Call(call) => *call,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn verbs_with_what_they_are_given() {
+    #[track_caller]
+    fn check(line: &[&str], verb: &str, values: Value) {
+        let call = call(line);
+        assert_eq!(call.verb.name(), verb);
+        let found: Vec<Value> =
+            call.values.into_iter().map(|(name, value)| json!([name, value])).collect();
+        assert_eq!(Value::Array(found), values);
+    }
+    check(&[], "start", json!([]));
+    check(&["--log-level", "debug"], "start", json!([]));
+    check(&["set", "7"], "set", json!([["ID", 7]]));
+    check(&["wallpaper", "set", "7"], "wallpaper set", json!([["ID", 7]]));
+    check(
+        &["set", "--monitor", "DP-1", "7", "--monitor=DP-2", "--mode=clone"],
+        "set",
+        json!([["--monitor", "DP-1"], ["--monitor", "DP-2"], ["--mode", "clone"], ["ID", 7]]),
+    );
+    check(&["history", "--limit", "3"], "history", json!([["--limit", 3]]));
+    check(&["history", "clear"], "history clear", json!([]));
+    check(&["images", "delete", "1", "2"], "images delete", json!([["ID", 1], ["ID", 2]]));
+    check(
+        &["import", "--no-wait", "a", "--", "--b"],
+        "import",
+        json!([["--no-wait", true], ["PATH", "a"], ["PATH", "--b"]]),
+    );
+    check(
+        &["config", "set", "daemon", "x", "-5"],
+        "config set",
+        json!([["SECTION", "daemon"], ["KEY", "x"], ["VALUE", "-5"]]),
+    );
+    check(&["config", "get", "a=b"], "config get", json!([["SECTION", "a=b"]]));
+}
+
+#[test]
+fn global_flags_stand_anywhere() {
+    for line in [
+        ["--json", "--socket", "/s", "images", "get", "7"],
+        ["images", "--socket", "/s", "--json", "get", "7"],
+        ["images", "get", "7", "--json", "--socket", "/s"],
+    ] {
+        let call = call(&line);
+        let expected = Globals { socket: Some("/s".into()), json: true, ..Globals::default() };
+        assert_eq!(call.globals, expected);
+    }
+}
+
+#[test]
+fn help_and_version() {
+    #[track_caller]
+    fn check(line: &[&str], start: &str) {
+        match parsed(line).unwrap() {
+            Parsed::Help(text) => assert!(text.starts_with(start), "{text}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    check(&["--help"], "murald - ");
+    check(&["help"], "murald - ");
+    check(&["-h", "images"], "usage: murald images COMMAND");
+    check(&["images", "list", "--help"], "Images, page by page");
+    check(&["help", "images", "list"], "Images, page by page");
+    assert!(matches!(parsed(&["--version"]), Ok(Parsed::Version)));
+    assert!(matches!(parsed(&["images", "-V"]), Ok(Parsed::Version)));
+}
+
+#[test]
+fn wrong_lines_are_explained() {
+    #[track_caller]
+    fn check(line: &[&str], expected: &str) {
+        let failure = parsed(line).unwrap_err();
+        assert_eq!(failure.exit, crate::cli::Exit::Usage);
+        let told = failure.to_string();
+        assert!(told.starts_with(&format!("murald: {expected}")), "{told}");
+    }
+    check(&["frobnicate"], "there is no command \"frobnicate\"\n  `murald --help` lists all");
+    check(&["improt"], "there is no command \"improt\"\n  do you mean import?");
+    check(&["images"], "murald images needs one of list, ");
+    check(&["images", "frobnicate"], "murald images needs one of list, ");
+    check(&["set"], "ID is missing\n  usage: murald set ID [FLAGS]");
+    check(&["set", "x"], "ID is an id, which is a positive number, not \"x\"");
+    check(&["set", "7", "8"], "\"8\" is one argument too many\n  usage: murald set ID [FLAGS]");
+    check(&["status", "now"], "murald status does not take \"now\"");
+    check(&["set", "7", "--mod", "clone"], "murald set has no flag --mod\n  do you mean --mode?");
+    check(&["set", "7", "--mod=clone"], "murald set has no flag --mod\n");
+    check(&["set", "7", "--mode"], "--mode needs a value");
+    check(&["set", "7", "--mode", "--monitor", "x"], "--mode needs a value");
+    check(&["set", "7", "--mode", "wide"], "--mode is one of individual, clone, extend, not");
+    check(&["set", "7", "--mode", "clone", "--mode", "clone"], "--mode can be given once only");
+    check(&["stop", "--clear=yes"], "--clear takes no value");
+    check(&["--log-level", "loud"], "--log-level is one of debug, info, warn, error, not \"loud\"");
+    check(&["--socket"], "--socket needs a value");
+    check(&["--socket="], "--socket needs a path, not an empty word");
+    check(&["--frob"], "murald start has no flag --frob");
+    check(&["events", "--types", "a"], "--types is one of wallpaper_changed, ");
+}

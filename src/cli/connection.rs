@@ -1,0 +1,233 @@
+//! Requests to the daemon over its socket, and what it answers.
+//!
+//! Runs in the only thread of a client. Requests have no time limit: whoever waits can interrupt.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use ureq::http::Response;
+use ureq::{Agent, Body};
+
+use crate::paths::{Dirs, Env};
+use crate::wire::unix;
+
+use super::Failure;
+use super::arguments::Globals;
+use super::failure::Exit;
+
+/// Bodies that are no files: far above what the daemon sends.
+const MOST: u64 = 256 << 20;
+
+/// Where the daemon listens, for a client: `--socket`, else `MURALD_SOCKET`, else the default.
+pub(super) fn socket(globals: &Globals, env: &Env) -> Result<PathBuf, Failure> {
+    let named = globals.socket.clone();
+    let named = named.or_else(|| env.var("MURALD_SOCKET").map(PathBuf::from));
+    if let Some(path) = named.filter(|path| !path.as_os_str().is_empty()) {
+        return Ok(path);
+    }
+    let dirs = Dirs::new(env.clone());
+    dirs.and_then(|dirs| dirs.socket()).map_err(|error| {
+        Failure::new(Exit::Unavailable, "cannot tell where the daemon's socket is")
+            .because(error)
+            .hint("name it with --socket PATH")
+    })
+}
+
+/// The way to the daemon.
+#[derive(Debug)]
+pub(super) struct Connection {
+    agent: Agent,
+    socket: PathBuf,
+}
+
+/// A success: its body as the daemon sent it.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) body: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Method {
+    Get,
+    Post,
+    Patch,
+    Delete,
+}
+
+impl Connection {
+    pub(super) fn new(socket: &Path) -> Self {
+        Self { agent: unix::agent(socket, None), socket: socket.to_owned() }
+    }
+
+    /// Another one, whose waits end when `interrupt` becomes readable or hangs up.
+    pub(super) fn interruptible(&self, interrupt: OwnedFd) -> Self {
+        let agent = unix::agent(&self.socket, Some(interrupt));
+        Self { agent, socket: self.socket.clone() }
+    }
+
+    pub(super) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    pub(super) fn get(&self, place: &Place) -> Result<Answer, Failure> {
+        self.ask(Method::Get, place, None)
+    }
+
+    pub(super) fn post(&self, place: &Place, body: &Value) -> Result<Answer, Failure> {
+        self.ask(Method::Post, place, Some(body))
+    }
+
+    pub(super) fn patch(&self, place: &Place, body: &Value) -> Result<Answer, Failure> {
+        self.ask(Method::Patch, place, Some(body))
+    }
+
+    pub(super) fn delete(&self, place: &Place, body: Option<&Value>) -> Result<Answer, Failure> {
+        self.ask(Method::Delete, place, body)
+    }
+
+    fn ask(&self, method: Method, place: &Place, body: Option<&Value>) -> Result<Answer, Failure> {
+        let mut answer = self.send(method, place, body)?;
+        let body = answer.body_mut().with_config().limit(MOST).read_to_vec();
+        Ok(Answer { body: body.map_err(|error| self.lost(error))? })
+    }
+
+    /// The body of a `GET`, to be read as it comes.
+    pub(super) fn stream(&self, place: &Place) -> Result<impl Read + use<>, Failure> {
+        Ok(self.send(Method::Get, place, None)?.into_body().into_reader())
+    }
+
+    fn send(
+        &self,
+        method: Method,
+        place: &Place,
+        body: Option<&Value>,
+    ) -> Result<Response<Body>, Failure> {
+        let url = format!("http://localhost{}", place.0);
+        let body = body.map(Value::to_string);
+        let kind = "application/json";
+        let sent = match (method, body) {
+            (Method::Get, _) => self.agent.get(url).call(),
+            (Method::Post, Some(body)) => self.agent.post(url).content_type(kind).send(body),
+            (Method::Post, None) => self.agent.post(url).send_empty(),
+            (Method::Patch, body) => {
+                self.agent.patch(url).content_type(kind).send(body.unwrap_or_default())
+            }
+            (Method::Delete, Some(body)) => {
+                self.agent.delete(url).force_send_body().content_type(kind).send(body)
+            }
+            (Method::Delete, None) => self.agent.delete(url).call(),
+        };
+        let mut answer = sent.map_err(|error| self.lost(error))?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let body = answer.body_mut().with_config().limit(MOST).read_to_vec();
+        Err(Failure::of_answer(answer.status().as_u16(), body.map_err(|error| self.lost(error))?))
+    }
+
+    /// Nobody answers, or nobody any more.
+    fn lost(&self, error: ureq::Error) -> Failure {
+        let socket = self.socket.display();
+        let source = match error {
+            ureq::Error::Io(source) => source,
+            error => io::Error::other(error),
+        };
+        match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                Failure::new(Exit::Unavailable, format!("no daemon listens on {socket}")).hint(
+                    "start it with `murald start`; --socket or MURALD_SOCKET name another socket",
+                )
+            }
+            io::ErrorKind::PermissionDenied => {
+                Failure::new(Exit::Unavailable, format!("{socket} is not yours to use"))
+                    .because(source)
+                    .hint("each user has a daemon of their own")
+            }
+            _ => Failure::new(Exit::Unavailable, format!("the daemon on {socket} is lost"))
+                .because(source)
+                .hint("`murald status` tells whether it runs; its log may say why it ended"),
+        }
+    }
+}
+
+impl Answer {
+    pub(super) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, Failure> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            Failure::new(Exit::Internal, "the daemon's answer cannot be read")
+                .because(error)
+                .hint("is it of another version? `murald version` shows both")
+        })
+    }
+}
+
+/// A path of the API with its query, encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place(String);
+
+impl Place {
+    pub(super) fn new(segments: &[&dyn Display]) -> Self {
+        let mut place = String::new();
+        for segment in segments {
+            place.push('/');
+            encode(&mut place, &segment.to_string());
+        }
+        Self(place)
+    }
+
+    /// Adds a parameter, if there is a value.
+    pub(super) fn query(mut self, name: &str, value: Option<impl Display>) -> Self {
+        if let Some(value) = value {
+            self.0.push(if self.0.contains('?') { '&' } else { '?' });
+            self.0.push_str(name);
+            self.0.push('=');
+            encode(&mut self.0, &value.to_string());
+        }
+        self
+    }
+}
+
+/// Everything but RFC 3986's unreserved characters as `%XX`.
+fn encode(out: &mut String, text: &str) {
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                out.push(char::from(byte));
+            }
+            byte => write!(out, "%{byte:02X}").expect("a String takes all"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_encoded() {
+        let place = Place::new(&[&"playlists", &"active", &"HDMI A/1"])
+            .query("search", Some("ä&b"))
+            .query("page", None::<u64>)
+            .query("per_page", Some(7));
+        assert_eq!(place.0, "/playlists/active/HDMI%20A%2F1?search=%C3%A4%26b&per_page=7");
+    }
+
+    #[test]
+    fn where_the_socket_is() {
+        #[track_caller]
+        fn check(flag: Option<&str>, variable: &'static str, expected: &str) {
+            let globals = Globals { socket: flag.map(PathBuf::from), ..Globals::default() };
+            let env = Env::from([
+                ("HOME", "/home/mia"),
+                ("XDG_RUNTIME_DIR", "/run/user/7"),
+                ("MURALD_SOCKET", variable),
+            ]);
+            assert_eq!(socket(&globals, &env).unwrap(), Path::new(expected));
+        }
+        check(Some("/a"), "/b", "/a");
+        check(None, "/b", "/b");
+        check(None, "", "/run/user/7/murald.sock");
+    }
+}

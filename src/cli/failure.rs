@@ -1,0 +1,188 @@
+//! What went wrong for a client: a kind, which alone picks the exit code, what happened, why, and
+//! what to do next. Printed to stderr as one `murald: ...` line with its causes and a hint.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::{fmt, io};
+
+use crate::wire::{ErrorBody, ErrorCode};
+
+use super::text::harmless;
+
+/// Contract section 9; the higher ones are numbered as in `sysexits.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Whoever reads our output has enough: nothing is printed.
+    Done = 0,
+    /// The daemon answered with an error.
+    Refused = 1,
+    Usage = 2,
+    /// No daemon can be reached.
+    Unavailable = 69,
+    Internal = 70,
+    /// Another daemon runs.
+    Running = 75,
+    Config = 78,
+}
+
+/// A failed command.
+#[derive(Debug)]
+pub struct Failure {
+    pub(crate) exit: Exit,
+    message: String,
+    hint: Option<String>,
+    source: Option<Box<dyn Error + Send + Sync>>,
+    /// The daemon's own words, for `--json`.
+    body: Option<Vec<u8>>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hint: None, source: None, body: None }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::new(Exit::Refused, message)
+    }
+
+    /// The daemon does not start, or ended: `error` with its causes, under its own exit code.
+    pub fn of_daemon(exit_code: u8, error: &dyn Error) -> Self {
+        let (exit, hint) = match exit_code {
+            75 => (Exit::Running, "`murald status` shows it, `murald stop` ends it"),
+            78 => (Exit::Config, "mend the file and start again; it was not changed"),
+            _ => (Exit::Internal, "the log may say more: `murald start --log-level debug`"),
+        };
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            // Infallible for a String.
+            write!(message, ": {error}").ok();
+            cause = error.source();
+        }
+        Self::new(exit, message).hint(hint)
+    }
+
+    /// An answer that is no success.
+    pub(crate) fn of_answer(status: u16, body: Vec<u8>) -> Self {
+        let Ok(told) = serde_json::from_slice::<ErrorBody>(&body) else {
+            return Self::refused(format!("the daemon answered with status {status}"))
+                .hint("is it of another version? `murald version` shows both");
+        };
+        let hint = match (&told.error_code, status) {
+            (Some(ErrorCode::NoBackend), _) => Some("`murald backends` shows what is missing"),
+            (Some(ErrorCode::IncompatibleBackend), _) => Some(
+                "`murald backends` shows what each can show; `murald backends activate NAME` changes it",
+            ),
+            (None, 500..) => Some("the daemon's log says more"),
+            _ => None,
+        };
+        let message = match told.details {
+            Some(details) => format!("{}: {details}", told.error),
+            None => told.error,
+        };
+        let mut failure = Self::refused(message);
+        failure.hint = hint.map(str::to_owned);
+        failure.body = Some(body);
+        failure
+    }
+
+    /// Output that cannot be written; a broken pipe is a quiet success.
+    pub(crate) fn of_output(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::new(Exit::Done, String::new()),
+            _ => Self::new(Exit::Internal, "cannot write the output").because(error),
+        }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn because(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+
+    /// Tells the person, or with `json` the script, and gives the exit code.
+    pub fn report(&self, json: bool) -> ExitCode {
+        if self.exit != Exit::Done {
+            let mut stderr = io::stderr().lock();
+            // There is nobody left to tell.
+            match &self.body {
+                Some(body) if json => stderr.write_all(body).and_then(|()| writeln!(stderr)),
+                _ => writeln!(stderr, "{self}"),
+            }
+            .ok();
+        }
+        ExitCode::from(self.exit as u8)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "murald: {}", harmless(&self.message))?;
+        let mut cause = self.source.as_deref().map(|error| error as &dyn Error);
+        while let Some(error) = cause {
+            write!(f, ": {}", harmless(&error.to_string()))?;
+            cause = error.source();
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "\n  {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|error| error as &(dyn Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_become_messages_with_hints() {
+        #[track_caller]
+        fn check(status: u16, body: &str, expected: &str) {
+            let failure = Failure::of_answer(status, body.as_bytes().to_vec());
+            assert_eq!(failure.exit, Exit::Refused);
+            assert_eq!(failure.to_string(), expected);
+        }
+        check(404, r#"{"error":"no image 7","code":404}"#, "murald: no image 7");
+        check(
+            400,
+            r#"{"error":"bad body","code":400,"details":"line 1"}"#,
+            "murald: bad body: line 1",
+        );
+        check(
+            503,
+            r#"{"error":"no backend","code":503,"error_code":"no_backend"}"#,
+            "murald: no backend\n  `murald backends` shows what is missing",
+        );
+        check(
+            502,
+            "<html>",
+            "murald: the daemon answered with status 502\n  \
+             is it of another version? `murald version` shows both",
+        );
+        check(400, "{\"error\":\"\\u001b[2J\",\"code\":400}", "murald: \u{fffd}[2J");
+    }
+
+    #[test]
+    fn causes_are_told_in_a_line() {
+        let lost = io::Error::other("the cause");
+        let failure = Failure::new(Exit::Internal, "it failed").because(lost).hint("do this");
+        assert_eq!(failure.to_string(), "murald: it failed: the cause\n  do this");
+        assert_eq!(Failure::of_output(io::ErrorKind::BrokenPipe.into()).exit, Exit::Done);
+    }
+}

@@ -1,0 +1,113 @@
+//! One value of the command line: from its word to the JSON that travels.
+
+use std::ffi::OsStr;
+
+use serde_json::{Value, json};
+
+use super::Failure;
+use super::verb::Kind;
+
+/// Reads the word given for `name`.
+pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Failure> {
+    let text = text(name, word)?;
+    let wrong = |wanted: &str| Failure::usage(format!("{name} is {wanted}, not {text:?}"));
+    match kind {
+        Kind::Text | Kind::Section => Ok(text.into()),
+        Kind::Monitor | Kind::Backend | Kind::Theme if text.is_empty() => Err(wrong("a name")),
+        Kind::Monitor | Kind::Backend | Kind::Theme => Ok(text.into()),
+        Kind::File | Kind::Directory if text.is_empty() => Err(wrong("a path")),
+        Kind::File | Kind::Directory => Ok(text.into()),
+        Kind::Json => serde_json::from_str(&text)
+            .map_err(|error| Failure::usage(format!("{name} is not JSON: {error}"))),
+        Kind::Count => text.parse::<u64>().map(Value::from).map_err(|_| wrong("a whole number")),
+        Kind::Number => number(&text).map(Value::from).ok_or_else(|| wrong("a number from 0 on")),
+        Kind::Image | Kind::Folder | Kind::Playlist => {
+            id(&text).map(Value::from).ok_or_else(|| wrong("an id, which is a positive number"))
+        }
+        Kind::FolderOrRoot if text == "root" => Ok(text.into()),
+        Kind::FolderOrRoot => {
+            id(&text).map(Value::from).ok_or_else(|| wrong("a folder's id or root"))
+        }
+        Kind::Item => item(&text).ok_or_else(|| wrong("an image's id, or ID@HH:MM")),
+        Kind::Words(words) => one_of(name, &text, words).map(|()| text.into()),
+        Kind::List(words) => list(name, &text, words),
+    }
+}
+
+/// Only UTF-8 can travel.
+pub(super) fn text(name: &str, word: &OsStr) -> Result<String, Failure> {
+    word.to_str().map(str::to_owned).ok_or_else(|| {
+        Failure::usage(format!("{name} is not UTF-8: {}", word.to_string_lossy()))
+            .hint("the API speaks UTF-8 only; import the directory around such a file instead")
+    })
+}
+
+pub(super) fn one_of(name: &str, word: &str, words: &[&str]) -> Result<(), Failure> {
+    if words.contains(&word) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("{name} is one of {}, not {word:?}", words.join(", "))))
+}
+
+fn list(name: &str, text: &str, words: &[&str]) -> Result<Value, Failure> {
+    let mut items = Vec::new();
+    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        if !words.is_empty() {
+            one_of(name, item, words)?;
+        }
+        items.push(Value::from(item));
+    }
+    Ok(Value::Array(items))
+}
+
+fn id(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|&id| id > 0)
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)
+}
+
+/// `7`, or `7@21:30`: minutes since midnight.
+fn item(text: &str) -> Option<Value> {
+    let Some((image, time)) = text.split_once('@') else {
+        return Some(json!({"image_id": id(text)?}));
+    };
+    let (hours, minutes) = time.split_once(':')?;
+    let hours = hours.parse().ok().filter(|&hours: &u32| hours < 24)?;
+    let minutes = minutes.parse().ok().filter(|&value: &u32| minutes.len() == 2 && value < 60)?;
+    Some(json!({"image_id": id(image)?, "time": hours * 60 + minutes}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_become_values() {
+        #[track_caller]
+        fn check(kind: Kind, word: &str, expected: Result<Value, &str>) {
+            let found = read("X", kind, OsStr::new(word)).map_err(|error| error.to_string());
+            assert_eq!(found, expected.map_err(|text| format!("murald: {text}")));
+        }
+        check(Kind::Text, "", Ok(json!("")));
+        check(Kind::Image, "7", Ok(json!(7)));
+        check(Kind::Image, "0", Err("X is an id, which is a positive number, not \"0\""));
+        check(Kind::Count, "-1", Err("X is a whole number, not \"-1\""));
+        check(Kind::Number, "1.5", Ok(json!(1.5)));
+        check(Kind::Number, "inf", Err("X is a number from 0 on, not \"inf\""));
+        check(Kind::FolderOrRoot, "root", Ok(json!("root")));
+        check(Kind::FolderOrRoot, "3", Ok(json!(3)));
+        check(Kind::Item, "7@21:30", Ok(json!({"image_id": 7, "time": 1290})));
+        check(Kind::Item, "7", Ok(json!({"image_id": 7})));
+        for bad in ["7@24:00", "7@1:5", "@1:00", "7@", "x"] {
+            check(Kind::Item, bad, Err(&format!("X is an image's id, or ID@HH:MM, not {bad:?}")));
+        }
+        check(Kind::List(&[]), "a, b,,c", Ok(json!(["a", "b", "c"])));
+        check(Kind::List(&["a", "b"]), "a,c", Err("X is one of a, b, not \"c\""));
+        check(Kind::Words(&["a", "b"]), "b", Ok(json!("b")));
+        check(Kind::Json, "{\"a\": [1]}", Ok(json!({"a": [1]})));
+        check(Kind::Json, "{a}", Err("X is not JSON: key must be a string at line 1 column 2"));
+        check(Kind::File, "", Err("X is a path, not \"\""));
+    }
+}

@@ -1,0 +1,179 @@
+//! The form of the verbs table, from which come parsing, help, completions and the manual's tests.
+
+use super::Failure;
+use super::arguments::Call;
+use super::screen::Screen;
+
+/// One command.
+#[derive(Debug)]
+pub struct Verb {
+    pub words: &'static [&'static str],
+    pub arguments: &'static [Argument],
+    pub flags: &'static [Flag],
+    /// One line, without a full stop.
+    pub summary: &'static str,
+    /// What the summary does not say; may be empty.
+    pub help: &'static str,
+    pub(super) run: Run,
+}
+
+/// Verbs that belong together, under the heading that help gives them.
+#[derive(Debug)]
+pub struct Group {
+    pub title: &'static str,
+    pub verbs: &'static [Verb],
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Run {
+    /// This process becomes the daemon; `main` sees to it.
+    Daemon,
+    Client(Action),
+}
+
+pub(super) type Action = fn(&Call, &mut Screen) -> Result<(), Failure>;
+
+/// A word that stands by itself; its place gives its meaning.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub arity: Arity,
+    pub meaning: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arity {
+    One,
+    Optional,
+    /// One or more; only the last argument.
+    Some,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// With its dashes.
+    pub name: &'static str,
+    /// What follows it, if anything does: the name that help gives it and what it may be.
+    pub value: Option<(&'static str, Kind)>,
+    /// May be given again.
+    pub many: bool,
+    pub meaning: &'static str,
+}
+
+/// What a value is, for parsing and for completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    File,
+    Directory,
+    /// Any JSON value.
+    Json,
+    /// A whole number from 0 on.
+    Count,
+    /// A finite number from 0 on.
+    Number,
+    /// The id of an image, a folder or a playlist.
+    Image,
+    Folder,
+    Playlist,
+    /// A folder's id, or `root`.
+    FolderOrRoot,
+    /// An image's id, and `@HH:MM` after it where the playlist follows the clock.
+    Item,
+    Monitor,
+    Backend,
+    Theme,
+    /// A section of the configuration.
+    Section,
+    /// One of these.
+    Words(&'static [&'static str]),
+    /// Some of these, with commas; an empty slice allows any words.
+    List(&'static [&'static str]),
+}
+
+impl Verb {
+    pub(super) const fn new(
+        words: &'static [&'static str],
+        summary: &'static str,
+        run: Action,
+    ) -> Self {
+        Self { words, arguments: &[], flags: &[], summary, help: "", run: Run::Client(run) }
+    }
+
+    /// The one that becomes the daemon.
+    pub(super) const fn daemon(words: &'static [&'static str], summary: &'static str) -> Self {
+        Self { words, arguments: &[], flags: &[], summary, help: "", run: Run::Daemon }
+    }
+
+    pub(super) const fn arguments(mut self, arguments: &'static [Argument]) -> Self {
+        self.arguments = arguments;
+        self
+    }
+
+    pub(super) const fn flags(mut self, flags: &'static [Flag]) -> Self {
+        self.flags = flags;
+        self
+    }
+
+    pub(super) const fn help(mut self, help: &'static str) -> Self {
+        self.help = help;
+        self
+    }
+
+    /// `images list`
+    pub fn name(&self) -> String {
+        self.words.join(" ")
+    }
+}
+
+impl Argument {
+    pub(super) const fn one(name: &'static str, kind: Kind, meaning: &'static str) -> Self {
+        Self { name, kind, arity: Arity::One, meaning }
+    }
+
+    pub(super) const fn optional(name: &'static str, kind: Kind, meaning: &'static str) -> Self {
+        Self { name, kind, arity: Arity::Optional, meaning }
+    }
+
+    pub(super) const fn some(name: &'static str, kind: Kind, meaning: &'static str) -> Self {
+        Self { name, kind, arity: Arity::Some, meaning }
+    }
+}
+
+impl Flag {
+    pub(super) const fn switch(name: &'static str, meaning: &'static str) -> Self {
+        Self { name, value: None, many: false, meaning }
+    }
+
+    pub(super) const fn value(
+        name: &'static str,
+        value: &'static str,
+        kind: Kind,
+        meaning: &'static str,
+    ) -> Self {
+        Self { name, value: Some((value, kind)), many: false, meaning }
+    }
+
+    pub(super) const fn many(mut self) -> Self {
+        self.many = true;
+        self
+    }
+}
+
+/// Flags that every verb takes.
+pub const GLOBAL: &[Flag] = &[
+    Flag::value(
+        "--config",
+        "FILE",
+        Kind::File,
+        "Configuration file, for `start` and `config path`",
+    ),
+    Flag::value("--log-level", "LEVEL", Kind::Words(LOG_LEVELS), "What the daemon logs"),
+    Flag::value("--socket", "PATH", Kind::File, "The daemon's socket"),
+    Flag::switch("--json", "Print JSON, as when the output is not a terminal"),
+    Flag::switch("--help", "Print help (-h for short)"),
+    Flag::switch("--version", "Print the version (-V for short)"),
+];
+
+pub(super) const LOG_LEVELS: &[&str] = &["debug", "info", "warn", "error"];

@@ -1,0 +1,109 @@
+//! Monitors, and the programs that hang pictures on them.
+
+use serde::Deserialize;
+
+use super::super::Failure;
+use super::super::arguments::Call;
+use super::super::connection::Place;
+use super::super::screen::Screen;
+use super::super::table::{Cell, Look, Table};
+use super::super::verb::{Argument, Group, Kind, Verb};
+use crate::wire::{BackendInfo, Monitor};
+
+pub(super) const GROUP: Group = Group {
+    title: "Monitors and backends",
+    verbs: &[
+        Verb::new(&["monitors"], "The connected monitors", monitors)
+            .arguments(&[Argument::optional("NAME", Kind::Monitor, "Only this one")]),
+        Verb::new(&["backends"], "Every backend and whether it can be used", backends),
+        Verb::new(&["backends", "activate"], "Use another backend", activate)
+            .arguments(&[Argument::one("NAME", Kind::Backend, "The backend")])
+            .help("What hangs is hung again by it; where that fails, the old one stays."),
+    ],
+};
+
+fn monitors(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let connection = call.connect()?;
+    if let Some(name) = call.text("NAME") {
+        let answer = connection.get(&Place::new(&[&"monitors", &name]))?;
+        return screen.show(&answer, |screen, monitor: Monitor| table(screen, &[monitor]));
+    }
+    let answer = connection.get(&Place::new(&[&"monitors"]))?;
+    screen.show(&answer, |screen, monitors: Vec<Monitor>| {
+        if monitors.is_empty() {
+            return screen.line("no monitor is connected, or no compositor can be reached");
+        }
+        table(screen, &monitors)
+    })
+}
+
+fn table(screen: &mut Screen, monitors: &[Monitor]) -> Result<(), Failure> {
+    let titles = ["NAME", "MODE", "AT", "SCALE", "TURNED", "DESCRIPTION"];
+    let mut table = Table::new(&titles);
+    for monitor in monitors {
+        let Monitor { width, height, x, y, scale, refresh_rate, .. } = monitor;
+        let name = if monitor.primary { "*" } else { "" };
+        table.row([
+            format!("{}{name}", monitor.name).into(),
+            format!("{width}x{height} {refresh_rate:.0} Hz").into(),
+            format!("{x},{y}").into(),
+            scale.into(),
+            turned(monitor.transform).into(),
+            (&monitor.description).into(),
+        ]);
+    }
+    screen.table(&table)
+}
+
+fn turned(transform: u8) -> &'static str {
+    match transform {
+        0 => "no",
+        1 => "90°",
+        2 => "180°",
+        3 => "270°",
+        4 => "flipped",
+        5 => "flipped 90°",
+        6 => "flipped 180°",
+        _ => "flipped 270°",
+    }
+}
+
+fn backends(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let answer = call.connect()?.get(&Place::new(&[&"backends"]))?;
+    screen.show(&answer, |screen, backends: Vec<BackendInfo>| {
+        let mut table = Table::new(&["NAME", "STATE", "SHOWS", "ON", "VERSION"]);
+        for backend in backends {
+            table.row([
+                (&backend.name).into(),
+                state(&backend),
+                backend.capabilities.content_kinds.join(", ").into(),
+                backend.capabilities.compositors.join(", ").into(),
+                backend.version.unwrap_or_default().into(),
+            ]);
+        }
+        screen.table(&table)
+    })
+}
+
+fn state(backend: &BackendInfo) -> Cell {
+    match backend {
+        BackendInfo { active: true, .. } => Cell::from("active").look(Look::Good),
+        BackendInfo { available: true, .. } => "available".into(),
+        BackendInfo { installed: true, .. } => Cell::from("for another session").look(Look::Dim),
+        _ if backend.missing.is_empty() => Cell::from("not installed").look(Look::Dim),
+        _ => Cell::from(format!("needs {}", backend.missing.join(", "))).look(Look::Dim),
+    }
+}
+
+#[derive(Deserialize)]
+struct Activated {
+    backend: String,
+}
+
+fn activate(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let place = Place::new(&[&"backends", &call.word("NAME"), &"activate"]);
+    let answer = call.connect()?.post(&place, &serde_json::json!({}))?;
+    screen.show(&answer, |screen, activated: Activated| {
+        screen.line(format!("{} is the active backend", activated.backend))
+    })
+}

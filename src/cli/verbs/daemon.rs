@@ -1,0 +1,147 @@
+//! The daemon itself: start, stop, status, version.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::Failure;
+use super::super::arguments::Call;
+use super::super::connection::{Connection, Place};
+use super::super::failure::Exit;
+use super::super::screen::Screen;
+use super::super::table::{Cell, Look, Table};
+use super::super::text::span;
+use super::super::verb::{Flag, Group, Verb};
+use crate::wire::{BackendInfo, CurrentWallpaper, Monitor};
+
+pub(super) const GROUP: Group = Group {
+    title: "Daemon",
+    verbs: &[
+        Verb::daemon(&["start"], "Run the daemon in the foreground").help(
+            "It ends with SIGTERM, SIGINT or `murald stop`, and leaves the wallpapers where they\n\
+             are. SIGHUP reopens the log and reads the configuration again.",
+        ),
+        Verb::new(&["stop"], "Stop the daemon, and wait until it is gone", stop)
+            .flags(&[Flag::switch("--clear", "Take the wallpapers down, too")]),
+        Verb::new(&["status"], "Whether it runs, and what hangs", status),
+        Verb::new(&["version"], "The versions of the command and of the daemon", version)
+            .help("Without a daemon, the command's alone."),
+        super::events::VERB,
+    ],
+};
+
+/// The daemon gives itself 5 s.
+const GONE_WITHIN: Duration = Duration::from_secs(10);
+
+#[derive(Deserialize)]
+struct Info {
+    version: String,
+    pid: i32,
+    uptime: u64,
+}
+
+fn info(connection: &Connection) -> Result<Info, Failure> {
+    connection.get(&Place::new(&[&"info"]))?.read()
+}
+
+fn stop(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let connection = call.connect()?;
+    let pid = info(&connection)?.pid;
+    // Before it is told, or its number might be another's by then.
+    let process = Pid::from_raw(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+    let body = json!({"clear": call.has("--clear")});
+    let answer = connection.post(&Place::new(&[&"shutdown"]), &body)?;
+    // Our own connection must not be one that it waits for.
+    drop(connection);
+    if let Some(Ok(process)) = process {
+        let limit = Timespec::try_from(GONE_WITHIN).expect("a few seconds");
+        let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit));
+        if ended.is_ok_and(|ready| ready == 0) {
+            let seconds = GONE_WITHIN.as_secs();
+            return Err(Failure::refused(format!("the daemon is still there after {seconds} s"))
+                .hint(format!("its log says which part is late; `kill {pid}` ends it at once")));
+        }
+    }
+    screen.show(&answer, |screen, _: Value| screen.line("stopped"))
+}
+
+fn status(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let connection = call.connect()?;
+    let get = |name: &str| connection.get(&Place::new(&[&name]));
+    let (about, backends, monitors) = (get("info")?, get("backends")?, get("monitors")?);
+    // Without a backend there is no answer to this, and the status says so.
+    let current = match connection.get(&Place::new(&[&"wallpaper", &"current"])) {
+        Err(failure) if failure.exit == Exit::Refused => None,
+        answer => Some(answer?),
+    };
+    if screen.is_json() {
+        let current: Option<Value> = current.map(|answer| answer.read()).transpose()?;
+        let all = json!({
+            "info": about.read::<Value>()?,
+            "capabilities": get("capabilities")?.read::<Value>()?,
+            "backends": backends.read::<Value>()?,
+            "monitors": monitors.read::<Value>()?,
+            "wallpaper": current,
+        });
+        return screen.body(all.to_string().as_bytes());
+    }
+    let about: Info = about.read()?;
+    let backends: Vec<BackendInfo> = backends.read()?;
+    let current: Option<CurrentWallpaper> = current.map(|answer| answer.read()).transpose()?;
+    let mut sheet = Table::sheet();
+    sheet.field("version", &about.version);
+    sheet.field("process", format!("{}, up {}", about.pid, span(about.uptime)));
+    sheet.field("socket", connection.socket().display());
+    sheet.field("backend", backend(&backends));
+    let hung = current.map(|current| current.monitors).unwrap_or_default();
+    for monitor in monitors.read::<Vec<Monitor>>()? {
+        let hangs = hung.iter().find(|hung| hung.monitor_name == monitor.name);
+        let cell = hangs.map_or_else(
+            || Cell::from("nothing").look(Look::Dim),
+            |hung| {
+                format!("{} (image {}, {})", hung.image_name, hung.image_id, hung.backend).into()
+            },
+        );
+        sheet.field(&monitor.name, cell);
+    }
+    screen.table(&sheet)
+}
+
+fn backend(backends: &[BackendInfo]) -> Cell {
+    match backends.iter().find(|backend| backend.active) {
+        Some(active) => Cell::from(&active.name).look(Look::Good),
+        None => Cell::from("none; `murald backends` shows what is missing").look(Look::Bad),
+    }
+}
+
+fn version(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    const OURS: &str = env!("CARGO_PKG_VERSION");
+    let daemon = match call.connect()?.get(&Place::new(&[&"info"])) {
+        Err(failure) if failure.exit == Exit::Unavailable => None,
+        answer => Some(answer?),
+    };
+    if screen.is_json() {
+        let daemon: Option<Value> = daemon.map(|answer| answer.read()).transpose()?;
+        let both = json!({"version": OURS, "daemon": daemon});
+        return screen.body(both.to_string().as_bytes());
+    }
+    screen.line(format!("murald {OURS}"))?;
+    match daemon {
+        Some(answer) => {
+            let info: Info = answer.read()?;
+            screen.line(format!("daemon {}, process {}", info.version, info.pid))
+        }
+        None => screen.line("no daemon runs"),
+    }
+}
+
+/// Waits that another end ended.
+pub(super) fn lost(error: io::Error) -> Failure {
+    Failure::new(Exit::Unavailable, "the daemon is lost")
+        .because(error)
+        .hint("`murald status` tells whether it runs; its log may say why it ended")
+}

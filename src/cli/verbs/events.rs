@@ -1,0 +1,94 @@
+//! `events`: everything that happens, a line each.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{FileType, fstat};
+
+use super::super::Failure;
+use super::super::arguments::Call;
+use super::super::connection::Place;
+use super::super::failure::Exit;
+use super::super::screen::Screen;
+use super::super::sse::{Events, Item};
+use super::super::verb::{Flag, Kind, Verb};
+use super::daemon::lost;
+use crate::wire::EventKind;
+
+pub(super) const VERB: Verb = Verb::new(
+    &["events"],
+    "Print what happens, one JSON line for each event",
+    events,
+)
+.flags(&[Flag::value(
+    "--types",
+    "A,B",
+    Kind::List(EventKind::WORDS),
+    "Only events of these types",
+)])
+.help(
+    "A line is {\"event\": TYPE, \"data\": PAYLOAD}. Where this client was too slow and events\n\
+     were dropped, stderr says how many. It ends with exit code 69 when the daemon ends, so that a\n\
+     script can wait and connect again; with 0 when the reader of its output has gone.\n\n\
+     Types: wallpaper_changed, wallpaper_apply_failed, wallpaper_restore_failed,\n\
+     playlist_started, playlist_stopped, playlist_paused, playlist_resumed,\n\
+     playlist_image_changed, playlist_skipped_incompatible, playlist_no_compatible_item,\n\
+     processing_started, image_processed, image_error, processing_complete,\n\
+     processing_cancelled, config_changed, gallery_changed, image_orphan_purged,\n\
+     backend_unavailable.",
+);
+
+fn events(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let mut connection = call.connect()?;
+    if let Some(reader) = reader_s_end() {
+        connection = connection.interruptible(reader);
+    }
+    let place = Place::new(&[&"events"]).query("types", call.query("--types"));
+    let mut events = Events::new(connection.stream(&place)?);
+    loop {
+        match events.next() {
+            Ok(Some(item)) => print(screen, &item)?,
+            Ok(None) => {
+                return Err(Failure::new(Exit::Unavailable, "the daemon has ended"));
+            }
+            // Whoever read our output has gone.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            Err(error) => return Err(lost(error)),
+        }
+    }
+}
+
+/// One line for an event; what was lost goes to stderr.
+pub(super) fn print(screen: &mut Screen, item: &Item) -> Result<(), Failure> {
+    match item {
+        Item::Event { kind, data } => {
+            screen.body(format!("{{\"event\":\"{kind}\",\"data\":{data}}}").as_bytes())
+        }
+        Item::Lost(count) => {
+            use std::io::Write as _;
+            // There may be nobody to tell.
+            writeln!(io::stderr(), "murald: {count} events were lost").ok();
+            Ok(())
+        }
+    }
+}
+
+/// Standard output, if it is a pipe: it hangs up when its reader goes, even while nothing happens.
+fn reader_s_end() -> Option<OwnedFd> {
+    let stdout = io::stdout();
+    let is_pipe =
+        fstat(&stdout).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
+    if is_pipe { stdout.as_fd().try_clone_to_owned().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_names_every_type() {
+        for kind in EventKind::WORDS {
+            assert!(VERB.help.contains(kind), "{kind}");
+        }
+    }
+}

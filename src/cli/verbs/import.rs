@@ -1,0 +1,256 @@
+//! Bringing pictures in, and watching them come.
+
+use std::fmt::Write as _;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
+
+use super::super::Failure;
+use super::super::arguments::Call;
+use super::super::connection::{Connection, Place};
+use super::super::failure::Exit;
+use super::super::progress::Progress;
+use super::super::screen::Screen;
+use super::super::sse::{Events, Item};
+use super::super::text::count;
+use super::super::verb::{Argument, Flag, Group, Kind, Verb};
+use super::daemon::lost;
+use super::{FOLDER, events};
+
+pub(super) const GROUP: Group = Group {
+    title: "Import",
+    verbs: &[Verb::new(&["import"], "Take files and directories into the library", import)
+        .arguments(&[Argument::some("PATH", Kind::File, "Files, and directories with all in them")])
+        .flags(&[
+            FOLDER,
+            Flag::switch("--no-wait", "Do not wait for the end, nor say how it goes"),
+        ])
+        .help(
+            "Files are copied; the sources are left alone. A file that is in the library already is\n\
+             not taken twice. Ctrl-C stops the import: what was taken stays. Exit code 1 when a file\n\
+             could not be taken. Where the output is not a terminal it is one JSON line per event.",
+        )],
+};
+
+const EVENTS: &str =
+    "processing_started,image_processed,image_error,processing_complete,processing_cancelled";
+const ENDS: &str = "processing_complete,processing_cancelled";
+
+#[derive(Deserialize)]
+struct Batch {
+    total: u64,
+    batch_id: String,
+}
+
+/// What the events of an import tell, as far as a person cares.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Told {
+    batch_id: String,
+    current: u64,
+    total: u64,
+    succeeded: u64,
+    failed: u64,
+    duplicate: bool,
+    image: Named,
+    path: String,
+    error: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Named {
+    name: String,
+}
+
+fn import(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let connection = call.connect()?;
+    let mut body = json!({"paths": paths(call)?});
+    if let Some(folder) = call.value("--folder") {
+        body["folder_id"] = folder.clone();
+    }
+    let place = Place::new(&[&"images"]);
+    if call.has("--no-wait") {
+        let answer = connection.post(&place, &body)?;
+        return screen.show(&answer, |screen, batch: Batch| {
+            let files = count(batch.total, "file");
+            screen.line(format!("import {} of {files} is under way", batch.batch_id))
+        });
+    }
+    let interrupt = interrupt()
+        .map_err(|error| Failure::new(Exit::Internal, "cannot listen for Ctrl-C").because(error))?;
+    // Before the import begins, or its first events would be missed.
+    let mut events = listen(&connection.interruptible(interrupt), EVENTS)?;
+    let batch: Batch = connection.post(&place, &body)?.read()?;
+    let mut watch = Watch::new(&batch, screen);
+    loop {
+        match events.next() {
+            Ok(Some(item)) => {
+                if watch.hear(&item)? {
+                    return watch.end();
+                }
+            }
+            Ok(None) => {
+                return Err(Failure::new(Exit::Unavailable, "the daemon ended in mid-import")
+                    .hint("what was taken stays; import again for the rest"));
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                return cancel(&connection, watch);
+            }
+            Err(error) => return Err(lost(error)),
+        }
+    }
+}
+
+/// Absolute: the daemon's directory is not ours.
+fn paths(call: &Call) -> Result<Vec<String>, Failure> {
+    let mut paths = Vec::new();
+    for path in call.all("PATH").into_iter().filter_map(Value::as_str) {
+        let whole = std::path::absolute(path)
+            .map_err(|error| Failure::usage(format!("{path} leads nowhere")).because(error))?;
+        paths.push(
+            whole
+                .into_os_string()
+                .into_string()
+                .map_err(|_| Failure::usage("the current directory's name is not UTF-8"))?,
+        );
+    }
+    Ok(paths)
+}
+
+fn listen(connection: &Connection, types: &str) -> Result<Events<impl io::Read + use<>>, Failure> {
+    let place = Place::new(&[&"events"]).query("types", Some(types));
+    Ok(Events::new(connection.stream(&place)?))
+}
+
+/// Becomes readable with the first SIGINT or SIGTERM; the second one ends us.
+fn interrupt() -> io::Result<OwnedFd> {
+    let (reader, writer) = UnixStream::pair()?;
+    let told = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order: the first signal finds the flag down, and raises it.
+        flag::register_conditional_default(signal, Arc::clone(&told))?;
+        flag::register(signal, Arc::clone(&told))?;
+        low_level::pipe::register(signal, writer.try_clone()?)?;
+    }
+    Ok(reader.into())
+}
+
+fn cancel(connection: &Connection, mut watch: Watch<'_>) -> Result<(), Failure> {
+    // The stream that was interrupted is of no use any more. This one is open before the import is
+    // cancelled, so that its end is not missed.
+    let mut events = listen(connection, ENDS)?;
+    let place = Place::new(&[&"images", &"cancel-import"]);
+    match connection.post(&place, &json!({"batch_id": watch.batch_id})) {
+        // It has ended meanwhile: there is nothing to wait for.
+        Err(failure) if failure.exit == Exit::Refused => return watch.end(),
+        answer => answer?,
+    };
+    while let Some(item) = events.next().map_err(lost)? {
+        if watch.hear(&item)? {
+            break;
+        }
+    }
+    watch.end()
+}
+
+/// What is known of the import so far.
+struct Watch<'a> {
+    batch_id: String,
+    total: u64,
+    taken: u64,
+    known: u64,
+    cancelled: bool,
+    failures: Vec<(String, String)>,
+    progress: Progress,
+    screen: &'a mut Screen,
+}
+
+impl<'a> Watch<'a> {
+    fn new(batch: &Batch, screen: &'a mut Screen) -> Self {
+        let mut progress = Progress::stderr(!screen.is_json());
+        progress.draw(0, batch.total, "");
+        Self {
+            batch_id: batch.batch_id.clone(),
+            total: batch.total,
+            taken: 0,
+            known: 0,
+            cancelled: false,
+            failures: Vec::new(),
+            progress,
+            screen,
+        }
+    }
+
+    /// Takes an event in; true with the last one.
+    fn hear(&mut self, item: &Item) -> Result<bool, Failure> {
+        let Item::Event { kind, data } = item else {
+            return events::print(self.screen, item).map(|()| false);
+        };
+        let Ok(told) = serde_json::from_str::<Told>(data) else { return Ok(false) };
+        if told.batch_id != self.batch_id {
+            return Ok(false);
+        }
+        if self.screen.is_json() {
+            events::print(self.screen, item)?;
+        }
+        match kind.as_str() {
+            "image_processed" => {
+                self.taken += 1;
+                self.known += u64::from(told.duplicate);
+                self.progress.draw(told.current, told.total, &told.image.name);
+            }
+            "image_error" => {
+                self.progress.draw(told.current, told.total, &told.path);
+                self.failures.push((told.path, told.error));
+            }
+            "processing_complete" | "processing_cancelled" => {
+                self.cancelled = kind == "processing_cancelled";
+                self.taken = told.succeeded;
+                self.total = told.total;
+                // Events may have been lost: the count is right all the same.
+                let unheard = told.failed.saturating_sub(self.failures.len() as u64);
+                if unheard > 0 {
+                    let files = count(unheard, "more file");
+                    self.failures.push((files, "the log says why".to_owned()));
+                }
+                return Ok(true);
+            }
+            _ => {}
+        }
+        Ok(false)
+    }
+
+    fn end(mut self) -> Result<(), Failure> {
+        self.progress.clear();
+        if !self.screen.is_json() {
+            let known = match self.known {
+                0 => String::new(),
+                known => format!(", {known} of them known already"),
+            };
+            self.screen.line(format!("{} taken{known}", count(self.taken, "image")))?;
+            self.screen.flush()?;
+        }
+        let mut problem = String::new();
+        if self.cancelled {
+            write!(problem, "cancelled after {} of {}", self.taken, count(self.total, "file"))
+                .expect("a String takes all");
+        }
+        if !self.failures.is_empty() {
+            let failed = count(self.failures.len() as u64, "file");
+            let and = if self.cancelled { "; " } else { "" };
+            write!(problem, "{and}{failed} could not be taken").expect("a String takes all");
+        }
+        for (path, error) in &self.failures {
+            write!(problem, "\n  {path}: {error}").expect("a String takes all");
+        }
+        if problem.is_empty() { Ok(()) } else { Err(Failure::refused(problem)) }
+    }
+}

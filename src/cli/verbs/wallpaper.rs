@@ -1,0 +1,106 @@
+//! What hangs: setting, any at random, and looking.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::super::Failure;
+use super::super::arguments::Call;
+use super::super::connection::{Answer, Place};
+use super::super::screen::Screen;
+use super::super::table::Table;
+use super::super::verb::{Argument, Flag, Group, Kind, Verb};
+use super::{MODE, MONITORS, history, moment};
+use crate::wire::CurrentWallpaper;
+
+const ID: Argument = Argument::one("ID", Kind::Image, "The image");
+const ON: &[Flag] = &[MONITORS, MODE];
+/// The API takes one monitor here.
+const ANYWHERE: &[Flag] =
+    &[Flag::value("--monitor", "NAME", Kind::Monitor, "Only this monitor; all without"), MODE];
+const SET_HELP: &str = "`individual` hangs the image on each monitor, `clone` the same picture on \
+                        all,\n`extend` one picture over all of them.";
+
+pub(super) const GROUP: Group = Group {
+    title: "Wallpapers",
+    verbs: &[
+        Verb::new(&["set"], "Hang an image", set).arguments(&[ID]).flags(ON).help(SET_HELP),
+        Verb::new(&["random"], "Hang any image that can be shown", random).flags(ANYWHERE),
+        Verb::new(&["wallpaper", "set"], "Hang an image", set)
+            .arguments(&[ID])
+            .flags(ON)
+            .help(SET_HELP),
+        Verb::new(&["wallpaper", "random"], "Hang any image that can be shown", random)
+            .flags(ANYWHERE),
+        Verb::new(&["wallpaper", "current"], "What hangs on each monitor", current),
+        history::LIST,
+        history::CLEAR,
+    ],
+};
+
+fn set(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let mut body = mode(call);
+    body.insert("image_id".into(), call.value("ID").expect("the table requires it").clone());
+    let monitors = call.all("--monitor");
+    if !monitors.is_empty() {
+        body.insert("monitors".into(), json!(monitors));
+    }
+    let answer =
+        call.connect()?.post(&Place::new(&[&"wallpaper", &"set"]), &Value::Object(body))?;
+    hung(screen, &answer)
+}
+
+fn random(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let mut body = mode(call);
+    if let Some(monitor) = call.value("--monitor") {
+        body.insert("monitor".into(), monitor.clone());
+    }
+    let answer =
+        call.connect()?.post(&Place::new(&[&"wallpaper", &"random"]), &Value::Object(body))?;
+    hung(screen, &answer)
+}
+
+fn mode(call: &Call) -> Map<String, Value> {
+    let mode = call.value("--mode").map(|mode| ("mode".to_owned(), mode.clone()));
+    mode.into_iter().collect()
+}
+
+#[derive(Deserialize)]
+struct Hung {
+    status: String,
+    image_id: i64,
+    monitors: Vec<String>,
+    mode: String,
+    backend: String,
+}
+
+fn hung(screen: &mut Screen, answer: &Answer) -> Result<(), Failure> {
+    screen.show(answer, |screen, hung: Hung| {
+        let on = hung.monitors.join(", ");
+        if hung.status == "superseded" {
+            return screen.line(format!("a newer wish for {on} came first"));
+        }
+        let Hung { image_id, mode, backend, .. } = hung;
+        screen.line(format!("image {image_id} hangs on {on} ({mode}, {backend})"))
+    })
+}
+
+fn current(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let answer = call.connect()?.get(&Place::new(&[&"wallpaper", &"current"]))?;
+    screen.show(&answer, |screen, current: CurrentWallpaper| {
+        if current.monitors.is_empty() {
+            return screen.line("nothing hangs; `murald set ID` or `murald random` change that");
+        }
+        let mut table = Table::new(&["MONITOR", ">ID", "NAME", "MODE", "BACKEND", "SINCE"]);
+        for hung in current.monitors {
+            table.row([
+                hung.monitor_name.into(),
+                hung.image_id.into(),
+                hung.image_name.into(),
+                hung.mode.into(),
+                hung.backend.into(),
+                moment(hung.set_at).into(),
+            ]);
+        }
+        screen.table(&table)
+    })
+}
