@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, bounded};
 use desktop::{Desktop, wait_until};
-use murald::backends::{Backend, Error, Hanging, Kind, Setters};
+use murald::backends::{Backend, Error, Hanging, Kind, Setters, Versions};
 use murald::compositor::{Output, Watch};
 use murald::config::{BackendName, ConfigHandle};
 use murald::events::Hub;
+use murald::paths::Dirs;
 use murald::process::{Cancel, Identity, Reaper, Roster};
 use murald::thread::{Deaths, Spawner};
 
@@ -54,6 +55,8 @@ impl Wall {
             roster: Roster::open(&run).unwrap(),
             reaper: Reaper::start(&spawner, &run).unwrap(),
             cache: dir.path().join("cache"),
+            dirs: Dirs::of_process().unwrap(),
+            versions: Versions::default(),
         };
         wait_until("the outputs", || setters.outputs.list().len() == outputs);
         let (tell, told) = bounded(1);

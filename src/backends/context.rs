@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use crossbeam_channel::Sender;
 
 use super::Error;
+use super::version::Versions;
 use crate::compositor::Outputs;
+use crate::paths::Dirs;
 use crate::process::{self, Launch, Reaper, Roster, Setter};
 
 pub(super) struct Context {
@@ -17,6 +19,8 @@ pub(super) struct Context {
     pub outputs: Outputs,
     /// For converted copies; made by whoever writes the first.
     pub cache: PathBuf,
+    pub dirs: Dirs,
+    pub versions: Versions,
 }
 
 impl Context {

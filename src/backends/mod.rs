@@ -11,13 +11,20 @@ mod error;
 mod feh;
 mod follow;
 mod hanging;
+mod hyprpaper;
+mod mpvpaper;
 mod registry;
+mod socket;
 mod swaybg;
 mod trace;
+mod version;
+mod wal_qt;
 
 pub use error::Error;
 pub use hanging::{Hanging, Kind, Web};
 pub use registry::{REGISTRY, Registration, Setters, Settings};
+pub use version::Versions;
+pub use wal_qt::Client as WalQtClient;
 
 use crate::process::Cancel;
 

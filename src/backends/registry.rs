@@ -8,10 +8,15 @@ use crossbeam_channel::Sender;
 use super::awww::Awww;
 use super::context::Context;
 use super::feh::Feh;
+use super::hyprpaper::{self, Hyprpaper};
+use super::mpvpaper::Mpvpaper;
 use super::swaybg::Swaybg;
+use super::version::Versions;
+use super::wal_qt::WalQt;
 use super::{Backend, Kind};
 use crate::compositor::{Compositor, Outputs};
 use crate::config::{BackendName, Config};
+use crate::paths::Dirs;
 use crate::process::{self, Reaper, Roster};
 
 /// The settings as they are when it is called.
@@ -22,6 +27,8 @@ pub struct Registration {
     pub name: BackendName,
     /// All are needed; each under one of its names, the preferred first.
     pub programs: &'static [&'static [&'static str]],
+    /// That make the first of them tell its version and do nothing else; empty where there is none.
+    pub version_flags: &'static [&'static str],
     pub compositors: &'static [Compositor],
     pub kinds: &'static [Kind],
     pub transitions: bool,
@@ -34,6 +41,7 @@ pub const REGISTRY: &[Registration] = &[
     Registration {
         name: BackendName::Awww,
         programs: &[&["awww", "swww"], &["awww-daemon", "swww-daemon"]],
+        version_flags: &["--version"],
         compositors: &[Compositor::Wayland],
         kinds: &[Kind::StaticImage, Kind::AnimatedImage],
         transitions: true,
@@ -42,18 +50,47 @@ pub const REGISTRY: &[Registration] = &[
     Registration {
         name: BackendName::Feh,
         programs: &[&["feh"]],
+        version_flags: &["--version"],
         compositors: &[Compositor::X11],
         kinds: STILLS,
         transitions: false,
         build: |context, settings| Box::new(Feh::new(context, settings)),
     },
     Registration {
+        name: BackendName::Hyprpaper,
+        programs: &[&["hyprpaper"], &["hyprctl"]],
+        version_flags: hyprpaper::VERSION_FLAGS,
+        compositors: &[Compositor::Wayland],
+        kinds: STILLS,
+        transitions: false,
+        build: |context, settings| Box::new(Hyprpaper::new(context, settings)),
+    },
+    Registration {
+        name: BackendName::Mpvpaper,
+        programs: &[&["mpvpaper"]],
+        version_flags: &[],
+        compositors: &[Compositor::Wayland],
+        kinds: &[Kind::Video],
+        transitions: false,
+        build: |context, settings| Box::new(Mpvpaper::new(context, settings)),
+    },
+    Registration {
         name: BackendName::Swaybg,
         programs: &[&["swaybg"]],
+        version_flags: &["--version"],
         compositors: &[Compositor::Wayland],
         kinds: STILLS,
         transitions: false,
         build: |context, settings| Box::new(Swaybg::new(context, settings)),
+    },
+    Registration {
+        name: BackendName::WalQt,
+        programs: &[&["wal-qt-host"]],
+        version_flags: &[],
+        compositors: &[Compositor::Wayland],
+        kinds: &[Kind::StaticImage, Kind::AnimatedImage, Kind::Video, Kind::Web],
+        transitions: true,
+        build: |context, settings| Box::new(WalQt::new(context, settings)),
     },
 ];
 
@@ -80,6 +117,9 @@ pub struct Setters {
     pub reaper: Reaper,
     /// Each backend has a directory of its own in it.
     pub cache: PathBuf,
+    /// Of the user, for the files that setters themselves look for.
+    pub dirs: Dirs,
+    pub versions: Versions,
 }
 
 impl Setters {
@@ -103,8 +143,17 @@ impl Setters {
             tell,
             outputs: self.outputs.clone(),
             cache: self.cache.join(name.as_str()),
+            dirs: self.dirs.clone(),
+            versions: self.versions.clone(),
         };
         Some((entry.build)(context, Arc::clone(&self.settings)))
+    }
+
+    /// The version of a backend's program. The first time, and after it was replaced, it is asked,
+    /// which may take seconds.
+    pub fn version(&self, entry: &Registration) -> Option<String> {
+        let program = entry.programs[0].iter().find_map(|name| process::which(name))?;
+        self.versions.of(&program, entry.version_flags)
     }
 
     /// The programs of a backend, or of all that fit the session.

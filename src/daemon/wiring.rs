@@ -8,7 +8,7 @@ use crossbeam_channel::bounded;
 use log::LevelFilter;
 
 use super::{Error, Options, Wakes};
-use crate::backends::{Setters, Settings};
+use crate::backends::{Setters, Settings, Versions};
 use crate::compositor::{self, Compositor};
 use crate::config::{self, Config, ConfigHandle, LogLevel, Section};
 use crate::events::Hub;
@@ -72,7 +72,7 @@ impl House {
         let wanted = wanted_compositor(&settings);
         let outputs = compositor::Watch::start(&spawner, wanted, env)
             .map_err(start("the watch on the outputs"))?;
-        let setters = setters(&spawner, &config, &outputs, &places)?;
+        let setters = setters(&spawner, &config, &outputs, &places, dirs.clone())?;
         let (walls, stage) =
             wallpaper::start(&spawner, store.clone(), hub.clone(), setters.clone())
                 .map_err(start("the stage"))?;
@@ -205,13 +205,14 @@ fn setters(
     config: &ConfigHandle,
     outputs: &compositor::Watch,
     places: &Places,
+    dirs: Dirs,
 ) -> Result<Setters, Error> {
     let roster = Roster::open(&places.setters).map_err(Error::Process)?;
     let reaper = Reaper::start(spawner, &places.setters).map_err(start("the reaper"))?;
     let config = config.clone();
     let settings: Settings = Arc::new(move || config.current());
     let (outputs, cache) = (outputs.outputs(), places.cache.clone());
-    Ok(Setters { settings, outputs, roster, reaper, cache })
+    Ok(Setters { settings, outputs, roster, reaper, cache, dirs, versions: Versions::default() })
 }
 
 fn start_library(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, bounded};
-use murald::backends::Setters;
+use murald::backends::{Setters, Versions};
 use murald::compositor::Outputs;
 use murald::config::ConfigHandle;
 use murald::events::Hub;
@@ -46,6 +46,8 @@ fn daemon() -> Daemon {
         roster: Roster::open(&home.join("run")).unwrap(),
         reaper: Reaper::start(&spawner, home).unwrap(),
         cache: home.join("cache"),
+        dirs: Dirs::new(Env::from([("HOME", "/nowhere")])).unwrap(),
+        versions: Versions::default(),
     };
     let (walls, stage) =
         wallpaper::start(&spawner, store.clone(), events.clone(), setters.clone()).unwrap();

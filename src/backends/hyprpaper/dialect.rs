@@ -1,0 +1,174 @@
+//! What hyprpaper of which version is told, and how: pure.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::Hung;
+use super::file::HEAD;
+use crate::backends::version::numbers;
+use crate::config::HyprpaperFit;
+use crate::process::Output;
+
+/// 0.8 changed its file and its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Up to 0.7.
+    Old,
+    New,
+}
+
+impl Dialect {
+    /// One that does not tell its version is a new one.
+    pub(super) fn of(version: Option<&str>) -> Self {
+        match version.map(numbers) {
+            Some((0, minor, _)) if minor < 8 => Self::Old,
+            _ => Self::New,
+        }
+    }
+
+    /// The fit as this version has it.
+    pub(super) fn fit(self, fit: HyprpaperFit) -> HyprpaperFit {
+        match (self, fit) {
+            // It had no such fit.
+            (Self::Old, HyprpaperFit::Fill) => HyprpaperFit::Cover,
+            _ => fit,
+        }
+    }
+
+    /// Whether a running one understands it; else only its file does.
+    pub(super) fn can_be_told(self, fit: HyprpaperFit) -> bool {
+        // Through its socket `fill` becomes `cover`.
+        self == Self::Old || fit != HyprpaperFit::Fill
+    }
+
+    /// The whole of its file.
+    pub(super) fn file(self, scene: &[Hung]) -> String {
+        let mut text = format!("{HEAD}\nsplash = false\n");
+        text.push_str(if self == Self::New { "ipc = true\n" } else { "ipc = on\n" });
+        for hung in scene {
+            let (output, path) = (&hung.output, hung.path.display());
+            // Writing to a String cannot fail.
+            match self {
+                Self::New => write!(
+                    text,
+                    "\nwallpaper {{\n    monitor = {output}\n    path = {path}\n    fit_mode = {}\n}}\n",
+                    hung.fit
+                ),
+                Self::Old => write!(text, "\npreload = {path}\nwallpaper = {}\n", old_value(hung)),
+            }
+            .ok();
+        }
+        text
+    }
+
+    /// The arguments after `hyprctl hyprpaper` that have a picture shown, call by call.
+    pub(super) fn set(self, hung: &Hung) -> Vec<Vec<String>> {
+        let path = hung.path.display();
+        match self {
+            Self::New => {
+                let value = format!("{},{path},{}", hung.output, hung.fit);
+                vec![vec!["wallpaper".to_owned(), value]]
+            }
+            Self::Old => vec![
+                vec!["preload".to_owned(), path.to_string()],
+                vec!["wallpaper".to_owned(), old_value(hung)],
+            ],
+        }
+    }
+
+    /// The arguments that have a picture let go that is no longer shown.
+    pub(super) fn forget(self, path: &Path) -> Option<Vec<String>> {
+        let words = || vec!["unload".to_owned(), path.display().to_string()];
+        (self == Self::Old).then(words)
+    }
+
+    /// What is wrong with an answer.
+    pub(super) fn check(self, answer: &Output) -> Result<(), String> {
+        let said = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        // Old ones exit with 0 whatever happened, and say `ok` if it went well.
+        let well = answer.is_success() && (self == Self::New || said == "ok");
+        match (well, said.is_empty()) {
+            (true, _) => Ok(()),
+            (false, false) => Err(said),
+            (false, true) => Err(answer.complaint()),
+        }
+    }
+}
+
+fn old_value(hung: &Hung) -> String {
+    let fit = match hung.fit {
+        HyprpaperFit::Contain => "contain:",
+        HyprpaperFit::Tile => "tile:",
+        HyprpaperFit::Cover | HyprpaperFit::Fill => "",
+    };
+    format!("{},{fit}{}", hung.output, hung.path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Ended;
+
+    fn hung(fit: HyprpaperFit) -> Hung {
+        Hung { output: "DP-1".to_owned(), path: "/a b.png".into(), fit }
+    }
+
+    #[test]
+    fn versions() {
+        let check = |version, expected| assert_eq!(Dialect::of(version), expected);
+        check(Some("0.7.6"), Dialect::Old);
+        check(Some("0.8.0"), Dialect::New);
+        check(Some("1.0"), Dialect::New);
+        check(None, Dialect::New);
+    }
+
+    #[test]
+    fn files() {
+        let new = format!(
+            "{HEAD}\nsplash = false\nipc = true\n\nwallpaper {{\n    monitor = DP-1\n    \
+             path = /a b.png\n    fit_mode = fill\n}}\n"
+        );
+        assert_eq!(Dialect::New.file(&[hung(HyprpaperFit::Fill)]), new);
+        let old = format!(
+            "{HEAD}\nsplash = false\nipc = on\n\npreload = /a b.png\nwallpaper = DP-1,tile:/a b.png\n"
+        );
+        assert_eq!(Dialect::Old.file(&[hung(HyprpaperFit::Tile)]), old);
+    }
+
+    #[test]
+    fn calls() {
+        let check = |dialect: Dialect, fit, expected: &[&[&str]]| {
+            assert_eq!(dialect.set(&hung(fit)), expected);
+        };
+        check(Dialect::New, HyprpaperFit::Contain, &[&["wallpaper", "DP-1,/a b.png,contain"]]);
+        let preload: &[&str] = &["preload", "/a b.png"];
+        check(Dialect::Old, HyprpaperFit::Cover, &[preload, &["wallpaper", "DP-1,/a b.png"]]);
+        check(
+            Dialect::Old,
+            HyprpaperFit::Contain,
+            &[preload, &["wallpaper", "DP-1,contain:/a b.png"]],
+        );
+        assert_eq!(Dialect::New.forget(Path::new("/x")), None);
+        assert!(!Dialect::New.can_be_told(HyprpaperFit::Fill));
+        assert!(Dialect::New.can_be_told(HyprpaperFit::Cover));
+        assert_eq!(Dialect::Old.fit(HyprpaperFit::Fill), HyprpaperFit::Cover);
+    }
+
+    #[test]
+    fn answers() {
+        let check = |dialect: Dialect, ended, stdout: &str, expected: Result<(), &str>| {
+            let answer = Output { ended, stdout: stdout.into(), stderr: String::new() };
+            assert_eq!(dialect.check(&answer), expected.map_err(str::to_owned));
+        };
+        check(Dialect::New, Ended::Code(0), "", Ok(()));
+        check(Dialect::New, Ended::Code(1), "invalid path\n", Err("invalid path"));
+        check(Dialect::New, Ended::Code(1), "", Err("exit code 1"));
+        check(Dialect::Old, Ended::Code(0), "ok\n", Ok(()));
+        check(
+            Dialect::Old,
+            Ended::Code(0),
+            "wallpaper failed (no target)",
+            Err("wallpaper failed (no target)"),
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! The file that hyprpaper reads. One that somebody else wrote is never overwritten.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+
+use crate::backends::Error;
+
+/// The first line of every file of ours.
+pub(super) const HEAD: &str = "# Written by murald, which overwrites it.";
+
+/// Writes it, whole or not at all.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
+    let failed = |doing: &str, error: &io::Error| {
+        Error::Unavailable(format!("cannot {doing} {}: {error}", path.display()))
+    };
+    match first_line(path) {
+        Ok(Some(line)) if line != HEAD => {
+            return Err(Error::Unavailable(format!(
+                "{} was not written by murald: move it away, or set backend.hyprpaper.config_path",
+                path.display()
+            )));
+        }
+        Ok(_) => {}
+        Err(error) => return Err(failed("read", &error)),
+    }
+    // A link is the owner's arrangement: what it leads to is written.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let new = target.with_extension("conf.new");
+    let directory = target.parent().unwrap_or(Path::new("/"));
+    let written = fs::create_dir_all(directory)
+        .and_then(|()| File::create(&new))
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| fs::rename(&new, &target));
+    written.map_err(|error| failed("write", &error))
+}
+
+/// None for a file that is not there.
+fn first_line(path: &Path) -> io::Result<Option<String>> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    let mut line = Vec::new();
+    BufReader::new(file).take(4096).read_until(b'\n', &mut line)?;
+    Ok(Some(String::from_utf8_lossy(&line).trim_end().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_is_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("hypr/x.conf");
+        for text in ["a", "b"] {
+            let text = format!("{HEAD}\n{text}\n");
+            write(&path, &text).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        let theirs = dir.path().join("theirs.conf");
+        fs::write(&theirs, "preload = /x\n").unwrap();
+        let error = write(&theirs, HEAD).unwrap_err().to_string();
+        assert!(error.contains("theirs.conf"), "{error}");
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "preload = /x\n");
+        fs::write(&theirs, "").unwrap();
+        assert!(write(&theirs, HEAD).is_err(), "an empty one is not ours either");
+    }
+}

@@ -1,0 +1,124 @@
+//! The control socket of a setter: waited for without polling, and connected to without blocking.
+//!
+//! Runs on the hand's thread.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::inotify;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::process::{Cancel, Child};
+
+/// Between bind and listen, and between two tries.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Why a wait ended without what was waited for.
+#[derive(Debug)]
+pub(super) enum NotUp {
+    /// The process is gone.
+    Ended,
+    Late,
+    Cancelled,
+    Io(io::Error),
+}
+
+impl From<io::Error> for NotUp {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Who listens at a path: another number after the socket was made anew.
+pub(super) fn inode(path: &Path) -> Option<u64> {
+    path.symlink_metadata().ok().map(|metadata| metadata.ino())
+}
+
+/// Connects, to a socket that is there and listened on; never waits. The stream does not block.
+pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket.into())
+}
+
+/// Connects to a socket that `child` is about to make; `before` is the [`inode`] of one that somebody
+/// else has made.
+pub(super) fn connect_when_up(
+    path: &Path,
+    before: Option<u64>,
+    child: &Child,
+    until: Instant,
+    cancel: &Cancel,
+) -> Result<UnixStream, NotUp> {
+    let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
+    let watch = inotify::init(flags).map_err(io::Error::from)?;
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let made = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
+    inotify::add_watch(&watch, directory, made).map_err(io::Error::from)?;
+    loop {
+        let made = inode(path).filter(|&inode| Some(inode) != before);
+        if let Some(Ok(stream)) = made.map(|_| connect(path)) {
+            return Ok(stream);
+        }
+        // One that is there and refuses is about to listen; one that is not there is waited for.
+        let soon = made.map(|_| Instant::now() + PAUSE);
+        let next = soon.map_or(until, |soon| soon.min(until));
+        wait(&[watch.as_fd()], child, next, cancel)?;
+        if Instant::now() >= until {
+            return Err(NotUp::Late);
+        }
+        let mut buffer = [MaybeUninit::uninit(); 1024];
+        let mut events = inotify::Reader::new(&watch, &mut buffer);
+        while events.next().is_ok() {}
+    }
+}
+
+/// Waits until one of the descriptors can be read, at most until `until`.
+pub(super) fn wait(
+    fds: &[BorrowedFd<'_>],
+    child: &Child,
+    until: Instant,
+    cancel: &Cancel,
+) -> Result<(), NotUp> {
+    let mut polled = vec![
+        PollFd::new(cancel, PollFlags::IN),
+        PollFd::from_borrowed_fd(child.as_fd(), PollFlags::IN),
+    ];
+    polled.extend(fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
+    let left = until.saturating_duration_since(Instant::now());
+    match poll(&mut polled, Timespec::try_from(left).ok().as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(NotUp::Io(error.into())),
+    }
+    if !polled[0].revents().is_empty() {
+        return Err(NotUp::Cancelled);
+    }
+    let readable = polled[2..].iter().any(|fd| !fd.revents().is_empty());
+    // What it said before its end is read first.
+    if !readable && !polled[1].revents().is_empty() {
+        return Err(NotUp::Ended);
+    }
+    Ok(())
+}
+
+/// A pause that ends early when it is cancelled.
+pub(super) fn pause(length: Duration, cancel: &Cancel) -> Result<(), super::Error> {
+    let mut fds = [PollFd::new(cancel, PollFlags::IN)];
+    let until = Instant::now() + length;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
+            Ok(0) => return Ok(()),
+            Ok(_) => return Err(super::Error::Cancelled),
+            // A signal is main's.
+            Err(_) => {}
+        }
+    }
+}

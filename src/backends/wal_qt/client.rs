@@ -1,0 +1,164 @@
+//! The host's HTTP interface: requests, answers, and when to try again.
+//!
+//! Runs in the thread that asks. Every wait ends with its limit, or when it is cancelled.
+
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use ureq::Agent;
+
+use crate::backends::Error;
+use crate::backends::socket::pause;
+use crate::process::Cancel;
+use crate::wire::unix;
+
+/// Tries of a request that may go through the next time, and the pauses between them.
+const TRIES: u32 = 7;
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LAST_PAUSE: Duration = Duration::from_secs(5);
+/// The host's answers are short.
+const ANSWER_MAX: u64 = 1 << 20;
+
+/// The host behind a socket.
+pub struct Client {
+    agent: Agent,
+    cancel: Cancel,
+    socket: PathBuf,
+    /// Of a request that only asks.
+    limit: Duration,
+}
+
+/// Why a request has no good answer.
+#[derive(Debug)]
+pub(super) enum Failed {
+    Cancelled,
+    /// Nobody listens, or the connection broke, or it took too long.
+    Unreachable(String),
+    /// Another status than a good one.
+    Status(u16, String),
+    /// Not JSON.
+    Garbage,
+}
+
+impl Client {
+    /// `limit` is for requests that have none of their own (`request_timeout_ms`).
+    pub fn new(socket: PathBuf, limit: Duration, cancel: &Cancel) -> Result<Self, Error> {
+        let interrupt = cancel.as_fd().try_clone_to_owned();
+        let interrupt = interrupt.map_err(|e| Error::Unavailable(e.to_string()))?;
+        let agent = unix::agent(&socket, Some(interrupt));
+        Ok(Self { agent, cancel: cancel.clone(), socket, limit })
+    }
+
+    /// Moves one output's picture, or all, a step: `left`, `right`, `up` or `down`.
+    pub fn parallax_move(&self, direction: &str, output: Option<&str>) -> Result<(), Error> {
+        let mut body = json!({ "direction": direction });
+        if let Some(name) = output {
+            body["name"] = name.into();
+        }
+        self.tell("/wallpaper/parallax-move", &body)
+    }
+
+    /// A request that is tried once.
+    pub(super) fn once(
+        &self,
+        path: &str,
+        body: Option<&Value>,
+        limit: Duration,
+    ) -> Result<Value, Failed> {
+        if self.cancel.is_cancelled() {
+            return Err(Failed::Cancelled);
+        }
+        let url = format!("http://localhost{path}");
+        // One request for each connection: the host closes it.
+        let answer = match body {
+            None => {
+                let request = self.agent.get(url).header("X-API-Version", "0");
+                let request = request.header("Connection", "close").config();
+                request.timeout_global(Some(limit)).build().call()
+            }
+            Some(body) => {
+                let request = self.agent.post(url).header("X-API-Version", "0");
+                let request = request.header("Connection", "close");
+                let request = request.content_type("application/json").config();
+                request.timeout_global(Some(limit)).build().send(body.to_string())
+            }
+        };
+        let text = answer.and_then(|mut answer| {
+            let status = answer.status().as_u16();
+            let body = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_string();
+            Ok((status, body?))
+        });
+        match text {
+            Ok((200..=299, text)) => serde_json::from_str(&text).map_err(|_| Failed::Garbage),
+            Ok((status, text)) => Err(Failed::Status(status, complaint(&text))),
+            Err(_) if self.cancel.is_cancelled() => Err(Failed::Cancelled),
+            Err(error) => Err(Failed::Unreachable(error.to_string())),
+        }
+    }
+
+    /// A request that is tried again where that may help.
+    pub(super) fn insist(
+        &self,
+        path: &str,
+        body: &Value,
+        limit: Duration,
+    ) -> Result<Value, Failed> {
+        let mut wait = FIRST_PAUSE;
+        for _ in 1..TRIES {
+            match self.once(path, Some(body), limit) {
+                Err(failed) if failed.may_pass() => log::debug!("wal-qt: {path}: {failed:?}"),
+                result => return result,
+            }
+            pause(wait, &self.cancel).map_err(|_| Failed::Cancelled)?;
+            wait = (wait * 2).min(LAST_PAUSE);
+        }
+        self.once(path, Some(body), limit)
+    }
+
+    /// A request whose answer says no more than that it went well.
+    pub(super) fn tell(&self, path: &str, body: &Value) -> Result<(), Error> {
+        match self.insist(path, body, self.limit) {
+            Ok(answer) if answer["ok"] == false => {
+                let why = answer["error"].as_str().unwrap_or("it says no");
+                Err(Error::Refused(format!("wal-qt: {path}: {why}")))
+            }
+            Ok(_) => Ok(()),
+            Err(failed) => Err(self.error(path, failed)),
+        }
+    }
+
+    pub(super) fn error(&self, path: &str, failed: Failed) -> Error {
+        match failed {
+            Failed::Cancelled => Error::Cancelled,
+            Failed::Unreachable(why) => {
+                let socket = self.socket.display();
+                Error::Unavailable(format!("wal-qt does not answer at {socket}: {why}"))
+            }
+            Failed::Status(status, why) => {
+                Error::Refused(format!("wal-qt answers {path} with {status}: {why}"))
+            }
+            Failed::Garbage => {
+                Error::Refused(format!("wal-qt answers {path} with what is no JSON"))
+            }
+        }
+    }
+}
+
+impl Failed {
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreachable(_) => true,
+            Self::Status(status, _) => matches!(status, 408 | 425 | 429 | 500..=599),
+            Self::Cancelled | Self::Garbage => false,
+        }
+    }
+}
+
+/// What an answer of an error says.
+fn complaint(text: &str) -> String {
+    let said: Value = serde_json::from_str(text).unwrap_or_default();
+    let error = said["error"].as_str().or(said["message"].as_str());
+    error.map_or_else(|| text.chars().take(200).collect(), str::to_owned)
+}

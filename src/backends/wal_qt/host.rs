@@ -1,0 +1,181 @@
+//! The host process: found running, or started, and asked whether it is the one we mean.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::client::{Client, Failed};
+use super::load;
+use crate::backends::Error;
+use crate::backends::context::Context;
+use crate::backends::socket::pause;
+use crate::config::WalQt as Options;
+use crate::process::{Cancel, Setter};
+
+pub(super) const NAME: &str = "wal-qt";
+const PROGRAM: &str = "wal-qt-host";
+/// A web engine takes its time on a slow disk.
+const UP_WITHIN: Duration = Duration::from_secs(50);
+const FIRST_PAUSE: Duration = Duration::from_millis(150);
+const LAST_PAUSE: Duration = Duration::from_secs(2);
+const MONITORS_WITHIN: Duration = Duration::from_secs(10);
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
+/// It writes its profile to disk as it ends.
+pub(super) const GRACE: Duration = Duration::from_secs(3);
+/// Between its end and the next start.
+const AFTER_DEATH: Duration = Duration::from_millis(400);
+
+/// The host, as far as it is ours.
+pub(super) struct Host {
+    pub(super) ours: Option<Setter>,
+    died: Option<Instant>,
+}
+
+impl Host {
+    pub(super) fn new(context: &Context) -> Self {
+        Self { ours: context.take_over(NAME).pop(), died: None }
+    }
+
+    /// Sees to it that a host answers and has its monitors; `true` when it was started for that.
+    pub(super) fn bring_up(
+        &mut self,
+        context: &Context,
+        options: &Options,
+        client: &Client,
+        cancel: &Cancel,
+    ) -> Result<bool, Error> {
+        let limit = Duration::from_millis(options.connect_timeout_ms.into());
+        let started = match health(client, options, limit) {
+            Ok(()) => false,
+            Err(Health::Other(error)) => return Err(error),
+            Err(Health::Silent(_)) => {
+                if !self.is_running(context) {
+                    self.start(context, options, cancel)?;
+                }
+                self.wait_for_health(client, options, cancel)?;
+                true
+            }
+        };
+        wait_for_monitors(client, cancel)?;
+        Ok(started)
+    }
+
+    fn start(
+        &mut self,
+        context: &Context,
+        options: &Options,
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        if let Some(died) = self.died.take() {
+            pause(AFTER_DEATH.saturating_sub(died.elapsed()), cancel)?;
+        }
+        let mut launch = context.launch(context.program(PROGRAM)?);
+        for entry in &options.env {
+            if let Some((name, value)) = entry.split_once('=') {
+                launch = launch.env(name, value);
+            }
+        }
+        self.ours = Some(context.start(&launch, NAME, None)?);
+        Ok(())
+    }
+
+    fn wait_for_health(
+        &mut self,
+        client: &Client,
+        options: &Options,
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        let (until, mut wait) = (Instant::now() + UP_WITHIN, FIRST_PAUSE);
+        let limit = Duration::from_millis(options.request_timeout_ms.into());
+        let error = loop {
+            let Some(host) = &self.ours else { break "it is gone".to_owned() };
+            // Wakes at once when it ends instead.
+            if host.child().wait(Some(Instant::now() + wait), Some(cancel)) {
+                let said = host.log_tail();
+                break format!("{PROGRAM} ended: {}", said.lines().last().unwrap_or("no word"));
+            }
+            match health(client, options, limit) {
+                Ok(()) => return Ok(()),
+                Err(Health::Other(error)) => {
+                    self.end();
+                    return Err(error);
+                }
+                Err(Health::Silent(why)) if Instant::now() > until => break why,
+                Err(Health::Silent(_)) => {}
+            }
+            wait = (wait * 2).min(LAST_PAUSE);
+        };
+        self.end();
+        Err(Error::Unavailable(format!("wal-qt does not come up: {error}")))
+    }
+
+    fn end(&mut self) {
+        if let Some(host) = self.ours.take() {
+            host.end(GRACE);
+        }
+    }
+
+    /// Buries one that has ended.
+    pub(super) fn is_running(&mut self, context: &Context) -> bool {
+        let mut hosts: Vec<Setter> = self.ours.take().into_iter().collect();
+        let had_one = !hosts.is_empty();
+        context.bury(&mut hosts);
+        self.ours = hosts.pop();
+        if had_one && self.ours.is_none() {
+            self.died = Some(Instant::now());
+        }
+        self.ours.is_some()
+    }
+}
+
+enum Health {
+    /// Nobody answers: worth another try.
+    Silent(String),
+    /// For good.
+    Other(Error),
+}
+
+/// Asks who is there.
+fn health(client: &Client, options: &Options, limit: Duration) -> Result<(), Health> {
+    let answer = match client.once("/health", None, limit) {
+        Ok(answer) => answer,
+        Err(Failed::Cancelled) => return Err(Health::Other(Error::Cancelled)),
+        Err(Failed::Unreachable(why)) => return Err(Health::Silent(why)),
+        Err(Failed::Status(status, _)) if status >= 500 => {
+            return Err(Health::Silent(format!("it answers with {status}")));
+        }
+        Err(failed) => return Err(Health::Other(client.error("/health", failed))),
+    };
+    let word = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "nothing".to_owned(),
+        other => other.to_string(),
+    };
+    let (service, version) = (word(&answer["service"]), word(&answer["api_version"]));
+    if answer["ok"] == false {
+        return Err(Health::Silent("it says that it is not well".to_owned()));
+    }
+    if service != options.expected_service || version != options.expected_api_version {
+        return Err(Health::Other(Error::Refused(format!(
+            "the host is {service} with API version {version}, not {} with {}",
+            options.expected_service, options.expected_api_version
+        ))));
+    }
+    Ok(())
+}
+
+fn wait_for_monitors(client: &Client, cancel: &Cancel) -> Result<(), Error> {
+    let until = Instant::now() + MONITORS_WITHIN;
+    loop {
+        let status = client.once("/wallpaper/status", None, MONITORS_WITHIN);
+        match status {
+            Ok(status) if load::monitor_count(&status) > 0 => return Ok(()),
+            Ok(_) | Err(Failed::Unreachable(_) | Failed::Status(500..=599, _)) => {}
+            Err(failed) => return Err(client.error("/wallpaper/status", failed)),
+        }
+        if Instant::now() > until {
+            return Err(Error::Unavailable("wal-qt finds no monitor".to_owned()));
+        }
+        pause(BETWEEN_QUESTIONS, cancel)?;
+    }
+}

@@ -1,0 +1,286 @@
+//! What the host is told to load, and what its answers mean: pure.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use crate::backends::{Hanging, Kind, Web};
+use crate::config::WalQt as Options;
+
+/// A picture, video or page on an output.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Piece {
+    pub(super) output: String,
+    pub(super) target: PathBuf,
+    pub(super) kind: &'static str,
+    /// Videos only.
+    pub(super) audio: bool,
+    pub(super) web: Option<Web>,
+}
+
+impl Piece {
+    pub(super) fn new(hanging: &Hanging, target: PathBuf) -> Self {
+        let kind = match hanging.kind {
+            Kind::StaticImage | Kind::AnimatedImage => "image",
+            Kind::Video => "video",
+            Kind::Web => "web",
+        };
+        let audio = kind == "video" && hanging.audio_enabled;
+        Self { output: hanging.output.name.clone(), target, kind, audio, web: hanging.web.clone() }
+    }
+
+    /// Whether this differs only in what can be changed while it is shown.
+    pub(super) fn is_same_page(&self, other: &Self) -> bool {
+        self.kind == "web" && self.kind == other.kind && self.target == other.target
+    }
+
+    /// Whether the two can share a request.
+    fn goes_with(&self, other: &Self) -> bool {
+        let values = |piece: &Self| piece.web.as_ref().map(|web| web.values.clone());
+        self.kind == other.kind && self.audio == other.audio && values(self) == values(other)
+    }
+}
+
+/// The pieces that share a request.
+pub(super) fn groups(pieces: &[Piece]) -> Vec<Vec<Piece>> {
+    let mut groups: Vec<Vec<Piece>> = Vec::new();
+    for piece in pieces {
+        match groups.iter_mut().find(|group| group[0].goes_with(piece)) {
+            Some(group) => group.push(piece.clone()),
+            None => groups.push(vec![piece.clone()]),
+        }
+    }
+    groups
+}
+
+/// The body of `POST /wallpaper/load`; all pieces share a request.
+pub(super) fn body(pieces: &[Piece], options: &Options) -> Value {
+    let first = &pieces[0];
+    let target = |piece: &Piece| json!({ "name": piece.output, "target": piece.target.to_string_lossy(), "kind": piece.kind });
+    let mut body = json!({
+        "kind": first.kind,
+        "targets": pieces.iter().map(target).collect::<Vec<_>>(),
+        "transition": options.transition.as_str(),
+        "duration_ms": options.duration_ms,
+        "transition_params": {
+            "bezier": options.transition_bezier.0,
+            "angle_deg": options.angle_deg(),
+            "origin_x_percent": options.transition_origin_x_percent,
+            "origin_y_percent": options.transition_origin_y_percent,
+            "wave_amplitude_percent": options.transition_wave_amplitude_percent,
+            "wave_frequency": options.transition_wave_frequency,
+        },
+        "parallax": parallax(options),
+    });
+    match first.kind {
+        "image" => {
+            body["image_fit_mode"] = options.image_fit_mode.as_str().into();
+            body["image_rendering"] = options.image_rendering.as_str().into();
+        }
+        "video" => body["audio_enabled"] = first.audio.into(),
+        _ => {
+            let values = first.web.as_ref().map(|web| web.values.clone());
+            body["wallpaper_config_values"] = values.unwrap_or_default().into();
+        }
+    }
+    body
+}
+
+pub(super) fn parallax(options: &Options) -> Value {
+    json!({
+        "enabled": options.parallax_enabled,
+        "zoom": options.parallax_factor(),
+        "step_percent": options.parallax_step_percent,
+        "animation_ms": options.parallax_animation_ms,
+        "reset_ms": options.parallax_reset_ms,
+        "easing": options.parallax_easing.0,
+    })
+}
+
+pub(super) fn presentation(options: &Options) -> Value {
+    json!({
+        "image_fit_mode": options.image_fit_mode.as_str(),
+        "image_rendering": options.image_rendering.as_str(),
+        "fill_color": options.fill_color,
+    })
+}
+
+/// What a page is allowed to do, as far as it can be changed while it is shown.
+pub(super) fn capabilities(web: &Web) -> Value {
+    let allowed = &web.capabilities;
+    json!({
+        "pointer_interactive": allowed.pointer_interactive,
+        "keyboard": allowed.keyboard,
+        "audio_reactive": allowed.audio_reactive,
+    })
+}
+
+/// How far a load has come on all of its outputs.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    Done,
+    Failed {
+        output: String,
+        why: String,
+    },
+    /// Some have not said yet.
+    Waiting,
+}
+
+/// What the answer to a load says.
+pub(super) fn loaded(answer: &Value, pieces: &[Piece]) -> Progress {
+    let Some(results) = answer["results"].as_array().filter(|results| !results.is_empty()) else {
+        // Some versions only say that they will.
+        return match answer["ok"].as_bool() {
+            Some(true) => Progress::Waiting,
+            _ => failed("", answer["error"].as_str().unwrap_or("it says no")),
+        };
+    };
+    for piece in pieces {
+        let result = results.iter().find(|result| result["name"] == *piece.output);
+        match result.and_then(|result| Some((result, result["outcome"].as_str()?))) {
+            // Another load has come in between: that one is to be judged.
+            Some((_, "applied" | "superseded")) => {}
+            Some((result, outcome)) => {
+                let why = result["error"].as_str().filter(|error| !error.is_empty());
+                return failed(&piece.output, why.unwrap_or(outcome));
+            }
+            None => return failed(&piece.output, "it says nothing of this output"),
+        }
+    }
+    Progress::Done
+}
+
+/// What `GET /wallpaper/status` says of a load.
+pub(super) fn displayed(status: &Value, pieces: &[Piece]) -> Progress {
+    let mut progress = Progress::Done;
+    for piece in pieces {
+        let monitor = monitor(status, &piece.output);
+        match monitor.and_then(|monitor| monitor["load_state"].as_str()) {
+            Some("displayed") => {}
+            Some("failed") => {
+                let why = monitor.and_then(|monitor| monitor["error"].as_str());
+                return failed(&piece.output, why.unwrap_or("it cannot be loaded"));
+            }
+            _ => progress = Progress::Waiting,
+        }
+    }
+    progress
+}
+
+/// How many monitors the host has.
+pub(super) fn monitor_count(status: &Value) -> u64 {
+    status["status"]["monitor_count"].as_u64().unwrap_or(0)
+}
+
+/// What an output shows, as the status says; none unless it is displayed.
+pub(super) fn target<'a>(status: &'a Value, output: &str) -> Option<&'a str> {
+    let monitor = monitor(status, output).filter(|monitor| monitor["load_state"] == "displayed")?;
+    monitor["target"].as_str()
+}
+
+/// The part of the status that is about an output, wherever its version has it.
+fn monitor<'a>(status: &'a Value, output: &str) -> Option<&'a Map<String, Value>> {
+    match status {
+        Value::Object(fields) if fields.get("name").is_some_and(|name| name == output) => {
+            Some(fields)
+        }
+        Value::Object(fields) => fields.values().find_map(|value| monitor(value, output)),
+        Value::Array(items) => items.iter().find_map(|value| monitor(value, output)),
+        _ => None,
+    }
+}
+
+fn failed(output: &str, why: &str) -> Progress {
+    Progress::Failed { output: output.to_owned(), why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(output: &str, target: &str, kind: &'static str) -> Piece {
+        Piece { output: output.to_owned(), target: target.into(), kind, audio: false, web: None }
+    }
+
+    #[test]
+    fn the_body_of_a_load() {
+        let options =
+            Options { parallax_zoom: 80.0, transition_angle_deg: -90.0, ..Options::default() };
+        let pieces = [piece("A", "/x.png", "image"), piece("B", "/y.png", "image")];
+        let expected = json!({
+            "kind": "image",
+            "targets": [
+                { "name": "A", "target": "/x.png", "kind": "image" },
+                { "name": "B", "target": "/y.png", "kind": "image" },
+            ],
+            "transition": "none",
+            "duration_ms": 300,
+            "transition_params": {
+                "bezier": [0.54, 0.0, 0.34, 0.99], "angle_deg": 270.0,
+                "origin_x_percent": 50.0, "origin_y_percent": 50.0,
+                "wave_amplitude_percent": 5.0, "wave_frequency": 3.0,
+            },
+            "parallax": {
+                "enabled": false, "zoom": 1.0, "step_percent": 5.0,
+                "animation_ms": 600, "reset_ms": 400, "easing": [0.215, 0.610, 0.355, 1.0],
+            },
+            "image_fit_mode": "cover",
+            "image_rendering": "auto",
+        });
+        assert_eq!(body(&pieces, &options), expected);
+        let video = body(&[Piece { audio: true, ..piece("A", "/v.mp4", "video") }], &options);
+        assert_eq!((&video["audio_enabled"], video.get("image_fit_mode")), (&json!(true), None));
+        let web = body(&[piece("A", "/w/index.html", "web")], &options);
+        assert_eq!(web["wallpaper_config_values"], json!({}));
+    }
+
+    #[test]
+    fn what_shares_a_request() {
+        let loud = Piece { audio: true, ..piece("C", "/v.mp4", "video") };
+        let pieces = [
+            piece("A", "/x.png", "image"),
+            piece("B", "/v.mp4", "video"),
+            loud,
+            piece("D", "/y.png", "image"),
+        ];
+        let outputs =
+            |group: &Vec<Piece>| group.iter().map(|p| p.output.clone()).collect::<String>();
+        assert_eq!(groups(&pieces).iter().map(outputs).collect::<Vec<_>>(), ["AD", "B", "C"]);
+    }
+
+    #[test]
+    fn answers() {
+        let pieces = [piece("A", "/x", "image"), piece("B", "/x", "image")];
+        let check =
+            |answer: Value, expected| assert_eq!(loaded(&answer, &pieces), expected, "{answer}");
+        let result = |name: &str, outcome: &str| json!({ "name": name, "outcome": outcome });
+        let both = |b: Value| json!({ "ok": true, "results": [result("A", "applied"), b] });
+        check(both(result("B", "superseded")), Progress::Done);
+        check(both(result("B", "timeout")), failed("B", "timeout"));
+        let error = json!({ "name": "B", "outcome": "failed", "error": "no such file" });
+        check(both(error), failed("B", "no such file"));
+        check(both(result("C", "applied")), failed("B", "it says nothing of this output"));
+        check(json!({ "ok": true, "accepted": true }), Progress::Waiting);
+        check(json!({ "ok": false, "error": "busy" }), failed("", "busy"));
+        check(json!([]), failed("", "it says no"));
+    }
+
+    #[test]
+    fn statuses() {
+        let pieces = [piece("A", "/x", "image")];
+        let status = |state: &str| {
+            json!({ "ok": true, "status": { "monitor_count": 1, "monitors": [
+                { "name": "A", "target": "/x", "load_state": state, "error": "bad" },
+            ] } })
+        };
+        let check = |state, expected| assert_eq!(displayed(&status(state), &pieces), expected);
+        check("displayed", Progress::Done);
+        check("loading", Progress::Waiting);
+        check("failed", failed("A", "bad"));
+        assert_eq!(displayed(&json!({}), &pieces), Progress::Waiting);
+        assert_eq!(monitor_count(&status("x")), 1);
+        assert_eq!(target(&status("displayed"), "A"), Some("/x"));
+        assert_eq!(target(&status("loading"), "A"), None);
+    }
+}

@@ -1,0 +1,245 @@
+//! wal-qt: a web engine behind an HTTP interface on a socket, for pictures, videos and pages.
+//!
+//! A host that answers already is used as it is; else ours is started. What changes while a page is
+//! shown (its settings, what it may do) is told without loading it anew.
+
+mod client;
+mod host;
+mod load;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::copies::{Copies, Takes};
+use super::registry::Settings;
+use super::socket::pause;
+use super::{Backend, Error, Hanging, Kind};
+use crate::config::WalQt as Options;
+use crate::process::Cancel;
+use crate::wire::Format;
+
+pub use client::Client;
+
+use host::{GRACE, Host};
+use load::{Piece, Progress};
+
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
+/// What its engine decodes; it turns photographs by itself. JSON has no place for other names.
+const TAKES: Takes = Takes {
+    formats: &[
+        Format::Jpg,
+        Format::Png,
+        Format::Gif,
+        Format::Webp,
+        Format::Bmp,
+        Format::Avif,
+        Format::Mp4,
+        Format::Webm,
+        Format::Mkv,
+        Format::Mov,
+        Format::Avi,
+    ],
+    turns: true,
+    name: Some(|path| path.to_str().is_some()),
+};
+
+pub(super) struct WalQt {
+    context: Context,
+    settings: Settings,
+    copies: Copies,
+    host: Host,
+    /// What this daemon has had shown, by output.
+    shown: HashMap<String, Piece>,
+    /// What the host was told last, by path.
+    told: HashMap<&'static str, Value>,
+}
+
+impl WalQt {
+    pub(super) fn new(context: Context, settings: Settings) -> Self {
+        let copies = Copies::new(context.cache.join("copies"));
+        let host = Host::new(&context);
+        Self { context, settings, copies, host, shown: HashMap::new(), told: HashMap::new() }
+    }
+
+    fn client(&self, options: &Options, cancel: &Cancel) -> Result<Client, Error> {
+        let socket = self.context.dirs.expand(&options.socket_path);
+        let socket = socket.map_err(|error| Error::Unavailable(format!("socket_path: {error}")))?;
+        Client::new(socket, Duration::from_millis(options.request_timeout_ms.into()), cancel)
+    }
+
+    fn pieces(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<Vec<Piece>, Error> {
+        let mut pieces = Vec::new();
+        for hanging in scene {
+            let target = match hanging.kind {
+                // Its files lie beside it.
+                Kind::Web => hanging.path.clone(),
+                _ => self.copies.ready(&hanging.path, &TAKES, cancel)?,
+            };
+            pieces.push(Piece::new(hanging, target));
+        }
+        Ok(pieces)
+    }
+
+    /// Tells the host something that it may know already.
+    fn tell_once(&mut self, client: &Client, path: &'static str, body: Value) -> Result<(), Error> {
+        if self.told.get(path) != Some(&body) {
+            client.tell(path, &body)?;
+            self.told.insert(path, body);
+        }
+        Ok(())
+    }
+
+    /// The settings that are the host's, not a wallpaper's.
+    fn tell_settings(
+        &mut self,
+        client: &Client,
+        options: &Options,
+        pieces: &[Piece],
+    ) -> Result<(), Error> {
+        let network = json!({ "allow_network_wallpapers": options.allow_network_wallpapers });
+        let known = self.told.contains_key("/settings/network");
+        if known || pieces.iter().any(|piece| piece.kind == "web") {
+            self.tell_once(client, "/settings/network", network)?;
+        }
+        if pieces.iter().any(|piece| piece.kind == "image") {
+            let presentation = load::presentation(options);
+            self.tell_once(client, "/settings/image-presentation", presentation)?;
+        }
+        let parallax = load::parallax(options);
+        if self.told.insert("parallax", parallax.clone()).is_some_and(|before| before != parallax) {
+            client.tell("/wallpaper/parallax", &parallax)?;
+        }
+        Ok(())
+    }
+
+    /// What of the pieces must be loaded; pages that differ in their settings only are told those.
+    fn changed(&mut self, client: &Client, pieces: &[Piece]) -> Result<Vec<Piece>, Error> {
+        let mut changed = Vec::new();
+        let mut told = false;
+        for piece in pieces {
+            match self.shown.get(&piece.output) {
+                Some(shown) if shown == piece => {}
+                Some(shown) if shown.is_same_page(piece) => {
+                    tell_page(client, shown, piece)?;
+                    told = true;
+                    self.shown.insert(piece.output.clone(), piece.clone());
+                }
+                _ => changed.push(piece.clone()),
+            }
+        }
+        // Nothing differs: somebody else may have changed it.
+        Ok(if changed.is_empty() && !told { pieces.to_vec() } else { changed })
+    }
+
+    /// What a host that was there before us shows already.
+    fn look(&mut self, client: &Client, pieces: &[Piece], limit: Duration) {
+        let Ok(status) = client.once("/wallpaper/status", None, limit) else { return };
+        for piece in pieces {
+            if load::target(&status, &piece.output) == piece.target.to_str() {
+                self.shown.insert(piece.output.clone(), piece.clone());
+            }
+        }
+    }
+}
+
+impl Backend for WalQt {
+    fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
+        let settings = (self.settings)();
+        let options = &settings.wal_qt;
+        let client = self.client(options, cancel)?;
+        let pieces = self.pieces(scene, cancel)?;
+        if self.host.bring_up(&self.context, options, &client, cancel)? {
+            self.shown.clear();
+            self.told.clear();
+        }
+        self.tell_settings(&client, options, &pieces)?;
+        let fresh = self.shown.is_empty();
+        if fresh {
+            let limit = Duration::from_millis(options.request_timeout_ms.into());
+            self.look(&client, &pieces, limit);
+        }
+        let all_there = fresh && pieces.iter().all(|p| self.shown.get(&p.output) == Some(p));
+        let changed = if all_there { Vec::new() } else { self.changed(&client, &pieces)? };
+        for group in load::groups(&changed) {
+            load(&client, &group, options, cancel)?;
+            for piece in group {
+                self.shown.insert(piece.output.clone(), piece);
+            }
+        }
+        self.shown.retain(|output, _| pieces.iter().any(|piece| piece.output == *output));
+        let files: Vec<PathBuf> = pieces.into_iter().map(|piece| piece.target).collect();
+        self.copies.tidy(&files);
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(), Error> {
+        match self.host.ours.take() {
+            Some(host) => host.end(GRACE),
+            None => log::info!("the wal-qt host was not started by murald and goes on"),
+        }
+        self.shown.clear();
+        self.told.clear();
+        self.copies.tidy(&[]);
+        Ok(())
+    }
+
+    fn is_whole(&mut self) -> bool {
+        let had_one = self.host.ours.is_some();
+        self.host.is_running(&self.context) || !had_one
+    }
+}
+
+/// Has the host load some pieces and waits until they are shown.
+fn load(
+    client: &Client,
+    pieces: &[Piece],
+    options: &Options,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    const PATH: &str = "/wallpaper/load";
+    let limit = Duration::from_millis(options.load_timeout_ms.into());
+    let until = Instant::now() + limit;
+    let answer = client.insist(PATH, &load::body(pieces, options), limit);
+    let answer = answer.map_err(|failed| client.error(PATH, failed))?;
+    let mut progress = load::loaded(&answer, pieces);
+    while progress == Progress::Waiting {
+        if Instant::now() > until {
+            let output = pieces[0].output.clone();
+            let why = format!("not displayed within {} ms", limit.as_millis());
+            progress = Progress::Failed { output, why };
+            break;
+        }
+        pause(BETWEEN_QUESTIONS, cancel)?;
+        let left = until.saturating_duration_since(Instant::now()).max(BETWEEN_QUESTIONS);
+        match client.once("/wallpaper/status", None, left) {
+            Ok(status) => progress = load::displayed(&status, pieces),
+            Err(failed) => return Err(client.error("/wallpaper/status", failed)),
+        }
+    }
+    match progress {
+        Progress::Failed { output, why } => {
+            Err(Error::Refused(format!("wal-qt cannot load it on {output}: {why}")))
+        }
+        Progress::Done | Progress::Waiting => Ok(()),
+    }
+}
+
+/// Tells a page that is shown what has changed about it.
+fn tell_page(client: &Client, shown: &Piece, wanted: &Piece) -> Result<(), Error> {
+    let (Some(before), Some(now)) = (&shown.web, &wanted.web) else { return Ok(()) };
+    let source = wanted.target.to_string_lossy();
+    if before.values != now.values {
+        let body = json!({ "source_target": source, "values": now.values });
+        client.tell("/wallpaper/config", &body)?;
+    }
+    let (had, has) = (load::capabilities(before), load::capabilities(now));
+    if had != has {
+        let body = json!({ "source_target": source, "capabilities": has });
+        client.tell("/wallpaper/capabilities", &body)?;
+    }
+    Ok(())
+}
