@@ -150,7 +150,7 @@ impl Setters {
     }
 
     /// The version of a backend's program. The first time, and after it was replaced, it is asked,
-    /// which may take seconds.
+    /// which may take half a second.
     pub fn version(&self, entry: &Registration) -> Option<String> {
         let program = entry.programs[0].iter().find_map(|name| process::which(name))?;
         self.versions.of(&program, entry.version_flags)

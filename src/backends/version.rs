@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::process::{Launch, run};
 
-/// A program that only wants to print a line.
-const LIMIT: Duration = Duration::from_secs(2);
+/// A program that only wants to print a line. Short, as somebody waits for the answer.
+const LIMIT: Duration = Duration::from_millis(500);
 
 /// Cloneable; all clones remember the same.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +24,8 @@ struct Stamp {
 }
 
 impl Versions {
-    /// The version that a program tells with one of these flags. May take two seconds each time the
-    /// program is a new one.
+    /// The version that a program tells with one of these flags. May take half a
+    /// second for each when the program is a new one.
     pub fn of(&self, program: &Path, flags: &[&str]) -> Option<String> {
         let metadata = program.metadata().ok()?;
         let (inode, changed) = (metadata.ino(), metadata.ctime());

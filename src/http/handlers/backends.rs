@@ -45,7 +45,7 @@ fn info(api: &Api, entry: &Registration) -> BackendInfo {
         installed: missing.is_empty(),
         available: entry.is_available(api.setters.compositor()),
         active: api.walls.status().active == Some(entry.name),
-        version: None,
+        version: if missing.is_empty() { api.setters.version(entry) } else { None },
         capabilities: Capabilities {
             content_kinds: names(entry.kinds),
             compositors: compositors.into_iter().map(str::to_owned).collect(),
