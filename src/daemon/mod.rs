@@ -45,6 +45,7 @@ pub fn run(options: &Options) -> Result<(), Error> {
     let env = Env::process();
     let notifier = Notifier::new(&env);
     let (house, wakes) = House::build(options, &env, started)?;
+    house.wait_for_outputs(&env);
     notifier.ready();
     log::info!("murald {} is up", env!("CARGO_PKG_VERSION"));
     let verdict = supervise(&house, &wakes);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::bounded;
 use log::LevelFilter;
@@ -26,6 +26,9 @@ use crate::wallpaper::{self, StageOwner, Walls};
 
 /// Wishes to stop and signals that wait for `main`; one more changes nothing.
 const WAKES: usize = 8;
+
+/// A compositor that is up lists its outputs within 20 ms.
+const OUTPUTS_WITHIN: Duration = Duration::from_millis(500);
 
 /// Everything that runs. Fields are dropped in this order where `end` was not reached.
 pub(crate) struct House {
@@ -110,6 +113,18 @@ impl House {
             lock,
         };
         Ok((house, wakes))
+    }
+
+    /// Whoever starts us may hang a picture as soon as we are ready: where the environment names a
+    /// display that answers, its monitors are known by then. Clients are answered meanwhile.
+    pub(super) fn wait_for_outputs(&self, env: &Env) {
+        let outputs = self.outputs.outputs();
+        let told = outputs.subscribe();
+        let named = ["WAYLAND_DISPLAY", "DISPLAY"].iter().any(|name| env.var(name).is_some());
+        if named && outputs.session().is_none() {
+            // Late, or not there at all: then it is waited for in the background.
+            told.recv_timeout(OUTPUTS_WITHIN).ok();
+        }
     }
 
     /// SIGHUP: the log is opened anew and the configuration read again.

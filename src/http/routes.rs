@@ -3,7 +3,8 @@
 use tiny_http::Method::{self, Delete, Get, Patch, Post};
 
 use super::handlers::{
-    Api, backends, config, daemon, events, history, images, imports, monitors, wallpaper,
+    Api, backends, config, daemon, events, folders, history, images, imports, monitors, themes,
+    wallpaper,
 };
 use super::router::{Handler, Route};
 
@@ -34,6 +35,15 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Get, "/wallpaper/current", wallpaper::current, "What hangs on each monitor"),
     route(Post, "/wallpaper/set", wallpaper::set, "Hang an image"),
     route(Post, "/wallpaper/random", wallpaper::random, "Hang any image that can be shown"),
+    route(Get, "/folders", folders::list, "Folders"),
+    route(Post, "/folders", folders::create, "Make a folder"),
+    route(Post, "/folders/move-images", folders::move_images, "Put images into a folder"),
+    route(Get, "/folders/{id}", folders::get, "One folder"),
+    route(Patch, "/folders/{id}", folders::patch, "Rename or move a folder"),
+    route(Delete, "/folders/{id}", folders::delete, "Remove a folder"),
+    route(Get, "/folders/{id}/path", folders::path, "The folders from the root down to this one"),
+    route(Get, "/api/themes", themes::list, "The user's palettes"),
+    route(Get, "/api/themes/{name}.css", themes::css, "One palette"),
     route(Get, "/monitors", monitors::list, "The connected monitors"),
     route(Get, "/monitors/{name}", monitors::one, "One connected monitor"),
     route(Get, "/config", config::whole, "All settings"),

@@ -63,16 +63,17 @@ impl Survey {
         request: &Request,
         checked: impl FnOnce() -> Vec<String>,
     ) -> Result<Feasible, Failure> {
-        let monitors = self.monitors(&request.targets)?;
+        let monitors = self.monitors(&request.targets);
         let image = match request.ask {
             Ask::Image(id) => {
                 store.read(|c| store::images::get(c, id))?.ok_or(Failure::NoImage { id })?
             }
-            Ask::Random => self.random(store, &monitors)?,
+            Ask::Random => self.random(store, monitors.as_deref().unwrap_or_default())?,
         };
         if orphan::file_is_missing(&image.path) {
             return Err(Failure::FileGone { id: image.id, path: image.path });
         }
+        let monitors = monitors?;
         let kind = Kind::of(image.media_type, image.animated);
         let backend = match selection::choose(&self.preference, &self.available, kind) {
             Ok(backend) => backend,

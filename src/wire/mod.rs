@@ -21,5 +21,8 @@ pub use record::{
     PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Theme, WebCapabilities,
     WebMeta,
 };
-pub use request::{DeleteImages, ImportImages, RandomWallpaper, SetWallpaper};
+pub use request::{
+    CreateFolder, DeleteImages, ImportImages, MoveImages, PatchFolder, RandomWallpaper,
+    SetWallpaper,
+};
 pub use time::Timestamp;

@@ -41,3 +41,44 @@ pub struct RandomWallpaper {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
 }
+
+/// `POST /folders`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CreateFolder {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_id: Option<i64>,
+}
+
+/// `PATCH /folders/{id}`; `parent_id` null moves to the root.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PatchFolder {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub parent_id: Option<Option<i64>>,
+}
+
+/// `POST /folders/move-images`; `folder_id` null means the root.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MoveImages {
+    pub image_ids: Vec<i64>,
+    // Required: a forgotten folder must not empty one.
+    #[serde(deserialize_with = "nullable")]
+    pub folder_id: Option<i64>,
+}
+
+/// A field that was given, be it as null.
+fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// A field that may be null and must not be absent.
+fn nullable<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    Option::deserialize(deserializer)
+}

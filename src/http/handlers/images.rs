@@ -15,7 +15,7 @@ const WEBP: &str = "image/webp";
 /// For a thumbnail that must be made, and those that wait before it.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Removing many files.
-const REMOVAL: Duration = Duration::from_secs(300);
+pub(super) const REMOVAL: Duration = Duration::from_secs(300);
 
 /// `GET /images`
 pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {

@@ -4,12 +4,14 @@ pub(super) mod backends;
 pub(super) mod config;
 pub(super) mod daemon;
 pub(super) mod events;
+pub(super) mod folders;
 mod gallery;
 pub(super) mod history;
 pub(super) mod images;
 pub(super) mod imports;
 mod lists;
 pub(super) mod monitors;
+pub(super) mod themes;
 pub(super) mod wallpaper;
 
 use std::time::Instant;

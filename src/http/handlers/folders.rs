@@ -1,0 +1,107 @@
+//! The tree of folders.
+
+use serde_json::json;
+
+use super::Api;
+use super::images::REMOVAL;
+use crate::http::{Answer, Failure, Request};
+use crate::library::Deleted;
+use crate::store::folders::{self, FolderChange, FolderQuery, Refusal};
+use crate::wire::{CreateFolder, Data, MoveImages, PatchFolder};
+
+/// Bytes.
+const NAME_MAX: usize = 255;
+
+/// `GET /folders`
+pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let query = request.query();
+    let parent = match query.get("parent_id") {
+        None => None,
+        Some("root" | "null") => Some(None),
+        Some(_) => Some(query.value("parent_id", "parent_id is an id, root or null")?),
+    };
+    let query = FolderQuery { parent, search: query.get("search").map(str::to_owned) };
+    let data = api.store.read(|connection| folders::list(connection, &query))?;
+    Ok(Answer::json(200, &Data { data })?)
+}
+
+/// `POST /folders`
+pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let body: CreateFolder = request.json()?;
+    let folder = api.library.create_folder(&name(&body.name)?, body.parent_id)?;
+    Ok(Answer::json(201, &folder)?)
+}
+
+/// `GET /folders/{id}`
+pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let id = request.record()?;
+    let folder = api.store.read(|connection| folders::get(connection, id))?;
+    Ok(Answer::json(200, &folder.ok_or(Refusal::NoFolder { id })?)?)
+}
+
+/// `PATCH /folders/{id}`
+pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let id = request.record()?;
+    let body: PatchFolder = request.json()?;
+    let name = body.name.as_deref().map(name).transpose()?;
+    let change = FolderChange { name, parent: body.parent_id };
+    Ok(Answer::json(200, &api.library.change_folder(id, &change)?)?)
+}
+
+/// `DELETE /folders/{id}`
+pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let id = request.record()?;
+    let library = api.library.clone();
+    match request.query().get("mode") {
+        None | Some("keep_contents") => gone("keep_contents", library.dissolve_folder(id)?),
+        Some("delete_all") => {
+            request.errand(REMOVAL, move || gone("delete_all", library.delete_folder(id)?))
+        }
+        Some(other) => {
+            let allowed = "mode is one of keep_contents, delete_all";
+            Err(Failure::parameter("mode", other, allowed))
+        }
+    }
+}
+
+fn gone(mode: &str, deleted: Deleted) -> Result<Answer, Failure> {
+    let answer = json!({
+        "deleted": true,
+        "mode": mode,
+        "images_deleted": deleted.images,
+        "folders_deleted": deleted.folders,
+    });
+    Ok(Answer::json(200, &answer)?)
+}
+
+/// `GET /folders/{id}/path`
+pub(in crate::http) fn path(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let id = request.record()?;
+    let data = api.store.read(|connection| folders::path(connection, id))?;
+    if data.is_empty() {
+        return Err(Refusal::NoFolder { id }.into());
+    }
+    Ok(Answer::json(200, &Data { data })?)
+}
+
+/// `POST /folders/move-images`
+pub(in crate::http) fn move_images(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let body: MoveImages = request.json()?;
+    let moved = api.library.move_images(&body.image_ids, body.folder_id)?;
+    Ok(Answer::json(200, &json!({ "moved": moved }))?)
+}
+
+/// A name as it is kept.
+fn name(text: &str) -> Result<String, Failure> {
+    let name = text.trim();
+    let bad = if name.is_empty() {
+        "it is empty"
+    } else if name.len() > NAME_MAX {
+        "it has more than 255 bytes"
+    } else if name.chars().any(char::is_control) {
+        "it has control characters"
+    } else {
+        return Ok(name.to_owned());
+    };
+    Err(Failure::bad_request(format!("the name {text:?} cannot be used: {bad}")))
+}

@@ -1,0 +1,485 @@
+//! Pictures on real monitors, asked for over the socket: what is seen, what is told, what is kept.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use desktop::{Desktop, wait_until};
+use serde_json::{Value, json};
+use support::House;
+use support::client::Answer;
+
+type Rgb = [u8; 3];
+
+const RED: Rgb = [200, 30, 30];
+const GREEN: Rgb = [30, 180, 60];
+const BLUE: Rgb = [40, 60, 200];
+
+/// A plain picture; setters may darken it by a level or two.
+fn plain(house: &House, name: &str, color: Rgb) -> PathBuf {
+    let path = house.root().join(name);
+    image::RgbImage::from_pixel(640, 360, image::Rgb(color)).save(&path).unwrap();
+    path
+}
+
+/// The colour of an output's middle.
+fn seen(desktop: &Desktop, house: &House, output: &str) -> Rgb {
+    let path = house.root().join(format!("shot-{output}.png"));
+    desktop.shot(&path, output);
+    let picture = image::open(&path).unwrap().into_rgb8();
+    picture.get_pixel(picture.width() / 2, picture.height() / 2).0
+}
+
+fn near(one: Rgb, other: Rgb) -> bool {
+    one.iter().zip(other).all(|(&a, b)| a.abs_diff(b) <= 4)
+}
+
+#[track_caller]
+fn see(desktop: &Desktop, house: &House, output: &str, color: Rgb) {
+    wait_until(&format!("{color:?} on {output}"), || near(seen(desktop, house, output), color));
+}
+
+fn set(house: &House, image: i64, monitor: &str) -> Answer {
+    house.client().post("/wallpaper/set", &json!({ "image_id": image, "monitor": monitor }))
+}
+
+/// Red, green and blue in the library.
+fn three(house: &House) -> [i64; 3] {
+    let paths = [("red", RED), ("green", GREEN), ("blue", BLUE)]
+        .map(|(name, color)| plain(house, &format!("{name}.png"), color));
+    let one = |path: &PathBuf| house.import(&[path])[0];
+    [one(&paths[0]), one(&paths[1]), one(&paths[2])]
+}
+
+/// The processes that run this program for this user's desktop, by their environment.
+fn running(program: &str, runtime: &str) -> Vec<u32> {
+    let mut pids = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse() else { continue };
+        let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        let name = read("comm");
+        let environment = read("environ");
+        let wanted = format!("XDG_RUNTIME_DIR={runtime}");
+        let ours = environment.split(|&byte| byte == 0).any(|one| one == wanted.as_bytes());
+        if ours && String::from_utf8_lossy(&name).trim() == program {
+            pids.push(pid);
+        }
+    }
+    pids
+}
+
+/// Samples an output as fast as it goes until told to stop; the colours that were neither.
+fn watch_for_gaps(
+    desktop: &Desktop,
+    house: &House,
+    output: &str,
+    allowed: &[Rgb],
+    change: impl FnOnce(),
+) -> usize {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut samples = 0;
+            while !done.load(Ordering::Relaxed) {
+                let color = middle(desktop, house, output);
+                assert!(allowed.iter().any(|&one| near(color, one)), "saw {color:?} on {output}");
+                samples += 1;
+            }
+            samples
+        });
+        // Also when the change fails, or the watcher would look for ever.
+        let told = Tell(&done);
+        change();
+        drop(told);
+        watcher.join().unwrap()
+    })
+}
+
+/// Straight from grim, without the encoding of a PNG: 15 ms.
+fn middle(desktop: &Desktop, house: &House, output: &str) -> Rgb {
+    let path = house.root().join("watch.ppm");
+    let mut grim = desktop.command("grim");
+    let status = grim.args(["-t", "ppm", "-o", output]).arg(&path).status();
+    assert!(status.unwrap().success());
+    let bytes = fs::read(&path).unwrap();
+    // A header of three lines, then the pixels, row after row.
+    let mut lines = bytes.splitn(4, |&byte| byte == b'\n').skip(1);
+    let size = String::from_utf8(lines.next().unwrap().to_vec()).unwrap();
+    let (width, height) = size.split_once(' ').unwrap();
+    let (width, height): (usize, usize) = (width.parse().unwrap(), height.parse().unwrap());
+    let pixels = lines.nth(1).unwrap();
+    pixels[(height / 2 * width + width / 2) * 3..][..3].try_into().unwrap()
+}
+
+struct Tell<'a>(&'a AtomicBool);
+
+impl Drop for Tell<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn each_monitor_of_sway_shows_its_own_picture() {
+    let desktop = Desktop::wayland(&[]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, green, blue] = three(&house);
+    let mut events = house.events("wallpaper_changed");
+
+    let answer = set(&house, red, "HEADLESS-1").ok();
+    let expected = json!({
+        "status": "set", "image_id": red, "monitor": "HEADLESS-1", "monitors": ["HEADLESS-1"],
+        "mode": "individual", "backend": "swaybg",
+    });
+    assert_eq!(answer, expected);
+    set(&house, green, "HEADLESS-2").ok();
+    see(&desktop, &house, "HEADLESS-1", RED);
+    see(&desktop, &house, "HEADLESS-2", GREEN);
+
+    let first = events.wait_for("wallpaper_changed");
+    let fields: Vec<&String> = first.as_object().unwrap().keys().collect();
+    let wanted = [
+        "image_id",
+        "media_type",
+        "path",
+        "tags",
+        "monitors",
+        "mode",
+        "source",
+        "backend",
+        "colors",
+        "timestamp",
+    ];
+    assert_eq!(fields, wanted);
+    assert_eq!((&first["source"], &first["monitors"]), (&json!("manual"), &json!(["HEADLESS-1"])));
+    assert_eq!(events.wait_for("wallpaper_changed")["image_id"], green);
+
+    let current = house.client().get("/wallpaper/current").ok();
+    assert_eq!(current["image_id"], green);
+    let hung: Vec<(&Value, &Value)> = current["monitors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|monitor| (&monitor["monitor_name"], &monitor["image_id"]))
+        .collect();
+    assert_eq!(hung, [(&json!("HEADLESS-1"), &json!(red)), (&json!("HEADLESS-2"), &json!(green))]);
+
+    // All at once, and the history of it, newest first.
+    let body = json!({ "image_id": blue, "mode": "clone" });
+    let answer = house.client().post("/wallpaper/set", &body).ok();
+    assert_eq!(answer["monitors"], json!(["HEADLESS-1", "HEADLESS-2"]));
+    see(&desktop, &house, "HEADLESS-1", BLUE);
+    see(&desktop, &house, "HEADLESS-2", BLUE);
+    let history = house.client().get("/images/history?limit=2").ok();
+    let ids: Vec<&Value> =
+        history.as_array().unwrap().iter().map(|entry| &entry["image_id"]).collect();
+    assert_eq!(ids, [&json!(blue), &json!(green)]);
+    assert_eq!(running("swaybg", desktop.var("XDG_RUNTIME_DIR").unwrap()).len(), 1);
+}
+
+#[test]
+fn no_frame_shows_neither_picture() {
+    let desktop = Desktop::wayland(&["1920x1080"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, green, _] = three(&house);
+    set(&house, red, "HEADLESS-1").ok();
+    see(&desktop, &house, "HEADLESS-1", RED);
+    let samples = watch_for_gaps(&desktop, &house, "HEADLESS-1", &[RED, GREEN], || {
+        for round in 0..10 {
+            set(&house, if round % 2 == 0 { green } else { red }, "HEADLESS-1").ok();
+        }
+    });
+    assert!(samples >= 10, "only {samples} samples");
+}
+
+#[test]
+fn the_daemon_comes_and_goes_under_a_picture() {
+    let desktop = Desktop::wayland(&["1280x720"]);
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, ..] = three(&house);
+    set(&house, red, "HEADLESS-1").ok();
+    see(&desktop, &house, "HEADLESS-1", RED);
+    let setter = running("swaybg", &runtime);
+    // `House` is borrowed by the watcher, so another one looks.
+    let eye = House::on(&desktop);
+    watch_for_gaps(&desktop, &eye, "HEADLESS-1", &[RED], || {
+        for kill in [false, true, false] {
+            if kill {
+                house.kill9();
+            } else {
+                assert_eq!(house.stop(), Some(0));
+            }
+            house.start();
+            let mut events = house.events("wallpaper_changed");
+            set(&house, red, "HEADLESS-1").ok();
+            events.wait_for("wallpaper_changed");
+        }
+    });
+    assert_eq!(running("swaybg", &runtime), setter, "taken over, not replaced");
+    let answer = house.client().post("/shutdown", &json!({ "clear": true })).ok();
+    assert_eq!(answer["status"], "shutting_down");
+    assert_eq!(house.wait().code(), Some(0));
+    assert!(running("swaybg", &runtime).is_empty());
+}
+
+#[test]
+fn a_setter_that_dies_is_back_within_a_second() {
+    let desktop = Desktop::wayland(&["1280x720"]);
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, ..] = three(&house);
+    set(&house, red, "HEADLESS-1").ok();
+    let mut events = house.events("wallpaper_changed,backend_unavailable");
+    for _ in 0..3 {
+        let victim = running("swaybg", &runtime)[0];
+        let killed = Instant::now();
+        assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
+        let changed = events.wait_for("wallpaper_changed");
+        assert_eq!(changed["source"], "restore");
+        assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
+        see(&desktop, &house, "HEADLESS-1", RED);
+    }
+    // The fourth within a minute is one too many.
+    let victim = running("swaybg", &runtime)[0];
+    assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
+    let gone = events.wait_for("backend_unavailable");
+    assert_eq!((&gone["backend"], gone.get("retrying")), (&json!("swaybg"), None));
+    // Asked for again it is tried again.
+    set(&house, red, "HEADLESS-1").ok();
+    see(&desktop, &house, "HEADLESS-1", RED);
+}
+
+#[test]
+fn a_monitor_that_comes_back_gets_its_picture_back() {
+    let desktop = Desktop::x11(&["--pluggable", "1280x720", "1024x768"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, green, _] = three(&house);
+    set(&house, red, "DUMMY0").ok();
+    set(&house, green, "DUMMY1").ok();
+    see(&desktop, &house, "DUMMY1", GREEN);
+    desktop.run("unplug", &["DUMMY1"]);
+    wait_until("one monitor less", || {
+        house.client().get("/monitors").ok().as_array().unwrap().len() == 1
+    });
+    let body =
+        house.client().post("/wallpaper/set", &json!({"image_id": red, "monitor": "DUMMY1"}));
+    assert!(body.fails(400)["error"].as_str().unwrap().contains("DUMMY0"));
+    assert_eq!(desktop.run("plug", &["1024x768"]), "DUMMY1");
+    see(&desktop, &house, "DUMMY1", GREEN);
+    see(&desktop, &house, "DUMMY0", RED);
+}
+
+#[test]
+fn feh_hangs_pictures_under_x() {
+    let desktop = Desktop::x11(&[]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, green, blue] = three(&house);
+    set(&house, red, "VIRTUAL-2").ok();
+    see(&desktop, &house, "VIRTUAL-2", RED);
+    see(&desktop, &house, "VIRTUAL-1", [0, 0, 0]);
+    set(&house, green, "VIRTUAL-1").ok();
+    see(&desktop, &house, "VIRTUAL-1", GREEN);
+    see(&desktop, &house, "VIRTUAL-2", RED);
+    assert_eq!(set(&house, blue, "*").ok()["backend"], "feh");
+    see(&desktop, &house, "VIRTUAL-1", BLUE);
+    assert!(!house.root().join(".fehbg").exists(), "the user's .fehbg is left alone");
+}
+
+#[test]
+fn an_extended_picture_meets_at_the_seam() {
+    let desktop = Desktop::wayland(&["1280x720", "1280x720"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    // Left half red, right half blue: the seam between the monitors is the seam of the picture.
+    let path = house.root().join("halves.png");
+    image::RgbImage::from_fn(2560, 720, |x, _| image::Rgb(if x < 1280 { RED } else { BLUE }))
+        .save(&path)
+        .unwrap();
+    let id = house.import(&[&path])[0];
+    let body = json!({ "image_id": id, "mode": "extend" });
+    assert_eq!(house.client().post("/wallpaper/set", &body).ok()["mode"], "extend");
+    see(&desktop, &house, "HEADLESS-1", RED);
+    see(&desktop, &house, "HEADLESS-2", BLUE);
+    let whole = house.root().join("whole.png");
+    desktop.run("shot", &[whole.to_str().unwrap()]);
+    let whole = image::open(&whole).unwrap().into_rgb8();
+    assert!(near(whole.get_pixel(1279 - 2, 300).0, RED));
+    assert!(near(whole.get_pixel(1280 + 2, 300).0, BLUE));
+    assert_eq!(
+        house.client().get("/wallpaper/current").ok()["image_path"],
+        json!(in_library(&house))
+    );
+}
+
+fn in_library(house: &House) -> PathBuf {
+    house.images().join("halves.png")
+}
+
+#[test]
+fn what_cannot_hang_is_refused_plainly() {
+    let desktop = Desktop::wayland(&["1280x720"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let client = house.client();
+    client.post("/wallpaper/random", &json!({})).fails(404);
+    let [red, green, _] = three(&house);
+    let post = |body: Value| client.post("/wallpaper/set", &body);
+    post(json!({ "image_id": 999 })).fails(404);
+    post(json!({ "image_id": red, "monitor": "DP-9" })).fails(400);
+    post(json!({ "image_id": red, "monitors": ["HEADLESS-1", "DP-9"] })).fails(400);
+    post(json!({ "image_id": red, "monitor": "*", "monitors": [] })).fails(400);
+    post(json!({ "image_id": red, "mode": "stretch" })).fails(400);
+    post(json!({ "image_id": "1" })).fails(400);
+    post(json!({})).fails(400);
+    client.send("POST", "/wallpaper/random", "", b"garbage").fails(400);
+
+    // A file that is gone is an orphan.
+    post(json!({ "image_id": green })).ok();
+    let mut events = house.events("image_orphan_purged");
+    fs::remove_file(house.images().join("green.png")).unwrap();
+    post(json!({ "image_id": green })).fails(404);
+    let purged = events.wait_for("image_orphan_purged");
+    assert_eq!((&purged["image_id"], &purged["reason"]), (&json!(green), &json!("file_missing")));
+    assert_eq!(purged["history_entries_purged"], 1);
+    assert_eq!(client.get(&format!("/images/{green}")).status, 404);
+    // Random takes what is there, and not what hangs already.
+    post(json!({ "image_id": red })).ok();
+    let random = client.post("/wallpaper/random", &json!({})).ok();
+    assert_ne!(random["image_id"], red);
+}
+
+#[test]
+fn hostile_names_arrive_whole() {
+    let desktop = Desktop::wayland(&["1280x720"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    for (number, name) in
+        ["a b,c#d%20.png", "'quoted' \"twice\".png", "$(touch x);`.png", "größe ☃.png", "-o.png"]
+            .iter()
+            .enumerate()
+    {
+        let color = [200 - 30 * number as u8, 40 + 30 * number as u8, 90];
+        let path = plain(&house, name, color);
+        let id = house.import(&[&path])[0];
+        set(&house, id, "HEADLESS-1").ok();
+        see(&desktop, &house, "HEADLESS-1", color);
+    }
+}
+
+#[test]
+fn the_last_of_many_requests_wins() {
+    let desktop = Desktop::wayland(&["1280x720"]);
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
+    let mut house = House::on(&desktop);
+    house.start();
+    let ids = three(&house);
+    let statuses: Vec<String> = std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..30)
+            .map(|round| {
+                let house = &house;
+                let waiting = scope.spawn(move || set(house, ids[round % 3], "HEADLESS-1").ok());
+                // Twenty a second, as somebody who turns a wheel.
+                std::thread::sleep(Duration::from_millis(50));
+                waiting
+            })
+            .collect();
+        let status = |answer: Value| answer["status"].as_str().unwrap().to_owned();
+        asked.into_iter().map(|waiting| status(waiting.join().unwrap())).collect()
+    });
+    assert_eq!(statuses.last().unwrap(), "set");
+    assert!(statuses.iter().all(|status| status == "set" || status == "superseded"));
+    see(&desktop, &house, "HEADLESS-1", BLUE);
+    assert_eq!(running("swaybg", &runtime).len(), 1);
+    let current = house.client().get("/wallpaper/current").ok();
+    assert_eq!(current["image_id"], ids[2]);
+}
+
+/// An awww of which the calls are recorded, and that rejects what the real one would reject.
+const AWWW: &str = r#"#!/bin/sh
+printf '%s\0' "$@" >>"$HOME/calls"; printf '\n' >>"$HOME/calls"
+case $1 in
+query) [ -e "$HOME/server" ] || exit 1
+       printf ': HEADLESS-1: 1280x720, scale: 1, currently displaying: color: 000000\n' ;;
+img) [ -e "$HOME/server" ] || exit 1 ;;
+*) exit 2 ;;
+esac
+"#;
+
+const AWWW_DAEMON: &str = r#"#!/bin/sh
+printf '%s\0' daemon "$@" >>"$HOME/calls"; printf '\n' >>"$HOME/calls"
+[ "$1" = --no-cache ] || exit 2
+: >"$HOME/server"
+exec sleep 1000
+"#;
+
+#[test]
+fn awww_is_told_by_its_command_line() {
+    let desktop = Desktop::wayland(&["1280x720"]);
+    let mut house = House::on(&desktop);
+    house.stub("awww", AWWW);
+    house.stub("awww-daemon", AWWW_DAEMON);
+    house.start();
+    let path = plain(&house, "a b.png", RED);
+    let id = house.import(&[&path])[0];
+    assert_eq!(set(&house, id, "HEADLESS-1").ok()["backend"], "awww");
+    let calls = fs::read_to_string(house.root().join("calls")).unwrap();
+    let calls: Vec<Vec<&str>> =
+        calls.lines().map(|line| line.trim_end_matches('\0').split('\0').collect()).collect();
+    let daemon = calls.iter().filter(|call| call[0] == "daemon").collect::<Vec<_>>();
+    assert_eq!(daemon, [&vec!["daemon", "--no-cache"]]);
+    let library = house.images().join("a b.png");
+    let images = calls.iter().filter(|call| call[0] == "img").collect::<Vec<_>>();
+    let expected = vec![
+        "img",
+        "--outputs",
+        "HEADLESS-1",
+        "--resize",
+        "crop",
+        "--fill-color",
+        "000000",
+        "--filter",
+        "Lanczos3",
+        "--transition-type",
+        "wipe",
+        "--transition-step",
+        "90",
+        "--transition-duration",
+        "3",
+        "--transition-fps",
+        "60",
+        "--transition-angle",
+        "45",
+        "--transition-pos",
+        "center",
+        "--transition-bezier",
+        "0.25,0.1,0.25,1.0",
+        "--transition-wave",
+        "20,20",
+        "--",
+        Path::new(&library).to_str().unwrap(),
+    ];
+    assert_eq!(images, [&expected]);
+
+    // Another setter by name, and one that is not there.
+    let answer = house.client().post("/backends/swaybg/activate", &json!({})).ok();
+    assert_eq!(answer, json!({ "status": "activated", "backend": "swaybg" }));
+    see(&desktop, &house, "HEADLESS-1", RED);
+    assert_eq!(house.client().get("/config").ok()["backend"]["type"], "swaybg");
+    let refused = house.client().post("/backends/hyprpaper/activate", &json!({})).fails(503);
+    assert_eq!(refused["error_code"], "no_backend");
+    house.client().post("/backends/nitrogen/activate", &json!({})).fails(404);
+}

@@ -1,0 +1,171 @@
+//! A client of the API that says plain HTTP/1.1 over the socket.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::PATIENCE;
+
+pub struct Client {
+    socket: PathBuf,
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Client {
+    pub fn new(socket: &Path) -> Self {
+        Self { socket: socket.to_owned() }
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, "", b"")
+    }
+
+    pub fn delete(&self, path: &str) -> Answer {
+        self.send("DELETE", path, "", b"")
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send("POST", path, "", body.to_string().as_bytes())
+    }
+
+    pub fn patch(&self, path: &str, body: &Value) -> Answer {
+        self.send("PATCH", path, "", body.to_string().as_bytes())
+    }
+
+    /// `headers`: whole lines, each with its end.
+    pub fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
+        let mut stream = connect(&self.socket);
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Content-Length: {length}\r\n{headers}\r\n"
+        )
+        .unwrap();
+        stream.write_all(body).unwrap();
+        let mut reader = BufReader::new(stream);
+        let (status, headers) = head(&mut reader);
+        let mut body = Vec::new();
+        reader.read_to_end(&mut body).unwrap();
+        Answer { status, headers, body }
+    }
+}
+
+impl Answer {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body of a success.
+    #[track_caller]
+    pub fn ok(&self) -> Value {
+        assert!((200..300).contains(&self.status), "{}: {}", self.status, self.text());
+        self.json()
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
+    }
+
+    /// Checks a failure: its status, and that its body is one.
+    #[track_caller]
+    pub fn fails(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text());
+        let body = self.json();
+        assert_eq!(body["code"], status, "{body}");
+        assert!(body["error"].as_str().is_some_and(|error| !error.is_empty()), "{body}");
+        body
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The event stream.
+pub struct Events {
+    reader: BufReader<UnixStream>,
+}
+
+impl Events {
+    pub fn new(socket: &Path, types: &str) -> Self {
+        let mut stream = connect(socket);
+        let query = if types.is_empty() { String::new() } else { format!("?types={types}") };
+        // HTTP/1.0: the stream comes without chunks.
+        write!(stream, "GET /events{query} HTTP/1.0\r\n\r\n").unwrap();
+        let mut reader = BufReader::new(stream);
+        let (status, _) = head(&mut reader);
+        assert_eq!(status, 200);
+        Self { reader }
+    }
+
+    /// The next event: its type and payload.
+    #[track_caller]
+    pub fn next(&mut self) -> (String, Value) {
+        self.try_next().expect("the event stream has ended")
+    }
+
+    /// None at the stream's end.
+    pub fn try_next(&mut self) -> Option<(String, Value)> {
+        let mut kind = String::new();
+        let mut line = String::new();
+        loop {
+            line.clear();
+            match self.reader.read_line(&mut line) {
+                Ok(0) => return None,
+                Ok(_) => {}
+                Err(error) => panic!("no event came: {error}"),
+            }
+            if let Some(name) = line.strip_prefix("event: ") {
+                kind = name.trim().to_owned();
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                return Some((kind, serde_json::from_str(data).unwrap()));
+            }
+        }
+    }
+
+    /// The payload of the next event of this type; others before it are passed over.
+    #[track_caller]
+    pub fn wait_for(&mut self, wanted: &str) -> Value {
+        loop {
+            let (kind, data) = self.next();
+            if kind == wanted {
+                return data;
+            }
+        }
+    }
+}
+
+fn connect(socket: &Path) -> UnixStream {
+    let stream = UnixStream::connect(socket)
+        .unwrap_or_else(|error| panic!("cannot connect to {}: {error}", socket.display()));
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+fn head(reader: &mut impl BufRead) -> (u16, Vec<(String, String)>) {
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let status = status.unwrap_or_else(|| panic!("no status line: {line:?}"));
+    let mut headers = Vec::new();
+    loop {
+        line.clear();
+        reader.read_line(&mut line).unwrap();
+        match line.trim_end().split_once(": ") {
+            Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.to_owned())),
+            None => return (status, headers),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The real executable in a house of its own: temporary directories, a clean environment, its own
+//! `PATH`; and a client that speaks over its socket. When a test fails, the end of the log is
+//! printed and the directory kept.
+
+// Each test program uses a part of it.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::unwrap_used
+)]
+
+pub mod client;
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use client::{Client, Events};
+
+/// What must happen at all happens within this.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A daemon and all that it writes.
+pub struct House {
+    /// Kept when the test fails.
+    directory: Option<tempfile::TempDir>,
+    root: PathBuf,
+    /// Of a desktop, where there is one.
+    runtime: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+    path: OsString,
+    child: Option<Child>,
+}
+
+impl House {
+    /// A house without a desktop; the daemon is not started.
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().to_owned();
+        let runtime = root.join("run");
+        fs::create_dir(&runtime).unwrap();
+        fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        Self {
+            directory: Some(directory),
+            root,
+            runtime,
+            environment: Vec::new(),
+            path,
+            child: None,
+        }
+    }
+
+    /// A house on a desktop: its variables, and its runtime directory.
+    pub fn on(desktop: &crate::desktop::Desktop) -> Self {
+        let mut house = Self::new();
+        house.runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().into();
+        for name in ["WAYLAND_DISPLAY", "DISPLAY", "XDG_SESSION_TYPE", "SWAYSOCK"] {
+            if let Some(value) = desktop.var(name) {
+                house.environment.push((name.into(), value.into()));
+            }
+        }
+        house
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.runtime.join("murald.sock")
+    }
+
+    pub fn config_file(&self) -> PathBuf {
+        self.root.join("config/murald/config.toml")
+    }
+
+    pub fn images(&self) -> PathBuf {
+        self.root.join("data/murald/images")
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.root.join("data/murald/db/murald.sqlite3")
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.root.join("data/murald/daemon.log")).unwrap_or_default()
+    }
+
+    /// Writes the configuration before the first start.
+    pub fn configure(&self, toml: &str) {
+        fs::create_dir_all(self.config_file().parent().unwrap()).unwrap();
+        fs::write(self.config_file(), toml).unwrap();
+    }
+
+    pub fn env(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        self.environment.push((name.into(), value.as_ref().to_owned()));
+    }
+
+    /// Puts a program of this text on `PATH`, before all others.
+    pub fn stub(&mut self, name: &str, script: &str) {
+        let directory = self.root.join("bin");
+        if !directory.exists() {
+            fs::create_dir(&directory).unwrap();
+            let old = std::mem::take(&mut self.path);
+            let all = std::iter::once(directory.clone()).chain(std::env::split_paths(&old));
+            self.path = std::env::join_paths(all).unwrap();
+        }
+        let path = directory.join(name);
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Leaves only these programs on `PATH`, linked from where they are.
+    pub fn only(&mut self, programs: &[&str]) {
+        let directory = self.root.join("only");
+        fs::create_dir_all(&directory).unwrap();
+        for program in programs {
+            let found = std::env::split_paths(&self.path)
+                .map(|directory| directory.join(program))
+                .find(|candidate| candidate.is_file());
+            let found = found.unwrap_or_else(|| panic!("{program} is not installed"));
+            std::os::unix::fs::symlink(found, directory.join(program)).unwrap();
+        }
+        self.path = directory.into_os_string();
+    }
+
+    /// A command in this house.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", &self.path)
+            .env("HOME", &self.root)
+            .env("XDG_CONFIG_HOME", self.root.join("config"))
+            .env("XDG_DATA_HOME", self.root.join("data"))
+            .env("XDG_CACHE_HOME", self.root.join("cache"))
+            .env("XDG_RUNTIME_DIR", &self.runtime)
+            .env("TZ", "UTC")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// `murald` with these arguments.
+    pub fn murald(&self, args: &[&str]) -> Command {
+        let mut command = self.command(env!("CARGO_BIN_EXE_murald"));
+        command.args(args);
+        command
+    }
+
+    /// Starts the daemon and waits until it says that it is ready.
+    pub fn start(&mut self) {
+        let notify = self.root.join("notify");
+        fs::remove_file(&notify).ok();
+        let ready = UnixDatagram::bind(&notify).unwrap();
+        ready.set_read_timeout(Some(PATIENCE)).unwrap();
+        let errors = fs::File::create(self.root.join("stderr")).unwrap();
+        let mut command = self.murald(&["start"]);
+        command.env("NOTIFY_SOCKET", &notify).stdout(Stdio::null()).stderr(errors);
+        self.child = Some(command.spawn().unwrap());
+        let mut buffer = [0; 256];
+        match ready.recv(&mut buffer) {
+            Ok(length) => assert_eq!(&buffer[..length], b"READY=1"),
+            Err(error) => panic!("the daemon is not ready: {error}"),
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let status = Command::new("kill").args([signal, &self.pid().to_string()]).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Waits until the daemon has ended by itself.
+    pub fn wait(&mut self) -> ExitStatus {
+        let mut child = self.child.take().unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                return status;
+            }
+            if Instant::now() > deadline {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                panic!("the daemon does not end");
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// SIGTERM, and the exit code.
+    pub fn stop(&mut self) -> Option<i32> {
+        self.signal("-TERM");
+        self.wait().code()
+    }
+
+    pub fn kill9(&mut self) {
+        self.signal("-KILL");
+        self.wait();
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(&self.socket())
+    }
+
+    /// The events from now on; `types` as in the query, empty for all.
+    pub fn events(&self, types: &str) -> Events {
+        Events::new(&self.socket(), types)
+    }
+
+    /// Imports these paths and waits until the batch is through; the ids, in the order of the events.
+    pub fn import(&self, paths: &[&Path]) -> Vec<i64> {
+        let mut events = self.events("image_processed,image_error,processing_complete");
+        let answer = self.client().post("/images", &serde_json::json!({ "paths": paths }));
+        assert_eq!(answer.status, 202, "{}", answer.text());
+        let mut ids = Vec::new();
+        loop {
+            let (kind, data) = events.next();
+            match kind.as_str() {
+                "image_processed" => ids.push(data["image"]["id"].as_i64().unwrap()),
+                "image_error" => panic!("not imported: {data}"),
+                _ => return ids,
+            }
+        }
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // Setters outlive it; those of a desktop go with the desktop.
+            child.kill().ok();
+            child.wait().ok();
+        }
+        if std::thread::panicking() {
+            let log = self.log();
+            let tail: Vec<&str> = log.lines().rev().take(30).collect();
+            eprintln!("the end of the log, in {}:", self.root.display());
+            tail.into_iter().rev().for_each(|line| eprintln!("  {line}"));
+            std::mem::forget(self.directory.take());
+        }
+    }
+}
