@@ -241,7 +241,7 @@ impl Line {
         for argument in verb.arguments {
             let most = match argument.arity {
                 Arity::One | Arity::Optional => 1,
-                Arity::Some => usize::MAX,
+                Arity::Some | Arity::Any => usize::MAX,
             };
             if given.peek().is_none() && matches!(argument.arity, Arity::One | Arity::Some) {
                 return Err(Failure::usage(format!("{} is missing", argument.name))

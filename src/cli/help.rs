@@ -78,6 +78,7 @@ fn synopsis(verb: &Verb) -> String {
             Arity::One => write!(out, " {name}"),
             Arity::Optional => write!(out, " [{name}]"),
             Arity::Some => write!(out, " {name}..."),
+            Arity::Any => write!(out, " [{name}...]"),
         }
         .expect("a String takes all");
     }

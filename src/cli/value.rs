@@ -21,6 +21,7 @@ pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Failur
             .map_err(|error| Failure::usage(format!("{name} is not JSON: {error}"))),
         Kind::Count => text.parse::<u64>().map(Value::from).map_err(|_| wrong("a whole number")),
         Kind::Number => number(&text).map(Value::from).ok_or_else(|| wrong("a number from 0 on")),
+        Kind::Span => span(&text).map(Value::from).ok_or_else(|| wrong("seconds, or 10m, 2h, 1d")),
         Kind::Image | Kind::Folder | Kind::Playlist => {
             id(&text).map(Value::from).ok_or_else(|| wrong("an id, which is a positive number"))
         }
@@ -68,6 +69,18 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)
 }
 
+/// Seconds, `10m`, `2h` or `1d`.
+fn span(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.char_indices().next_back()? {
+        (at, 's') => (&text[..at], 1),
+        (at, 'm') => (&text[..at], 60),
+        (at, 'h') => (&text[..at], 3600),
+        (at, 'd') => (&text[..at], 86_400),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
 /// `7`, or `7@21:30`: minutes since midnight.
 fn item(text: &str) -> Option<Value> {
     let Some((image, time)) = text.split_once('@') else {
@@ -96,6 +109,10 @@ mod tests {
         check(Kind::Count, "-1", Err("X is a whole number, not \"-1\""));
         check(Kind::Number, "1.5", Ok(json!(1.5)));
         check(Kind::Number, "inf", Err("X is a number from 0 on, not \"inf\""));
+        check(Kind::Span, "90", Ok(json!(90)));
+        check(Kind::Span, "10m", Ok(json!(600)));
+        check(Kind::Span, "1d", Ok(json!(86_400)));
+        check(Kind::Span, "h", Err("X is seconds, or 10m, 2h, 1d, not \"h\""));
         check(Kind::FolderOrRoot, "root", Ok(json!("root")));
         check(Kind::FolderOrRoot, "3", Ok(json!(3)));
         check(Kind::Item, "7@21:30", Ok(json!({"image_id": 7, "time": 1290})));

@@ -48,6 +48,8 @@ pub enum Arity {
     Optional,
     /// One or more; only the last argument.
     Some,
+    /// None or more; only the last argument.
+    Any,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +75,8 @@ pub enum Kind {
     Count,
     /// A finite number from 0 on.
     Number,
+    /// Seconds; or minutes, hours or days with their letter: `90`, `10m`.
+    Span,
     /// The id of an image, a folder or a playlist.
     Image,
     Folder,
@@ -138,6 +142,10 @@ impl Argument {
 
     pub(super) const fn some(name: &'static str, kind: Kind, meaning: &'static str) -> Self {
         Self { name, kind, arity: Arity::Some, meaning }
+    }
+
+    pub(super) const fn any(name: &'static str, kind: Kind, meaning: &'static str) -> Self {
+        Self { name, kind, arity: Arity::Any, meaning }
     }
 }
 

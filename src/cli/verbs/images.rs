@@ -1,4 +1,4 @@
-//! The library: listing, looking, deleting.
+//! The library: listing, searching, looking, deleting.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -9,53 +9,51 @@ use super::super::connection::Place;
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::text::{bytes, count};
-use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::{MEDIA_TYPES, moment};
+use super::super::verb::{Argument, Group, Kind, Verb};
+use super::{edit, files, gallery, moment};
 use crate::wire::{Image, MediaType, Page};
+
+pub(super) const ONE: Argument = Argument::one("ID", Kind::Image, "The image");
 
 pub(super) const GROUP: Group = Group {
     title: "Images",
     verbs: &[
         Verb::new(&["images", "list"], "Images, page by page", list)
-            .flags(&[PAGE, PER_PAGE, SORT_BY, SORT_ORDER, MEDIA_TYPE]),
-        Verb::new(&["images", "get"], "Everything about an image", get)
-            .arguments(&[Argument::one("ID", Kind::Image, "The image")]),
+            .flags(gallery::FLAGS)
+            .help("Several filters are all to be met."),
+        Verb::new(&["images", "search"], "Images by words in name or tags", search)
+            .arguments(&[Argument::some("WORD", Kind::Text, "All of these, in any case")])
+            .flags(gallery::FLAGS),
+        Verb::new(&["images", "get"], "Everything about an image", get).arguments(&[ONE]),
+        edit::UPDATE,
+        edit::RENAME,
+        edit::TAG,
+        edit::SELECT,
+        edit::TAGS,
+        files::THUMBNAIL,
+        files::RAW,
         Verb::new(&["images", "delete"], "Delete images with their files", delete)
             .arguments(&[Argument::some("ID", Kind::Image, "The images")])
             .help("The files that they were imported from are left alone."),
     ],
 };
 
-const PAGE: Flag = Flag::value("--page", "N", Kind::Count, "Which page, from 1");
-const PER_PAGE: Flag =
-    Flag::value("--per-page", "N", Kind::Count, "Images on a page, at most 200; 50 without");
-const SORT_BY: Flag = Flag::value(
-    "--sort-by",
-    "WHAT",
-    Kind::Words(&["name", "imported_at", "file_size", "hue"]),
-    "What decides the order",
-);
-const SORT_ORDER: Flag = Flag::value(
-    "--sort-order",
-    "ORDER",
-    Kind::Words(&["asc", "desc"]),
-    "Rising or falling; desc without",
-);
-const MEDIA_TYPE: Flag =
-    Flag::value("--media-type", "TYPE", Kind::Words(MEDIA_TYPES), "Only these");
-
 fn list(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let place = Place::new(&[&"images"])
-        .query("page", call.query("--page"))
-        .query("per_page", call.query("--per-page"))
-        .query("sort_by", call.query("--sort-by"))
-        .query("sort_order", call.query("--sort-order"))
-        .query("media_type", call.query("--media-type"));
-    let answer = call.connect()?.get(&place)?;
-    screen.show(&answer, page)
+    let answer = call.connect()?.get(&gallery::place(call, None))?;
+    screen.show(&answer, |screen, images| page(screen, images, "`murald import` brings some in"))
 }
 
-fn page(screen: &mut Screen, page: Page<Image>) -> Result<(), Failure> {
+fn search(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let words: Vec<_> = call.all("WORD").into_iter().filter_map(|word| word.as_str()).collect();
+    let answer = call.connect()?.get(&gallery::place(call, Some(&words.join(" "))))?;
+    screen.show(&answer, |screen, images| page(screen, images, "fewer words find more"))
+}
+
+fn page(screen: &mut Screen, page: Page<Image>, hint: &str) -> Result<(), Failure> {
+    let all = page.pagination;
+    if all.total_items == 0 {
+        return screen.line(format!("no images; {hint}"));
+    }
     let mut table = Table::new(&[">ID", "NAME", "TYPE", ">PIXELS", ">SIZE", "COLORS", "TAGS"]);
     let swatches = screen.terminal().is_some_and(|terminal| terminal.true_color);
     for image in &page.data {
@@ -71,10 +69,6 @@ fn page(screen: &mut Screen, page: Page<Image>) -> Result<(), Failure> {
             image.tags.join(", ").into(),
         ]);
     }
-    let all = page.pagination;
-    if all.total_items == 0 {
-        return screen.line("no images; `murald import PATH...` brings some in");
-    }
     screen.table(&table)?;
     let images = count(all.total_items, "image");
     screen.line(format!("page {} of {}, {images}", all.page, all.total_pages))
@@ -82,10 +76,11 @@ fn page(screen: &mut Screen, page: Page<Image>) -> Result<(), Failure> {
 
 fn get(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let answer = call.connect()?.get(&Place::new(&[&"images", &call.word("ID")]))?;
-    screen.show(&answer, |screen, image: Image| screen.table(&sheet(&image)))
+    screen.show(&answer, |screen, image| show(screen, &image))
 }
 
-fn sheet(image: &Image) -> Table {
+/// Everything about an image, for people.
+pub(super) fn show(screen: &mut Screen, image: &Image) -> Result<(), Failure> {
     let mut sheet = Table::sheet();
     sheet.field("id", image.id);
     sheet.field("name", &image.name);
@@ -105,12 +100,15 @@ fn sheet(image: &Image) -> Table {
     sheet.field("file", image.path.display());
     sheet.field("from", image.source_path.display());
     sheet.field("checksum", &image.checksum);
+    if let Some(preview) = &image.preview_path {
+        sheet.field("preview", preview.display());
+    }
     if let Some(web) = &image.web_meta {
         sheet.field("title", &web.title);
         sheet.field("author", &web.author);
         sheet.field("entry", web.entry_path.display());
     }
-    sheet
+    screen.table(&sheet)
 }
 
 #[derive(Deserialize)]

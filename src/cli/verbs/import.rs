@@ -23,10 +23,11 @@ use super::super::text::count;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::daemon::lost;
 use super::{FOLDER, events};
+use crate::wire::Image;
 
-pub(super) const GROUP: Group = Group {
-    title: "Import",
-    verbs: &[Verb::new(&["import"], "Take files and directories into the library", import)
+pub(super) const GROUP: Group = Group { title: "Import", verbs: &[IMPORT, IMPORT_WEB] };
+
+const IMPORT: Verb = Verb::new(&["import"], "Take files and directories into the library", import)
         .arguments(&[Argument::some("PATH", Kind::File, "Files, and directories with all in them")])
         .flags(&[
             FOLDER,
@@ -36,8 +37,13 @@ pub(super) const GROUP: Group = Group {
             "Files are copied; the sources are left alone. A file that is in the library already is\n\
              not taken twice. Ctrl-C stops the import: what was taken stays. Exit code 1 when a file\n\
              could not be taken. Where the output is not a terminal it is one JSON line per event.",
-        )],
-};
+        );
+
+const IMPORT_WEB: Verb =
+    Verb::new(&["import-web"], "Take an HTML wallpaper into the library", import_web)
+        .arguments(&[Argument::one("PATH", Kind::Directory, "Its directory")])
+        .flags(&[FOLDER])
+        .help("The directory has a waypaper.json, a project.json or an index.html.");
 
 const EVENTS: &str =
     "processing_started,image_processed,image_error,processing_complete,processing_cancelled";
@@ -107,6 +113,15 @@ fn import(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
             Err(error) => return Err(lost(error)),
         }
     }
+}
+
+fn import_web(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let mut body = json!({"path": paths(call)?.pop()});
+    if let Some(folder) = call.value("--folder") {
+        body["folder_id"] = folder.clone();
+    }
+    let answer = call.connect()?.post(&Place::new(&[&"images", &"import-web"]), &body)?;
+    screen.show(&answer, |screen, image: Image| super::images::show(screen, &image))
 }
 
 /// Absolute: the daemon's directory is not ours.
@@ -233,9 +248,10 @@ impl<'a> Watch<'a> {
         if !self.screen.is_json() {
             let known = match self.known {
                 0 => String::new(),
-                known => format!(", {known} of them known already"),
+                known => format!(", {known} known already"),
             };
-            self.screen.line(format!("{} taken{known}", count(self.taken, "image")))?;
+            let new = count(self.taken.saturating_sub(self.known), "image");
+            self.screen.line(format!("{new} taken{known}"))?;
             self.screen.flush()?;
         }
         let mut problem = String::new();

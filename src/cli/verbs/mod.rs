@@ -3,10 +3,18 @@
 mod backends;
 mod config;
 mod daemon;
+mod edit;
 mod events;
+mod files;
+mod folders;
+mod gallery;
 mod history;
 mod images;
 mod import;
+mod playlist;
+mod playlists;
+mod themes;
+mod video;
 mod wallpaper;
 
 use super::verb::{Flag, Group, Kind, Verb};
@@ -15,10 +23,14 @@ use super::verb::{Flag, Group, Kind, Verb};
 pub static GROUPS: &[Group] = &[
     daemon::GROUP,
     wallpaper::GROUP,
-    images::GROUP,
     import::GROUP,
+    images::GROUP,
+    folders::GROUP,
+    video::GROUP,
+    playlists::GROUP,
     backends::GROUP,
     config::GROUP,
+    themes::GROUP,
 ];
 
 /// What the first words of a command line are.
@@ -67,6 +79,8 @@ fn starts(words: &[String], verb: &[&str]) -> bool {
     words.iter().zip(verb).all(|(one, other)| one == other)
 }
 
+/// A switch that can be told to be off.
+const ON_OFF: Kind = Kind::Words(&["on", "off"]);
 const MODES: &[&str] = crate::wire::Mode::WORDS;
 const MEDIA_TYPES: &[&str] = crate::wire::MediaType::WORDS;
 
@@ -80,6 +94,11 @@ const FOLDER: Flag =
 /// A time as people read it: local, to the minute.
 fn moment(time: crate::wire::Timestamp) -> String {
     time.to_string().chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect()
+}
+
+/// The usual body of a call that needs none.
+fn empty() -> serde_json::Value {
+    serde_json::json!({})
 }
 
 #[cfg(test)]

@@ -1,0 +1,149 @@
+//! Changing what the library knows about images.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::super::Failure;
+use super::super::arguments::Call;
+use super::super::connection::Place;
+use super::super::screen::Screen;
+use super::super::text::count;
+use super::super::verb::{Argument, Flag, Kind, Verb};
+use super::ON_OFF;
+use super::images::{ONE, show};
+use crate::wire::Image;
+
+const MANY: Argument = Argument::some("ID", Kind::Image, "The images");
+
+pub(super) const UPDATE: Verb =
+    Verb::new(&["images", "update"], "Change what is known about an image", update)
+        .arguments(&[ONE])
+        .flags(&[
+            Flag::value("--name", "NAME", Kind::Text, "Its name, and its file's"),
+            Flag::value("--tags", "A,B", Kind::List(&[]), "Its tags, instead of those it has"),
+            Flag::value("--colors", "HEX,HEX", Kind::List(&[]), "Its palette"),
+            Flag::value("--folder", "ID", Kind::FolderOrRoot, "The folder that it is in, or root"),
+            Flag::value("--selected", "WHICH", ON_OFF, "Whether it is selected"),
+            Flag::value("--audio", "WHICH", ON_OFF, "Whether its sound is played"),
+            Flag::value("--overrides", "JSON", Kind::Json, "Properties of a web wallpaper"),
+            Flag::value("--capabilities", "JSON", Kind::Json, "What a web wallpaper may do"),
+        ]);
+pub(super) const RENAME: Verb =
+    Verb::new(&["images", "rename"], "Rename an image and its file", rename)
+        .arguments(&[ONE, Argument::one("NAME", Kind::Text, "The new name")])
+        .help("Where the name is taken, a number is put after it.");
+pub(super) const TAG: Verb =
+    Verb::new(&["images", "tag"], "Add and remove tags", tag).arguments(&[MANY]).flags(&[
+        Flag::value("--add", "A,B", Kind::List(&[]), "Tags to add"),
+        Flag::value("--remove", "A,B", Kind::List(&[]), "Tags to remove"),
+    ]);
+pub(super) const SELECT: Verb = Verb::new(&["images", "select"], "Select images", select)
+    .arguments(&[Argument::any("ID", Kind::Image, "The images")])
+    .flags(&[Flag::switch("--all", "All images"), Flag::switch("--off", "Select them no longer")]);
+pub(super) const TAGS: Verb = Verb::new(&["images", "tags"], "Every tag in use", tags);
+
+fn update(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let changes = changes(call);
+    if changes.is_empty() {
+        return Err(Failure::usage("nothing is to be changed")
+            .hint("see `murald images update --help` for what can be"));
+    }
+    patch(call, screen, Value::Object(changes))
+}
+
+fn changes(call: &Call) -> Map<String, Value> {
+    const FIELDS: [(&str, &str); 8] = [
+        ("name", "--name"),
+        ("tags", "--tags"),
+        ("colors", "--colors"),
+        ("folder_id", "--folder"),
+        ("is_selected", "--selected"),
+        ("audio_enabled", "--audio"),
+        ("wallpaper_config_overrides", "--overrides"),
+        ("web_capabilities", "--capabilities"),
+    ];
+    let mut changes = Map::new();
+    for (field, flag) in FIELDS {
+        let Some(value) = call.value(flag) else { continue };
+        let value = match (field, value.as_str()) {
+            ("folder_id", Some(_)) => Value::Null,
+            ("is_selected" | "audio_enabled", word) => (word == Some("on")).into(),
+            _ => value.clone(),
+        };
+        changes.insert(field.to_owned(), value);
+    }
+    changes
+}
+
+fn rename(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let name = call.word("NAME");
+    patch(call, screen, json!({"name": name}))
+}
+
+fn patch(call: &Call, screen: &mut Screen, changes: Value) -> Result<(), Failure> {
+    let answer = call.connect()?.patch(&Place::new(&[&"images", &call.word("ID")]), &changes)?;
+    screen.show(&answer, |screen, image: Image| show(screen, &image))
+}
+
+fn tag(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let list = |flag: &str| -> Vec<String> {
+        let items = call.value(flag).and_then(Value::as_array).cloned().unwrap_or_default();
+        items.iter().filter_map(|tag| tag.as_str().map(str::to_owned)).collect()
+    };
+    let (add, remove) = (list("--add"), list("--remove"));
+    if add.is_empty() && remove.is_empty() {
+        return Err(Failure::usage("neither --add nor --remove says a tag"));
+    }
+    let connection = call.connect()?;
+    for id in call.all("ID") {
+        let place = Place::new(&[&"images", id]);
+        let Image { mut tags, .. } = connection.get(&place)?.read()?;
+        tags.retain(|tag| !remove.contains(tag));
+        tags.extend(add.iter().filter(|tag| !tags.contains(tag)).cloned().collect::<Vec<_>>());
+        let answer = connection.patch(&place, &json!({"tags": tags}))?;
+        screen.show(&answer, |screen, image: Image| {
+            screen.line(format!("{}: {}", image.name, image.tags.join(", ")))
+        })?;
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Updated {
+    updated: u64,
+}
+
+fn select(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let selected = !call.has("--off");
+    let done = if selected { "selected" } else { "no longer selected" };
+    let ids = call.all("ID");
+    let connection = match (ids.is_empty(), call.has("--all")) {
+        (true, false) => return Err(Failure::usage("ID is missing; --all means all images")),
+        (false, true) => return Err(Failure::usage("ids and --all do not go together")),
+        _ => call.connect()?,
+    };
+    if ids.is_empty() {
+        let place = Place::new(&[&"images", &"select-all"]);
+        let answer = connection.post(&place, &json!({"selected": selected}))?;
+        return screen.show(&answer, |screen, Updated { updated }| {
+            screen.line(format!("{} {done}", count(updated, "image")))
+        });
+    }
+    for id in ids {
+        let place = Place::new(&[&"images", id]);
+        let answer = connection.patch(&place, &json!({"is_selected": selected}))?;
+        screen
+            .show(&answer, |screen, image: Image| screen.line(format!("{} {done}", image.name)))?;
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Tags {
+    tags: Vec<String>,
+}
+
+fn tags(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let answer = call.connect()?.get(&Place::new(&[&"images", &"tags"]))?;
+    screen.show(&answer, |screen, Tags { tags }| tags.iter().try_for_each(|tag| screen.line(tag)))
+}

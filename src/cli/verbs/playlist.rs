@@ -1,0 +1,127 @@
+//! Making playlists and changing them.
+
+use serde_json::{Map, Value, json};
+
+use super::super::Failure;
+use super::super::arguments::Call;
+use super::super::connection::Place;
+use super::super::screen::Screen;
+use super::super::verb::{Argument, Flag, Kind, Verb};
+use super::ON_OFF;
+use super::playlists::{ONE, people, place};
+use crate::wire::{Playlist, PlaylistOrder, PlaylistType};
+
+const ITEMS: &str = "Images; with ID@HH:MM the time of day at which each begins";
+const TYPE: Flag = Flag::value(
+    "--type",
+    "TYPE",
+    Kind::Words(PlaylistType::WORDS),
+    "What moves it on; timer at first",
+);
+const INTERVAL: Flag =
+    Flag::value("--interval", "TIME", Kind::Span, "Between two changes: 90, 10m, 2h, 1d");
+const ORDER: Flag =
+    Flag::value("--order", "ORDER", Kind::Words(PlaylistOrder::WORDS), "In which order");
+const FIRST: Flag =
+    Flag::value("--from-first", "WHICH", ON_OFF, "Whether each start begins with the first image");
+
+pub(super) const CREATE: Verb = Verb::new(&["playlist", "create"], "Make a playlist", create)
+    .arguments(&[
+        Argument::one("NAME", Kind::Text, "Its name"),
+        Argument::any("IMAGE", Kind::Item, ITEMS),
+    ])
+    .flags(&[TYPE, INTERVAL, ORDER, FIRST])
+    .help(
+        "    murald playlist create evening 3 4 5 --interval 10m --order random\n    \
+         murald playlist create day 3@07:00 4@19:30 --type time_of_day\n\n\
+         With day_of_week the first image is Sunday's.",
+    );
+pub(super) const EDIT: Verb = Verb::new(&["playlist", "edit"], "Change a playlist", edit)
+    .arguments(&[ONE, Argument::any("IMAGE", Kind::Item, "Its images, instead of those it has")])
+    .flags(&[Flag::value("--name", "NAME", Kind::Text, "Its name"), TYPE, INTERVAL, ORDER, FIRST])
+    .help("One that runs goes on with the change.");
+pub(super) const ADD: Verb = Verb::new(&["playlist", "add"], "Add images at a playlist's end", add)
+    .arguments(&[ONE, Argument::some("IMAGE", Kind::Item, ITEMS)]);
+pub(super) const REMOVE: Verb =
+    Verb::new(&["playlist", "remove"], "Take images out of a playlist", remove)
+        .arguments(&[ONE, Argument::some("IMAGE", Kind::Image, "The images")])
+        .help("An image that is in it several times goes altogether.");
+
+/// Only what was said: the daemon has the defaults, and keeps the rest.
+fn configuration(call: &Call) -> Map<String, Value> {
+    const FIELDS: [(&str, &str); 3] =
+        [("type", "--type"), ("interval", "--interval"), ("order", "--order")];
+    let mut configuration = Map::new();
+    for (field, flag) in FIELDS {
+        if let Some(value) = call.value(flag) {
+            configuration.insert(field.to_owned(), value.clone());
+        }
+    }
+    if let Some(word) = call.text("--from-first") {
+        configuration.insert("always_start_on_first_image".to_owned(), (word == "on").into());
+    }
+    configuration
+}
+
+fn body(call: &Call) -> Map<String, Value> {
+    let mut body = Map::new();
+    let configuration = configuration(call);
+    if !configuration.is_empty() {
+        body.insert("configuration".to_owned(), configuration.into());
+    }
+    let images = call.all("IMAGE");
+    if !images.is_empty() {
+        body.insert("images".to_owned(), json!(images));
+    }
+    body
+}
+
+fn create(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let mut body = body(call);
+    body.insert("name".to_owned(), call.word("NAME").into());
+    let answer = call.connect()?.post(&Place::new(&[&"playlists"]), &Value::Object(body))?;
+    screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist))
+}
+
+fn edit(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let mut body = body(call);
+    if let Some(name) = call.value("--name") {
+        body.insert("name".to_owned(), name.clone());
+    }
+    if body.is_empty() {
+        return Err(Failure::usage("nothing is to be changed")
+            .hint("see `murald playlist edit --help` for what can be"));
+    }
+    patch(call, screen, &Value::Object(body))
+}
+
+fn patch(call: &Call, screen: &mut Screen, body: &Value) -> Result<(), Failure> {
+    let answer = call.connect()?.patch(&place(call), body)?;
+    screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist))
+}
+
+fn add(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let mut images = images(call)?;
+    images.extend(call.all("IMAGE").into_iter().cloned());
+    patch(call, screen, &json!({"images": images}))
+}
+
+fn remove(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let gone = call.all("IMAGE");
+    let mut images = images(call)?;
+    let before = images.len();
+    images.retain(|item| !gone.contains(&&item["image_id"]));
+    if images.len() == before {
+        return Err(Failure::refused("the playlist has none of these images"));
+    }
+    patch(call, screen, &json!({"images": images}))
+}
+
+/// Those that the playlist has now, as the daemon wrote them.
+fn images(call: &Call) -> Result<Vec<Value>, Failure> {
+    let mut playlist: Value = call.connect()?.get(&place(call))?.read()?;
+    match playlist["images"].take() {
+        Value::Array(images) => Ok(images),
+        _ => Ok(Vec::new()),
+    }
+}

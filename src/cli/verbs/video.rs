@@ -1,0 +1,101 @@
+//! Videos: previews, loops and palettes. The daemon needs ffmpeg for them, and may take its time.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::Failure;
+use super::super::arguments::Call;
+use super::super::connection::Place;
+use super::super::screen::Screen;
+use super::super::table::{Cell, Table};
+use super::super::verb::{Argument, Flag, Group, Kind, Verb};
+use super::images::ONE;
+use super::{FOLDER, empty};
+use crate::wire::Image;
+
+pub(super) const GROUP: Group = Group {
+    title: "Videos",
+    verbs: &[
+        Verb::new(&["video", "preview"], "Make a preview that browsers can play", preview)
+            .arguments(&[ONE])
+            .flags(&[Flag::switch("--force", "Make it again")]),
+        Verb::new(&["video", "export"], "Cut a loop out of a video", export)
+            .arguments(&[ONE])
+            .flags(&[
+                Flag::value("--in", "SECONDS", Kind::Number, "Where it begins; 0 without"),
+                Flag::value("--out", "SECONDS", Kind::Number, "Where it ends"),
+                Flag::value(
+                    "--preset",
+                    "PRESET",
+                    Kind::Words(&["mp4_h264", "webm_vp9"]),
+                    "The form; the first without",
+                ),
+                Flag::value(
+                    "--action",
+                    "ACTION",
+                    Kind::Words(&["import_new", "replace"]),
+                    "What becomes of it; the first without",
+                ),
+                Flag::switch("--blend-halves", "Blend its halves, so that it has no seam"),
+                FOLDER,
+            ]),
+        Verb::new(&["video", "palette"], "Take a video's colors from one moment", palette)
+            .arguments(&[ONE, Argument::one("SECONDS", Kind::Number, "The moment")]),
+    ],
+};
+
+fn place(call: &Call, action: &str) -> Place {
+    Place::new(&[&"images", &call.word("ID"), &action])
+}
+
+fn preview(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let force = call.has("--force").then_some(1);
+    let place = place(call, "ensure-browser-preview").query("force", force);
+    let answer = call.connect()?.post(&place, &empty())?;
+    screen.show(&answer, |screen, image: Image| match image.preview_path {
+        Some(path) => screen.line(path.display()),
+        None => screen.line("made"),
+    })
+}
+
+#[derive(Deserialize)]
+struct Exported {
+    image_id: i64,
+    path: String,
+}
+
+fn export(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let Some(end) = call.value("--out") else {
+        return Err(Failure::usage("--out is missing: where the loop ends, in seconds"));
+    };
+    let mut body = json!({
+        "in_seconds": call.value("--in").cloned().unwrap_or_else(|| 0.into()),
+        "out_seconds": end,
+        "preset": call.text("--preset").unwrap_or("mp4_h264"),
+        "action": call.text("--action").unwrap_or("import_new"),
+        "blend_halves": call.has("--blend-halves"),
+    });
+    if let Some(folder) = call.value("--folder") {
+        body["folder_id"] = folder.clone();
+    }
+    let answer = call.connect()?.post(&place(call, "video-loop-export"), &body)?;
+    screen.show(&answer, |screen, loop_: Exported| {
+        screen.line(format!("image {}: {}", loop_.image_id, loop_.path))
+    })
+}
+
+#[derive(Deserialize)]
+struct Colors {
+    colors: Vec<String>,
+}
+
+fn palette(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let seconds: Value = call.value("SECONDS").cloned().unwrap_or_default();
+    let body = json!({"time_seconds": seconds});
+    let answer = call.connect()?.post(&place(call, "extract-video-palette"), &body)?;
+    screen.show(&answer, |screen, Colors { colors }| {
+        let mut sheet = Table::sheet();
+        sheet.field("colors", Cell::palette(&colors));
+        screen.table(&sheet)
+    })
+}
