@@ -1,5 +1,6 @@
 //! Why the daemon does not start, or ends.
 
+use std::path::PathBuf;
 use std::{fmt, io};
 
 use crate::{config, lock, paths, process, store};
@@ -10,6 +11,7 @@ pub enum Error {
     Config(config::Error),
     /// A path of the configuration cannot be expanded.
     Setting {
+        file: PathBuf,
         key: &'static str,
         source: paths::Error,
     },
@@ -44,7 +46,9 @@ impl fmt::Display for Error {
         match self {
             Self::Paths(error) => error.fmt(f),
             Self::Config(error) => error.fmt(f),
-            Self::Setting { key, source } => write!(f, "daemon.{key}: {source}"),
+            Self::Setting { file, key, source } => {
+                write!(f, "{}: daemon.{key}: {source}", file.display())
+            }
             Self::Log(_) => f.write_str("cannot start the log"),
             Self::Lock(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),

@@ -58,7 +58,7 @@ impl House {
         let hub = Hub::new();
         let config = open_config(options, &dirs, &hub)?;
         let settings = config.current();
-        let places = Places::new(&settings.daemon, &dirs, options)?;
+        let places = Places::new(&settings.daemon, config.path(), &dirs, options)?;
         let lock = Lock::take(&places.socket).map_err(Error::Lock)?;
         let log = Log::start(&log_settings(&settings.daemon, &places, options, env))
             .map_err(Error::Log)?;
@@ -167,9 +167,15 @@ struct Places {
 }
 
 impl Places {
-    fn new(daemon: &config::Daemon, dirs: &Dirs, options: &Options) -> Result<Self, Error> {
+    fn new(
+        daemon: &config::Daemon,
+        file: &Path,
+        dirs: &Dirs,
+        options: &Options,
+    ) -> Result<Self, Error> {
         let expand = |key, written: &str| {
-            dirs.expand(written).map_err(|source| Error::Setting { key, source })
+            let file = file.to_owned();
+            dirs.expand(written).map_err(|source| Error::Setting { file, key, source })
         };
         Ok(Self {
             socket: match &options.socket {

@@ -1,0 +1,142 @@
+//! The house's rules, read off the sources: who imports whom, who may start programs, which files
+//! say what they are for.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// From the ground up; a room imports only rooms of lower layers, or its own.
+const LAYERS: &[&[&str]] = &[
+    &[
+        "clock", "color", "lock", "logging", "media", "memory", "paths", "process", "signals",
+        "systemd", "thread", "wire",
+    ],
+    &["events"],
+    &["compositor", "config", "store"],
+    &["backends", "library"],
+    &["wallpaper"],
+    &["parallax", "playlist"],
+    &["http"],
+    &["daemon"],
+];
+
+/// The client's whole world.
+const CLI_SEES: &[&str] = &["cli", "paths", "wire"];
+
+fn sources() -> Vec<(PathBuf, String)> {
+    fn collect(directory: &Path, files: &mut Vec<(PathBuf, String)>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, files);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                files.push((path, text));
+            }
+        }
+    }
+    let mut files = Vec::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    collect(&root, &mut files);
+    assert!(files.len() > 50, "these are not all sources");
+    let relative =
+        |(path, text): (PathBuf, String)| (path.strip_prefix(&root).unwrap().to_owned(), text);
+    files.into_iter().map(relative).collect()
+}
+
+/// The room that a file belongs to.
+fn room(path: &Path) -> String {
+    let first = path.components().next().unwrap().as_os_str().to_str().unwrap();
+    first.strip_suffix(".rs").unwrap_or(first).to_owned()
+}
+
+/// The rooms that a file names after `crate::`, its tests left out: they may build what they need.
+fn imports(text: &str) -> Vec<String> {
+    let code = text.split("#[cfg(test)]\nmod").next().unwrap();
+    let mut rooms = Vec::new();
+    for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        for (at, _) in line.match_indices("crate::") {
+            let rest = &line[at + "crate::".len()..];
+            match rest.strip_prefix('{') {
+                Some(list) => rooms.extend(
+                    list.split(['}', ';'])
+                        .next()
+                        .unwrap()
+                        .split(',')
+                        .map(|one| first_word(one.trim())),
+                ),
+                None => rooms.push(first_word(rest)),
+            }
+        }
+    }
+    rooms.retain(|room| !room.is_empty());
+    rooms
+}
+
+fn first_word(text: &str) -> String {
+    text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+}
+
+fn layer(room: &str) -> Option<usize> {
+    LAYERS.iter().position(|rooms| rooms.contains(&room))
+}
+
+#[test]
+fn no_room_imports_upwards() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        let home = room(&path);
+        for import in imports(&text) {
+            let allowed = match (home.as_str(), layer(&home), layer(&import)) {
+                ("lib" | "main", ..) => true,
+                ("cli", ..) => CLI_SEES.contains(&import.as_str()),
+                _ if import == home => true,
+                (_, Some(home), Some(other)) => other < home || (home == 0 && other == 0),
+                // Macros and functions at the root.
+                (_, Some(_), None) => false,
+                (_, None, _) => panic!("{home} stands in no layer"),
+            };
+            if !allowed {
+                wrong.push(format!("{} imports {import}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let silent: Vec<_> = sources()
+        .into_iter()
+        .filter(|(_, text)| !text.starts_with("//! "))
+        .map(|(p, _)| p)
+        .collect();
+    assert!(silent.is_empty(), "without a head: {silent:?}");
+}
+
+#[test]
+fn only_their_rooms_start_programs_and_decode_pictures() {
+    let rules: &[(&str, &[&str])] = &[
+        ("std::process::Command", &["process"]),
+        ("fast_image_resize", &["media"]),
+        ("zune_jpeg", &["media"]),
+        ("rusqlite", &["store"]),
+        ("wayland_client", &["compositor"]),
+        ("x11rb", &["compositor"]),
+        ("httparse", &["http"]),
+    ];
+    for (path, text) in sources() {
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        let code: Vec<&str> =
+            code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        for (what, rooms) in rules {
+            let used = code.iter().any(|line| line.contains(what));
+            assert!(
+                !used || rooms.contains(&room(&path).as_str()),
+                "{} uses {what}",
+                path.display()
+            );
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The process as service managers and shells see it: lock, socket, signals, log, exit codes.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+#[allow(dead_code)]
+mod desktop;
+mod support;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use desktop::wait_until;
+use serde_json::{Value, json};
+use support::{House, PATIENCE};
+
+/// Runs `murald start` to its end, which must come by itself.
+fn failed_start(house: &House) -> Output {
+    let mut child =
+        house.murald(&["start"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline, "it started");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.wait_with_output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The lines of the log as objects.
+fn log(house: &House) -> Vec<Value> {
+    house.log().lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+#[test]
+fn a_second_daemon_is_told_of_the_first() {
+    let mut house = House::new();
+    house.start();
+    let second = failed_start(&house);
+    assert_eq!(second.status.code(), Some(75), "{}", stderr(&second));
+    assert!(stderr(&second).contains("running already"), "{}", stderr(&second));
+    assert_eq!(house.client().get("/healthz").ok(), json!({ "status": "ok" }));
+    assert_eq!(house.stop(), Some(0));
+    assert!(!house.socket().exists());
+}
+
+#[test]
+fn a_live_socket_of_somebody_else_is_left_alone() {
+    let mut house = House::new();
+    let other = UnixListener::bind(house.socket()).unwrap();
+    assert_eq!(failed_start(&house).status.code(), Some(75));
+    drop(other);
+    // Now it is stale.
+    assert!(house.socket().exists());
+    house.start();
+    house.client().get("/healthz").ok();
+}
+
+#[test]
+fn the_socket_is_the_owner_s_alone_whatever_the_umask() {
+    let mut house = House::new();
+    let mut command = house.command("/bin/sh");
+    let script = format!("umask 000; exec {} start", env!("CARGO_BIN_EXE_murald"));
+    let mut child = command.args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("the socket", || house.socket().exists());
+    assert_eq!(fs::metadata(house.socket()).unwrap().mode() & 0o777, 0o600);
+    house.client().get("/healthz").ok();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    house.start();
+}
+
+#[test]
+fn bad_settings_end_it_with_78_and_are_not_touched() {
+    let check = |toml: &str, says: &[&str]| {
+        let house = House::new();
+        house.configure(toml);
+        let output = failed_start(&house);
+        assert_eq!(output.status.code(), Some(78), "{}", stderr(&output));
+        let path = house.config_file();
+        for part in says.iter().chain([&path.to_str().unwrap()]) {
+            assert!(stderr(&output).contains(part), "{} lacks {part}", stderr(&output));
+        }
+        assert_eq!(fs::read_to_string(path).unwrap(), toml);
+        assert!(!stderr(&output).to_lowercase().contains("usage"), "{}", stderr(&output));
+    };
+    check("[app]\ntheme = \n", &["line 2"]);
+    check("[daemon]\n\nlog_max_backups = \"three\"\n", &["line 3", "log_max_backups"]);
+    check("[daemon]\nimages_dir = \"$MURALD_NO_SUCH_THING/x\"\n", &["MURALD_NO_SUCH_THING"]);
+}
+
+#[test]
+fn it_ends_in_time_whatever_clients_are_connected() {
+    let mut house = House::new();
+    house.start();
+    let mut events = house.events("");
+    let silent = UnixStream::connect(house.socket()).unwrap();
+    let mut half = UnixStream::connect(house.socket()).unwrap();
+    half.write_all(b"POST /images HTTP/1.1\r\nContent-Length: 100\r\n\r\n{").unwrap();
+    let mut idle = UnixStream::connect(house.socket()).unwrap();
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    idle.read_exact(&mut [0; 64]).unwrap();
+    let told = Instant::now();
+    house.signal("-TERM");
+    assert!(events.try_next().is_none(), "the stream ends cleanly");
+    assert_eq!(house.wait().code(), Some(0));
+    assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
+    assert!(!house.socket().exists());
+    drop((silent, half, idle));
+}
+
+#[test]
+fn a_client_can_stop_it() {
+    let mut house = House::new();
+    house.start();
+    let answer = house.client().post("/shutdown", &json!({})).ok();
+    assert_eq!(answer, json!({ "status": "shutting_down" }));
+    assert_eq!(house.wait().code(), Some(0));
+}
+
+#[test]
+fn sighup_opens_the_log_anew_and_reads_the_settings_again() {
+    let mut house = House::new();
+    house.start();
+    let path = house.root().join("data/murald/daemon.log");
+    fs::rename(&path, path.with_extension("old")).unwrap();
+    house.signal("-HUP");
+    wait_until("the new log", || house.log().contains("opened anew"));
+    house.client().get("/healthz").ok();
+}
+
+#[test]
+fn the_log_knows_each_request_by_its_id() {
+    let mut house = House::new();
+    house.start();
+    let client = house.client();
+    let own = client.send("GET", "/nowhere", "X-Request-ID: my.own-id_1\r\n", b"");
+    own.fails(404);
+    assert_eq!(own.header("x-request-id"), Some("my.own-id_1"));
+    let refused = client.send("GET", "/nowhere", "X-Request-ID: not an id\r\n", b"");
+    let fresh = refused.header("x-request-id").unwrap().to_owned();
+    assert_ne!(fresh, "not an id");
+    let of = |id: &str| log(&house).into_iter().find(|line| line["request_id"] == id);
+    wait_until("the line", || of("my.own-id_1").is_some() && of(&fresh).is_some());
+    let line = of("my.own-id_1").unwrap();
+    assert_eq!(
+        (&line["method"], &line["path"], &line["status"]),
+        (&json!("GET"), &json!("/nowhere"), &json!(404))
+    );
+    for field in ["ts", "level", "target", "msg", "duration_ms"] {
+        assert!(!line[field].is_null(), "{line} lacks {field}");
+    }
+}
+
+#[test]
+fn the_log_is_rotated_by_size() {
+    let mut house = House::new();
+    house.configure("[daemon]\nlog_max_size_mb = 1\nlog_max_backups = 2\nlog_level = \"debug\"\n");
+    house.start();
+    let client = house.client();
+    let long = "x".repeat(7000);
+    let log = house.root().join("data/murald/daemon.log");
+    let numbered = |number: u32| log.with_extension(format!("log.{number}"));
+    for _ in 0..1000 {
+        client.get(&format!("/{long}")).fails(404);
+        if numbered(2).exists() {
+            break;
+        }
+    }
+    assert!(numbered(1).exists() && numbered(2).exists(), "not rotated twice");
+    assert!(fs::metadata(&log).unwrap().len() <= 1 << 20);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_does_not_keep_it_from_starting() {
+    let mut house = House::new();
+    let file = house.root().join("in-the-way");
+    fs::write(&file, "").unwrap();
+    house.configure(&format!("[daemon]\nlog_file = \"{}/daemon.log\"\n", file.display()));
+    house.start();
+    house.client().get("/healthz").ok();
+    let said = fs::read_to_string(house.root().join("stderr")).unwrap();
+    assert!(said.contains("cannot be written"), "{said}");
+}
+
+#[test]
+fn a_service_manager_can_pass_the_socket() {
+    let house = House::new();
+    let path = house.root().join("passed.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    // The shell puts the socket where sd_listen_fds(3) wants it, and says for whom it is.
+    let script = format!(
+        "exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec {} start",
+        env!("CARGO_BIN_EXE_murald")
+    );
+    let mut command = house.command("/bin/sh");
+    command.args(["-c", &script]).stderr(Stdio::null());
+    let descriptor: std::os::fd::OwnedFd = listener.into();
+    let mut child = command.stdin(Stdio::from(descriptor)).spawn().unwrap();
+    let client = support::client::Client::new(&path);
+    assert_eq!(client.get("/healthz").ok(), json!({ "status": "ok" }));
+    client.post("/shutdown", &json!({})).ok();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(path.exists(), "the socket is the service manager's");
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let mut house = House::new();
+    house.start();
+    // A request that is being read keeps the first end waiting.
+    house.signal("-INT");
+    house.signal("-INT");
+    let status = house.wait();
+    assert!(matches!(status.code(), Some(0 | 143)), "{status:?}");
+}
+
+#[test]
+fn directories_that_cannot_be_written_are_said_plainly() {
+    let mut house = House::new();
+    fs::create_dir_all(house.root().join("data/murald")).unwrap();
+    // In the way of the directory: also root cannot make one there.
+    fs::write(house.root().join("data/murald/images"), "").unwrap();
+    house.start();
+    let picture = house.root().join("a.png");
+    image::RgbImage::new(8, 8).save(&picture).unwrap();
+    let mut events = house.events("image_error,processing_complete");
+    house.client().post("/images", &json!({ "paths": [picture] })).ok();
+    let error = events.wait_for("image_error");
+    assert!(error["error"].as_str().unwrap().contains("cannot"), "{error}");
+    assert_eq!(events.wait_for("processing_complete")["failed"], 1);
+    house.client().get("/healthz").ok();
+    fs::set_permissions(house.root(), fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn it_answers_within_a_moment_and_sleeps_when_idle() {
+    let mut house = House::new();
+    house.start();
+    house.client().get("/healthz").ok();
+    // Every thread's voluntary waits; none may grow while nothing happens.
+    let wakes = || -> u64 {
+        let tasks = fs::read_dir(format!("/proc/{}/task", house.pid())).unwrap().flatten();
+        let of = |path: std::path::PathBuf| {
+            let status = fs::read_to_string(path.join("status")).unwrap_or_default();
+            let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches"));
+            line.and_then(|line| line.split_whitespace().last()?.parse::<u64>().ok()).unwrap_or(0)
+        };
+        tasks.map(|task| of(task.path())).sum()
+    };
+    // The start's own work comes to rest first.
+    let mut before = wakes();
+    wait_until("rest", || {
+        // The search for a compositor tries again a few times before it leaves that to inotify.
+        std::thread::sleep(Duration::from_millis(2500));
+        let now = wakes();
+        std::mem::replace(&mut before, now) == now
+    });
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(wakes(), before, "somebody woke up");
+}
+
+#[test]
+fn the_version_is_told_without_a_daemon() {
+    let house = House::new();
+    let output = house.murald(&["--version"]).output().unwrap();
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stdout).contains(env!("CARGO_PKG_VERSION")));
+    let unknown = house.murald(&["frobnicate"]).output().unwrap();
+    assert_eq!(unknown.status.code(), Some(2));
+    let nobody = Command::new(env!("CARGO_BIN_EXE_murald"))
+        .args(["--socket", "/nowhere/murald.sock", "status"])
+        .output()
+        .unwrap();
+    assert_eq!(nobody.status.code(), Some(69), "{}", stderr(&nobody));
+}
