@@ -55,7 +55,7 @@ impl Failure {
     pub fn of_daemon(exit_code: u8, error: &dyn Error) -> Self {
         let (exit, hint) = match exit_code {
             75 => (Exit::Running, "`murald status` shows it, `murald stop` ends it"),
-            78 => (Exit::Config, "mend the file and start again; it was not changed"),
+            78 => (Exit::Config, "mend the file and start again"),
             _ => (Exit::Internal, "the log may say more: `murald start --log-level debug`"),
         };
         let mut message = error.to_string();
