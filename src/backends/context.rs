@@ -26,7 +26,8 @@ pub(super) struct Context {
 impl Context {
     /// The executable, or why there is none.
     pub(super) fn program(&self, name: &str) -> Result<PathBuf, Error> {
-        process::which(name)
+        let path = self.dirs.env().var("PATH").unwrap_or_default();
+        process::which_in(name, &path)
             .ok_or_else(|| Error::Unavailable(format!("there is no {name} on PATH")))
     }
 

@@ -94,20 +94,6 @@ pub const REGISTRY: &[Registration] = &[
     },
 ];
 
-impl Registration {
-    /// The programs that are not on `PATH`, under their preferred names.
-    pub fn missing(&self) -> Vec<&'static str> {
-        let missing = |names: &&&[&'static str]| names.iter().all(|n| process::which(n).is_none());
-        self.programs.iter().filter(missing).map(|names| names[0]).collect()
-    }
-
-    /// Installed, and its compositor is the one that runs.
-    pub fn is_available(&self, running: Option<Compositor>) -> bool {
-        running.is_some_and(|running| self.compositors.contains(&running))
-            && self.missing().is_empty()
-    }
-}
-
 /// All that it takes to put a backend to use.
 #[derive(Clone)]
 pub struct Setters {
@@ -125,8 +111,21 @@ pub struct Setters {
 impl Setters {
     /// The backends that could be used now, in order.
     pub fn available(&self) -> Vec<&'static Registration> {
-        let running = self.compositor();
-        REGISTRY.iter().filter(|entry| entry.is_available(running)).collect()
+        REGISTRY.iter().filter(|entry| self.is_available(entry)).collect()
+    }
+
+    /// Installed, and its compositor is the one that runs.
+    pub fn is_available(&self, entry: &Registration) -> bool {
+        self.compositor().is_some_and(|running| entry.compositors.contains(&running))
+            && self.missing(entry).is_empty()
+    }
+
+    /// The programs of a backend that are not on `PATH`, under their preferred names.
+    pub fn missing(&self, entry: &Registration) -> Vec<&'static str> {
+        let path = self.dirs.env().var("PATH").unwrap_or_default();
+        let missing =
+            |names: &&&[&'static str]| names.iter().all(|n| process::which_in(n, &path).is_none());
+        entry.programs.iter().filter(missing).map(|names| names[0]).collect()
     }
 
     /// The kind of compositor that runs.
@@ -152,7 +151,8 @@ impl Setters {
     /// The version of a backend's program. The first time, and after it was replaced, it is asked,
     /// which may take half a second.
     pub fn version(&self, entry: &Registration) -> Option<String> {
-        let program = entry.programs[0].iter().find_map(|name| process::which(name))?;
+        let path = self.dirs.env().var("PATH")?;
+        let program = entry.programs[0].iter().find_map(|name| process::which_in(name, &path))?;
         self.versions.of(&program, entry.version_flags)
     }
 

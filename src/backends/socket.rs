@@ -35,9 +35,19 @@ impl From<io::Error> for NotUp {
     }
 }
 
-/// Who listens at a path: another number after the socket was made anew.
-pub(super) fn inode(path: &Path) -> Option<u64> {
-    path.symlink_metadata().ok().map(|metadata| metadata.ino())
+/// The file of a socket. A number alone may come again when the socket is made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Made {
+    inode: u64,
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+/// The socket that is at a path now.
+pub(super) fn made(path: &Path) -> Option<Made> {
+    let metadata = path.symlink_metadata().ok()?;
+    let (seconds, nanoseconds) = (metadata.ctime(), metadata.ctime_nsec());
+    Some(Made { inode: metadata.ino(), seconds, nanoseconds })
 }
 
 /// Connects, to a socket that is there and listened on; never waits. The stream does not block.
@@ -48,11 +58,10 @@ pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
     Ok(socket.into())
 }
 
-/// Connects to a socket that `child` is about to make; `before` is the [`inode`] of one that somebody
-/// else has made.
+/// Connects to a socket that `child` is about to make; `before` is one that was there before: not that.
 pub(super) fn connect_when_up(
     path: &Path,
-    before: Option<u64>,
+    before: Option<Made>,
     child: &Child,
     until: Instant,
     cancel: &Cancel,
@@ -60,15 +69,15 @@ pub(super) fn connect_when_up(
     let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
     let watch = inotify::init(flags).map_err(io::Error::from)?;
     let directory = path.parent().unwrap_or(Path::new("/"));
-    let made = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
-    inotify::add_watch(&watch, directory, made).map_err(io::Error::from)?;
+    let appear = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
+    inotify::add_watch(&watch, directory, appear).map_err(io::Error::from)?;
     loop {
-        let made = inode(path).filter(|&inode| Some(inode) != before);
-        if let Some(Ok(stream)) = made.map(|_| connect(path)) {
+        let new = made(path).filter(|&made| Some(made) != before);
+        if let Some(Ok(stream)) = new.map(|_| connect(path)) {
             return Ok(stream);
         }
         // One that is there and refuses is about to listen; one that is not there is waited for.
-        let soon = made.map(|_| Instant::now() + PAUSE);
+        let soon = new.map(|_| Instant::now() + PAUSE);
         let next = soon.map_or(until, |soon| soon.min(until));
         wait(&[watch.as_fd()], child, next, cancel)?;
         if Instant::now() >= until {

@@ -145,7 +145,7 @@ impl Hyprpaper {
             let why = "a hyprpaper that murald did not start is running: end it first";
             return Err(Error::Unavailable(why.to_owned()));
         }
-        let before = socket::inode(&path);
+        let before = socket::made(&path);
         let launch = self.launch(NAME, instance)?.args(["-c"]).args([file.as_os_str()]);
         let new = self.context.start(&launch, NAME, None)?;
         let until = Instant::now() + UP_WITHIN;

@@ -38,6 +38,8 @@ pub(super) struct Mpvpaper {
     settings: Settings,
     copies: Copies,
     screens: Vec<Screen>,
+    /// The number of the last socket that was named.
+    last_socket: u32,
 }
 
 /// A process that plays on an output.
@@ -62,7 +64,7 @@ impl Mpvpaper {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let screens = context.take_over(NAME).into_iter().filter_map(Screen::taken_over).collect();
         let copies = Copies::new(context.cache.join("copies"));
-        Self { context, settings, copies, screens }
+        Self { context, settings, copies, screens, last_socket: 0 }
     }
 
     fn wanted(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<Vec<Wanted>, Error> {
@@ -89,7 +91,7 @@ impl Mpvpaper {
     }
 
     /// Starts a process for an output; it does not play yet.
-    fn start(&self, wanted: &Wanted, options: &Options) -> Result<Screen, Error> {
+    fn start(&mut self, wanted: &Wanted, options: &Options) -> Result<Screen, Error> {
         let socket = self.unused_socket()?;
         let launch =
             self.context.launch(self.context.program(NAME)?).args(args(options, wanted, &socket));
@@ -98,19 +100,21 @@ impl Mpvpaper {
         Ok(Screen { output: wanted.output.clone(), setter, socket, file })
     }
 
-    fn unused_socket(&self) -> Result<PathBuf, Error> {
+    fn unused_socket(&mut self) -> Result<PathBuf, Error> {
         let directory = self.context.roster.directory();
         // It splits its options at every space.
         if directory.as_os_str().as_bytes().iter().any(u8::is_ascii_whitespace) {
             let why = format!("{NAME} cannot have its socket in {}", directory.display());
             return Err(Error::Unavailable(why));
         }
-        let sockets = (1u32..).map(|number| directory.join(format!("{NAME}-{number}.sock")));
-        let mut unused = sockets.filter(|path| {
-            let used = |screen: &Screen| screen.socket == *path;
-            !path.exists() && !self.screens.iter().any(used)
-        });
-        unused.next().ok_or_else(|| Error::Unavailable("no name for a socket is left".to_owned()))
+        loop {
+            self.last_socket += 1;
+            let path = directory.join(format!("{NAME}-{}.sock", self.last_socket));
+            // One of an earlier daemon's process may have this number.
+            if !path.exists() && self.screens.iter().all(|screen| screen.socket != path) {
+                return Ok(path);
+            }
+        }
     }
 
     /// Has every output play its file: by a word where one plays already, else by a new process.

@@ -36,14 +36,14 @@ pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Answ
 }
 
 fn info(api: &Api, entry: &Registration) -> BackendInfo {
-    let missing = entry.missing();
+    let missing = api.setters.missing(entry);
     let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
     let compositors: Vec<&str> =
         entry.compositors.iter().map(|one| Compositor::as_str(*one)).collect();
     BackendInfo {
         name: entry.name.to_string(),
         installed: missing.is_empty(),
-        available: entry.is_available(api.setters.compositor()),
+        available: api.setters.is_available(entry),
         active: api.walls.status().active == Some(entry.name),
         version: if missing.is_empty() { api.setters.version(entry) } else { None },
         capabilities: Capabilities {

@@ -1,0 +1,170 @@
+//! awww through a stand-in that takes what the real one takes.
+
+use std::path::Path;
+use std::time::Duration;
+
+use murald::backends::{Backend, Error};
+use murald::config::BackendName;
+use murald::process::Cancel;
+
+use crate::stub::Stubs;
+use crate::wall::{BLUE, RED};
+
+fn show(stubs: &Stubs, awww: &mut dyn Backend, pictures: &[(&str, &Path)]) -> Result<(), Error> {
+    awww.show(&stubs.wall.hang(pictures), &stubs.wall.cancel)
+}
+
+/// The calls of `awww img`, without their flags for the look: outputs and path.
+fn images(stubs: &Stubs) -> Vec<(String, String)> {
+    let calls = stubs.calls("awww").into_iter().filter(|call| call[0] == "img");
+    calls.map(|call| (call[2].clone(), call.last().unwrap().clone())).collect()
+}
+
+#[test]
+fn a_server_is_started_told_and_ended() {
+    let stubs = Stubs::new(&["640x480", "640x480"]);
+    stubs.wall.set("awww", "daemon_format", "argb");
+    stubs.cue("awww-daemon", "late");
+    let mut awww = stubs.wall.backend(BackendName::Awww);
+    let (red, odd) =
+        (stubs.wall.flat("red.png", RED), stubs.wall.flat("-b, #%20'\" $HOME.png", BLUE));
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &red), ("HEADLESS-2", &red)]).unwrap();
+    assert_eq!(stubs.calls("awww-daemon"), [["--no-cache", "--format", "argb"]]);
+    let both = ("HEADLESS-1,HEADLESS-2".to_owned(), red.to_str().unwrap().to_owned());
+    assert_eq!(images(&stubs), [both]);
+    let img = stubs.calls("awww").into_iter().find(|call| call[0] == "img").unwrap();
+    let expected = [
+        "img",
+        "--outputs",
+        "HEADLESS-1,HEADLESS-2",
+        "--resize",
+        "crop",
+        "--fill-color",
+        "000000",
+        "--filter",
+        "Lanczos3",
+        "--transition-type",
+        "wipe",
+        "--transition-step",
+        "90",
+        "--transition-duration",
+        "3",
+        "--transition-fps",
+        "60",
+        "--transition-angle",
+        "45",
+        "--transition-pos",
+        "center",
+        "--transition-bezier",
+        "0.25,0.1,0.25,1.0",
+        "--transition-wave",
+        "20,20",
+        "--",
+        red.to_str().unwrap(),
+    ];
+    assert_eq!(img, expected);
+    // Only the one that differs.
+    stubs.forget_calls();
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &red), ("HEADLESS-2", &odd)]).unwrap();
+    assert_eq!(images(&stubs), [("HEADLESS-2".to_owned(), odd.to_str().unwrap().to_owned())]);
+    // Another look, the same picture.
+    stubs.forget_calls();
+    stubs.wall.set("awww", "resize", "fit");
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
+    assert_eq!(images(&stubs).len(), 1);
+    let server = stubs.wall.processes("awww");
+    assert_eq!(server.len(), 1);
+    awww.clear().unwrap();
+    assert!(!server[0].is_running());
+}
+
+#[test]
+fn a_server_outlives_the_daemon_and_is_taken_over() {
+    let stubs = Stubs::new(&["640x480"]);
+    let red = stubs.wall.flat("red.png", RED);
+    let mut first = stubs.wall.backend(BackendName::Awww);
+    show(&stubs, &mut *first, &[("HEADLESS-1", &red)]).unwrap();
+    let server = stubs.wall.processes("awww");
+    drop(first);
+    stubs.forget_calls();
+    let mut second = stubs.wall.backend(BackendName::Awww);
+    show(&stubs, &mut *second, &[("HEADLESS-1", &red)]).unwrap();
+    assert!(images(&stubs).is_empty() && stubs.calls("awww-daemon").is_empty());
+    // It dies: told, and started again with its picture.
+    stubs.wall.desktop.output("kill", &["-9", &server[0].pid.to_string()]);
+    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert!(!second.is_whole());
+    std::fs::remove_file(stubs.notes.join("awww-HEADLESS-1")).unwrap();
+    show(&stubs, &mut *second, &[("HEADLESS-1", &red)]).unwrap();
+    assert_eq!(images(&stubs).len(), 1);
+    assert!(second.is_whole());
+    second.clear().unwrap();
+    assert!(stubs.wall.processes("awww").is_empty());
+}
+
+#[test]
+fn a_server_that_somebody_else_started_is_used_and_left() {
+    let stubs = Stubs::new(&["640x480"]);
+    let server = stubs.wall.desktop.command(stubs.root().join("bin/awww-daemon"));
+    let mut server = crate::wall::Foreign::of(server);
+    crate::desktop::wait_until("the server", || stubs.notes.join("awww-up").exists());
+    let mut awww = stubs.wall.backend(BackendName::Awww);
+    let red = stubs.wall.flat("red.png", RED);
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
+    assert_eq!(stubs.calls("awww-daemon").len(), 1, "the one of the test");
+    awww.clear().unwrap();
+    assert!(server.runs());
+}
+
+#[test]
+fn mishaps() {
+    let stubs = Stubs::new(&["640x480"]);
+    let mut awww = stubs.wall.backend(BackendName::Awww);
+    let red = stubs.wall.flat("red.png", RED);
+    let mut fails = |program: &str, cue: &str, said: &str| {
+        stubs.cue(program, cue);
+        let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap_err();
+        stubs.cue(program, "");
+        assert!(error.to_string().contains(said), "{cue}: {error}");
+        error
+    };
+    let error = fails("awww-daemon", "die", "failed to connect to wayland");
+    assert!(matches!(error, Error::Unavailable(_)));
+    assert!(stubs.wall.processes("awww").is_empty());
+    assert!(matches!(fails("awww", "garbage", "does not know the output"), Error::Refused(_)));
+    assert!(matches!(fails("awww", "hang", "did not end within"), Error::Unavailable(_)));
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
+    let blue = stubs.wall.flat("blue.png", BLUE);
+    stubs.cue("awww", "fail");
+    let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap_err();
+    assert!(matches!(&error, Error::Refused(why) if why.contains("it went wrong")), "{error}");
+    stubs.cue("awww", "");
+    std::fs::write(stubs.notes.join("outputs"), "OTHER-1\n").unwrap();
+    let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap_err();
+    assert!(error.to_string().contains("HEADLESS-1"), "{error}");
+    awww.clear().unwrap();
+}
+
+#[test]
+fn a_server_that_hangs_can_be_given_up() {
+    let stubs = Stubs::new(&["640x480"]);
+    stubs.cue("awww-daemon", "hang");
+    let mut awww = stubs.wall.backend(BackendName::Awww);
+    let red = stubs.wall.flat("red.png", RED);
+    let scene = stubs.wall.hang(&[("HEADLESS-1", &red)]);
+    let cancel = Cancel::new().unwrap();
+    let thread = {
+        let cancel = cancel.clone();
+        let calls = stubs.notes.join("calls");
+        std::thread::spawn(move || {
+            crate::desktop::wait_until("the server's start", || {
+                let mut entries = std::fs::read_dir(&calls).unwrap().flatten();
+                entries.any(|entry| entry.file_name().to_string_lossy().starts_with("awww-daemon"))
+            });
+            cancel.cancel();
+        })
+    };
+    assert_eq!(awww.show(&scene, &cancel), Err(Error::Cancelled));
+    thread.join().unwrap();
+    assert!(stubs.wall.processes("awww").is_empty());
+}

@@ -1,0 +1,67 @@
+//! The real feh on X servers without a screen.
+
+use std::path::Path;
+
+use murald::backends::Error;
+use murald::config::BackendName;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::wall::{BLACK, BLUE, GREEN, RED, WHITE, Wall};
+
+#[test]
+fn hangs_a_different_picture_on_each_monitor() {
+    let wall = Wall::new(Desktop::x11(&["1280x720", "800x600", "640x480"]), 3);
+    let mut feh = wall.backend(BackendName::Feh);
+    let (red, green) = (wall.flat("red.png", RED), wall.flat("green.webp", GREEN));
+    let odd = wall.flat("-b, #%20'\"\\\n$HOME.png", BLUE);
+    let pictures = [("VIRTUAL-1", &*red), ("VIRTUAL-2", &*green), ("VIRTUAL-3", &*odd)];
+    feh.show(&wall.hang(&pictures), &wall.cancel).unwrap();
+    for (output, color) in [("VIRTUAL-1", RED), ("VIRTUAL-2", GREEN), ("VIRTUAL-3", BLUE)] {
+        wall.pixels(output).is_all(color);
+    }
+    // One that cannot be read would move the others up.
+    let gone = [pictures[0], ("VIRTUAL-2", Path::new("/nowhere.png")), pictures[2]];
+    assert!(matches!(feh.show(&wall.hang(&gone), &wall.cancel), Err(Error::File { .. })));
+    wall.pixels("VIRTUAL-3").is_all(BLUE);
+    // A monitor without a picture is black, and the others keep theirs.
+    feh.show(&wall.hang(&pictures[1..]), &wall.cancel).unwrap();
+    for (output, color) in [("VIRTUAL-1", BLACK), ("VIRTUAL-2", GREEN), ("VIRTUAL-3", BLUE)] {
+        wall.pixels(output).is_all(color);
+    }
+    feh.clear().unwrap();
+    wall.pixels("VIRTUAL-2").is_all(BLACK);
+}
+
+#[test]
+fn fits_turns_and_follows_the_monitors() {
+    let wall = Wall::new(Desktop::x11(&["--pluggable", "800x400", "400x400"]), 2);
+    let mut feh = wall.backend(BackendName::Feh);
+    let mut show = |pictures: &[(&str, &Path)]| {
+        feh.show(&wall.hang(pictures), &wall.cancel).unwrap();
+        wall.pixels(pictures[0].0)
+    };
+    let turned = show(&[("DUMMY0", &wall.camera())]);
+    turned.shows(50, 10, RED);
+    turned.shows(50, 90, BLUE);
+    let square = wall.picture("square.png", &["-size", "200x200", "xc:red", "xc:white", "-append"]);
+    for (mode, at, color) in [
+        ("scale", (2, 2), RED),
+        ("fill", (2, 2), RED),
+        ("max", (2, 2), BLACK),
+        ("center", (50, 2), RED),
+        ("center", (2, 50), BLACK),
+        ("tile", (98, 60), WHITE),
+    ] {
+        wall.set("feh", "mode", mode);
+        show(&[("DUMMY0", &square)]).shows(at.0, at.1, color);
+    }
+    wall.set("feh", "mode", "fill");
+    let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
+    wall.desktop.run("unplug", &["DUMMY0"]);
+    wait_until("one monitor", || wall.setters.outputs.list().len() == 1);
+    show(&[("DUMMY1", &blue)]).is_all(BLUE);
+    let again = wall.desktop.run("plug", &["800x400"]);
+    wait_until("two monitors", || wall.setters.outputs.list().len() == 2);
+    show(&[(&again, &red), ("DUMMY1", &blue)]).is_all(RED);
+    wall.pixels("DUMMY1").is_all(BLUE);
+}

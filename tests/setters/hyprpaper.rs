@@ -1,0 +1,138 @@
+//! hyprpaper and hyprctl through stand-ins that take what the real ones take.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use murald::backends::{Backend, Error};
+use murald::config::BackendName;
+
+use crate::stub::Stubs;
+use crate::wall::{BLUE, RED};
+
+fn show(stubs: &Stubs, backend: &mut dyn Backend, pictures: &[(&str, &Path)]) -> Result<(), Error> {
+    backend.show(&stubs.wall.hang(pictures), &stubs.wall.cancel)
+}
+
+/// The starts of hyprpaper, without the questions for its version.
+fn starts(stubs: &Stubs) -> usize {
+    stubs.calls("hyprpaper").iter().filter(|call| call[0] == "-c").count()
+}
+
+#[test]
+fn it_is_started_with_a_file_and_told_of_changes() {
+    let stubs = Stubs::new(&["640x480", "640x480"]);
+    let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
+    let (red, odd) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("b, #$HOME.png", BLUE));
+    stubs.cue("hyprpaper", "late");
+    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red), ("HEADLESS-2", &red)]).unwrap();
+    let file = stubs.root().join("home/.config/hypr/murald-hyprpaper.conf");
+    assert_eq!(stubs.calls("hyprpaper").last().unwrap()[..], ["-c", file.to_str().unwrap()]);
+    let block = |output: &str, path: &Path| {
+        let path = path.display();
+        format!(
+            "\nwallpaper {{\n    monitor = {output}\n    path = {path}\n    fit_mode = cover\n}}\n"
+        )
+    };
+    let text = fs::read_to_string(&file).unwrap();
+    let tail = block("HEADLESS-1", &red) + &block("HEADLESS-2", &red);
+    assert!(text.ends_with(&format!("\nsplash = false\nipc = true\n{tail}")), "{text}");
+    assert!(stubs.calls("hyprctl").is_empty());
+    let process = stubs.wall.processes("hyprpaper");
+    // A name that it could misread goes to it under another.
+    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red), ("HEADLESS-2", &odd)]).unwrap();
+    let calls = stubs.calls("hyprctl");
+    assert_eq!(calls.len(), 1);
+    let link = calls[0][2].strip_prefix("HEADLESS-2,").unwrap().strip_suffix(",cover").unwrap();
+    assert_eq!(fs::read_link(link).unwrap(), odd);
+    assert_eq!(stubs.wall.processes("hyprpaper"), process);
+    // Only a file can say `fill`: a new process, before the old one goes.
+    stubs.wall.set("hyprpaper", "fit_mode", "fill");
+    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
+    assert_eq!(starts(&stubs), 2);
+    let now = stubs.wall.processes("hyprpaper");
+    assert!(now.len() == 1 && now != process && !process[0].is_running());
+    hyprpaper.clear().unwrap();
+    assert!(stubs.wall.processes("hyprpaper").is_empty());
+}
+
+#[test]
+fn one_before_0_8_is_told_in_its_own_words() {
+    let stubs = Stubs::new(&["640x480"]);
+    fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
+    stubs.wall.set("hyprpaper", "fit_mode", "contain");
+    let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
+    let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
+    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
+    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap();
+    let (red, blue) = (red.to_str().unwrap(), blue.to_str().unwrap());
+    let value = format!("HEADLESS-1,contain:{blue}");
+    let expected = [
+        ["hyprpaper", "preload", blue],
+        ["hyprpaper", "wallpaper", &value],
+        ["hyprpaper", "unload", red],
+    ];
+    assert_eq!(stubs.calls("hyprctl"), expected);
+    assert_eq!(starts(&stubs), 1);
+}
+
+#[test]
+fn it_is_taken_over_and_comes_back() {
+    let stubs = Stubs::new(&["640x480"]);
+    let red = stubs.wall.flat("red.png", RED);
+    let mut first = stubs.wall.backend(BackendName::Hyprpaper);
+    show(&stubs, &mut *first, &[("HEADLESS-1", &red)]).unwrap();
+    let process = stubs.wall.processes("hyprpaper");
+    drop(first);
+    let mut second = stubs.wall.backend(BackendName::Hyprpaper);
+    show(&stubs, &mut *second, &[("HEADLESS-1", &red)]).unwrap();
+    assert_eq!(stubs.wall.processes("hyprpaper"), process);
+    stubs.wall.desktop.output("kill", &["-9", &process[0].pid.to_string()]);
+    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert!(!second.is_whole());
+    show(&stubs, &mut *second, &[("HEADLESS-1", &red)]).unwrap();
+    assert!(second.is_whole());
+    assert_eq!(starts(&stubs), 2);
+}
+
+#[test]
+fn mishaps() {
+    let stubs = Stubs::new(&["640x480"]);
+    let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
+    let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
+    stubs.cue("hyprpaper", "die");
+    let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
+    assert!(
+        matches!(&error, Error::Unavailable(why) if why.contains("something is missing")),
+        "{error}"
+    );
+    stubs.cue("hyprpaper", "");
+    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
+    let process = stubs.wall.processes("hyprpaper");
+    for (cue, said) in [("refuse", "it will not"), ("hang", "did not end within")] {
+        stubs.cue("hyprctl", cue);
+        let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
+    }
+    stubs.cue("hyprctl", "");
+    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap();
+    assert_eq!(stubs.wall.processes("hyprpaper"), process);
+    hyprpaper.clear().unwrap();
+    // A file that the owner wrote.
+    let file = stubs.root().join("home/own.conf");
+    fs::write(&file, "preload = /x\n").unwrap();
+    stubs.wall.set("hyprpaper", "config_path", file.to_str().unwrap());
+    let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
+    assert!(error.to_string().contains("own.conf"), "{error}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "preload = /x\n");
+    // One that somebody else started keeps its socket.
+    stubs.wall.set("hyprpaper", "config_path", "");
+    let mut theirs = stubs.wall.desktop.command(stubs.root().join("bin/hyprpaper"));
+    theirs.args(["-c", "/dev/null"]);
+    let mut theirs = crate::wall::Foreign::of(theirs);
+    let socket = stubs.root().join("run/hypr/sig/.hyprpaper.sock");
+    crate::desktop::wait_until("it", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+    let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
+    assert!(error.to_string().contains("did not start"), "{error}");
+    assert!(theirs.runs());
+}

@@ -1,0 +1,16 @@
+//! Setters: the real swaybg and feh on real desktops, compared pixel by pixel, and stand-ins for the
+//! others that speak their command lines and protocols strictly and have mishaps on cue.
+
+#![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+#[path = "../desktop/mod.rs"]
+mod desktop;
+
+mod awww;
+mod feh;
+mod hyprpaper;
+mod mpvpaper;
+mod stub;
+mod swaybg;
+mod wal_qt;
+mod wall;

@@ -1,0 +1,134 @@
+//! mpvpaper through a stand-in with its command line and mpv's socket.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use murald::backends::{Backend, Error, Hanging, Kind};
+use murald::config::BackendName;
+
+use crate::stub::Stubs;
+
+fn hang(stubs: &Stubs, videos: &[(&str, &Path)], audio: bool) -> Vec<Hanging> {
+    let scene = stubs.wall.hang(videos).into_iter();
+    scene.map(|hanging| Hanging { kind: Kind::Video, audio_enabled: audio, ..hanging }).collect()
+}
+
+fn show(stubs: &Stubs, backend: &mut dyn Backend, videos: &[(&str, &Path)]) -> Result<(), Error> {
+    backend.show(&hang(stubs, videos, false), &stubs.wall.cancel)
+}
+
+/// As much of a video as is looked at.
+fn video(stubs: &Stubs, name: &str, content: &str) -> PathBuf {
+    let path = stubs.root().join(name);
+    fs::write(&path, [b"\0\0\0\x18ftypisom\0\0\0\0isommp42", content.as_bytes()].concat()).unwrap();
+    path
+}
+
+#[test]
+fn one_process_for_each_output_and_a_word_for_the_next_video() {
+    let stubs = Stubs::new(&["640x480", "640x480"]);
+    let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
+    let (one, odd) = (video(&stubs, "one.mp4", ""), video(&stubs, "-b, #%20'\"\n$HOME.mp4", ""));
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one), ("HEADLESS-2", &one)]).unwrap();
+    let calls = stubs.calls("mpvpaper");
+    assert_eq!(calls.len(), 2);
+    let run = stubs.root().join("run");
+    for (number, call) in calls.iter().enumerate() {
+        let socket = format!("{}/mpvpaper-{}.sock", run.display(), number + 1);
+        let options = format!("no-audio loop input-ipc-server={socket}");
+        let output = format!("HEADLESS-{}", number + 1);
+        assert_eq!(call[..], ["-o", &options, &output, one.to_str().unwrap()]);
+    }
+    let processes = stubs.wall.processes("mpvpaper");
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one), ("HEADLESS-2", &odd)]).unwrap();
+    assert_eq!(stubs.wall.processes("mpvpaper"), processes);
+    assert_eq!(stubs.note("mpvpaper-loads").join("\n"), odd.to_str().unwrap());
+    // Sound needs other options: a new process, and the old one goes.
+    let loud = hang(&stubs, &[("HEADLESS-2", &odd)], true);
+    mpvpaper.show(&loud, &stubs.wall.cancel).unwrap();
+    let now = stubs.wall.processes("mpvpaper");
+    assert!(now.len() == 1 && !processes.contains(&now[0]));
+    assert!(processes.iter().all(|process| !process.is_running()));
+    mpvpaper.clear().unwrap();
+    assert!(stubs.wall.processes("mpvpaper").is_empty());
+    let sockets = fs::read_dir(run).unwrap().flatten();
+    assert_eq!(sockets.filter(|e| e.path().extension().is_some_and(|e| e == "sock")).count(), 0);
+}
+
+#[test]
+fn it_is_taken_over_and_comes_back() {
+    let stubs = Stubs::new(&["640x480"]);
+    let (one, two) = (video(&stubs, "one.mp4", ""), video(&stubs, "two.mp4", ""));
+    let mut first = stubs.wall.backend(BackendName::Mpvpaper);
+    show(&stubs, &mut *first, &[("HEADLESS-1", &one)]).unwrap();
+    show(&stubs, &mut *first, &[("HEADLESS-1", &two)]).unwrap();
+    let process = stubs.wall.processes("mpvpaper");
+    drop(first);
+    let mut second = stubs.wall.backend(BackendName::Mpvpaper);
+    show(&stubs, &mut *second, &[("HEADLESS-1", &two)]).unwrap();
+    assert_eq!(stubs.note("mpvpaper-loads").len(), 1, "it plays that already");
+    assert_eq!(stubs.wall.processes("mpvpaper"), process);
+    stubs.wall.desktop.output("kill", &["-9", &process[0].pid.to_string()]);
+    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert!(!second.is_whole());
+    show(&stubs, &mut *second, &[("HEADLESS-1", &two)]).unwrap();
+    assert!(second.is_whole());
+}
+
+#[test]
+fn mishaps() {
+    let stubs = Stubs::new(&["640x480"]);
+    let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
+    let (one, two) = (video(&stubs, "one.mp4", ""), video(&stubs, "two.mp4", ""));
+    stubs.cue("mpvpaper", "die");
+    let error = show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap_err();
+    assert!(
+        matches!(&error, Error::Unavailable(why) if why.contains("something is missing")),
+        "{error}"
+    );
+    stubs.cue("mpvpaper", "late");
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
+    stubs.cue("mpvpaper", "");
+    let process = stubs.wall.processes("mpvpaper");
+    // It cannot play this one, and plays on what it played.
+    let broken = video(&stubs, "broken.mp4", "broken");
+    let error = show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &broken)]).unwrap_err();
+    assert!(matches!(&error, Error::File { path, .. } if *path == broken), "{error}");
+    let loads = stubs.note("mpvpaper-loads");
+    assert_eq!(loads.last().map(String::as_str), one.to_str());
+    assert_eq!(stubs.wall.processes("mpvpaper"), process);
+    // It breaks off: a new process.
+    stubs.cue("mpvpaper", "break");
+    let thread = {
+        let (notes, calls) = (stubs.notes.clone(), stubs.calls("mpvpaper").len());
+        std::thread::spawn(move || {
+            crate::desktop::wait_until("a second start", || {
+                fs::read_dir(notes.join("calls")).unwrap().count() > calls
+            });
+            fs::write(notes.join("cue-mpvpaper"), "").unwrap();
+        })
+    };
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &two)]).unwrap();
+    thread.join().unwrap();
+    assert!(!process[0].is_running());
+    assert_eq!(stubs.wall.processes("mpvpaper").len(), 1);
+    mpvpaper.clear().unwrap();
+}
+
+#[test]
+fn one_that_hangs_is_killed_and_the_old_one_stays() {
+    let stubs = Stubs::new(&["640x480", "640x480"]);
+    let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
+    let (one, broken) = (video(&stubs, "one.mp4", ""), video(&stubs, "broken.mp4", "broken"));
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
+    let process = stubs.wall.processes("mpvpaper");
+    let begun = Instant::now();
+    let scene = [("HEADLESS-1", &*one), ("HEADLESS-2", &*broken)];
+    let error = show(&stubs, &mut *mpvpaper, &scene).unwrap_err();
+    assert!(error.to_string().contains("does not play in time"), "{error}");
+    assert!(begun.elapsed() >= Duration::from_secs(9));
+    assert_eq!(stubs.note("mpvpaper-deaf").len(), 1);
+    assert_eq!(stubs.wall.processes("mpvpaper"), process);
+    mpvpaper.clear().unwrap();
+}

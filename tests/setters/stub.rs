@@ -1,0 +1,391 @@
+//! Programs that stand in for setters: strict about what they are given, with mishaps on cue.
+//!
+//! Each is a script in a directory for `PATH` that notes its arguments and then is this test program
+//! again, in the role of its name. What it is to do wrong stands in files `cue-NAME`.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::desktop::Desktop;
+use crate::wall::Wall;
+
+/// A wall whose only setters are stand-ins, and where they keep their notes.
+pub struct Stubs {
+    pub wall: Wall,
+    pub notes: PathBuf,
+}
+
+const PROGRAMS: [&str; 6] =
+    ["awww", "awww-daemon", "hyprctl", "hyprpaper", "mpvpaper", "wal-qt-host"];
+
+impl Stubs {
+    pub fn new(outputs: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().to_owned();
+        let (bin, notes) = (root.join("bin"), root.join("notes"));
+        for path in [&bin, &notes, &root.join("run/hypr/sig"), &root.join("home")] {
+            fs::create_dir_all(path).unwrap();
+        }
+        fs::create_dir_all(notes.join("calls")).unwrap();
+        let test = std::env::current_exe().unwrap();
+        for name in PROGRAMS {
+            let script = format!(
+                "#!/bin/sh\nexport STUB_NOTES='{}' STUB_NAME={name} XDG_RUNTIME_DIR='{}'\n\
+                 STUB_ARGS=$(mktemp '{}/calls/{name}.XXXXXXXX'); export STUB_ARGS\n\
+                 for arg; do printf '%s\\0' \"$arg\"; done >\"$STUB_ARGS\"\n{}exec '{}' \
+                 --exact stub::play --ignored --nocapture --test-threads=1\n",
+                notes.display(),
+                root.join("run").display(),
+                notes.display(),
+                shell_role(name),
+                test.display()
+            );
+            let path = bin.join(name);
+            fs::write(&path, script).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let desktop = Desktop::wayland(outputs);
+        fs::write(notes.join("outputs"), "HEADLESS-1\nHEADLESS-2\n").unwrap();
+        let env = murald::paths::Env::new(move |name| match name {
+            "HOME" => Some(root.join("home").into()),
+            "PATH" => Some(root.join("bin").into()),
+            "XDG_RUNTIME_DIR" => Some(root.join("run").into()),
+            "HYPRLAND_INSTANCE_SIGNATURE" => Some("sig".into()),
+            _ => None,
+        });
+        let wall = Wall::with(desktop, outputs.len(), dir, env);
+        Self { wall, notes }
+    }
+
+    pub fn root(&self) -> &Path {
+        self.wall.dir.path()
+    }
+
+    /// What a program is to do from now on; empty: what it should.
+    pub fn cue(&self, name: &str, what: &str) {
+        fs::write(self.notes.join(format!("cue-{name}")), what).unwrap();
+    }
+
+    /// The arguments of all calls of a program, in order.
+    pub fn calls(&self, name: &str) -> Vec<Vec<String>> {
+        let entries = fs::read_dir(self.notes.join("calls")).unwrap().flatten();
+        let of_it = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem == name);
+        let mut paths: Vec<PathBuf> = entries.map(|e| e.path()).filter(of_it).collect();
+        paths.sort_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
+        paths.iter().map(|path| words(path)).collect()
+    }
+
+    pub fn forget_calls(&self) {
+        for entry in fs::read_dir(self.notes.join("calls")).unwrap().flatten() {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+
+    /// The lines of a note.
+    pub fn note(&self, name: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.notes.join(name)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+fn words(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap();
+    text.split_terminator('\0').map(str::to_owned).collect()
+}
+
+/// Those that only read their arguments are played by the shell: their output must be theirs alone.
+fn shell_role(name: &str) -> &'static str {
+    match name {
+        "awww" => AWWW,
+        "awww-daemon" => AWWW_DAEMON,
+        "hyprctl" => HYPRCTL,
+        _ => "",
+    }
+}
+
+const AWWW_DAEMON: &str = r#"
+cue=$(cat "$STUB_NOTES/cue-awww-daemon" 2>/dev/null)
+for arg; do
+  case $arg in
+  --no-cache | --format | argb | abgr | rgb | bgr) ;;
+  *) echo "error: unexpected argument '$arg' found" >&2; exit 2 ;;
+  esac
+done
+case $cue in
+die) echo 'failed to connect to wayland' >&2; exit 1 ;;
+hang) ;;
+late) { sleep 0.4; echo $$ >"$STUB_NOTES/awww-up"; } & ;;
+*) echo $$ >"$STUB_NOTES/awww-up" ;;
+esac
+trap 'exit 0' TERM
+while :; do sleep 0.05; done
+"#;
+
+const AWWW: &str = r#"
+cue=$(cat "$STUB_NOTES/cue-awww" 2>/dev/null)
+case $cue in
+hang) exec sleep 1000 ;;
+garbage) head -c 3000 /dev/urandom; exit 0 ;;
+esac
+kill -0 "$(cat "$STUB_NOTES/awww-up" 2>/dev/null)" 2>/dev/null || {
+  echo 'Error: "Socket file not found. Are you sure awww-daemon is running?"' >&2; exit 1
+}
+refuse() { echo "error: $1" >&2; exit 2; }
+case $1 in
+query)
+  while read -r output; do
+    shown=$(cat "$STUB_NOTES/awww-$output" 2>/dev/null || echo 'color: 000000')
+    echo ": $output: 1920x1080, scale: 1, currently displaying: $shown"
+  done <"$STUB_NOTES/outputs" ;;
+img)
+  shift
+  outputs=
+  while [ $# -gt 0 ]; do
+    flag=$1
+    case $flag in
+    --invert-y) shift; continue ;;
+    --) shift; break ;;
+    esac
+    [ $# -ge 2 ] || refuse "a value is required for '$flag'"
+    case "$flag $2" in
+    '--outputs '*) outputs=$2 ;;
+    '--resize no' | '--resize crop' | '--resize fit' | '--resize stretch') ;;
+    '--fill-color #'*) refuse 'invalid colour' ;;
+    '--fill-color '*) ;;
+    '--filter Nearest' | '--filter Bilinear' | '--filter CatmullRom' | '--filter Mitchell' | '--filter Lanczos3') ;;
+    '--transition-bezier 0,0,0,0') refuse 'invalid bezier' ;;
+    '--transition-step 0') refuse 'not in 1..255' ;;
+    '--transition-type '* | '--transition-step '* | '--transition-duration '* | '--transition-fps '*) ;;
+    '--transition-angle '* | '--transition-pos '* | '--transition-bezier '* | '--transition-wave '*) ;;
+    *) refuse "unexpected argument '$flag $2' found" ;;
+    esac
+    shift 2
+  done
+  [ $# -eq 1 ] || refuse 'exactly one image'
+  [ -f "$1" ] || refuse "$1: no such file"
+  [ "$cue" != fail ] || { echo 'Error: "it went wrong"' >&2; exit 1; }
+  known=
+  for output in $(echo "$outputs" | tr , ' '); do
+    grep -Fqx -- "$output" "$STUB_NOTES/outputs" || continue
+    known=1
+    printf 'image: %s\n' "$1" >"$STUB_NOTES/awww-$output"
+  done
+  [ -n "$known" ] || { echo 'Error: none of the requested outputs are valid' >&2; exit 1; } ;;
+*) refuse "unrecognized subcommand '$1'" ;;
+esac
+exit 0
+"#;
+
+const HYPRCTL: &str = r#"
+cue=$(cat "$STUB_NOTES/cue-hyprctl" 2>/dev/null)
+[ "$cue" != hang ] || exec sleep 1000
+fail() { echo "$1"; exit 1; }
+[ "$HYPRLAND_INSTANCE_SIGNATURE" = sig ] || fail 'HYPRLAND_INSTANCE_SIGNATURE not set!'
+[ "$1" = hyprpaper ] || fail 'unknown request'
+[ -S "$XDG_RUNTIME_DIR/hypr/sig/.hyprpaper.sock" ] || fail "Couldn't connect to hyprpaper"
+[ "$cue" != refuse ] || fail 'it will not'
+old=$(cat "$STUB_NOTES/hyprpaper-old" 2>/dev/null)
+if [ -n "$old" ]; then
+  case $2 in
+  preload | unload) [ -f "$3" ] || { echo "$2 failed (no such file)"; exit 0; } ;;
+  wallpaper)
+    path=${3#*,} path=${path#contain:} path=${path#tile:}
+    [ -f "$path" ] || { echo 'wallpaper failed (no such file)'; exit 0; } ;;
+  *) echo 'unknown request'; exit 0 ;;
+  esac
+  echo ok
+  exit 0
+fi
+[ "$2" = wallpaper ] || fail 'unknown request'
+[ $# -eq 3 ] || fail 'not enough args'
+output=${3%%,*} rest=${3#*,}
+path=${rest%,*} fit=${rest##*,}
+grep -Fqx -- "$output" "$STUB_NOTES/outputs" || fail 'invalid monitor'
+case $path in /*) ;; *) fail 'invalid path' ;; esac
+[ -f "$path" ] || fail 'invalid path'
+case $fit in cover | contain | tile) ;; *) fail 'invalid fit mode' ;; esac
+exit 0
+"#;
+
+/// Not a test: the roles that are played in Rust.
+#[test]
+#[ignore = "is run by the scripts that stand in for setters"]
+fn play() {
+    let Some(name) = std::env::var_os("STUB_NAME") else { return };
+    let role = Role::new(name.to_str().unwrap());
+    match role.name.as_str() {
+        "hyprpaper" => hyprpaper(&role),
+        "mpvpaper" => mpvpaper(&role),
+        "wal-qt-host" => crate::wal_qt::play(&role),
+        other => panic!("no such role: {other}"),
+    }
+}
+
+/// What a role knows.
+pub struct Role {
+    pub name: String,
+    pub notes: PathBuf,
+    pub args: Vec<String>,
+}
+
+impl Role {
+    fn new(name: &str) -> Self {
+        let args = words(Path::new(&std::env::var_os("STUB_ARGS").unwrap()));
+        let notes = std::env::var_os("STUB_NOTES").unwrap().into();
+        Self { name: name.to_owned(), notes, args }
+    }
+
+    pub fn cue(&self) -> String {
+        fs::read_to_string(self.notes.join(format!("cue-{}", self.name))).unwrap_or_default()
+    }
+
+    pub fn runtime(&self) -> PathBuf {
+        std::env::var_os("XDG_RUNTIME_DIR").unwrap().into()
+    }
+
+    /// Writes a line to a note.
+    pub fn note(&self, name: &str, line: &str) {
+        let mut options = fs::OpenOptions::new();
+        let mut file = options.append(true).create(true).open(self.notes.join(name)).unwrap();
+        file.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    pub fn fail(&self, why: &str) -> ! {
+        eprintln!("{}: {why}", self.name);
+        std::process::exit(1)
+    }
+
+    /// Does nothing, for good.
+    pub fn hang(&self) -> ! {
+        loop {
+            std::thread::park();
+        }
+    }
+
+    /// Mishaps before anything is up.
+    fn mishap(&self) {
+        match self.cue().as_str() {
+            "die" => self.fail("something is missing"),
+            "hang" => self.hang(),
+            "late" => std::thread::sleep(Duration::from_millis(400)),
+            _ => {}
+        }
+    }
+}
+
+fn hyprpaper(role: &Role) {
+    if role.args == ["--version"] {
+        let old = role.notes.join("hyprpaper-old").exists();
+        eprintln!("hyprpaper v{}", if old { "0.7.6" } else { "0.8.1" });
+        std::process::exit(0);
+    }
+    let [flag, file] = &role.args[..] else { role.fail("wrong arguments") };
+    if flag != "-c" {
+        role.fail("wrong arguments");
+    }
+    let text = fs::read_to_string(file).unwrap_or_else(|_| role.fail("no such config"));
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+            _ if line.starts_with('#') => {}
+            Some(("path" | "preload", path)) if !Path::new(path).is_file() => {
+                role.fail(&format!("no such file: {path}"));
+            }
+            Some((
+                "splash" | "ipc" | "monitor" | "path" | "fit_mode" | "preload" | "wallpaper",
+                _,
+            )) => {}
+            None if line == "wallpaper {" || line == "}" => {}
+            _ => role.fail(&format!("config error: {line}")),
+        }
+    }
+    role.mishap();
+    let socket = role.runtime().join("hypr/sig/.hyprpaper.sock");
+    fs::remove_file(&socket).ok();
+    let listener = UnixListener::bind(socket).unwrap();
+    role.note("hyprpaper-files", &text.replace('\n', "|"));
+    for _ in listener.incoming() {}
+}
+
+fn mpvpaper(role: &Role) {
+    let mut args = role.args.iter().map(String::as_str);
+    let mut rest = Vec::new();
+    let mut options = "";
+    while let Some(arg) = args.next() {
+        match arg {
+            "-v" | "-vv" | "-p" | "-s" => {}
+            "-n" | "-l" => drop(args.next().unwrap_or_else(|| role.fail("a value is missing"))),
+            "-o" => options = args.next().unwrap_or_else(|| role.fail("a value is missing")),
+            other if other.starts_with('-') => role.fail(&format!("invalid option {other}")),
+            other => rest.push(other),
+        }
+    }
+    let [_, file] = rest[..] else { role.fail("Not enough args passed") };
+    role.mishap();
+    if broken(file) {
+        // As the real one: before it has a surface, and deaf.
+        let heard = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        signal_hook::flag::register(signal_hook::consts::SIGTERM, heard).unwrap();
+        role.note("mpvpaper-deaf", file);
+        role.hang();
+    }
+    let socket = options.split(' ').find_map(|option| option.strip_prefix("input-ipc-server="));
+    let listener = UnixListener::bind(socket.unwrap_or_else(|| role.fail("no socket"))).unwrap();
+    let mut plays = file.to_owned();
+    for stream in listener.incoming() {
+        mpv_client(role, stream.unwrap(), &mut plays);
+    }
+}
+
+fn broken(file: &str) -> bool {
+    fs::read(file).is_ok_and(|bytes| bytes.ends_with(b"broken"))
+}
+
+fn mpv_client(role: &Role, mut stream: UnixStream, plays: &mut String) {
+    let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    let mut say = |what: Value| writeln!(stream, "{what}").is_ok();
+    for line in lines.map_while(Result::ok) {
+        let asked: Value = serde_json::from_str(&line).unwrap_or_else(|_| role.fail("no JSON"));
+        let command: Vec<&str> =
+            asked["command"].as_array().unwrap().iter().map(|w| w.as_str().unwrap_or("")).collect();
+        let answer = |data: Value| json!({ "request_id": asked["request_id"], "error": "success", "data": data });
+        match (role.cue().as_str(), &command[..]) {
+            ("silent", _) => continue,
+            ("garbage", _) => {
+                if !say(json!("what?")) {
+                    return;
+                }
+                continue;
+            }
+            ("break", _) => return,
+            _ => {}
+        }
+        match &command[..] {
+            ["loadfile", file, "replace"] => {
+                say(answer(Value::Null));
+                say(json!({ "event": "end-file", "reason": "stop" }));
+                role.note("mpvpaper-loads", file);
+                if broken(file) || !Path::new(file).is_file() {
+                    let error = "unrecognized file format";
+                    say(json!({ "event": "end-file", "reason": "error", "file_error": error }));
+                } else {
+                    say(json!({ "event": "start-file" }));
+                    say(json!({ "event": "file-loaded" }));
+                    *plays = (*file).to_owned();
+                }
+            }
+            ["get_property", "path"] => drop(say(answer(json!(plays)))),
+            ["observe_property", _, name] => {
+                say(answer(Value::Null));
+                let data = if *name == "time-pos" { json!(0.04) } else { json!(true) };
+                say(json!({ "event": "property-change", "name": name, "data": data }));
+            }
+            _ => role.fail(&format!("unknown command: {line}")),
+        }
+    }
+}

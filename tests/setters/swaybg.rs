@@ -1,0 +1,157 @@
+//! The real swaybg on headless sway.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use murald::backends::{Error, Hanging};
+use murald::config::BackendName;
+use murald::process::Cancel;
+
+use crate::desktop::Desktop;
+use crate::wall::{BLACK, BLUE, Foreign, GREEN, RED, Wall, Watcher, near};
+
+#[test]
+fn hangs_a_different_picture_on_each_output() {
+    let wall = Wall::new(Desktop::wayland(&["1280x720", "720x1280", "800x600"]), 3);
+    let mut swaybg = wall.backend(BackendName::Swaybg);
+    let (red, green) = (wall.flat("red.png", RED), wall.flat("green.jpg", GREEN));
+    let odd = wall.flat("-b, #%20'\"\\\n$HOME.png", BLUE);
+    let pictures = [("HEADLESS-1", &*red), ("HEADLESS-2", &*green), ("HEADLESS-3", &*odd)];
+    swaybg.show(&wall.hang(&pictures), &wall.cancel).unwrap();
+    for (output, color) in [("HEADLESS-1", RED), ("HEADLESS-2", GREEN), ("HEADLESS-3", BLUE)] {
+        wall.pixels(output).is_all(color);
+    }
+    assert_eq!(wall.processes("swaybg").len(), 1);
+    // The others stay as they are when one changes.
+    let pictures = [("HEADLESS-1", &*green), pictures[1], pictures[2]];
+    swaybg.show(&wall.hang(&pictures), &wall.cancel).unwrap();
+    for (output, color) in [("HEADLESS-1", GREEN), ("HEADLESS-2", GREEN), ("HEADLESS-3", BLUE)] {
+        wall.pixels(output).is_all(color);
+    }
+    let before = wall.processes("swaybg");
+    assert_eq!(before.len(), 1);
+    swaybg.show(&wall.hang(&pictures), &wall.cancel).unwrap();
+    assert_eq!(wall.processes("swaybg"), before, "nothing differs, nothing is done");
+    swaybg.clear().unwrap();
+    assert!(wall.processes("swaybg").is_empty() && !before[0].is_running());
+}
+
+#[test]
+fn shows_every_format_and_fit() {
+    let wall = Wall::new(Desktop::wayland(&["800x400"]), 1);
+    let mut swaybg = wall.backend(BackendName::Swaybg);
+    let mut show = |path: &Path| {
+        swaybg.show(&wall.hang(&[("HEADLESS-1", path)]), &wall.cancel).unwrap();
+        wall.pixels("HEADLESS-1")
+    };
+    for kind in ["bmp", "tiff", "webp", "gif"] {
+        show(&wall.flat(&format!("green.{kind}"), GREEN)).is_all(GREEN);
+    }
+    let turned = show(&wall.camera());
+    turned.shows(50, 10, RED);
+    turned.shows(50, 90, BLUE);
+    let square = wall.picture("square.png", &["-size", "200x200", "xc:red", "xc:blue", "-append"]);
+    for (mode, at, color) in [
+        ("stretch", (2, 2), RED),
+        ("fill", (2, 2), RED),
+        ("fit", (2, 2), BLACK),
+        ("center", (50, 2), RED),
+        ("center", (2, 50), BLACK),
+        ("tile", (98, 2), RED),
+    ] {
+        wall.set("swaybg", "fit_mode", mode);
+        show(&square).shows(at.0, at.1, color);
+    }
+}
+
+#[test]
+fn changes_without_a_blank_frame() {
+    let wall = Wall::new(Desktop::wayland(&["1920x1080"]), 1);
+    let mut swaybg = wall.backend(BackendName::Swaybg);
+    // Large, so that it takes its time to load.
+    let size = ["-size", "3840x2160"];
+    let paint = |name: &str, color: &str| wall.picture(name, &[&size[..], &[color]].concat());
+    let pictures = [paint("a.jpg", "xc:red"), paint("b.jpg", "xc:blue"), paint("c.jpg", "xc:lime")];
+    let hang = |picture: &Path| wall.hang(&[("HEADLESS-1", picture)]);
+    swaybg.show(&hang(&pictures[0]), &wall.cancel).unwrap();
+    let watcher = Watcher::start(&wall.desktop, &wall.setters.outputs.list()[0]);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    for picture in pictures.iter().cycle().skip(1) {
+        swaybg.show(&hang(picture), &wall.cancel).unwrap();
+        if watcher.frames() >= 100 || Instant::now() > deadline {
+            break;
+        }
+    }
+    let frames = watcher.finish();
+    let blank = frames.iter().filter(|&&f| ![RED, GREEN, BLUE].iter().any(|&c| near(f, c)));
+    assert_eq!(blank.count(), 0, "of {} frames", frames.len());
+    let changes = frames.windows(2).filter(|pair| !near(pair[0], pair[1])).count();
+    eprintln!("{} frames, {changes} changes seen", frames.len());
+    assert!(changes >= 3, "{changes} changes in {} frames", frames.len());
+}
+
+#[test]
+fn errors_leave_what_hung() {
+    let wall = Wall::new(Desktop::wayland(&["--pluggable", "640x480", "640x480"]), 2);
+    let mut swaybg = wall.backend(BackendName::Swaybg);
+    let red = wall.flat("red.png", RED);
+    let scene = wall.hang(&[("WL-1", &red), ("WL-2", &red)]);
+    swaybg.show(&scene, &wall.cancel).unwrap();
+    let before = wall.processes("swaybg");
+    let broken = wall.dir.path().join("broken.png");
+    let bytes = fs::read(wall.picture("noise.png", &["-size", "64x64", "plasma:"])).unwrap();
+    fs::write(&broken, &bytes[..bytes.len() / 2]).unwrap();
+    for path in [&*broken, Path::new("/nowhere.png")] {
+        let error = swaybg.show(&wall.hang(&[("WL-1", path)]), &wall.cancel).unwrap_err();
+        assert!(matches!(&error, Error::File { path: named, .. } if named == path), "{error}");
+    }
+    let cancelled = Cancel::new().unwrap();
+    cancelled.cancel();
+    let blue = wall.flat("blue.png", BLUE);
+    let error = swaybg.show(&wall.hang(&[("WL-1", &blue)]), &cancelled).unwrap_err();
+    assert_eq!(error, Error::Cancelled);
+    assert_eq!(wall.processes("swaybg"), before);
+    wall.pixels("WL-1").is_all(RED);
+    // An output that is gone is not waited for.
+    wall.desktop.run("unplug", &["WL-2"]);
+    let (begun, two) = (Instant::now(), wall.hang(&[("WL-1", &blue)]));
+    let scene = [two[0].clone(), Hanging { path: blue, ..scene[1].clone() }];
+    swaybg.show(&scene, &wall.cancel).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(9));
+    wall.pixels("WL-1").is_all(BLUE);
+    assert!(swaybg.show(&scene[1..], &wall.cancel).is_err());
+    wall.pixels("WL-1").is_all(BLUE);
+}
+
+#[test]
+fn outlives_the_daemon_and_is_taken_over() {
+    let wall = Wall::new(Desktop::wayland(&["640x480"]), 1);
+    let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
+    let red = wall.hang(&[("HEADLESS-1", &red)]);
+    let mut first = wall.backend(BackendName::Swaybg);
+    first.show(&red, &wall.cancel).unwrap();
+    let before = wall.processes("swaybg");
+    drop(first);
+    let mut foreign = Foreign::start(&wall.desktop);
+    let watcher = Watcher::start(&wall.desktop, &wall.setters.outputs.list()[0]);
+    let mut second = wall.backend(BackendName::Swaybg);
+    second.show(&red, &wall.cancel).unwrap();
+    assert_eq!(wall.processes("swaybg"), before, "the same picture: nothing is started");
+    second.show(&wall.hang(&[("HEADLESS-1", &blue)]), &wall.cancel).unwrap();
+    let frames = watcher.finish();
+    assert!(frames.iter().all(|&frame| near(frame, RED) || near(frame, BLUE)));
+    assert!(!before[0].is_running());
+    assert_eq!(wall.processes("swaybg").len(), 1);
+    // It dies: told at once, and shown again.
+    while wall.told.try_recv().is_ok() {}
+    let pid = wall.processes("swaybg")[0].pid.to_string();
+    wall.desktop.output("kill", &["-9", &pid]);
+    wall.told.recv_timeout(Duration::from_secs(10)).unwrap();
+    assert!(!second.is_whole());
+    second.show(&wall.hang(&[("HEADLESS-1", &blue)]), &wall.cancel).unwrap();
+    assert!(second.is_whole());
+    wall.pixels("HEADLESS-1").is_all(BLUE);
+    second.clear().unwrap();
+    assert!(foreign.runs());
+}

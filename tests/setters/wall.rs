@@ -1,0 +1,268 @@
+//! A desktop, and all that it takes to use a backend on it, without a daemon.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crossbeam_channel::{Receiver, bounded};
+use murald::backends::{Backend, Hanging, Kind, Setters, Versions};
+use murald::compositor::{Output, Watch};
+use murald::config::{BackendName, ConfigHandle};
+use murald::events::Hub;
+use murald::paths::{Dirs, Env};
+use murald::process::{Cancel, Identity, Reaper, Roster};
+use murald::thread::{Deaths, Spawner};
+
+use crate::desktop::{Desktop, wait_until};
+
+pub const RED: [u8; 3] = [255, 0, 0];
+pub const GREEN: [u8; 3] = [0, 255, 0];
+pub const BLUE: [u8; 3] = [0, 0, 255];
+pub const WHITE: [u8; 3] = [255, 255, 255];
+pub const BLACK: [u8; 3] = [0, 0, 0];
+
+pub struct Wall {
+    pub setters: Setters,
+    config: ConfigHandle,
+    pub cancel: Cancel,
+    pub told: Receiver<()>,
+    tell: crossbeam_channel::Sender<()>,
+    _watch: Watch,
+    _deaths: Deaths,
+    pub dir: tempfile::TempDir,
+    // Last: the pictures are taken down before it goes.
+    pub desktop: Desktop,
+}
+
+impl Wall {
+    /// With the programs of the system.
+    pub fn new(desktop: Desktop, outputs: usize) -> Self {
+        Self::with(desktop, outputs, tempfile::tempdir().unwrap(), Env::process())
+    }
+
+    /// With other programs and directories.
+    pub fn with(desktop: Desktop, outputs: usize, dir: tempfile::TempDir, env: Env) -> Self {
+        let (spawner, deaths) = Spawner::new();
+        let watch = Watch::start(&spawner, None, &desktop.env()).unwrap();
+        let run = dir.path().join("run");
+        let config = ConfigHandle::open(dir.path().join("config.toml"), Hub::new()).unwrap();
+        let settings = config.clone();
+        let setters = Setters {
+            settings: Arc::new(move || settings.current()),
+            outputs: watch.outputs(),
+            roster: Roster::open(&run).unwrap(),
+            reaper: Reaper::start(&spawner, &run).unwrap(),
+            cache: dir.path().join("cache"),
+            dirs: Dirs::new(env).unwrap(),
+            versions: Versions::default(),
+        };
+        wait_until("the outputs", || setters.outputs.list().len() == outputs);
+        let (tell, told) = bounded(1);
+        let cancel = Cancel::new().unwrap();
+        Self { setters, config, cancel, told, tell, _watch: watch, _deaths: deaths, dir, desktop }
+    }
+
+    pub fn backend(&self, name: BackendName) -> Box<dyn Backend> {
+        self.setters.build(name, self.tell.clone()).unwrap()
+    }
+
+    pub fn set(&self, backend: &str, key: &str, value: &str) {
+        self.set_json(backend, key, value.into());
+    }
+
+    pub fn set_json(&self, backend: &str, key: &str, value: serde_json::Value) {
+        let body = serde_json::json!({ "backend": { backend: { key: value } } });
+        self.config.patch(body.as_object().unwrap()).unwrap();
+    }
+
+    /// Makes a picture with ImageMagick's words.
+    pub fn picture(&self, name: &str, words: &[&str]) -> PathBuf {
+        let path = self.dir.path().join(name);
+        // A name of its own, so that the kind is ours to say.
+        let plain = self.dir.path().join("made.tmp");
+        let kind = name.rsplit('.').next().unwrap();
+        let to = format!("{kind}:{}", plain.display());
+        let status = Command::new("convert").args(words).arg(to).status().unwrap();
+        assert!(status.success());
+        fs::rename(plain, &path).unwrap();
+        path
+    }
+
+    pub fn flat(&self, name: &str, color: [u8; 3]) -> PathBuf {
+        let [r, g, b] = color;
+        self.picture(name, &["-size", "64x36", &format!("xc:rgb({r},{g},{b})")])
+    }
+
+    /// A photograph that was stored lying on its side: red on top, blue below.
+    pub fn camera(&self) -> PathBuf {
+        let words = ["-size", "200x400", "xc:red", "xc:blue", "+append"];
+        let path = self.picture("camera.jpg", &words);
+        let mut jpeg = fs::read(&path).unwrap();
+        // An EXIF block with nothing but orientation 6: the left column is the top row.
+        let exif = b"\xff\xe1\0\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+        jpeg.splice(2..2, exif.iter().copied());
+        fs::write(&path, jpeg).unwrap();
+        path
+    }
+
+    pub fn hang(&self, pictures: &[(&str, &Path)]) -> Vec<Hanging> {
+        let outputs = self.setters.outputs.list();
+        let hanging = |(name, path): &(&str, &Path)| Hanging {
+            output: outputs.iter().find(|output| output.name == *name).unwrap().clone(),
+            image_id: 1,
+            path: (*path).to_owned(),
+            kind: Kind::StaticImage,
+            audio_enabled: false,
+            web: None,
+            extended_over: Vec::new(),
+        };
+        pictures.iter().map(hanging).collect()
+    }
+
+    pub fn pixels(&self, output: &str) -> Pixels {
+        let png = self.dir.path().join("shot.png");
+        self.desktop.shot(&png, output);
+        Pixels::read(&png)
+    }
+
+    pub fn processes(&self, backend: &str) -> Vec<Identity> {
+        let running = self.setters.roster.running(backend);
+        running.iter().map(|setter| setter.child().identity()).collect()
+    }
+}
+
+impl Drop for Wall {
+    /// Setters outlive whoever starts them: also a test that fails.
+    fn drop(&mut self) {
+        for backend in self.setters.roster.backends() {
+            for setter in self.setters.roster.running(&backend) {
+                setter.kill();
+            }
+        }
+    }
+}
+
+pub struct Pixels {
+    width: usize,
+    height: usize,
+    rgb: Vec<u8>,
+}
+
+impl Pixels {
+    pub fn read(png: &Path) -> Self {
+        let output = Command::new("convert").arg(png).args(["-depth", "8", "ppm:-"]).output();
+        let ppm = output.unwrap().stdout;
+        let mut fields = ppm.splitn(5, |byte| byte.is_ascii_whitespace());
+        assert_eq!(fields.next(), Some(&b"P6"[..]));
+        let mut number = || std::str::from_utf8(fields.next().unwrap()).unwrap().parse().unwrap();
+        let (width, height) = (number(), number());
+        number();
+        Self { width, height, rgb: fields.next().unwrap().to_vec() }
+    }
+
+    fn at(&self, x: usize, y: usize) -> [u8; 3] {
+        let at = (y * self.width + x) * 3;
+        self.rgb[at..at + 3].try_into().unwrap()
+    }
+
+    /// In hundredths of width and height.
+    pub fn part(&self, x: usize, y: usize) -> [u8; 3] {
+        self.at(self.width * x / 100, self.height * y / 100)
+    }
+
+    #[track_caller]
+    pub fn is_all(&self, color: [u8; 3]) {
+        // Scaled edges shade into what lies beside them.
+        for (x, y) in [(10, 10), (50, 50), (90, 90), (10, 90), (90, 10), (30, 60)] {
+            self.shows(x, y, color);
+        }
+    }
+
+    #[track_caller]
+    pub fn shows(&self, x: usize, y: usize, color: [u8; 3]) {
+        let seen = self.part(x, y);
+        assert!(near(seen, color), "at {x}%, {y}%: {seen:?}, not {color:?}");
+    }
+}
+
+/// Setters that scale darken by a level or two.
+pub fn near(a: [u8; 3], b: [u8; 3]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.abs_diff(b) <= 12)
+}
+
+/// A program that somebody else started.
+pub struct Foreign(std::process::Child);
+
+impl Foreign {
+    /// A swaybg on no output, so that it shows nothing.
+    pub fn start(desktop: &Desktop) -> Self {
+        let mut command = desktop.command("swaybg");
+        command.args(["-o", "none", "-c", "#123456"]);
+        Self::of(command)
+    }
+
+    pub fn of(mut command: Command) -> Self {
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    pub fn runs(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// Photographs a spot of an output again and again.
+pub struct Watcher {
+    stop: crossbeam_channel::Sender<()>,
+    count: Arc<AtomicUsize>,
+    thread: std::thread::JoinHandle<Vec<[u8; 3]>>,
+}
+
+impl Watcher {
+    /// A few pixels only, to a pipe, so that a frame takes some 10 ms.
+    pub fn start(desktop: &Desktop, output: &Output) -> Self {
+        let (stop, stopped) = bounded::<()>(0);
+        let frame = {
+            let (wayland, runtime) =
+                (desktop.var("WAYLAND_DISPLAY"), desktop.var("XDG_RUNTIME_DIR"));
+            let (wayland, runtime) = (wayland.unwrap().to_owned(), runtime.unwrap().to_owned());
+            let middle = format!("{},{} 4x4", output.x + 100, output.y + 100);
+            move || {
+                let mut command = Command::new("grim");
+                command.env("WAYLAND_DISPLAY", &wayland).env("XDG_RUNTIME_DIR", &runtime);
+                command.args(["-t", "ppm", "-g", &middle, "-"]);
+                let ppm = command.stderr(Stdio::null()).output().unwrap().stdout;
+                let at = ppm.len() - (ppm.len() / 2 / 3) * 3;
+                <[u8; 3]>::try_from(&ppm[at..at + 3]).unwrap()
+            }
+        };
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        let thread = std::thread::spawn(move || {
+            let mut seen = Vec::new();
+            while stopped.try_recv() == Err(crossbeam_channel::TryRecvError::Empty) {
+                seen.push(frame());
+                counted.store(seen.len(), Ordering::Relaxed);
+            }
+            seen
+        });
+        Self { stop, count, thread }
+    }
+
+    pub fn frames(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    pub fn finish(self) -> Vec<[u8; 3]> {
+        drop(self.stop);
+        self.thread.join().unwrap()
+    }
+}
