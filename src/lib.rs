@@ -42,5 +42,5 @@ pub mod http;
 // Layer 6
 pub mod daemon;
 
-// The client sees `wire` and `paths` only.
+// The client sees `wire` and `paths` only, and `media` for pictures in the terminal.
 pub mod cli;

@@ -385,20 +385,28 @@ fn people_get_tables_that_fit() {
         .unwrap();
     house.import(&[&directory]);
     let murald = env!("CARGO_BIN_EXE_murald");
-    let on_terminal = |line: &str| {
+    let on_terminal = |house: &House, line: &str| {
         let script = format!("stty cols 50; {murald} {line}");
         let output = house.command("script").args(["-qec", &script, "/dev/null"]).output();
         String::from_utf8(output.unwrap().stdout).unwrap().replace('\r', "")
     };
-    let list = on_terminal("images list");
+    let list = on_terminal(&house, "images list");
     assert!(list.starts_with("ID  NAME"), "{list}");
     assert!(list.contains('…') && list.ends_with("page 1 of 1, 2 images\n"), "{list}");
     assert!(list.lines().all(|line| line.chars().count() <= 50), "{list}");
-    assert!(on_terminal("status").contains("\nbackend  none"), "{}", on_terminal("status"));
-    assert_eq!(on_terminal("playlist frob").lines().count(), 2);
-    let bar = on_terminal(&format!("import {}", directory.display()));
+    assert!(
+        on_terminal(&house, "status").contains("\nbackend  none"),
+        "{}",
+        on_terminal(&house, "status")
+    );
+    assert_eq!(on_terminal(&house, "playlist frob").lines().count(), 2);
+    let bar = on_terminal(&house, &format!("import {}", directory.display()));
     assert!(bar.contains("░ 0/2") && bar.contains("█ 2/2"), "{bar:?}");
     assert!(bar.ends_with("0 images taken, 2 known already\n"), "{bar:?}");
-    let json = on_terminal("--json images list");
+    let json = on_terminal(&house, "--json images list");
     assert!(json.starts_with("{\"data\":"), "{json}");
+    house.env("TERM", "xterm-256color");
+    let shown = on_terminal(&house, "images show 1");
+    assert!(shown.contains("\x1b[38;5;") && shown.contains('▀'), "{shown:?}");
+    assert!(shown.contains("image (png)"), "{shown:?}");
 }

@@ -21,8 +21,8 @@ const LAYERS: &[&[&str]] = &[
     &["daemon"],
 ];
 
-/// The client's whole world.
-const CLI_SEES: &[&str] = &["cli", "paths", "wire"];
+/// The client's whole world: `media` for pictures in the terminal.
+const CLI_SEES: &[&str] = &["cli", "media", "paths", "wire"];
 
 fn sources() -> Vec<(PathBuf, String)> {
     fn collect(directory: &Path, files: &mut Vec<(PathBuf, String)>) {

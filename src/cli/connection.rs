@@ -141,6 +141,7 @@ impl Connection {
                     "start it with `murald start`; --socket or MURALD_SOCKET name another socket",
                 )
             }
+            io::ErrorKind::Interrupted => Failure::refused("interrupted").because(source),
             io::ErrorKind::PermissionDenied => {
                 Failure::new(Exit::Unavailable, format!("{socket} is not yours to use"))
                     .because(source)

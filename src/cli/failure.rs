@@ -110,6 +110,12 @@ impl Failure {
         self
     }
 
+    /// The connection's interrupt spoke before there was an answer.
+    pub(crate) fn is_interrupt(&self) -> bool {
+        let source = self.source.as_ref().and_then(|source| source.downcast_ref::<io::Error>());
+        source.is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
+    }
+
     /// Tells the person, or with `json` the script, and gives the exit code.
     pub fn report(&self, json: bool) -> ExitCode {
         if self.exit != Exit::Done {

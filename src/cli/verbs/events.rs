@@ -44,7 +44,11 @@ fn events(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         connection = connection.interruptible(reader);
     }
     let place = Place::new(&[&"events"]).query("types", call.query("--types"));
-    let mut events = Events::new(connection.stream(&place)?);
+    let mut events = match connection.stream(&place) {
+        Ok(stream) => Events::new(stream),
+        Err(failure) if failure.is_interrupt() => return Ok(()),
+        Err(failure) => return Err(failure),
+    };
     loop {
         match events.next() {
             Ok(Some(item)) => print(screen, &item)?,

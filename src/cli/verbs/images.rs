@@ -25,6 +25,16 @@ pub(super) const GROUP: Group = Group {
             .arguments(&[Argument::some("WORD", Kind::Text, "All of these, in any case")])
             .flags(gallery::FLAGS),
         Verb::new(&["images", "get"], "Everything about an image", get).arguments(&[ONE]),
+        Verb::new(
+            &["images", "show"],
+            "An image in the terminal, and everything about it",
+            picture,
+        )
+        .arguments(&[ONE])
+        .help(
+            "By the graphics of kitty or by sixels where the terminal has them, else by half\n\
+                 blocks. Where the output is not a terminal it is the JSON of `images get`.",
+        ),
         edit::UPDATE,
         edit::RENAME,
         edit::TAG,
@@ -77,6 +87,23 @@ fn page(screen: &mut Screen, page: Page<Image>, hint: &str) -> Result<(), Failur
 fn get(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let answer = call.connect()?.get(&Place::new(&[&"images", &call.word("ID")]))?;
     screen.show(&answer, |screen, image| show(screen, &image))
+}
+
+fn picture(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let connection = call.connect()?;
+    let id = call.word("ID");
+    let answer = connection.get(&Place::new(&[&"images", &id]))?;
+    let thumbnail = Place::new(&[&"images", &id, &"thumbnail"]);
+    screen.show(&answer, |screen, image: Image| {
+        // Where there is no thumbnail, the words tell enough.
+        let file = connection.get(&thumbnail).ok();
+        if let (Some(file), Some(terminal)) = (file, screen.terminal())
+            && let Some(shown) = super::super::picture::render(&file.body, terminal)
+        {
+            screen.raw(shown.as_bytes())?;
+        }
+        show(screen, &image)
+    })
 }
 
 /// Everything about an image, for people.

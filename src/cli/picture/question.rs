@@ -1,0 +1,119 @@
+//! Asks the terminal how it shows pictures, and waits for its answer a moment.
+//!
+//! Every terminal answers the request for its attributes (DA1), so that comes last: what has been
+//! answered by then is all that there will be.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
+
+use super::Way;
+
+/// Over a slow line, too.
+const PATIENCE: Duration = Duration::from_millis(300);
+/// A picture of one pixel that is not shown, then the attributes.
+const QUESTION: &[u8] = b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b[c";
+
+pub(super) fn ask() -> Way {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return Way::Blocks;
+    }
+    let Some(_raw) = Raw::enter() else { return Way::Blocks };
+    let mut stdout = io::stdout();
+    if stdout.write_all(QUESTION).and_then(|()| stdout.flush()).is_err() {
+        return Way::Blocks;
+    }
+    understand(&answer(Instant::now() + PATIENCE))
+}
+
+fn answer(until: Instant) -> Vec<u8> {
+    let stdin = io::stdin();
+    let mut all = Vec::new();
+    while !is_whole(&all) {
+        let left = until.saturating_duration_since(Instant::now());
+        let limit = Timespec::try_from(left).ok();
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], limit.as_ref()) {
+            Ok(1..) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            _ => break,
+        }
+        let mut piece = [0; 256];
+        // Past std's buffer: what a person types meanwhile is not ours to keep.
+        match rustix::io::read(&stdin, &mut piece) {
+            Ok(read @ 1..) => all.extend_from_slice(&piece[..read]),
+            _ => break,
+        }
+    }
+    all
+}
+
+/// The answer to the last question has come: `ESC [ ? ... c`.
+fn is_whole(answer: &[u8]) -> bool {
+    attributes(answer).is_some()
+}
+
+fn attributes(answer: &[u8]) -> Option<&[u8]> {
+    let start = answer.windows(3).position(|bytes| bytes == b"\x1b[?")? + 3;
+    let length = answer[start..].iter().position(|&byte| byte == b'c')?;
+    Some(&answer[start..start + length])
+}
+
+fn understand(answer: &[u8]) -> Way {
+    /// In a terminal's attributes: it knows sixels.
+    const SIXEL: &[u8] = b"4";
+    if answer.windows(9).any(|bytes| bytes == b"\x1b_Gi=31;O") {
+        return Way::Kitty;
+    }
+    // The first number is the kind of terminal.
+    let mut known = attributes(answer).unwrap_or_default().split(|&byte| byte == b';').skip(1);
+    if known.any(|number| number == SIXEL) { Way::Sixel } else { Way::Blocks }
+}
+
+/// The terminal without echo and lines, until this is dropped.
+struct Raw(Termios);
+
+impl Raw {
+    fn enter() -> Option<Self> {
+        let before = tcgetattr(io::stdin()).ok()?;
+        let mut raw = before.clone();
+        // Ctrl-C stays what it is.
+        raw.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+        raw.special_codes[SpecialCodeIndex::VMIN] = 0;
+        raw.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(io::stdin(), OptionalActions::Now, &raw).ok()?;
+        Some(Self(before))
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // The terminal may have gone.
+        tcsetattr(io::stdin(), OptionalActions::Now, &self.0).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_terminals() {
+        #[track_caller]
+        fn check(answer: &str, whole: bool, expected: Way) {
+            assert_eq!(is_whole(answer.as_bytes()), whole);
+            assert_eq!(understand(answer.as_bytes()), expected);
+        }
+        check("", false, Way::Blocks);
+        check("\x1b_Gi=31;OK\x1b\\\x1b[?62;c", true, Way::Kitty);
+        check("\x1b[?62;4;22c", true, Way::Sixel);
+        check("\x1b[?4;22c", true, Way::Blocks);
+        check("\x1b[?64;1;22c", true, Way::Blocks);
+        check("\x1b[?64;4", false, Way::Blocks);
+        check("\x1b_Gi=31;EINVAL:no\x1b\\\x1b[?1;2c", true, Way::Blocks);
+    }
+}
