@@ -70,6 +70,9 @@ impl Swaybg {
 
 impl Backend for Swaybg {
     fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
+        if scene.is_empty() {
+            return self.clear();
+        }
         let (launch, files) = self.launch(scene, cancel)?;
         let same = |setter: &Setter| setter.record().is(&launch) && setter.child().is_running();
         if let Some(at) = self.running.iter().position(same) {

@@ -183,6 +183,9 @@ impl Hyprpaper {
 
 impl Backend for Hyprpaper {
     fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
+        if scene.is_empty() {
+            return self.clear();
+        }
         let (instance, dialect, file) = (self.instance()?, self.dialect()?, self.file()?);
         let fit = dialect.fit((self.settings)().hyprpaper.fit_mode);
         let mut wanted = Vec::new();
