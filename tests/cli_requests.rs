@@ -1,0 +1,227 @@
+//! What each verb asks of the daemon: the request, to the letter, as a stand-in daemon gets it.
+
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use murald::cli::GROUPS;
+use serde_json::Value;
+use support::House;
+
+/// Answers everything with the same body and tells what was asked.
+struct Ear {
+    house: House,
+    asked: Receiver<String>,
+}
+
+impl Ear {
+    fn new() -> Self {
+        let house = House::new();
+        let listener = UnixListener::bind(house.socket()).unwrap();
+        let (sender, asked) = channel();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut reader = BufReader::new(stream.unwrap());
+                while let Some(request) = request(&mut reader) {
+                    sender.send(request).unwrap();
+                }
+            }
+        });
+        Self { house, asked }
+    }
+
+    /// Checks that a line leads to these requests and no others.
+    #[track_caller]
+    fn check(&self, line: &str, expected: &[&str]) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = self.house.murald(&words).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{line}: {told}");
+        assert_eq!(self.asked.try_iter().collect::<Vec<_>>(), expected, "{line}");
+    }
+}
+
+/// `METHOD PATH BODY`; a connection's end is none.
+fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
+    let mut first = String::new();
+    reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
+    let mut length = 0;
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).unwrap();
+        let Some((name, value)) = header.trim_end().split_once(": ") else { break };
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let answer =
+        r#"{"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"}]}"#;
+    let length = answer.len();
+    write!(reader.get_mut(), "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{answer}")
+        .unwrap();
+    let mut words = first.split(' ');
+    let (method, path) = (words.next().unwrap(), words.next().unwrap());
+    let body = match body.as_slice() {
+        b"" => String::new(),
+        // Once more through the parser: whoever sends no JSON is found out.
+        body => format!(" {}", serde_json::from_slice::<Value>(body).unwrap()),
+    };
+    Some(format!("{method} {path}{body}"))
+}
+
+#[test]
+fn every_verb_asks_for_what_it_means() {
+    let ear = Ear::new();
+    let mut tried = HashSet::new();
+    let mut check = |line: &str, expected: &[&str]| {
+        ear.check(line, expected);
+        tried.insert(line.to_owned());
+    };
+    check("version", &["GET /info"]);
+    check(
+        "set 7 --monitor DP-1 --monitor DP-2 --mode clone",
+        &[r#"POST /wallpaper/set {"mode":"clone","image_id":7,"monitors":["DP-1","DP-2"]}"#],
+    );
+    check("wallpaper set 7", &[r#"POST /wallpaper/set {"image_id":7}"#]);
+    check("random --monitor DP-1", &[r#"POST /wallpaper/random {"monitor":"DP-1"}"#]);
+    check("wallpaper random --mode extend", &[r#"POST /wallpaper/random {"mode":"extend"}"#]);
+    check("wallpaper current", &["GET /wallpaper/current"]);
+    check(
+        "history --monitor DP-1 --limit 5 --since-id 3",
+        &["GET /images/history?monitor=DP-1&limit=5&since_id=3"],
+    );
+    check("history clear", &["DELETE /images/history"]);
+    check("import --no-wait /a --folder 3", &[r#"POST /images {"paths":["/a"],"folder_id":3}"#]);
+    check("import-web /w", &[r#"POST /images/import-web {"path":"/w"}"#]);
+    check(
+        "images list --page 2 --per-page 9 --sort-by hue --sort-order asc --media-type video \
+         --tags a,b --hue-group 99 --folder root",
+        &["GET /images?page=2&per_page=9&sort_by=hue&sort_order=asc&media_type=video\
+           &tags=a%2Cb&hue_group=99&folder_id=root"],
+    );
+    check(
+        "images search sea sky --colors #ff0000 --colors-near #00ff00~5.5,#fff~2 --similar-to 4 \
+         --max-delta-e 9.5",
+        &["GET /images?search=sea%20sky&colors=%23ff0000&colors_near=%2300ff00~5.5%2C%23fff~2\
+           &palette_similar_to=4&palette_max_delta_e=9.5"],
+    );
+    check("images get 7", &["GET /images/7"]);
+    check("images show 7", &["GET /images/7"]);
+    check(
+        "images update 7 --name x --tags a,b --folder root --selected on --audio off",
+        &[
+            r#"PATCH /images/7 {"name":"x","tags":["a","b"],"folder_id":null,"is_selected":true,"audio_enabled":false}"#,
+        ],
+    );
+    check(
+        r#"images update 7 --folder 3 --overrides {"a":1} --capabilities {"network":true}"#,
+        &[
+            r#"PATCH /images/7 {"folder_id":3,"wallpaper_config_overrides":{"a":1},"web_capabilities":{"network":true}}"#,
+        ],
+    );
+    check("images rename 7 x", &[r#"PATCH /images/7 {"name":"x"}"#]);
+    check("images select 7 --off", &[r#"PATCH /images/7 {"is_selected":false}"#]);
+    check("images select --all", &[r#"POST /images/select-all {"selected":true}"#]);
+    check("images tags", &["GET /images/tags"]);
+    check("images thumbnail 7 --resolution 4k", &["GET /images/7/thumbnail?resolution=4k"]);
+    check("images raw 7", &["GET /images/7/raw"]);
+    check("images delete 7 8", &[r#"DELETE /images {"ids":[7,8]}"#]);
+    check("folders list --parent 3 --search s", &["GET /folders?parent_id=3&search=s"]);
+    check("folders get 3", &["GET /folders/3"]);
+    check("folders path 3", &["GET /folders/3/path"]);
+    check("folders create x", &[r#"POST /folders {"name":"x","parent_id":null}"#]);
+    check("folders rename 3 x", &[r#"PATCH /folders/3 {"name":"x"}"#]);
+    check("folders move 3 root", &[r#"PATCH /folders/3 {"parent_id":null}"#]);
+    check(
+        "folders add root 7 8",
+        &[r#"POST /folders/move-images {"image_ids":[7,8],"folder_id":null}"#],
+    );
+    check("folders delete 3", &["DELETE /folders/3?mode=keep_contents"]);
+    check("folders delete 3 --all", &["DELETE /folders/3?mode=delete_all"]);
+    check("video preview 7 --force", &["POST /images/7/ensure-browser-preview?force=1 {}"]);
+    check(
+        "video export 7 --out 4.5",
+        &[
+            r#"POST /images/7/video-loop-export {"in_seconds":0,"out_seconds":4.5,"preset":"mp4_h264","action":"import_new","blend_halves":false}"#,
+        ],
+    );
+    check(
+        "video export 7 --in 1 --out 2 --preset webm_vp9 --action replace --blend-halves",
+        &[
+            r#"POST /images/7/video-loop-export {"in_seconds":1.0,"out_seconds":2.0,"preset":"webm_vp9","action":"replace","blend_halves":true}"#,
+        ],
+    );
+    check("video palette 7 1.5", &[r#"POST /images/7/extract-video-palette {"time_seconds":1.5}"#]);
+    for action in ["next", "previous", "pause", "resume"] {
+        let all = format!("POST /playlists/active/{action} {{}}");
+        check(action, &[&all]);
+        check(&format!("playlist {action}"), &[&all]);
+        check(&format!("playlist {action} 3"), &[&format!("POST /playlists/3/{action} {{}}")]);
+    }
+    check("playlist stop 3", &["POST /playlists/3/stop {}"]);
+    check("playlist list", &["GET /playlists"]);
+    check("playlist show 3", &["GET /playlists/3"]);
+    check(
+        "playlist create x 1@07:30 2@19:00 --type time_of_day --interval 10m --order random \
+         --from-first on",
+        &[
+            r#"POST /playlists {"configuration":{"type":"time_of_day","interval":600,"order":"random","always_start_on_first_image":true},"images":[{"image_id":1,"time":450},{"image_id":2,"time":1140}],"name":"x"}"#,
+        ],
+    );
+    check("playlist edit 3 --name y", &[r#"PATCH /playlists/3 {"name":"y"}"#]);
+    check(
+        "playlist add 3 9",
+        &[
+            "GET /playlists/3",
+            r#"PATCH /playlists/3 {"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"},{"image_id":9}]}"#,
+        ],
+    );
+    check(
+        "playlist remove 3 1",
+        &[
+            "GET /playlists/3",
+            r#"PATCH /playlists/3 {"images":[{"image_id":2,"media_type":"image"}]}"#,
+        ],
+    );
+    check("playlist delete 3", &["DELETE /playlists/3"]);
+    check(
+        "playlist start 3 --monitor DP-1 --extend",
+        &[r#"POST /playlists/3/start {"extend":true,"monitors":["DP-1"]}"#],
+    );
+    check("playlist active", &["GET /playlists/active"]);
+    check("playlist active DP-1", &["GET /playlists/active/DP-1"]);
+    check("monitors", &["GET /monitors"]);
+    check("monitors DP-1", &["GET /monitors/DP-1"]);
+    check("backends", &["GET /backends"]);
+    check("backends activate feh", &["POST /backends/feh/activate {}"]);
+    check("config get", &["GET /config"]);
+    check("config get backend.awww", &["GET /config/backends/awww"]);
+    check(
+        "config set app theme dark",
+        &["GET /config/app", r#"PATCH /config/app {"theme":"dark"}"#],
+    );
+    check(r#"config set app {"a":1}"#, &[r#"PATCH /config/app {"a":1}"#]);
+    check(r#"config patch {"app":{}}"#, &[r#"PATCH /config {"app":{}}"#]);
+    check("config reset", &["POST /config/reset {}"]);
+    check("config reset feh", &["POST /config/backends/feh/reset {}"]);
+    check("config path", &[]);
+    check("themes", &["GET /api/themes"]);
+    check("themes get nord", &["GET /api/themes/nord.css"]);
+    // These need a daemon that answers in earnest: see `cli.rs`.
+    for line in ["start", "stop", "status", "events", "import", "images tag"] {
+        tried.insert(line.to_owned());
+    }
+    for verb in GROUPS.iter().flat_map(|group| group.verbs) {
+        let name = verb.name();
+        assert!(tried.iter().any(|line| line.starts_with(&name)), "{name} was not tried");
+    }
+}
