@@ -36,13 +36,10 @@ fn a_kill_leaves_rows_and_files_in_agreement() {
     fs::create_dir(&source).unwrap();
     (0..PICTURES)
         .for_each(|number| fs::write(source.join(format!("{number}.bmp")), bmp(number)).unwrap());
-    let whole = measure(directory.path());
     let mut interrupted = 0;
     for round in 0..rounds {
         reset(directory.path());
-        // Spread over the whole run, in steps that never meet.
-        let delay = whole.mul_f64((f64::from(round) * 0.618_034).fract() * 1.1);
-        kill_after(directory.path(), delay);
+        kill_at(directory.path(), round);
         let taken = check(directory.path(), round);
         interrupted += u32::from(taken < PICTURES as usize);
         if round % 10 == 0 {
@@ -50,15 +47,7 @@ fn a_kill_leaves_rows_and_files_in_agreement() {
             assert_eq!(check(directory.path(), round), PICTURES as usize, "round {round}: again");
         }
     }
-    eprintln!("{rounds} kills, {interrupted} of them before the end; a whole run takes {whole:?}");
-}
-
-/// How long a run takes that nobody kills.
-fn measure(directory: &Path) -> Duration {
-    reset(directory);
-    let start = Instant::now();
-    assert!(victim_of(directory).wait().unwrap().success());
-    start.elapsed()
+    eprintln!("{rounds} kills, {interrupted} of them before the last picture");
 }
 
 fn reset(directory: &Path) {
@@ -79,10 +68,19 @@ fn victim_of(directory: &Path) -> std::process::Child {
         .unwrap()
 }
 
-fn kill_after(directory: &Path, delay: Duration) {
+/// Kills at some instant between two pictures, or the first and the start.
+fn kill_at(directory: &Path, round: u32) {
     let mut child = victim_of(directory);
-    // The instant is what is being tested; nothing is waited for.
-    std::thread::sleep(delay);
+    // Spread evenly, in steps that never meet.
+    let spread = |steps: u32| (f64::from(round) * 0.618_034).fract() * f64::from(steps);
+    let begun = spread(PICTURES) as usize;
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while files(&directory.join("images")).len() < begun {
+        assert!(Instant::now() < deadline, "the victim does not come so far");
+        std::thread::yield_now();
+    }
+    // The instant itself is what is tried here: nothing is waited for.
+    std::thread::sleep(Duration::from_micros(u64::from(round) * 7919 % 4000));
     child.kill().unwrap();
     child.wait().unwrap();
 }

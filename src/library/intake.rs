@@ -137,7 +137,7 @@ impl Shelf {
     /// Decodes what was copied, and leaves its thumbnail in the cache.
     fn describe(&self, source: &Path, copy: &Copy, folder: Option<i64>) -> Result<NewImage, Error> {
         let file = File::open(&copy.path).map_err(Error::file("read", &copy.path))?;
-        let mut input = BufReader::new(file);
+        let mut input = BufReader::with_capacity(BUFFER / 4, file);
         let Decoded { probe, thumbnail } =
             decode::thumbnail(source, &mut input, Resolution::Default, &self.budget)?;
         let hex = hex(&copy.checksum);

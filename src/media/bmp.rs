@@ -5,7 +5,7 @@ use std::io::SeekFrom;
 use super::Error;
 use super::exif::Orientation;
 use super::picture::Picture;
-use super::probe::{Header, Input, check_bounds};
+use super::probe::{Goal, Header, Input, check_bounds};
 use super::shrink::Shrink;
 use crate::wire::Format;
 
@@ -119,11 +119,11 @@ impl Details {
         &self,
         header: &Header,
         input: &mut dyn Input,
-        goal: (u32, u32),
+        goal: Goal,
     ) -> Result<Picture, Error> {
         let (width, height) = (header.size.0 as usize, header.size.1 as usize);
         let mut shrink =
-            Shrink::new(header.size, header.channels, Shrink::factor(header.size, goal));
+            Shrink::new(header.size, header.channels, Shrink::factor(header.size, goal.ample));
         let mut line = Vec::with_capacity(width * header.channels);
         let order = |y: usize| if self.bottom_up { height - 1 - y } else { y };
         if self.coding == Coding::Runs {

@@ -5,7 +5,7 @@ use gif::{ColorOutput, DecodeOptions, DecodingError, MemoryLimit};
 use super::Error;
 use super::exif::Orientation;
 use super::picture::Picture;
-use super::probe::{Header, Input, check_bounds};
+use super::probe::{Goal, Header, Input, check_bounds};
 use super::shrink::Shrink;
 use crate::wire::Format;
 
@@ -102,7 +102,7 @@ impl Details {
         &self,
         header: &Header,
         input: &mut dyn Input,
-        goal: (u32, u32),
+        goal: Goal,
     ) -> Result<Picture, Error> {
         let mut options = DecodeOptions::new();
         options.set_color_output(ColorOutput::Indexed);
@@ -142,7 +142,7 @@ struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    fn new(header: &Header, frame: &'a Frame, colors: [[u8; 4]; 256], goal: (u32, u32)) -> Self {
+    fn new(header: &Header, frame: &'a Frame, colors: [[u8; 4]; 256], goal: Goal) -> Self {
         let (size, channels) = (header.size, header.channels);
         let mut canvas = Self {
             frame,
@@ -151,7 +151,7 @@ impl<'a> Canvas<'a> {
             height: size.1 as usize,
             next: 0,
             line: vec![0; size.0 as usize * channels],
-            shrink: Shrink::new(size, channels, Shrink::factor(size, goal)),
+            shrink: Shrink::new(size, channels, Shrink::factor(size, goal.ample)),
         };
         canvas.fill(frame.top.min(canvas.height));
         canvas

@@ -5,7 +5,7 @@ use png::{ColorType, DecodeOptions, Decoder, DecodingError, Limits, Reader, Tran
 use super::Error;
 use super::exif::Orientation;
 use super::picture::Picture;
-use super::probe::{Header, Input, check_bounds};
+use super::probe::{Goal, Header, Input, check_bounds};
 use super::shrink::Shrink;
 use crate::wire::Format;
 
@@ -52,12 +52,12 @@ impl Details {
         &self,
         header: &Header,
         input: &mut dyn Input,
-        goal: (u32, u32),
+        goal: Goal,
     ) -> Result<Picture, Error> {
         let mut reader = open(input)?;
         let kind = reader.output_color_type().0;
         let mut shrink =
-            Shrink::new(header.size, header.channels, Shrink::factor(header.size, goal));
+            Shrink::new(header.size, header.channels, Shrink::factor(header.size, goal.ample));
         let mut line = Vec::new();
         if self.interlaced {
             let length = reader.output_buffer_size().ok_or_else(|| damaged(TOO_LARGE))?;

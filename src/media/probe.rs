@@ -45,6 +45,16 @@ pub(super) struct Header {
     pub(super) animated: bool,
 }
 
+/// What a decoder should leave for the resize that follows: more than that takes, where it is
+/// cheap, for the filter to work on. As stored, not as shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Goal {
+    /// For reduction by whole numbers.
+    pub(super) ample: (u32, u32),
+    /// For reduction by halves.
+    pub(super) enough: (u32, u32),
+}
+
 #[derive(Clone, Debug)]
 enum Details {
     Jpeg(jpeg::Details),
@@ -119,7 +129,7 @@ impl Probe {
             Details::Bmp(details) => details.memory(&self.header),
             Details::Tiff(details) => details.memory(&self.header),
         };
-        working + Shrink::bytes(size, channels, Shrink::factor(size, goal))
+        working + Shrink::bytes(size, channels, Shrink::factor(size, goal.ample))
     }
 
     /// The first frame, reduced by averages on the way where it is far larger than `target`
@@ -142,12 +152,13 @@ impl Probe {
         }
     }
 
-    /// What to keep for a resize to `target`: twice that where it is cheap, for the filter to work
-    /// on; as stored.
-    fn goal(&self, target: (u32, u32)) -> (u32, u32) {
+    fn goal(&self, target: (u32, u32)) -> Goal {
         const CHEAP: u32 = 1024;
         let (width, height) = self.header.orientation.size(target);
         let spare = if width.max(height) <= CHEAP { 2 } else { 1 };
-        (width * spare, height * spare)
+        let times = |spare: u32| (width * spare, height * spare);
+        // Scaled decoding knows only halves: 1.5 times is enough of a rest for the filter.
+        let enough = (width * (spare + 1) / 2, height * (spare + 1) / 2);
+        Goal { ample: times(spare), enough }
     }
 }

@@ -9,7 +9,7 @@ use tiff::tags::Tag;
 use super::Error;
 use super::exif::Orientation;
 use super::picture::Picture;
-use super::probe::{Header, Input, MEMORY_MAX, check_bounds};
+use super::probe::{Goal, Header, Input, MEMORY_MAX, check_bounds};
 use super::shrink::Shrink;
 use crate::wire::Format;
 
@@ -103,11 +103,12 @@ impl Details {
         &self,
         header: &Header,
         input: &mut dyn Input,
-        goal: (u32, u32),
+        goal: Goal,
     ) -> Result<Picture, Error> {
         let mut decoder = open(input, self.palette_tag)?;
         let (width, channels) = (header.size.0 as usize, header.channels);
-        let mut shrink = Shrink::new(header.size, channels, Shrink::factor(header.size, goal));
+        let mut shrink =
+            Shrink::new(header.size, channels, Shrink::factor(header.size, goal.ample));
         let across = header.size.0.div_ceil(self.chunk.0.max(1));
         let down = header.size.1.div_ceil(self.chunk.1.max(1));
         let mut band = Vec::new();

@@ -8,7 +8,7 @@ use webp::{Decoder, Encoder, WebPConfig};
 use super::Error;
 use super::exif::Orientation;
 use super::picture::Picture;
-use super::probe::{Header, Input, check_bounds};
+use super::probe::{Goal, Header, Input, check_bounds};
 use super::shrink::Shrink;
 use crate::wire::Format;
 
@@ -88,7 +88,7 @@ impl Details {
         &self,
         header: &Header,
         input: &mut dyn Input,
-        goal: (u32, u32),
+        goal: Goal,
     ) -> Result<Picture, Error> {
         let mut data = Vec::with_capacity((self.picture.end - self.picture.start) as usize);
         input.seek(SeekFrom::Start(self.picture.start)).map_err(Error::Read)?;
@@ -100,7 +100,7 @@ impl Details {
         drop(data);
         let channels = if frame.is_alpha() { 4 } else { 3 };
         let mut shrink =
-            Shrink::new(header.size, header.channels, Shrink::factor(header.size, goal));
+            Shrink::new(header.size, header.channels, Shrink::factor(header.size, goal.ample));
         if (frame.width(), frame.height()) == header.size && channels == header.channels {
             shrink.rows(&frame);
         } else {

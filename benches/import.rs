@@ -1,0 +1,179 @@
+//! What an import costs, against `vipsthumbnail` making the same thumbnails of the same files.
+//!
+//! `cargo bench --bench import [-- PICTURES]`. Times are processor time, so that a busy machine
+//! changes them little; the ratio is of the same run. The import hashes, copies, flushes, decodes,
+//! makes the thumbnail and the palette and writes the row; vipsthumbnail makes the thumbnail.
+#![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../tests/support/photo.rs"]
+mod photo;
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use image::codecs::jpeg::JpegEncoder;
+use image::{ExtendedColorType, ImageEncoder, ImageFormat};
+use murald::events::{Hub, Kinds};
+use murald::library::{self, Settings};
+use murald::store::Store;
+use murald::thread::Spawner;
+use murald::wire::EventKind;
+use murald::{media, memory};
+use rustix::time::{ClockId, clock_gettime};
+
+const WIDTH: u32 = 3840;
+const HEIGHT: u32 = 2160;
+const FRAME: (u32, u32) = (500, 500);
+
+fn main() {
+    memory::restrain();
+    let pictures = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(24);
+    let directory = tempfile::tempdir().unwrap();
+    println!("{pictures} pictures of {WIDTH} × {HEIGHT}, processor time each\n");
+    for kind in ["jpg", "png"] {
+        let source = directory.path().join(kind);
+        fs::create_dir(&source).unwrap();
+        let files: Vec<_> = (0..pictures).map(|number| make(&source, number, kind)).collect();
+        let bytes: u64 = files.iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+        println!("{kind}, {} kB each", bytes / 1000 / u64::from(pictures));
+        stages(&files);
+        let ours = import(directory.path(), kind, pictures);
+        if let Some(theirs) = vips(directory.path(), &files) {
+            println!("  {:<34} {theirs:>8.1} ms", "vipsthumbnail, the thumbnail alone");
+            println!("  {:<34} {:>8.2}", "ratio", ours / theirs);
+        }
+        println!();
+    }
+}
+
+/// The parts of the work, one after the other.
+fn stages(files: &[PathBuf]) {
+    let mut times = [0.0; 5];
+    for file in files {
+        let mut input = BufReader::new(File::open(file).unwrap());
+        let (probe, time) = timed(|| media::probe(&mut input).unwrap());
+        times[0] += time;
+        let (width, height) = probe.fit(FRAME);
+        let (picture, time) = timed(|| probe.decode(&mut input, (width, height)).unwrap());
+        times[1] += time;
+        let (small, time) = timed(|| picture.resized(width, height));
+        times[2] += time;
+        times[3] += timed(|| media::encode(&small).unwrap()).1;
+        times[4] += timed(|| media::palette(&small)).1;
+    }
+    let names = ["probe", "decode and average", "resize", "encode", "palette"];
+    for (name, time) in names.into_iter().zip(times) {
+        println!("  {name:<34} {:>8.1} ms", time / files.len() as f64);
+    }
+}
+
+/// The whole import through the library's own threads.
+fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
+    let home = directory.join(format!("home-{kind}"));
+    let settings = Settings {
+        images_dir: home.join("images"),
+        thumbnails_dir: home.join("thumbnails"),
+        workers: std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let store = Store::open(&home.join("db/murald.sqlite3")).unwrap();
+    let (hub, (spawner, _deaths)) = (Hub::new(), Spawner::new());
+    let events = hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
+    let (library, running) = library::start(&settings, store, hub, &spawner).unwrap();
+    memory::trim();
+    // The peak begins anew here.
+    fs::write("/proc/self/clear_refs", "5").unwrap();
+    let start = Instant::now();
+    let (_, cpu) = timed(|| {
+        library.import(vec![directory.join(kind)], None).unwrap();
+        events.receiver().recv_timeout(Duration::from_secs(600)).unwrap();
+    });
+    let (each, wall) = (cpu / f64::from(pictures), start.elapsed().as_secs_f64());
+    drop(running);
+    println!("  {:<34} {each:>8.1} ms", "import, everything");
+    println!("  {:<34} {:>8.1} /s", "imports for each processor", 1000.0 / each);
+    println!("  {:<34} {:>8.1} /s", "imports by the clock", f64::from(pictures) / wall);
+    let (peak, now) = (status("VmHWM") >> 10, status("VmRSS") >> 10);
+    println!("  {:<34} {peak:>8} MiB, {now} MiB afterwards", "peak memory");
+    each
+}
+
+/// None where the program is missing.
+fn vips(directory: &Path, files: &[PathBuf]) -> Option<f64> {
+    let out = directory.join("vips");
+    fs::create_dir_all(&out).unwrap();
+    let before = children();
+    // One process for all files, one thread, the encoder at our own effort: as cheap as it gets.
+    let run = Command::new("vipsthumbnail")
+        .env("VIPS_CONCURRENCY", "1")
+        .args(["--size", &format!("{}x{}", FRAME.0, FRAME.1), "--output"])
+        .arg(out.join("%s.webp[Q=80,effort=2]"))
+        .args(files)
+        .status();
+    let time = children() - before;
+    match run {
+        Ok(status) => {
+            assert!(status.success());
+            Some(time / files.len() as f64)
+        }
+        Err(_) => {
+            println!("  vipsthumbnail is missing (Debian: libvips-tools)");
+            None
+        }
+    }
+}
+
+fn make(directory: &Path, number: u32, kind: &str) -> PathBuf {
+    let path = directory.join(format!("photo-{number}.{kind}"));
+    let pixels = photo::photo(WIDTH, HEIGHT, number);
+    let color = ExtendedColorType::Rgb8;
+    if kind == "png" {
+        let format = ImageFormat::Png;
+        image::save_buffer_with_format(&path, &pixels, WIDTH, HEIGHT, color, format).unwrap();
+        return path;
+    }
+    // As cameras do it, with colours at half the resolution; libvips can.
+    let plain = directory.with_extension("ppm");
+    let mut bytes = format!("P6 {WIDTH} {HEIGHT} 255\n").into_bytes();
+    bytes.extend(&pixels);
+    fs::write(&plain, bytes).unwrap();
+    let output = format!("{}[Q=88,subsample-mode=on]", path.display());
+    if !Command::new("vips").arg("copy").arg(&plain).arg(output).status().is_ok_and(|s| s.success())
+    {
+        let mut bytes = Vec::new();
+        let encoder = JpegEncoder::new_with_quality(&mut bytes, 85);
+        encoder.write_image(&pixels, WIDTH, HEIGHT, color).unwrap();
+        fs::write(&path, bytes).unwrap();
+    }
+    path
+}
+
+/// With the milliseconds that all threads of ours spent on it, in user and kernel.
+fn timed<T>(body: impl FnOnce() -> T) -> (T, f64) {
+    let now = || {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
+    };
+    let before = now();
+    let value = body();
+    (value, now() - before)
+}
+
+/// Milliseconds of all children that have ended.
+fn children() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    // After the name, which may hold anything: user and system time are the 14th and 15th there.
+    let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let ticks: u64 = fields[13..15].iter().map(|field| field.parse::<u64>().unwrap()).sum();
+    // Linux counts hundredths of a second there, whatever the kernel's own clock.
+    ticks as f64 * 10.0
+}
+
+/// A figure of this process, in KiB.
+fn status(name: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}

@@ -1,0 +1,159 @@
+//! The bits of a JPEG's coded data.
+
+/// Reads bits up to the next marker, and made-up zeros from there on: whoever reads asks
+/// [`Self::is_overrun`] before believing them.
+#[derive(Clone, Copy)]
+pub(super) struct Bits<'a> {
+    data: &'a [u8],
+    /// The next byte to be loaded.
+    at: usize,
+    /// The next bits, the first one on top.
+    buffer: u64,
+    /// How many of them are loaded: at most 63.
+    count: u32,
+    /// How many of those, at the end, were made up.
+    made_up: u32,
+}
+
+impl<'a> Bits<'a> {
+    pub(super) fn new(data: &'a [u8], at: usize) -> Self {
+        Self { data, at, buffer: 0, count: 0, made_up: 0 }
+    }
+
+    /// Makes 32 bits or more available: a code and its value at their longest.
+    #[inline(always)]
+    pub(super) fn refill(&mut self) {
+        if self.count < 32 {
+            self.load();
+        }
+    }
+
+    /// The next bits, which stay; 1 to 16 of them.
+    #[inline(always)]
+    pub(super) fn peek(&self, count: u32) -> usize {
+        (self.buffer >> (64 - count)) as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn skip(&mut self, count: u32) {
+        self.buffer <<= count;
+        self.count -= count;
+    }
+
+    /// The next bits as a number; 0 to 16 of them.
+    #[inline(always)]
+    pub(super) fn number(&mut self, count: u32) -> i32 {
+        if count == 0 {
+            return 0;
+        }
+        let number = self.peek(count) as i32;
+        self.skip(count);
+        number
+    }
+
+    /// The next bits as JPEG codes a coefficient of that many bits.
+    #[inline(always)]
+    pub(super) fn value(&mut self, count: u32) -> i32 {
+        extend(self.number(count), count)
+    }
+
+    #[inline(always)]
+    pub(super) fn bit(&mut self) -> bool {
+        self.refill();
+        self.number(1) == 1
+    }
+
+    /// More was read than there was.
+    pub(super) fn is_overrun(&self) -> bool {
+        self.made_up > self.count
+    }
+
+    /// Where the next marker begins; none where the data end before it.
+    pub(super) fn marker(&self) -> Option<usize> {
+        marker(self.data, self.at)
+    }
+
+    /// Goes on behind the restart at `marker`; none where that is another marker.
+    pub(super) fn restart(&mut self, marker: usize) -> Option<()> {
+        matches!(self.data.get(marker + 1), Some(0xd0..=0xd7))
+            .then(|| *self = Self::new(self.data, marker + 2))
+    }
+
+    fn load(&mut self) {
+        if let Some(bytes) = self.data.get(self.at..self.at + 8) {
+            let word = u64::from_be_bytes(bytes.try_into().expect("eight bytes"));
+            if !has_ff(word) {
+                // Bits of a byte that is loaded in part are loaded again with the rest: the same.
+                self.buffer |= word >> self.count;
+                let whole = (63 - self.count) / 8;
+                self.at += whole as usize;
+                self.count += 8 * whole;
+                return;
+            }
+        }
+        while self.count <= 55 {
+            let byte = match self.data[self.at.min(self.data.len())..] {
+                [0xff, 0, ..] => {
+                    self.at += 2;
+                    0xff
+                }
+                [byte, ..] if byte != 0xff => {
+                    self.at += 1;
+                    byte
+                }
+                // A marker, or the end.
+                _ => {
+                    self.made_up += 8;
+                    0
+                }
+            };
+            self.buffer |= u64::from(byte) << (56 - self.count);
+            self.count += 8;
+        }
+    }
+}
+
+/// Where the first marker from `at` on begins that is no part of coded data.
+pub(super) fn marker(data: &[u8], at: usize) -> Option<usize> {
+    let mut pairs = data.get(at..)?.windows(2);
+    pairs.position(|pair| pair[0] == 0xff && !matches!(pair[1], 0 | 0xff)).map(|found| at + found)
+}
+
+/// The number that `count` bits stand for: those without a leading one are negative.
+#[inline(always)]
+pub(super) fn extend(number: i32, count: u32) -> i32 {
+    if count > 0 && number < 1 << (count - 1) { number - (1 << count) + 1 } else { number }
+}
+
+fn has_ff(word: u64) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let zeros = !word;
+    zeros.wrapping_sub(ONES) & !zeros & (ONES << 7) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stuffing_is_removed_and_markers_end_it() {
+        let data = [0x12, 0xff, 0, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xff, 0xd9];
+        let mut bits = Bits::new(&data, 0);
+        let mut nibbles = Vec::new();
+        for _ in 0..16 {
+            bits.refill();
+            nibbles.push(bits.number(4));
+            assert!(!bits.is_overrun());
+        }
+        assert_eq!(nibbles, [1, 2, 15, 15, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+        assert_eq!(bits.number(1), 0);
+        assert!(bits.is_overrun());
+        assert_eq!(bits.marker(), Some(9));
+    }
+
+    #[test]
+    fn numbers_without_a_leading_one_are_negative() {
+        assert_eq!([extend(0, 0), extend(0, 1), extend(1, 1)], [0, -1, 1]);
+        assert_eq!([extend(0, 3), extend(3, 3), extend(4, 3), extend(7, 3)], [-7, -4, 4, 7]);
+    }
+}

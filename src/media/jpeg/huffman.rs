@@ -1,0 +1,209 @@
+//! Huffman tables, laid out for speed.
+
+use super::bits::{Bits, extend};
+
+/// Codes of up to this many bits are found with one look.
+const FAST: u32 = 10;
+/// So many bits are looked at for what is passed over.
+const FAR: u32 = 12;
+
+/// A coefficient, the zeros before it, and how to get past it, in one word: bits of code and value
+/// together (8), zeros (8), bits of the value that must still be read (4), else the value (12,
+/// signed). The word is 0 where the code is longer than [`FAST`].
+#[derive(Clone, Copy, Default)]
+pub(super) struct Entry(u32);
+
+/// More zeros than there are coefficients: no more follow in this block.
+pub(super) const END: usize = 100;
+
+pub(super) struct Table {
+    /// By the next [`FAST`] bits: symbol << 8 | length of its code, or 0.
+    fast: Box<[u16; 1 << FAST]>,
+    /// By the same bits, of tables for coefficients: all that there is to know of the next one.
+    coefficients: Box<[Entry; 1 << FAST]>,
+    /// By the next [`FAR`] bits: as many coefficients as are whole among them, to be passed over at
+    /// once: bits (8), coefficients (8), and whether the block's end is the last of them (1).
+    passes: Box<[u32; 1 << FAR]>,
+    /// For each length: the first code, left-aligned in 16 bits, that is longer.
+    ends: [u32; 17],
+    /// For each length: what to add to a code to get its place in `symbols`.
+    starts: [i32; 17],
+    symbols: Vec<u8>,
+}
+
+impl Table {
+    /// Of the numbers of codes with 1 to 16 bits, and their symbols: coefficients of blocks.
+    pub(super) fn of_coefficients(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
+        let mut table = Self::new(counts, symbols)?;
+        for bits in 0..1 << FAR {
+            table.passes[bits as usize] = table.pass(bits);
+        }
+        Some(table)
+    }
+
+    /// The same of other symbols.
+    pub(super) fn new(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
+        let total: usize = counts.iter().map(|&count| usize::from(count)).sum();
+        let mut table = Self {
+            fast: Box::new([0; 1 << FAST]),
+            coefficients: Box::new([Entry::default(); 1 << FAST]),
+            passes: Box::new([0; 1 << FAR]),
+            ends: [0; 17],
+            starts: [0; 17],
+            symbols: symbols.get(..total)?.to_vec(),
+        };
+        let (mut code, mut place) = (0_u32, 0_usize);
+        for length in 1..=16_u32 {
+            table.starts[length as usize] = place as i32 - code as i32;
+            for _ in 0..counts[length as usize - 1] {
+                if code >= 1 << length {
+                    return None;
+                }
+                if length <= FAST {
+                    table.enter(code, length, table.symbols[place]);
+                }
+                (code, place) = (code + 1, place + 1);
+            }
+            table.ends[length as usize] = code << (16 - length);
+            code <<= 1;
+        }
+        Some(table)
+    }
+
+    /// Enters a short code under all that may follow it.
+    fn enter(&mut self, code: u32, length: u32, symbol: u8) {
+        let free = FAST - length;
+        for tail in 0..1_u32 << free {
+            let at = (code << free | tail) as usize;
+            self.fast[at] = u16::from(symbol) << 8 | length as u16;
+            let mut entry = Entry::of(symbol, length);
+            let size = entry.rest();
+            if size > 0 && size <= free {
+                // The value is among the bits already.
+                entry = entry.with_value(extend((tail >> (free - size)) as i32, size));
+            }
+            self.coefficients[at] = entry;
+        }
+    }
+
+    /// What can be passed over with these bits and no more.
+    fn pass(&self, bits: u32) -> u32 {
+        let (mut used, mut passed) = (0, 0);
+        loop {
+            // Zeros stand for what is not known: an entry counts if it needs none of them.
+            let next = (bits << used & ((1 << FAR) - 1)) >> (FAR - FAST);
+            let entry = self.coefficients[next as usize];
+            if entry.0 == 0 || used + entry.bits() > FAR {
+                return passed << 8 | used;
+            }
+            used += entry.bits();
+            if entry.zeros() == END {
+                return 1 << 16 | passed << 8 | used;
+            }
+            passed += entry.zeros() as u32 + 1;
+        }
+    }
+
+    /// Passes over coefficients of a block, up to its end if that is near. `at` is the next one's
+    /// place; returned is the one after them, or [`END`]. None where the next must be looked at
+    /// singly.
+    #[inline(always)]
+    pub(super) fn pass_over(&self, at: usize, bits: &mut Bits<'_>) -> Option<usize> {
+        let pass = self.passes[bits.peek(FAR)];
+        let (passed, end) = ((pass >> 8 & 0xff) as usize, (pass >> 16) as usize);
+        // A block that is full has no end mark: what follows is the next block's.
+        if pass == 0 || at + passed + end > 64 {
+            return None;
+        }
+        bits.skip(pass & 0xff);
+        Some(if end == 1 { END } else { at + passed })
+    }
+
+    /// What is next; the bits stay.
+    #[inline(always)]
+    pub(super) fn coefficient(&self, bits: &Bits<'_>) -> Option<Entry> {
+        let entry = self.coefficients[bits.peek(FAST)];
+        if entry.0 != 0 { Some(entry) } else { self.long(bits).map(|(s, l)| Entry::of(s, l)) }
+    }
+
+    /// The next symbol; none where the bits are no code.
+    #[inline(always)]
+    pub(super) fn symbol(&self, bits: &mut Bits<'_>) -> Option<u8> {
+        let entry = self.fast[bits.peek(FAST)];
+        if entry != 0 {
+            bits.skip(u32::from(entry & 0xff));
+            return Some((entry >> 8) as u8);
+        }
+        let (symbol, length) = self.long(bits)?;
+        bits.skip(length);
+        Some(symbol)
+    }
+
+    /// The symbol of a long code, and its length.
+    #[cold]
+    fn long(&self, bits: &Bits<'_>) -> Option<(u8, u32)> {
+        let next = bits.peek(16) as u32;
+        let length = (FAST + 1..=16).find(|&length| next < self.ends[length as usize])?;
+        let place = (next >> (16 - length)) as i32 + self.starts[length as usize];
+        Some((*self.symbols.get(usize::try_from(place).ok()?)?, length))
+    }
+}
+
+impl Entry {
+    /// Of a symbol (zeros, then the size of the value) whose code has `length` bits.
+    fn of(symbol: u8, length: u32) -> Self {
+        let (zeros, rest) = (u32::from(symbol >> 4), u32::from(symbol & 15));
+        // Fifteen zeros and a value of none are sixteen zeros.
+        let zeros = if rest == 0 && zeros < 15 { END as u32 } else { zeros };
+        Self(rest << 16 | zeros << 8 | (length + rest))
+    }
+
+    fn with_value(self, value: i32) -> Self {
+        Self((value as u32) << 20 | self.0 & 0xffff)
+    }
+
+    #[inline(always)]
+    pub(super) fn bits(self) -> u32 {
+        self.0 & 0xff
+    }
+
+    #[inline(always)]
+    pub(super) fn zeros(self) -> usize {
+        (self.0 >> 8 & 0xff) as usize
+    }
+
+    #[inline(always)]
+    pub(super) fn rest(self) -> u32 {
+        self.0 >> 16 & 15
+    }
+
+    #[inline(always)]
+    pub(super) fn value(self) -> i32 {
+        self.0 as i32 >> 20
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_and_long_codes() {
+        // 0, 10, 110... up to sixteen bits, one of each.
+        let table = Table::new(&[1; 16], &(0..16).collect::<Vec<_>>()).unwrap();
+        let check = |bytes: &[u8], symbol| {
+            let mut bits = Bits::new(bytes, 0);
+            bits.refill();
+            assert_eq!(table.symbol(&mut bits), symbol, "{bytes:x?}");
+        };
+        check(&[0x00, 0, 0], Some(0));
+        check(&[0x80, 0, 0], Some(1));
+        check(&[0xfe, 0, 0], Some(7));
+        // Twelve bits; 0xff is stuffed.
+        check(&[0xff, 0, 0xe0, 0], Some(11));
+        check(&[0xff, 0, 0xfe, 0], Some(15));
+        check(&[0xff, 0, 0xff, 0, 0], None);
+        assert!(Table::new(&[3; 16], &[0; 48]).is_none());
+        assert!(Table::new(&[1; 16], &[0; 3]).is_none());
+    }
+}
