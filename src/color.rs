@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 /// Red, green and blue of sRGB.
 pub type Rgb = [u8; 3];
 
+/// Colours of a palette at most.
+pub const PALETTE_MAX: usize = 8;
 /// The hue group of pictures in which no colour decides.
 pub const NEUTRAL: u8 = 99;
 /// Lab chroma below which a colour counts as grey (contract 4).

@@ -3,8 +3,8 @@
 use tiny_http::Method::{self, Delete, Get, Patch, Post};
 
 use super::handlers::{
-    Api, backends, config, daemon, events, folders, history, images, imports, monitors, themes,
-    wallpaper,
+    Api, backends, config, daemon, edits, events, folders, history, images, imports, monitors,
+    themes, wallpaper,
 };
 use super::router::{Handler, Route};
 
@@ -27,6 +27,9 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Post, "/images", imports::import, "Take files and directories in"),
     route(Delete, "/images", images::delete, "Remove images and their files"),
     route(Post, "/images/cancel-import", imports::cancel, "Stop an import"),
+    route(Get, "/images/tags", edits::all_tags, "All tags in use"),
+    route(Post, "/images/select-all", edits::select_all, "Select all images, or none"),
+    route(Patch, "/images/{id}", edits::patch, "Change an image"),
     route(Get, "/images/{id}", images::one, "One image"),
     route(Get, "/images/{id}/thumbnail", images::thumbnail, "An image's thumbnail"),
     route(Get, "/images/{id}/raw", images::raw, "An image's file"),

@@ -97,6 +97,8 @@ impl From<library::Error> for Failure {
         use library::Error as Why;
         match error {
             Why::Busy | Why::Ended => Self::busy(error.to_string()),
+            Why::NoImage { .. } => Self::new(404, error.to_string()),
+            Why::BadName { .. } => Self::new(400, error.to_string()),
             Why::NoBatch(_) => Self::new(404, error.to_string()),
             Why::Store(source) => source.into(),
             Why::Folder(refusal) => refusal.into(),

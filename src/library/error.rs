@@ -7,6 +7,14 @@ use crate::{media, store};
 
 #[derive(Debug)]
 pub enum Error {
+    NoImage {
+        id: i64,
+    },
+    /// An image cannot be called so.
+    BadName {
+        name: String,
+        why: &'static str,
+    },
     /// As many batches as are ever kept wait already.
     Busy,
     /// No batch of this id runs or waits.
@@ -79,6 +87,8 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NoImage { id } => write!(f, "there is no image {id}"),
+            Self::BadName { name, why } => write!(f, "the name {name:?} cannot be used: {why}"),
             Self::Busy => write!(f, "too many imports are waiting: try again later"),
             Self::NoBatch(id) => write!(f, "no import {id:?} is running"),
             Self::Ended => write!(f, "the daemon is shutting down"),
@@ -108,6 +118,15 @@ impl error::Error for Error {
             Self::Folder(refusal) => refusal.source(),
             Self::Store(error) => error.source(),
             _ => None,
+        }
+    }
+}
+
+impl From<store::folders::Refusal> for Error {
+    fn from(refusal: store::folders::Refusal) -> Self {
+        match refusal {
+            store::folders::Refusal::Store(error) => Self::Store(error),
+            refusal => Self::Folder(refusal),
         }
     }
 }

@@ -292,7 +292,7 @@ pub(super) fn hex(checksum: &Checksum) -> String {
 }
 
 /// Renames without ever replacing anything.
-fn rename(from: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // File systems that cannot promise that: a link can.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {

@@ -8,6 +8,7 @@
 mod batch;
 mod budget;
 mod decode;
+mod edit;
 mod error;
 mod folders;
 mod import;
@@ -62,6 +63,7 @@ pub struct Started {
 #[derive(Clone)]
 pub struct Library {
     inbox: Sender<Message>,
+    shelf: Arc<Shelf>,
     thumbnails: Thumbnails,
     store: Store,
     hub: Hub,
@@ -92,6 +94,7 @@ pub fn start(
         names: Default::default(),
         serial: AtomicU64::new(0),
     });
+    let shared = Arc::clone(&shelf);
     let workers = settings.workers.max(1);
     let (inbox, messages) = bounded(BATCHES_MAX);
     let (jobs, waiting) = bounded(workers);
@@ -113,7 +116,7 @@ pub fn start(
         workers,
     };
     threads.push(spawner.spawn("import", move || importer.run())?);
-    Ok((Library { inbox, thumbnails, store, hub }, Running { end, threads }))
+    Ok((Library { inbox, shelf: shared, thumbnails, store, hub }, Running { end, threads }))
 }
 
 impl Library {

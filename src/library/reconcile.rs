@@ -10,6 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::edit::undo_renames;
 use super::intake::{Shelf, TEMPORARY, hex};
 use super::{Error, walk::looks_like_picture};
 use crate::events::Hub;
@@ -19,6 +20,7 @@ use crate::wire::{Event, OrphanReason};
 /// Returns the files to be adopted.
 pub(super) fn reconcile(shelf: &Shelf, hub: &Hub) -> Result<Vec<PathBuf>, Error> {
     fs::create_dir_all(&shelf.directory).map_err(Error::file("make", &shelf.directory))?;
+    undo_renames(shelf)?;
     remove_loose(shelf)?;
     let files = list(&shelf.directory)?;
     let mut rows = shelf.store.read(images::files)?;

@@ -273,13 +273,6 @@ pub fn delete(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error>
     Ok(gone)
 }
 
-/// How many playlists an image is in.
-pub fn playlists_with(connection: &Connection, id: i64) -> Result<usize, Error> {
-    let sql = "SELECT count(DISTINCT playlist_id) FROM playlist_image WHERE image_id = ?1";
-    let count: u32 = connection.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
-    Ok(count as usize)
-}
-
 /// Notes a file that no row owns (yet, or any more).
 pub fn mark_loose(connection: &Connection, path: &Path) -> Result<(), Error> {
     connection

@@ -5,6 +5,7 @@
 //! functions over a connection, so that several of them fit into one transaction. No function here
 //! waits on a setter, a child or a client.
 
+pub mod edits;
 mod error;
 pub mod folders;
 pub mod history;

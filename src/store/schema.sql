@@ -47,6 +47,13 @@ CREATE TABLE loose_file (
     path TEXT PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
+-- Renames on their way: the row has the old path until the file has the new one.
+CREATE TABLE rename (
+    image_id  INTEGER PRIMARY KEY,
+    from_path TEXT NOT NULL,
+    to_path   TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE playlist (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     name          TEXT    NOT NULL UNIQUE,

@@ -3,17 +3,9 @@
 use std::path::Path;
 
 use crate::events::Hub;
+use crate::store::images::{self, Purged};
 use crate::store::{self, Store};
 use crate::wire::{Event, GalleryDomain, OrphanReason};
-
-/// What a purge removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Purged {
-    monitor_states: usize,
-    history_entries: usize,
-    playlists: usize,
-    row: bool,
-}
 
 /// Whether the file of an image is gone for good. A library whose whole directory is away (a disk
 /// that is not mounted) is not: it may come back, and nothing of it is forgotten.
@@ -35,16 +27,16 @@ pub(super) fn purge(
     reason: OrphanReason,
 ) -> Result<(), store::Error> {
     let purged = store.write(|transaction| {
-        Ok::<_, store::Error>(Purged {
-            monitor_states: store::scene::purge_image(transaction, image_id)?,
-            history_entries: store::history::purge_image(transaction, image_id)?,
-            playlists: store::images::playlists_with(transaction, image_id)?,
-            // Its place in playlists goes with the row.
-            row: !store::images::delete(transaction, &[image_id])?.is_empty(),
-        })
+        let row = images::get(transaction, image_id)?;
+        // Looked at again where nobody can rename it meanwhile.
+        if row.as_ref().is_some_and(|image| !file_is_gone(&image.path)) {
+            return Ok(None);
+        }
+        let purged = images::purge(transaction, image_id)?;
+        Ok::<_, store::Error>(Some((purged, row.is_some())))
     })?;
-    let nothing = Purged { monitor_states: 0, history_entries: 0, playlists: 0, row: false };
-    if purged == nothing {
+    let Some((purged, had_row)) = purged else { return Ok(()) };
+    if purged == Purged::default() && !had_row {
         return Ok(());
     }
     log::warn!("image {image_id} is purged ({reason}): {purged:?}");
@@ -55,7 +47,7 @@ pub(super) fn purge(
         history_entries_purged: purged.history_entries,
         playlists_affected: purged.playlists,
     });
-    if purged.row {
+    if had_row {
         hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
     }
     Ok(())

@@ -22,7 +22,7 @@ pub use record::{
     WebMeta,
 };
 pub use request::{
-    CreateFolder, DeleteImages, ImportImages, MoveImages, PatchFolder, RandomWallpaper,
-    SetWallpaper,
+    CreateFolder, DeleteImages, ImportImages, MoveImages, PatchFolder, PatchImage, RandomWallpaper,
+    SelectAll, SetWallpaper,
 };
 pub use time::Timestamp;

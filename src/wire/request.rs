@@ -82,3 +82,28 @@ fn nullable<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
 ) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
 }
+
+/// `PATCH /images/{id}`; `folder_id` null moves to the root.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PatchImage {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// `#rrggbb`, most dominant first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub colors: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub folder_id: Option<Option<i64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_selected: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audio_enabled: Option<bool>,
+}
+
+/// `POST /images/select-all`
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct SelectAll {
+    pub selected: bool,
+}

@@ -80,7 +80,7 @@ fn find(api: &Api, id: i64) -> Result<Image, Failure> {
 }
 
 /// What is not in the row: the thumbnails on the disk.
-fn complete(api: &Api, image: &mut Image) {
+pub(super) fn complete(api: &Api, image: &mut Image) {
     image.thumbnails = api.library.thumbnails().present(image);
 }
 

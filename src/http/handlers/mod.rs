@@ -3,6 +3,7 @@
 pub(super) mod backends;
 pub(super) mod config;
 pub(super) mod daemon;
+pub(super) mod edits;
 pub(super) mod events;
 pub(super) mod folders;
 mod gallery;

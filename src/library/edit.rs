@@ -1,0 +1,110 @@
+//! Changes to images by their owner. Runs on the thread that asks.
+//!
+//! A rename is noted, then the row is changed and the file moved inside one transaction. After a
+//! kill the row is the stronger word: what lies at the new place goes back to the old one.
+
+use std::fs;
+use std::path::Path;
+
+use super::intake::{Shelf, rename};
+use super::name::Name;
+use super::{Error, Library};
+use crate::store::edits::{self, ImageChange, Rename};
+use crate::store::images;
+use crate::wire::{GalleryDomain, Image};
+
+/// Bytes of a file's name.
+const NAME_MAX: usize = 255;
+
+impl Library {
+    /// Changes an image; with a new name its file is renamed too. A taken name gets `_1`, `_2`...
+    pub fn edit(&self, id: i64, name: Option<&str>, change: &ImageChange) -> Result<Image, Error> {
+        let image = self.image(id)?;
+        let renamed = name.map(|name| self.wanted_name(&image, name)).transpose()?.flatten();
+        match renamed {
+            Some(name) => self.rename(&image, &name, change)?,
+            None => self.store.write(|c| edits::change(c, id, change))?,
+        }
+        self.changed(GalleryDomain::Images);
+        self.image(id)
+    }
+
+    /// Selects all images, or none; returns how many were not so already.
+    pub fn select_all(&self, selected: bool) -> Result<usize, Error> {
+        let updated = self.store.write(|c| edits::select_all(c, selected))?;
+        if updated > 0 {
+            self.changed(GalleryDomain::Images);
+        }
+        Ok(updated)
+    }
+
+    fn image(&self, id: i64) -> Result<Image, Error> {
+        self.store.read(|c| images::get(c, id))?.ok_or(Error::NoImage { id })
+    }
+
+    /// None where the image is called so already.
+    fn wanted_name(&self, image: &Image, name: &str) -> Result<Option<Name>, Error> {
+        let extension = image.path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        let stem = name.trim();
+        let stem = stem.strip_suffix(&format!(".{extension}")).unwrap_or(stem).trim_end();
+        let bad = |why| Err(Error::BadName { name: name.to_owned(), why });
+        if stem.is_empty() || stem == "." || stem == ".." {
+            return bad("it is empty");
+        }
+        if stem.contains(['/', '\\']) || stem.chars().any(char::is_control) {
+            return bad("it has a separator or a control character");
+        }
+        if stem.len() + 1 + extension.len() > NAME_MAX {
+            return bad("with its extension the file's name would have more than 255 bytes");
+        }
+        let name = Name { stem: stem.to_owned(), extension: extension.to_owned() };
+        Ok((stem != image.name).then_some(name))
+    }
+
+    fn rename(&self, image: &Image, name: &Name, change: &ImageChange) -> Result<(), Error> {
+        let directory = image.path.parent().unwrap_or(Path::new("/"));
+        let reserved = self.shelf.names.reserve(name, directory, &self.store)?;
+        let file_name = reserved.path.file_name().unwrap_or_default();
+        if file_name.len() > NAME_MAX {
+            let why = "it is taken, and there is no room for a number behind it";
+            return Err(Error::BadName { name: name.stem.clone(), why });
+        }
+        let moving =
+            Rename { image_id: image.id, from: image.path.clone(), to: reserved.path.clone() };
+        self.store.note(|c| edits::begin_rename(c, &moving))?;
+        let mut moved = false;
+        let done = self.store.write(|c| -> Result<(), Error> {
+            edits::change(c, image.id, change)?;
+            edits::finish_rename(c, &moving, &reserved.name)?;
+            // Inside the transaction: nobody can look for the file in between and miss it.
+            rename(&moving.from, &moving.to).map_err(Error::file("rename", &moving.from))?;
+            moved = true;
+            Ok(())
+        });
+        if done.is_err() {
+            if moved {
+                rename(&moving.to, &moving.from).map_err(Error::file("rename", &moving.to))?;
+            }
+            self.store.note(|c| edits::forget_rename(c, image.id))?;
+        }
+        done
+    }
+}
+
+/// At start, before anything else: files that a kill caught between two names.
+pub(super) fn undo_renames(shelf: &Shelf) -> Result<(), Error> {
+    for moving in shelf.store.read(edits::renames)? {
+        let image = shelf.store.read(|c| images::get(c, moving.image_id))?;
+        let stays = image.is_some_and(|image| image.path == moving.from);
+        if stays && !exists(&moving.from) && exists(&moving.to) {
+            rename(&moving.to, &moving.from).map_err(Error::file("rename", &moving.to))?;
+            log::info!("{} has its name back", moving.from.display());
+        }
+        shelf.store.write(|c| edits::forget_rename(c, moving.image_id))?;
+    }
+    Ok(())
+}
+
+fn exists(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}

@@ -1,0 +1,104 @@
+//! Changes to rows of the library, and the note of a rename that is on its way.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, named_params, params};
+
+use super::Error;
+use super::folders::{self, Refusal};
+use crate::color::{self, Rgb};
+
+/// What an image becomes; what is none stays.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ImageChange {
+    pub tags: Option<Vec<String>>,
+    pub colors: Option<Vec<Rgb>>,
+    /// Within it none: to the root.
+    pub folder_id: Option<Option<i64>>,
+    pub is_selected: Option<bool>,
+    pub audio_enabled: Option<bool>,
+}
+
+/// Changes a row; the caller knows that it is there.
+pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<(), Refusal> {
+    if let Some(Some(folder)) = change.folder_id
+        && !folders::exists(connection, folder)?
+    {
+        return Err(Refusal::NoFolder { id: folder });
+    }
+    let tags = change.tags.as_ref().map(|tags| serde_json::json!(tags).to_string());
+    connection
+        .prepare_cached(
+            "UPDATE image SET tags = ifnull(:tags, tags), colors = ifnull(:colors, colors), \
+             hue_group = ifnull(:hue_group, hue_group), \
+             folder_id = iif(:moves, :folder_id, folder_id), \
+             is_selected = ifnull(:is_selected, is_selected), \
+             audio_enabled = ifnull(:audio_enabled, audio_enabled) WHERE id = :id",
+        )?
+        .execute(named_params! {
+            ":id": id,
+            ":tags": tags,
+            ":colors": change.colors.as_ref().map(|colors| colors.concat()),
+            ":hue_group": change.colors.as_deref().map(color::hue_group),
+            ":moves": change.folder_id.is_some(),
+            ":folder_id": change.folder_id.flatten(),
+            ":is_selected": change.is_selected,
+            ":audio_enabled": change.audio_enabled,
+        })?;
+    Ok(())
+}
+
+/// Selects all images, or none; returns how many were not so already.
+pub fn select_all(connection: &Connection, selected: bool) -> Result<usize, Error> {
+    let sql = "UPDATE image SET is_selected = ?1 WHERE is_selected <> ?1";
+    Ok(connection.execute(sql, [selected])?)
+}
+
+/// A file that is being renamed: where the row says it is, and where it may be by now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rename {
+    pub image_id: i64,
+    pub from: PathBuf,
+    pub to: PathBuf,
+}
+
+/// Notes a rename before it begins.
+pub fn begin_rename(connection: &Connection, rename: &Rename) -> Result<(), Error> {
+    connection.execute(
+        "INSERT OR REPLACE INTO rename (image_id, from_path, to_path) VALUES (?1, ?2, ?3)",
+        params![rename.image_id, text(&rename.from), text(&rename.to)],
+    )?;
+    Ok(())
+}
+
+/// Gives the row its new name and path and forgets the note.
+pub fn finish_rename(connection: &Connection, rename: &Rename, name: &str) -> Result<(), Error> {
+    connection.execute(
+        "UPDATE image SET name = ?2, path = ?3 WHERE id = ?1",
+        params![rename.image_id, name, text(&rename.to)],
+    )?;
+    forget_rename(connection, rename.image_id)
+}
+
+pub fn forget_rename(connection: &Connection, image_id: i64) -> Result<(), Error> {
+    connection.execute("DELETE FROM rename WHERE image_id = ?1", [image_id])?;
+    Ok(())
+}
+
+/// The renames that the last run did not finish.
+pub fn renames(connection: &Connection) -> Result<Vec<Rename>, Error> {
+    let mut statement =
+        connection.prepare_cached("SELECT image_id, from_path, to_path FROM rename")?;
+    let rows = statement.query_map([], |row| {
+        Ok(Rename {
+            image_id: row.get(0)?,
+            from: row.get::<_, String>(1)?.into(),
+            to: row.get::<_, String>(2)?.into(),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn text(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.to_string_lossy()
+}

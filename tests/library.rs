@@ -1,0 +1,202 @@
+//! The library's upkeep over the socket: changes, names, folders, searches, palettes.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use support::House;
+
+/// A house with plain pictures of these names and colours, and their ids.
+fn house(pictures: &[(&str, [u8; 3])]) -> (House, Vec<i64>) {
+    let mut house = House::new();
+    house.start();
+    let ids = pictures.iter().map(|&(name, color)| {
+        let path = house.root().join(name);
+        image::RgbImage::from_pixel(40, 30, image::Rgb(color)).save(&path).unwrap();
+        house.import(&[&path])[0]
+    });
+    let ids = ids.collect();
+    (house, ids)
+}
+
+fn names(house: &House, query: &str) -> Vec<String> {
+    let page = house.client().get(&format!("/images?sort_by=name&sort_order=asc&{query}")).ok();
+    let data = page["data"].as_array().unwrap().clone();
+    assert_eq!(page["pagination"]["total_items"], data.len());
+    data.iter().map(|image| image["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_new_name_moves_the_file_too() {
+    let (house, ids) = house(&[("one.png", [9, 9, 9]), ("two.png", [200, 9, 9])]);
+    let client = house.client();
+    let rename =
+        |id: i64, name: &str| client.patch(&format!("/images/{id}"), &json!({ "name": name }));
+    let mut events = house.events("gallery_changed");
+    let image = rename(ids[0], "  Lake at night.png ").ok();
+    assert_eq!(image["name"], "Lake at night");
+    let path: PathBuf = image["path"].as_str().unwrap().into();
+    assert_eq!(path, house.images().join("Lake at night.png"));
+    assert!(path.is_file() && !house.images().join("one.png").exists());
+    assert_eq!(events.wait_for("gallery_changed")["domain"], "images");
+    // Taken, its own, and what cannot be a name.
+    assert_eq!(rename(ids[1], "Lake at night").ok()["name"], "Lake at night_1");
+    assert_eq!(rename(ids[1], "Lake at night_1.png").ok()["name"], "Lake at night_1");
+    for bad in ["", " ", ".", "..", "a/b", "a\\b", "a\nb", "a\u{0}b", &"x".repeat(255)] {
+        rename(ids[0], bad).fails(400);
+    }
+    assert_eq!(rename(ids[0], &"ö".repeat(125)).ok()["name"], "ö".repeat(125));
+    rename(999, "x").fails(404);
+    let files: Vec<_> = fs::read_dir(house.images()).unwrap().collect();
+    assert_eq!(files.len(), 2);
+}
+
+#[test]
+fn changes_are_checked_whole() {
+    let (house, ids) = house(&[("one.png", [9, 9, 9])]);
+    let client = house.client();
+    let path = format!("/images/{}", ids[0]);
+    let patch = |body: Value| client.patch(&path, &body);
+    let before = client.get(&path).ok();
+    for bad in [
+        json!({ "id": 77 }),
+        json!({ "name": "x", "width": 3 }),
+        json!({ "tags": "blue" }),
+        json!({ "tags": ["a,b"] }),
+        json!({ "tags": [" "] }),
+        json!({ "colors": ["red"] }),
+        json!({ "folder_id": "root" }),
+        json!({ "is_selected": 1 }),
+    ] {
+        patch(bad).fails(400);
+    }
+    patch(json!({ "folder_id": 42 })).fails(404);
+    assert_eq!(client.get(&path).ok(), before);
+
+    let changed = patch(json!({
+        "tags": [" blue ", "calm", "blue"], "colors": ["#FF0000", "00ff00"], "is_selected": true,
+        "audio_enabled": true,
+    }))
+    .ok();
+    assert_eq!(changed["tags"], json!(["blue", "calm"]));
+    assert_eq!(changed["colors"], json!(["#ff0000", "#00ff00"]));
+    assert_eq!(changed["hue_group"], 0);
+    assert_eq!((&changed["is_selected"], &changed["audio_enabled"]), (&json!(true), &json!(true)));
+    assert_eq!(client.get("/images/tags").ok(), json!({ "tags": ["blue", "calm"] }));
+    let none = client.post("/images/select-all", &json!({ "selected": false })).ok();
+    assert_eq!(none, json!({ "updated": 1, "selected": false }));
+    client.post("/images/select-all", &json!({})).fails(400);
+}
+
+#[test]
+fn a_search_combines_everything() {
+    let red = [220, 20, 20];
+    let (house, ids) = house(&[
+        ("Red lake.png", red),
+        ("Red forest.png", [200, 40, 30]),
+        ("Blue lake.png", [20, 30, 220]),
+        ("Grey.png", [120, 120, 120]),
+    ]);
+    let client = house.client();
+    client.patch(&format!("/images/{}", ids[0]), &json!({ "tags": ["Calm", "water"] })).ok();
+    client.patch(&format!("/images/{}", ids[2]), &json!({ "tags": ["water"] })).ok();
+    let check =
+        |query: &str, expected: &[&str]| assert_eq!(names(&house, query), expected, "{query}");
+    check("search=LAKE", &["Blue lake", "Red lake"]);
+    check("search=calm%20red", &["Red lake"]);
+    check("tags=water", &["Blue lake", "Red lake"]);
+    check("tags=water,Calm", &["Red lake"]);
+    check("hue_group=0", &["Red forest", "Red lake"]);
+    check("hue_group=99", &["Grey"]);
+    check("colors_near=%23dc1414~15", &["Red forest", "Red lake"]);
+    check("colors_near=%23dc1414~1", &["Red lake"]);
+    check(&format!("palette_similar_to={}&palette_max_delta_e=20", ids[0]), &["Red forest"]);
+    check("media_type=video", &[]);
+    check("search=lake&hue_group=0", &["Red lake"]);
+    for bad in [
+        "colors=red",
+        "colors_near=%23ff0000",
+        "colors_near=%23ff0000~-1",
+        "hue_group=12",
+        "palette_similar_to=x",
+        "folder_id=x",
+        "media_type=film",
+        "sort_order=up",
+        "tags=a,,b",
+    ] {
+        client.get(&format!("/images?{bad}")).fails(400);
+    }
+    client.get("/images?palette_similar_to=999").fails(404);
+}
+
+#[test]
+fn folders_hold_pictures() {
+    let (house, ids) = house(&[("a.png", [1, 2, 3]), ("b.png", [200, 2, 3])]);
+    let client = house.client();
+    let make = |name: &str, parent: Value| {
+        client.post("/folders", &json!({ "name": name, "parent_id": parent }))
+    };
+    let top = make(" Nature ", json!(null));
+    assert_eq!(top.status, 201);
+    let top = top.ok();
+    assert_eq!((&top["name"], &top["parent_id"]), (&json!("Nature"), &json!(null)));
+    let lakes = make("Lakes", top["id"].clone()).ok();
+    make("Nature", json!(null)).fails(409);
+    make("x", json!(99)).fails(404);
+    make("", json!(null)).fails(400);
+    let moved =
+        client.post("/folders/move-images", &json!({ "image_ids": ids, "folder_id": lakes["id"] }));
+    assert_eq!(moved.ok(), json!({ "moved": 2 }));
+    client.post("/folders/move-images", &json!({ "image_ids": ids })).fails(400);
+    assert_eq!(names(&house, &format!("folder_id={}", lakes["id"])), ["a", "b"]);
+    assert!(names(&house, "folder_id=root").is_empty());
+
+    let path = client.get(&format!("/folders/{}/path", lakes["id"])).ok();
+    let path: Vec<&Value> = path["data"].as_array().unwrap().iter().map(|f| &f["name"]).collect();
+    assert_eq!(path, ["Nature", "Lakes"]);
+    let cycle =
+        client.patch(&format!("/folders/{}", top["id"]), &json!({ "parent_id": lakes["id"] }));
+    cycle.fails(409);
+    client.patch(&format!("/folders/{}", top["id"]), &json!({ "colour": 1 })).fails(400);
+    let root = client.get("/folders?parent_id=root").ok();
+    assert_eq!(root["data"].as_array().unwrap().len(), 1);
+    client.get("/folders?parent_id=x").fails(400);
+
+    let kept = client.delete(&format!("/folders/{}", lakes["id"])).ok();
+    let expected = json!({
+        "deleted": true, "mode": "keep_contents", "images_deleted": 0, "folders_deleted": 1,
+    });
+    assert_eq!(kept, expected);
+    assert_eq!(names(&house, &format!("folder_id={}", top["id"])), ["a", "b"]);
+    client.delete(&format!("/folders/{}?mode=everything", top["id"])).fails(400);
+    let gone = client.delete(&format!("/folders/{}?mode=delete_all", top["id"])).ok();
+    assert_eq!((&gone["images_deleted"], &gone["folders_deleted"]), (&json!(2), &json!(1)));
+    assert!(names(&house, "").is_empty());
+    assert_eq!(fs::read_dir(house.images()).unwrap().count(), 0);
+    client.get(&format!("/folders/{}", top["id"])).fails(404);
+}
+
+#[test]
+fn palettes_of_the_user_are_served() {
+    let (house, _) = house(&[]);
+    let directory = house.root().join("config/murald/themes");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("night-sky.css"), ":root { --a: #000 }").unwrap();
+    let client = house.client();
+    let expected = json!([{
+        "name": "night-sky", "display_name": "Night Sky", "displayName": "Night Sky",
+        "source": "user", "url": "/api/themes/night-sky.css",
+    }]);
+    assert_eq!(client.get("/api/themes").ok(), expected);
+    let css = client.get("/api/themes/night-sky.css");
+    assert_eq!((css.status, css.text().as_str()), (200, ":root { --a: #000 }"));
+    assert_eq!(css.header("content-type"), Some("text/css; charset=utf-8"));
+    for bad in ["none.css", "night-sky", "..%2Fconfig.toml", ".css", "%2e%2e.css"] {
+        client.get(&format!("/api/themes/{bad}")).fails(404);
+    }
+}
