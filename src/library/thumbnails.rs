@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::budget::Budget;
@@ -32,6 +32,8 @@ struct Shared {
     serial: AtomicU64,
     /// Counted after each thumbnail that we put or remove.
     changes: AtomicU64,
+    /// The sizes of which there ever was one, as bits.
+    sizes: AtomicU8,
     /// Those beside `default` that were ever made: few, and nobody need look for the others.
     extra: Mutex<HashSet<Key>>,
     running: Mutex<HashMap<Key, Arc<Running>>>,
@@ -49,12 +51,15 @@ struct Running {
 
 impl Thumbnails {
     pub(super) fn new(directory: &Path, budget: Arc<Budget>) -> Self {
+        let extra = extra(directory);
+        let sizes = extra.iter().fold(bit(Resolution::Default), |bits, key| bits | bit(key.1));
         let shared = Shared {
             directory: directory.to_owned(),
             budget,
             serial: AtomicU64::new(0),
             changes: AtomicU64::new(0),
-            extra: Mutex::new(extra(directory)),
+            sizes: AtomicU8::new(sizes),
+            extra: Mutex::new(extra),
             running: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -115,7 +120,8 @@ impl Thumbnails {
     pub fn generation(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.shared.changes.load(Ordering::Acquire).hash(&mut hasher);
-        for resolution in Resolution::ALL {
+        let sizes = self.shared.sizes.load(Ordering::Acquire);
+        for &resolution in Resolution::ALL.iter().filter(|&&size| sizes & bit(size) != 0) {
             let directory = fs::metadata(self.shared.directory.join(resolution.as_str()));
             let times = directory.map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()));
             times.ok().hash(&mut hasher);
@@ -158,6 +164,7 @@ impl Thumbnails {
         })?;
         if resolution != Resolution::Default {
             lock(&self.shared.extra).insert(key);
+            self.shared.sizes.fetch_or(bit(resolution), Ordering::Release);
         }
         self.shared.changes.fetch_add(1, Ordering::Release);
         Ok(())
@@ -235,6 +242,10 @@ fn key(image: &Image, wanted: Resolution) -> Key {
     };
     let smallest = Resolution::ALL.iter().find(holds).copied().unwrap_or(wanted);
     (hex(image).to_owned(), smallest.min(wanted))
+}
+
+fn bit(resolution: Resolution) -> u8 {
+    1 << resolution as u8
 }
 
 fn hex(image: &Image) -> &str {

@@ -185,7 +185,7 @@ fn without_a_compositor_there_are_no_monitors_and_no_wallpaper() {
     check("/wallpaper/set", r#"{"image_id":1,"monitor":"A","monitors":["B"]}"#, 400, "both");
     check("/wallpaper/set", r#"{"image_id":1,"monitor":""}"#, 400, "empty");
     check("/wallpaper/set", r#"{"image_id":1,"mode":"up"}"#, 400, "individual");
-    check("/wallpaper/set", r#"{"image_id":1,"monitor":"A"}"#, 400, "not connected: A");
+    check("/wallpaper/set", r#"{"image_id":1,"monitor":"A"}"#, 404, "no image 1");
     check("/wallpaper/random", "rubbish", 400, "object");
     check("/wallpaper/random", "", 400, "no monitor");
 }
