@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::bounded;
 use log::LevelFilter;
+use sha2::{Digest, Sha256};
 
 use super::{Error, Options, Wakes};
 use crate::backends::{Setters, Settings, Versions};
@@ -177,19 +178,30 @@ impl Places {
             let file = file.to_owned();
             dirs.expand(written).map_err(|source| Error::Setting { file, key, source })
         };
+        let socket = match &options.socket {
+            Some(path) => path.clone(),
+            None => expand("socket_path", &daemon.socket_path)?,
+        };
+        let runtime = dirs.runtime().map_err(Error::Paths)?.join("murald");
         Ok(Self {
-            socket: match &options.socket {
-                Some(path) => path.clone(),
-                None => expand("socket_path", &daemon.socket_path)?,
-            },
+            setters: runtime.join(setters_of(&socket)),
+            socket,
             images: expand("images_dir", &daemon.images_dir)?,
             thumbnails: expand("thumbnails_dir", &daemon.thumbnails_dir)?,
             database: expand("database_dir", &daemon.database_dir)?.join("murald.sqlite3"),
             log: expand("log_file", &daemon.log_file)?,
-            setters: dirs.runtime().map_err(Error::Paths)?.join("murald/setters"),
             cache: dirs.cache().join("setters"),
         })
     }
+}
+
+/// The directory of the setters' records: one for each socket, so that two daemons of one user leave
+/// each other's setters alone.
+fn setters_of(socket: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let digest = Sha256::digest(socket.as_os_str().as_bytes());
+    let hex: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    format!("setters-{hex}")
 }
 
 fn log_settings(

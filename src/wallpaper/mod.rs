@@ -52,6 +52,8 @@ pub struct Status {
     pub active: Option<BackendName>,
     /// The programs looked for, where none is there.
     pub checked: Vec<String>,
+    /// Settings changed that the stage has not looked at yet, and whose.
+    changed: Option<Vec<BackendName>>,
 }
 
 type SharedStatus = Arc<Mutex<Status>>;
@@ -97,7 +99,11 @@ impl Walls {
     /// Settings have changed: chooses anew and shows again. `backends` names those whose own
     /// settings changed.
     pub fn settings_changed(&self, backends: Vec<BackendName>) {
-        self.send(Command::SettingsChanged(backends));
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.changed.get_or_insert_default().extend(backends);
+        drop(status);
+        // Where the inbox is full the stage finds the note after the command that it has in hand.
+        self.inbox.try_send(Command::SettingsChanged).ok();
     }
 
     pub fn status(&self) -> Status {

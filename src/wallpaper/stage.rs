@@ -23,7 +23,7 @@ use super::scene::Pictures;
 use super::selection::{self, Candidate, Preference};
 use super::survey::{Feasible, Survey};
 use super::trouble::Trouble;
-use super::{Failure, SharedStatus, Status};
+use super::{Failure, SharedStatus};
 
 /// Requests that wait while another is carried out; one more is refused.
 const WAITING: usize = 32;
@@ -32,7 +32,8 @@ pub(super) enum Command {
     Set(Request, Reply<Applied>),
     Activate(String, Reply<Activated>),
     Clear(Reply<()>),
-    SettingsChanged(Vec<BackendName>),
+    /// What changed stands in the status.
+    SettingsChanged,
     End,
 }
 
@@ -43,7 +44,7 @@ impl Command {
             Self::Set(_, reply) => reply(Err(failure)),
             Self::Activate(_, reply) => reply(Err(failure)),
             Self::Clear(reply) => reply(Err(failure)),
-            Self::SettingsChanged(_) | Self::End => {}
+            Self::SettingsChanged | Self::End => {}
         }
     }
 }
@@ -124,7 +125,10 @@ impl Stage {
             select! {
                 recv(commands) -> command => match command {
                     Ok(Command::End) | Err(_) => break,
-                    Ok(command) => self.take(command),
+                    Ok(command) => {
+                        self.take(command);
+                        self.heed_settings();
+                    }
                 },
                 recv(reports) -> report => if let Ok(report) = report { self.hear(report) },
                 recv(outputs) -> _ => self.look(),
@@ -134,13 +138,19 @@ impl Stage {
         self.end();
     }
 
+    /// Looks again where settings have changed since it last looked.
+    fn heed_settings(&mut self) {
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(changed) = status.changed.take() else { return };
+        drop(status);
+        self.stale.extend(changed.iter().filter(|name| self.shown.contains_key(name)));
+        self.activated = None;
+        self.look();
+    }
+
     fn take(&mut self, command: Command) {
         match command {
-            Command::SettingsChanged(changed) => {
-                self.stale.extend(changed.iter().filter(|name| self.shown.contains_key(name)));
-                self.activated = None;
-                self.look();
-            }
+            Command::SettingsChanged => {}
             command if self.job.is_none() => self.begin(command),
             Command::Set(request, reply) => self.line_up(request, reply),
             command => self.wait(Waiting::Other(command)),
@@ -191,7 +201,7 @@ impl Stage {
                 let steps = self.shown.keys().map(|&backend| Step::Clear { backend }).collect();
                 self.start(Job { steps, purpose: Purpose::Clear { failed: None, reply } });
             }
-            Command::SettingsChanged(_) | Command::End => {}
+            Command::SettingsChanged | Command::End => {}
         }
     }
 
@@ -270,7 +280,7 @@ impl Stage {
         let checked = if active.is_none() { self.setters.programs(None) } else { Vec::new() };
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         let news = active.is_none() && status.checked.is_empty();
-        *status = Status { active, checked: checked.clone() };
+        (status.active, status.checked) = (active, checked.clone());
         drop(status);
         if news {
             let message = Failure::NoBackend { checked: checked.clone() }.to_string();
