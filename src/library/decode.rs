@@ -25,10 +25,10 @@ pub(super) fn thumbnail(
     let frame = resolution.fits();
     guarded(path, || {
         let probe = media::probe(input)?;
+        let target = probe.fit(frame);
         // Beside the picture: what the encoder takes of the thumbnail's size.
-        let (width, height) = probe.fit(frame);
-        let encoder = 16 * u64::from(width) * u64::from(height);
-        let _allowance = budget.take(probe.memory(frame) + encoder);
+        let encoder = 16 * u64::from(target.0) * u64::from(target.1);
+        let _allowance = budget.take(probe.memory(target) + encoder);
         let thumbnail = probe.thumbnail(input, frame)?;
         Ok(Decoded { probe, thumbnail })
     })

@@ -92,11 +92,12 @@ impl Details {
     pub(super) fn memory(&self, header: &Header) -> u64 {
         let (width, height) = (u64::from(self.chunk.0), u64::from(self.chunk.1.min(header.size.1)));
         let chunk = width * height * (self.samples * self.bits).div_ceil(8) as u64;
-        let tiled = self.chunk.0 < header.size.0;
-        let band =
-            if tiled { u64::from(header.size.0) * height * header.channels as u64 } else { 0 };
-        // As it was coded, as samples, as bytes.
-        3 * chunk + band
+        let band = u64::from(header.size.0) * header.channels as u64;
+        let band = if self.is_tiled(header) { band * height } else { band };
+        // Samples of more than a byte are made into bytes, planes into pixels.
+        let bytes = if self.bits > 8 { chunk / 2 } else { 0 };
+        let pixels = if self.planar { chunk } else { 0 };
+        chunk + bytes + pixels + band
     }
 
     pub(super) fn decode(
@@ -114,17 +115,35 @@ impl Details {
         let mut band = Vec::new();
         for row in 0..down {
             let height = self.chunk.1.min(header.size.1 - row * self.chunk.1) as usize;
+            if !self.is_tiled(header) {
+                // A strip may be the whole picture: no second copy of it is made.
+                let chunk = self.chunk(&mut decoder, row, down)?;
+                band.resize(width * channels, 0);
+                for line in self.lines(&chunk, width, height)? {
+                    self.write(line, &mut band, channels);
+                    shrink.row(&band);
+                }
+                continue;
+            }
             band.resize(width * channels * height, 0);
             for column in 0..across {
                 let index = row * across + column;
                 let chunk = self.chunk(&mut decoder, index, across * down)?;
                 let used = decoder.chunk_data_dimensions(index).0 as usize;
-                let left = (column * self.chunk.0) as usize;
-                self.place(&chunk, used, left, &mut band, (width, channels, height))?;
+                let left = (column * self.chunk.0) as usize * channels;
+                let lines = self.lines(&chunk, used, height)?;
+                for (line, target) in lines.zip(band.chunks_exact_mut(width * channels)) {
+                    let target = target.get_mut(left..left + used * channels);
+                    self.write(line, target.ok_or_else(|| damaged(SHORT))?, channels);
+                }
             }
             shrink.rows(&band);
         }
         Ok(shrink.finish(header.orientation))
+    }
+
+    fn is_tiled(&self, header: &Header) -> bool {
+        self.chunk.0 < header.size.0
     }
 
     /// The samples of a strip or tile as bytes, interleaved.
@@ -149,28 +168,28 @@ impl Details {
         Ok(interleaved)
     }
 
-    /// Writes a chunk that is `used` pixels wide into the band of rows that it belongs to.
-    fn place(
+    /// The rows of a chunk that is `width` pixels wide.
+    fn lines<'a>(
         &self,
-        chunk: &[u8],
-        used: usize,
-        left: usize,
-        band: &mut [u8],
-        (width, channels, height): (usize, usize, usize),
-    ) -> Result<(), Error> {
-        let stride =
-            if self.bits < 8 { (used * self.bits).div_ceil(8) } else { used * self.samples };
-        if chunk.len() < stride * height || left + used > width {
-            return Err(damaged("a strip or tile is too short"));
+        chunk: &'a [u8],
+        width: usize,
+        height: usize,
+    ) -> Result<impl Iterator<Item = &'a [u8]> + use<'a>, Error> {
+        let stride = match self.bits {
+            bits @ 0..8 => (width * bits).div_ceil(8),
+            _ => width * self.samples,
+        };
+        if chunk.len() < stride * height {
+            return Err(damaged(SHORT));
         }
-        let rows = chunk.chunks_exact(stride.max(1)).zip(band.chunks_exact_mut(width * channels));
-        for (row, line) in rows {
-            let targets = line[left * channels..].chunks_exact_mut(channels).take(used);
-            for (x, target) in targets.enumerate() {
-                target.copy_from_slice(&self.pixel(row, x)[..channels]);
-            }
+        Ok(chunk.chunks_exact(stride.max(1)).take(height))
+    }
+
+    /// Turns the samples of a row into RGB or RGBA.
+    fn write(&self, line: &[u8], target: &mut [u8], channels: usize) {
+        for (x, target) in target.chunks_exact_mut(channels).enumerate() {
+            target.copy_from_slice(&self.pixel(line, x)[..channels]);
         }
-        Ok(())
     }
 
     fn pixel(&self, row: &[u8], x: usize) -> [u8; 4] {
@@ -208,6 +227,8 @@ impl Details {
         }
     }
 }
+
+const SHORT: &str = "a strip or tile is too short";
 
 fn opaque([r, g, b]: [u8; 3]) -> [u8; 4] {
     [r, g, b, 255]

@@ -81,7 +81,7 @@ impl Details {
         // A lossless picture is decoded into words first, and alpha is a plane apart.
         let planes = if self.lossless { 4 } else { u64::from(self.alpha) };
         let line = 4 * u64::from(header.size.0);
-        self.picture.end - self.picture.start + pixels * (4 + planes) + line
+        self.picture.end - self.picture.start + pixels * (3 + u64::from(self.alpha) + planes) + line
     }
 
     pub(super) fn decode(
