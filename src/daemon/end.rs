@@ -6,6 +6,8 @@ use crossbeam_channel::bounded;
 
 use super::wiring::House;
 
+/// What running requests get of the time: a setter that hangs must leave some to the others.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// What the stage gets of the time to take its pictures down.
 const CLEAR_WITHIN: Duration = Duration::from_secs(3);
 
@@ -13,7 +15,7 @@ impl House {
     /// Ends everything; with `clear` the wallpapers, too.
     pub(super) fn end(self, clear: bool, deadline: Instant) {
         log::info!("murald ends");
-        for thread in self.server.end(deadline) {
+        for thread in self.server.end(deadline.min(Instant::now() + ANSWER_WITHIN)) {
             late(&thread);
         }
         drop(self.watch);

@@ -1,4 +1,4 @@
-//! What a client may take: sizes, numbers and times (`design`: every one has a hostile test).
+//! What a client may take: sizes, numbers and times.
 //!
 //! Plain values, read by all workers. [`Limits::fitted`] raises the descriptor limit of the
 //! process; nothing else here has an effect.
@@ -23,6 +23,8 @@ pub struct Limits {
     pub path: usize,
     /// Bytes of a body.
     pub body: usize,
+    /// Bodies of more than 64 KiB on their way at a time.
+    pub bodies: usize,
     /// Requests on one connection.
     pub requests: u32,
     /// Answers owed by other threads.
@@ -54,6 +56,7 @@ impl Default for Limits {
             head: 16 << 10,
             path: 8 << 10,
             body: 8 << 20,
+            bodies: 16,
             requests: 1_000,
             promises: 256,
             streams: 256,

@@ -80,6 +80,7 @@ impl Server {
         let shared = connection::Shared {
             service: Arc::new(service),
             budget: limits::Budget::new(limits.connections),
+            bodies: limits::Budget::new(limits.bodies),
             promises: promise::Promises::new(limits.promises)?,
             streams: sse::Streams::new(spawner, &limits)?,
             ids: exchange::RequestIds::new(),

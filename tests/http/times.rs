@@ -132,3 +132,27 @@ fn promises_that_are_not_kept_are_answered_all_the_same() {
     drop(giver);
     house.end();
 }
+
+#[test]
+fn large_bodies_that_do_not_come_are_counted() {
+    let house = one(|limits| limits.bodies = 2);
+    let large = "POST /echo HTTP/1.1\r\nContent-Length: 100000\r\n\r\n";
+    let mut slow = [house.connect(), house.connect()];
+    for client in &mut slow {
+        client.say("POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 70000\r\n\r\n");
+        assert_eq!(client.reply().status, 100);
+    }
+    let mut third = house.connect();
+    assert_eq!(third.say(large).reply().status, 503);
+    let mut small = house.connect();
+    assert_eq!(
+        small.say("POST /echo HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello").reply().text(),
+        "hello"
+    );
+    slow[0].say(vec![b'x'; 70_000]);
+    assert_eq!(slow[0].reply().body.len(), 70_000);
+    let mut fourth = house.connect();
+    fourth.say(large).say(vec![b'y'; 100_000]);
+    assert_eq!(fourth.reply().body.len(), 100_000);
+    house.end();
+}

@@ -1,0 +1,145 @@
+//! Garbage over the socket of the real daemon: it answers a healthy client within a second
+//! throughout and after, in little memory, and ends as usual.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
+use support::{House, PATIENCE};
+
+/// What a healthy client may wait.
+const PROMPT: Duration = Duration::from_secs(1);
+
+/// Sent and left alone: each on a connection of its own.
+const GARBAGE: [&[u8]; 8] = [
+    b"garbage\r\n\r\n",
+    b"GET / HTTP/2.0\r\n\r\n",
+    b"GET /healthz HTTP/1.1\r\nX: ",
+    b"POST /images HTTP/1.1\r\nContent-Length: 2000\r\n\r\n{",
+    b"POST /images HTTP/1.1\r\nContent-Length: 1000000000000\r\n\r\n{",
+    b"POST /images HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    b"GET /config HTTP/1.1\r\n\r\nGET /config HTTP/1.1\r\n\r\nGET /config HTTP/1.1\r\n\r\n",
+];
+
+fn started() -> House {
+    let mut house = House::new();
+    house.start();
+    house
+}
+
+fn is_well(house: &House) {
+    let began = Instant::now();
+    house.client().get("/healthz").ok();
+    let took = began.elapsed();
+    assert!(took < PROMPT, "a healthy client waited for {took:?}");
+}
+
+fn connect(house: &House) -> UnixStream {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match UnixStream::connect(house.socket()) {
+            Ok(socket) => return socket,
+            // The backlog is full: the daemon is taking them in.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::yield_now(),
+            Err(error) => panic!("cannot connect: {error}"),
+        }
+        assert!(Instant::now() < deadline, "nobody is taken in any more");
+    }
+}
+
+/// MiB
+fn memory(house: &House) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", house.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().split(' ').next().unwrap().parse::<u64>().unwrap() / 1024
+}
+
+fn raise_descriptors() -> usize {
+    let now = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum }).unwrap();
+    usize::try_from(now.maximum.unwrap_or(1 << 20)).unwrap()
+}
+
+#[test]
+fn ten_thousand_that_say_nothing_or_rubbish() {
+    let number = raise_descriptors().saturating_sub(500).min(10_000);
+    let mut house = started();
+    let before = memory(&house);
+    let mut crowd = Vec::with_capacity(number);
+    for at in 0..number {
+        let mut socket = connect(&house);
+        if at % 10 == 0 {
+            // It may be refused before all is sent.
+            socket.write_all(GARBAGE[at / 10 % GARBAGE.len()]).ok();
+        }
+        crowd.push(socket);
+        if at % 1000 == 0 {
+            is_well(&house);
+        }
+    }
+    is_well(&house);
+    let grown = memory(&house) - before;
+    println!("{number} connections: {before} MiB and {grown} more");
+    assert!(grown < 64, "{number} connections took {grown} MiB");
+    // None of them is in the way of the end.
+    let began = Instant::now();
+    assert_eq!(house.stop(), Some(0));
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn with_256_descriptors() {
+    raise_descriptors();
+    let house = &mut started();
+    // After the start: the daemon counts on more than it has, and meets EMFILE.
+    let pid = Pid::from_raw(i32::try_from(house.pid()).unwrap());
+    let limit = Rlimit { current: Some(256), maximum: Some(256) };
+    prlimit(pid, Resource::Nofile, limit).unwrap();
+    for _ in 0..3 {
+        let crowd: Vec<_> = (0..400)
+            .map(|at| {
+                let mut socket = connect(house);
+                socket.write_all(GARBAGE[at % GARBAGE.len()]).ok();
+                socket
+            })
+            .collect();
+        is_well(house);
+        drop(crowd);
+        is_well(house);
+    }
+    assert_eq!(house.stop(), Some(0));
+}
+
+#[test]
+fn floods_that_never_end() {
+    let house = &mut started();
+    let piece = vec![b'a'; 1 << 20];
+    let mut header = connect(house);
+    header.write_all(b"GET /healthz HTTP/1.1\r\nX: ").unwrap();
+    let mut body = connect(house);
+    body.write_all(b"POST /images HTTP/1.1\r\nContent-Length: 8388608\r\n\r\n").unwrap();
+    let pipelined = connect(house);
+    pipelined.set_nonblocking(true).unwrap();
+    let many = b"GET /config HTTP/1.1\r\n\r\n".repeat(1000);
+    for _ in 0..300 {
+        // Refused and closed at some point; nothing is buffered without end.
+        header.write_all(&piece).ok();
+        let mut rest = &many[..];
+        while let Ok(sent @ 1..) = (&pipelined).write(rest) {
+            rest = &rest[sent..];
+        }
+    }
+    body.write_all(&piece).unwrap();
+    is_well(house);
+    let memory = memory(house);
+    assert!(memory < 64, "{memory} MiB");
+    assert_eq!(house.stop(), Some(0));
+}
