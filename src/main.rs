@@ -1,4 +1,4 @@
-//! Arguments in, exit code out: the daemon or a client command.
+//! Arguments in, exit code out: the daemon, a client command or a look at the settings.
 
 use std::process::ExitCode;
 
@@ -8,6 +8,7 @@ use murald::daemon::{self, Options};
 fn main() -> ExitCode {
     match cli::main() {
         Next::End(code) => code,
+        Next::Check(check) => check.tell(daemon::check(&check.file)),
         Next::Daemon(start) => match daemon::run(&options(start)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => Failure::of_daemon(error.exit_code(), &error).report(false),

@@ -104,6 +104,37 @@ fn without_a_daemon() {
 }
 
 #[test]
+fn a_file_of_settings_is_checked_without_a_daemon() {
+    let house = House::new();
+    let file = house.config_file();
+    let fails = |line: &[&str], told: &str| {
+        fails(&house, line, 78, &format!("murald: {told}"));
+    };
+    fails(&["config", "check"], &format!("cannot read {}: ", file.display()));
+    let check = |toml: &str, told: &str| {
+        house.configure(toml);
+        fails(&["config", "check"], &format!("{}{told}", file.display()));
+        assert_eq!(fs::read_to_string(&file).unwrap(), toml);
+    };
+    check("[app]\n\nimages_per_page = 'x'\n", ", line 3, column 19: app.images_per_page must be ");
+    check("[daemon]\nlog_level = \n", ", line 2, column ");
+    check("[daemon]\nlog_file = '$NOWHERE/x'\n", ": daemon.log_file: the variable NOWHERE in ");
+    let other = house.root().join("other file.toml");
+    fs::write(&other, "[backend]\ntype = 'bk1'\n[app]\nmine = 1\n").unwrap();
+    let other = other.to_str().unwrap();
+    for line in [&["config", "check", other][..], &["--config", other, "config", "check"]] {
+        let told = ok(&house, line);
+        assert!(told.starts_with("line 2: backend.type: \"bk1\" is none of awww, "), "{told}");
+        assert_eq!(
+            told.lines().count(),
+            json_of(&house, &[line, &["--json"]].concat()).as_array().unwrap().len()
+        );
+    }
+    house.configure("");
+    assert_eq!(ok(&house, &["config", "check"]), "");
+}
+
+#[test]
 fn wrong_usage() {
     let house = House::new();
     fails(&house, &["frobnicate"], 2, "murald: there is no command \"frobnicate\"\n");

@@ -214,6 +214,7 @@ fn every_verb_asks_for_what_it_means() {
     check("config reset", &["POST /config/reset {}"]);
     check("config reset feh", &["POST /config/backends/feh/reset {}"]);
     check("config path", &[]);
+    check("config check Cargo.toml", &[]);
     check("themes", &["GET /api/themes"]);
     check("themes get nord", &["GET /api/themes/nord.css"]);
     // These need a daemon that answers in earnest: see `cli.rs`.

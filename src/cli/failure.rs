@@ -58,14 +58,12 @@ impl Failure {
             78 => (Exit::Config, "mend the file and start again"),
             _ => (Exit::Internal, "the log may say more: `murald start --log-level debug`"),
         };
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            // Infallible for a String.
-            write!(message, ": {error}").ok();
-            cause = error.source();
-        }
-        Self::new(exit, message).hint(hint)
+        Self::new(exit, with_causes(error)).hint(hint)
+    }
+
+    /// The daemon would not start with a file of settings.
+    pub(crate) fn of_check(error: &dyn Error) -> Self {
+        Self::new(Exit::Config, with_causes(error))
     }
 
     /// An answer that is no success.
@@ -129,6 +127,17 @@ impl Failure {
         }
         ExitCode::from(self.exit as u8)
     }
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        // Infallible for a String.
+        write!(message, ": {error}").ok();
+        cause = error.source();
+    }
+    message
 }
 
 impl fmt::Display for Failure {

@@ -39,6 +39,15 @@ pub enum Next {
     End(ExitCode),
     /// To be the daemon.
     Daemon(Start),
+    /// To read a file of settings, which a client cannot.
+    Check(Check),
+}
+
+/// A file of settings that is to be read.
+#[derive(Debug)]
+pub struct Check {
+    pub file: PathBuf,
+    json: bool,
 }
 
 /// What the command line says to the daemon.
@@ -62,6 +71,10 @@ pub fn main() -> Next {
         Parsed::Version => print(concat!("murald ", env!("CARGO_PKG_VERSION"), "\n")),
         Parsed::Call(call) => match call.verb.run {
             Run::Daemon => return Next::Daemon(start(call.globals, &Env::process())),
+            Run::Check => match verbs::file_to_check(&call) {
+                Ok(file) => return Next::Check(Check { file, json: call.globals.json }),
+                Err(failure) => return Next::End(failure.report(false)),
+            },
             Run::Client(run) => {
                 let mut screen = Screen::stdout(call.globals.json);
                 let done = run(&call, &mut screen).and_then(|()| screen.flush());
@@ -70,6 +83,22 @@ pub fn main() -> Next {
         },
     };
     Next::End(end(done, false))
+}
+
+impl Check {
+    /// Tells what was found: the warnings, one a line, or why the daemon would not start with it.
+    pub fn tell(&self, found: Result<Vec<String>, impl std::error::Error>) -> ExitCode {
+        let told = found.map_err(|error| Failure::of_check(&error)).and_then(|warnings| {
+            let mut screen = Screen::stdout(self.json);
+            if self.json {
+                let list = serde_json::Value::from(warnings);
+                return screen.body(list.to_string().as_bytes());
+            }
+            warnings.iter().try_for_each(|warning| screen.line(warning))?;
+            screen.flush()
+        });
+        end(told, self.json)
+    }
 }
 
 fn print(text: &str) -> Result<(), Failure> {

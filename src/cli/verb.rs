@@ -28,6 +28,8 @@ pub struct Group {
 pub(super) enum Run {
     /// This process becomes the daemon; `main` sees to it.
     Daemon,
+    /// This process reads a file of settings; `main` sees to it.
+    Check,
     Client(Action),
 }
 
@@ -102,12 +104,21 @@ impl Verb {
         summary: &'static str,
         run: Action,
     ) -> Self {
-        Self { words, arguments: &[], flags: &[], summary, help: "", run: Run::Client(run) }
+        Self::run(words, summary, Run::Client(run))
     }
 
     /// The one that becomes the daemon.
     pub(super) const fn daemon(words: &'static [&'static str], summary: &'static str) -> Self {
-        Self { words, arguments: &[], flags: &[], summary, help: "", run: Run::Daemon }
+        Self::run(words, summary, Run::Daemon)
+    }
+
+    /// The one that reads a file of settings.
+    pub(super) const fn check(words: &'static [&'static str], summary: &'static str) -> Self {
+        Self::run(words, summary, Run::Check)
+    }
+
+    const fn run(words: &'static [&'static str], summary: &'static str, run: Run) -> Self {
+        Self { words, arguments: &[], flags: &[], summary, help: "", run }
     }
 
     pub(super) const fn arguments(mut self, arguments: &'static [Argument]) -> Self {
@@ -175,7 +186,7 @@ pub const GLOBAL: &[Flag] = &[
         "--config",
         "FILE",
         Kind::File,
-        "Configuration file, for `start` and `config path`",
+        "Configuration file, for `start`, `config path` and `config check`",
     ),
     Flag::value("--log-level", "LEVEL", Kind::Words(LOG_LEVELS), "What the daemon logs"),
     Flag::value("--socket", "PATH", Kind::File, "The daemon's socket"),

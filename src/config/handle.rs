@@ -300,12 +300,12 @@ impl Source {
     }
 }
 
-/// Reads a file without touching it: its warnings, or what is wrong with it.
-pub fn check(path: &Path) -> Result<Vec<String>, Error> {
+/// Reads a file without touching it: its settings and warnings, or what is wrong with it.
+pub fn check(path: &Path) -> Result<Config, Error> {
     let failed = |source| Error::Read { path: path.to_owned(), source };
     let text = file::read(path).map_err(failed)?;
     let text = text.ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
-    Ok(document::read(&text, path)?.config.warnings)
+    Ok(document::read(&text, path)?.config)
 }
 
 /// The text with the keys that it lacks, where that can be done without changing what it says.

@@ -7,22 +7,22 @@ mod end;
 mod error;
 mod wiring;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, select};
 
-use crate::config::LogLevel;
+use crate::config::{self, LogLevel};
 use crate::http::Stop;
 use crate::memory;
-use crate::paths::Env;
+use crate::paths::{Dirs, Env};
 use crate::signals::Signal;
 use crate::systemd::Notifier;
 use crate::thread::Deaths;
 
 pub use error::Error;
 
-use wiring::House;
+use wiring::{House, Places};
 
 /// How long the end may take in all.
 const END_WITHIN: Duration = Duration::from_secs(5);
@@ -52,6 +52,14 @@ pub fn run(options: &Options) -> Result<(), Error> {
     notifier.stopping();
     house.end(verdict.as_ref().is_ok_and(|stop| stop.clear), Instant::now() + END_WITHIN);
     verdict.map(drop)
+}
+
+/// Reads a file of settings as the start would, without a start: its warnings.
+pub fn check(file: &Path) -> Result<Vec<String>, Error> {
+    let settings = config::check(file).map_err(Error::Config)?;
+    let dirs = Dirs::of_process().map_err(Error::Paths)?;
+    Places::new(&settings.daemon, file, &dirs, &Options::default())?;
+    Ok(settings.warnings)
 }
 
 /// What wakes `main`.

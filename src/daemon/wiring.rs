@@ -155,7 +155,7 @@ fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watc
 }
 
 /// The paths of `[daemon]`, expanded.
-struct Places {
+pub(super) struct Places {
     socket: PathBuf,
     images: PathBuf,
     thumbnails: PathBuf,
@@ -168,7 +168,7 @@ struct Places {
 }
 
 impl Places {
-    fn new(
+    pub(super) fn new(
         daemon: &config::Daemon,
         file: &Path,
         dirs: &Dirs,

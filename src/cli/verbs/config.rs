@@ -1,5 +1,7 @@
 //! The settings, through the daemon.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value, json};
 
 use super::super::Failure;
@@ -43,6 +45,12 @@ pub(super) const GROUP: Group = Group {
         )
         .arguments(&[Argument::optional("BACKEND", Kind::Backend, "Only this backend's")]),
         Verb::new(&["config", "path"], "Where the file is (no daemon needed)", path),
+        Verb::check(&["config", "check"], "Whether a file is in order (no daemon needed)")
+            .arguments(&[Argument::optional("FILE", Kind::File, "Instead of the daemon's own")])
+            .help(
+                "    murald config check ./new.toml && cp ./new.toml \"$(murald config path)\"\n\n\
+                 Prints warnings, one a line. Exits with 78 where the daemon would not start with it.",
+            ),
     ],
 };
 
@@ -164,16 +172,26 @@ fn reset(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
 }
 
 fn path(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let path = match &call.globals.config {
-        Some(path) => path.clone(),
-        None => Dirs::of_process()
-            .map_err(|error| Failure::new(Exit::Config, "no configuration file").because(error))?
-            .config_file(),
-    };
+    let path = file(call)?;
     if screen.is_json() && call.globals.json {
         return screen.body(json!(path.to_string_lossy()).to_string().as_bytes());
     }
     screen.line(path.display())
+}
+
+/// The file that `config check` is about.
+pub(crate) fn file_to_check(call: &Call) -> Result<PathBuf, Failure> {
+    call.text("FILE").map_or_else(|| file(call), |path| Ok(PathBuf::from(path)))
+}
+
+/// The daemon's own.
+fn file(call: &Call) -> Result<PathBuf, Failure> {
+    if let Some(path) = &call.globals.config {
+        return Ok(path.clone());
+    }
+    let dirs = Dirs::of_process();
+    let failed = |error| Failure::new(Exit::Config, "no configuration file").because(error);
+    Ok(dirs.map_err(failed)?.config_file())
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ mod wallpaper;
 
 use super::verb::{Flag, Group, Kind, Verb};
 
+pub(super) use config::file_to_check;
+
 /// In the order that help shows them.
 pub static GROUPS: &[Group] = &[
     daemon::GROUP,
