@@ -12,6 +12,8 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 use rustix::process::geteuid;
 
+use super::answer::{Body, Delimited, Frame, write_head};
+use super::failure::Failure;
 use super::workers::{LISTENER_KEY, Pool};
 
 /// Clients taken in before others have their turn.
@@ -53,7 +55,7 @@ impl Pool {
 
     fn welcome(&self, socket: UnixStream) {
         if !is_ours(&socket) {
-            return refuse(&socket, "403 Forbidden", "this socket is another user's");
+            return self.refuse(&socket, Failure::new(403, "this socket is another user's"));
         }
         let budget = &self.shared.budget;
         // Another newcomer may take the place that was made for this one.
@@ -62,8 +64,23 @@ impl Pool {
         });
         match claim {
             Some(claim) => self.admit(socket, claim),
-            None => refuse(&socket, "503 Service Unavailable", "too many connections"),
+            None => self.refuse(&socket, Failure::busy("too many connections")),
         }
+    }
+
+    /// Says why, as far as the socket takes it, before it is closed.
+    fn refuse(&self, mut socket: &UnixStream, failure: Failure) {
+        let id = self.shared.ids.take(None);
+        let full = failure.into_full(id.as_str());
+        let delimited = Delimited::By(full.body.length());
+        let frame = Frame { request_id: id.as_str(), keep_alive: false, delimited };
+        let mut bytes = Vec::new();
+        write_head(&mut bytes, full.status, full.content_type, &full.headers, frame);
+        if let Body::Bytes(body) = &full.body {
+            bytes.extend_from_slice(body);
+        }
+        socket.write_all(&bytes).ok();
+        log::info!(target: "http", request_id = id.as_str(); "refused a client: {}", full.status);
     }
 
     fn complain(&self, error: Errno) {
@@ -85,16 +102,4 @@ fn is_ours(socket: &UnixStream) -> bool {
         // The peer is gone already.
         Err(_) => false,
     }
-}
-
-/// Says why, as far as the socket takes it, before it is closed.
-fn refuse(mut socket: &UnixStream, status: &str, why: &str) {
-    let code = &status[..3];
-    let body = format!("{{\"error\":\"{why}\",\"code\":{code}}}");
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
-         Connection: close\r\n\r\n",
-        body.len()
-    );
-    socket.write_all((head + &body).as_bytes()).ok();
 }

@@ -182,7 +182,9 @@ fn whom_we_owe_an_answer_is_not_closed_for_a_newcomer() {
             house.givers.recv().unwrap()
         })
         .collect();
-    assert_eq!(house.connect().reply().status, 503);
+    let refused = house.connect().reply();
+    assert_eq!((refused.status, &refused.json()["code"]), (503, &503.into()));
+    assert!(refused.header("X-Request-ID").is_some());
     drop(givers);
     assert!(waiting.iter_mut().all(|client| client.reply().status == 500));
     house.end();
