@@ -230,7 +230,9 @@ mod tests {
     #[test]
     fn answers_of_any_status() {
         let dir = tempfile::tempdir().unwrap();
-        let not_found = "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}";
+        // It closes each connection, and says so: an agent that kept it would race with the end.
+        let not_found =
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
         let until_close = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall of it";
         let (path, _server) = server(dir.path(), vec![not_found, until_close]);
         let agent = agent(path, None);
