@@ -7,8 +7,9 @@ mod support;
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -123,6 +124,29 @@ fn a_client_can_stop_it() {
     let answer = house.client().post("/shutdown", &json!({})).ok();
     assert_eq!(answer, json!({ "status": "shutting_down" }));
     assert_eq!(house.wait().code(), Some(0));
+}
+
+#[test]
+fn the_service_manager_hears_of_beginning_and_end() {
+    let house = House::new();
+    // A name without a file, as systemd uses in containers.
+    let name = format!("murald-test-{}", std::process::id());
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
+    let manager = UnixDatagram::bind_addr(&address).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut command = house.murald(&["start"]);
+    command.env("NOTIFY_SOCKET", format!("@{name}")).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let hear = || {
+        let mut buffer = [0; 64];
+        let length = manager.recv(&mut buffer).unwrap();
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
+    };
+    assert_eq!(hear(), "READY=1");
+    house.client().get("/healthz").ok();
+    house.client().post("/shutdown", &json!({})).ok();
+    assert_eq!(hear(), "STOPPING=1");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

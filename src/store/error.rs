@@ -60,7 +60,16 @@ impl fmt::Display for Error {
                 "the database is of version {found}, this murald knows up to {known}: \
                  start the murald that wrote it"
             ),
-            Self::Query(_) if self.is_storage() => write!(f, "the database cannot be written"),
+            Self::Query(source) if self.is_storage() => {
+                use rusqlite::ErrorCode::{DiskFull, PermissionDenied, ReadOnly};
+                // For clients, which do not see the source.
+                let why = match source.sqlite_error_code() {
+                    Some(DiskFull) => ": the disk is full",
+                    Some(ReadOnly | PermissionDenied) => ": it may not be written to",
+                    _ => "",
+                };
+                write!(f, "the database cannot be written{why}")
+            }
             Self::Query(_) => write!(f, "the database refused a statement"),
             Self::Damaged { what } => write!(f, "the database is damaged: {what}"),
         }

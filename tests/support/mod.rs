@@ -12,6 +12,7 @@
 )]
 
 pub mod client;
+pub mod photographs;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

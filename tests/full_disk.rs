@@ -1,0 +1,148 @@
+//! A disk that is full: calls fail with a plain message, the daemon lives, what was there stays.
+//!
+//! The daemon runs in a mount namespace of its own, its library and database on a small tmpfs.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use desktop::wait_until;
+use serde_json::{Value, json};
+use support::House;
+use support::client::Answer;
+
+/// A daemon whose data lie on a disk of 6 MiB.
+struct Cramped {
+    house: House,
+    child: Child,
+}
+
+impl Cramped {
+    fn new() -> Self {
+        let house = House::new();
+        fs::create_dir(house.root().join("data")).unwrap();
+        let script =
+            "mount -t tmpfs -o size=6m,mode=700 tmpfs \"$XDG_DATA_HOME\" && exec \"$0\" start";
+        let mut command = house.command("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+        command.arg(env!("CARGO_BIN_EXE_murald"));
+        let errors = fs::File::create(house.root().join("stderr")).unwrap();
+        let child = command.stdout(Stdio::null()).stderr(errors).spawn().unwrap();
+        let cramped = Self { house, child };
+        wait_until("the socket", || cramped.house.socket().exists());
+        cramped
+    }
+
+    /// A path of the house as the daemon sees it.
+    fn inside(&self, path: &Path) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.child.id()));
+        root.join(path.strip_prefix("/").unwrap())
+    }
+
+    /// Fills the disk to its last page.
+    fn fill(&self) -> PathBuf {
+        let path = self.inside(&self.house.root().join("data/filler"));
+        let mut file = fs::File::create(&path).unwrap();
+        let full = std::io::copy(&mut std::io::repeat(7), &mut file).unwrap_err();
+        assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+        path
+    }
+}
+
+impl Drop for Cramped {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Of grain alone, so that no file is smaller than its pixels: 750 kB.
+fn pictures(directory: &Path, count: u32) -> PathBuf {
+    fs::create_dir(directory).unwrap();
+    let mut state = 1_u32;
+    for number in 0..count {
+        let picture = image::RgbImage::from_fn(500, 500, |_, _| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let [_, b, c, d] = state.to_le_bytes();
+            image::Rgb([b, c, d])
+        });
+        picture.save(directory.join(format!("{number:02}.bmp"))).unwrap();
+    }
+    directory.to_owned()
+}
+
+/// Imports and gives the errors.
+fn import(house: &House, path: &Path) -> Vec<String> {
+    let mut events = house.events("image_processed,image_error,processing_complete");
+    house.client().post("/images", &json!({ "paths": [path] })).ok();
+    let mut errors = Vec::new();
+    loop {
+        let (kind, data) = events.next();
+        match kind.as_str() {
+            "image_error" => errors.push(data["error"].as_str().unwrap().to_owned()),
+            "processing_complete" => return errors,
+            _ => {}
+        }
+    }
+}
+
+fn images(house: &House) -> Vec<Value> {
+    house.client().get("/images?per_page=200").ok()["data"].as_array().unwrap().clone()
+}
+
+#[test]
+fn pictures_that_find_no_room_leave_nothing_behind() {
+    let cramped = Cramped::new();
+    let house = &cramped.house;
+    let errors = import(house, &pictures(&house.root().join("many"), 12));
+    for error in &errors {
+        assert!(error.contains("No space left on device"), "{error}");
+    }
+    let taken = images(house);
+    assert_eq!(taken.len() + errors.len(), 12);
+    assert!(!taken.is_empty() && !errors.is_empty(), "{} taken", taken.len());
+    let library = cramped.inside(&house.images());
+    let files = || fs::read_dir(&library).unwrap().count();
+    assert_eq!(files(), taken.len());
+    for image in &taken {
+        let path = cramped.inside(Path::new(image["path"].as_str().unwrap()));
+        assert_eq!(fs::metadata(path).unwrap().len(), image["file_size"]);
+    }
+
+    // With room again it goes on where it stopped.
+    let ids: Vec<&Value> = taken.iter().map(|image| &image["id"]).collect();
+    let body = json!({ "ids": ids }).to_string();
+    let gone = house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+    assert_eq!(gone["deleted"], taken.len());
+    let two = pictures(&house.root().join("two"), 2);
+    assert_eq!(import(house, &two), [""; 0]);
+    assert_eq!((images(house).len(), files()), (2, 2));
+}
+
+#[test]
+fn rows_that_find_no_room_are_refused_and_the_rest_stays() {
+    let cramped = Cramped::new();
+    let client = cramped.house.client();
+    let make = |number: u32| -> Answer {
+        client.post("/folders", &json!({ "name": format!("{number} {}", "x".repeat(200)) }))
+    };
+    (0..10).for_each(|number| drop(make(number).ok()));
+    let filler = cramped.fill();
+    // What the database has pages for already still fits.
+    let refused = (10..2000).map(make).find(|answer| answer.status != 201).expect("never full");
+    let error = refused.fails(500)["error"].clone();
+    assert_eq!(error, "the database cannot be written: the disk is full");
+    client.get("/healthz").ok();
+    let count = || client.get("/folders").ok()["data"].as_array().unwrap().len();
+    let before = count();
+    assert!(before >= 10);
+
+    fs::remove_file(filler).unwrap();
+    assert_eq!(make(5000).status, 201);
+    assert_eq!(count(), before + 1);
+}

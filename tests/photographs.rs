@@ -1,0 +1,137 @@
+//! The main job, whole: thirty photographs into the library and onto real monitors, each of which
+//! shows its own, upright; under sway and under X.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use desktop::{Desktop, wait_until};
+use serde_json::json;
+use support::House;
+use support::photographs::{Photograph, distance, take};
+use x11rb::connection::Connection;
+use x11rb::protocol::xproto::{ConnectionExt, ImageFormat};
+
+/// Levels of 255 by which scaling, JPEG and grain may move the mean of a field.
+const NEAR: f32 = 3.0;
+
+/// A daemon with so many photographs, and their ids.
+fn gallery(desktop: &Desktop, count: u32) -> (House, Vec<Photograph>, Vec<i64>) {
+    let mut house = House::on(desktop);
+    house.start();
+    let directory = house.root().join("photographs");
+    let photographs = take(&directory, count);
+    assert_eq!(house.import(&[&directory]).len(), photographs.len());
+    let page = house.client().get("/images?per_page=200&sort_by=name&sort_order=asc").ok();
+    let images = page["data"].as_array().unwrap();
+    for (image, photograph) in images.iter().zip(&photographs) {
+        let stem = photograph.path.file_stem().unwrap().to_str().unwrap();
+        assert_eq!(image["name"], stem);
+        // As shown, also of those that lie on their side.
+        let (width, height) = photograph.picture.dimensions();
+        assert_eq!((&image["width"], &image["height"]), (&json!(width), &json!(height)), "{stem}");
+    }
+    let ids = images.iter().map(|image| image["id"].as_i64().unwrap()).collect();
+    (house, photographs, ids)
+}
+
+fn shot(desktop: &Desktop, house: &House, output: &str) -> image::RgbImage {
+    let path = house.root().join("shot.png");
+    desktop.shot(&path, output);
+    image::open(&path).unwrap().into_rgb8()
+}
+
+/// Hangs pairs on two outputs and looks at both; the other photographs must not fit.
+fn each_its_own(desktop: &Desktop, outputs: [&str; 2], count: u32) {
+    let (house, photographs, ids) = gallery(desktop, count);
+    // 4, 9 and 14 lie on their side.
+    for (one, other) in [(0, 4), (9, 1), (2, 14)] {
+        for (number, output) in [(one, outputs[0]), (other, outputs[1])] {
+            let body = json!({ "image_id": ids[number], "monitor": output });
+            house.client().post("/wallpaper/set", &body).ok();
+        }
+        for (number, output) in [(one, outputs[0]), (other, outputs[1])] {
+            wait_until(&format!("photograph {number} on {output}"), || {
+                distance(&shot(desktop, &house, output), &photographs[number].picture) < NEAR
+            });
+            let seen = shot(desktop, &house, output);
+            for (stranger, photograph) in photographs.iter().enumerate() {
+                let far = distance(&seen, &photograph.picture);
+                assert_eq!(far < NEAR * 2.0, stranger == number, "{stranger} for {number}: {far}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sway_s_monitors_show_their_photographs() {
+    each_its_own(&Desktop::wayland(&["960x540", "800x600"]), ["HEADLESS-1", "HEADLESS-2"], 30);
+}
+
+#[test]
+fn x_s_monitors_show_their_photographs() {
+    each_its_own(&Desktop::x11(&["960x540", "800x600"]), ["VIRTUAL-1", "VIRTUAL-2"], 15);
+}
+
+#[test]
+fn x_shows_no_frame_without_a_picture() {
+    let desktop = Desktop::x11(&["1280x720"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let colors = [[200, 30, 30], [30, 180, 60]];
+    let ids = colors.map(|color| {
+        let path = house.root().join(format!("{}.png", color[0]));
+        image::RgbImage::from_pixel(2560, 1440, image::Rgb(color)).save(&path).unwrap();
+        house.import(&[&path])[0]
+    });
+    let hang = |id: i64| house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+    hang(ids[0]);
+    let mut middle = eye(&desktop);
+    wait_until("the first picture", || near(middle(), colors[0]));
+    let done = AtomicBool::new(false);
+    let samples = std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut seen = [0_u32; 2];
+            while !done.load(Ordering::Relaxed) {
+                let color = middle();
+                let which = colors.iter().position(|&one| near(color, one));
+                seen[which.unwrap_or_else(|| panic!("saw {color:?}"))] += 1;
+            }
+            seen
+        });
+        let ended = Ended(&done);
+        (0..10).for_each(|round| drop(hang(ids[(round + 1) % 2])));
+        drop(ended);
+        watcher.join().unwrap()
+    });
+    assert!(samples.iter().all(|&number| number >= 10), "{samples:?}");
+}
+
+/// Raised also when a change fails, or the watcher would look for ever.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Looks at one pixel in the middle of the screen, thousands of times a second.
+fn eye(desktop: &Desktop) -> impl FnMut() -> [u8; 3] + Send {
+    let (connection, screen) = x11rb::connect(desktop.var("DISPLAY")).unwrap();
+    let root = connection.setup().roots[screen].root;
+    move || {
+        let asked = connection.get_image(ImageFormat::Z_PIXMAP, root, 640, 360, 1, 1, !0).unwrap();
+        let data = asked.reply().unwrap().data;
+        // Blue first, as on every little-endian X server of 24 bits.
+        [data[2], data[1], data[0]]
+    }
+}
+
+/// Scaling darkens by a level or two.
+fn near(one: [u8; 3], other: [u8; 3]) -> bool {
+    one.iter().zip(other).all(|(&a, b)| a.abs_diff(b) <= 4)
+}

@@ -1,0 +1,133 @@
+//! Pictures like photographs, always the same: light and shade, a few coloured things, grain; and a
+//! look at whether one of them is what a screenshot shows.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use image::codecs::jpeg::JpegEncoder;
+use image::{Rgb, RgbImage};
+
+/// Width and height as shown; landscape, portrait, square, wide.
+const SIZES: [(u32, u32); 6] =
+    [(800, 450), (640, 480), (450, 800), (480, 480), (1000, 320), (600, 400)];
+
+/// Grid of a comparison: means over so many fields, so that grain and scaling do not matter.
+const FIELDS: (u32, u32) = (16, 9);
+/// Samples of a field, across and down.
+const SAMPLES: u32 = 12;
+
+pub struct Photograph {
+    pub path: PathBuf,
+    /// As it is to be seen.
+    pub picture: RgbImage,
+}
+
+/// Writes so many into the directory, `photo-00.jpg` and so on. Every fifth was taken with the
+/// camera held upright: its pixels lie on their side, and EXIF says so.
+pub fn take(directory: &Path, count: u32) -> Vec<Photograph> {
+    fs::create_dir_all(directory).unwrap();
+    let one = |number| {
+        let picture = draw(number);
+        let path = directory.join(format!("photo-{number:02}.jpg"));
+        fs::write(&path, if number % 5 == 4 { upright(&picture) } else { jpeg(&picture) }).unwrap();
+        Photograph { path, picture }
+    };
+    (0..count).map(one).collect()
+}
+
+fn draw(number: u32) -> RgbImage {
+    let (width, height) = SIZES[number as usize % SIZES.len()];
+    let mut dice = Dice(u64::from(number) + 1);
+    let (sky, ground) = (dice.color(), dice.color());
+    let mut things = Vec::new();
+    for _ in 0..5 {
+        let color = dice.color();
+        let at = (dice.roll(width) as f32, dice.roll(height) as f32);
+        things.push((at, (dice.roll(height / 3) + height / 10) as f32, color));
+    }
+    let mut grain = Dice(u64::from(number) + 1000);
+    let mut picture = RgbImage::new(width, height);
+    for (x, y, pixel) in picture.enumerate_pixels_mut() {
+        let depth = y as f32 / height as f32;
+        let inside = things.iter().rev().find(|((left, top), size, _)| {
+            (x as f32 - left).powi(2) + (y as f32 - top).powi(2) < size * size
+        });
+        let grain = grain.roll(17) as f32 - 8.0;
+        *pixel = Rgb(std::array::from_fn(|part| {
+            let ground = sky[part] * (1.0 - depth) + ground[part] * depth;
+            let shade = x as f32 / width as f32 * 40.0 - 20.0;
+            let seen = inside.map_or(ground, |(_, _, color)| color[part]);
+            (seen + shade + grain) as u8
+        }));
+    }
+    picture
+}
+
+/// A linear congruence: the same on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u32) -> u32 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as u32 % sides
+    }
+
+    fn color(&mut self) -> [f32; 3] {
+        std::array::from_fn(|_| self.roll(256) as f32)
+    }
+}
+
+fn jpeg(picture: &RgbImage) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    JpegEncoder::new_with_quality(&mut bytes, 88).encode_image(picture).unwrap();
+    bytes
+}
+
+/// Turned a quarter to the left, with the remark that a quarter to the right puts it upright.
+fn upright(picture: &RgbImage) -> Vec<u8> {
+    let plain = jpeg(&image::imageops::rotate270(picture));
+    // One entry of TIFF: Orientation (0x112), a short, one of them: 6.
+    let exif = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+    let mut bytes = plain[..2].to_vec();
+    bytes.extend([0xff, 0xe1]);
+    bytes.extend((exif.len() as u16 + 2).to_be_bytes());
+    bytes.extend(exif);
+    bytes.extend(&plain[2..]);
+    bytes
+}
+
+/// How far a screenshot is from the picture laid over the whole of it, in levels of 255: the mean
+/// over all fields.
+pub fn distance(shot: &RgbImage, picture: &RgbImage) -> f32 {
+    let scale = f32::max(
+        shot.width() as f32 / picture.width() as f32,
+        shot.height() as f32 / picture.height() as f32,
+    );
+    let (width, height) = (shot.width() as f32 / scale, shot.height() as f32 / scale);
+    let left = (picture.width() as f32 - width) / 2.0;
+    let top = (picture.height() as f32 - height) / 2.0;
+    let seen = fields(shot, (0.0, 0.0, shot.width() as f32, shot.height() as f32));
+    let expected = fields(picture, (left, top, width, height));
+    let differences = seen.iter().zip(&expected).map(|(one, other)| (one - other).abs());
+    differences.sum::<f32>() / seen.len() as f32
+}
+
+/// The means of the fields of a part (left, top, width, height), colour by colour.
+fn fields(picture: &RgbImage, (left, top, width, height): (f32, f32, f32, f32)) -> Vec<f32> {
+    let (columns, rows) = FIELDS;
+    let one = |field: u32| -> [f32; 3] {
+        let (column, row) = (field % columns, field / columns);
+        let mut sum = [0; 3];
+        for sample in 0..SAMPLES * SAMPLES {
+            let across = (column * SAMPLES + sample % SAMPLES) as f32 + 0.5;
+            let down = (row * SAMPLES + sample / SAMPLES) as f32 + 0.5;
+            let x = left + across / (columns * SAMPLES) as f32 * width;
+            let y = top + down / (rows * SAMPLES) as f32 * height;
+            let pixel = picture.get_pixel(x as u32, y as u32).0;
+            sum.iter_mut().zip(pixel).for_each(|(sum, part)| *sum += u32::from(part));
+        }
+        sum.map(|sum| sum as f32 / (SAMPLES * SAMPLES) as f32)
+    };
+    (0..columns * rows).flat_map(one).collect()
+}
