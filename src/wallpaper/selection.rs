@@ -86,6 +86,31 @@ mod tests {
     const VIDEO: &[Kind] = &[Kind::Video];
 
     #[test]
+    fn each_key_has_its_say() {
+        use BackendName::{Awww, Feh, Mpvpaper, Swaybg, WalQt};
+        let available: Vec<_> = crate::backends::REGISTRY.iter().map(Candidate::from).collect();
+        let directory = tempfile::tempdir().unwrap();
+        let check = |keys: &[&str], kind, expected| {
+            let path = directory.path().join("config.toml");
+            let toml: String = keys.iter().map(|key| format!("backend.{key}\n")).collect();
+            std::fs::write(&path, &toml).unwrap();
+            let preference = Preference::of(&crate::config::check(&path).unwrap());
+            assert_eq!(choose(&preference, &available, kind), expected, "{toml}");
+        };
+        let still = Kind::StaticImage;
+        check(&[], still, Ok(Awww));
+        let (feh, auto) = ("type = 'feh'", "selection_mode = 'auto'");
+        check(&[feh], still, Ok(Feh));
+        check(&[feh, auto], still, Ok(Awww));
+        check(&[auto, "auto_priorities.image = ['swaybg']"], still, Ok(Swaybg));
+        check(&[auto], Kind::Video, Ok(Mpvpaper));
+        check(&[auto, "auto_priorities.video = ['wal-qt']"], Kind::Video, Ok(WalQt));
+        check(&[auto], Kind::Web, Ok(WalQt));
+        let none = Err(NoChoice::Incompatible { backend: Awww });
+        check(&[auto, "auto_priorities.web = []"], Kind::Web, none);
+    }
+
+    #[test]
     fn the_choice() {
         let check = |selection, available: &[(BackendName, &'static [Kind])], kind, expected| {
             let preference = Preference {

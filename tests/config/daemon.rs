@@ -145,8 +145,21 @@ fn the_daemon_s_keys_say_where_things_are() {
     daemon.up();
     assert!(daemon.dir.path().join("b/murald.sqlite3").exists());
     assert!(place.join("i").is_dir());
+    let picture = daemon.dir.path().join("red.png");
+    image::RgbImage::from_pixel(9, 9, image::Rgb([255, 0, 0])).save(&picture).unwrap();
+    let (status, answer) = daemon.ask("POST", "/images", json!({ "paths": [picture] }));
+    assert_eq!(status, 202, "{answer}");
+    let deadline = Instant::now() + SOON;
+    for name in ["i", "t"] {
+        let has_files =
+            || fs::read_dir(place.join(name)).is_ok_and(|mut found| found.next().is_some());
+        while !has_files() {
+            assert!(Instant::now() < deadline, "nothing in {name}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
     let log = fs::read_to_string(place.join("l")).unwrap();
-    assert!(log.contains("murald"), "{log}");
+    assert!(log.contains("murald") && log.contains("\"debug\""), "{log}");
     let shown = daemon.succeeds("GET", "/config/daemon", Value::Null);
     assert_eq!(shown["images_dir"], "$PLACE/i");
     assert!(fs::read_to_string(&config).unwrap().starts_with(text));

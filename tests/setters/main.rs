@@ -6,7 +6,11 @@
 #[path = "../desktop/mod.rs"]
 mod desktop;
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod awww;
+mod effects;
 mod feh;
 mod hyprpaper;
 mod mpvpaper;

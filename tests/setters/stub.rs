@@ -21,8 +21,8 @@ pub struct Stubs {
     pub notes: PathBuf,
 }
 
-const PROGRAMS: [&str; 6] =
-    ["awww", "awww-daemon", "hyprctl", "hyprpaper", "mpvpaper", "wal-qt-host"];
+const PROGRAMS: [&str; 7] =
+    ["awww", "awww-daemon", "feh", "hyprctl", "hyprpaper", "mpvpaper", "wal-qt-host"];
 
 impl Stubs {
     pub fn new(outputs: &[&str]) -> Self {
@@ -104,6 +104,7 @@ fn shell_role(name: &str) -> &'static str {
     match name {
         "awww" => AWWW,
         "awww-daemon" => AWWW_DAEMON,
+        "feh" => FEH,
         "hyprctl" => HYPRCTL,
         _ => "",
     }
@@ -182,6 +183,21 @@ esac
 exit 0
 "#;
 
+const FEH: &str = r#"
+refuse() { echo "feh ERROR: $1" >&2; exit 1; }
+[ "$1" = --no-fehbg ] || refuse 'it would write ~/.fehbg'
+case $2 in
+--bg-fill | --bg-scale | --bg-tile | --bg-center | --bg-max) ;;
+*) refuse "unrecognized option '$2'" ;;
+esac
+[ "$3" = -- ] && [ $# -ge 4 ] || refuse 'no files'
+shift 3
+for file; do
+  [ -f "$file" ] || echo "feh WARNING: $file - File does not exist" >&2
+done
+exit 0
+"#;
+
 const HYPRCTL: &str = r#"
 cue=$(cat "$STUB_NOTES/cue-hyprctl" 2>/dev/null)
 [ "$cue" != hang ] || exec sleep 1000
@@ -243,6 +259,11 @@ impl Role {
 
     pub fn cue(&self) -> String {
         fs::read_to_string(self.notes.join(format!("cue-{}", self.name))).unwrap_or_default()
+    }
+
+    /// The cue counts once.
+    pub fn spend_cue(&self) {
+        fs::remove_file(self.notes.join(format!("cue-{}", self.name))).unwrap();
     }
 
     pub fn runtime(&self) -> PathBuf {

@@ -66,6 +66,11 @@ impl Host<'_> {
     fn decide(&mut self, method: &Method, url: &str, body: &Value) -> (u16, String) {
         let ok = |answer: Value| (200, answer.to_string());
         let cue = self.role.cue();
+        let slow = [("slow-health", "/health"), ("slow-look", "/settings/image-presentation")];
+        if slow.contains(&(cue.as_str(), url)) {
+            self.role.spend_cue();
+            std::thread::sleep(Duration::from_millis(300));
+        }
         match (method, url, cue.as_str()) {
             (Method::Get, "/health", "impostor") => {
                 ok(json!({ "ok": true, "service": "other", "api_version": "0" }))
@@ -128,7 +133,11 @@ impl Host<'_> {
             _ => {}
         }
         let outcome = if cue == "fail" { "failed" } else { "applied" };
-        let state = if cue == "fail" || cue == "accept-fail" { "failed" } else { "displayed" };
+        let state = match cue {
+            "fail" | "accept-fail" => "failed",
+            "accept-never" => "loading",
+            _ => "displayed",
+        };
         let mut results = Vec::new();
         for target in &targets {
             let name = target["name"].as_str().unwrap();
@@ -148,7 +157,7 @@ fn show(stubs: &Stubs, backend: &mut dyn Backend, scene: &[Hanging]) -> Result<(
 }
 
 /// What was asked of the host but for its health and status: route and body.
-fn requests(stubs: &Stubs) -> Vec<(String, Value)> {
+pub fn requests(stubs: &Stubs) -> Vec<(String, Value)> {
     let parse = |line: &String| {
         let mut words = line.splitn(3, ' ');
         let (method, url, body) = (words.next()?, words.next()?, words.next()?);
@@ -157,15 +166,15 @@ fn requests(stubs: &Stubs) -> Vec<(String, Value)> {
     stubs.note("wal-qt-requests").iter().filter_map(parse).collect()
 }
 
-fn routes(stubs: &Stubs) -> Vec<String> {
+pub fn routes(stubs: &Stubs) -> Vec<String> {
     requests(stubs).into_iter().map(|(route, _)| route).collect()
 }
 
-fn forget(stubs: &Stubs) {
+pub fn forget(stubs: &Stubs) {
     fs::remove_file(stubs.notes.join("wal-qt-requests")).ok();
 }
 
-fn page(stubs: &Stubs, output: &str, path: &Path, values: Value, keyboard: bool) -> Hanging {
+pub fn page(stubs: &Stubs, output: &str, path: &Path, values: Value, keyboard: bool) -> Hanging {
     let capabilities = WebCapabilities { keyboard, ..WebCapabilities::default() };
     let values = values.as_object().unwrap().clone();
     let web = Web { capabilities, parallax_direction: None, values };

@@ -73,7 +73,10 @@ impl Wall {
     }
 
     pub fn set_json(&self, backend: &str, key: &str, value: serde_json::Value) {
-        let body = serde_json::json!({ "backend": { backend: { key: value } } });
+        self.patch(serde_json::json!({ "backend": { backend: { key: value } } }));
+    }
+
+    pub fn patch(&self, body: serde_json::Value) {
         self.config.patch(body.as_object().unwrap()).unwrap();
     }
 

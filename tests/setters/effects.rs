@@ -1,0 +1,418 @@
+//! What each key of the settings does: a row for every key, and each row tried, on a setter, on the
+//! daemon or in the test that it names. What the client keeps for itself is `keys.rs`'s
+//! (tests/config).
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use murald::backends::{Backend, Hanging, Kind};
+use murald::config::{BackendName, Section};
+use serde_json::{Value, json};
+
+use crate::desktop::Desktop;
+use crate::stub::Stubs;
+use crate::support::House;
+use crate::wal_qt::{forget, page, requests, routes};
+use crate::wall::{BLUE, RED, Wall};
+
+/// Section, key, another value than the default, and how that is seen.
+type Row = (&'static str, &'static str, Value, Seen);
+
+enum Seen {
+    /// In the words of the setter's calls, joined by blanks.
+    Called(&'static str),
+    /// No longer there.
+    NotCalled(&'static str),
+    /// In a request to wal-qt's host: route, place in the body, and what is there.
+    Told(&'static str, &'static str, Value),
+    /// By a function that tries it.
+    By(fn()),
+    /// By a test of another file, which names the key.
+    In(&'static str, &'static str),
+    /// It is stored and shown; the room that will read it is not built yet.
+    Kept,
+}
+
+use Seen::{By, Called, In, Kept, NotCalled, Told};
+
+const LOAD: &str = "/wallpaper/load";
+const LOOK: &str = "/settings/image-presentation";
+const DAEMON: (&str, &str) = ("tests/config/daemon.rs", "the_daemon_s_keys_say_where_things_are");
+const CHOICE: (&str, &str) = ("src/wallpaper/selection.rs", "each_key_has_its_say");
+
+fn table() -> Vec<Row> {
+    [daemon(), awww(), others(), wal_qt(), wal_qt_parallax()].into_iter().flatten().collect()
+}
+
+fn daemon() -> Vec<Row> {
+    let here = |key| ("daemon", key, Value::Null, In(DAEMON.0, DAEMON.1));
+    let log = In("tests/process.rs", "the_log_is_rotated_by_size");
+    let log_too = In("tests/process.rs", "the_log_is_rotated_by_size");
+    let choice = |section, key| (section, key, Value::Null, In(CHOICE.0, CHOICE.1));
+    vec![
+        here("images_dir"),
+        here("thumbnails_dir"),
+        here("database_dir"),
+        here("socket_path"),
+        here("log_level"),
+        here("log_file"),
+        ("daemon", "log_max_size_mb", Value::Null, log),
+        ("daemon", "log_max_backups", Value::Null, log_too),
+        ("daemon", "compositor", Value::Null, By(the_compositor_is_the_one_that_is_named)),
+        choice("backend", "type"),
+        choice("backend", "selection_mode"),
+        ("backend", "transition_duration_seconds", Value::Null, By(one_duration_for_two)),
+        choice("backend.auto_priorities", "image"),
+        choice("backend.auto_priorities", "video"),
+        choice("backend.auto_priorities", "web"),
+    ]
+}
+
+fn awww() -> Vec<Row> {
+    let row = |key, value, seen| ("backend.awww", key, value, seen);
+    vec![
+        row("transition_type", json!("grow"), Called("--transition-type grow")),
+        row("transition_type", json!("none"), NotCalled("--transition-step")),
+        row("transition_step", json!(7), Called("--transition-step 7")),
+        row("transition_duration", json!(1.5), Called("--transition-duration 1.5")),
+        row("transition_duration", json!(0), NotCalled("--transition-duration")),
+        row("transition_fps", json!(144), Called("--transition-fps 144")),
+        row("transition_angle", json!(30), Called("--transition-angle 30")),
+        row("transition_pos", json!("top-left"), Called("--transition-pos top-left")),
+        row("transition_bezier", json!("0,0,1,1"), Called("--transition-bezier 0,0,1,1")),
+        row("transition_wave", json!("5,6"), Called("--transition-wave 5,6")),
+        row("resize", json!("fit"), Called("--resize fit")),
+        row("fill_color", json!("102030"), Called("--fill-color 102030")),
+        row("filter_type", json!("Nearest"), Called("--filter Nearest")),
+        row("invert_y", json!(true), Called("--invert-y")),
+        row("daemon_format", json!("argb"), Called("--no-cache --format argb")),
+    ]
+}
+
+fn others() -> Vec<Row> {
+    let mpvpaper = |key, value, seen| ("backend.mpvpaper", key, value, seen);
+    vec![
+        ("backend.feh", "mode", json!("max"), Called("--bg-max --")),
+        ("backend.swaybg", "fit_mode", json!("tile"), Called("-m tile")),
+        ("backend.hyprpaper", "fit_mode", json!("contain"), Called("fit_mode = contain")),
+        ("backend.hyprpaper", "config_path", json!("$HOME/p.conf"), Called("home/p.conf")),
+        mpvpaper("mpv_options", json!("loop hwdec=no"), Called("no-audio loop hwdec=no input-ipc")),
+        mpvpaper("verbose", json!(1), Called("-v -o")),
+        mpvpaper("verbose", json!(2), Called("-vv -o")),
+        mpvpaper("auto_pause", json!(true), Called("-p -o")),
+        mpvpaper("auto_stop", json!(true), Called("-s -o")),
+        mpvpaper("layer", json!("top"), Called("-l top -o")),
+        mpvpaper("slideshow_secs", json!(9), Called("-n 9 -o")),
+    ]
+}
+
+fn wal_qt() -> Vec<Row> {
+    let row = |key, value, seen| ("backend.wal-qt", key, value, seen);
+    let by = |key, how: fn()| ("backend.wal-qt", key, Value::Null, By(how));
+    let load = |key, value: Value, at| row(key, value.clone(), Told(LOAD, at, value));
+    vec![
+        by("socket_path", the_host_is_looked_for_where_it_is_said),
+        by("expected_service", the_host_is_the_one_that_is_expected),
+        by("expected_api_version", the_host_is_the_one_that_is_expected),
+        by("connect_timeout_ms", limits),
+        by("request_timeout_ms", limits),
+        by("load_timeout_ms", limits),
+        by("env", the_host_s_environment),
+        load("transition", json!("fade"), "/transition"),
+        load("duration_ms", json!(77), "/duration_ms"),
+        row(
+            "transition_bezier",
+            json!("0,0.5,1,1"),
+            Told(LOAD, "/transition_params/bezier", json!([0.0, 0.5, 1.0, 1.0])),
+        ),
+        row(
+            "transition_angle_deg",
+            json!(-90),
+            Told(LOAD, "/transition_params/angle_deg", json!(270.0)),
+        ),
+        load("transition_origin_x_percent", json!(7.5), "/transition_params/origin_x_percent"),
+        load("transition_origin_y_percent", json!(8.5), "/transition_params/origin_y_percent"),
+        load(
+            "transition_wave_amplitude_percent",
+            json!(9.5),
+            "/transition_params/wave_amplitude_percent",
+        ),
+        load("transition_wave_frequency", json!(2.5), "/transition_params/wave_frequency"),
+        load("image_fit_mode", json!("contain"), "/image_fit_mode"),
+        load("image_rendering", json!("pixelated"), "/image_rendering"),
+        row("fill_color", json!("11223344"), Told(LOOK, "/fill_color", json!("11223344"))),
+        // Of videos that are imported, which none is yet.
+        row("video_audio_default", json!(true), Kept),
+        by("allow_network_wallpapers", pages_may_use_the_network),
+    ]
+}
+
+fn wal_qt_parallax() -> Vec<Row> {
+    let row = |key, value, seen| ("backend.wal-qt", key, value, seen);
+    let load = |key, value: Value, at| row(key, value.clone(), Told(LOAD, at, value));
+    vec![
+        load("parallax_enabled", json!(true), "/parallax/enabled"),
+        row("parallax_zoom", json!(150), Told(LOAD, "/parallax/zoom", json!(1.5))),
+        load("parallax_step_percent", json!(6.5), "/parallax/step_percent"),
+        row("parallax_workspace_chunk_size", json!(4), Kept),
+        load("parallax_animation_ms", json!(88), "/parallax/animation_ms"),
+        load("parallax_reset_ms", json!(99), "/parallax/reset_ms"),
+        row(
+            "parallax_easing",
+            json!("0,0,1,0.5"),
+            Told(LOAD, "/parallax/easing", json!([0.0, 0.0, 1.0, 0.5])),
+        ),
+        row("parallax_compositor_driver", json!("off"), Kept),
+        row("parallax_direction", json!("vertical"), Kept),
+    ]
+}
+
+#[test]
+fn no_key_is_without_a_row() {
+    let table = table();
+    for section in Section::ALL.into_iter().filter(|section| !section.is_client_s()) {
+        for key in section.keys() {
+            let has = |row: &Row| row.0 == section.heading() && row.1 == key.name;
+            assert!(table.iter().any(has), "{}.{} has no row", section.heading(), key.name);
+        }
+    }
+    for (section, key, ..) in &table {
+        let known = Section::ALL.into_iter().find(|known| known.heading() == *section);
+        let keys = known.map(Section::keys).unwrap_or_default();
+        assert!(keys.iter().any(|known| known.name == *key), "{section}.{key} is no key");
+    }
+}
+
+#[test]
+fn what_other_tests_show_is_there() {
+    for (section, key, _, seen) in table() {
+        let In(file, test) = seen else { continue };
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+        let body = text.split(&format!("fn {test}()")).nth(1);
+        let body = body.unwrap_or_else(|| panic!("{file} has no test {test}"));
+        let body = body.split("#[test]").next().unwrap();
+        assert!(body.contains(key), "{file}: {test} has nothing of {section}.{key}");
+    }
+}
+
+#[test]
+fn what_takes_a_function() {
+    let mut tried: Vec<fn()> = Vec::new();
+    for (.., seen) in table() {
+        let By(how) = seen else { continue };
+        if !tried.iter().any(|&known| std::ptr::fn_addr_eq(known, how)) {
+            how();
+            tried.push(how);
+        }
+    }
+}
+
+#[test]
+fn command_lines_and_files() {
+    let stubs = Stubs::new(&["640x480"]);
+    let red = stubs.wall.flat("red.png", RED);
+    let video = stubs.root().join("video.mp4");
+    fs::write(&video, b"\0\0\0\x18ftypisom\0\0\0\0isommp42").unwrap();
+    for name in [BackendName::Awww, BackendName::Feh, BackendName::Hyprpaper, BackendName::Mpvpaper]
+    {
+        let shows = if name == BackendName::Mpvpaper { &video } else { &red };
+        let mut scene = stubs.wall.hang(&[("HEADLESS-1", shows)]);
+        if name == BackendName::Mpvpaper {
+            scene[0].kind = Kind::Video;
+        }
+        called(&stubs.wall, name, &scene, || said(&stubs));
+    }
+}
+
+#[test]
+fn the_command_line_of_swaybg() {
+    let wall = Wall::new(Desktop::wayland(&["640x480"]), 1);
+    let red = wall.flat("red.png", RED);
+    called(&wall, BackendName::Swaybg, &wall.hang(&[("HEADLESS-1", &red)]), || {
+        let pid = wall.processes("swaybg")[0].pid;
+        fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap().replace('\0', " ")
+    });
+}
+
+/// Tries the rows of a setter's command line: by default it is otherwise.
+fn called(wall: &Wall, name: BackendName, scene: &[Hanging], said: impl Fn() -> String) {
+    let mut backend = wall.backend(name);
+    let mut look = || {
+        backend.show(scene, &wall.cancel).unwrap();
+        let said = said();
+        backend.clear().unwrap();
+        said
+    };
+    let heading = Section::Setter(name).heading();
+    let before = look();
+    for (_, key, value, seen) in table().into_iter().filter(|row| row.0 == heading) {
+        let (words, wanted) = match seen {
+            Called(words) => (words, true),
+            NotCalled(words) => (words, false),
+            _ => continue,
+        };
+        wall.set_json(name.as_str(), key, value.clone());
+        let now = look();
+        wall.set_json(name.as_str(), key, default(&heading, key));
+        assert_eq!(now.contains(words), wanted, "{heading}.{key} = {value}: {now}");
+        assert_eq!(before.contains(words), !wanted, "{heading}.{key} at its default: {before}");
+    }
+}
+
+/// All that setters were told since the last look: their words, and the file of hyprpaper.
+fn said(stubs: &Stubs) -> String {
+    let mut said = String::new();
+    for program in ["awww", "awww-daemon", "feh", "hyprctl", "hyprpaper", "mpvpaper"] {
+        for call in stubs.calls(program) {
+            said.push_str(&call.join(" "));
+            said.push('\n');
+        }
+    }
+    said.push_str(&stubs.note("hyprpaper-files").join("\n"));
+    // A server that was ended shows nothing any more.
+    for note in ["hyprpaper-files", "awww-HEADLESS-1"] {
+        fs::remove_file(stubs.notes.join(note)).ok();
+    }
+    stubs.forget_calls();
+    said
+}
+
+fn default(heading: &str, key: &str) -> Value {
+    let section = Section::ALL.into_iter().find(|section| section.heading() == heading).unwrap();
+    let key = section.keys().iter().find(|known| known.name == key).unwrap();
+    key.default.to_json().unwrap_or_default()
+}
+
+#[test]
+fn what_the_host_of_wal_qt_is_told() {
+    let (stubs, mut wal_qt, scene) = host();
+    for (heading, key, value, seen) in table() {
+        let Told(route, place, expected) = seen else { continue };
+        forget(&stubs);
+        stubs.wall.set_json("wal-qt", key, value);
+        wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+        stubs.wall.set_json("wal-qt", key, default(heading, key));
+        let asked = requests(&stubs);
+        let body = asked.iter().find(|(asked, _)| asked == route).map(|(_, body)| body);
+        let found = body.and_then(|body| body.pointer(place));
+        assert_eq!(found, Some(&expected), "{heading}.{key}: {asked:?}");
+    }
+    wal_qt.clear().unwrap();
+}
+
+/// wal-qt with its host up and a picture shown.
+fn host() -> (Stubs, Box<dyn Backend>, Vec<Hanging>) {
+    let stubs = Stubs::new(&["640x480"]);
+    let red = stubs.wall.flat("red.png", RED);
+    let scene = stubs.wall.hang(&[("HEADLESS-1", &red)]);
+    let mut wal_qt = stubs.wall.backend(BackendName::WalQt);
+    wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+    (stubs, wal_qt, scene)
+}
+
+fn the_host_is_looked_for_where_it_is_said() {
+    let (stubs, mut wal_qt, scene) = host();
+    let run = stubs.root().join("run");
+    symlink(run.join("wal-qt.sock"), run.join("other.sock")).unwrap();
+    stubs.wall.set("wal-qt", "socket_path", "$XDG_RUNTIME_DIR/other.sock");
+    wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+    fs::remove_file(run.join("wal-qt.sock")).unwrap();
+    stubs.wall.set("wal-qt", "socket_path", "$NOWHERE/wal-qt.sock");
+    let error = wal_qt.show(&scene, &stubs.wall.cancel).unwrap_err().to_string();
+    assert!(error.contains("socket_path") && error.contains("NOWHERE"), "{error}");
+    assert_eq!(stubs.note("wal-qt-env").len(), 1, "one host");
+    wal_qt.clear().unwrap();
+}
+
+fn the_host_is_the_one_that_is_expected() {
+    let (stubs, mut wal_qt, scene) = host();
+    for (key, value, said) in [
+        ("expected_service", "other", "the host is wal-qt with API version 0, not other with 0"),
+        ("expected_api_version", "1", "the host is wal-qt with API version 0, not wal-qt with 1"),
+    ] {
+        stubs.wall.set("wal-qt", key, value);
+        let error = wal_qt.show(&scene, &stubs.wall.cancel).unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
+        stubs.wall.set_json("wal-qt", key, default("backend.wal-qt", key));
+    }
+    wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+    wal_qt.clear().unwrap();
+}
+
+/// The host takes 300 ms for each answer on cue.
+fn limits() {
+    let (stubs, mut wal_qt, scene) = host();
+    let set = |key, value: u32| stubs.wall.set_json("wal-qt", key, value.into());
+    let mut looks = |key, value, cue: &str, color: &str| {
+        set(key, value);
+        // Told anew: it is another look.
+        stubs.wall.set("wal-qt", "fill_color", color);
+        forget(&stubs);
+        stubs.cue("wal-qt-host", cue);
+        let shown = wal_qt.show(&scene, &stubs.wall.cancel);
+        stubs.cue("wal-qt-host", "");
+        (shown, routes(&stubs).iter().filter(|route| *route == LOOK).count())
+    };
+    assert_eq!(looks("request_timeout_ms", 60_000, "slow-look", "000001"), (Ok(()), 1));
+    let (shown, times) = looks("request_timeout_ms", 100, "slow-look", "000002");
+    assert!(shown.is_ok() && times > 1, "asked {times} times: {shown:?}");
+    assert_eq!(looks("request_timeout_ms", 60_000, "", "000003").1, 1);
+    // Who does not answer in time is taken for one that has just come up: it is told all again.
+    assert_eq!(looks("connect_timeout_ms", 60_000, "slow-health", "000003"), (Ok(()), 0));
+    assert_eq!(looks("connect_timeout_ms", 50, "slow-health", "000003"), (Ok(()), 1));
+    set("connect_timeout_ms", 60_000);
+    let (shown, _) = looks("load_timeout_ms", 400, "accept-never", "000003");
+    assert!(shown.unwrap_err().to_string().contains("not displayed within 400 ms"));
+}
+
+fn the_host_s_environment() {
+    let (stubs, mut wal_qt, scene) = host();
+    wal_qt.clear().unwrap();
+    stubs.wall.set_json("wal-qt", "env", json!(["STUB_EXTRA=seven"]));
+    wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+    assert_eq!(stubs.note("wal-qt-env"), ["", "seven"]);
+    wal_qt.clear().unwrap();
+}
+
+fn pages_may_use_the_network() {
+    let (stubs, mut wal_qt, _) = host();
+    let index = stubs.root().join("index.html");
+    fs::write(&index, "<html>").unwrap();
+    let scene = [page(&stubs, "HEADLESS-1", &index, json!({}), false)];
+    for allowed in [false, true] {
+        forget(&stubs);
+        stubs.wall.set_json("wal-qt", "allow_network_wallpapers", json!(allowed));
+        wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+        let body = json!({ "allow_network_wallpapers": allowed });
+        assert_eq!(requests(&stubs)[0], ("/settings/network".to_owned(), body));
+    }
+    wal_qt.clear().unwrap();
+}
+
+fn one_duration_for_two() {
+    let (stubs, mut wal_qt, scene) = host();
+    stubs.wall.patch(json!({ "backend": { "transition_duration_seconds": 7.5 } }));
+    forget(&stubs);
+    wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+    assert_eq!(requests(&stubs)[0].1["duration_ms"], 7500);
+    wal_qt.clear().unwrap();
+    let mut awww = stubs.wall.backend(BackendName::Awww);
+    let blue: PathBuf = stubs.wall.flat("blue.png", BLUE);
+    awww.show(&stubs.wall.hang(&[("HEADLESS-1", &blue)]), &stubs.wall.cancel).unwrap();
+    assert!(said(&stubs).contains("--transition-duration 7.5"));
+    awww.clear().unwrap();
+}
+
+/// On a Wayland desktop: asked for X11 it looks for an X server and finds none.
+fn the_compositor_is_the_one_that_is_named() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    for (name, monitors) in [("auto", 1), ("wayland", 1), ("x11", 0)] {
+        let mut house = House::on(&desktop);
+        house.configure(&format!("[daemon]\ncompositor = '{name}'\n"));
+        house.start();
+        let found = house.client().get("/monitors").ok();
+        assert_eq!(found.as_array().map(Vec::len), Some(monitors), "{name}: {found}");
+        assert_eq!(house.stop(), Some(0));
+    }
+}
