@@ -6,6 +6,7 @@ mod desktop;
 mod support;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -473,6 +474,15 @@ fn awww_is_told_by_its_command_line() {
         Path::new(&library).to_str().unwrap(),
     ];
     assert_eq!(images, [&expected]);
+
+    // Where the settings cannot say so, another one is not taken into use.
+    let writable = fs::metadata(house.config_file()).unwrap().permissions();
+    fs::set_permissions(house.config_file(), fs::Permissions::from_mode(0o444)).unwrap();
+    let refused = house.client().post("/backends/swaybg/activate", &json!({})).fails(500);
+    assert!(refused.to_string().contains("config.toml"), "{refused}");
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
+    wait_until("awww alone again", || running("swaybg", runtime).is_empty());
+    fs::set_permissions(house.config_file(), writable).unwrap();
 
     // Another setter by name, and one that is not there.
     let answer = house.client().post("/backends/swaybg/activate", &json!({})).ok();

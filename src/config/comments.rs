@@ -4,21 +4,27 @@ use toml_edit::{DocumentMut, Item, TableLike};
 
 /// The comments of a text in order, each from its `#` to the end of its line.
 fn scan(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
+    tokens(text).filter(|token| token.starts_with('#')).map(str::trim_end).collect()
+}
+
+/// A text in pieces, none empty: comments up to the end of their line, strings, and what is between
+/// them.
+pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
-    while let Some(at) = rest.find(['#', '"', '\'']) {
-        let token = &rest[at..];
-        let length = match token.as_bytes()[0] {
-            b'#' => {
-                let end = token.find('\n').unwrap_or(token.len());
-                found.push(token[..end].trim_end());
-                end
-            }
-            _ => string_length(token),
+    std::iter::from_fn(move || {
+        let length = match rest.as_bytes().first()? {
+            b'#' => rest.split('\n').next()?.trim_end_matches('\r').len(),
+            b'"' | b'\'' => string_length(rest),
+            _ => rest.find(['#', '"', '\'']).unwrap_or(rest.len()),
         };
-        rest = &token[length..];
-    }
-    found
+        let (token, after) = rest.split_at(length);
+        rest = after;
+        Some(token)
+    })
+}
+
+pub(super) fn is_string(token: &str) -> bool {
+    token.starts_with(['"', '\''])
 }
 
 /// Of the string that a text begins with, its quotes included.

@@ -40,7 +40,26 @@ pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, toml_edit::Tom
         return Ok(text.to_owned());
     }
     let gap = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
-    Ok(comments::keep(text, format!("{head}{gap}{document}")))
+    let edited = comments::keep(text, format!("{head}{gap}{document}"));
+    Ok(if ends_lines_with_crlf(text) { with_crlf(&edited) } else { edited })
+}
+
+/// Whether each line of a text ends as DOS's do: the library that edits it knows only `\n`.
+fn ends_lines_with_crlf(text: &str) -> bool {
+    let count = |end| -> usize {
+        let outside = comments::tokens(text).filter(|token| !comments::is_string(token));
+        outside.map(|token| token.matches(end).count()).sum()
+    };
+    count("\n") > 0 && count("\n") == count("\r\n")
+}
+
+/// Not in strings, where a line's end is part of the value.
+fn with_crlf(text: &str) -> String {
+    let line_ends = |token: &str| match comments::is_string(token) {
+        true => token.to_owned(),
+        false => token.replace("\r\n", "\n").replace('\n', "\r\n"),
+    };
+    comments::tokens(text).map(line_ends).collect()
 }
 
 /// A section's table, made with those around it where it is missing.
@@ -134,6 +153,28 @@ mod tests {
             json!("ffffff"),
             "[backend.awww]\nfill-color = \"ffffff\"\n",
         );
+    }
+
+    #[test]
+    fn dos_s_line_ends_stay() {
+        check(
+            "# a\r\n[app] # b\r\ntheme = 'dark' # c\r\nlines = '''x\r\ny'''\r\n",
+            Section::App,
+            "theme",
+            json!("light"),
+            "# a\r\n[app] # b\r\ntheme = \"light\" # c\r\nlines = '''x\r\ny'''\r\n",
+        );
+        // One line that is otherwise, and the file is not DOS's.
+        check("[app]\r\n# a\nx = 1\r\n", Section::App, "x", json!(2), "[app]\n# a\nx = 2\n");
+    }
+
+    #[test]
+    fn new_text_of_several_lines_is_what_it_was() {
+        let value = json!("one\ntwo\r\nthree");
+        let edit = Edit { section: Section::App, key: "x".into(), value: Some(value.clone()) };
+        let text = apply("[app]\r\n", &[edit]).unwrap();
+        let document: DocumentMut = text.parse().unwrap();
+        assert_eq!(toml::to_json(&document["app"]["x"]), value, "{text:?}");
     }
 
     #[test]

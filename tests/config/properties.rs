@@ -220,4 +220,30 @@ proptest! {
     fn the_file_says_what_is_shown(steps in prop::collection::vec(step(), 1..12)) {
         run(&steps);
     }
+
+    /// Line ends, quotes and what looks like a comment, in a file of either system.
+    #[test]
+    fn text_of_any_kind_is_kept(
+        texts in prop::collection::vec("[ab'\"#\\\\\r\n\t\u{0}\u{7f}é]{0,8}", 1..6),
+        dos in any::<bool>(),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let handle = ConfigHandle::open(path.clone(), Hub::new()).unwrap();
+        let mut file = fs::read_to_string(&path).unwrap().replace("[app]", "# mine\n[app] # too");
+        if dos {
+            file = file.replace('\n', "\r\n");
+        }
+        fs::write(&path, file).unwrap();
+        handle.reload();
+        for (at, text) in texts.iter().enumerate() {
+            let body = json!({ "app": { format!("own{}", at % 2): text } });
+            handle.patch(body.as_object().unwrap()).unwrap();
+            prop_assert_eq!(&handle.current().to_json()["app"][format!("own{}", at % 2)], text);
+            prop_assert!(agrees(&plain(&path), &handle.current().to_json().into()));
+        }
+        let file = fs::read_to_string(&path).unwrap();
+        let end = if dos { "\r\n" } else { "\n" };
+        prop_assert!(file.contains(&format!("# mine{end}[app] # too{end}")), "{}", file);
+    }
 }
