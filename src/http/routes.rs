@@ -25,6 +25,7 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Get, "/events", events::stream, "Everything that happens, as server-sent events"),
     route(Get, "/images", images::list, "A page of the library"),
     route(Post, "/images", imports::import, "Take files and directories in"),
+    route(Post, "/images/import-web", imports::import_web, "Take an HTML wallpaper in"),
     route(Delete, "/images", images::delete, "Remove images and their files"),
     route(Post, "/images/cancel-import", imports::cancel, "Stop an import"),
     route(Get, "/images/tags", edits::all_tags, "All tags in use"),

@@ -44,7 +44,7 @@ impl Library {
 
     /// None where the image is called so already.
     fn wanted_name(&self, image: &Image, name: &str) -> Result<Option<Name>, Error> {
-        let extension = image.path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        let extension = image.home().extension().and_then(|e| e.to_str()).unwrap_or_default();
         let stem = name.trim();
         let stem = stem.strip_suffix(&format!(".{extension}")).unwrap_or(stem).trim_end();
         let bad = |why| Err(Error::BadName { name: name.to_owned(), why });
@@ -62,7 +62,8 @@ impl Library {
     }
 
     fn rename(&self, image: &Image, name: &Name, change: &ImageChange) -> Result<(), Error> {
-        let directory = image.path.parent().unwrap_or(Path::new("/"));
+        self.wait_for_reconciliation();
+        let directory = image.home().parent().unwrap_or(Path::new("/"));
         let reserved = self.shelf.names.reserve(name, directory, &self.store)?;
         let file_name = reserved.path.file_name().unwrap_or_default();
         if file_name.len() > NAME_MAX {
@@ -70,12 +71,12 @@ impl Library {
             return Err(Error::BadName { name: name.stem.clone(), why });
         }
         let moving =
-            Rename { image_id: image.id, from: image.path.clone(), to: reserved.path.clone() };
+            Rename { image_id: image.id, from: image.home().to_owned(), to: reserved.path.clone() };
         self.store.note(|c| edits::begin_rename(c, &moving))?;
         let mut moved = false;
         let done = self.store.write(|c| -> Result<(), Error> {
             edits::change(c, image.id, change)?;
-            edits::finish_rename(c, &moving, &reserved.name)?;
+            edits::finish_rename(c, image, &moving, &reserved.name)?;
             // Inside the transaction: nobody can look for the file in between and miss it.
             rename(&moving.from, &moving.to).map_err(Error::file("rename", &moving.from))?;
             moved = true;
@@ -95,7 +96,7 @@ impl Library {
 pub(super) fn undo_renames(shelf: &Shelf) -> Result<(), Error> {
     for moving in shelf.store.read(edits::renames)? {
         let image = shelf.store.read(|c| images::get(c, moving.image_id))?;
-        let stays = image.is_some_and(|image| image.path == moving.from);
+        let stays = image.is_some_and(|image| image.home() == moving.from);
         if stays && !exists(&moving.from) && exists(&moving.to) {
             rename(&moving.to, &moving.from).map_err(Error::file("rename", &moving.to))?;
             log::info!("{} has its name back", moving.from.display());

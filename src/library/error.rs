@@ -38,6 +38,11 @@ pub enum Error {
     Name {
         path: PathBuf,
     },
+    /// A directory that is no web package, or one that is not taken: "it ...".
+    Package {
+        path: PathBuf,
+        what: String,
+    },
     Media {
         path: PathBuf,
         source: media::Error,
@@ -66,6 +71,7 @@ impl Error {
             Self::File { action, .. } => format!("cannot {action} it"),
             Self::NotFile { .. } => "it is neither a file nor a directory".to_owned(),
             Self::EmptyDirectory { .. } => "it is an empty directory, not a picture".to_owned(),
+            Self::Package { what, .. } => what.clone(),
             Self::Name { .. } => "its name is not valid UTF-8".to_owned(),
             Self::Media { source, .. } => source.to_string(),
             Self::Decoder { what, .. } => format!("its content broke the decoder: {what}"),
@@ -95,6 +101,9 @@ impl fmt::Display for Error {
             Self::File { action, path, .. } => write!(f, "cannot {action} {}", path.display()),
             Self::NotFile { path } => {
                 write!(f, "{} is neither a file nor a directory", path.display())
+            }
+            Self::Package { path, what } => {
+                write!(f, "{} cannot be taken as a web package: {what}", path.display())
             }
             Self::EmptyDirectory { path } => {
                 write!(f, "{} is an empty directory, not a picture", path.display())

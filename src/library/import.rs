@@ -75,8 +75,8 @@ struct State {
 }
 
 impl Importer {
-    /// The body of the thread.
-    pub(super) fn run(self) {
+    /// The body of the thread. `unreconciled` is dropped once rows and files agree.
+    pub(super) fn run(self, unreconciled: Sender<()>) {
         let mut state = State::default();
         match reconcile(&self.shelf, &self.hub) {
             Ok(files) if files.is_empty() => {}
@@ -89,6 +89,7 @@ impl Importer {
                 log::error!("the library could not be looked through: {}", error.reason())
             }
         }
+        drop(unreconciled);
         loop {
             self.dispatch(&mut state);
             let due = state.batches.front().and_then(Batch::gallery_due);

@@ -48,12 +48,12 @@ pub(super) struct Taken {
     pub(super) duplicate: bool,
 }
 
-/// A file that is ours and has no row yet; removed unless it is kept.
-struct Copy {
-    path: PathBuf,
-    kept: bool,
-    checksum: Checksum,
-    size: u64,
+/// A file or package that is ours and has no row yet; removed unless it is kept.
+pub(super) struct Copy {
+    pub(super) path: PathBuf,
+    pub(super) kept: bool,
+    pub(super) checksum: Checksum,
+    pub(super) size: u64,
 }
 
 impl Shelf {
@@ -85,6 +85,9 @@ impl Shelf {
 
     /// Gives a row to a file that somebody put into the library's directory. Never removes it.
     pub(super) fn adopt(&self, path: &Path) -> Result<Taken, Error> {
+        if path.is_dir() {
+            return self.adopt_package(path);
+        }
         let mut file = open(path)?;
         let format = format(path, &file)?;
         let name = Name::of(path, format)?;
@@ -103,14 +106,13 @@ impl Shelf {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let free = stem == name.stem && !self.store.read(|c| images::has_name(c, stem))?;
         if free {
-            row.name = stem.to_owned();
+            row.settle(stem, path);
         } else {
             let reserved = self.names.reserve(&name, &self.directory, &self.store)?;
             rename(path, &reserved.path).map_err(Error::file("rename", path))?;
             copy.path.clone_from(&reserved.path);
-            row.name.clone_from(&reserved.name);
+            row.settle(&reserved.name, &reserved.path);
         }
-        row.path.clone_from(&copy.path);
         let id = self.store.write(|c| images::insert(c, &row))?;
         self.taken(id, false)
     }
@@ -161,13 +163,18 @@ impl Shelf {
             colors,
             folder_id: folder,
             source_path: source.to_owned(),
+            web: None,
         })
     }
 
-    fn land(&self, mut copy: Copy, name: &Name, mut row: NewImage) -> Result<Taken, Error> {
+    pub(super) fn land(
+        &self,
+        mut copy: Copy,
+        name: &Name,
+        mut row: NewImage,
+    ) -> Result<Taken, Error> {
         let reserved = self.rename_to_free(&mut copy, name)?;
-        row.name.clone_from(&reserved.name);
-        row.path.clone_from(&reserved.path);
+        row.settle(&reserved.name, &reserved.path);
         // The name must not be forgotten after the row is remembered.
         let landed = sync_directory(&self.directory).and_then(|()| self.insert(&mut row));
         copy.kept = matches!(landed, Ok((_, false)));
@@ -193,7 +200,7 @@ impl Shelf {
             {
                 row.folder_id = None;
             }
-            images::unmark_loose(transaction, &row.path)?;
+            images::unmark_loose(transaction, row.home())?;
             Ok((images::insert(transaction, row)?, false))
         })
     }
@@ -220,12 +227,12 @@ impl Shelf {
         }
     }
 
-    fn present(&self, checksum: &Checksum) -> Result<Option<Taken>, Error> {
+    pub(super) fn present(&self, checksum: &Checksum) -> Result<Option<Taken>, Error> {
         let image = self.store.read(|c| images::by_checksum(c, checksum))?;
         Ok(image.map(|image| Taken { image: self.with_thumbnails(image), duplicate: true }))
     }
 
-    fn taken(&self, id: i64, duplicate: bool) -> Result<Taken, Error> {
+    pub(super) fn taken(&self, id: i64, duplicate: bool) -> Result<Taken, Error> {
         let image = self.store.read(|c| images::get(c, id))?;
         let image = image.ok_or_else(|| {
             Error::Store(store::Error::Damaged { what: format!("image {id} is gone again") })
@@ -242,7 +249,7 @@ impl Shelf {
 impl Drop for Copy {
     fn drop(&mut self) {
         if !self.kept {
-            fs::remove_file(&self.path).ok();
+            remove(&self.path).ok();
         }
     }
 }
@@ -291,10 +298,23 @@ pub(super) fn hex(checksum: &Checksum) -> String {
     })
 }
 
+/// Removes what is ours: a file, or a package with all that is in it.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path)?.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    }
+}
+
 /// Renames without ever replacing anything.
 pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // File systems that cannot promise that: a link can.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if from.is_dir() => {
+            // A rename replaces a directory only where it is empty: this one cannot be.
+            fs::create_dir(to)?;
+            fs::rename(from, to)
+        }
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             fs::hard_link(from, to)?;
             fs::remove_file(from)

@@ -14,19 +14,20 @@ mod folders;
 mod import;
 mod intake;
 mod name;
+mod package;
 mod reconcile;
 #[cfg(test)]
 mod tests;
 mod thumbnails;
 mod walk;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
-use std::{fs, io};
 
-use crossbeam_channel::{Sender, TrySendError, bounded};
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use crate::events::Hub;
 use crate::media;
@@ -36,7 +37,7 @@ use crate::wire::{GalleryDomain, Image, Resolution};
 
 use budget::Budget;
 use import::{BATCHES_MAX, Importer, Message, Reply, work};
-use intake::Shelf;
+use intake::{Shelf, remove};
 
 pub use error::Error;
 pub use folders::Deleted;
@@ -67,6 +68,8 @@ pub struct Library {
     thumbnails: Thumbnails,
     store: Store,
     hub: Hub,
+    /// Closed once rows and files agree.
+    reconciled: Receiver<()>,
 }
 
 /// The threads. Dropping it ends them, each with the file that it has in hand.
@@ -100,6 +103,7 @@ pub fn start(
     let (jobs, waiting) = bounded(workers);
     let (done, results) = bounded(workers);
     let (end, ended) = bounded(0);
+    let (unreconciled, reconciled) = bounded(0);
     let mut threads = Vec::with_capacity(workers + 1);
     for number in 1..=workers {
         let (shelf, waiting, done) = (Arc::clone(&shelf), waiting.clone(), done.clone());
@@ -115,8 +119,9 @@ pub fn start(
         end: ended,
         workers,
     };
-    threads.push(spawner.spawn("import", move || importer.run())?);
-    Ok((Library { inbox, shelf: shared, thumbnails, store, hub }, Running { end, threads }))
+    threads.push(spawner.spawn("import", move || importer.run(unreconciled))?);
+    let library = Library { inbox, shelf: shared, thumbnails, store, hub, reconciled };
+    Ok((library, Running { end, threads }))
 }
 
 impl Library {
@@ -143,21 +148,28 @@ impl Library {
 
     /// Removes images with their files and thumbnails, and returns how many there were.
     pub fn delete(&self, ids: &[i64]) -> Result<usize, Error> {
+        self.wait_for_reconciliation();
         let gone = self.store.write(|c| store::images::delete(c, ids))?;
         self.discard(&gone)?;
         Ok(gone.len())
+    }
+
+    /// For changes to files: what is half done must not be taken for the last run's, and undone.
+    fn wait_for_reconciliation(&self) {
+        // Nothing is ever sent: it ends when the thread has done it, or has died.
+        self.reconciled.recv().ok();
     }
 
     /// Removes the files of images whose rows are gone.
     fn discard(&self, gone: &[Image]) -> Result<(), Error> {
         for image in gone {
             self.thumbnails.remove(image);
-            match fs::remove_file(&image.path) {
+            match remove(image.home()) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     // It stays noted as loose: the next start tries again.
-                    log::warn!("cannot remove {}: {error}", image.path.display());
+                    log::warn!("cannot remove {}: {error}", image.home().display());
                 }
-                _ => self.store.note(|c| store::images::unmark_loose(c, &image.path))?,
+                _ => self.store.note(|c| store::images::unmark_loose(c, image.home()))?,
             }
         }
         if !gone.is_empty() {

@@ -36,7 +36,7 @@ fn is_of(format: Format, extension: &str) -> bool {
     is(&format.as_str()) || aliases.iter().any(is)
 }
 
-/// What a library file is called before it is made unique.
+/// What a library file is called before it is made unique; a package has no extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) stem: String,
@@ -55,20 +55,39 @@ impl Name {
         };
         let truth = is_of(format, extension);
         let extension = if truth { extension } else { format.as_str() }.to_owned();
-        // Backslashes and control characters break scripts and setters; a dot in front hides.
-        let clean = |c: char| if c.is_control() || c == '\\' || c == '/' { '_' } else { c };
-        let stem: String = stem.chars().map(clean).collect();
-        let stem = stem.trim().trim_start_matches('.').trim_start();
-        let room = NAME_MAX - SUFFIX_MAX - 1 - extension.len();
-        let whole = (0..=room).rev().find(|&at| stem.is_char_boundary(at)).unwrap_or(0);
-        let stem = &stem[..whole.min(stem.len())];
-        let stem = if stem.is_empty() { "image" } else { stem };
-        Ok(Self { stem: stem.to_owned(), extension })
+        Ok(Self { stem: fit(stem, extension.len() + 1), extension })
+    }
+
+    /// Of a package, which is a directory: it has no extension.
+    pub(super) fn of_package(root: &Path) -> Result<Self, Error> {
+        let name = root.file_name().unwrap_or_default();
+        let name = name.to_str().ok_or_else(|| Error::Name { path: root.to_owned() })?;
+        Ok(Self { stem: fit(name, 0), extension: String::new() })
+    }
+
+    /// The file's name for one of its numbers.
+    fn file(&self, candidate: &str) -> String {
+        match self.extension.as_str() {
+            "" => candidate.to_owned(),
+            extension => format!("{candidate}.{extension}"),
+        }
     }
 
     fn numbered(&self, number: u32) -> String {
         if number == 0 { self.stem.clone() } else { format!("{}_{number}", self.stem) }
     }
+}
+
+/// A stem made harmless, with `reserve` bytes of room for what comes behind it and its number.
+fn fit(stem: &str, reserve: usize) -> String {
+    // Backslashes and control characters break scripts and setters; a dot in front hides.
+    let clean = |c: char| if c.is_control() || c == '\\' || c == '/' { '_' } else { c };
+    let stem: String = stem.chars().map(clean).collect();
+    let stem = stem.trim().trim_start_matches('.').trim_start();
+    let room = NAME_MAX - SUFFIX_MAX - reserve;
+    let whole = (0..=room).rev().find(|&at| stem.is_char_boundary(at)).unwrap_or(0);
+    let stem = &stem[..whole.min(stem.len())];
+    if stem.is_empty() { "image".to_owned() } else { stem.to_owned() }
 }
 
 /// Names that are being given away: two workers never choose the same.
@@ -104,7 +123,7 @@ impl Names {
         let first = inner.hints.get(&name.stem).copied().unwrap_or(0);
         for number in first.. {
             let candidate = name.numbered(number);
-            let path = directory.join(format!("{candidate}.{}", name.extension));
+            let path = directory.join(name.file(&candidate));
             let taken = inner.reserved.contains(&candidate)
                 || store.read(|c| store::images::has_name(c, &candidate))?
                 || path.symlink_metadata().is_ok();

@@ -11,7 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::edit::undo_renames;
-use super::intake::{Shelf, TEMPORARY, hex};
+use super::intake::{Shelf, TEMPORARY, hex, remove};
+use super::package::looks_like_package;
 use super::{Error, walk::looks_like_picture};
 use crate::events::Hub;
 use crate::store::images::{self, Checksum};
@@ -30,7 +31,8 @@ pub(super) fn reconcile(shelf: &Shelf, hub: &Hub) -> Result<Vec<PathBuf>, Error>
     let owned: HashSet<&Path> = rows.iter().map(|(_, path, _)| path.as_path()).collect();
     Ok(files
         .into_iter()
-        .filter(|path| !owned.contains(path.as_path()) && looks_like_picture(path))
+        .filter(|path| !owned.contains(path.as_path()))
+        .filter(|path| looks_like_picture(path) || looks_like_package(path))
         .collect())
 }
 
@@ -39,7 +41,7 @@ fn remove_loose(shelf: &Shelf) -> Result<(), Error> {
     for path in shelf.store.read(images::loose_files)? {
         // A row is the stronger word.
         if !shelf.store.read(|c| images::has_path(c, &path))? {
-            match fs::remove_file(&path) {
+            match remove(&path) {
                 Ok(()) => log::info!("removed {}, which was half in the library", path.display()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
@@ -53,16 +55,18 @@ fn remove_loose(shelf: &Shelf) -> Result<(), Error> {
     Ok(())
 }
 
-/// The regular files of the library's directory, sorted; temporary ones are removed on the way.
+/// The files and packages of the library's directory, sorted; temporary ones are removed on the
+/// way.
 fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {
         let entry = entry.map_err(Error::file("list", directory))?;
-        if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+        let Ok(kind) = entry.file_type() else { continue };
+        if !kind.is_file() && !kind.is_dir() {
             continue;
         }
         if entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY)) {
-            if let Err(error) = fs::remove_file(entry.path()) {
+            if let Err(error) = remove(&entry.path()) {
                 log::warn!("cannot remove {}: {error}", entry.path().display());
             }
         } else {

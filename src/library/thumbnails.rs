@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::budget::Budget;
-use super::{Error, decode};
+use super::{Error, decode, package};
 use crate::wire::{Image, Resolution};
 
 /// What temporary files begin with.
@@ -190,6 +190,10 @@ impl Thumbnails {
     }
 
     fn make(&self, image: &Image, (hex, resolution): &Key) -> Result<(), Error> {
+        if let Some(meta) = &image.web_meta {
+            let made = package::thumbnail(meta, *resolution, &self.shared.budget)?;
+            return self.put(hex, *resolution, &made.webp);
+        }
         let file = File::open(&image.path).map_err(Error::file("read", &image.path))?;
         let mut input = BufReader::new(file);
         let made = decode::thumbnail(&image.path, &mut input, *resolution, &self.shared.budget)?;

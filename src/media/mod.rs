@@ -7,6 +7,7 @@
 //! calls on a thread that must live catches that.
 
 mod bmp;
+mod card;
 mod error;
 mod exif;
 mod gif;
@@ -24,6 +25,7 @@ mod thumbnail;
 mod tiff;
 mod webp;
 
+pub use card::card;
 pub use error::Error;
 pub use palette::palette;
 pub use picture::{Picture, fit};

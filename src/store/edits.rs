@@ -7,6 +7,7 @@ use rusqlite::{Connection, named_params, params};
 use super::Error;
 use super::folders::{self, Refusal};
 use crate::color::{self, Rgb};
+use crate::wire::Image;
 
 /// What an image becomes; what is none stays.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,10 +73,18 @@ pub fn begin_rename(connection: &Connection, rename: &Rename) -> Result<(), Erro
 }
 
 /// Gives the row its new name and path and forgets the note.
-pub fn finish_rename(connection: &Connection, rename: &Rename, name: &str) -> Result<(), Error> {
+pub fn finish_rename(
+    connection: &Connection,
+    image: &Image,
+    rename: &Rename,
+    name: &str,
+) -> Result<(), Error> {
+    let meta = image.web_meta.as_ref().map(|meta| meta.moved(&rename.to));
+    let path = meta.as_ref().map_or(&rename.to, |meta| &meta.entry_path);
+    let meta = meta.as_ref().map(|meta| serde_json::json!(meta).to_string());
     connection.execute(
-        "UPDATE image SET name = ?2, path = ?3 WHERE id = ?1",
-        params![rename.image_id, name, text(&rename.to)],
+        "UPDATE image SET name = ?2, path = ?3, web_meta = ?4 WHERE id = ?1",
+        params![rename.image_id, name, text(path), meta],
     )?;
     forget_rename(connection, rename.image_id)
 }

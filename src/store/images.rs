@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use super::Error;
 use super::index::Entry;
-use crate::wire::{Format, Image, MediaType, Timestamp};
+use crate::wire::{Format, Image, MediaType, Timestamp, WebMeta};
 
 /// SHA-256 of a file's content.
 pub type Checksum = [u8; 32];
@@ -32,6 +32,22 @@ pub struct NewImage {
     pub hue_group: u8,
     pub folder_id: Option<i64>,
     pub source_path: PathBuf,
+    /// Of a package; `path` is its page.
+    pub web: Option<WebMeta>,
+}
+
+impl NewImage {
+    /// Its file, or its package.
+    pub fn home(&self) -> &Path {
+        self.web.as_ref().map_or(&self.path, |web| &web.package_root)
+    }
+
+    /// Gives it its name and its place.
+    pub fn settle(&mut self, name: &str, home: &Path) {
+        self.name = name.to_owned();
+        self.web = self.web.take().map(|web| web.moved(home));
+        self.path = self.web.as_ref().map_or(home, |web| &web.entry_path).to_owned();
+    }
 }
 
 /// Columns that a list can be sorted by.
@@ -62,10 +78,10 @@ pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
         .prepare_cached(
             "INSERT INTO image (name, path, media_type, format, width, height, duration, animated, \
              audio_enabled, file_size, checksum, tags, colors, hue_group, folder_id, imported_at, \
-             source_path) \
+             source_path, web_meta) \
              VALUES (:name, :path, :media_type, :format, :width, :height, :duration, :animated, \
              :audio_enabled, :file_size, :checksum, '[]', :colors, :hue_group, :folder_id, :imported_at, \
-             :source_path)",
+             :source_path, :web_meta)",
         )?
         .execute(named_params! {
             ":name": image.name,
@@ -84,6 +100,7 @@ pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
             ":folder_id": image.folder_id,
             ":imported_at": Timestamp::now().as_micros(),
             ":source_path": image.source_path.to_string_lossy(),
+            ":web_meta": image.web.as_ref().map(|web| serde_json::json!(web).to_string()),
         })?;
     Ok(connection.last_insert_rowid())
 }
@@ -158,9 +175,11 @@ pub fn has_name(connection: &Connection, name: &str) -> Result<bool, Error> {
     Ok(connection.prepare_cached("SELECT 1 FROM image WHERE name = ?1")?.exists([name])?)
 }
 
-/// Whether a row owns this file.
+/// Whether a row owns this file or package.
 pub fn has_path(connection: &Connection, path: &Path) -> Result<bool, Error> {
-    let mut statement = connection.prepare_cached("SELECT 1 FROM image WHERE path = ?1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT 1 FROM image WHERE path = ?1 OR web_meta ->> '$.package_root' = ?1",
+    )?;
     Ok(statement.exists([path.to_string_lossy()])?)
 }
 
@@ -219,9 +238,11 @@ pub fn ids(connection: &Connection) -> Result<Vec<(i64, MediaType, bool)>, Error
     Ok(ids)
 }
 
-/// The file and content of every image: (id, path, checksum).
+/// The file or package, and the content, of every image: (id, path, checksum).
 pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, Error> {
-    let mut statement = connection.prepare_cached("SELECT id, path, checksum FROM image")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT id, ifnull(web_meta ->> '$.package_root', path), checksum FROM image",
+    )?;
     let rows = statement.query_map([], |row| {
         Ok((row.get(0)?, PathBuf::from(row.get::<_, String>(1)?), row.get(2)?))
     })?;
@@ -267,7 +288,7 @@ pub fn delete(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error>
         gone.push(from_row(row)?);
     }
     for image in &gone {
-        mark_loose(connection, &image.path)?;
+        mark_loose(connection, image.home())?;
         connection.prepare_cached("DELETE FROM image WHERE id = ?1")?.execute([image.id])?;
     }
     Ok(gone)
@@ -390,6 +411,7 @@ pub(in crate::store) mod tests {
             hue_group: 11,
             folder_id: None,
             source_path: "/from".into(),
+            web: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The records of the API, as contract section 2 names their fields.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -70,6 +70,13 @@ pub struct Image {
     pub wallpaper_config_overrides: Option<Map<String, Value>>,
 }
 
+impl Image {
+    /// What it is on disk: its file, or its package.
+    pub fn home(&self) -> &Path {
+        self.web_meta.as_ref().map_or(&self.path, |meta| &meta.package_root)
+    }
+}
+
 /// What the manifest of a web package says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WebMeta {
@@ -83,6 +90,22 @@ pub struct WebMeta {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallax_direction: Option<String>,
     pub wallpaper_config: Map<String, Value>,
+}
+
+impl WebMeta {
+    /// The same package at another place.
+    pub fn moved(&self, root: &Path) -> Self {
+        let at = |path: &Path| match path.strip_prefix(&self.package_root) {
+            Ok(inside) => root.join(inside),
+            Err(_) => path.to_owned(),
+        };
+        Self {
+            package_root: root.to_owned(),
+            manifest_path: at(&self.manifest_path),
+            entry_path: at(&self.entry_path),
+            ..self.clone()
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

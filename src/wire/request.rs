@@ -83,6 +83,14 @@ fn nullable<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
     Option::deserialize(deserializer)
 }
 
+/// `POST /images/import-web`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ImportWeb {
+    pub path: PathBuf,
+    #[serde(default)]
+    pub folder_id: Option<i64>,
+}
+
 /// `PATCH /images/{id}`; `folder_id` null moves to the root.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Api;
 use crate::http::{Answer, Failure, Request};
 use crate::store::folders;
-use crate::wire::ImportImages;
+use crate::wire::{ImportImages, ImportWeb};
 
 /// For walking through large directories.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -20,12 +20,9 @@ pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Answer
     if paths.is_empty() {
         return Err(Failure::bad_request("paths is empty"));
     }
-    let paths = paths.iter().map(|path| absolute(api, path)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(id) = folder_id
-        && !api.store.read(|connection| folders::exists(connection, id))?
-    {
-        return Err(Failure::bad_request(format!("folder_id: there is no folder {id}")));
-    }
+    let absolute = |path: &PathBuf| absolute(api, "paths", path);
+    let paths = paths.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
+    known(api, folder_id)?;
     let library = api.library.clone();
     request.errand(PATIENCE, move || {
         let started = library.import(paths, folder_id)?;
@@ -33,6 +30,15 @@ pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Answer
         let body = json!({"status": "processing", "total": total, "batch_id": batch_id});
         Ok(Answer::json(202, &body)?)
     })
+}
+
+/// `POST /images/import-web`
+pub(in crate::http) fn import_web(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+    let ImportWeb { path, folder_id } = request.json()?;
+    let path = absolute(api, "path", &path)?;
+    known(api, folder_id)?;
+    let library = api.library.clone();
+    request.errand(PATIENCE, move || Ok(Answer::json(200, &library.import_web(&path, folder_id)?)?))
 }
 
 #[derive(Deserialize)]
@@ -51,11 +57,20 @@ pub(in crate::http) fn cancel(api: &Api, request: &Request<'_>) -> Result<Answer
 }
 
 /// The daemon's working directory is nobody's business: paths are absolute or begin with `~`.
-fn absolute(api: &Api, path: &Path) -> Result<PathBuf, Failure> {
+fn absolute(api: &Api, field: &str, path: &Path) -> Result<PathBuf, Failure> {
     let path = api.dirs.tilde(path);
     if path.is_absolute() {
         return Ok(path);
     }
-    let error = format!("paths: {:?} is not absolute", path.display().to_string());
-    Err(Failure::bad_request(error).details("paths begin with / or ~"))
+    let error = format!("{field}: {:?} is not absolute", path.display().to_string());
+    Err(Failure::bad_request(error).details(format!("{field} begins with / or ~")))
+}
+
+fn known(api: &Api, folder: Option<i64>) -> Result<(), Failure> {
+    match folder {
+        Some(id) if !api.store.read(|connection| folders::exists(connection, id))? => {
+            Err(Failure::bad_request(format!("folder_id: there is no folder {id}")))
+        }
+        _ => Ok(()),
+    }
 }

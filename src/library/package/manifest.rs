@@ -1,0 +1,236 @@
+//! What a web package says of itself: `waypaper.json`, Wallpaper Engine's `project.json`, or nothing
+//! but an `index.html`. Reads files of the package and never writes.
+//!
+//! The fields are those that wal-qt's packages have: `entry` (or `file`), `title`, `description`,
+//! `author`, `preview`, `capabilities`, `parallax_direction`, `wallpaper_config`; and of
+//! `project.json` also `type` and `general.properties`. All others are left alone.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Refusal;
+use crate::wire::{WebCapabilities, WebMeta};
+
+/// The manifest's file where a package has none of its own.
+pub(super) const OWN: &str = "waypaper.json";
+const NAMES: [&str; 2] = [OWN, "project.json"];
+/// The page where a manifest names none.
+const ENTRY: &str = "index.html";
+/// Bytes of a manifest.
+const SIZE_MAX: u64 = 1 << 20;
+/// Characters of each text that is shown.
+const TEXT_MAX: usize = 4096;
+
+/// A manifest; its paths are relative to the package, and lie in it.
+#[derive(Debug, PartialEq)]
+pub(super) struct Manifest {
+    /// Its file in the package; `None` where there is none.
+    pub(super) file: Option<&'static str>,
+    pub(super) entry: PathBuf,
+    pub(super) preview: Option<PathBuf>,
+    pub(super) title: String,
+    pub(super) description: String,
+    pub(super) author: String,
+    pub(super) capabilities: WebCapabilities,
+    pub(super) parallax_direction: Option<String>,
+    pub(super) wallpaper_config: Map<String, Value>,
+}
+
+/// What the file has; a null is a field that is not there.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Fields {
+    entry: Option<String>,
+    file: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    title: Option<String>,
+    description: Option<String>,
+    author: Option<String>,
+    preview: Option<String>,
+    capabilities: Option<WebCapabilities>,
+    parallax_direction: Option<String>,
+    wallpaper_config: Option<Map<String, Value>>,
+    general: Option<General>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct General {
+    properties: Option<Map<String, Value>>,
+}
+
+impl Manifest {
+    /// Of the package at `root`.
+    pub(super) fn read(root: &Path) -> Result<Self, Refusal> {
+        for name in NAMES {
+            if let Some(text) = text(&root.join(name), name)? {
+                return Self::parse(name, &text, root);
+            }
+        }
+        if !root.join(ENTRY).is_file() {
+            return Err(Refusal::new("it has no waypaper.json, project.json or index.html"));
+        }
+        Self::of(None, Fields::default(), root)
+    }
+
+    fn parse(name: &'static str, text: &str, root: &Path) -> Result<Self, Refusal> {
+        // Editors on Windows begin a file with a byte order mark.
+        let text = text.trim_start_matches('\u{feff}');
+        if !text.trim_start().starts_with('{') {
+            return Err(Refusal::new(format!("{name} is not a JSON object")));
+        }
+        let fields = serde_json::from_str(text);
+        let fields: Fields =
+            fields.map_err(|error| Refusal::new(format!("{name} cannot be read: {error}")))?;
+        if let Some(kind) = fields.kind.as_deref().filter(|kind| !kind.eq_ignore_ascii_case("web"))
+        {
+            return Err(Refusal::new(format!("{name} says that it is a {kind:?}, not a \"web\"")));
+        }
+        Self::of(Some(name), fields, root)
+    }
+
+    fn of(file: Option<&'static str>, fields: Fields, root: &Path) -> Result<Self, Refusal> {
+        let name = file.unwrap_or(OWN);
+        let entry = fields.entry.or(fields.file);
+        let entry = inside(name, "entry", entry.as_deref().unwrap_or(ENTRY))?;
+        let preview = fields.preview.as_deref().filter(|preview| !preview.is_empty());
+        let preview = preview.map(|preview| inside(name, "preview", preview)).transpose()?;
+        let direction = fields.parallax_direction;
+        let fallback = || root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let properties = fields.general.and_then(|general| general.properties);
+        Ok(Self {
+            file,
+            entry,
+            preview,
+            title: fields
+                .title
+                .map(short)
+                .filter(|title| !title.is_empty())
+                .unwrap_or_else(fallback),
+            description: fields.description.map(short).unwrap_or_default(),
+            author: fields.author.map(short).unwrap_or_default(),
+            capabilities: fields.capabilities.unwrap_or_default(),
+            parallax_direction: direction
+                .filter(|direction| ["horizontal", "vertical"].contains(&direction.as_str())),
+            wallpaper_config: fields.wallpaper_config.or(properties).unwrap_or_default(),
+        })
+    }
+
+    /// As the API shows it, for a package at `root`.
+    pub(super) fn meta(&self, root: &Path) -> WebMeta {
+        WebMeta {
+            package_root: root.to_owned(),
+            manifest_path: root.join(self.file.unwrap_or(OWN)),
+            entry_path: root.join(&self.entry),
+            title: self.title.clone(),
+            description: self.description.clone(),
+            author: self.author.clone(),
+            capabilities: self.capabilities,
+            parallax_direction: self.parallax_direction.clone(),
+            wallpaper_config: self.wallpaper_config.clone(),
+        }
+    }
+
+    /// What a package that has no manifest is given.
+    pub(super) fn text(&self) -> String {
+        let fields = serde_json::json!({"waypaper": "1", "title": self.title, "entry": self.entry});
+        format!("{fields:#}\n")
+    }
+}
+
+/// None where there is no such file.
+fn text(path: &Path, name: &str) -> Result<Option<String>, Refusal> {
+    let refusal = |error: io::Error| Refusal::new(format!("{name} cannot be read: {error}"));
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(refusal(error)),
+    };
+    let mut text = String::new();
+    file.take(SIZE_MAX + 1).read_to_string(&mut text).map_err(refusal)?;
+    if text.len() as u64 > SIZE_MAX {
+        return Err(Refusal::new(format!("{name} has more than {SIZE_MAX} bytes")));
+    }
+    Ok(Some(text))
+}
+
+/// A path of the manifest, which must not leave the package.
+fn inside(name: &str, field: &str, path: &str) -> Result<PathBuf, Refusal> {
+    let parts = Path::new(path).components();
+    let harmless = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if path.is_empty() || path.contains('\0') || !parts.clone().all(harmless) {
+        let problem = format!("{field} in {name} is {path:?}, which leaves the package");
+        return Err(Refusal::new(problem));
+    }
+    Ok(parts.filter(|part| *part != Component::CurDir).collect())
+}
+
+fn short(text: String) -> String {
+    text.trim().chars().take(TEXT_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn read(file: &str, text: &str) -> Result<Manifest, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("Rain");
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join(file), text).unwrap();
+        Manifest::read(&root).map_err(|refusal| refusal.what)
+    }
+
+    #[test]
+    fn each_kind_of_manifest() {
+        let manifest = read(
+            "waypaper.json",
+            r##"{"waypaper": "1", "title": " Sea ", "entry": "./a/b.html", "preview": "p.png",
+                "author": null, "capabilities": {"keyboard": true, "autoplay": true},
+                "parallax_direction": "vertical", "wallpaper_config": {"gain": {"default": 1}}}"##,
+        )
+        .unwrap();
+        assert_eq!((manifest.title.as_str(), manifest.author.as_str()), ("Sea", ""));
+        assert_eq!(manifest.entry, Path::new("a/b.html"));
+        assert_eq!(manifest.preview.as_deref(), Some(Path::new("p.png")));
+        assert!(manifest.capabilities.keyboard && !manifest.capabilities.network);
+        assert_eq!(manifest.parallax_direction.as_deref(), Some("vertical"));
+        assert_eq!(manifest.wallpaper_config["gain"]["default"], 1);
+
+        let project = r#"{"type": "Web", "file": "x.html", "parallax_direction": "diagonal",
+            "general": {"properties": {"speed": {"value": 2}}}}"#;
+        let manifest = read("project.json", &format!("\u{feff}{project}")).unwrap();
+        assert_eq!((manifest.title.as_str(), manifest.parallax_direction), ("Rain", None));
+        assert_eq!(manifest.wallpaper_config["speed"]["value"], 2);
+        assert_eq!(manifest.file, Some("project.json"));
+
+        let manifest = read("index.html", "<html>").unwrap();
+        assert_eq!((manifest.file, manifest.entry.as_path()), (None, Path::new("index.html")));
+    }
+
+    #[test]
+    fn what_is_refused_says_why() {
+        let check = |file: &str, text: &str, expected: &str| {
+            let why = read(file, text).unwrap_err();
+            assert!(why.contains(expected), "{text}: {why}");
+        };
+        check("page.html", "", "no waypaper.json, project.json or index.html");
+        check("waypaper.json", "{", "line 1 column 1");
+        check("waypaper.json", "[]", "not a JSON object");
+        check("waypaper.json", r#"{"title": 5}"#, "invalid type: integer `5`");
+        check("waypaper.json", r#"{"capabilities": {"network": "yes"}}"#, "boolean");
+        check("project.json", r#"{"type": "scene"}"#, "\"scene\", not a \"web\"");
+        for path in ["/etc/passwd", "../x.html", "a/../../x.html", "", "a\\u0000"] {
+            check("waypaper.json", &format!(r#"{{"entry": "{path}"}}"#), "leaves the package");
+        }
+        check("waypaper.json", r#"{"preview": "../p.png"}"#, "preview in waypaper.json");
+        let long = format!(r#"{{"title": "{}"}}"#, "x".repeat(1 << 20));
+        check("waypaper.json", &long, "more than 1048576 bytes");
+    }
+}

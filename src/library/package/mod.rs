@@ -1,0 +1,244 @@
+//! Web packages: HTML wallpapers, taken in whole as a directory of the library.
+//!
+//! They land as pictures do ([`super::intake`]): copied under a temporary name, flushed, noted as
+//! loose, renamed, and in one transaction the row written and the note removed. Runs on the thread
+//! that asks. The source is never touched, and nothing that leaves it is followed.
+
+mod manifest;
+mod tree;
+
+use std::fs::{self, File};
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use super::budget::Budget;
+use super::intake::{Copy, Shelf, TEMPORARY, Taken, hex, rename};
+use super::name::Name;
+use super::{Error, Library, decode};
+use crate::store::images::{self, NewImage};
+use crate::wire::{Format, GalleryDomain, Image, Resolution, WebMeta};
+use crate::{color, media};
+
+use manifest::Manifest;
+use tree::{Content, Tree};
+
+/// Why a directory is not taken as a package: "it ...".
+#[derive(Debug)]
+struct Refusal {
+    what: String,
+}
+
+impl Refusal {
+    fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into() }
+    }
+
+    fn io(action: &str, error: &std::io::Error) -> Self {
+        Self::new(format!("cannot {action}: {error}"))
+    }
+
+    fn at(path: &Path, error: &std::io::Error) -> Self {
+        Self::new(format!("its {:?} cannot be read: {error}", path.display().to_string()))
+    }
+
+    fn too_large() -> Self {
+        Self::new("it has more than 512 MiB")
+    }
+
+    fn of(self, path: &Path) -> Error {
+        Error::Package { path: path.to_owned(), what: self.what }
+    }
+}
+
+/// Looked through, and fit to be taken in.
+struct Package {
+    tree: Tree,
+    manifest: Manifest,
+}
+
+impl Library {
+    /// Takes a web package in: seconds for a large one.
+    pub fn import_web(&self, source: &Path, folder: Option<i64>) -> Result<Image, Error> {
+        self.wait_for_reconciliation();
+        let taken = self.shelf.take_package(source, folder)?;
+        if !taken.duplicate {
+            self.changed(GalleryDomain::Images);
+        }
+        Ok(taken.image)
+    }
+}
+
+impl Shelf {
+    fn take_package(&self, source: &Path, folder: Option<i64>) -> Result<Taken, Error> {
+        let package = Package::open(source).map_err(|refusal| refusal.of(source))?;
+        let name = Name::of_package(package.tree.root())?;
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
+        let path = self.directory.join(format!("{TEMPORARY}{serial}"));
+        // Removed with all that is in it unless it lands.
+        let mut copy = Copy { path, kept: false, checksum: [0; 32], size: 0 };
+        let content = package.tree.read(Some(&copy.path))?;
+        (copy.checksum, copy.size) = (content.checksum, content.size);
+        if let Some(taken) = self.present(&copy.checksum)? {
+            return Ok(taken);
+        }
+        package.manifest.complete(&copy.path)?;
+        let row = self.describe_package(source, &copy.path, &package.manifest, content, folder);
+        tree::flush(&copy.path)?;
+        self.land(copy, &name, row)
+    }
+
+    /// Gives a row to a package that somebody put into the library's directory. Never removes it.
+    pub(super) fn adopt_package(&self, path: &Path) -> Result<Taken, Error> {
+        let package = Package::open(path).map_err(|refusal| refusal.of(path))?;
+        let name = Name::of_package(path)?;
+        let content = package.tree.read(None)?;
+        if let Some(taken) = self.present(&content.checksum)? {
+            return Ok(taken);
+        }
+        package.manifest.complete(path)?;
+        let mut row = self.describe_package(path, path, &package.manifest, content, None);
+        if self.store.read(|c| images::is_loose(c, path))? {
+            return Err(Error::NotFile { path: path.to_owned() });
+        }
+        let own = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if own == name.stem && !self.store.read(|c| images::has_name(c, own))? {
+            row.settle(own, path);
+        } else {
+            let reserved = self.names.reserve(&name, &self.directory, &self.store)?;
+            rename(path, &reserved.path).map_err(Error::file("rename", path))?;
+            row.settle(&reserved.name, &reserved.path);
+        }
+        let id = self.store.write(|c| images::insert(c, &row))?;
+        self.taken(id, false)
+    }
+
+    /// The row of a package that lies at `root` now, and its thumbnail in the cache.
+    fn describe_package(
+        &self,
+        source: &Path,
+        root: &Path,
+        manifest: &Manifest,
+        content: Content,
+        folder: Option<i64>,
+    ) -> NewImage {
+        let look = look(root, manifest, Resolution::Default, &self.budget);
+        let (width, height, colors) = match &look {
+            Ok(Look { size: Some((width, height)), thumbnail }) => {
+                (*width, *height, media::palette(&thumbnail.picture))
+            }
+            _ => (0, 0, Vec::new()),
+        };
+        let hex = hex(&content.checksum);
+        let put = look
+            .and_then(|look| self.thumbnails.put(&hex, Resolution::Default, &look.thumbnail.webp));
+        if let Err(error) = put {
+            // It is made again when it is asked for.
+            log::warn!("no thumbnail of {}: {}", source.display(), error.reason());
+        }
+        NewImage {
+            name: String::new(),
+            path: root.join(&manifest.entry),
+            format: Format::Html,
+            width,
+            height,
+            duration: 0.0,
+            animated: false,
+            audio_enabled: false,
+            file_size: content.size,
+            checksum: content.checksum,
+            hue_group: color::hue_group(&colors),
+            colors,
+            folder_id: folder,
+            source_path: source.to_owned(),
+            web: Some(manifest.meta(root)),
+        }
+    }
+}
+
+impl Package {
+    fn open(source: &Path) -> Result<Self, Refusal> {
+        let tree = Tree::survey(source)?;
+        let manifest = Manifest::read(tree.root())?;
+        if !tree.has_file(&manifest.entry) {
+            let entry = manifest.entry.display();
+            return Err(Refusal::new(format!("its page {entry} is not there")));
+        }
+        Ok(Self { tree, manifest })
+    }
+}
+
+impl Manifest {
+    /// Gives a package that has no manifest one, so that there is where capabilities are kept.
+    fn complete(&self, root: &Path) -> Result<(), Error> {
+        if self.file.is_some() {
+            return Ok(());
+        }
+        let path = root.join(manifest::OWN);
+        File::create_new(&path)
+            .and_then(|mut file| file.write_all(self.text().as_bytes()))
+            .map_err(Error::file("write", &path))
+    }
+}
+
+/// What a package looks like.
+struct Look {
+    /// Of its preview, where it has one that can be decoded.
+    size: Option<(u32, u32)>,
+    thumbnail: media::Thumbnail,
+}
+
+/// The thumbnail of a package in the library.
+pub(super) fn thumbnail(
+    meta: &WebMeta,
+    resolution: Resolution,
+    budget: &Budget,
+) -> Result<media::Thumbnail, Error> {
+    let root = &meta.package_root;
+    let manifest = Manifest::read(root).map_err(|refusal| refusal.of(root))?;
+    Ok(look(root, &manifest, resolution, budget)?.thumbnail)
+}
+
+/// Its preview, or else a card with its title.
+fn look(
+    root: &Path,
+    manifest: &Manifest,
+    resolution: Resolution,
+    budget: &Budget,
+) -> Result<Look, Error> {
+    if let Some(path) = manifest.preview.as_ref().map(|preview| root.join(preview)) {
+        match preview(root, &path, resolution, budget) {
+            Ok(decode::Decoded { probe, thumbnail }) => {
+                return Ok(Look { size: Some((probe.width, probe.height)), thumbnail });
+            }
+            Err(error) => {
+                log::warn!("{} is not shown: {}", path.display(), error.reason());
+            }
+        }
+    }
+    let thumbnail = media::card(&manifest.title, resolution.fits());
+    let thumbnail = thumbnail.map_err(|source| Error::Media { path: root.to_owned(), source })?;
+    Ok(Look { size: None, thumbnail })
+}
+
+fn preview(
+    root: &Path,
+    path: &Path,
+    resolution: Resolution,
+    budget: &Budget,
+) -> Result<decode::Decoded, Error> {
+    let real = fs::canonicalize(path).map_err(Error::file("read", path))?;
+    let home = fs::canonicalize(root).map_err(Error::file("read", root))?;
+    if !real.starts_with(home) || !real.is_file() {
+        return Err(Error::NotFile { path: path.to_owned() });
+    }
+    let file = File::open(&real).map_err(Error::file("read", path))?;
+    decode::thumbnail(path, &mut BufReader::new(file), resolution, budget)
+}
+
+/// Whether a directory may be a package: only good for telling what is worth a look.
+pub(super) fn looks_like_package(path: &Path) -> bool {
+    let names: [PathBuf; 3] =
+        [manifest::OWN, "project.json", "index.html"].map(|name| path.join(name));
+    names.iter().any(|name| name.is_file())
+}

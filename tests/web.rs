@@ -1,0 +1,237 @@
+//! HTML wallpapers over the socket: taken in whole or refused whole, renamed, adopted, removed.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use desktop::wait_until;
+use serde_json::{Value, json};
+use support::House;
+use support::client::Answer;
+
+/// A package with a manifest, a preview and something in a directory.
+fn package(house: &House, name: &str) -> PathBuf {
+    let root = house.root().join(name);
+    fs::create_dir_all(root.join("assets")).unwrap();
+    let manifest = json!({
+        "waypaper": "1", "title": "Rain", "author": "somebody", "entry": "page.html",
+        "preview": "preview.png", "capabilities": { "keyboard": true },
+        "parallax_direction": "vertical", "wallpaper_config": { "speed": { "default": 2 } },
+    });
+    fs::write(root.join("waypaper.json"), manifest.to_string()).unwrap();
+    fs::write(root.join("page.html"), format!("<html><title>{name}</title>")).unwrap();
+    fs::write(root.join("assets/app.js"), "let x = 1;").unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb([200, 30, 30]))
+        .save(root.join("preview.png"))
+        .unwrap();
+    root
+}
+
+fn import(house: &House, path: &Path) -> Answer {
+    house.client().post("/images/import-web", &json!({ "path": path }))
+}
+
+fn started() -> House {
+    let mut house = House::new();
+    house.start();
+    house
+}
+
+/// What lies in the library's directory.
+fn shelf(house: &House) -> BTreeSet<String> {
+    let entries = fs::read_dir(house.images()).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
+
+fn rows(house: &House) -> BTreeSet<String> {
+    let page = house.client().get("/images?per_page=200").ok();
+    let names = page["data"].as_array().unwrap().iter();
+    names.map(|image| image["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_package_is_taken_in_whole() {
+    let house = started();
+    let mut events = house.events("gallery_changed");
+    let source = package(&house, "rain, at #1");
+    let image = import(&house, &source).ok();
+    assert_eq!(events.wait_for("gallery_changed")["domain"], "images");
+    let root = house.images().join("rain, at #1");
+    assert_eq!(image["name"], "rain, at #1");
+    assert_eq!((&image["media_type"], &image["format"]), (&json!("web"), &json!("html")));
+    assert_eq!(image["path"], json!(root.join("page.html")));
+    assert_eq!((&image["width"], &image["height"]), (&json!(64), &json!(36)));
+    assert_eq!(image["colors"], json!(["#c81e1e"]));
+    let meta = &image["web_meta"];
+    assert_eq!(meta["package_root"], json!(root));
+    assert_eq!(meta["manifest_path"], json!(root.join("waypaper.json")));
+    assert_eq!(meta["entry_path"], image["path"]);
+    assert_eq!((&meta["title"], &meta["author"]), (&json!("Rain"), &json!("somebody")));
+    assert_eq!(meta["capabilities"]["keyboard"], true);
+    assert_eq!(meta["parallax_direction"], "vertical");
+    assert_eq!(meta["wallpaper_config"]["speed"]["default"], 2);
+    assert_eq!(fs::read(root.join("assets/app.js")).unwrap(), b"let x = 1;");
+    let id = image["id"].as_i64().unwrap();
+    let raw = house.client().get(&format!("/images/{id}/raw"));
+    assert_eq!(raw.header("content-type"), Some("text/html; charset=utf-8"));
+    assert!(raw.text().contains("<html>"));
+    let thumbnail = house.client().get(&format!("/images/{id}/thumbnail?resolution=4k"));
+    assert_eq!(thumbnail.header("content-type"), Some("image/webp"));
+
+    // The same again is not taken twice, whatever it is called.
+    let copy = house.root().join("copy");
+    fs::rename(&source, &copy).unwrap();
+    assert_eq!(import(&house, &copy).ok()["id"], id);
+    assert_eq!(rows(&house).len(), 1);
+
+    // Another one of this name has a number; a rename moves the directory.
+    let other = package(&house, "rain, at #1");
+    fs::write(other.join("assets/app.js"), "let x = 2;").unwrap();
+    assert_eq!(import(&house, &other).ok()["name"], "rain, at #1_1");
+    let renamed = house.client().patch(&format!("/images/{id}"), &json!({ "name": "sea" })).ok();
+    assert_eq!(renamed["path"], json!(house.images().join("sea/page.html")));
+    assert_eq!(renamed["web_meta"]["package_root"], json!(house.images().join("sea")));
+    assert_eq!(shelf(&house), BTreeSet::from(["sea".to_owned(), "rain, at #1_1".to_owned()]));
+    assert!(house.client().get(&format!("/images/{id}/raw")).text().contains("<html>"));
+
+    let deleted =
+        house.client().send("DELETE", "/images", "", json!({"ids": [id]}).to_string().as_bytes());
+    assert_eq!(deleted.ok(), json!({ "deleted": 1 }));
+    assert_eq!(shelf(&house), BTreeSet::from(["rain, at #1_1".to_owned()]));
+}
+
+#[test]
+fn a_bare_page_gets_a_manifest_and_a_card() {
+    let house = started();
+    let source = house.root().join("Quiet night");
+    fs::create_dir(&source).unwrap();
+    fs::write(source.join("index.html"), "<html>").unwrap();
+    let image = import(&house, &source).ok();
+    assert_eq!(image["web_meta"]["title"], "Quiet night");
+    assert_eq!((&image["colors"], &image["hue_group"]), (&json!([]), &json!(99)));
+    let manifest = image["web_meta"]["manifest_path"].as_str().unwrap();
+    let text: Value = serde_json::from_slice(&fs::read(manifest).unwrap()).unwrap();
+    assert_eq!((&text["entry"], &text["title"]), (&json!("index.html"), &json!("Quiet night")));
+    assert!(!source.join("waypaper.json").exists(), "the source is left alone");
+    assert!(Path::new(image["thumbnails"]["default"].as_str().unwrap()).is_file());
+    // A cache that was deleted mends itself.
+    fs::remove_file(image["thumbnails"]["default"].as_str().unwrap()).unwrap();
+    let thumbnail = house.client().get(&format!("/images/{}/thumbnail", image["id"]));
+    assert_eq!(thumbnail.status, 200);
+}
+
+#[test]
+fn what_leaves_a_package_is_refused_and_leaves_nothing() {
+    let house = started();
+    let check = |spoil: &dyn Fn(&Path), expected: &str| {
+        let root = package(&house, "bad");
+        spoil(&root);
+        let answer = import(&house, &root);
+        let body = answer.fails(400);
+        assert!(body["error"].as_str().unwrap().contains(expected), "{body}");
+        assert!(shelf(&house).is_empty(), "{:?}", shelf(&house));
+        fs::remove_dir_all(root).unwrap();
+    };
+    let manifest = |text: &'static str| {
+        move |root: &Path| fs::write(root.join("waypaper.json"), text).unwrap()
+    };
+    check(&|root| symlink("/etc", root.join("etc")).unwrap(), "leads to /etc");
+    check(&|root| symlink("../..", root.join("assets/up")).unwrap(), "leads to ../..");
+    check(&manifest(r#"{"entry": "../page.html"}"#), "leaves the package");
+    check(&manifest(r#"{"entry": "/etc/passwd"}"#), "leaves the package");
+    check(&manifest(r#"{"preview": "../../secret.png"}"#), "leaves the package");
+    check(&manifest(r#"{"entry": "missing.html"}"#), "missing.html is not there");
+    check(&manifest(r#"{"entry": "assets"}"#), "assets is not there");
+    check(&manifest("{"), "line 1 column 1");
+    check(
+        &|root| {
+            fs::remove_file(root.join("waypaper.json")).unwrap();
+        },
+        "no waypaper.json, project.json or index.html",
+    );
+    for (path, expected) in [
+        ("relative/path", "not absolute"),
+        ("/nowhere/at/all", "No such file"),
+        ("/etc/hostname", "not a directory"),
+    ] {
+        let body = import(&house, Path::new(path)).fails(400);
+        assert!(body["error"].as_str().unwrap().contains(expected), "{body}");
+    }
+    house.client().post("/images/import-web", &json!({})).fails(400);
+    let body = json!({ "path": package(&house, "x"), "folder_id": 7 });
+    house.client().post("/images/import-web", &body).fails(400);
+    assert!(rows(&house).is_empty());
+}
+
+#[test]
+fn a_kill_leaves_a_package_whole_or_not_at_all() {
+    let mut house = started();
+    let root = package(&house, "large");
+    for at in 0..1500 {
+        fs::write(root.join(format!("assets/{at}")), vec![at as u8; 9000]).unwrap();
+    }
+    let nothing = house.root().join("nothing");
+    fs::create_dir(&nothing).unwrap();
+    let whole = fs::read_dir(root.join("assets")).unwrap().count();
+    let mut cut = 0;
+    for round in 0..12 {
+        let client = house.client();
+        let body = json!({ "path": root });
+        let asking = std::thread::spawn(move || {
+            // The daemon dies in mid-answer: that is what is tried here.
+            std::panic::catch_unwind(|| client.post("/images/import-web", &body)).ok()
+        });
+        // At some instant of the copying, the renaming or the answer.
+        let wanted = whole * round / 10;
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !asking.is_finished() && copied(&house) < wanted {
+            assert!(Instant::now() < deadline, "{} of {wanted} files copied", copied(&house));
+            std::thread::yield_now();
+        }
+        house.kill9();
+        asking.join().unwrap();
+        house.start();
+        // Answered after the library was looked through.
+        house.import(&[&nothing]);
+        assert_eq!(shelf(&house), rows(&house), "round {round}");
+        cut += u32::from(shelf(&house).is_empty());
+        for image in house.client().get("/images").ok()["data"].as_array().unwrap() {
+            let kept = Path::new(image["web_meta"]["package_root"].as_str().unwrap());
+            assert_eq!(fs::read_dir(kept.join("assets")).unwrap().count(), whole);
+            let ids = json!({ "ids": [image["id"]] }).to_string();
+            house.client().send("DELETE", "/images", "", ids.as_bytes()).ok();
+        }
+        assert!(shelf(&house).is_empty());
+    }
+    assert!(cut > 0, "no kill came in time");
+}
+
+/// Files of the package that is being copied.
+fn copied(house: &House) -> usize {
+    let entries = fs::read_dir(house.images()).into_iter().flatten().flatten();
+    let assets = entries.map(|entry| fs::read_dir(entry.path().join("assets")));
+    assets.flatten().map(Iterator::count).max().unwrap_or(0)
+}
+
+#[test]
+fn packages_survive_a_lost_database() {
+    let mut house = started();
+    import(&house, &package(&house, "rain")).ok();
+    assert_eq!(house.stop(), Some(0));
+    fs::remove_dir_all(house.database().parent().unwrap()).unwrap();
+    // One that its owner put there, and a directory that is none.
+    fs::rename(package(&house, "sun"), house.images().join("sun")).unwrap();
+    fs::create_dir(house.images().join("other")).unwrap();
+    fs::remove_file(house.images().join("sun/preview.png")).unwrap();
+    house.start();
+    wait_until("both packages", || rows(&house).len() == 2);
+    assert_eq!(rows(&house), BTreeSet::from(["rain".to_owned(), "sun".to_owned()]));
+    assert!(house.images().join("other").is_dir());
+}
