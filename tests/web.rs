@@ -171,6 +171,46 @@ fn what_leaves_a_package_is_refused_and_leaves_nothing() {
 }
 
 #[test]
+fn what_a_page_may_do_and_shows_can_be_changed() {
+    let house = started();
+    let image = import(&house, &package(&house, "rain")).ok();
+    let path = format!("/images/{}", image["id"]);
+    let patch = |body: Value| house.client().patch(&path, &body);
+    let granted = patch(json!({ "web_capabilities": { "network": true, "keyboard": false } })).ok();
+    let expected = json!({
+        "network": true, "keyboard": false, "audio_reactive": false, "parallax_aware": false,
+        "pointer_interactive": false,
+    });
+    assert_eq!(granted["web_meta"]["capabilities"], expected);
+    let manifest = house.images().join("rain/waypaper.json");
+    let text: Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    assert_eq!((&text["capabilities"], &text["title"]), (&expected, &json!("Rain")));
+    let shown = patch(json!({ "wallpaper_config_overrides": { "speed": 9 } })).ok();
+    assert_eq!(shown["wallpaper_config_overrides"], json!({ "speed": 9 }));
+    assert_eq!(house.client().get(&path).ok(), shown);
+    for bad in [
+        json!({ "web_capabilities": { "network": "yes" } }),
+        json!({ "web_capabilities": { "autoplay": true } }),
+        json!({ "web_capabilities": true }),
+        json!({ "wallpaper_config_overrides": [1] }),
+    ] {
+        patch(bad).fails(400);
+    }
+    // Both or neither: the manifest cannot be written, and so the row stays.
+    fs::write(&manifest, "{").unwrap();
+    let body = patch(json!({ "web_capabilities": { "network": false }, "tags": ["x"] })).fails(400);
+    assert!(body["error"].as_str().unwrap().contains("waypaper.json cannot be read"), "{body}");
+    assert_eq!(house.client().get(&path).ok(), shown);
+
+    let picture = house.root().join("one.png");
+    image::RgbImage::new(4, 4).save(&picture).unwrap();
+    let id = house.import(&[&picture])[0];
+    let refused = json!({ "wallpaper_config_overrides": {} });
+    let body = house.client().patch(&format!("/images/{id}"), &refused).fails(400);
+    assert!(body["error"].as_str().unwrap().contains("not a web wallpaper"), "{body}");
+}
+
+#[test]
 fn a_kill_leaves_a_package_whole_or_not_at_all() {
     let mut house = started();
     let root = package(&house, "large");

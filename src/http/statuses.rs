@@ -98,7 +98,9 @@ impl From<library::Error> for Failure {
         match error {
             Why::Busy | Why::Ended => Self::busy(error.to_string()),
             Why::NoImage { .. } => Self::new(404, error.to_string()),
-            Why::BadName { .. } | Why::Package { .. } => Self::new(400, error.to_string()),
+            Why::BadName { .. } | Why::NotWeb { .. } | Why::Package { .. } => {
+                Self::new(400, error.to_string())
+            }
             Why::NoBatch(_) => Self::new(404, error.to_string()),
             Why::Store(source) => source.into(),
             Why::Folder(refusal) => refusal.into(),

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use super::intake::{Shelf, rename};
 use super::name::Name;
-use super::{Error, Library};
+use super::{Error, Library, package};
 use crate::store::edits::{self, ImageChange, Rename};
 use crate::store::images;
-use crate::wire::{GalleryDomain, Image};
+use crate::wire::{GalleryDomain, Image, WebMeta};
 
 /// Bytes of a file's name.
 const NAME_MAX: usize = 255;
@@ -20,10 +20,14 @@ impl Library {
     /// Changes an image; with a new name its file is renamed too. A taken name gets `_1`, `_2`...
     pub fn edit(&self, id: i64, name: Option<&str>, change: &ImageChange) -> Result<Image, Error> {
         let image = self.image(id)?;
+        if (change.overrides.is_some() || change.capabilities.is_some()) && image.web_meta.is_none()
+        {
+            return Err(Error::NotWeb { id });
+        }
         let renamed = name.map(|name| self.wanted_name(&image, name)).transpose()?.flatten();
         match renamed {
             Some(name) => self.rename(&image, &name, change)?,
-            None => self.store.write(|c| edits::change(c, id, change))?,
+            None => self.store.write(|c| follow(edits::change(c, id, change)?))?,
         }
         self.changed(GalleryDomain::Images);
         self.image(id)
@@ -75,7 +79,7 @@ impl Library {
         self.store.note(|c| edits::begin_rename(c, &moving))?;
         let mut moved = false;
         let done = self.store.write(|c| -> Result<(), Error> {
-            edits::change(c, image.id, change)?;
+            follow(edits::change(c, image.id, change)?)?;
             edits::finish_rename(c, image, &moving, &reserved.name)?;
             // Inside the transaction: nobody can look for the file in between and miss it.
             rename(&moving.from, &moving.to).map_err(Error::file("rename", &moving.from))?;
@@ -90,6 +94,11 @@ impl Library {
         }
         done
     }
+}
+
+/// A package's manifest says what its row says: the host of web pages reads it, too.
+fn follow(changed: Option<WebMeta>) -> Result<(), Error> {
+    changed.as_ref().map_or(Ok(()), package::write_capabilities)
 }
 
 /// At start, before anything else: files that a kill caught between two names.

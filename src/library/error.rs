@@ -10,6 +10,10 @@ pub enum Error {
     NoImage {
         id: i64,
     },
+    /// What only a web package has.
+    NotWeb {
+        id: i64,
+    },
     /// An image cannot be called so.
     BadName {
         name: String,
@@ -94,6 +98,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoImage { id } => write!(f, "there is no image {id}"),
+            Self::NotWeb { id } => write!(
+                f,
+                "image {id} is not a web wallpaper: wallpaper_config_overrides and web_capabilities \
+                 are for those alone"
+            ),
             Self::BadName { name, why } => write!(f, "the name {name:?} cannot be used: {why}"),
             Self::Busy => write!(f, "too many imports are waiting: try again later"),
             Self::NoBatch(id) => write!(f, "no import {id:?} is running"),

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, named_params, params};
+use serde_json::{Map, Value, json};
 
 use super::Error;
 use super::folders::{self, Refusal};
+use super::images;
 use crate::color::{self, Rgb};
-use crate::wire::Image;
+use crate::wire::{Image, PatchCapabilities, WebMeta};
 
 /// What an image becomes; what is none stays.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,35 +20,62 @@ pub struct ImageChange {
     pub folder_id: Option<Option<i64>>,
     pub is_selected: Option<bool>,
     pub audio_enabled: Option<bool>,
+    /// Of a package only.
+    pub overrides: Option<Map<String, Value>>,
+    pub capabilities: Option<PatchCapabilities>,
 }
 
-/// Changes a row; the caller knows that it is there.
-pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<(), Refusal> {
+/// Changes a row; the caller knows that it is there. Returns the package whose manifest is to say
+/// the same, where its capabilities changed.
+pub fn change(
+    connection: &Connection,
+    id: i64,
+    change: &ImageChange,
+) -> Result<Option<WebMeta>, Refusal> {
     if let Some(Some(folder)) = change.folder_id
         && !folders::exists(connection, folder)?
     {
         return Err(Refusal::NoFolder { id: folder });
     }
-    let tags = change.tags.as_ref().map(|tags| serde_json::json!(tags).to_string());
+    let json = |value: Value| value.to_string();
+    let meta = change.capabilities.map(|capabilities| granted(connection, id, capabilities));
+    let meta = meta.transpose()?.flatten();
     connection
         .prepare_cached(
             "UPDATE image SET tags = ifnull(:tags, tags), colors = ifnull(:colors, colors), \
              hue_group = ifnull(:hue_group, hue_group), \
              folder_id = iif(:moves, :folder_id, folder_id), \
              is_selected = ifnull(:is_selected, is_selected), \
-             audio_enabled = ifnull(:audio_enabled, audio_enabled) WHERE id = :id",
+             audio_enabled = ifnull(:audio_enabled, audio_enabled), \
+             overrides = ifnull(:overrides, overrides), \
+             web_meta = ifnull(:web_meta, web_meta) WHERE id = :id",
         )?
         .execute(named_params! {
             ":id": id,
-            ":tags": tags,
+            ":tags": change.tags.as_ref().map(|tags| json(json!(tags))),
             ":colors": change.colors.as_ref().map(|colors| colors.concat()),
             ":hue_group": change.colors.as_deref().map(color::hue_group),
             ":moves": change.folder_id.is_some(),
             ":folder_id": change.folder_id.flatten(),
             ":is_selected": change.is_selected,
             ":audio_enabled": change.audio_enabled,
+            ":overrides": change.overrides.as_ref().map(|overrides| json(json!(overrides))),
+            ":web_meta": meta.as_ref().map(|meta| json(json!(meta))),
         })?;
-    Ok(())
+    Ok(meta)
+}
+
+/// A package's metadata with these capabilities; none of a picture.
+fn granted(
+    connection: &Connection,
+    id: i64,
+    change: PatchCapabilities,
+) -> Result<Option<WebMeta>, Error> {
+    let mut meta = images::get(connection, id)?.and_then(|image| image.web_meta);
+    if let Some(meta) = &mut meta {
+        meta.capabilities = change.over(meta.capabilities);
+    }
+    Ok(meta)
 }
 
 /// Selects all images, or none; returns how many were not so already.
@@ -81,7 +110,7 @@ pub fn finish_rename(
 ) -> Result<(), Error> {
     let meta = image.web_meta.as_ref().map(|meta| meta.moved(&rename.to));
     let path = meta.as_ref().map_or(&rename.to, |meta| &meta.entry_path);
-    let meta = meta.as_ref().map(|meta| serde_json::json!(meta).to_string());
+    let meta = meta.as_ref().map(|meta| json!(meta).to_string());
     connection.execute(
         "UPDATE image SET name = ?2, path = ?3, web_meta = ?4 WHERE id = ?1",
         params![rename.image_id, name, text(path), meta],

@@ -96,7 +96,8 @@ impl Walls {
         self.send(Command::Clear(reply));
     }
 
-    /// Settings have changed: chooses anew and shows again. `backends` names those whose own
+    /// Settings, or what is known of images, have changed: chooses anew and shows what is other than
+    /// it was. `backends` names those whose own
     /// settings changed.
     pub fn settings_changed(&self, backends: Vec<BackendName>) {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);

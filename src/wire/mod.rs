@@ -22,7 +22,7 @@ pub use record::{
     WebMeta,
 };
 pub use request::{
-    CreateFolder, DeleteImages, ImportImages, ImportWeb, MoveImages, PatchFolder, PatchImage,
-    RandomWallpaper, SelectAll, SetWallpaper,
+    CreateFolder, DeleteImages, ImportImages, ImportWeb, MoveImages, PatchCapabilities,
+    PatchFolder, PatchImage, RandomWallpaper, SelectAll, SetWallpaper,
 };
 pub use time::Timestamp;

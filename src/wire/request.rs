@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::Mode;
+use super::{Mode, WebCapabilities};
 
 /// `POST /images`
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -108,6 +109,39 @@ pub struct PatchImage {
     pub is_selected: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audio_enabled: Option<bool>,
+    /// Of a web package, as is the next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wallpaper_config_overrides: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub web_capabilities: Option<PatchCapabilities>,
+}
+
+/// Of [`WebCapabilities`] those that change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PatchCapabilities {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyboard: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audio_reactive: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallax_aware: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointer_interactive: Option<bool>,
+}
+
+impl PatchCapabilities {
+    pub fn over(self, before: WebCapabilities) -> WebCapabilities {
+        WebCapabilities {
+            network: self.network.unwrap_or(before.network),
+            keyboard: self.keyboard.unwrap_or(before.keyboard),
+            audio_reactive: self.audio_reactive.unwrap_or(before.audio_reactive),
+            parallax_aware: self.parallax_aware.unwrap_or(before.parallax_aware),
+            pointer_interactive: self.pointer_interactive.unwrap_or(before.pointer_interactive),
+        }
+    }
 }
 
 /// `POST /images/select-all`

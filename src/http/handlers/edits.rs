@@ -19,8 +19,17 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Answer,
         folder_id: body.folder_id,
         is_selected: body.is_selected,
         audio_enabled: body.audio_enabled,
+        overrides: body.wallpaper_config_overrides,
+        capabilities: body.web_capabilities,
     };
+    // What setters are told along with a picture.
+    let told = change.audio_enabled.is_some()
+        || change.overrides.is_some()
+        || change.capabilities.is_some();
     let mut image = api.library.edit(id, body.name.as_deref(), &change)?;
+    if told {
+        api.walls.settings_changed(Vec::new());
+    }
     complete(api, &mut image);
     Ok(Answer::json(200, &image)?)
 }

@@ -79,8 +79,7 @@ impl Manifest {
     }
 
     fn parse(name: &'static str, text: &str, root: &Path) -> Result<Self, Refusal> {
-        // Editors on Windows begin a file with a byte order mark.
-        let text = text.trim_start_matches('\u{feff}');
+        let text = clean(text);
         if !text.trim_start().starts_with('{') {
             return Err(Refusal::new(format!("{name} is not a JSON object")));
         }
@@ -143,8 +142,30 @@ impl Manifest {
     }
 }
 
+/// A manifest's text with other capabilities; all else in it stays.
+pub(super) fn with_capabilities(
+    name: &str,
+    text: &str,
+    capabilities: WebCapabilities,
+) -> Result<String, Refusal> {
+    let refusal = |error| Refusal::new(format!("{name} cannot be read: {error}"));
+    let mut fields: Map<String, Value> = serde_json::from_str(clean(text)).map_err(refusal)?;
+    let granted = serde_json::to_value(capabilities).map_err(refusal)?;
+    match (fields.get_mut("capabilities"), granted) {
+        // Beside ours there may be others.
+        (Some(Value::Object(old)), Value::Object(new)) => old.extend(new),
+        (_, new) => drop(fields.insert("capabilities".to_owned(), new)),
+    }
+    Ok(format!("{:#}\n", Value::Object(fields)))
+}
+
+/// Editors on Windows begin a file with a byte order mark.
+fn clean(text: &str) -> &str {
+    text.trim_start_matches('\u{feff}')
+}
+
 /// None where there is no such file.
-fn text(path: &Path, name: &str) -> Result<Option<String>, Refusal> {
+pub(super) fn text(path: &Path, name: &str) -> Result<Option<String>, Refusal> {
     let refusal = |error: io::Error| Refusal::new(format!("{name} cannot be read: {error}"));
     let file = match File::open(path) {
         Ok(file) => file,

@@ -181,6 +181,29 @@ impl Manifest {
     }
 }
 
+/// Writes a package's capabilities into its manifest, in place of those that it asked for.
+pub(super) fn write_capabilities(meta: &WebMeta) -> Result<(), Error> {
+    let (root, path) = (&meta.package_root, &meta.manifest_path);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let text = manifest::text(path, &name).and_then(|text| {
+        let text = text.ok_or_else(|| Refusal::new(format!("its {name} is gone")))?;
+        manifest::with_capabilities(&name, &text, meta.capabilities)
+    });
+    let text = text.map_err(|refusal| refusal.of(root))?;
+    // What a kill leaves of it is overwritten by the next one.
+    let temporary = root.join(".murald-manifest");
+    let write = || {
+        let mut file = File::create(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|error| {
+        fs::remove_file(&temporary).ok();
+        Error::file("write", path)(error)
+    })
+}
+
 /// What a package looks like.
 struct Look {
     /// Of its preview, where it has one that can be decoded.
