@@ -1,1 +1,300 @@
-//! Deadlines that notice suspend and clock changes.
+//! Deadlines that notice suspend, changes of the clock and changes of the time zone.
+//!
+//! The thread `clock` sleeps in the kernel on a timer over `CLOCK_BOOTTIME` (which runs on in
+//! suspend), on one over `CLOCK_REALTIME` (which is cancelled when the clock is set) and on the
+//! place of `/etc/localtime`. It only rings: whoever set the alarm reads the time and looks what is
+//! due. It never polls, and without a deadline it never wakes up.
+
+mod zone;
+
+use std::io;
+use std::ops::{Add, Sub};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use jiff::{Timestamp, Zoned};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
+};
+
+use crate::thread::{Spawner, Thread};
+use zone::ZoneWatch;
+
+/// Time since the machine was started, suspend included. May be negative: before its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Boottime(i64);
+
+/// Both clocks, read together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Now {
+    pub boot: Boottime,
+    /// In the zone of the system.
+    pub wall: Zoned,
+}
+
+/// What a thread waits for; the default waits for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deadlines {
+    pub boot: Option<Boottime>,
+    /// Rings also when the clock is set.
+    pub wall: Option<Timestamp>,
+}
+
+impl Boottime {
+    /// 292 years either way are enough.
+    pub fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    pub fn as_nanos(self) -> i64 {
+        self.0
+    }
+
+    /// Zero where `earlier` is later.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0).max(0).unsigned_abs())
+    }
+}
+
+impl Add<Duration> for Boottime {
+    type Output = Self;
+
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(nanos(span)))
+    }
+}
+
+impl Sub<Duration> for Boottime {
+    type Output = Self;
+
+    fn sub(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(nanos(span)))
+    }
+}
+
+fn nanos(span: Duration) -> i64 {
+    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}
+
+impl Now {
+    pub fn read() -> Self {
+        let time = clock_gettime(ClockId::Boottime);
+        let boot = Boottime(time.tv_sec.saturating_mul(1_000_000_000) + time.tv_nsec);
+        Self { boot, wall: Zoned::now() }
+    }
+}
+
+impl Deadlines {
+    /// The earlier of both, by each clock.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let boot = self.boot.into_iter().chain(other.boot).min();
+        let wall = self.wall.into_iter().chain(other.wall).min();
+        Self { boot, wall }
+    }
+}
+
+/// What the kernel calls this run of the machine: boot times of different runs have nothing to do
+/// with each other. Empty where it does not say.
+pub fn boot_id() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+/// An alarm clock; dropping it ends its thread.
+#[derive(Debug)]
+pub struct Alarm {
+    timers: Arc<Timers>,
+    // Declared above the thread: it is rung before the thread is joined.
+    _end: End,
+    _thread: Thread,
+}
+
+#[derive(Debug)]
+struct Timers {
+    boot: OwnedFd,
+    wall: OwnedFd,
+}
+
+#[derive(Debug)]
+struct End(Arc<OwnedFd>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        // Fails only when the counter is full, and then the thread wakes as well.
+        rustix::io::write(&*self.0, &1_u64.to_ne_bytes()).ok();
+    }
+}
+
+impl Alarm {
+    /// Starts the thread. What is returned rings when a deadline has come, when the clock was set
+    /// while a wall-clock deadline stood, and when the zone has changed. Rings are merged.
+    pub fn start(spawner: &Spawner) -> io::Result<(Self, Receiver<()>)> {
+        // TZ goes before the file, and does not change while we run.
+        let file = std::env::var_os("TZ").is_none().then(|| Path::new("/etc/localtime"));
+        Self::watching(spawner, file)
+    }
+
+    fn watching(spawner: &Spawner, zone_file: Option<&Path>) -> io::Result<(Self, Receiver<()>)> {
+        let timer = |clock| timerfd_create(clock, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK);
+        let timers = Arc::new(Timers {
+            boot: timer(TimerfdClockId::Boottime)?,
+            wall: timer(TimerfdClockId::Realtime)?,
+        });
+        let end = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let zone = zone_file.and_then(|file| {
+            let unwatched = |error: &io::Error| {
+                log::warn!("{} is not watched: {error}; a new zone is seen late", file.display());
+            };
+            ZoneWatch::start(file).inspect_err(unwatched).ok()
+        });
+        let (ring, rings) = bounded(1);
+        let watch = Watch { timers: Arc::clone(&timers), end: Arc::clone(&end), zone, ring };
+        let thread = spawner.spawn("clock", move || watch.run())?;
+        Ok((Self { timers, _end: End(end), _thread: thread }, rings))
+    }
+
+    /// Sets the alarm anew; what was set before is forgotten. A deadline that has passed rings.
+    pub fn set(&self, deadlines: Deadlines) -> io::Result<()> {
+        let boot = deadlines.boot.map_or(0, |at| at.0.max(1));
+        arm(&self.timers.boot, TimerfdTimerFlags::ABSTIME, boot)?;
+        let wall = deadlines
+            .wall
+            .map_or(0, |at| i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX).max(1));
+        let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+        arm(&self.timers.wall, flags, wall)
+    }
+}
+
+/// `nanos` 0 disarms.
+fn arm(timer: &OwnedFd, flags: TimerfdTimerFlags, nanos: i64) -> io::Result<()> {
+    let time = Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 };
+    let once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    timerfd_settime(timer, flags, &Itimerspec { it_interval: once, it_value: time })?;
+    Ok(())
+}
+
+struct Watch {
+    timers: Arc<Timers>,
+    end: Arc<OwnedFd>,
+    zone: Option<ZoneWatch>,
+    ring: Sender<()>,
+}
+
+impl Watch {
+    fn run(mut self) {
+        loop {
+            match self.wait() {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => panic!("the clock cannot wait any more: {error}"),
+            }
+            // Each is asked: none may keep ringing because another one rang first.
+            let boot = expired(&self.timers.boot);
+            let wall = expired(&self.timers.wall);
+            let zone = self.zone.as_mut().is_some_and(ZoneWatch::has_changed);
+            if zone {
+                zone::forget();
+            }
+            if boot || wall || zone {
+                // A full channel holds a ring that has not been heard yet.
+                self.ring.try_send(()).ok();
+            }
+        }
+    }
+
+    /// Until there is something to do; whether it is the end.
+    fn wait(&self) -> io::Result<bool> {
+        let mut sources = vec![
+            PollFd::new(&*self.end, PollFlags::IN),
+            PollFd::new(&self.timers.boot, PollFlags::IN),
+            PollFd::new(&self.timers.wall, PollFlags::IN),
+        ];
+        sources.extend(self.zone.as_ref().map(|zone| PollFd::new(zone, PollFlags::IN)));
+        match poll(&mut sources, None) {
+            Ok(_) => Ok(!sources[0].revents().is_empty()),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Whether a timer has run out or was cancelled because the clock was set. Silences it.
+fn expired(timer: &OwnedFd) -> bool {
+    matches!(rustix::io::read(timer, &mut [0_u8; 8]), Ok(_) | Err(Errno::CANCELED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    const LONG: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn boot_times_are_plain_numbers() {
+        let at = Boottime::from_nanos(5);
+        assert_eq!((at + Duration::from_nanos(3)).since(at), Duration::from_nanos(3));
+        assert_eq!(at.since(at + LONG), Duration::ZERO);
+        assert_eq!((at - LONG).as_nanos(), 5 - 10_000_000_000);
+        assert_eq!(at + Duration::MAX, Boottime::from_nanos(i64::MAX));
+        assert!(Now::read().boot > at);
+    }
+
+    #[test]
+    fn the_earlier_deadline_counts_on_each_clock() {
+        let boot = |nanos| Some(Boottime::from_nanos(nanos));
+        let one = Deadlines { boot: boot(7), wall: None };
+        let two = Deadlines { boot: boot(5), wall: Some(Timestamp::UNIX_EPOCH) };
+        assert_eq!(one.or(two), two);
+        assert_eq!(one.or(Deadlines::default()), one);
+    }
+
+    #[test]
+    fn it_rings_on_either_clock_and_not_before() {
+        let (spawner, _deaths) = Spawner::new();
+        let (alarm, rings) = Alarm::watching(&spawner, None).unwrap();
+        let (now, started) = (Now::read(), Instant::now());
+        let span = Duration::from_millis(30);
+        alarm.set(Deadlines { boot: Some(now.boot + span), wall: None }).unwrap();
+        rings.recv_timeout(LONG).unwrap();
+        assert!(Now::read().boot >= now.boot + span && started.elapsed() < LONG);
+        let wall = now.wall.timestamp() + Duration::from_millis(60);
+        alarm.set(Deadlines { boot: None, wall: Some(wall) }).unwrap();
+        rings.recv_timeout(LONG).unwrap();
+        assert!(Timestamp::now() >= wall);
+        // What has passed rings at once, what was set anew does not ring.
+        alarm.set(Deadlines { boot: Some(now.boot + LONG), wall: Some(wall) }).unwrap();
+        rings.recv_timeout(LONG).unwrap();
+        alarm.set(Deadlines::default()).unwrap();
+        assert!(rings.recv_timeout(Duration::from_millis(50)).is_err());
+    }
+
+    #[test]
+    fn a_new_zone_rings() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("localtime");
+        let link = |to: &str| {
+            let new = directory.path().join("new");
+            std::os::unix::fs::symlink(to, &new).unwrap();
+            std::fs::rename(&new, &file).unwrap();
+        };
+        link("/usr/share/zoneinfo/Europe/Berlin");
+        let (spawner, _deaths) = Spawner::new();
+        let (_alarm, rings) = Alarm::watching(&spawner, Some(&file)).unwrap();
+        for zone in ["Asia/Tokyo", "UTC"] {
+            link(&format!("/usr/share/zoneinfo/{zone}"));
+            rings.recv_timeout(LONG).unwrap();
+        }
+        // A neighbour's change is none of ours.
+        while rings.try_recv().is_ok() {}
+        std::fs::write(directory.path().join("hosts"), "x").unwrap();
+        assert!(rings.recv_timeout(Duration::from_millis(50)).is_err());
+    }
+}

@@ -20,6 +20,9 @@ impl House {
         }
         drop(self.watch);
         drop(self.outputs);
+        if !self.playlists.end(deadline) {
+            late("playlist");
+        }
         for thread in self.imports.end(deadline) {
             late(&thread);
         }

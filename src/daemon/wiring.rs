@@ -18,6 +18,7 @@ use crate::library::{self, Library};
 use crate::lock::{Lock, Socket};
 use crate::logging::{self, Log};
 use crate::paths::{Dirs, Env};
+use crate::playlist::{self, ConductorOwner, StageWall};
 use crate::process::{Reaper, Roster};
 use crate::signals::Signals;
 use crate::store::Store;
@@ -36,6 +37,7 @@ pub(crate) struct House {
     pub(super) server: Server,
     /// None where the kernel gives no watch: SIGHUP still has the file read again.
     pub(super) watch: Option<config::Watch>,
+    pub(super) playlists: ConductorOwner,
     pub(super) stage: StageOwner,
     pub(super) walls: Walls,
     pub(super) imports: library::Running,
@@ -81,6 +83,11 @@ impl House {
             wallpaper::start(&spawner, store.clone(), hub.clone(), setters.clone())
                 .map_err(start("the stage"))?;
         tell_changes(&config, &walls);
+        let wall = StageWall { walls: walls.clone(), setters: setters.clone() };
+        let told = outputs.outputs().subscribe();
+        let (playlists, conductor) =
+            playlist::start(&spawner, store.clone(), hub.clone(), Box::new(wall), told)
+                .map_err(start("the playlists"))?;
         let (library, imports) = start_library(&places, &store, &hub, &spawner)?;
         let (listener, socket) = listen(env, &places.socket)?;
         let api = Api {
@@ -91,6 +98,7 @@ impl House {
             store: store.clone(),
             setters,
             walls: walls.clone(),
+            playlists,
             library,
             dirs,
             lists: Lists::default(),
@@ -102,6 +110,7 @@ impl House {
         let house = Self {
             server,
             watch,
+            playlists: conductor,
             stage,
             walls,
             imports,

@@ -4,7 +4,7 @@ use tiny_http::Method::{self, Delete, Get, Patch, Post};
 
 use super::handlers::{
     Api, backends, config, daemon, edits, events, folders, history, images, imports, monitors,
-    themes, wallpaper,
+    playlists, themes, wallpaper,
 };
 use super::router::{Handler, Route};
 
@@ -39,6 +39,29 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Get, "/wallpaper/current", wallpaper::current, "What hangs on each monitor"),
     route(Post, "/wallpaper/set", wallpaper::set, "Hang an image"),
     route(Post, "/wallpaper/random", wallpaper::random, "Hang any image that can be shown"),
+    route(Get, "/playlists", playlists::list, "Playlists"),
+    route(Post, "/playlists", playlists::create, "Make a playlist"),
+    route(Get, "/playlists/{id}", playlists::get, "One playlist"),
+    route(Patch, "/playlists/{id}", playlists::patch, "Change a playlist"),
+    route(Delete, "/playlists/{id}", playlists::delete, "Remove a playlist"),
+    route(Post, "/playlists/{id}/start", playlists::start, "Run a playlist"),
+    route(Post, "/playlists/{id}/stop", playlists::stop, "Stop a playlist"),
+    route(Post, "/playlists/{id}/pause", playlists::pause, "Hold a playlist"),
+    route(Post, "/playlists/{id}/resume", playlists::resume, "Let a held playlist go on"),
+    route(Post, "/playlists/{id}/next", playlists::next, "Show a playlist's next image"),
+    route(Post, "/playlists/{id}/previous", playlists::previous, "Show the image before"),
+    route(Get, "/playlists/active", playlists::active, "The playlists that run"),
+    route(Get, "/playlists/active/{monitor}", playlists::active_on, "The one on a monitor"),
+    route(Post, "/playlists/active/stop", playlists::stop_all, "Stop all that run"),
+    route(Post, "/playlists/active/pause", playlists::pause_all, "Hold all that run"),
+    route(Post, "/playlists/active/resume", playlists::resume_all, "Let all held ones go on"),
+    route(Post, "/playlists/active/next", playlists::next_all, "Show the next image of all"),
+    route(
+        Post,
+        "/playlists/active/previous",
+        playlists::previous_all,
+        "Show the image before of all",
+    ),
     route(Get, "/folders", folders::list, "Folders"),
     route(Post, "/folders", folders::create, "Make a folder"),
     route(Post, "/folders/move-images", folders::move_images, "Put images into a folder"),

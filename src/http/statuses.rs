@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::failure::Failure;
 use crate::store::folders;
 use crate::wire::ErrorCode;
-use crate::{config, library, store, wallpaper};
+use crate::{config, library, playlist, store, wallpaper};
 
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
@@ -88,6 +88,23 @@ impl From<folders::Refusal> for Failure {
             Why::Taken { .. } | Why::Cycle { .. } => Self::new(409, refusal.to_string()),
             Why::TooDeep => Self::new(400, refusal.to_string()),
             Why::Store(source) => source.into(),
+        }
+    }
+}
+
+impl From<playlist::Failure> for Failure {
+    fn from(failure: playlist::Failure) -> Self {
+        use playlist::Failure as Why;
+        use store::playlists::Refusal;
+        let text = failure.to_string();
+        match failure {
+            Why::Refused(Refusal::Store(source)) => source.into(),
+            Why::Refused(Refusal::NoPlaylist { .. }) => Self::new(404, text),
+            Why::Refused(Refusal::Taken { .. }) | Why::NotRunning { .. } => Self::new(409, text),
+            Why::Refused(_) | Why::Empty { .. } | Why::NoMonitor { .. } | Why::NoSteps { .. } => {
+                Self::new(400, text)
+            }
+            Why::Busy | Why::Ending => Self::busy(text),
         }
     }
 }
@@ -192,6 +209,16 @@ mod tests {
         check(Why::EmptyLibrary, 404, "");
         check(Why::Busy, 503, "try again");
         check(Why::Ending, 503, "ending");
+        use playlist::Failure as Not;
+        use store::playlists::Refusal;
+        let name = || "x".to_owned();
+        check(Not::Refused(Refusal::NoPlaylist { id: 7 }), 404, "no playlist 7");
+        check(Not::Refused(Refusal::Taken { name: name() }), 409, "already");
+        check(Not::Refused(Refusal::UnknownImages { ids: vec![7, 8] }), 400, "no image 7, 8");
+        check(Not::NotRunning { name: name() }, 409, "does not run");
+        check(Not::Empty { name: name() }, 400, "no images");
+        check(Not::NoMonitor { declared: names(), connected: vec![] }, 400, "no monitor");
+        check(Not::Busy, 503, "try again");
         check(folders::Refusal::NoFolder { id: 7 }, 404, "no folder 7");
         check(folders::Refusal::Taken { name: "x".into() }, 409, "already");
         check(folders::Refusal::Cycle { id: 7 }, 409, "into itself");

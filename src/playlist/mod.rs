@@ -1,1 +1,140 @@
 //! Playlists: what is due when, and the thread that conducts them.
+//!
+//! The thread `playlist` owns the running ones. What is due (`schedule`), in which order (`shuffle`)
+//! and where one stands (`course`) is pure; the conductor asks these, and the stage for pictures. It
+//! never waits for a setter: what became of a picture comes back as a message. It sleeps until a
+//! command, an answer, a monitor or the next deadline.
+
+mod commands;
+mod conductor;
+mod course;
+mod failure;
+mod perform;
+mod schedule;
+mod shuffle;
+mod wall;
+
+use std::io;
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+
+use crate::clock::{Alarm, Now, boot_id};
+use crate::events::Hub;
+use crate::store::Store;
+use crate::store::playlists::{self, PlaylistChange};
+use crate::thread::{Spawner, Thread};
+use crate::wire::{ActivePlaylist, Event, GalleryDomain, Playlist};
+
+pub use failure::Failure;
+pub use wall::{StageWall, Wall};
+
+use commands::Command;
+use conductor::{Conductor, Ears};
+
+/// Commands that wait for the conductor; one more is refused with [`Failure::Busy`].
+const INBOX: usize = 32;
+
+/// Called once, by the conductor's thread: it must not block.
+pub type Reply<T> = Box<dyn FnOnce(Result<T, Failure>) + Send>;
+
+/// What can be done to a running playlist, or to all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    Stop,
+    Pause,
+    Resume,
+    Next,
+    Previous,
+}
+
+/// The conductor's handle.
+#[derive(Clone)]
+pub struct Playlists {
+    store: Store,
+    hub: Hub,
+    inbox: Sender<Command>,
+}
+
+/// The owner of the conductor: it ends when this is dropped. Declared in this order, it is told
+/// before the thread is joined.
+pub struct ConductorOwner {
+    end: Option<Sender<()>>,
+    thread: Option<Thread>,
+}
+
+/// Starts the conductor; what ran before runs on. `outputs` rings when monitors come and go.
+pub fn start(
+    spawner: &Spawner,
+    store: Store,
+    hub: Hub,
+    wall: Box<dyn Wall>,
+    outputs: Receiver<()>,
+) -> io::Result<(Playlists, ConductorOwner)> {
+    let (inbox, commands) = bounded(INBOX);
+    // Nothing is ever sent: it closes.
+    let (end, ended) = bounded(0);
+    let (alarm, rings) = Alarm::start(spawner)?;
+    let (conductor, reports) =
+        Conductor::new(store.clone(), hub.clone(), wall, Box::new(Now::read), boot_id());
+    let news = hub.subscribe(conductor::NEWS.iter().copied().collect(), || ());
+    let ears = Ears { commands, reports, rings, outputs, news, end: ended };
+    let thread = spawner.spawn("playlist", move || conductor.run(&ears, &alarm))?;
+    let owner = ConductorOwner { end: Some(end), thread: Some(thread) };
+    Ok((Playlists { store, hub, inbox }, owner))
+}
+
+impl Playlists {
+    /// Makes a playlist. Runs on the thread that asks.
+    pub fn create(&self, new: &PlaylistChange) -> Result<Playlist, Failure> {
+        let playlist = self.store.write(|c| {
+            let id = playlists::insert(c, new)?;
+            playlists::get(c, id)?.ok_or(playlists::Refusal::NoPlaylist { id })
+        })?;
+        self.hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
+        Ok(playlist)
+    }
+
+    pub fn change(&self, id: i64, change: PlaylistChange, reply: Reply<Playlist>) {
+        self.send(Command::Change(id, change, reply));
+    }
+
+    pub fn delete(&self, id: i64, reply: Reply<()>) {
+        self.send(Command::Delete(id, reply));
+    }
+
+    /// Without `monitors`: on all that are connected.
+    pub fn start(&self, id: i64, monitors: Vec<String>, extend: bool, reply: Reply<()>) {
+        self.send(Command::Start { id, monitors, extend, reply });
+    }
+
+    pub fn act(&self, id: i64, act: Act, reply: Reply<()>) {
+        self.send(Command::Act(id, act, reply));
+    }
+
+    /// Answers how many it concerned.
+    pub fn act_on_all(&self, act: Act, reply: Reply<usize>) {
+        self.send(Command::ActOnAll(act, reply));
+    }
+
+    /// Those that run.
+    pub fn active(&self, reply: Reply<Vec<ActivePlaylist>>) {
+        self.send(Command::Active(reply));
+    }
+
+    fn send(&self, command: Command) {
+        match self.inbox.try_send(command) {
+            Ok(()) => {}
+            Err(TrySendError::Full(command)) => command.refuse(Failure::Busy),
+            Err(TrySendError::Disconnected(command)) => command.refuse(Failure::Ending),
+        }
+    }
+}
+
+impl ConductorOwner {
+    /// Ends the conductor; `false` if it is late. What runs is continued by the next start.
+    pub fn end(mut self, deadline: Instant) -> bool {
+        self.end = None;
+        self.thread.take().is_none_or(|thread| thread.join_by(deadline))
+    }
+}

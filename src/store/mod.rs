@@ -13,6 +13,7 @@ pub mod images;
 pub mod index;
 mod library;
 mod migrations;
+pub mod playlists;
 pub mod scene;
 
 use std::fmt;
@@ -20,9 +21,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
 
 pub use error::Error;
+/// For functions of other rooms that are parts of a transaction.
+pub use rusqlite::Connection;
 
 use library::{SharedIndex, Touched};
 

@@ -22,7 +22,9 @@ pub use record::{
     WebMeta,
 };
 pub use request::{
-    CreateFolder, DeleteImages, ImportImages, ImportWeb, MoveImages, PatchCapabilities,
-    PatchFolder, PatchImage, RandomWallpaper, SelectAll, SetWallpaper,
+    CreateFolder, CreatePlaylist, DeleteImages, ImportImages, ImportWeb, MoveImages,
+    NewConfiguration, NewPlaylistItem, PatchCapabilities, PatchConfiguration, PatchFolder,
+    PatchImage, PatchPlaylist, PatchPlaylistItem, RandomWallpaper, SelectAll, SetWallpaper,
+    StartPlaylist,
 };
 pub use time::Timestamp;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Mode, WebCapabilities};
+use super::{MediaType, Mode, PlaylistOrder, PlaylistType, WebCapabilities};
 
 /// `POST /images`
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -148,4 +148,83 @@ impl PatchCapabilities {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct SelectAll {
     pub selected: bool,
+}
+
+/// `POST /playlists`; what is absent gets its default.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct CreatePlaylist {
+    pub name: String,
+    #[serde(default)]
+    pub configuration: NewConfiguration,
+    #[serde(default)]
+    pub images: Vec<NewPlaylistItem>,
+}
+
+/// One object in two strengths: a `POST` passes over fields that it does not know, a `PATCH`
+/// refuses them.
+macro_rules! objects {
+    ($(#[$doc:meta])* $new:ident and $patch:ident {
+        $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)?
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+        pub struct $new { $($(#[$attribute])* pub $field: $type),* }
+
+        /// The same, in a `PATCH`.
+        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $patch { $($(#[$attribute])* pub $field: $type),* }
+
+        impl From<$patch> for $new {
+            fn from($patch { $($field),* }: $patch) -> Self {
+                Self { $($field),* }
+            }
+        }
+    };
+}
+
+objects! {
+    /// Numbers are wider than what is allowed, so that a refusal can say what is.
+    NewConfiguration and PatchConfiguration {
+        #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+        kind: Option<PlaylistType>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interval: Option<i64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        order: Option<PlaylistOrder>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        always_start_on_first_image: Option<bool>,
+    }
+}
+
+objects! {
+    /// `media_type` is taken from whoever sends back what a record said: the image's own counts.
+    NewPlaylistItem and PatchPlaylistItem {
+        image_id: i64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        media_type: Option<MediaType>,
+        /// Minutes since midnight.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time: Option<i64>,
+    }
+}
+
+/// `PATCH /playlists/{id}`; `configuration` is merged, `images` replaces all.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PatchPlaylist {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<PatchConfiguration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<Vec<PatchPlaylistItem>>,
+}
+
+/// `POST /playlists/{id}/start`; without `monitors`, or with `*`: all connected.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StartPlaylist {
+    pub monitors: Vec<String>,
+    pub extend: bool,
 }

@@ -12,6 +12,7 @@ use murald::events::Hub;
 use murald::http::{Api, Limits, Lists, ROUTES, Server, Site, Stop};
 use murald::library;
 use murald::paths::{Dirs, Env};
+use murald::playlist::{self, ConductorOwner, StageWall};
 use murald::process::{Reaper, Roster};
 use murald::store::Store;
 use murald::thread::Spawner;
@@ -26,6 +27,7 @@ struct Daemon {
     events: Hub,
     stops: Receiver<Stop>,
     _server: Server,
+    _conductor: ConductorOwner,
     _stage: StageOwner,
     _imports: library::Running,
     directory: tempfile::TempDir,
@@ -51,6 +53,10 @@ fn daemon() -> Daemon {
     };
     let (walls, stage) =
         wallpaper::start(&spawner, store.clone(), events.clone(), setters.clone()).unwrap();
+    let wall = StageWall { walls: walls.clone(), setters: setters.clone() };
+    let told = setters.outputs.subscribe();
+    let (playlists, conductor) =
+        playlist::start(&spawner, store.clone(), events.clone(), Box::new(wall), told).unwrap();
     let started = Instant::now().checked_sub(Duration::from_secs(7)).unwrap();
     let place = home.to_owned();
     let env = Env::new(move |name| (name == "HOME").then(|| place.clone().into()));
@@ -71,6 +77,7 @@ fn daemon() -> Daemon {
         store,
         setters,
         walls,
+        playlists,
         library,
         dirs,
         lists,
@@ -84,6 +91,7 @@ fn daemon() -> Daemon {
         events,
         stops,
         _server: server.unwrap(),
+        _conductor: conductor,
         _stage: stage,
         _imports: imports,
         directory,

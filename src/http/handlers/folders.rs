@@ -92,7 +92,7 @@ pub(in crate::http) fn move_images(api: &Api, request: &Request<'_>) -> Result<A
 }
 
 /// A name as it is kept.
-fn name(text: &str) -> Result<String, Failure> {
+pub(super) fn name(text: &str) -> Result<String, Failure> {
     let name = text.trim();
     let bad = if name.is_empty() {
         "it is empty"

@@ -12,6 +12,7 @@ pub(super) mod images;
 pub(super) mod imports;
 mod lists;
 pub(super) mod monitors;
+pub(super) mod playlists;
 pub(super) mod themes;
 pub(super) mod wallpaper;
 
@@ -26,6 +27,7 @@ use crate::config::ConfigHandle;
 use crate::events::Hub;
 use crate::library::Library;
 use crate::paths::Dirs;
+use crate::playlist::Playlists;
 use crate::store::Store;
 use crate::wallpaper::Walls;
 
@@ -40,6 +42,7 @@ pub struct Api {
     pub store: Store,
     pub setters: Setters,
     pub walls: Walls,
+    pub playlists: Playlists,
     pub library: Library,
     pub dirs: Dirs,
     pub lists: Lists,

@@ -1,0 +1,77 @@
+//! Why a playlist does not do what it is told.
+
+use std::fmt;
+
+use crate::store::playlists::Refusal;
+use crate::store::{self};
+use crate::wire::PlaylistType;
+
+#[derive(Debug)]
+pub enum Failure {
+    /// The rules of playlists, or the database.
+    Refused(Refusal),
+    NotRunning {
+        name: String,
+    },
+    Empty {
+        name: String,
+    },
+    NoMonitor {
+        declared: Vec<String>,
+        connected: Vec<String>,
+    },
+    /// It follows the clock: there is nothing to step to.
+    NoSteps {
+        name: String,
+        kind: PlaylistType,
+    },
+    /// More is asked for than can be followed.
+    Busy,
+    /// The daemon is ending.
+    Ending,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::NotRunning { name } => write!(f, "the playlist {name:?} does not run"),
+            Self::Empty { name } => write!(f, "the playlist {name:?} has no images"),
+            Self::NoMonitor { connected, .. } if connected.is_empty() => {
+                f.write_str("no monitor is connected")
+            }
+            Self::NoMonitor { declared, connected } => write!(
+                f,
+                "not connected: {}; connected are {}",
+                declared.join(", "),
+                connected.join(", ")
+            ),
+            Self::NoSteps { name, kind } => {
+                write!(f, "the playlist {name:?} follows the clock ({kind}): it has no steps")
+            }
+            Self::Busy => f.write_str("too many playlist commands at once: try again"),
+            Self::Ending => f.write_str("the daemon is ending"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Refused(refusal) => refusal.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        Self::Refused(error.into())
+    }
+}

@@ -1,0 +1,261 @@
+//! A picture on its way to the wall: what is asked of the stage, and what follows from its answer.
+
+use std::sync::{Arc, PoisonError};
+
+use super::conductor::Conductor;
+use super::course::Way;
+use crate::store::playlists::Item;
+use crate::wallpaper::{Applied, Ask, Failure, Outcome, Request, Targets};
+use crate::wire::{Event, HistorySource, MediaType, Mode, SkippedItem, Source};
+
+/// What was tried to make one change.
+#[derive(Clone, Debug)]
+pub(super) struct Attempt {
+    /// Which way to leave what cannot be shown.
+    way: Way,
+    missed: bool,
+    /// Kinds of content that the backend has refused.
+    refused: Vec<Kind>,
+    skipped: Vec<SkippedItem>,
+    /// False where a monitor only joins what others show already.
+    announced: bool,
+}
+
+impl Attempt {
+    pub(super) fn new(way: Way, missed: bool) -> Self {
+        Self { way, missed, refused: Vec::new(), skipped: Vec::new(), announced: true }
+    }
+}
+
+/// What decides which backend shows an item.
+type Kind = (MediaType, bool);
+
+fn kind(item: &Item) -> Kind {
+    (item.media_type, item.animated)
+}
+
+/// What became of a picture.
+pub(super) struct Report {
+    id: i64,
+    /// The change that it belongs to.
+    change: u64,
+    attempt: Attempt,
+    index: usize,
+    image_id: i64,
+    monitors: Vec<String>,
+    result: Result<Applied, Failure>,
+}
+
+impl Conductor {
+    /// Begins a change: asks for the present item on all monitors that are there.
+    pub(super) fn perform(&mut self, id: i64, attempt: Attempt) {
+        let connected = self.wall.connected();
+        self.changes += 1;
+        let change = self.changes;
+        let Some(one) = self.running.get_mut(&id) else { return };
+        one.change = change;
+        one.asked.clear();
+        let monitors = one.applied_to(&connected);
+        if !monitors.is_empty() {
+            self.ask(id, attempt, monitors);
+        }
+    }
+
+    /// Asks the stage for the present item.
+    fn ask(&mut self, id: i64, attempt: Attempt, monitors: Vec<String>) {
+        let Some(one) = self.running.get_mut(&id) else { return };
+        one.asked.extend(monitors.iter().cloned());
+        let (change, place) = (one.change, &one.course.place);
+        let (index, image_id) = (place.index, place.image_id);
+        let request = Request {
+            ask: Ask::Image(image_id),
+            targets: Targets::from_names(monitors.iter().cloned()),
+            mode: if place.extend { Mode::Extend } else { Mode::Individual },
+            source: HistorySource {
+                kind: Source::Playlist,
+                playlist_id: Some(id),
+                playlist_name: Some(one.tune.name.clone()),
+            },
+        };
+        let (outbox, ring) = (Arc::clone(&self.outbox), self.ring.clone());
+        let reply = move |result| {
+            let report = Report { id, change, attempt, index, image_id, monitors, result };
+            outbox.lock().unwrap_or_else(PoisonError::into_inner).push(report);
+            // Full: it is ringing already.
+            ring.try_send(()).ok();
+        };
+        self.wall.hang(request, Box::new(reply));
+    }
+
+    /// Gives monitors what they lack: those that came, those that failed, all when nothing could be
+    /// shown before.
+    pub(super) fn serve_all(&mut self) {
+        let ids: Vec<i64> = self.running.keys().copied().collect();
+        for id in ids {
+            // A change that is due comes first.
+            if self.attend(id, false) {
+                self.note(&[id]);
+            } else {
+                self.serve(id);
+            }
+        }
+    }
+
+    pub(super) fn serve(&mut self, id: i64) {
+        let connected = self.wall.connected();
+        let Some(one) = self.running.get(&id) else { return };
+        let seen_to =
+            |name: &&String| one.course.shown_on.contains(name) || one.asked.contains(name);
+        let applied_to = one.applied_to(&connected);
+        let owed: Vec<String> = applied_to.iter().filter(|n| !seen_to(n)).cloned().collect();
+        if owed.is_empty() {
+            return;
+        }
+        let fresh = one.course.shown_on.is_empty();
+        let attempt = Attempt { announced: fresh, ..Attempt::new(Way::Forward, false) };
+        // Another monitor means other slices for all.
+        let monitors = if one.course.place.extend { applied_to } else { owed };
+        self.ask(id, attempt, monitors);
+    }
+
+    /// Takes the stage's answers.
+    pub(super) fn hear(&mut self) {
+        for report in self.outbox() {
+            self.hear_one(report);
+        }
+    }
+
+    fn hear_one(&mut self, report: Report) {
+        let (id, image_id) = (report.id, report.image_id);
+        let Some(one) = self.running.get_mut(&id) else { return };
+        let current = one.change == report.change;
+        if current {
+            one.asked.retain(|name| !report.monitors.contains(name));
+        }
+        match &report.result {
+            Ok(applied) => self.hung(&report, applied.outcome, current),
+            // Of a change that another has followed.
+            Err(_) if !current => {}
+            Err(Failure::Incompatible { backend, .. }) => {
+                let backend = backend.to_string();
+                self.pass_over(report, &backend);
+            }
+            Err(Failure::NoBackend { .. }) => self.starve(id, None),
+            Err(Failure::NoImage { .. } | Failure::FileGone { .. }) => {
+                self.reload_if_shorter(id);
+                let stays = |place: &crate::store::playlists::Place| place.image_id == image_id;
+                if self.running.get(&id).is_some_and(|one| stays(&one.course.place)) {
+                    self.failed(&report);
+                }
+            }
+            Err(Failure::UnknownMonitors { connected, .. })
+                if report.monitors.iter().any(|name| !connected.contains(name)) =>
+            {
+                // Some went meanwhile: the others get theirs.
+                self.serve(id);
+            }
+            // The stage has told of it.
+            Err(Failure::Setter { .. } | Failure::Ending) => {}
+            Err(_) => self.failed(&report),
+        }
+    }
+
+    /// It hangs, or a later request has taken its monitors: then that is what is to be seen there.
+    fn hung(&mut self, report: &Report, outcome: Outcome, current: bool) {
+        let Some(one) = self.running.get_mut(&report.id) else { return };
+        if current {
+            let shown_on = &mut one.course.shown_on;
+            shown_on.extend(report.monitors.iter().cloned());
+            shown_on.sort_unstable();
+            shown_on.dedup();
+        }
+        if outcome == Outcome::Set {
+            one.starved = false;
+            self.announce(report);
+        }
+        if current {
+            self.note(&[report.id]);
+        }
+    }
+
+    fn announce(&self, report: &Report) {
+        let (Some(one), true) = (self.running.get(&report.id), report.attempt.announced) else {
+            return;
+        };
+        let attempt = &report.attempt;
+        let backend = report.result.as_ref().map(|applied| applied.backend.to_string());
+        if !attempt.skipped.is_empty() {
+            self.hub.publish(&Event::PlaylistSkippedIncompatible {
+                playlist_id: report.id,
+                playlist_name: one.tune.name.clone(),
+                backend: backend.unwrap_or_default(),
+                skipped: attempt.skipped.len(),
+                applied_index: report.index,
+                skipped_items: attempt.skipped.clone(),
+            });
+        }
+        self.hub.publish(&Event::PlaylistImageChanged {
+            playlist_id: report.id,
+            image_index: report.index,
+            image_id: report.image_id,
+            monitors: report.monitors.clone(),
+            source: attempt.missed.then_some("missed_event_recovery"),
+        });
+    }
+
+    /// Goes on to the next item of a kind that the backend has not refused.
+    fn pass_over(&mut self, report: Report, backend: &str) {
+        let id = report.id;
+        let mut attempt = report.attempt;
+        let Some(one) = self.running.get_mut(&id) else { return };
+        let Some(refused) = one.tune.items.get(report.index) else { return };
+        attempt.refused.push(kind(refused));
+        if one.tune.items.iter().all(|item| attempt.refused.contains(&kind(item))) {
+            return self.starve(id, Some(backend));
+        }
+        // Two rounds of random order meet every image.
+        for _ in 0..2 * one.tune.items.len() {
+            let index = one.course.place.index;
+            let item = &one.tune.items[index];
+            if !attempt.refused.contains(&kind(item)) {
+                break;
+            }
+            let (image_id, media_type) = (item.image_id, item.media_type);
+            attempt.skipped.push(SkippedItem { image_id, media_type, slot_index: index });
+            one.course.skip(&one.tune, attempt.way);
+        }
+        attempt.announced = true;
+        self.perform(id, attempt);
+        self.note(&[id]);
+    }
+
+    /// Nothing can be shown. Told once, until something can.
+    fn starve(&mut self, id: i64, refused_by: Option<&str>) {
+        let fixed = self.wall.fixed();
+        let Some(one) = self.running.get_mut(&id) else { return };
+        if std::mem::replace(&mut one.starved, true) {
+            return;
+        }
+        let backend = fixed.map(|configured| refused_by.map_or(configured, str::to_owned));
+        let media_type = one.tune.items[one.course.place.index].media_type;
+        log::warn!("nothing of the playlist {:?} can be shown", one.tune.name);
+        self.hub.publish(&Event::PlaylistNoCompatibleItem {
+            playlist_id: id,
+            playlist_name: one.tune.name.clone(),
+            total_images: one.tune.items.len(),
+            media_type: backend.is_none().then_some(media_type),
+            backend,
+        });
+    }
+
+    /// Tells of a failure that the stage has told only us.
+    fn failed(&self, report: &Report) {
+        let Err(failure) = &report.result else { return };
+        log::warn!("image {} of playlist {}: {failure}", report.image_id, report.id);
+        self.hub.publish(&Event::WallpaperApplyFailed {
+            image_id: report.image_id,
+            error: failure.to_string(),
+            backend: self.wall.fixed().unwrap_or_default(),
+        });
+    }
+}

@@ -1,0 +1,283 @@
+//! Rows of playlists, their images and where they stand. The rules of a playlist are kept in
+//! `rules`, and applied inside the transaction that writes.
+
+mod rules;
+
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use super::images::word;
+use crate::wire::{
+    MediaType, NewConfiguration, NewPlaylistItem, Playback, Playlist, PlaylistConfiguration,
+    PlaylistItem, Timestamp,
+};
+
+pub use rules::Refusal;
+
+/// What a playlist becomes; what is none stays.
+#[derive(Clone, Debug, Default)]
+pub struct PlaylistChange {
+    pub name: Option<String>,
+    pub configuration: NewConfiguration,
+    pub images: Option<Vec<NewPlaylistItem>>,
+}
+
+/// A playlist's image, with what decides who can show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    pub image_id: i64,
+    pub media_type: MediaType,
+    pub animated: bool,
+    /// Minutes since midnight.
+    pub time: Option<u16>,
+}
+
+/// A playlist without what changes while it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Score {
+    pub id: i64,
+    pub name: String,
+    pub configuration: PlaylistConfiguration,
+    pub items: Vec<Item>,
+}
+
+/// What a record shows of a state; the conductor keeps more in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Place {
+    pub index: usize,
+    pub image_id: i64,
+    pub paused: bool,
+    pub monitors: Vec<String>,
+    pub extend: bool,
+}
+
+impl Place {
+    /// Where it is in a list that may have been edited: the same image at the place nearest to its
+    /// own, else whatever is at its place now, or the last. `ids` is not empty.
+    pub fn locate(&self, ids: impl ExactSizeIterator<Item = i64>) -> usize {
+        let last = ids.len().saturating_sub(1);
+        let same = ids.enumerate().filter(|&(_, id)| id == self.image_id);
+        let nearest = same.map(|(index, _)| index).min_by_key(|index| index.abs_diff(self.index));
+        nearest.unwrap_or(self.index.min(last))
+    }
+}
+
+const SELECT: &str = "SELECT id, name, type, interval, play_order, start_first, created_at, \
+    updated_at, running, state FROM playlist LEFT JOIN playback ON playlist_id = id";
+const ITEMS: &str = "SELECT playlist_id, image_id, media_type, animated, time FROM playlist_image \
+    JOIN image ON image.id = image_id";
+
+/// All, by name without regard to case.
+pub fn list(connection: &Connection) -> Result<Vec<Playlist>, Error> {
+    let sql = format!("{SELECT} ORDER BY lower(name), id");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(head(row)?);
+    }
+    found.into_iter().map(|(playlist, state)| complete(connection, playlist, state)).collect()
+}
+
+pub fn get(connection: &Connection, id: i64) -> Result<Option<Playlist>, Error> {
+    let sql = format!("{SELECT} WHERE id = ?1");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let found = statement.query_row([id], |row| Ok(head(row))).optional()?.transpose()?;
+    found.map(|(playlist, state)| complete(connection, playlist, state)).transpose()
+}
+
+/// What a conductor needs of a playlist.
+pub fn score(connection: &Connection, id: i64) -> Result<Option<Score>, Error> {
+    let sql = format!("{SELECT} WHERE id = ?1");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let found = statement.query_row([id], |row| Ok(head(row))).optional()?.transpose()?;
+    let Some((playlist, _)) = found else { return Ok(None) };
+    let Playlist { id, name, configuration, .. } = playlist;
+    Ok(Some(Score { id, name, configuration, items: items(connection, id)? }))
+}
+
+/// How many images a playlist has; 0 where there is none.
+pub fn length(connection: &Connection, id: i64) -> Result<usize, Error> {
+    let sql = "SELECT count(*) FROM playlist_image WHERE playlist_id = ?1";
+    let count: i64 = connection.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
+    Ok(count.unsigned_abs() as usize)
+}
+
+/// Adds a playlist and returns its id.
+pub fn insert(connection: &Connection, change: &PlaylistChange) -> Result<i64, Refusal> {
+    let name = change.name.as_deref().unwrap_or_default();
+    let configuration = rules::configuration(rules::DEFAULT, &change.configuration)?;
+    let now = Timestamp::now().as_micros();
+    let inserted = connection
+        .prepare_cached(
+            "INSERT INTO playlist (name, type, interval, play_order, start_first, created_at, \
+             updated_at) VALUES (:name, :type, :interval, :order, :first, :now, :now)",
+        )?
+        .execute(named_params! {
+            ":name": name,
+            ":type": configuration.kind.as_str(),
+            ":interval": configuration.interval,
+            ":order": configuration.order.as_str(),
+            ":first": configuration.always_start_on_first_image,
+            ":now": now,
+        });
+    rules::taken(inserted, name)?;
+    let id = connection.last_insert_rowid();
+    let images = change.images.as_deref().unwrap_or_default();
+    put_items(connection, id, &rules::images(connection, images)?)?;
+    rules::fit(configuration.kind, &items(connection, id)?)?;
+    Ok(id)
+}
+
+pub fn update(connection: &Connection, id: i64, change: &PlaylistChange) -> Result<(), Refusal> {
+    let before = score(connection, id)?.ok_or(Refusal::NoPlaylist { id })?;
+    let name = change.name.as_deref().unwrap_or(&before.name);
+    let configuration = rules::configuration(before.configuration, &change.configuration)?;
+    let updated = connection
+        .prepare_cached(
+            "UPDATE playlist SET name = :name, type = :type, interval = :interval, \
+             play_order = :order, start_first = :first, updated_at = :now WHERE id = :id",
+        )?
+        .execute(named_params! {
+            ":id": id,
+            ":name": name,
+            ":type": configuration.kind.as_str(),
+            ":interval": configuration.interval,
+            ":order": configuration.order.as_str(),
+            ":first": configuration.always_start_on_first_image,
+            ":now": Timestamp::now().as_micros(),
+        });
+    rules::taken(updated, name)?;
+    if let Some(images) = &change.images {
+        let images = rules::images(connection, images)?;
+        connection
+            .prepare_cached("DELETE FROM playlist_image WHERE playlist_id = ?1")?
+            .execute([id])?;
+        put_items(connection, id, &images)?;
+    }
+    rules::fit(configuration.kind, &items(connection, id)?)
+}
+
+/// Removes a playlist with its place. Its images stay in the library.
+pub fn delete(connection: &Connection, id: i64) -> Result<(), Refusal> {
+    let gone = connection.execute("DELETE FROM playlist WHERE id = ?1", [id])?;
+    if gone == 0 { Err(Refusal::NoPlaylist { id }) } else { Ok(()) }
+}
+
+/// Writes where a playlist stands; nothing where it is gone.
+pub fn save(
+    connection: &Connection,
+    id: i64,
+    running: bool,
+    state: &impl Serialize,
+) -> Result<(), Error> {
+    let state = serde_json::to_string(state)
+        .map_err(|error| Error::Damaged { what: format!("a state cannot be written: {error}") })?;
+    connection
+        .prepare_cached(
+            "INSERT INTO playback (playlist_id, running, state) \
+             SELECT id, :running, :state FROM playlist WHERE id = :id ON CONFLICT (playlist_id) \
+             DO UPDATE SET running = excluded.running, state = excluded.state",
+        )?
+        .execute(named_params! {":id": id, ":running": running, ":state": state})?;
+    Ok(())
+}
+
+/// Where a playlist stood last; none where it never ran, or where the state cannot be read.
+pub fn state<T: DeserializeOwned>(connection: &Connection, id: i64) -> Result<Option<T>, Error> {
+    let sql = "SELECT state FROM playback WHERE playlist_id = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let text: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
+    Ok(text.and_then(|text| read(id, &text)))
+}
+
+/// Those that run.
+pub fn running(connection: &Connection) -> Result<Vec<i64>, Error> {
+    let sql = "SELECT playlist_id FROM playback WHERE running ORDER BY playlist_id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let ids = statement.query_map([], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
+fn items(connection: &Connection, id: i64) -> Result<Vec<Item>, Error> {
+    let sql = format!("{ITEMS} WHERE playlist_id = ?1 ORDER BY position");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([id])?;
+    let mut items = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (media_type, time) = (word(row, 2)?, row.get(4)?);
+        items.push(Item { image_id: row.get(1)?, media_type, animated: row.get(3)?, time });
+    }
+    Ok(items)
+}
+
+fn put_items(connection: &Connection, id: i64, items: &[(i64, Option<u16>)]) -> Result<(), Error> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO playlist_image (playlist_id, position, image_id, time) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    for (position, (image_id, time)) in items.iter().enumerate() {
+        statement.execute(params![id, position as i64, image_id, time])?;
+    }
+    Ok(())
+}
+
+/// A record without its images, and its state as it is written.
+type Head = (Playlist, Option<(bool, String)>);
+
+fn head(row: &Row<'_>) -> Result<Head, Error> {
+    let playlist = Playlist {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        configuration: PlaylistConfiguration {
+            kind: word(row, 2)?,
+            interval: row.get(3)?,
+            order: word(row, 4)?,
+            always_start_on_first_image: row.get(5)?,
+        },
+        images: Vec::new(),
+        created_at: Timestamp::from_micros(row.get(6)?),
+        updated_at: Timestamp::from_micros(row.get(7)?),
+        playback: None,
+    };
+    let running: Option<bool> = row.get(8)?;
+    Ok((playlist, running.zip(row.get(9)?)))
+}
+
+fn complete(
+    connection: &Connection,
+    mut playlist: Playlist,
+    state: Option<(bool, String)>,
+) -> Result<Playlist, Error> {
+    let record = |item: &Item| PlaylistItem {
+        image_id: item.image_id,
+        media_type: item.media_type,
+        time: item.time,
+    };
+    playlist.images = items(connection, playlist.id)?.iter().map(record).collect();
+    let ids = playlist.images.iter().map(|item| item.image_id);
+    playlist.playback = state.and_then(|(was_running, text)| {
+        let place: Place = read(playlist.id, &text)?;
+        Some(Playback {
+            was_running,
+            current_index: place.locate(ids),
+            paused: place.paused,
+            monitors: place.monitors,
+            extend: place.extend,
+        })
+    });
+    Ok(playlist)
+}
+
+/// A state that cannot be read costs the place, not the playlist.
+fn read<T: DeserializeOwned>(id: i64, text: &str) -> Option<T> {
+    let unreadable = |error: &serde_json::Error| {
+        log::error!("the place of playlist {id} cannot be read: {error}");
+    };
+    serde_json::from_str(text).inspect_err(unreadable).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Playlists in a real database.
+
+use super::*;
+use crate::store::Store;
+use crate::store::images::tests::picture;
+use crate::store::tests::scratch;
+use crate::store::{self, images};
+use crate::wire::{PlaylistOrder, PlaylistType};
+use serde_json::json;
+
+fn pictures(store: &Store, number: usize) -> Vec<i64> {
+    let insert = |at: usize| {
+        let name = format!("p{at}");
+        let mut picture = picture(&name, at as u64);
+        picture.checksum[..8].copy_from_slice(&at.to_le_bytes());
+        store.write(|c| images::insert(c, &picture)).unwrap()
+    };
+    (0..number).map(insert).collect()
+}
+
+fn change(name: &str, ids: &[i64]) -> PlaylistChange {
+    let item = |&image_id: &i64| NewPlaylistItem { image_id, media_type: None, time: None };
+    PlaylistChange {
+        name: Some(name.to_owned()),
+        images: Some(ids.iter().map(item).collect()),
+        ..PlaylistChange::default()
+    }
+}
+
+fn record(store: &Store, id: i64) -> Playlist {
+    store.read(|c| get(c, id)).unwrap().unwrap()
+}
+
+#[test]
+fn a_record_comes_back_with_its_defaults() {
+    let (_directory, store) = scratch();
+    let ids = pictures(&store, 3);
+    let id = store.write(|c| insert(c, &change("one", &[ids[2], ids[0], ids[2]]))).unwrap();
+    let playlist = record(&store, id);
+    assert_eq!(playlist.name, "one");
+    assert_eq!(playlist.configuration, rules::DEFAULT);
+    let images: Vec<_> = playlist.images.iter().map(|item| item.image_id).collect();
+    assert_eq!(images, [ids[2], ids[0], ids[2]]);
+    assert_eq!(playlist.playback, None);
+    assert_eq!(store.read(list).unwrap(), [playlist]);
+    store.write(|c| delete(c, id)).unwrap();
+    assert!(matches!(store.write(|c| delete(c, id)), Err(Refusal::NoPlaylist { .. })));
+    let next = store.write(|c| insert(c, &change("one", &[]))).unwrap();
+    assert!(next > id, "ids are never used again");
+}
+
+#[test]
+fn changes_are_merged_or_refused_whole() {
+    let (_directory, store) = scratch();
+    let ids = pictures(&store, 2);
+    let id = store.write(|c| insert(c, &change("one", &ids))).unwrap();
+    store.write(|c| insert(c, &change("two", &[]))).unwrap();
+    let check = |configuration: NewConfiguration,
+                 images: Option<&[(i64, Option<i64>)]>,
+                 expected: &str| {
+        let before = record(&store, id);
+        let item = |&(image_id, time): &_| NewPlaylistItem { image_id, media_type: None, time };
+        let images = images.map(|images| images.iter().map(item).collect());
+        let change = PlaylistChange { name: None, configuration, images };
+        let found = store.write(|c| update(c, id, &change)).map_err(|refusal| refusal.to_string());
+        assert_eq!(found, Err(String::from(expected)));
+        assert_eq!(record(&store, id), before, "{expected}");
+    };
+    let kind = NewConfiguration { kind: Some(PlaylistType::TimeOfDay), ..Default::default() };
+    let interval = |seconds| NewConfiguration { interval: Some(seconds), ..Default::default() };
+    let none = NewConfiguration::default;
+    let range = "configuration.interval cannot be 0: it is 1 to 31536000 seconds";
+    check(interval(0), None, range);
+    check(
+        none(),
+        Some(&[(77, None), (ids[0], None), (99, None)]),
+        "the library has no image 77, 99",
+    );
+    let range = "images.time cannot be 1440: it is 0 to 1439 minutes since midnight";
+    check(none(), Some(&[(ids[0], Some(1440))]), range);
+    check(kind.clone(), None, &format!("image {} has no time, which time_of_day needs", ids[0]));
+    let same = [(ids[0], Some(61)), (ids[1], Some(61))];
+    check(kind.clone(), Some(&same), "two images have the time 61 (01:01)");
+    let taken = store.write(|c| update(c, id, &change("two", &[])));
+    assert!(matches!(taken, Err(Refusal::Taken { .. })));
+
+    let order = NewConfiguration { order: Some(PlaylistOrder::Random), ..interval(31_536_000) };
+    let good = PlaylistChange { name: None, configuration: order, images: None };
+    store.write(|c| update(c, id, &good)).unwrap();
+    let after = record(&store, id);
+    assert_eq!((after.name.as_str(), after.images.len()), ("one", 2));
+    assert_eq!(after.configuration.kind, PlaylistType::Timer);
+    assert_eq!(after.configuration.order, PlaylistOrder::Random);
+}
+
+#[test]
+fn places_follow_their_image() {
+    let (_directory, store) = scratch();
+    let ids = pictures(&store, 3);
+    let id = store.write(|c| insert(c, &change("one", &ids))).unwrap();
+    let state = json!({
+        "index": 2, "image_id": ids[2], "paused": true, "monitors": ["DP-1"], "extend": false,
+        "kept by the conductor": [1],
+    });
+    store.write(|c| save(c, id, true, &state)).unwrap();
+    let place = |store: &Store| record(store, id).playback.unwrap();
+    assert_eq!((place(&store).current_index, place(&store).was_running), (2, true));
+    assert_eq!(store.read(running).unwrap(), [id]);
+    store.write(|c| images::delete(c, &ids[..1])).unwrap();
+    assert_eq!(place(&store).current_index, 1);
+    assert_eq!(store.read(|c| length(c, id)).unwrap(), 2);
+    store.write(|c| images::delete(c, &ids[2..])).unwrap();
+    assert_eq!(place(&store).current_index, 0);
+    assert_eq!(store.read(|c| super::state::<serde_json::Value>(c, id)).unwrap(), Some(state));
+    // Of a playlist that is gone meanwhile.
+    store.write(|c| save(c, 77, true, &0)).unwrap();
+    // Damage costs the place only.
+    store
+        .write(|c| Ok::<_, store::Error>(c.execute("UPDATE playback SET state = '{'", [])?))
+        .unwrap();
+    assert_eq!(record(&store, id).playback, None);
+}
+
+#[test]
+fn the_nearest_of_equal_images_is_the_place() {
+    let check = |index, image_id, ids: &[i64], expected| {
+        let place = Place { index, image_id, ..Place::default() };
+        assert_eq!(place.locate(ids.iter().copied()), expected);
+    };
+    check(2, 5, &[5, 1, 5], 2);
+    check(1, 5, &[5, 1, 1, 5], 0);
+    check(3, 9, &[5, 1, 1, 5], 3);
+    check(7, 9, &[5, 1], 1);
+}
