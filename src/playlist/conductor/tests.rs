@@ -139,6 +139,7 @@ fn stage() -> Stage {
             hue_group: 99,
             folder_id: None,
             source_path: "/from".into(),
+            web: None,
         };
         store.write(|c| images::insert(c, &image)).unwrap()
     };
