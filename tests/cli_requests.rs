@@ -215,6 +215,7 @@ fn every_verb_asks_for_what_it_means() {
     check("config reset feh", &["POST /config/backends/feh/reset {}"]);
     check("config path", &[]);
     check("config check Cargo.toml", &[]);
+    check("complete -- images get x", &["GET /images?per_page=100"]);
     check("themes", &["GET /api/themes"]);
     check("themes get nord", &["GET /api/themes/nord.css"]);
     // These need a daemon that answers in earnest: see `cli.rs`.

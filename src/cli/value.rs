@@ -12,7 +12,7 @@ pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Failur
     let text = text(name, word)?;
     let wrong = |wanted: &str| Failure::usage(format!("{name} is {wanted}, not {text:?}"));
     match kind {
-        Kind::Text | Kind::Section => Ok(text.into()),
+        Kind::Text | Kind::Section | Kind::Setting => Ok(text.into()),
         Kind::Monitor | Kind::Backend | Kind::Theme if text.is_empty() => Err(wrong("a name")),
         Kind::Monitor | Kind::Backend | Kind::Theme => Ok(text.into()),
         Kind::File | Kind::Directory if text.is_empty() => Err(wrong("a path")),

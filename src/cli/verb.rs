@@ -90,8 +90,9 @@ pub enum Kind {
     Monitor,
     Backend,
     Theme,
-    /// A section of the configuration.
+    /// A section of the configuration, and a key of the section before it.
     Section,
+    Setting,
     /// One of these.
     Words(&'static [&'static str]),
     /// Some of these, with commas; an empty slice allows any words.

@@ -21,13 +21,13 @@ pub(super) const GROUP: Group = Group {
         Verb::new(&["config", "get"], "Settings: all, a section, or one of them", get).arguments(
             &[
                 Argument::optional("SECTION", Kind::Section, SECTION),
-                Argument::optional("KEY", Kind::Text, "One setting of it"),
+                Argument::optional("KEY", Kind::Setting, "One setting of it"),
             ],
         ),
         Verb::new(&["config", "set"], "Change a section, or one setting of it", set)
             .arguments(&[
                 Argument::one("SECTION", Kind::Section, SECTION),
-                Argument::one("KEY", Kind::Text, "A setting; or the changes, as a JSON object"),
+                Argument::one("KEY", Kind::Setting, "A setting; or the changes, as a JSON object"),
                 Argument::optional("VALUE", Kind::Text, "Its new value; null unsets it"),
             ])
             .help(
@@ -55,7 +55,7 @@ pub(super) const GROUP: Group = Group {
 };
 
 /// Where a section is in the API. `backend` itself is no section there: the daemon says so.
-fn place(section: &str) -> Place {
+pub(super) fn place(section: &str) -> Place {
     match section.strip_prefix("backend.") {
         Some(backend) => Place::new(&[&"config", &"backends", &backend]),
         None => Place::new(&[&"config", &section]),

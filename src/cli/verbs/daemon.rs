@@ -31,6 +31,7 @@ pub(super) const GROUP: Group = Group {
         Verb::new(&["version"], "The versions of the command and of the daemon", version)
             .help("Without a daemon, the command's alone."),
         super::events::VERB,
+        super::complete::COMPLETE,
     ],
 };
 

@@ -1,6 +1,7 @@
 //! Every verb of the command, one file per resource.
 
 mod backends;
+mod complete;
 mod config;
 mod daemon;
 mod edit;

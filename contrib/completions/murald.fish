@@ -1,0 +1,17 @@
+# Completion of murald for fish: `murald complete` knows the words.
+# Goes to /usr/share/fish/vendor_completions.d/murald.fish.
+
+function __murald_complete
+    set -l line (commandline -opc) (commandline -ct)
+    set -l found ($line[1] complete -- $line[2..-1] 2>/dev/null)
+    switch "$found[1]"
+        case ':files*'
+            __fish_complete_path (commandline -ct)
+        case ':directories*'
+            __fish_complete_directories (commandline -ct)
+        case '*'
+            printf '%s\n' $found
+    end
+end
+
+complete -c murald -f -a '(__murald_complete)'

@@ -1,0 +1,224 @@
+//! What a command line may go on with: for the completions of shells (contrib/completions).
+//!
+//! The answer is a line for each candidate, with a tab and what it means behind it; or `:files` or
+//! `:directories`, which a shell finds better. A shell waits for it, so a daemon that does not
+//! answer at once is done without.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use serde_json::Value;
+
+use super::super::Failure;
+use super::super::arguments::Call;
+use super::super::connection::{Connection, Place};
+use super::super::screen::Screen;
+use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
+use super::with_prefix;
+
+pub(super) const COMPLETE: Verb =
+    Verb::new(&["complete"], "What a command line may go on with, for shells", complete)
+        .arguments(&[Argument::any("WORD", Kind::Text, "The line's words; the last may be empty")])
+        .help("    murald complete -- images ''");
+
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The newest images that are offered.
+const IMAGES: u32 = 100;
+
+/// A word, and what it means.
+type Candidate = (String, String);
+
+fn complete(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let words: Vec<String> =
+        call.all("WORD").into_iter().filter_map(|word| word.as_str().map(str::to_owned)).collect();
+    let Some((partial, before)) = words.split_last() else { return Ok(()) };
+    let line = Line::read(before);
+    let source = Source { call, socket: line.socket.clone() };
+    for (word, meaning) in line.candidates(partial, &source) {
+        if word.starts_with(partial.as_str()) || word.starts_with(':') {
+            let clean = |text: String| text.replace(|c: char| c.is_control(), " ");
+            screen.raw(format!("{}\t{}\n", clean(word), clean(meaning)).as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// The words before the one that is completed.
+#[derive(Debug, Default)]
+struct Line {
+    /// Those that are no flags.
+    plain: Vec<String>,
+    /// A flag that waits for its value.
+    open: Option<Kind>,
+    socket: Option<PathBuf>,
+}
+
+impl Line {
+    fn read(words: &[String]) -> Self {
+        let mut line = Self::default();
+        let mut flag: Option<&Flag> = None;
+        for word in words {
+            if let Some(flag) = flag.take() {
+                if flag.name == "--socket" {
+                    line.socket = Some(word.into());
+                }
+            } else if word.starts_with('-') {
+                let known = line.verb().map_or(&[][..], |verb| verb.flags);
+                let named = |flag: &&Flag| flag.name == word && flag.value.is_some();
+                flag = known.iter().chain(GLOBAL).find(named);
+            } else {
+                line.plain.push(word.clone());
+            }
+        }
+        line.open = flag.and_then(|flag| flag.value).map(|(_, kind)| kind);
+        line
+    }
+
+    /// The verb of the words so far, if they are one.
+    fn verb(&self) -> Option<&'static Verb> {
+        match super::find(&self.plain) {
+            super::Found::Verb(verb, _) => Some(verb),
+            _ => None,
+        }
+    }
+
+    fn candidates(&self, partial: &str, source: &Source<'_>) -> Vec<Candidate> {
+        if let Some(kind) = self.open {
+            return source.values(kind, partial, &self.plain);
+        }
+        let verb = self.verb();
+        if partial.starts_with('-') {
+            let flags = verb.map_or(&[][..], |verb| verb.flags).iter().chain(GLOBAL);
+            return flags.map(|flag| (flag.name.to_owned(), flag.meaning.to_owned())).collect();
+        }
+        let mut found = self.next_words();
+        if let Some(verb) = verb
+            && let Some(kind) = argument(verb, self.plain.len() - verb.words.len())
+        {
+            found.extend(source.values(kind, partial, &self.plain));
+        }
+        found
+    }
+
+    /// Words of verbs that begin with the words so far.
+    fn next_words(&self) -> Vec<Candidate> {
+        let at = self.plain.len();
+        let mut found: Vec<Candidate> = Vec::new();
+        for verb in with_prefix(&self.plain) {
+            let Some(&word) = verb.words.get(at) else { continue };
+            let meaning = if verb.words.len() == at + 1 { verb.summary } else { "" };
+            match found.iter_mut().find(|(known, _)| known == word) {
+                Some((_, known)) if known.is_empty() => *known = meaning.to_owned(),
+                Some(_) => {}
+                None => found.push((word.to_owned(), meaning.to_owned())),
+            }
+        }
+        found
+    }
+}
+
+/// What a verb's argument at this place is.
+fn argument(verb: &Verb, place: usize) -> Option<Kind> {
+    let repeats = |argument: &&Argument| matches!(argument.arity, Arity::Some | Arity::Any);
+    let argument = verb.arguments.get(place).or_else(|| verb.arguments.last().filter(repeats));
+    argument.map(|argument| argument.kind)
+}
+
+/// Where candidates come from that the table does not have.
+struct Source<'a> {
+    call: &'a Call,
+    /// What the line itself says.
+    socket: Option<PathBuf>,
+}
+
+impl Source<'_> {
+    fn values(&self, kind: Kind, partial: &str, plain: &[String]) -> Vec<Candidate> {
+        let images = Place::new(&[&"images"]).query("per_page", Some(IMAGES));
+        let words = |words: &[&str]| words.iter().map(|&word| (word.into(), "".into())).collect();
+        match kind {
+            Kind::File => vec![(":files".into(), String::new())],
+            Kind::Directory => vec![(":directories".into(), String::new())],
+            Kind::Words(list) => words(list),
+            Kind::List(list) => {
+                // Behind the last comma.
+                let done = partial.rfind(',').map_or("", |at| &partial[..=at]);
+                list.iter().map(|word| (format!("{done}{word}"), String::new())).collect()
+            }
+            Kind::Image | Kind::Item => self.listed(&images, "id", "name"),
+            Kind::Folder => self.listed(&Place::new(&[&"folders"]), "id", "name"),
+            Kind::FolderOrRoot => {
+                let mut found = self.listed(&Place::new(&[&"folders"]), "id", "name");
+                found.push(("root".into(), String::new()));
+                found
+            }
+            Kind::Playlist => self.listed(&Place::new(&[&"playlists"]), "id", "name"),
+            Kind::Monitor => self.listed(&Place::new(&[&"monitors"]), "name", "description"),
+            Kind::Backend => self.listed(&Place::new(&[&"backends"]), "name", "version"),
+            Kind::Theme => self.listed(&Place::new(&[&"api", &"themes"]), "name", "display_name"),
+            Kind::Section => self.sections(),
+            Kind::Setting => self.settings(plain.last().map_or("", String::as_str)),
+            Kind::Text | Kind::Json | Kind::Count | Kind::Number | Kind::Span => Vec::new(),
+        }
+    }
+
+    /// The records of a list: one field, and another that says more.
+    fn listed(&self, place: &Place, word: &str, meaning: &str) -> Vec<Candidate> {
+        let list = match self.ask(place) {
+            Some(Value::Object(mut page)) => page.remove("data").unwrap_or_default(),
+            Some(list) => list,
+            None => return Vec::new(),
+        };
+        let shown = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            value => value.to_string(),
+        };
+        let records = list.as_array().into_iter().flatten();
+        records.map(|record| (shown(&record[word]), shown(&record[meaning]))).collect()
+    }
+
+    fn sections(&self) -> Vec<Candidate> {
+        let mut sections = vec!["app", "daemon", "monitors", "remote_gallery"]
+            .into_iter()
+            .map(|section| (section.to_owned(), String::new()))
+            .collect::<Vec<_>>();
+        let backends = self.listed(&Place::new(&[&"backends"]), "name", "version");
+        sections
+            .extend(backends.into_iter().map(|(name, _)| (format!("backend.{name}"), "".into())));
+        sections
+    }
+
+    /// The keys of a section, with their values now.
+    fn settings(&self, section: &str) -> Vec<Candidate> {
+        match self.ask(&super::config::place(section)) {
+            Some(Value::Object(keys)) => {
+                keys.into_iter().map(|(key, value)| (key, value.to_string())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// None where nobody answers, or not in time.
+    fn ask(&self, place: &Place) -> Option<Value> {
+        let connection = match &self.socket {
+            Some(socket) => Connection::new(socket),
+            None => self.call.connect().ok()?,
+        };
+        let answer = connection.interruptible(timer().ok()?).get(place).ok()?;
+        serde_json::from_slice(&answer.body).ok()
+    }
+}
+
+/// Becomes readable when patience ends.
+fn timer() -> std::io::Result<OwnedFd> {
+    let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
+    let it_value = Timespec { tv_sec: 0, tv_nsec: PATIENCE.subsec_nanos().into() };
+    let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &once)?;
+    Ok(timer)
+}

@@ -1,0 +1,155 @@
+//! Completion of the command line: what `murald complete` offers, and that each shell offers it too.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::json;
+use support::House;
+
+/// A house whose daemon has a picture and a folder.
+fn house() -> House {
+    let mut house = House::new();
+    house.start();
+    let picture = house.root().join("red lake.png");
+    image::RgbImage::new(4, 4).save(&picture).unwrap();
+    house.import(&[&picture]);
+    house.client().post("/folders", &json!({ "name": "Lakes" }));
+    house
+}
+
+/// The words that a line may go on with.
+fn offered(house: &House, line: &[&str]) -> Vec<String> {
+    let output = house.murald(&[&["complete", "--"], line].concat()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_line_goes_on_with_what_the_table_and_the_daemon_know() {
+    let house = house();
+    let check = |line: &[&str], expected: &[&str]| {
+        assert_eq!(offered(&house, line), expected, "{line:?}");
+    };
+    let has = |line: &[&str], expected: &str| {
+        let found = offered(&house, line);
+        assert!(found.iter().any(|word| word == expected), "{line:?}: {found:?}");
+    };
+    has(&[""], "images");
+    check(&["imag"], &["images"]);
+    has(&["images", ""], "rename");
+    check(&["images", "thumb"], &["thumbnail"]);
+    check(&["images", "get", ""], &["1"]);
+    check(&["folders", "get", ""], &["1"]);
+    check(&["folders", "move", "1", "r"], &["root"]);
+    check(&["images", "list", "--sort-o"], &["--sort-order"]);
+    has(&["images", "list", "--sort-by", ""], "hue");
+    has(&["images", "--json", "li"], "list");
+    check(
+        &["events", "--types", "config_changed,wallpaper_ch"],
+        &["config_changed,wallpaper_changed"],
+    );
+    has(&["backends", "activate", ""], "wal-qt");
+    check(&["config", "get", "app", "images_"], &["images_per_page"]);
+    check(&["config", "set", "backend.fe"], &["backend.feh"]);
+    check(&["config", "set", "backend.feh", ""], &["mode"]);
+    check(&["import", "/tm"], &[":files"]);
+    check(&["import-web", ""], &[":directories"]);
+    check(&["--socket", ""], &[":files"]);
+    check(&["--log-level", "d"], &["debug"]);
+    check(&["images", "nonsense", ""], &[]);
+    check(&[], &[]);
+    // The line's own socket, where nobody listens; what the table knows is offered all the same.
+    check(&["--socket", "/nowhere", "images", "get", ""], &[]);
+    check(&["--socket", "/nowhere", "config", "get", "remote"], &["remote_gallery"]);
+}
+
+/// Every section and key of the settings.
+#[test]
+fn every_setting_is_offered() {
+    let house = house();
+    let sections: BTreeSet<String> = offered(&house, &["config", "set", ""]).into_iter().collect();
+    let config = house.client().get("/config").ok();
+    let mut wanted: BTreeSet<String> =
+        ["app", "daemon", "monitors", "remote_gallery"].map(str::to_owned).into();
+    let backends = config["backend"].as_object().unwrap();
+    let setters = ["awww", "feh", "hyprpaper", "mpvpaper", "swaybg", "wal-qt"];
+    wanted.extend(setters.map(|name| format!("backend.{name}")));
+    assert_eq!(sections, wanted);
+    for section in sections {
+        let keys = match section.strip_prefix("backend.") {
+            Some(name) => &backends[name],
+            None => &config[&section],
+        };
+        let keys: BTreeSet<String> = keys.as_object().unwrap().keys().cloned().collect();
+        let found = offered(&house, &["config", "set", &section, ""]).into_iter().collect();
+        assert_eq!(keys, found, "{section}");
+    }
+}
+
+/// Runs a shell with our completions and this `murald` on its path, and returns what it printed.
+fn shell(house: &House, program: &str, arguments: &[&str], script: &str) -> String {
+    let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/completions");
+    let script = script.replace("@CONTRIB@", contrib.to_str().unwrap());
+    let mut command = house.command(program);
+    let bin = Path::new(env!("CARGO_BIN_EXE_murald")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", bin.display()));
+    let output = command.args(arguments).arg("-c").arg(script).output().unwrap();
+    assert!(output.status.success(), "{program}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn bash_offers_them() {
+    let house = house();
+    let offers = |words: &str| {
+        let script = format!(
+            "source @CONTRIB@/murald.bash; COMP_WORDS=(murald {words}); \
+             COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 )); \
+             _murald murald \"${{COMP_WORDS[-1]}}\" ''; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        shell(&house, "bash", &["--norc"], &script)
+    };
+    assert_eq!(offers("images thumb"), "thumbnail\n");
+    assert_eq!(offers("images get ''"), "1\n");
+    assert_eq!(offers("config get app images_"), "images_per_page\n");
+    // Outside a line that is edited bash has no options to set: files are found all the same.
+    assert!(offers("import /et").contains("/etc"));
+}
+
+#[test]
+fn fish_offers_them() {
+    let house = house();
+    let offers = |line: &str| {
+        let script = format!("source @CONTRIB@/murald.fish; complete -C '{line}'");
+        shell(&house, "fish", &["--no-config"], &script)
+    };
+    assert_eq!(offers("murald images thumb"), "thumbnail\tAn image's thumbnail, as WebP\n");
+    assert_eq!(offers("murald images get "), "1\tred lake\n");
+    assert!(offers("murald config get app images_").starts_with("images_per_page\t50"));
+    assert!(offers("murald import /et").contains("/etc/"));
+}
+
+/// zsh completes only on a terminal: what it would draw there is printed instead.
+#[test]
+fn zsh_offers_them() {
+    let house = house();
+    let offers = |words: &str| {
+        let script = format!(
+            "words=(murald {words}); CURRENT=$#words; \
+             _describe() {{ print -rl -- ${{(P)2}} }}; _files() {{ print files $* }}; \
+             source @CONTRIB@/_murald"
+        );
+        shell(&house, "zsh", &["-f"], &script)
+    };
+    assert_eq!(offers("images thumb"), "thumbnail:An image's thumbnail, as WebP\n");
+    assert_eq!(offers("images get ''"), "1:red lake\n");
+    assert_eq!(offers("config get app images_"), "images_per_page:50\n");
+    assert_eq!(offers("import-web ''"), "files -/\n");
+}
