@@ -36,13 +36,15 @@ pub(super) struct Course {
     pub(super) place: Place,
     /// The monitors that have been seen to with the present image.
     pub(super) shown_on: Vec<String>,
-    /// Microseconds since 1970, as is `changed_at`.
+    /// Microseconds since 1970, as are `changed_at` and `since_at`.
     started_at: i64,
     changed_at: i64,
     /// The run of the machine that `since` belongs to.
     pub(super) boot_id: String,
-    /// Boot time of the last change, in nanoseconds.
+    /// Boot time from which a timer counts, in nanoseconds.
     since: i64,
+    /// The same by the other clock, for another run of the machine.
+    since_at: i64,
     /// While paused: how much of the interval is used, in nanoseconds.
     spent: u64,
     /// The slot that was last taken up, where there are slots.
@@ -135,10 +137,10 @@ impl Course {
         lost
     }
 
-    /// After a restart: brings the time of the last change onto this run's clock.
+    /// After a restart: brings what a timer counts from onto this run's clock.
     pub(super) fn resume_after_restart(&mut self, now: &Now, boot_id: &str) {
         if self.boot_id != boot_id || boot_id.is_empty() {
-            let passed = micros(now).saturating_sub(self.changed_at).max(0).unsigned_abs();
+            let passed = micros(now).saturating_sub(self.since_at).max(0).unsigned_abs();
             self.since = (now.boot - std::time::Duration::from_micros(passed)).as_nanos();
         }
         boot_id.clone_into(&mut self.boot_id);
@@ -183,7 +185,7 @@ impl Course {
 
     /// Notes that the image has changed; timers count on from `since`.
     pub(super) fn changed(&mut self, since: Boottime, now: &Now) {
-        self.since = since.as_nanos();
+        self.count_from(since, now);
         self.spent = 0;
         self.changed_at = micros(now);
     }
@@ -199,8 +201,14 @@ impl Course {
     pub(super) fn resume(&mut self, now: &Now) {
         if self.place.paused {
             self.place.paused = false;
-            self.since = (now.boot - std::time::Duration::from_nanos(self.spent)).as_nanos();
+            self.count_from(now.boot - std::time::Duration::from_nanos(self.spent), now);
         }
+    }
+
+    fn count_from(&mut self, since: Boottime, now: &Now) {
+        self.since = since.as_nanos();
+        let passed = i64::try_from(now.boot.since(since).as_micros()).unwrap_or(i64::MAX);
+        self.since_at = micros(now).saturating_sub(passed);
     }
 
     fn put(&mut self, tune: &Tune, index: usize) {

@@ -794,6 +794,23 @@ fn restarts_keep_place_and_beat() {
     assert_eq!(stage.events()[0].1["source"], "missed_event_recovery");
 }
 
+/// What was left when it was held counts, not how long that was.
+#[test]
+fn a_restart_of_the_machine_after_a_pause_keeps_the_time_left() {
+    let mut stage = stage();
+    let id = stage.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    stage.start(id, &["A"]).unwrap();
+    stage.pass(4 * SECOND);
+    stage.act(id, Act::Pause).unwrap();
+    stage.pass(3600 * SECOND);
+    stage.act(id, Act::Resume).unwrap();
+    stage.asked();
+    stage.restart(2 * SECOND, "another");
+    assert_eq!(stage.asked(), NONE);
+    stage.pass(4 * SECOND);
+    assert_eq!(stage.asked(), [1]);
+}
+
 #[test]
 fn killed_before_a_picture_is_up_it_is_hung_again() {
     let mut stage = stage();

@@ -1,0 +1,111 @@
+//! Playlists on real monitors: what is seen and what is told, change by change, and what outlives a
+//! kill, a setter that hangs and a machine that sleeps.
+
+#![allow(unreachable_pub, clippy::disallowed_methods, clippy::unwrap_used)]
+
+#[path = "../desktop/mod.rs"]
+mod desktop;
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod endure;
+mod records;
+mod skip;
+mod together;
+mod verbs;
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use desktop::{Desktop, wait_until};
+use serde_json::{Value, json};
+use support::House;
+use support::client::Events;
+
+pub type Rgb = [u8; 3];
+
+/// Far apart, so that a setter's rounding does not matter.
+pub const COLORS: [Rgb; 6] =
+    [[200, 30, 30], [30, 180, 60], [40, 60, 200], [220, 220, 40], [200, 40, 200], [40, 200, 210]];
+
+/// A started daemon on a desktop, and plain pictures of the first colours, by their ids.
+pub fn house(desktop: &Desktop, pictures: usize) -> (House, Vec<i64>) {
+    let mut house = House::on(desktop);
+    house.start();
+    let ids = pictures_of(&house, pictures);
+    (house, ids)
+}
+
+pub fn pictures_of(house: &House, number: usize) -> Vec<i64> {
+    (0..number).map(|at| house.import(&[&plain(house, at)])[0]).collect()
+}
+
+fn plain(house: &House, at: usize) -> PathBuf {
+    let path = house.root().join(format!("plain-{at}.png"));
+    image::RgbImage::from_pixel(640, 360, image::Rgb(COLORS[at])).save(&path).unwrap();
+    path
+}
+
+/// Makes a playlist and returns its id.
+#[track_caller]
+pub fn make(house: &House, name: &str, configuration: Value, images: &[i64]) -> i64 {
+    let images: Vec<Value> = images.iter().map(|id| json!({ "image_id": id })).collect();
+    let body = json!({ "name": name, "configuration": configuration, "images": images });
+    house.client().post("/playlists", &body).ok()["id"].as_i64().unwrap()
+}
+
+/// Tells a playlist what to do.
+#[track_caller]
+pub fn tell(house: &House, id: i64, action: &str) -> Value {
+    house.client().post(&format!("/playlists/{id}/{action}"), &json!({})).ok()
+}
+
+#[track_caller]
+pub fn start(house: &House, id: i64, monitors: &[&str]) {
+    let path = format!("/playlists/{id}/start");
+    let answer = house.client().post(&path, &json!({ "monitors": monitors })).ok();
+    assert_eq!(answer, json!({ "status": "started" }));
+}
+
+#[track_caller]
+pub fn active(house: &House) -> Vec<Value> {
+    house.client().get("/playlists/active").ok().as_array().unwrap().clone()
+}
+
+/// The playlist, index and image of the next change.
+#[track_caller]
+pub fn change(events: &mut Events) -> (i64, i64, i64) {
+    let event = events.wait_for("playlist_image_changed");
+    let number = |name: &str| event[name].as_i64().unwrap();
+    (number("playlist_id"), number("image_index"), number("image_id"))
+}
+
+/// The colour of an output's middle, straight from grim.
+pub fn middle(desktop: &Desktop, output: &str) -> Rgb {
+    let mut grim = desktop.command("grim");
+    let shot = grim.args(["-t", "ppm", "-o", output, "-"]).stderr(Stdio::inherit()).output();
+    let shot = shot.unwrap();
+    assert!(shot.status.success(), "grim failed on {output}");
+    // A header of three lines, then the pixels, row after row.
+    let mut lines = shot.stdout.splitn(4, |&byte| byte == b'\n').skip(1);
+    let size = String::from_utf8(lines.next().unwrap().to_vec()).unwrap();
+    let (width, height) = size.split_once(' ').unwrap();
+    let (width, height): (usize, usize) = (width.parse().unwrap(), height.parse().unwrap());
+    let pixels = lines.nth(1).unwrap();
+    pixels[(height / 2 * width + width / 2) * 3..][..3].try_into().unwrap()
+}
+
+/// Which of the colours it is.
+pub fn known(color: Rgb) -> Option<usize> {
+    let near = |one: &Rgb| one.iter().zip(color).all(|(&a, b)| a.abs_diff(b) <= 4);
+    COLORS.iter().position(near)
+}
+
+/// Waits until an output shows this picture.
+#[track_caller]
+pub fn see(desktop: &Desktop, output: &str, picture: usize) {
+    wait_until(&format!("picture {picture} on {output}"), || {
+        known(middle(desktop, output)) == Some(picture)
+    });
+}

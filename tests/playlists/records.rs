@@ -1,0 +1,119 @@
+//! Records over the socket: their rules, and edits of one that runs.
+
+use serde_json::{Value, json};
+
+use super::{active, change, house, make, start, tell};
+use crate::desktop::Desktop;
+use crate::support::House;
+
+#[test]
+fn bad_records_are_refused_and_change_nothing() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (house, ids) = house(&desktop, 1);
+    let id = make(&house, "kept", json!({}), &ids);
+    let before = house.client().get(&format!("/playlists/{id}")).ok();
+    let image = ids[0];
+    let at = |time: Value| json!({ "image_id": image, "time": time });
+    let check = |body: Value, status: u16, says: &str| {
+        let refused = house.client().post("/playlists", &body).fails(status).to_string();
+        assert!(refused.contains(says), "{body}: {refused}");
+        house.client().patch(&format!("/playlists/{id}"), &body).fails(status);
+    };
+    make(&house, "other", json!({}), &[]);
+    let configured =
+        |configuration: Value| json!({ "name": "new", "configuration": configuration });
+    house.client().post("/playlists", &json!({})).fails(400);
+    check(json!({ "name": "other" }), 409, "other");
+    check(json!({ "name": " " }), 400, "name");
+    check(json!({ "name": 7 }), 400, "name");
+    check(configured(json!({ "interval": 0 })), 400, "interval");
+    check(configured(json!({ "interval": 31_536_001 })), 400, "interval");
+    check(configured(json!({ "interval": 1.5 })), 400, "interval");
+    check(configured(json!({ "type": "hourly" })), 400, "type");
+    check(configured(json!({ "order": "up" })), 400, "order");
+    check(json!({ "name": "new", "images": [{ "image_id": 777 }] }), 400, "777");
+    check(json!({ "name": "new", "images": [at(json!(1440))] }), 400, "time");
+    let day = json!({ "type": "time_of_day" });
+    let with = |images: Value| json!({ "name": "new", "configuration": day, "images": images });
+    check(with(json!([{ "image_id": image }])), 400, "time");
+    check(with(json!([at(json!(5)), at(json!(5))])), 400, "time");
+    for body in [json!({ "id": 77 }), json!({ "configuration": { "colour": 1 } })] {
+        house.client().patch(&format!("/playlists/{id}"), &body).fails(400);
+    }
+    let all = house.client().get("/playlists").ok();
+    assert_eq!((&all[0], all.as_array().unwrap().len()), (&before, 2));
+    house.client().get("/playlists/77").fails(404);
+    house.client().get("/playlists/x").fails(400);
+}
+
+#[test]
+fn acts_that_cannot_be_carried_out() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (house, ids) = house(&desktop, 1);
+    let post = |path: &str, body: Value| house.client().post(path, &body);
+    let empty = make(&house, "empty", json!({}), &[]);
+    let week = make(&house, "week", json!({ "type": "day_of_week" }), &ids);
+    post(&format!("/playlists/{empty}/start"), json!({})).fails(400);
+    post("/playlists/77/start", json!({})).fails(404);
+    post("/playlists/77/next", json!({})).fails(404);
+    let nowhere = post(&format!("/playlists/{week}/start"), json!({ "monitors": ["DP-9"] }));
+    assert!(nowhere.fails(400).to_string().contains("HEADLESS-1"));
+    for action in ["stop", "pause", "resume", "next", "previous"] {
+        post(&format!("/playlists/{week}/{action}"), json!({})).fails(409);
+    }
+    start(&house, week, &[]);
+    for action in ["next", "previous"] {
+        post(&format!("/playlists/{week}/{action}"), json!({})).fails(400);
+    }
+    for _ in 0..2 {
+        assert_eq!(tell(&house, week, "pause"), json!({ "status": "paused" }));
+    }
+    let answer = post("/playlists/active/next", json!({})).ok();
+    assert_eq!(answer["advanced"], 0);
+}
+
+#[test]
+fn one_that_runs_goes_on_with_an_edit() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (house, ids) = house(&desktop, 4);
+    let id = make(&house, "edited", json!({ "interval": 3600 }), &ids);
+    let place = format!("/playlists/{id}");
+    let mut events = house.events("playlist_image_changed,playlist_stopped");
+    start(&house, id, &[]);
+    change(&mut events);
+    tell(&house, id, "next");
+    assert_eq!(change(&mut events), (id, 1, ids[1]));
+    // It keeps its place by image, and its beat.
+    let items = |ids: &[i64]| {
+        let items: Vec<Value> = ids.iter().map(|id| json!({ "image_id": id })).collect();
+        json!({ "images": items })
+    };
+    let before = active(&house)[0]["slot_started_at"].clone();
+    house.client().patch(&place, &items(&[ids[3], ids[2], ids[1], ids[0]])).ok();
+    let now = &active(&house)[0];
+    let expected = (&json!(2), &json!(ids[1]), &json!(ids[0]), &before);
+    let found = (
+        &now["current_index"],
+        &now["current_image_id"],
+        &now["next_image_id"],
+        &now["slot_started_at"],
+    );
+    assert_eq!(found, expected);
+    // A shorter interval counts from the last change.
+    house.client().patch(&place, &json!({ "configuration": { "interval": 1 } })).ok();
+    assert_eq!(change(&mut events), (id, 3, ids[0]));
+    house.client().patch(&place, &json!({ "configuration": { "type": "manual" } })).ok();
+    delete(&house, &ids[1..2]);
+    let record = house.client().get(&place).ok();
+    assert_eq!(record["images"].as_array().unwrap().len(), 3);
+    // Emptied it stops.
+    delete(&house, &ids);
+    assert_eq!(events.wait_for("playlist_stopped")["playlist_id"], id);
+    assert!(active(&house).is_empty());
+    assert_eq!(house.client().get(&place).ok()["images"], json!([]));
+}
+
+fn delete(house: &House, ids: &[i64]) {
+    let body = json!({ "ids": ids }).to_string();
+    house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+}

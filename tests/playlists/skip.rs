@@ -1,0 +1,92 @@
+//! What the backend cannot show: skipped either way; nothing to show, and something again.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{active, change, house, make, pictures_of, see, start, tell};
+use crate::desktop::Desktop;
+use crate::support::House;
+
+const EVENTS: &str =
+    "playlist_image_changed,playlist_skipped_incompatible,playlist_no_compatible_item";
+
+/// An HTML wallpaper in the library, which swaybg cannot show.
+fn page(house: &House, name: &str) -> i64 {
+    let root = house.root().join(name);
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("index.html"), "<html><title>page</title></html>").unwrap();
+    let answer = house.client().post("/images/import-web", &json!({ "path": root }));
+    answer.ok()["id"].as_i64().unwrap()
+}
+
+#[test]
+fn what_cannot_be_shown_is_skipped_forward_and_backward() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (house, ids) = house(&desktop, 2);
+    let pages = [page(&house, "a"), page(&house, "b")];
+    let list = [ids[0], pages[0], pages[1], ids[1]];
+    let id = make(&house, "mixed", json!({ "type": "manual" }), &list);
+    let mut events = house.events(EVENTS);
+    start(&house, id, &[]);
+    assert_eq!(change(&mut events), (id, 0, ids[0]));
+    for (action, skipped, applied) in [("next", [1, 2], 3), ("previous", [2, 1], 0)] {
+        tell(&house, id, action);
+        let (kind, event) = events.next();
+        assert_eq!(kind, "playlist_skipped_incompatible");
+        let item =
+            |at: usize| json!({ "image_id": list[at], "media_type": "web", "slot_index": at });
+        let expected = json!({
+            "playlist_id": id, "playlist_name": "mixed", "backend": "swaybg", "skipped": 2,
+            "applied_index": applied, "skipped_items": [item(skipped[0]), item(skipped[1])],
+            "timestamp": event["timestamp"],
+        });
+        assert_eq!(event, expected, "{action}");
+        assert_eq!(change(&mut events), (id, applied, list[applied as usize]));
+        see(&desktop, "HEADLESS-1", usize::from(applied == 3));
+    }
+}
+
+#[test]
+fn nothing_to_show_is_told_and_mended_by_an_edit() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (house, ids) = house(&desktop, 1);
+    let page = page(&house, "page");
+    let id = make(&house, "pages", json!({ "type": "manual" }), &[page]);
+    let mut events = house.events(EVENTS);
+    start(&house, id, &[]);
+    let (kind, event) = events.next();
+    assert_eq!(kind, "playlist_no_compatible_item");
+    let expected = json!({
+        "playlist_id": id, "playlist_name": "pages", "total_images": 1, "backend": "swaybg",
+        "timestamp": event["timestamp"],
+    });
+    assert_eq!(event, expected);
+    // It runs on; a step finds nothing either and does not tell again.
+    assert_eq!(active(&house)[0]["playlist_id"], id);
+    tell(&house, id, "next");
+    let images = json!({ "images": [{ "image_id": page }, { "image_id": ids[0] }] });
+    house.client().patch(&format!("/playlists/{id}"), &images).ok();
+    let (kind, event) = events.next();
+    assert_eq!((&*kind, &event["applied_index"]), ("playlist_skipped_incompatible", &json!(1)));
+    assert_eq!(change(&mut events), (id, 1, ids[0]));
+    see(&desktop, "HEADLESS-1", 0);
+}
+
+#[test]
+fn nothing_to_show_is_mended_by_another_backend() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = House::on(&desktop);
+    house.stub("mpvpaper", "#!/bin/sh\nexec sleep 600\n");
+    house.configure("[backend]\ntype = \"mpvpaper\"\n");
+    house.start();
+    let ids = pictures_of(&house, 1);
+    let id = make(&house, "still", json!({ "type": "manual" }), &ids);
+    let mut events = house.events(EVENTS);
+    start(&house, id, &[]);
+    let (kind, event) = events.next();
+    assert_eq!((&*kind, &event["backend"]), ("playlist_no_compatible_item", &json!("mpvpaper")));
+    house.client().post("/backends/swaybg/activate", &json!({})).ok();
+    assert_eq!(change(&mut events), (id, 0, ids[0]));
+    see(&desktop, "HEADLESS-1", 0);
+}

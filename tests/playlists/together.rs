@@ -1,0 +1,113 @@
+//! Two playlists at once, each on its own monitor, while an import runs.
+//!
+//! How late changes are is not asserted here, where other work shares the machine: `cargo bench
+//! --bench playlists` prints it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json;
+
+use super::{active, house, known, make, middle, see, start};
+use crate::desktop::Desktop;
+use crate::support::photographs;
+
+const OUTPUTS: [&str; 2] = ["HEADLESS-1", "HEADLESS-2"];
+/// Changes in all, of both.
+const CHANGES: usize = 12;
+
+/// What an output showed, one after the other, until told to stop.
+fn watch(desktop: &Desktop, output: &str, done: &AtomicBool) -> Vec<usize> {
+    let mut seen = Vec::new();
+    loop {
+        let last = done.load(Ordering::Acquire);
+        if let Some(picture) = known(middle(desktop, output))
+            && seen.last() != Some(&picture)
+        {
+            seen.push(picture);
+        }
+        if last {
+            return seen;
+        }
+    }
+}
+
+#[test]
+fn what_is_seen_is_what_is_told_change_by_change() {
+    let desktop = Desktop::wayland(&["640x360", "640x360"]);
+    let (house, ids) = house(&desktop, 6);
+    let photos = photographs::take(&house.root().join("photos"), 60);
+    let every_second = json!({ "type": "timer", "interval": 1 });
+    let lists = [&ids[..3], &ids[3..]];
+    let one = make(&house, "one", every_second.clone(), lists[0]);
+    let two = make(&house, "two", every_second, lists[1]);
+    let mut events = house.events("playlist_image_changed");
+    let done = AtomicBool::new(false);
+    let (told, seen) = std::thread::scope(|scope| {
+        let watchers = OUTPUTS.map(|output| scope.spawn(|| watch(&desktop, output, &done)));
+        start(&house, one, &OUTPUTS[..1]);
+        start(&house, two, &OUTPUTS[1..]);
+        let paths: Vec<_> = photos.iter().map(|photo| &photo.path).collect();
+        house.client().post("/images", &json!({ "paths": paths })).ok();
+        let mut told = [Vec::new(), Vec::new()];
+        while told[0].len() + told[1].len() < CHANGES {
+            let event = events.wait_for("playlist_image_changed");
+            let which = usize::from(event["playlist_id"] == two);
+            assert_eq!(event["monitors"], json!([OUTPUTS[which]]));
+            // In order, and round.
+            assert_eq!(event["image_index"], told[which].len() % 3, "{event}");
+            let image = lists[which][told[which].len() % 3];
+            assert_eq!(event["image_id"], image);
+            told[which].push(ids.iter().position(|id| *id == image).unwrap());
+        }
+        let answer = house.client().post("/playlists/active/stop", &json!({})).ok();
+        assert_eq!(answer["stopped"], 2);
+        // A change that was on its way when they were stopped is told, too, or never made.
+        let hung = house.client().get("/wallpaper/current").ok();
+        for (which, output) in OUTPUTS.iter().enumerate() {
+            let last = hung["monitors"][which]["image_id"].as_i64().unwrap();
+            let last = ids.iter().position(|id| *id == last).unwrap();
+            if told[which].last() != Some(&last) {
+                told[which].push(last);
+            }
+            see(&desktop, output, last);
+        }
+        done.store(true, Ordering::Release);
+        (told, watchers.map(|watcher| watcher.join().unwrap()))
+    });
+    assert_eq!(seen, told, "the monitors and the events");
+    assert!(told.iter().all(|list| list.len() > 3), "both went on: {told:?}");
+    assert!(active(&house).is_empty());
+}
+
+#[test]
+fn a_monitor_has_one_playlist_and_declared_ones_are_kept() {
+    let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
+    let (house, ids) = house(&desktop, 2);
+    let by_hand = json!({ "type": "manual" });
+    let one = make(&house, "one", by_hand.clone(), &ids);
+    let two = make(&house, "two", by_hand, &ids[1..]);
+    let mut events = house.events("playlist_started,playlist_stopped,playlist_image_changed");
+    start(&house, one, &["WL-1", "WL-2"]);
+    let begun = events.wait_for("playlist_started");
+    let expected = json!({
+        "playlist_id": one, "playlist_name": "one", "monitors": ["WL-1", "WL-2"],
+        "applied_to": ["WL-1"], "extend": false, "timestamp": begun["timestamp"],
+    });
+    assert_eq!(begun, expected);
+    assert_eq!(events.wait_for("playlist_image_changed")["monitors"], json!(["WL-1"]));
+    see(&desktop, "WL-1", 0);
+    // The other one comes: it is served at once.
+    desktop.run("plug", &[]);
+    see(&desktop, "WL-2", 0);
+    let running = &active(&house)[0];
+    assert_eq!(running["applied_to"], json!(["WL-1", "WL-2"]));
+    // Another playlist on one of them takes both from the first.
+    start(&house, two, &["WL-2"]);
+    assert_eq!(events.wait_for("playlist_stopped")["playlist_id"], one);
+    assert_eq!(events.wait_for("playlist_started")["playlist_id"], two);
+    see(&desktop, "WL-2", 1);
+    see(&desktop, "WL-1", 0);
+    let on = |monitor: &str| house.client().get(&format!("/playlists/active/{monitor}"));
+    assert_eq!(on("WL-2").ok()["playlist_id"], two);
+    on("WL-1").fails(404);
+}

@@ -1,0 +1,71 @@
+//! The commands for playlists, each against the daemon.
+
+use serde_json::{Value, json};
+
+use super::house;
+use crate::desktop::Desktop;
+use crate::support::House;
+
+/// What a command answers as JSON.
+#[track_caller]
+fn run(house: &House, line: &str) -> Value {
+    let args: Vec<&str> = line.split(' ').chain(["--json"]).collect();
+    let output = house.murald(&args).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {errors}");
+    serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
+}
+
+#[test]
+fn every_command_for_playlists_works() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (house, ids) = house(&desktop, 3);
+    let run = |line: &str| run(&house, line);
+    let [a, b, c] = ids[..] else { panic!("{ids:?}") };
+    let made = run(&format!("playlist create evening {a} {b} --interval 10m --order random"));
+    let configuration = json!({
+        "type": "timer", "interval": 600, "order": "random", "always_start_on_first_image": false,
+    });
+    assert_eq!((&made["name"], &made["configuration"]), (&json!("evening"), &configuration));
+    let id = made["id"].as_i64().unwrap();
+    let edited = run(&format!("playlist edit {id} --name dusk --type manual --order ordered"));
+    assert_eq!(
+        (&edited["name"], &edited["configuration"]["type"]),
+        (&json!("dusk"), &json!("manual"))
+    );
+    let images = |record: &Value| -> Vec<i64> {
+        let items = record["images"].as_array().unwrap().iter();
+        items.map(|item| item["image_id"].as_i64().unwrap()).collect()
+    };
+    assert_eq!(images(&run(&format!("playlist add {id} {c}"))), [a, b, c]);
+    assert_eq!(images(&run(&format!("playlist remove {id} {b}"))), [a, c]);
+    assert_eq!(run("playlist list")[0]["id"], id);
+    assert_eq!(images(&run(&format!("playlist show {id}"))), [a, c]);
+    assert_eq!(run("playlist active"), json!([]));
+    assert_eq!(run(&format!("playlist start {id} --monitor HEADLESS-1"))["status"], "started");
+    assert_eq!(run("playlist active HEADLESS-1")["current_image_id"], a);
+    let current = || run("playlist active")[0]["current_image_id"].clone();
+    for (line, shown) in [("next", c), ("previous", a)] {
+        run(&format!("playlist {line} {id}"));
+        assert_eq!(current(), shown, "playlist {line}");
+        run(line);
+        assert_eq!(current(), if shown == a { c } else { a }, "{line}");
+        run(&format!("playlist {line}"));
+        assert_eq!(current(), shown, "playlist {line}, all");
+    }
+    let paused = || run("playlist active")[0]["paused"] == true;
+    for form in [format!("playlist %s {id}"), "playlist %s".into(), "%s".into()] {
+        run(&form.replace("%s", "pause"));
+        assert!(paused(), "{form}");
+        run(&form.replace("%s", "resume"));
+        assert!(!paused(), "{form}");
+    }
+    assert_eq!(run(&format!("playlist stop {id}"))["status"], "stopped");
+    run(&format!("playlist start {id}"));
+    assert_eq!(run("playlist stop")["stopped"], 1);
+    let refused = house.murald(&["playlist", "next", &id.to_string()]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("does not run"));
+    assert_eq!(run(&format!("playlist delete {id}"))["status"], "deleted");
+    assert_eq!(run("playlist list"), json!([]));
+}
