@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::intake::{Shelf, rename};
+use super::intake::{Shelf, rename, sync_directory};
 use super::name::Name;
 use super::{Error, Library, package};
 use crate::store::edits::{self, ImageChange, Rename};
@@ -19,6 +19,9 @@ const NAME_MAX: usize = 255;
 impl Library {
     /// Changes an image; with a new name its file is renamed too. A taken name gets `_1`, `_2`...
     pub fn edit(&self, id: i64, name: Option<&str>, change: &ImageChange) -> Result<Image, Error> {
+        // One rename at a time, from the look at the row on: of two that rename the same image, the
+        // second must see where the first has put the file.
+        let _turn = name.map(|_| self.shelf.names.turn());
         let image = self.image(id)?;
         if (change.overrides.is_some() || change.capabilities.is_some()) && image.web_meta.is_none()
         {
@@ -76,15 +79,20 @@ impl Library {
         }
         let moving =
             Rename { image_id: image.id, from: image.home().to_owned(), to: reserved.path.clone() };
-        self.store.note(|c| edits::begin_rename(c, &moving))?;
+        // On the disk before the file moves: a power loss must not forget it.
+        self.store.write(|c| edits::begin_rename(c, &moving))?;
         let mut moved = false;
         let done = self.store.write(|c| -> Result<(), Error> {
             follow(edits::change(c, image.id, change)?)?;
-            edits::finish_rename(c, image, &moving, &reserved.name)?;
+            // As it is by now. Deleted meanwhile: its file is about to follow.
+            let now = images::get(c, image.id)?.filter(|now| now.home() == moving.from);
+            let now = now.ok_or(Error::NoImage { id: image.id })?;
+            edits::finish_rename(c, &now, &moving, &reserved.name)?;
             // Inside the transaction: nobody can look for the file in between and miss it.
             rename(&moving.from, &moving.to).map_err(Error::file("rename", &moving.from))?;
             moved = true;
-            Ok(())
+            // The row must not be on the disk with a name that the directory has not.
+            sync_directory(directory)
         });
         if done.is_err() {
             if moved {

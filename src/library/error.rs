@@ -69,6 +69,11 @@ impl Error {
         move |source| Self::File { action, path, source }
     }
 
+    /// Whether a file was looked for and is not there.
+    pub fn is_missing_file(&self) -> bool {
+        matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// What is wrong and why, without the path, for those who are told the path beside it.
     pub fn reason(&self) -> String {
         let mut text = match self {

@@ -40,16 +40,15 @@ impl Library {
     /// Removes a folder with all folders and images below it, and their files.
     pub fn delete_folder(&self, id: i64) -> Result<Deleted, Error> {
         self.wait_for_reconciliation();
-        let (gone, folders) = self.store.write(|c| {
+        let (leaving, folders) = self.store.write(|c| {
             if !folders::exists(c, id)? {
                 return Err(Error::Folder(Refusal::NoFolder { id }));
             }
             let images = folders::images_below(c, id)?;
-            let gone = crate::store::images::delete(c, &images)?;
-            Ok((gone, folders::remove(c, id)?))
+            let leaving = self.leaving(crate::store::images::delete(c, &images)?);
+            Ok((leaving, folders::remove(c, id)?))
         })?;
-        let images = gone.len();
-        self.discard(&gone)?;
+        let images = self.discard(&leaving)?;
         self.changed(GalleryDomain::Folders);
         Ok(Deleted { images, folders })
     }

@@ -20,7 +20,7 @@ use crate::memory;
 use crate::wire::Timestamp;
 
 /// Batches that run or wait; one more is refused.
-pub(super) const BATCHES_MAX: usize = 8;
+pub(super) const BATCHES_MAX: usize = 64;
 
 pub(super) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 

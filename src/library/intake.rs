@@ -323,6 +323,7 @@ pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-fn sync_directory(path: &Path) -> Result<(), Error> {
+/// So that what was renamed or removed in it stays so after a power loss.
+pub(super) fn sync_directory(path: &Path) -> Result<(), Error> {
     File::open(path).and_then(|file| file.sync_all()).map_err(Error::file("flush", path))
 }

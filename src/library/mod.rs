@@ -16,6 +16,7 @@ mod intake;
 mod name;
 mod package;
 mod reconcile;
+mod removal;
 #[cfg(test)]
 mod tests;
 mod thumbnails;
@@ -31,13 +32,13 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use crate::events::Hub;
 use crate::media;
-use crate::store::{self, Store};
+use crate::store::{Store, images};
 use crate::thread::{Spawner, Thread};
-use crate::wire::{GalleryDomain, Image, Resolution};
+use crate::wire::{Image, Resolution};
 
 use budget::Budget;
 use import::{BATCHES_MAX, Importer, Message, Reply, work};
-use intake::{Shelf, remove};
+use intake::Shelf;
 
 pub use error::Error;
 pub use folders::Deleted;
@@ -143,39 +144,29 @@ impl Library {
 
     /// The file of a thumbnail, made now if it is missing.
     pub fn thumbnail(&self, image: &Image, size: Resolution) -> Result<PathBuf, Arc<Error>> {
-        self.thumbnails.get(image, size)
+        let made = self.thumbnails.get(image, size);
+        match made.as_ref().is_err_and(|error| error.is_missing_file()) {
+            true => match self.moved(image)? {
+                Some(now) => self.thumbnail(&now, size),
+                None => made,
+            },
+            false => made,
+        }
     }
 
-    /// Removes images with their files and thumbnails, and returns how many there were.
-    pub fn delete(&self, ids: &[i64]) -> Result<usize, Error> {
-        self.wait_for_reconciliation();
-        let gone = self.store.write(|c| store::images::delete(c, ids))?;
-        self.discard(&gone)?;
-        Ok(gone.len())
+    /// For who has looked at an image's row and not found its file: the row again, where the image
+    /// has moved meanwhile. Waits for a rename that is on its way.
+    pub fn moved(&self, image: &Image) -> Result<Option<Image>, Error> {
+        // As a writer: files are renamed inside the transaction, and readers see the old row till
+        // its end.
+        let now = self.store.write(|c| images::get(c, image.id))?;
+        Ok(now.filter(|now| now.path != image.path))
     }
 
     /// For changes to files: what is half done must not be taken for the last run's, and undone.
     fn wait_for_reconciliation(&self) {
         // Nothing is ever sent: it ends when the thread has done it, or has died.
         self.reconciled.recv().ok();
-    }
-
-    /// Removes the files of images whose rows are gone.
-    fn discard(&self, gone: &[Image]) -> Result<(), Error> {
-        for image in gone {
-            self.thumbnails.remove(image);
-            match remove(image.home()) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    // It stays noted as loose: the next start tries again.
-                    log::warn!("cannot remove {}: {error}", image.home().display());
-                }
-                _ => self.store.note(|c| store::images::unmark_loose(c, image.home()))?,
-            }
-        }
-        if !gone.is_empty() {
-            self.changed(GalleryDomain::Images);
-        }
-        Ok(())
     }
 
     fn ask<T: Send + 'static>(

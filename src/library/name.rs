@@ -94,6 +94,8 @@ fn fit(stem: &str, reserve: usize) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Names {
     inner: Mutex<Inner>,
+    /// Held by whoever renames a picture that has its row.
+    renames: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -137,6 +139,17 @@ impl Names {
             }
         }
         unreachable!("four billion pictures of one name")
+    }
+
+    /// Waits until nobody else renames a picture.
+    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.renames.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a name from others until its picture has gone from the disk.
+    pub(super) fn hold(&self, name: &str, path: &Path) -> Reserved<'_> {
+        self.lock().reserved.insert(name.to_owned());
+        Reserved { names: self, name: name.to_owned(), path: path.to_owned() }
     }
 
     /// Forgets what it has learnt of free numbers.

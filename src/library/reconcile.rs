@@ -99,6 +99,9 @@ fn purge_missing(
         );
         return Ok(());
     }
+    if missing.is_empty() {
+        return Ok(());
+    }
     for (id, path, _) in rows.extract_if(.., |(id, ..)| missing.contains(id)) {
         log::warn!("{} is gone: image {id} leaves the library", path.display());
         let purged = shelf.store.write(|c| images::purge(c, id))?;
@@ -110,5 +113,6 @@ fn purge_missing(
             playlists_affected: purged.playlists,
         });
     }
-    Ok(())
+    // Their previews.
+    remove_loose(shelf)
 }

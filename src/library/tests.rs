@@ -14,7 +14,10 @@ use serde_json::Value;
 
 use super::*;
 use crate::events::Kinds;
-use crate::store::images::{self, ListQuery, SortBy};
+use crate::store::{
+    self,
+    images::{self, ListQuery, SortBy},
+};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -235,7 +238,8 @@ fn batches_wait_are_cancelled_and_refused() {
     });
     holding.recv().unwrap();
     let first = alive.library.import(paths.clone(), None).unwrap();
-    let rest: Vec<_> = (1..8).map(|_| alive.library.import(paths.clone(), None).unwrap()).collect();
+    let rest: Vec<_> =
+        (1..BATCHES_MAX).map(|_| alive.library.import(paths.clone(), None).unwrap()).collect();
     assert!(matches!(alive.library.import(paths, None), Err(Error::Busy)));
     // One that waits ends at once, one that runs with the files in hand.
     alive.library.cancel(&rest[2].batch_id).unwrap();

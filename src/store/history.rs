@@ -84,7 +84,8 @@ pub fn clear(connection: &Connection) -> Result<usize, Error> {
 
 /// Removes the entries of an image that is gone.
 pub fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
-    Ok(connection.execute("DELETE FROM history WHERE image_id = ?1", [image_id])?)
+    let mut statement = connection.prepare_cached("DELETE FROM history WHERE image_id = ?1")?;
+    Ok(statement.execute([image_id])?)
 }
 
 fn from_row(row: &Row<'_>) -> Result<HistoryEntry, Error> {

@@ -257,41 +257,55 @@ pub struct Purged {
     pub playlists: usize,
 }
 
-/// Removes an image whose row or file is missing, with every reference to it.
+/// Removes an image's row, if it is there, with every reference to it. Its preview is loose then;
+/// its file is the caller's.
 pub fn purge(connection: &Connection, id: i64) -> Result<Purged, Error> {
     let playlists: i64 = connection
         .prepare_cached(
             "SELECT count(DISTINCT playlist_id) FROM playlist_image WHERE image_id = ?1",
         )?
         .query_row([id], |row| row.get(0))?;
+    connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO loose_file (path) SELECT preview_path FROM image \
+             WHERE id = ?1 AND preview_path IS NOT NULL",
+        )?
+        .execute([id])?;
     // A row that is missing already takes nothing with it.
-    connection.execute("DELETE FROM playlist_image WHERE image_id = ?1", [id])?;
+    connection.prepare_cached("DELETE FROM playlist_image WHERE image_id = ?1")?.execute([id])?;
     let purged = Purged {
         monitor_states: super::scene::purge_image(connection, id)?,
         history_entries: super::history::purge_image(connection, id)?,
         playlists: playlists.unsigned_abs() as usize,
     };
-    connection.execute("DELETE FROM image WHERE id = ?1", [id])?;
+    connection.prepare_cached("DELETE FROM image WHERE id = ?1")?.execute([id])?;
     Ok(purged)
 }
 
-/// Removes rows and returns them. Their files are marked as loose in the same transaction, so that
-/// a kill before they are removed from the disk leaks nothing. References in playlists and scene
-/// go with the rows.
-pub fn delete(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
-    let list = Rc::new(ids.iter().copied().map(Value::from).collect::<Vec<_>>());
-    let sql = format!("SELECT {COLUMNS} FROM image WHERE id IN rarray(?1)");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([list])?;
-    let mut gone = Vec::new();
-    while let Some(row) = rows.next()? {
-        gone.push(from_row(row)?);
-    }
-    for image in &gone {
+/// Images whose rows were removed, and what referred to them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gone {
+    pub images: Vec<Image>,
+    pub references: Purged,
+}
+
+/// Removes rows with every reference to them. What they leave on the disk is noted as loose in the
+/// same transaction, so that a kill before it is removed leaks nothing.
+pub fn delete(connection: &Connection, ids: &[i64]) -> Result<Gone, Error> {
+    let mut gone = Gone { images: by_ids(connection, ids)?, references: Purged::default() };
+    for image in &gone.images {
         mark_loose(connection, image.home())?;
-        connection.prepare_cached("DELETE FROM image WHERE id = ?1")?.execute([image.id])?;
+        let purged = purge(connection, image.id)?;
+        gone.references.monitor_states += purged.monitor_states;
+        gone.references.history_entries += purged.history_entries;
+        gone.references.playlists += purged.playlists;
     }
     Ok(gone)
+}
+
+/// What is an image's alone, thumbnails apart: its file or package, and its preview.
+pub fn on_disk(image: &Image) -> impl Iterator<Item = &Path> {
+    std::iter::once(image.home()).chain(image.preview_path.as_deref())
 }
 
 /// Notes a file that no row owns (yet, or any more).
@@ -452,9 +466,9 @@ pub(in crate::store) mod tests {
         let (_directory, store) = scratch();
         let id = store.write(|c| insert(c, &picture("a", 1))).unwrap();
         let gone = store.write(|c| delete(c, &[id, id + 7])).unwrap();
-        assert_eq!(gone.len(), 1);
-        assert_eq!(store.read(loose_files).unwrap(), [gone[0].path.clone()]);
-        store.write(|c| unmark_loose(c, &gone[0].path)).unwrap();
+        assert_eq!(gone.images.len(), 1);
+        assert_eq!(store.read(loose_files).unwrap(), [gone.images[0].path.clone()]);
+        store.write(|c| unmark_loose(c, &gone.images[0].path)).unwrap();
         assert!(store.read(loose_files).unwrap().is_empty());
         assert!(store.write(|c| insert(c, &picture("a", 1))).unwrap() > id);
     }

@@ -52,7 +52,8 @@ pub fn put(connection: &Connection, hung: &Hung) -> Result<(), Error> {
 
 /// Removes the monitors' states that show an image that is gone.
 pub fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
-    Ok(connection.execute("DELETE FROM scene WHERE image_id = ?1", [image_id])?)
+    let mut statement = connection.prepare_cached("DELETE FROM scene WHERE image_id = ?1")?;
+    Ok(statement.execute([image_id])?)
 }
 
 pub fn clear(connection: &Connection) -> Result<usize, Error> {

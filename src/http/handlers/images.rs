@@ -43,8 +43,18 @@ pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Answer, F
 
 /// `GET /images/{id}/raw`
 pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
-    let image = find(api, request.record()?)?;
-    file(request, &image.path, image.format.content_type())
+    let mut image = find(api, request.record()?)?;
+    // Between the look at its row and at its file it may get another name, or two.
+    loop {
+        let answer = file(request, &image.path, image.format.content_type());
+        if answer.is_ok() {
+            return answer;
+        }
+        match api.library.moved(&image)? {
+            Some(now) => image = now,
+            None => return answer,
+        }
+    }
 }
 
 /// `GET /images/{id}/thumbnail`; one that is missing is made first.
@@ -86,10 +96,8 @@ pub(super) fn complete(api: &Api, image: &mut Image) {
 
 /// Several may have waited for the same thumbnail: the error is theirs together.
 fn thumbnail_failed(error: Arc<library::Error>) -> Failure {
-    match &*error {
-        library::Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            Failure::not_found("the image's file is gone")
-        }
-        _ => Failure::new(500, "the thumbnail cannot be made").details(error.reason()),
+    if error.is_missing_file() {
+        return Failure::not_found("the image's file is gone");
     }
+    Failure::new(500, "the thumbnail cannot be made").details(error.reason())
 }

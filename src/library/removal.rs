@@ -1,0 +1,81 @@
+//! Images on their way out. Runs on the thread that asks.
+//!
+//! One transaction removes the rows with every reference to them, and notes as loose what they leave
+//! on the disk: files, packages, previews. Then the disk is cleared, and the notes go last. After a
+//! kill or a power loss in between, the next start reads the notes and goes on.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use super::intake::{remove, sync_directory};
+use super::name::Reserved;
+use super::{Error, Library};
+use crate::store::images::{self, Gone, Purged};
+use crate::wire::{GalleryDomain, Image};
+
+/// Images without rows, whose files are still there.
+pub(super) struct Leaving<'a> {
+    gone: Gone,
+    /// Nobody else's until the files are gone: they would be taken for those.
+    _names: Vec<Reserved<'a>>,
+}
+
+impl Library {
+    /// Removes images with their files, thumbnails and every reference to them; returns how many
+    /// there were.
+    pub fn delete(&self, ids: &[i64]) -> Result<usize, Error> {
+        self.wait_for_reconciliation();
+        let leaving =
+            self.store.write(|c| Ok::<_, Error>(self.leaving(images::delete(c, ids)?)))?;
+        self.discard(&leaving)
+    }
+
+    /// For the end of the transaction: until others see that the rows are gone, the names are taken
+    /// anyway.
+    pub(super) fn leaving(&self, gone: Gone) -> Leaving<'_> {
+        let hold = |image: &Image| self.shelf.names.hold(&image.name, image.home());
+        let names = gone.images.iter().map(hold).collect();
+        Leaving { gone, _names: names }
+    }
+
+    /// The part after the transaction; returns how many images went.
+    pub(super) fn discard(&self, leaving: &Leaving<'_>) -> Result<usize, Error> {
+        let Gone { images, references } = &leaving.gone;
+        images.iter().for_each(|image| self.thumbnails.remove(image));
+        let paths = images.iter().flat_map(images::on_disk);
+        let removed: Vec<&Path> = paths.filter(|path| is_removed(path)).collect();
+        // The notes must not be forgotten before the removals are remembered.
+        for directory in removed.iter().filter_map(|path| path.parent()).collect::<BTreeSet<_>>() {
+            sync_directory(directory)?;
+        }
+        self.store.note(|c| removed.iter().try_for_each(|path| images::unmark_loose(c, path)))?;
+        if !images.is_empty() {
+            self.changed(GalleryDomain::Images);
+            self.references_changed(references);
+        }
+        Ok(images.len())
+    }
+
+    fn references_changed(&self, references: &Purged) {
+        for (count, domain) in [
+            (references.playlists, GalleryDomain::Playlists),
+            (references.history_entries, GalleryDomain::History),
+        ] {
+            if count > 0 {
+                self.changed(domain);
+            }
+        }
+    }
+}
+
+/// What cannot be removed stays noted: the next start tries again.
+fn is_removed(path: &Path) -> bool {
+    match remove(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            log::warn!("cannot remove {}: {error}", path.display());
+            false
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,290 @@
+//! Sixteen clients at once import, rename, move, delete and list real files. Afterwards rows and
+//! files agree to the byte, and no client was ever told of a lock.
+//!
+//! `MURALD_CROWD_SECONDS` sets how long they go on (default 8).
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use murald::store::images::{self, Checksum};
+use murald::store::{self, Store, edits};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use support::House;
+use support::client::{Answer, Client};
+
+const CLIENTS: u64 = 16;
+const PICTURES: u64 = 240;
+/// Few, so that they are always taken.
+const NAMES: u64 = 12;
+/// Pictures that are renamed and moved, and that nobody deletes.
+const KEPT: usize = 8;
+
+/// What all clients share.
+struct Scene {
+    sources: Vec<PathBuf>,
+    kept: Vec<i64>,
+    done: AtomicU64,
+    busy: AtomicU64,
+}
+
+#[test]
+fn a_crowd_leaves_rows_and_files_in_agreement() {
+    let seconds = std::env::var("MURALD_CROWD_SECONDS").ok().and_then(|text| text.parse().ok());
+    let length = Duration::from_secs(seconds.unwrap_or(8));
+    let mut house = House::new();
+    let sources = sources(&house.root().join("sources"));
+    house.start();
+    let first: Vec<&Path> = sources.iter().take(KEPT).map(PathBuf::as_path).collect();
+    let kept = house.import(&first);
+    assert_eq!(kept.len(), KEPT);
+    let scene = Scene { sources, kept, done: AtomicU64::new(0), busy: AtomicU64::new(0) };
+    let until = Instant::now() + length;
+    std::thread::scope(|scope| {
+        for number in 1..=CLIENTS {
+            let (scene, client) = (&scene, house.client());
+            scope.spawn(move || {
+                let mut dice = Dice(number);
+                while Instant::now() < until {
+                    act(scene, &client, &mut dice);
+                    scene.done.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    wait_for_imports(&house);
+    let listed = check_totals(&house.client());
+    let log = house.log();
+    assert!(!log.contains("locked") && !log.contains("\"level\":\"error\""), "see the log");
+    assert_eq!(house.stop(), Some(0));
+    check_agreement(&house, &scene, &listed);
+    house.start();
+    wait_for_imports(&house);
+    assert_eq!(check_totals(&house.client()), listed, "a start finds nothing to mend");
+    let (done, busy) = (scene.done.into_inner(), scene.busy.into_inner());
+    eprintln!("{done} requests in {length:?}, {busy} imports told to wait; {} left", listed.len());
+}
+
+/// Batches run in turn: when this one has ended, all have.
+fn wait_for_imports(house: &House) {
+    let nothing = house.root().join("nothing");
+    fs::create_dir_all(&nothing).unwrap();
+    let mut events = house.events("processing_complete");
+    let batch = house.client().post("/images", &json!({ "paths": [nothing] })).ok();
+    while events.wait_for("processing_complete")["batch_id"] != batch["batch_id"] {}
+}
+
+/// One request of a client, and whether its answer is one of those that it may get.
+fn act(scene: &Scene, client: &Client, dice: &mut Dice) {
+    let id = any_image(scene, client, dice);
+    let name = format!("name {}", dice.below(NAMES));
+    match dice.below(12) {
+        0..=2 => import(scene, client, dice),
+        3 | 4 => {
+            allow(&client.patch(&format!("/images/{id}"), &json!({ "name": name })), id, scene)
+        }
+        5 => {
+            let tags = json!({ "tags": [format!("tag {}", dice.below(5))], "is_selected": true });
+            allow(&client.patch(&format!("/images/{id}"), &tags), id, scene);
+        }
+        6 => {
+            let folder = any_folder(client, dice);
+            let answer = client
+                .post("/folders/move-images", &json!({ "image_ids": [id], "folder_id": folder }));
+            one_of(&answer, &[200, 404]);
+        }
+        7 if scene.kept.contains(&id) => {}
+        7 => {
+            let body = json!({ "ids": [id, dice.below(10_000) + 1_000_000] }).to_string();
+            one_of(&client.send("DELETE", "/images", "", body.as_bytes()), &[200]);
+        }
+        8 => folders(scene, client, dice),
+        9 => allow(&client.get(&format!("/images/{id}/raw")), id, scene),
+        10 => allow(&client.get(&format!("/images/{id}/thumbnail?resolution=720p")), id, scene),
+        _ => list(client, dice),
+    }
+}
+
+fn import(scene: &Scene, client: &Client, dice: &mut Dice) {
+    let count = dice.below(4) + 1;
+    let paths: Vec<&PathBuf> =
+        (0..count).map(|_| &scene.sources[dice.below(PICTURES) as usize]).collect();
+    let mut body = json!({ "paths": paths });
+    if let Some(folder) = any_folder(client, dice) {
+        body["folder_id"] = folder.into();
+    }
+    let answer = client.post("/images", &body);
+    // The folder may have gone meanwhile; as many batches as are ever kept may wait already.
+    one_of(&answer, &[202, 400, 503]);
+    if answer.status == 503 {
+        scene.busy.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn folders(scene: &Scene, client: &Client, dice: &mut Dice) {
+    let parent = any_folder(client, dice);
+    match dice.below(3) {
+        0 => {
+            let name = format!("folder {}", dice.below(6));
+            let body = json!({ "name": name, "parent_id": parent });
+            one_of(&client.post("/folders", &body), &[201, 404, 409]);
+        }
+        1 => {
+            let Some(id) = parent else { return };
+            one_of(&client.delete(&format!("/folders/{id}?mode=keep_contents")), &[200, 404]);
+        }
+        _ => {
+            let Some(id) = parent else { return };
+            let body = json!({ "image_ids": scene.kept, "folder_id": null });
+            // Nobody deletes those that are kept; who moves them in again meanwhile is outrun by
+            // deleting only folders that nobody else chooses.
+            one_of(&client.post("/folders/move-images", &body), &[200]);
+            let body = json!({ "name": format!("own {}", dice.0), "parent_id": id });
+            let made = client.post("/folders", &body);
+            one_of(&made, &[201, 404]);
+            if made.status == 201 {
+                let own = made.json()["id"].clone();
+                let moved =
+                    json!({ "image_ids": [any_image(scene, client, dice)], "folder_id": own });
+                if !scene.kept.contains(&moved["image_ids"][0].as_i64().unwrap()) {
+                    one_of(&client.post("/folders/move-images", &moved), &[200, 404]);
+                }
+                let gone = client.delete(&format!("/folders/{own}?mode=delete_all"));
+                one_of(&gone, &[200, 404]);
+            }
+        }
+    }
+}
+
+fn list(client: &Client, dice: &mut Dice) {
+    let sort = ["name", "imported_at", "file_size", "hue"][dice.below(4) as usize];
+    let filter = ["", "&search=name", "&tags=tag%201", "&folder_id=root"][dice.below(4) as usize];
+    let page = client.get(&format!("/images?per_page=20&sort_by={sort}{filter}")).ok();
+    let data = page["data"].as_array().unwrap();
+    let ids: BTreeSet<i64> = data.iter().map(|image| image["id"].as_i64().unwrap()).collect();
+    assert_eq!(ids.len(), data.len(), "no image twice on one page");
+    let total = page["pagination"]["total_items"].as_u64().unwrap();
+    assert!(total >= ids.len() as u64, "{page}");
+}
+
+/// An image that is there, or was a moment ago.
+fn any_image(scene: &Scene, client: &Client, dice: &mut Dice) -> i64 {
+    if dice.below(4) == 0 {
+        return scene.kept[dice.below(KEPT as u64) as usize];
+    }
+    let page = client.get("/images?per_page=200").ok();
+    let data = page["data"].as_array().unwrap();
+    data[dice.below(data.len() as u64) as usize]["id"].as_i64().unwrap()
+}
+
+fn any_folder(client: &Client, dice: &mut Dice) -> Option<i64> {
+    let folders = client.get("/folders").ok();
+    let shared = |folder: &&Value| folder["name"].as_str().unwrap().starts_with("folder");
+    let shared: Vec<&Value> = folders["data"].as_array().unwrap().iter().filter(shared).collect();
+    let at = dice.below(shared.len() as u64 + 1) as usize;
+    shared.get(at).map(|folder| folder["id"].as_i64().unwrap())
+}
+
+/// An image that somebody deleted meanwhile is a 404; one that nobody deletes is there, under
+/// whatever name.
+#[track_caller]
+fn allow(answer: &Answer, id: i64, scene: &Scene) {
+    let there = scene.kept.contains(&id);
+    one_of(answer, if there { &[200] } else { &[200, 404] });
+}
+
+#[track_caller]
+fn one_of(answer: &Answer, allowed: &[u16]) {
+    assert!(allowed.contains(&answer.status), "{}: {}", answer.status, answer.text());
+}
+
+/// All images as (id, name), and whether all numbers that are told of them agree.
+fn check_totals(client: &Client) -> BTreeMap<i64, String> {
+    let mut listed = BTreeMap::new();
+    let mut total = 1;
+    for page in 1.. {
+        let answer = client.get(&format!("/images?per_page=50&sort_by=name&page={page}")).ok();
+        total = answer["pagination"]["total_items"].as_u64().unwrap();
+        let data = answer["data"].as_array().unwrap();
+        for image in data {
+            let name = image["name"].as_str().unwrap().to_owned();
+            assert_eq!(listed.insert(image["id"].as_i64().unwrap(), name), None);
+        }
+        if data.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(total, listed.len() as u64);
+    let count = |query: &str| {
+        let page = client.get(&format!("/images?{query}")).ok();
+        page["pagination"]["total_items"].as_u64().unwrap()
+    };
+    let mut held = count("folder_id=root");
+    for folder in client.get("/folders").ok()["data"].as_array().unwrap() {
+        let inside = count(&format!("folder_id={}", folder["id"]));
+        assert_eq!(folder["image_count"], inside, "{folder}");
+        held += inside;
+    }
+    assert_eq!(held, total, "every image lies in one folder");
+    assert_eq!((0..12).chain([99]).map(|g| count(&format!("hue_group={g}"))).sum::<u64>(), total);
+    listed
+}
+
+/// Every row has its file with its content, and every file its row.
+fn check_agreement(house: &House, scene: &Scene, listed: &BTreeMap<i64, String>) {
+    let store = Store::open(&house.database()).unwrap();
+    let rows: Vec<(i64, PathBuf, Checksum)> =
+        store.read(images::files).map_err(|error: store::Error| error).unwrap();
+    assert_eq!(
+        rows.iter().map(|(id, ..)| *id).collect::<BTreeSet<_>>(),
+        listed.keys().copied().collect()
+    );
+    let owned: BTreeSet<PathBuf> = rows.iter().map(|(_, path, _)| path.clone()).collect();
+    let files: BTreeSet<PathBuf> =
+        fs::read_dir(house.images()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files, owned);
+    for (id, path, checksum) in &rows {
+        let content: Checksum = Sha256::digest(fs::read(path).unwrap()).into();
+        assert_eq!(content, *checksum, "image {id} has another's file: {}", path.display());
+        assert_eq!(path.file_stem().unwrap().to_str().unwrap(), listed[id]);
+    }
+    assert!(scene.kept.iter().all(|id| listed.contains_key(id)));
+    assert!(store.read(images::loose_files).unwrap().is_empty());
+    assert!(store.read(edits::renames).unwrap().is_empty());
+}
+
+/// Small pictures of three formats, all different.
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    fs::create_dir(directory).unwrap();
+    (0..PICTURES)
+        .map(|number| {
+            let mut dice = Dice(number + 1000);
+            let ground = dice.below(256) as u8;
+            let picture = image::RgbImage::from_fn(80, 60, |x, y| {
+                image::Rgb([ground, (x as u8).wrapping_mul(number as u8), y as u8])
+            });
+            let extension = ["png", "jpg", "bmp"][number as usize % 3];
+            let path = directory.join(format!("{number}.{extension}"));
+            picture.save(&path).unwrap();
+            path
+        })
+        .collect()
+}
+
+/// A linear congruence: each client has a number of its own.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, sides: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides.max(1)
+    }
+}
