@@ -1,0 +1,177 @@
+//! The units of systemd, under a user manager of its own: readiness, the socket, a stop that leaves
+//! the wallpaper, a crash.
+//!
+//! systemd runs a user manager only where it runs the system, which it tells by a directory in
+//! /run: the manager gets a /run of its own (`unshare`), and its units from a directory of the test.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use desktop::{Desktop, wait_until};
+use support::House;
+
+const UNITS: [&str; 2] = ["murald.service", "murald.socket"];
+
+/// A user manager with our units, in the house's directories.
+struct Manager<'a> {
+    house: &'a House,
+    child: Child,
+}
+
+fn contrib(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(path)
+}
+
+/// The units with the executable under test in place of the installed one.
+fn install(directory: &Path) {
+    fs::create_dir_all(directory).unwrap();
+    for unit in UNITS {
+        let text = fs::read_to_string(contrib("systemd").join(unit)).unwrap();
+        let text = text.replace("/usr/bin/murald", env!("CARGO_BIN_EXE_murald"));
+        fs::write(directory.join(unit), text).unwrap();
+    }
+}
+
+impl<'a> Manager<'a> {
+    fn start(house: &'a House) -> Self {
+        install(&house.root().join("config/systemd/user"));
+        let script = "mount -t tmpfs none /run && mkdir -p /run/systemd/system && \
+                      exec /usr/lib/systemd/systemd --user --unit=basic.target";
+        let log = fs::File::create(house.root().join("manager.log")).unwrap();
+        let child = house
+            .command("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-c", script])
+            .env("SYSTEMD_LOG_TARGET", "console")
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let manager = Self { house, child };
+        wait_until("the user manager", || {
+            manager.systemctl(&["is-active", "basic.target"]).status.success()
+        });
+        manager
+    }
+
+    fn systemctl(&self, words: &[&str]) -> Output {
+        self.house.command("systemctl").arg("--user").args(words).output().unwrap()
+    }
+
+    fn does(&self, words: &[&str]) -> String {
+        let output = self.systemctl(words);
+        let log = fs::read_to_string(self.house.root().join("manager.log")).unwrap();
+        assert!(output.status.success(), "systemctl {words:?}: {output:?}\n{log}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn shows(&self, unit: &str, property: &str) -> String {
+        let shown = self.does(&["show", "--value", "-p", property, unit]);
+        shown.trim().to_owned()
+    }
+}
+
+impl Drop for Manager<'_> {
+    fn drop(&mut self) {
+        self.systemctl(&["exit"]);
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+#[test]
+fn systemd_finds_no_fault_in_them() {
+    let directory = tempfile::tempdir().unwrap();
+    install(directory.path());
+    let paths = UNITS.map(|unit| directory.path().join(unit));
+    let output = Command::new("systemd-analyze")
+        .args(["--user", "--man=no", "verify"])
+        .args(paths)
+        .env("XDG_RUNTIME_DIR", directory.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let ours: Vec<&str> = said.lines().filter(|line| line.contains("murald")).collect();
+    assert!(output.status.success() && ours.is_empty(), "{said}");
+}
+
+#[test]
+fn the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = House::on(&desktop);
+    let manager = Manager::start(&house);
+    manager.does(&["start", "murald.service"]);
+    // Ready: it answers, without a wait.
+    let picture = house.root().join("red.png");
+    image::RgbImage::from_pixel(64, 36, image::Rgb([200, 30, 30])).save(&picture).unwrap();
+    let id = house.import(&[&picture])[0];
+    let body = serde_json::json!({ "image_id": id });
+    house.client().post("/wallpaper/set", &body).ok();
+    let pid = manager.shows("murald.service", "MainPID");
+    let setters = || {
+        let listed = Command::new("pgrep").args(["-x", "swaybg"]).output().unwrap();
+        let pids = String::from_utf8(listed.stdout).unwrap();
+        let ours = |pid: &&str| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let wanted = format!("HOME={}", house.root().display());
+            environment.split(|&byte| byte == 0).any(|entry| entry == wanted.as_bytes())
+        };
+        pids.lines().filter(ours).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let hanging = setters();
+    assert_eq!(hanging.len(), 1);
+
+    manager.does(&["reload", "murald.service"]);
+    assert_eq!(manager.shows("murald.service", "MainPID"), pid);
+    manager.does(&["stop", "murald.service"]);
+    assert_eq!(manager.shows("murald.service", "Result"), "success");
+    assert_eq!(setters(), hanging, "what hangs stays");
+    manager.does(&["start", "murald.service"]);
+    wait_until("the wall is known again", || {
+        !house.client().get("/wallpaper/current").ok()["monitors"].as_array().unwrap().is_empty()
+    });
+    assert_eq!(setters(), hanging, "taken over, not replaced");
+
+    // A crash is mended, and hangs nothing anew.
+    let pid = manager.shows("murald.service", "MainPID");
+    manager.does(&["kill", "--kill-whom=main", "-s", "KILL", "murald.service"]);
+    wait_until("another daemon", || {
+        manager.shows("murald.service", "SubState") == "running"
+            && manager.shows("murald.service", "MainPID") != pid
+    });
+    assert_eq!(setters(), hanging);
+    let cleared = house.murald(&["stop", "--clear"]).output().unwrap();
+    assert!(cleared.status.success(), "{cleared:?}");
+    assert!(setters().is_empty());
+    wait_until("its end", || manager.shows("murald.service", "ActiveState") == "inactive");
+}
+
+#[test]
+fn the_socket_starts_the_service() {
+    let house = House::new();
+    let manager = Manager::start(&house);
+    manager.does(&["start", "murald.socket"]);
+    assert_eq!(manager.shows("murald.service", "ActiveState"), "inactive");
+    assert_eq!(house.client().get("/healthz").ok()["status"], "ok");
+    assert_eq!(manager.shows("murald.service", "ActiveState"), "active");
+    // Whoever asks next starts it again.
+    manager.does(&["stop", "murald.service"]);
+    assert_eq!(house.client().get("/healthz").ok()["status"], "ok");
+}
+
+#[test]
+fn a_broken_configuration_is_not_tried_for_ever() {
+    let house = House::new();
+    house.configure("[daemon\n");
+    let manager = Manager::start(&house);
+    assert!(!manager.systemctl(&["start", "murald.service"]).status.success());
+    assert_eq!(manager.shows("murald.service", "ExecMainStatus"), "78");
+    assert_eq!(manager.shows("murald.service", "ActiveState"), "failed");
+    assert_eq!(manager.shows("murald.service", "NRestarts"), "0");
+}
