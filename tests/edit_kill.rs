@@ -1,0 +1,213 @@
+//! `kill -9` at random instants of renames, moves and deletions: after the next start rows and files
+//! agree, every picture has its own content, and none of those that were only renamed is lost.
+//! The library alone, without the daemon around it.
+//!
+//! The victim is this same test program, started anew with `MURALD_VICTIM` set. `MURALD_KILLS`
+//! sets the number of rounds (default 50).
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use murald::events::{Hub, Kinds};
+use murald::library::{self, Library, Running, Settings};
+use murald::store::images::{self, Checksum};
+use murald::store::{self, Store, edits};
+use murald::thread::{Deaths, Spawner};
+use murald::wire::{EventKind, Image};
+use sha2::{Digest, Sha256};
+
+/// Renamed and moved; each has a tag of its own.
+const KEPT: u32 = 8;
+/// Deleted and taken in again.
+const PREY: u32 = 4;
+const NAMES: u64 = 6;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Renames, moves and deletes until it is killed; not a test of its own.
+#[test]
+fn victim() {
+    if let Some(directory) = std::env::var_os("MURALD_VICTIM") {
+        let directory = Path::new(&directory);
+        let house = House::start(directory);
+        let seed = std::env::var("MURALD_ROUND").unwrap().parse().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| rename_for_ever(&house, directory, seed));
+            scope.spawn(|| rename_for_ever(&house, directory, seed + 1_000_000));
+            delete_for_ever(&house, directory);
+        });
+    }
+}
+
+#[test]
+fn a_kill_loses_no_picture_that_is_renamed_or_moved() {
+    let rounds = std::env::var("MURALD_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(50);
+    let directory = tempfile::tempdir().unwrap();
+    let kept = prepare(directory.path());
+    let mut mended = 0;
+    for round in 0..rounds {
+        kill_at(directory.path(), round);
+        mended += check(directory.path(), &kept, round);
+    }
+    eprintln!("{rounds} kills, {mended} of them in mid-rename or mid-removal");
+}
+
+/// The pictures, and what is to become of none of those that are kept: id to tag and content.
+fn prepare(directory: &Path) -> BTreeMap<i64, (Vec<String>, String)> {
+    let source = directory.join("source");
+    fs::create_dir(&source).unwrap();
+    (0..KEPT + PREY)
+        .for_each(|number| fs::write(source.join(format!("{number}.bmp")), bmp(number)).unwrap());
+    let house = House::start(directory);
+    house.import(vec![source]);
+    for image in house.images() {
+        let tags = Some(vec![format!("tag {}", image.name)]);
+        let change = edits::ImageChange { tags, ..Default::default() };
+        house.library.edit(image.id, None, &change).unwrap();
+    }
+    let kept = house.images().into_iter().filter(is_kept);
+    kept.map(|image| (image.id, (image.tags, image.checksum))).collect()
+}
+
+fn is_kept(image: &Image) -> bool {
+    let number = image.source_path.file_stem().unwrap().to_str().unwrap().parse::<u32>();
+    number.unwrap() < KEPT
+}
+
+fn kill_at(directory: &Path, round: u64) {
+    let begun = directory.join("begun");
+    fs::remove_file(&begun).ok();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "victim", "--quiet"])
+        .env("MURALD_VICTIM", directory)
+        .env("MURALD_ROUND", round.to_string())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while !begun.exists() {
+        assert!(Instant::now() < deadline, "the victim does not come so far");
+        std::thread::yield_now();
+    }
+    // The instant itself is what is tried here: nothing is waited for.
+    std::thread::sleep(Duration::from_micros(round * 7919 % 30_000));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Starts as the daemon would. Returns 1 where there was something to mend.
+fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, String)>, round: u64) -> u32 {
+    let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
+    let notes = |store: &Store| {
+        let renames = store.read(edits::renames).unwrap().len();
+        renames + store.read(images::loose_files).map_err(|e: store::Error| e).unwrap().len()
+    };
+    let mended = u32::from(notes(&store) > 0);
+    drop(store);
+    let house = House::start(directory);
+    // Answered after the library was looked through.
+    house.import(Vec::new());
+    let rows = house.images();
+    let owned: BTreeSet<PathBuf> = rows.iter().map(|image| image.path.clone()).collect();
+    let files = fs::read_dir(directory.join("images")).unwrap();
+    let files: BTreeSet<PathBuf> = files.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files, owned, "round {round}");
+    for image in &rows {
+        let content: Checksum = Sha256::digest(fs::read(&image.path).unwrap()).into();
+        let hex: String = content.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(image.checksum, format!("sha256:{hex}"), "round {round}: {}", image.name);
+        assert_eq!(image.path.file_stem().unwrap().to_str().unwrap(), image.name);
+    }
+    let now: BTreeMap<i64, _> = rows.into_iter().filter(is_kept).map(|i| (i.id, i)).collect();
+    for (id, (tags, checksum)) in kept {
+        let image = now.get(id).unwrap_or_else(|| panic!("round {round}: image {id} is lost"));
+        assert_eq!((&image.tags, &image.checksum), (tags, checksum), "round {round}");
+    }
+    assert_eq!(notes(&house.store), 0, "round {round}");
+    mended
+}
+
+fn rename_for_ever(house: &House, directory: &Path, seed: u64) {
+    let mut dice = Dice(seed);
+    let kept: Vec<Image> = house.images().into_iter().filter(is_kept).collect();
+    loop {
+        let image = &kept[dice.below(u64::from(KEPT)) as usize];
+        let name = format!("name {}", dice.below(NAMES));
+        let folder = house.library.create_folder(&format!("{}", dice.0), None).unwrap();
+        let change = edits::ImageChange { folder_id: Some(Some(folder.id)), ..Default::default() };
+        house.library.edit(image.id, Some(&name), &change).unwrap();
+        house.library.move_images(&[image.id], None).unwrap();
+        house.library.dissolve_folder(folder.id).unwrap();
+        fs::write(directory.join("begun"), "").unwrap();
+    }
+}
+
+fn delete_for_ever(house: &House, directory: &Path) {
+    loop {
+        let prey = house.images().into_iter().filter(|image| !is_kept(image));
+        house.library.delete(&prey.map(|image| image.id).collect::<Vec<_>>()).unwrap();
+        house.import(vec![directory.join("source")]);
+    }
+}
+
+struct House {
+    library: Library,
+    store: Store,
+    hub: Hub,
+    _running: Running,
+    _deaths: Deaths,
+}
+
+impl House {
+    fn start(directory: &Path) -> Self {
+        let settings = Settings {
+            images_dir: directory.join("images"),
+            thumbnails_dir: directory.join("thumbnails"),
+            workers: 2,
+        };
+        let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
+        let (spawner, deaths) = Spawner::new();
+        let hub = Hub::new();
+        let (library, running) =
+            library::start(&settings, store.clone(), hub.clone(), &spawner).unwrap();
+        Self { library, store, hub, _running: running, _deaths: deaths }
+    }
+
+    fn import(&self, paths: Vec<PathBuf>) {
+        let events = self.hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
+        self.library.import(paths, None).unwrap();
+        events.receiver().recv_timeout(PATIENCE).unwrap();
+    }
+
+    fn images(&self) -> Vec<Image> {
+        let all = self.store.read(images::ids).unwrap();
+        let ids: Vec<i64> = all.into_iter().map(|(id, ..)| id).collect();
+        self.store.read(|c| images::by_ids(c, &ids)).map_err(|e: store::Error| e).unwrap()
+    }
+}
+
+/// A picture of 48 × 32 pixels that no other number has.
+fn bmp(number: u32) -> Vec<u8> {
+    let (width, height) = (48_u32, 32_u32);
+    let size = 54 + width * height * 3;
+    let mut bytes = b"BM".to_vec();
+    for field in [size, 0, 54, 40, width, height, 24 << 16 | 1, 0, 0, 0, 0, 0, 0] {
+        bytes.extend(field.to_le_bytes());
+    }
+    bytes.extend((0..width * height).flat_map(|at| [at as u8, number as u8, (at / 7) as u8]));
+    bytes
+}
+
+/// A linear congruence.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, sides: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
