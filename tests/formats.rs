@@ -1,0 +1,223 @@
+//! Files as other programs write them, through the real daemon: what it says of them, and that its
+//! thumbnails look as ImageMagick, which shares no decoder with it, shows the same files.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use image::RgbImage;
+use serde_json::Value;
+use support::House;
+
+const SIZE: (u32, u32) = (96, 64);
+
+/// What is made of the scene, and what the daemon must say of it.
+struct Case {
+    /// With the extension that tells the truth.
+    file: &'static str,
+    /// Of `convert`, between the scene and the file.
+    made: &'static str,
+    format: &'static str,
+    animated: bool,
+    /// Levels of 255 that the thumbnail may differ on average: what lossy coding costs, twice.
+    within: f64,
+}
+
+const fn still(file: &'static str, made: &'static str, format: &'static str) -> Case {
+    Case { file, made, format, animated: false, within: 4.0 }
+}
+
+const CASES: &[Case] = &[
+    still("plain.png", "", "png"),
+    still("sixteen.png", "-depth 16 -define png:color-type=2 -define png:bit-depth=16", "png"),
+    still("palette.png", "+dither -colors 200 -define png:color-type=3", "png"),
+    still("few.png", "+dither -colors 4 -type Palette", "png"),
+    still("grey.png", "-colorspace Gray -define png:color-type=0", "png"),
+    still(
+        "grey16.png",
+        "-colorspace Gray -depth 16 -define png:color-type=0 -define png:bit-depth=16",
+        "png",
+    ),
+    still(
+        "bitmap.png",
+        "-colorspace Gray -threshold 50% -define png:color-type=0 -define png:bit-depth=1",
+        "png",
+    ),
+    still("interlaced.png", "-interlace PNG", "png"),
+    still("plain.jpg", "-quality 92", "jpg"),
+    still("progressive.jpg", "-quality 92 -interlace JPEG", "jpg"),
+    still("full.jpg", "-quality 92 -sampling-factor 1x1", "jpg"),
+    still("grey.jpg", "-quality 92 -colorspace Gray", "jpg"),
+    still("inks.jpg", "-quality 92 -colorspace CMYK", "jpg"),
+    still("plain.gif", "+dither", "gif"),
+    still("grey.gif", "-colorspace Gray", "gif"),
+    still("lossy.webp", "-quality 92", "webp"),
+    still("lossless.webp", "-define webp:lossless=true", "webp"),
+    still("plain.bmp", "", "bmp"),
+    still("palette.bmp", "+dither -colors 200 -type Palette", "bmp"),
+    still("plain.tiff", "-compress None", "tiff"),
+    still("packed.tiff", "-compress LZW", "tiff"),
+    still("zip.tiff", "-compress Zip", "tiff"),
+    still("sixteen.tiff", "-depth 16", "tiff"),
+    still("grey.tiff", "-colorspace Gray", "tiff"),
+    still("inks.tiff", "-colorspace CMYK", "tiff"),
+    Case {
+        animated: true,
+        ..still("moves.gif", "+dither ( +clone -negate ) -set delay 10", "gif")
+    },
+    Case { animated: true, ..still("moves.webp", "( +clone -negate ) -set delay 10", "webp") },
+];
+
+#[test]
+fn files_of_other_programs_are_what_they_are_and_look_so() {
+    let mut house = House::new();
+    let scene = scene(house.root());
+    house.start();
+    let mut wrong = Vec::new();
+    for case in CASES {
+        let path = house.root().join(case.file);
+        convert(&scene, case.made, &path);
+        let record = record(&house, &path);
+        let said = (&record["format"], &record["animated"], &record["width"], &record["height"]);
+        assert_eq!(
+            said,
+            (&case.format.into(), &case.animated.into(), &SIZE.0.into(), &SIZE.1.into()),
+            "{}",
+            case.file
+        );
+        assert_eq!(record["duration"], 0.0, "{}", case.file);
+        let distance = distance(&thumbnail(&house, &record), &shown(&path, ""));
+        if distance > case.within {
+            wrong.push(format!("{}: {distance:.1}", case.file));
+        }
+    }
+    assert!(wrong.is_empty(), "these look different: {wrong:?}");
+}
+
+#[test]
+fn all_eight_orientations_stand_upright() {
+    let mut house = House::new();
+    let scene = scene(house.root());
+    house.start();
+    let plain = house.root().join("plain.jpg");
+    convert(&scene, "-quality 92", &plain);
+    let plain = fs::read(plain).unwrap();
+    for orientation in 1..=8 {
+        let path = house.root().join(format!("turned {orientation}.jpg"));
+        fs::write(&path, tagged(&plain, orientation)).unwrap();
+        let record = record(&house, &path);
+        let (width, height) = if orientation < 5 { SIZE } else { (SIZE.1, SIZE.0) };
+        let said = (&record["width"], &record["height"]);
+        assert_eq!(said, (&width.into(), &height.into()), "orientation {orientation}");
+        let distance = distance(&thumbnail(&house, &record), &shown(&path, "-auto-orient"));
+        assert!(distance < 4.0, "orientation {orientation}: {distance:.1}");
+    }
+}
+
+#[test]
+fn an_animated_png_is_told_from_a_still_one() {
+    let mut house = House::new();
+    let scene = scene(house.root());
+    house.start();
+    let path = house.root().join("moves.png");
+    let made = Command::new("ffmpeg")
+        .args(["-v", "error", "-loop", "1", "-t", "0.5", "-r", "10", "-i"])
+        .arg(&scene)
+        // Without a change from frame to frame there would be one frame only.
+        .args(["-vf", "hue=h=90*t", "-f", "apng", "-plays", "0"])
+        .arg(&path)
+        .status();
+    assert!(made.unwrap().success());
+    let record = record(&house, &path);
+    assert_eq!((&record["format"], &record["animated"]), (&"png".into(), &true.into()));
+    assert!(distance(&thumbnail(&house, &record), &shown(&path, "")) < 4.0);
+}
+
+/// A picture of which no turn, no mirror and no exchange of channels looks the same.
+fn scene(root: &Path) -> PathBuf {
+    let path = root.join("scene.png");
+    let picture = RgbImage::from_fn(SIZE.0, SIZE.1, |x, y| {
+        let corner = x < SIZE.0 / 3 && y < SIZE.1 / 3;
+        let (red, green) = ((x * 255 / SIZE.0) as u8, (y * 255 / SIZE.1) as u8);
+        image::Rgb(if corner { [30, 60, 220] } else { [red, green, 40] })
+    });
+    picture.save(&path).unwrap();
+    path
+}
+
+fn convert(from: &Path, made: &str, to: &Path) {
+    let status = Command::new("convert").arg(from).args(made.split_whitespace()).arg(to).status();
+    assert!(status.unwrap().success(), "{made} {}", to.display());
+}
+
+/// Takes a file in, and returns its record.
+fn record(house: &House, path: &Path) -> Value {
+    let id = house.import(&[path])[0];
+    house.client().get(&format!("/images/{id}")).ok()
+}
+
+/// A thumbnail as ImageMagick sees it.
+fn thumbnail(house: &House, record: &Value) -> RgbImage {
+    let answer = house.client().get(&format!("/images/{}/thumbnail", record["id"]));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let path = house.root().join("thumbnail.webp");
+    fs::write(&path, answer.body).unwrap();
+    shown(&path, "")
+}
+
+/// The first frame of a file as ImageMagick shows it.
+fn shown(path: &Path, options: &str) -> RgbImage {
+    let mut first = path.as_os_str().to_owned();
+    first.push("[0]");
+    let output = Command::new("convert")
+        .arg(first)
+        .args(options.split_whitespace())
+        .args([
+            "-colorspace",
+            "sRGB",
+            "-alpha",
+            "off",
+            "-depth",
+            "8",
+            "-type",
+            "TrueColor",
+            "ppm:-",
+        ])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    ppm(&output.stdout)
+}
+
+fn ppm(bytes: &[u8]) -> RgbImage {
+    let fields = bytes.splitn(5, |byte| byte.is_ascii_whitespace()).collect::<Vec<_>>();
+    let number = |at: usize| std::str::from_utf8(fields[at]).unwrap().parse::<u32>().unwrap();
+    assert_eq!((fields[0], fields[3]), (&b"P6"[..], &b"255"[..]));
+    RgbImage::from_raw(number(1), number(2), fields[4].to_vec()).unwrap()
+}
+
+/// The mean of the differences, in levels of 255.
+fn distance(one: &RgbImage, other: &RgbImage) -> f64 {
+    assert_eq!(one.dimensions(), other.dimensions());
+    let differences = one.iter().zip(other.iter()).map(|(a, b)| f64::from(a.abs_diff(*b)));
+    differences.sum::<f64>() / one.len() as f64
+}
+
+/// A JPEG with the remark of a camera how it was held.
+fn tagged(plain: &[u8], orientation: u8) -> Vec<u8> {
+    // One entry of TIFF: Orientation (0x112), a short, one of them.
+    let mut exif =
+        b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\0\0\0\0\0\0\0\0".to_vec();
+    exif[24] = orientation;
+    let mut bytes = plain[..2].to_vec();
+    bytes.extend([0xff, 0xe1]);
+    bytes.extend((exif.len() as u16 + 2).to_be_bytes());
+    bytes.extend(exif);
+    bytes.extend(&plain[2..]);
+    bytes
+}
