@@ -19,6 +19,7 @@ impl House {
             late(&thread);
         }
         drop(self.watch);
+        self.parallax.end();
         drop(self.outputs);
         if !self.playlists.end(deadline) {
             late("playlist");

@@ -11,12 +11,13 @@ use sha2::{Digest, Sha256};
 use super::{Error, Options, Wakes};
 use crate::backends::{Setters, Settings, Versions};
 use crate::compositor::{self, Compositor};
-use crate::config::{self, Config, ConfigHandle, LogLevel, Section};
+use crate::config::{self, BackendName, Config, ConfigHandle, LogLevel, Section};
 use crate::events::Hub;
 use crate::http::{Api, Limits, Lists, ROUTES, Server, Site};
 use crate::library::{self, Library};
 use crate::lock::{Lock, Socket};
 use crate::logging::{self, Log};
+use crate::parallax::Parallax;
 use crate::paths::{Dirs, Env};
 use crate::playlist::{self, ConductorOwner, StageWall};
 use crate::process::{Reaper, Roster};
@@ -38,6 +39,7 @@ pub(crate) struct House {
     /// None where the kernel gives no watch: SIGHUP still has the file read again.
     pub(super) watch: Option<config::Watch>,
     pub(super) playlists: ConductorOwner,
+    pub(super) parallax: Arc<Parallax>,
     pub(super) stage: StageOwner,
     pub(super) walls: Walls,
     pub(super) imports: library::Running,
@@ -82,7 +84,9 @@ impl House {
         let (walls, stage) =
             wallpaper::start(&spawner, store.clone(), hub.clone(), setters.clone())
                 .map_err(start("the stage"))?;
-        tell_changes(&config, &walls);
+        let parallax = Arc::new(Parallax::new(spawner.clone(), setters.clone(), walls.clone()));
+        tell_changes(&config, &walls, &parallax);
+        parallax.heed();
         let wall = StageWall { walls: walls.clone(), setters: setters.clone() };
         let told = outputs.outputs().subscribe();
         let (playlists, conductor) =
@@ -111,6 +115,7 @@ impl House {
             server,
             watch,
             playlists: conductor,
+            parallax,
             stage,
             walls,
             imports,
@@ -271,9 +276,9 @@ fn start_library(
     library::start(&settings, store.clone(), hub.clone(), spawner).map_err(start("the imports"))
 }
 
-/// Has the stage told of changes that concern it.
-fn tell_changes(config: &ConfigHandle, walls: &Walls) {
-    let walls = walls.clone();
+/// Has the stage and the parallax told of changes that concern them.
+fn tell_changes(config: &ConfigHandle, walls: &Walls, parallax: &Arc<Parallax>) {
+    let (walls, parallax) = (walls.clone(), Arc::clone(parallax));
     config.subscribe(move |change| {
         let backends = change.sections.iter().filter_map(|section| match section {
             Section::Setter(name) => Some(*name),
@@ -282,6 +287,9 @@ fn tell_changes(config: &ConfigHandle, walls: &Walls) {
         let chosen =
             |section: &Section| matches!(section, Section::Backend | Section::AutoPriorities);
         let backends: Vec<_> = backends.collect();
+        if backends.contains(&BackendName::WalQt) {
+            parallax.heed();
+        }
         if !backends.is_empty() || change.sections.iter().any(chosen) {
             walls.settings_changed(backends);
         }

@@ -1,1 +1,100 @@
 //! Pictures that follow the workspaces.
+//!
+//! The thread `parallax` runs only while `parallax_enabled` is set and its driver is not off. It
+//! hears from the compositor, over the compositor's own socket, which workspace each output shows,
+//! and has the host of wal-qt move what hangs there. It starts no program, owns no picture, and
+//! what it cannot tell the host in time it lets go: a step that comes late is a wrong one.
+
+mod feed;
+mod follower;
+mod hyprland;
+mod search;
+mod step;
+mod sway;
+
+use std::sync::{Mutex, PoisonError};
+
+use crossbeam_channel::{Sender, bounded};
+
+use crate::backends::Setters;
+use crate::config::ParallaxDriver;
+use crate::process::Cancel;
+use crate::thread::{Spawner, Thread};
+use crate::wallpaper::Walls;
+
+use follower::Follower;
+
+/// Starts and ends the follower as the settings say.
+pub struct Parallax {
+    spawner: Spawner,
+    setters: Setters,
+    walls: Walls,
+    state: Mutex<State>,
+}
+
+enum State {
+    Off,
+    Following(Following),
+    /// The daemon ends: nothing is started any more.
+    Ended,
+}
+
+/// Dropping it cancels and closes, then joins the thread: the order of the fields.
+struct Following {
+    driver: ParallaxDriver,
+    cancel: Cancel,
+    quit: Option<Sender<()>>,
+    _thread: Thread,
+}
+
+impl Parallax {
+    /// Follows nothing before [`Self::heed`] is called.
+    pub fn new(spawner: Spawner, setters: Setters, walls: Walls) -> Self {
+        Self { spawner, setters, walls, state: Mutex::new(State::Off) }
+    }
+
+    /// Does what the settings say now. The thread that it ends is gone when it returns, at once.
+    pub fn heed(&self) {
+        let settings = (self.setters.settings)();
+        let (enabled, driver) =
+            (settings.wal_qt.parallax_enabled, settings.wal_qt.parallax_compositor_driver);
+        let wanted = (enabled && driver != ParallaxDriver::Off).then_some(driver);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*state {
+            State::Ended => return,
+            State::Following(following) if wanted == Some(following.driver) => return,
+            State::Off | State::Following(_) => *state = State::Off,
+        }
+        if let Some(driver) = wanted {
+            match self.follow(driver) {
+                Ok(following) => *state = State::Following(following),
+                Err(error) => log::error!("the workspaces cannot be followed: {error}"),
+            }
+        }
+    }
+
+    /// Ends it for good.
+    pub fn end(&self) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Ended;
+    }
+
+    fn follow(&self, driver: ParallaxDriver) -> std::io::Result<Following> {
+        let cancel = Cancel::new()?;
+        let (quit, ended) = bounded(0);
+        let follower = Follower {
+            driver,
+            setters: self.setters.clone(),
+            walls: self.walls.clone(),
+            cancel: cancel.clone(),
+        };
+        let thread = self.spawner.spawn("parallax", move || follower.run(&ended))?;
+        Ok(Following { driver, cancel, quit: Some(quit), _thread: thread })
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+        self.quit = None;
+    }
+}

@@ -79,6 +79,7 @@ impl Stage {
             }
             None => {}
         }
+        self.note_hung(backend);
         self.next_step();
     }
 
@@ -136,6 +137,7 @@ impl Stage {
     /// A process ended by itself, and its pictures with it.
     fn lost(&mut self, backend: BackendName) {
         self.shown.remove(&backend);
+        self.note_hung(backend);
         let trouble = self.troubles.entry(backend).or_default();
         if trouble.died(Instant::now()) {
             log::warn!("{backend} ended by itself: showing its pictures again");

@@ -20,11 +20,12 @@ mod survey;
 mod targets;
 mod trouble;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Sender, TrySendError, bounded};
 
-use crate::backends::Setters;
+use crate::backends::{Hanging, Setters};
 use crate::config::BackendName;
 use crate::events::Hub;
 use crate::store::Store;
@@ -54,6 +55,8 @@ pub struct Status {
     pub checked: Vec<String>,
     /// Settings changed that the stage has not looked at yet, and whose.
     changed: Option<Vec<BackendName>>,
+    /// What each backend is known to show.
+    hung: BTreeMap<BackendName, Arc<[Hanging]>>,
 }
 
 type SharedStatus = Arc<Mutex<Status>>;
@@ -109,6 +112,12 @@ impl Walls {
 
     pub fn status(&self) -> Status {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What a backend is known to show.
+    pub fn hung_by(&self, backend: BackendName) -> Arc<[Hanging]> {
+        let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.hung.get(&backend).map_or_else(|| Arc::from([]), Arc::clone)
     }
 
     fn send(&self, command: Command) {

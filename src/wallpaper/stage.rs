@@ -291,6 +291,15 @@ impl Stage {
         }
     }
 
+    /// Lets everybody see what a backend shows.
+    pub(super) fn note_hung(&self, backend: BackendName) {
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.shown.get(&backend) {
+            Some(scene) => drop(status.hung.insert(backend, scene.as_slice().into())),
+            None => drop(status.hung.remove(&backend)),
+        }
+    }
+
     /// Reads what there is, and purges images of the scene whose files are gone.
     pub(super) fn survey(&self) -> Result<Survey, store::Error> {
         let (mut rows, pictures) = self.store.read(|connection| {

@@ -27,9 +27,18 @@ impl Desktop {
     }
 
     fn up(name: &str, args: &[&str]) -> Self {
-        let output = Command::new(script(name)).args(args).stderr(Stdio::inherit()).output();
+        Self { variables: Self::printed(Command::new(script(name)).args(args)) }
+    }
+
+    /// Kills the compositor and starts it again, with the same outputs at the same sockets.
+    pub fn again(&mut self) {
+        self.variables = Self::printed(self.command(script("wayland-up")).arg("--again"));
+    }
+
+    fn printed(command: &mut Command) -> BTreeMap<String, Option<String>> {
+        let output = command.stderr(Stdio::inherit()).output();
         let output = output.expect("cannot run the script of the desktop");
-        assert!(output.status.success(), "{name} {args:?} failed: run tests/desktop/install");
+        assert!(output.status.success(), "{command:?} failed: run tests/desktop/install");
         let text = String::from_utf8(output.stdout).unwrap();
         let variable = |line: &str| match line.split_once(' ') {
             Some(("unset", name)) => (name.to_owned(), None),
@@ -37,9 +46,9 @@ impl Desktop {
                 let (name, value) = rest.split_once('=').unwrap();
                 (name.to_owned(), Some(value.trim_matches('\'').to_owned()))
             }
-            _ => panic!("{name} printed {line:?}"),
+            _ => panic!("{command:?} printed {line:?}"),
         };
-        Self { variables: text.lines().map(variable).collect() }
+        text.lines().map(variable).collect()
     }
 
     pub fn var(&self, name: &str) -> Option<&str> {

@@ -14,6 +14,7 @@ mod effects;
 mod feh;
 mod hyprpaper;
 mod mpvpaper;
+mod parallax;
 mod stub;
 mod swaybg;
 mod wal_qt;

@@ -33,21 +33,9 @@ impl Stubs {
             fs::create_dir_all(path).unwrap();
         }
         fs::create_dir_all(notes.join("calls")).unwrap();
-        let test = std::env::current_exe().unwrap();
         for name in PROGRAMS {
-            let script = format!(
-                "#!/bin/sh\nexport STUB_NOTES='{}' STUB_NAME={name} XDG_RUNTIME_DIR='{}'\n\
-                 STUB_ARGS=$(mktemp '{}/calls/{name}.XXXXXXXX'); export STUB_ARGS\n\
-                 for arg; do printf '%s\\0' \"$arg\"; done >\"$STUB_ARGS\"\n{}exec '{}' \
-                 --exact stub::play --ignored --nocapture --test-threads=1\n",
-                notes.display(),
-                root.join("run").display(),
-                notes.display(),
-                shell_role(name),
-                test.display()
-            );
             let path = bin.join(name);
-            fs::write(&path, script).unwrap();
+            fs::write(&path, script(name, &notes, &root.join("run"))).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         }
         let desktop = Desktop::wayland(outputs);
@@ -92,6 +80,21 @@ impl Stubs {
         let text = fs::read_to_string(self.notes.join(name)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
+}
+
+/// The text of a program that stands in for `name`; `notes` has a directory `calls`.
+pub fn script(name: &str, notes: &Path, runtime: &Path) -> String {
+    format!(
+        "#!/bin/sh\nexport STUB_NOTES='{}' STUB_NAME={name} XDG_RUNTIME_DIR='{}'\n\
+         STUB_ARGS=$(mktemp '{}/calls/{name}.XXXXXXXX'); export STUB_ARGS\n\
+         for arg; do printf '%s\\0' \"$arg\"; done >\"$STUB_ARGS\"\n{}exec '{}' \
+         --exact stub::play --nocapture --test-threads=1\n",
+        notes.display(),
+        runtime.display(),
+        notes.display(),
+        shell_role(name),
+        std::env::current_exe().unwrap().display()
+    )
 }
 
 fn words(path: &Path) -> Vec<String> {
@@ -229,17 +232,36 @@ case $fit in cover | contain | tile) ;; *) fail 'invalid fit mode' ;; esac
 exit 0
 "#;
 
-/// Not a test: the roles that are played in Rust.
+/// The roles that are played in Rust. As a test it is strict with itself: without a role it takes
+/// the first of them, which has to refuse what it is not given.
 #[test]
-#[ignore = "is run by the scripts that stand in for setters"]
 fn play() {
-    let Some(name) = std::env::var_os("STUB_NAME") else { return };
+    let Some(name) = std::env::var_os("STUB_NAME") else { return roles_are_strict() };
     let role = Role::new(name.to_str().unwrap());
     match role.name.as_str() {
         "hyprpaper" => hyprpaper(&role),
         "mpvpaper" => mpvpaper(&role),
         "wal-qt-host" => crate::wal_qt::play(&role),
         other => panic!("no such role: {other}"),
+    }
+}
+
+fn roles_are_strict() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("calls")).unwrap();
+    for (name, args, said) in [
+        ("hyprpaper", &["--config", "x"][..], "wrong arguments"),
+        ("hyprpaper", &["-c", "/does/not/exist"], "no such config"),
+        ("mpvpaper", &["-f", "DP-1", "x"], "invalid option -f"),
+        ("mpvpaper", &["DP-1"], "Not enough args"),
+        ("wal-qt-host", &["--help"], "it takes no arguments"),
+        ("awww-daemon", &["--no-such"], "unexpected argument"),
+    ] {
+        let path = dir.path().join(name);
+        fs::write(&path, script(name, dir.path(), dir.path())).unwrap();
+        let output = std::process::Command::new("sh").arg(&path).args(args).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && errors.contains(said), "{name} {args:?}: {errors}");
     }
 }
 

@@ -103,6 +103,18 @@ impl Host<'_> {
             (Method::Post, "/wallpaper/parallax", _) if body["enabled"].is_boolean() => {
                 ok(json!({ "ok": true }))
             }
+            (Method::Post, "/wallpaper/parallax-move", "hang-move") => {
+                std::thread::sleep(Duration::from_secs(2));
+                ok(json!({ "ok": true }))
+            }
+            (Method::Post, "/wallpaper/parallax-move", _)
+                if ["left", "right", "up", "down"]
+                    .map(Value::from)
+                    .contains(&body["direction"])
+                    && self.monitors.get(body["name"].as_str().unwrap_or("")).is_some() =>
+            {
+                ok(json!({ "ok": true }))
+            }
             _ => (400, json!({ "ok": false, "error": format!("{method} {url}") }).to_string()),
         }
     }

@@ -11,6 +11,8 @@ use ureq::Agent;
 
 use crate::backends::Error;
 use crate::backends::socket::pause;
+use crate::config::WalQt as Options;
+use crate::paths::Dirs;
 use crate::process::Cancel;
 use crate::wire::unix;
 
@@ -51,13 +53,22 @@ impl Client {
         Ok(Self { agent, cancel: cancel.clone(), socket, limit })
     }
 
-    /// Moves one output's picture, or all, a step: `left`, `right`, `up` or `down`.
+    /// The one that the settings name.
+    pub fn open(dirs: &Dirs, options: &Options, cancel: &Cancel) -> Result<Self, Error> {
+        let socket = dirs.expand(&options.socket_path);
+        let socket = socket.map_err(|error| Error::Unavailable(format!("socket_path: {error}")))?;
+        Self::new(socket, Duration::from_millis(options.request_timeout_ms.into()), cancel)
+    }
+
+    /// Moves one output's picture, or all, a step: `left`, `right`, `up` or `down`. Tried once: a
+    /// step that comes late is a wrong one.
     pub fn parallax_move(&self, direction: &str, output: Option<&str>) -> Result<(), Error> {
         let mut body = json!({ "direction": direction });
         if let Some(name) = output {
             body["name"] = name.into();
         }
-        self.tell("/wallpaper/parallax-move", &body)
+        const PATH: &str = "/wallpaper/parallax-move";
+        self.judge(PATH, self.once(PATH, Some(&body), self.limit))
     }
 
     /// A request that is tried once.
@@ -119,7 +130,11 @@ impl Client {
 
     /// A request whose answer says no more than that it went well.
     pub(super) fn tell(&self, path: &str, body: &Value) -> Result<(), Error> {
-        match self.insist(path, body, self.limit) {
+        self.judge(path, self.insist(path, body, self.limit))
+    }
+
+    fn judge(&self, path: &str, answer: Result<Value, Failed>) -> Result<(), Error> {
+        match answer {
             Ok(answer) if answer["ok"] == false => {
                 let why = answer["error"].as_str().unwrap_or("it says no");
                 Err(Error::Refused(format!("wal-qt: {path}: {why}")))

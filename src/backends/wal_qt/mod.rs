@@ -65,12 +65,6 @@ impl WalQt {
         Self { context, settings, copies, host, shown: HashMap::new(), told: HashMap::new() }
     }
 
-    fn client(&self, options: &Options, cancel: &Cancel) -> Result<Client, Error> {
-        let socket = self.context.dirs.expand(&options.socket_path);
-        let socket = socket.map_err(|error| Error::Unavailable(format!("socket_path: {error}")))?;
-        Client::new(socket, Duration::from_millis(options.request_timeout_ms.into()), cancel)
-    }
-
     fn pieces(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<Vec<Piece>, Error> {
         let mut pieces = Vec::new();
         for hanging in scene {
@@ -150,7 +144,7 @@ impl Backend for WalQt {
     fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
         let settings = (self.settings)();
         let options = &settings.wal_qt;
-        let client = self.client(options, cancel)?;
+        let client = Client::open(&self.context.dirs, options, cancel)?;
         let pieces = self.pieces(scene, cancel)?;
         if self.host.bring_up(&self.context, options, &client, cancel)? {
             self.shown.clear();

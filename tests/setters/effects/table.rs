@@ -31,6 +31,7 @@ use Seen::{By, Called, In, Kept, NotCalled, Told};
 const LOAD: &str = "/wallpaper/load";
 pub const LOOK: &str = "/settings/image-presentation";
 const DAEMON: (&str, &str) = ("tests/config/daemon.rs", "the_daemon_s_keys_say_where_things_are");
+const PARALLAX: (&str, &str) = ("tests/setters/parallax.rs", "the_workspaces_of_sway");
 const CHOICE: (&str, &str) = ("src/wallpaper/selection.rs", "each_key_has_its_say");
 
 pub fn table() -> Vec<Row> {
@@ -147,7 +148,7 @@ fn wal_qt_parallax() -> Vec<Row> {
         load("parallax_enabled", json!(true), "/parallax/enabled"),
         row("parallax_zoom", json!(150), Told(LOAD, "/parallax/zoom", json!(1.5))),
         load("parallax_step_percent", json!(6.5), "/parallax/step_percent"),
-        row("parallax_workspace_chunk_size", json!(4), Kept),
+        row("parallax_workspace_chunk_size", json!(4), In(PARALLAX.0, PARALLAX.1)),
         load("parallax_animation_ms", json!(88), "/parallax/animation_ms"),
         load("parallax_reset_ms", json!(99), "/parallax/reset_ms"),
         row(
@@ -155,7 +156,7 @@ fn wal_qt_parallax() -> Vec<Row> {
             json!("0,0,1,0.5"),
             Told(LOAD, "/parallax/easing", json!([0.0, 0.0, 1.0, 0.5])),
         ),
-        row("parallax_compositor_driver", json!("off"), Kept),
-        row("parallax_direction", json!("vertical"), Kept),
+        row("parallax_compositor_driver", json!("off"), In(PARALLAX.0, PARALLAX.1)),
+        row("parallax_direction", json!("vertical"), In(PARALLAX.0, PARALLAX.1)),
     ]
 }

@@ -1,0 +1,133 @@
+//! The thread `parallax`: hears which workspace each output shows, and has the pictures moved.
+//!
+//! While there is no compositor that it knows it waits to be told of one; a connection that breaks
+//! is tried again a few times, ever further apart, and then when the outputs change.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, at, never, select};
+
+use super::search::{self, Source};
+use super::step;
+use crate::backends::{Error, Hanging, Setters, WalQtClient};
+use crate::config::{BackendName, ParallaxDirection, ParallaxDriver, WalQt};
+use crate::process::Cancel;
+use crate::wallpaper::Walls;
+
+/// The first pause between tries; each one after is twice as long: 6 s in all.
+const PAUSE: Duration = Duration::from_millis(100);
+const TRIES: u32 = 6;
+/// A connection that lasts is a sound one.
+const SOUND: Duration = Duration::from_secs(5);
+
+/// The workspace that an output shows, by its place in the order; 0 and below have none.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Visible {
+    pub(super) output: String,
+    pub(super) workspace: i64,
+}
+
+pub(super) struct Follower {
+    pub(super) driver: ParallaxDriver,
+    pub(super) setters: Setters,
+    pub(super) walls: Walls,
+    pub(super) cancel: Cancel,
+}
+
+impl Follower {
+    /// Ends when it is cancelled and `quit` is closed.
+    pub(super) fn run(&self, quit: &Receiver<()>) {
+        let outputs = self.setters.outputs.subscribe();
+        let mut tries = 0;
+        loop {
+            let began = Instant::now();
+            if let Some(mut source) = self.connect() {
+                self.follow(&mut source);
+                if began.elapsed() > SOUND {
+                    tries = 0;
+                }
+            }
+            let again = (tries < TRIES).then(|| at(Instant::now() + PAUSE * (1 << tries)));
+            let again = again.unwrap_or_else(never);
+            select! {
+                recv(quit) -> _ => return,
+                recv(outputs) -> _ => tries = 0,
+                recv(again) -> _ => tries += 1,
+            }
+        }
+    }
+
+    fn connect(&self) -> Option<Source> {
+        let session = self.setters.outputs.session()?;
+        search::source(self.driver, &session, self.setters.dirs.env())
+    }
+
+    /// Until the connection breaks, or it is cancelled.
+    fn follow(&self, source: &mut Source) {
+        let mut seen = HashMap::new();
+        let error = loop {
+            let visible = match source.next(&self.cancel) {
+                Ok(visible) => visible,
+                Err(error) => break error,
+            };
+            let mut late = false;
+            for Visible { output, workspace } in visible {
+                let before = seen.insert(output.clone(), workspace).unwrap_or(0);
+                late |= self.moved(&output, before, workspace).is_err();
+            }
+            // A host that hangs has missed what came meanwhile.
+            while late && source.is_behind() {
+                let Ok(missed) = source.next(&self.cancel) else { break };
+                seen.extend(missed.into_iter().map(|v| (v.output, v.workspace)));
+            }
+        };
+        if !self.cancel.is_cancelled() {
+            log::info!("the compositor no longer tells of its workspaces: {error}");
+        }
+    }
+
+    /// Moves what hangs on an output whose workspace has changed.
+    fn moved(&self, output: &str, from: i64, to: i64) -> Result<(), Error> {
+        let settings = (self.setters.settings)();
+        let options = &settings.wal_qt;
+        let hung = self.walls.hung_by(BackendName::WalQt);
+        let Some(hanging) = hung.iter().find(|hanging| hanging.output.name == output) else {
+            return Ok(());
+        };
+        let chunk = options.parallax_workspace_chunk_size;
+        let Some(word) = step::direction(from, to, chunk, axis(hanging, options)) else {
+            return Ok(());
+        };
+        let client = WalQtClient::open(&self.setters.dirs, options, &self.cancel)?;
+        for name in together(hanging, &hung) {
+            log::debug!("workspace {from} to {to} on {output}: {name} moves {word}");
+            client.parallax_move(word, Some(name)).inspect_err(|error| match error {
+                Error::Cancelled => {}
+                error => log::warn!("{name} does not follow its workspaces: {error}"),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// What the package says beats the setting.
+fn axis(hanging: &Hanging, options: &WalQt) -> ParallaxDirection {
+    let own = hanging.web.as_ref().and_then(|web| web.parallax_direction.as_deref());
+    match own {
+        Some("horizontal") => ParallaxDirection::Horizontal,
+        Some("vertical") => ParallaxDirection::Vertical,
+        _ => options.parallax_direction,
+    }
+}
+
+/// The outputs that move with this one: those over which one picture is stretched.
+fn together<'a>(hanging: &'a Hanging, hung: &'a [Hanging]) -> Vec<&'a str> {
+    let same = |other: &&Hanging| {
+        other.output.name == hanging.output.name
+            || (!hanging.extended_over.is_empty()
+                && other.image_id == hanging.image_id
+                && other.extended_over == hanging.extended_over)
+    };
+    hung.iter().filter(same).map(|other| other.output.name.as_str()).collect()
+}

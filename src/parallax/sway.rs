@@ -1,0 +1,126 @@
+//! Sway's workspaces over its own socket: the i3 protocol.
+
+use std::io;
+
+use serde_json::Value;
+
+use super::feed::Feed;
+use super::follower::Visible;
+use crate::process::Cancel;
+
+const MAGIC: &[u8] = b"i3-ipc";
+/// Magic, length and kind.
+const HEAD: usize = MAGIC.len() + 8;
+const GET_WORKSPACES: u32 = 1;
+const SUBSCRIBE: u32 = 2;
+/// Events have the highest bit set.
+const WORKSPACE_EVENT: u32 = 1 << 31;
+const LENGTH_MAX: usize = 4 << 20;
+
+pub(super) struct Sway {
+    pub(super) feed: Feed,
+}
+
+impl Sway {
+    pub(super) fn over(mut feed: Feed) -> io::Result<Self> {
+        // In this order, so that nothing is missed in between.
+        feed.send(&message(SUBSCRIBE, br#"["workspace"]"#))?;
+        feed.send(&message(GET_WORKSPACES, b""))?;
+        Ok(Self { feed })
+    }
+
+    /// The workspaces that came to be shown, waited for.
+    pub(super) fn next(&mut self, cancel: &Cancel) -> io::Result<Vec<Visible>> {
+        loop {
+            while let Some((kind, body)) = take(&mut self.feed.bytes)? {
+                match kind {
+                    SUBSCRIBE if body["success"] != true => {
+                        return Err(io::Error::other("sway does not tell of its workspaces"));
+                    }
+                    GET_WORKSPACES => {
+                        let all = body.as_array().into_iter().flatten();
+                        let shown = all.filter(|workspace| workspace["visible"] == true);
+                        return Ok(shown.filter_map(visible).collect());
+                    }
+                    WORKSPACE_EVENT if body["change"] == "focus" => {
+                        return Ok(visible(&body["current"]).into_iter().collect());
+                    }
+                    // One that goes to another output uncovers others on both.
+                    WORKSPACE_EVENT => self.feed.send(&message(GET_WORKSPACES, b""))?,
+                    _ => {}
+                }
+            }
+            if !self.feed.more(cancel, None)? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}
+
+fn visible(workspace: &Value) -> Option<Visible> {
+    let output = workspace["output"].as_str()?.to_owned();
+    // A workspace whose name does not begin with a number has the number -1.
+    let number = workspace["num"].as_i64().filter(|&number| number >= 0);
+    Some(Visible { output, workspace: number.or(workspace["id"].as_i64())? })
+}
+
+fn message(kind: u32, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len()).expect("our requests are short");
+    [MAGIC, &length.to_ne_bytes(), &kind.to_ne_bytes(), body].concat()
+}
+
+/// Takes the next message off the bytes, if it has come whole.
+fn take(bytes: &mut Vec<u8>) -> io::Result<Option<(u32, Value)>> {
+    let Some(head) = bytes.get(..HEAD) else { return Ok(None) };
+    let number = |at: usize| head[at..at + 4].try_into().map_or(0, u32::from_ne_bytes);
+    let (length, kind) = (number(MAGIC.len()) as usize, number(MAGIC.len() + 4));
+    if !head.starts_with(MAGIC) || length > LENGTH_MAX {
+        return Err(io::Error::other("this is not sway's protocol"));
+    }
+    let Some(body) = bytes.get(HEAD..HEAD + length) else { return Ok(None) };
+    let body = serde_json::from_slice(body)?;
+    bytes.drain(..HEAD + length);
+    Ok(Some((kind, body)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn messages_come_in_pieces() {
+        let mut whole = message(SUBSCRIBE, br#"{"success":true}"#);
+        whole.extend(message(GET_WORKSPACES, b"[]"));
+        let mut bytes = Vec::new();
+        let mut taken = Vec::new();
+        for byte in whole {
+            bytes.push(byte);
+            taken.extend(take(&mut bytes).unwrap());
+        }
+        assert_eq!(taken, [(SUBSCRIBE, json!({ "success": true })), (GET_WORKSPACES, json!([]))]);
+        assert!(bytes.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_the_protocol_ends_it() {
+        let mut other = b"HTTP/1.1 400 Bad Request".to_vec();
+        assert!(take(&mut other).is_err());
+        let mut long = [MAGIC, &u32::MAX.to_ne_bytes(), &1u32.to_ne_bytes()].concat();
+        assert!(take(&mut long).is_err());
+        assert!(take(&mut message(GET_WORKSPACES, b"what?")).is_err());
+    }
+
+    #[test]
+    fn a_workspace_s_place_in_the_order() {
+        let check = |workspace: Value, expected: Option<i64>| {
+            let seen = visible(&workspace).map(|visible| visible.workspace);
+            assert_eq!(seen, expected, "{workspace}");
+        };
+        check(json!({ "output": "A", "num": 3, "id": 17 }), Some(3));
+        check(json!({ "output": "A", "num": -1, "id": 17 }), Some(17));
+        check(json!({ "output": "A", "num": 0, "id": 17 }), Some(0));
+        check(json!({ "num": 3 }), None);
+        check(Value::Null, None);
+    }
+}
