@@ -331,6 +331,35 @@ fn in_library(house: &House) -> PathBuf {
 }
 
 #[test]
+fn a_picture_that_leaves_the_library_stays_on_its_monitor() {
+    let desktop = Desktop::wayland(&["640x480", "640x480", "640x480"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, green, blue] = three(&house);
+    let body =
+        json!({ "image_id": green, "mode": "extend", "monitors": ["HEADLESS-2", "HEADLESS-3"] });
+    house.client().post("/wallpaper/set", &body).ok();
+    set(&house, blue, "HEADLESS-1").ok();
+    for id in [green, blue] {
+        house
+            .client()
+            .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+            .ok();
+    }
+    assert!(!house.images().join("green.png").exists());
+    // Another swaybg has to show what was deleted.
+    set(&house, red, "HEADLESS-2").ok();
+    for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", RED), ("HEADLESS-3", GREEN)] {
+        see(&desktop, &house, output, color);
+    }
+    let held = house.root().join("cache/murald/setters/swaybg/held");
+    let count = || fs::read_dir(&held).unwrap().count();
+    assert_eq!(count(), 3);
+    set(&house, red, "*").ok();
+    assert_eq!(count(), 1, "what no longer hangs is let go");
+}
+
+#[test]
 fn what_cannot_hang_is_refused_plainly() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let mut house = House::on(&desktop);

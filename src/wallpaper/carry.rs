@@ -13,7 +13,6 @@ use super::hand::{Hand, Order, Report};
 use super::job::{Job, Purpose, Restored};
 use super::plan::Step;
 use super::request::Activated;
-use super::slices::Slices;
 use super::stage::{Stage, chain};
 use super::trouble::Trouble;
 
@@ -48,9 +47,9 @@ impl Stage {
                 .setters
                 .build(backend, ring)
                 .ok_or_else(|| std::io::Error::other("it is not registered"))?;
-            let slices = Slices::new(self.setters.cache.join(backend.as_str()).join("slices"));
+            let cache = self.setters.cache.join(backend.as_str());
             let hand =
-                Hand::start(&self.spawner, backend, made, slices, told, self.report.clone())?;
+                Hand::start(&self.spawner, backend, made, &cache, told, self.report.clone())?;
             self.hands.insert(backend, hand);
         }
         Ok(&self.hands[&backend])

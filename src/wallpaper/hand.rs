@@ -3,6 +3,8 @@
 //! It carries out one order at a time and reports each to the stage. When it is dropped it cancels
 //! the order in hand and leaves the setter as it stands.
 
+use std::path::Path;
+
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
 use crate::backends::{Backend, Error, Hanging};
@@ -10,6 +12,7 @@ use crate::config::BackendName;
 use crate::process::Cancel;
 use crate::thread::{Spawner, Thread};
 
+use super::held::Held;
 use super::slices::Slices;
 
 /// What a hand is told to do.
@@ -36,19 +39,21 @@ pub(super) struct Hand {
 }
 
 impl Hand {
-    /// `told` is rung by the reaper when a process of this backend has ended.
+    /// `cache` is the backend's own; `told` is rung by the reaper when a process of this backend has ended.
     pub(super) fn start(
         spawner: &Spawner,
         name: BackendName,
         backend: Box<dyn Backend>,
-        slices: Slices,
+        cache: &Path,
         told: Receiver<()>,
         reports: Sender<Report>,
     ) -> std::io::Result<Self> {
         let cancel = Cancel::new()?;
         // One order at a time: the stage waits for its report before it sends another.
         let (orders, inbox) = bounded(1);
-        let work = Work { name, backend, slices, cancel: cancel.clone(), reports };
+        let slices = Slices::new(cache.join("slices"));
+        let held = Held::new(cache.join("held"));
+        let work = Work { name, backend, slices, held, cancel: cancel.clone(), reports };
         let thread = spawner.spawn(name.as_str(), move || work.run(&inbox, &told))?;
         Ok(Self { orders: Some(orders), cancel, _thread: thread })
     }
@@ -72,6 +77,7 @@ struct Work {
     name: BackendName,
     backend: Box<dyn Backend>,
     slices: Slices,
+    held: Held,
     cancel: Cancel,
     reports: Sender<Report>,
 }
@@ -100,9 +106,10 @@ impl Work {
     fn carry_out(&mut self, order: Order) -> Result<(), Error> {
         match order {
             Order::Show(scene) => {
-                let scene = self.slices.cut(scene)?;
-                self.backend.show(&scene, &self.cancel)?;
-                self.slices.tidy(&scene);
+                let cut = self.slices.cut(self.held.hold(scene.clone()))?;
+                self.backend.show(&cut, &self.cancel)?;
+                self.slices.tidy(&cut);
+                self.held.tidy(&scene);
                 Ok(())
             }
             Order::Clear => self.backend.clear(),

@@ -8,6 +8,7 @@
 mod carry;
 mod failure;
 mod hand;
+mod held;
 mod job;
 mod orphan;
 mod plan;

@@ -70,13 +70,13 @@ pub(super) fn keep_hanging(shown: &Shown, wanted: &mut Shown, connected: &[&str]
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::backends::Kind;
     use crate::compositor::Output;
     use crate::config::BackendName::{Awww, Feh, Mpvpaper, Swaybg};
 
-    fn hanging(output: &str, image_id: i64) -> Hanging {
+    pub(in crate::wallpaper) fn hanging(output: &str, image_id: i64) -> Hanging {
         Hanging {
             output: Output {
                 name: output.to_owned(),

@@ -10,53 +10,14 @@ use std::sync::{Arc, Mutex};
 use crossbeam_channel::{Receiver, unbounded};
 use serde_json::{Value, json};
 
-use crate::desktop::{Desktop, wait_until};
-use crate::stub;
+use crate::desktop::wait_until;
+use crate::hosted::Hosted;
 use crate::support::{House, PATIENCE};
 
-/// A daemon whose only setter is the stand-in for wal-qt's host.
-struct Followed {
-    desktop: Desktop,
-    house: House,
-    notes: PathBuf,
-}
-
-impl Followed {
-    fn new(outputs: &[&str], settings: &str, env: &[(&str, &str)]) -> Self {
-        let desktop = Desktop::wayland(outputs);
-        let mut house = House::on(&desktop);
-        let notes = house.root().join("notes");
-        fs::create_dir_all(notes.join("calls")).unwrap();
-        let runtime = Path::new(desktop.var("XDG_RUNTIME_DIR").unwrap());
-        house.stub("wal-qt-host", &stub::script("wal-qt-host", &notes, runtime));
-        house.configure(&format!(
-            "[backend]\ntype = 'wal-qt'\n[backend.wal-qt]\nparallax_enabled = true\n{settings}\n"
-        ));
-        for (name, value) in env {
-            house.env(name, value);
-        }
-        house.start();
-        Self { desktop, house, notes }
-    }
-
-    fn picture(&self, name: &str) -> i64 {
-        let path = self.house.root().join(name);
-        image::RgbImage::from_pixel(640, 360, image::Rgb([9, 99, 199])).save(&path).unwrap();
-        self.house.import(&[&path])[0]
-    }
-
-    fn page(&self, direction: &str) -> i64 {
-        let root = self.house.root().join("page");
-        fs::create_dir(&root).unwrap();
-        let manifest = json!({ "title": "Rain", "parallax_direction": direction });
-        fs::write(root.join("waypaper.json"), manifest.to_string()).unwrap();
-        fs::write(root.join("index.html"), "<html>").unwrap();
-        let answer = self.house.client().post("/images/import-web", &json!({ "path": root })).ok();
-        answer["id"].as_i64().unwrap()
-    }
-
-    fn set(&self, body: &Value) {
-        self.house.client().post("/wallpaper/set", body).ok();
+/// What a test asks of a daemon that follows.
+impl Hosted {
+    fn following(outputs: &[&str], settings: &str, env: &[(&str, &str)]) -> Self {
+        Self::new(outputs, &format!("parallax_enabled = true\n{settings}"), env)
     }
 
     fn patch(&self, key: &str, value: Value) {
@@ -66,18 +27,12 @@ impl Followed {
 
     /// The moves that the host was told, as `OUTPUT direction`.
     fn moves(&self) -> Vec<String> {
-        let text = fs::read_to_string(self.notes.join("wal-qt-requests")).unwrap_or_default();
-        let lines =
-            text.lines().filter_map(|line| line.strip_prefix("POST /wallpaper/parallax-move "));
-        let word = |line| {
-            let body: Value = serde_json::from_str(line).unwrap();
+        let asked = self.requests().into_iter();
+        let moves = asked.filter(|(route, _)| route == "/wallpaper/parallax-move");
+        let word = |body: Value| {
             format!("{} {}", body["name"].as_str().unwrap(), body["direction"].as_str().unwrap())
         };
-        lines.map(word).collect()
-    }
-
-    fn forget(&self) {
-        fs::remove_file(self.notes.join("wal-qt-requests")).ok();
+        moves.map(|(_, body)| word(body)).collect()
     }
 
     /// Waits for exactly these moves since the last time.
@@ -101,7 +56,7 @@ impl Followed {
 #[test]
 fn the_workspaces_of_sway() {
     let settings = "parallax_workspace_chunk_size = 4";
-    let mut followed = Followed::new(&["640x480", "800x600"], settings, &[]);
+    let mut followed = Hosted::following(&["640x480", "800x600"], settings, &[]);
     let (one, other, page) =
         (followed.picture("a.png"), followed.picture("b.png"), followed.page("vertical"));
     followed.follows(1);
@@ -237,7 +192,7 @@ fn monitors(shown: &[(&str, i64)]) -> String {
 fn the_workspaces_of_hyprland() {
     let settings = "parallax_compositor_driver = 'hyprland'";
     let env = [("HYPRLAND_INSTANCE_SIGNATURE", "sig")];
-    let followed = Followed::new(&["640x480", "640x480"], settings, &env);
+    let followed = Hosted::following(&["640x480", "640x480"], settings, &env);
     let runtime = followed.desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
     let mut hyprland = Hyprland::start(Path::new(&runtime));
     let (one, page) = (followed.picture("a.png"), followed.page("vertical"));

@@ -24,6 +24,7 @@ pub fn play(role: &Role) {
         "late" => std::thread::sleep(Duration::from_millis(400)),
         _ => {}
     }
+    role.note("wal-qt-pid", &std::process::id().to_string());
     role.note("wal-qt-env", &std::env::var("STUB_EXTRA").unwrap_or_default());
     let socket = role.runtime().join("wal-qt.sock");
     fs::remove_file(&socket).ok();
