@@ -1,0 +1,212 @@
+//! The scripts for rofi, fuzzel, fzf, waybar and the rest, each with the real program where Debian
+//! has it.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use desktop::{Desktop, wait_until};
+use serde_json::{Value, json};
+use support::House;
+
+/// A house with two pictures, `red lake` and `blue hill`, and `murald` on its path.
+fn house(desktop: &Desktop) -> House {
+    let mut house = House::on(desktop);
+    house.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
+    house.start();
+    for (name, color) in [("red lake", [200, 30, 30]), ("blue hill", [40, 60, 200])] {
+        let path = house.root().join(format!("{name}.png"));
+        image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+        house.import(&[&path]);
+    }
+    house
+}
+
+fn script(house: &House, path: &str) -> Command {
+    house.command(Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(path))
+}
+
+fn run(mut command: Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    output
+}
+
+/// What hangs on the first monitor.
+fn hangs(house: &House) -> Value {
+    house.client().get("/wallpaper/current").ok()["monitors"][0]["image_name"].take()
+}
+
+#[test]
+fn fzf_picks() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = house(&desktop);
+    let mut pick = script(&house, "pick/murald-pick");
+    pick.args(["--monitor", "HEADLESS-1", "fzf", "--filter", "hill"]);
+    run(pick);
+    assert_eq!(hangs(&house), "blue hill");
+    // What nothing matches hangs nothing.
+    let mut pick = script(&house, "pick/murald-pick");
+    pick.args(["fzf", "--filter", "zzz"]);
+    run(pick);
+    assert_eq!(hangs(&house), "blue hill");
+}
+
+#[test]
+fn rofi_picks() {
+    let desktop = Desktop::x11(&["800x600"]);
+    let house = house(&desktop);
+    pick(&house, &["rofi", "-filter", "lake"], &["xdotool", "key", "Return"]);
+    assert_eq!(hangs(&house), "red lake");
+}
+
+#[test]
+fn fuzzel_picks() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = house(&desktop);
+    pick(&house, &["fuzzel"], &["wtype", "-k", "Return"]);
+    // The first one, by name.
+    assert_eq!(hangs(&house), "blue hill");
+    let cache = house.root().join("cache/murald/pick");
+    assert_eq!(fs::read_dir(cache).unwrap().count(), 2, "PNG for each");
+}
+
+/// Picks in a window, where a key is struck until it is heard: one that comes before the window is
+/// up goes nowhere, and one that comes before its list is closes it; then it is opened again.
+fn pick(house: &House, line: &[&str], key: &[&str]) {
+    wait_until("something is picked", || {
+        let mut pick = End::spawn(script(house, "pick/murald-pick").args(line));
+        wait_until("the window is closed", || {
+            let struck = house.command(key[0]).args(&key[1..]).output().unwrap();
+            assert!(struck.status.success(), "{struck:?}");
+            pick.0.try_wait().unwrap().is_some()
+        });
+        house.client().get("/wallpaper/current").ok()["monitors"] != json!([])
+    });
+}
+
+/// A program that ends with the test, and all that it started.
+struct End(Child);
+
+impl End {
+    fn spawn(command: &mut Command) -> Self {
+        Self(command.process_group(0).spawn().unwrap())
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let group = format!("-{}", self.0.id());
+        Command::new("kill").args(["-KILL", "--", &group]).status().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[test]
+fn waybar_is_told_of_every_change() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = house(&desktop);
+    let mut child = End::spawn(script(&house, "waybar/murald-waybar").stdout(Stdio::piped()));
+    let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    assert_eq!(next()["class"], "still");
+    house.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
+    let line = next();
+    assert_eq!((&line["text"], &line["class"]), (&json!("red lake"), &json!("still")));
+    assert_eq!(line["tooltip"], "HEADLESS-1: red lake");
+    let playlist = json!({
+        "name": "both", "configuration": { "type": "manual" },
+        "images": [{ "image_id": 1 }, { "image_id": 2 }],
+    });
+    let id = house.client().post("/playlists", &playlist).json()["id"].clone();
+    house.client().post(&format!("/playlists/{id}/start"), &json!({})).ok();
+    while next()["class"] != "playing" {}
+    house.client().post(&format!("/playlists/{id}/pause"), &json!({})).ok();
+    while next()["class"] != "paused" {}
+    // With the daemon it ends, and waybar starts it again.
+    run(house.murald(&["stop"]));
+    wait_until("its end", || child.0.try_wait().unwrap().is_some());
+}
+
+/// waybar itself, with our configuration: it runs the module and shows what it says.
+#[test]
+fn waybar_takes_the_configuration() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = house(&desktop);
+    let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib");
+    let text = fs::read_to_string(contrib.join("waybar/config.jsonc")).unwrap();
+    let told = house.root().join("told");
+    let module = house.root().join("module");
+    let real = contrib.join("waybar/murald-waybar");
+    let tee = format!("#!/bin/sh\n'{}' | tee '{}'\n", real.display(), told.display());
+    fs::write(&module, tee).unwrap();
+    fs::set_permissions(&module, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let text = text.replace("/usr/share/murald/waybar/murald-waybar", module.to_str().unwrap());
+    let config = house.root().join("waybar.jsonc");
+    fs::write(&config, text).unwrap();
+    let log = fs::File::create(house.root().join("waybar.log")).unwrap();
+    let mut bar = house.command("waybar");
+    bar.arg("--config").arg(&config).stdout(log.try_clone().unwrap()).stderr(log);
+    let _bar = End::spawn(&mut bar);
+    house.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
+    wait_until("waybar's module has told of the picture", || {
+        fs::read_to_string(&told).unwrap_or_default().contains("red lake")
+    });
+    let said = fs::read_to_string(house.root().join("waybar.log")).unwrap();
+    assert!(!said.contains("[error]"), "{said}");
+}
+
+/// Debian has none of the three: they note how they are called.
+#[test]
+fn colors_follow_the_wallpaper() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = house(&desktop);
+    let notes = house.root().join("notes");
+    for program in ["wal", "matugen", "wallust"] {
+        let script = format!("#!/bin/sh\necho {program} \"$@\" >>'{}'\n", notes.display());
+        house.stub(program, &script);
+    }
+    let image = house.client().get("/images/2").ok();
+    let path = PathBuf::from(image["path"].as_str().unwrap());
+    for (line, expected) in [
+        (&["wal", "--saturate", "0.5"][..], "wal -n -q --saturate 0.5 -i"),
+        (&["matugen"], "matugen image"),
+        (&["wallust"], "wallust run"),
+    ] {
+        fs::remove_file(&notes).ok();
+        let _hook = End::spawn(script(&house, "hooks/murald-colors").args(line));
+        // Set again until it listens.
+        wait_until("the hook ran", || {
+            house.client().post("/wallpaper/set", &json!({ "image_id": 2 })).ok();
+            fs::read_to_string(&notes).is_ok_and(|text| text.ends_with('\n'))
+        });
+        let told = fs::read_to_string(&notes).unwrap();
+        assert_eq!(told.lines().next(), Some(&*format!("{expected} {}", path.display())));
+    }
+    let unknown = script(&house, "hooks/murald-colors").arg("paint").output().unwrap();
+    assert_eq!(unknown.status.code(), Some(2));
+}
+
+#[test]
+fn the_examples_work() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = house(&desktop);
+    let mut curl = script(&house, "examples/with-curl");
+    curl.args(["#2838c0", "hill"]);
+    let said = String::from_utf8(run(curl).stdout).unwrap();
+    assert_eq!(said, "image 2 hangs on HEADLESS-1\n");
+    let mut curl = script(&house, "examples/with-curl");
+    assert_eq!(curl.arg("#00ff00").output().unwrap().status.code(), Some(1));
+    let said = run(script(&house, "examples/with-socat")).stdout;
+    let said: Value = serde_json::from_slice(&said).unwrap();
+    assert_eq!(said["status"], "set");
+    // Never the one that hangs, where there is another.
+    assert_eq!(hangs(&house), "red lake");
+}
