@@ -325,7 +325,10 @@ impl Stage {
     }
 
     fn feasible(&self, request: &Request) -> Result<Feasible, Failure> {
-        self.survey()?.feasible(&self.store, request, || self.setters.programs(None))
+        let survey = self.survey()?;
+        // A setter may have been installed since.
+        self.note_active(&survey);
+        survey.feasible(&self.store, request, || self.setters.programs(None))
     }
 
     /// Removes what refers to an image that a request found missing.

@@ -18,7 +18,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 /// `GET /wallpaper/current`
 pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
     let status = api.walls.status();
-    if status.active.is_none() && !status.checked.is_empty() {
+    let had_none = status.active.is_none() && !status.checked.is_empty();
+    if had_none && api.setters.available().is_empty() {
         return Err(wallpaper::Failure::NoBackend { checked: status.checked }.into());
     }
     let outputs = api.setters.outputs.list();

@@ -1,0 +1,141 @@
+//! One picture over several monitors: every pixel where the layout says, on mixed sizes, scales,
+//! rotations and with gaps, on real desktops.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use desktop::{Desktop, wait_until};
+use image::{Rgb, RgbImage};
+use serde_json::{Value, json};
+use support::House;
+
+/// A monitor in the layout.
+#[derive(Clone, Debug)]
+struct Place {
+    name: String,
+    x: f64,
+    y: f64,
+    width: f64,
+    height: f64,
+}
+
+impl Place {
+    fn of(monitor: &Value) -> Self {
+        let number = |name: &str| monitor[name].as_f64().unwrap();
+        // As the compositor does: whole units, cut.
+        let logical = |name| (number(name) / number("scale")).floor();
+        let (width, height) = match monitor["transform"].as_u64().unwrap() % 2 {
+            0 => (logical("width"), logical("height")),
+            _ => (logical("height"), logical("width")),
+        };
+        let name = monitor["name"].as_str().unwrap().to_owned();
+        Self { name, x: number("x"), y: number("y"), width, height }
+    }
+}
+
+/// A level that rises and falls by two a pixel, so that two pixels aside are four levels off.
+fn wave(at: f64) -> f64 {
+    let place = at.rem_euclid(256.0);
+    2.0 * place.min(256.0 - place).min(127.0)
+}
+
+/// What the picture has at a place, which counts from its left upper corner.
+fn color(x: f64, y: f64, width: f64) -> [f64; 3] {
+    [wave(x), wave(y), 255.0 * x / width]
+}
+
+/// Sets a picture that just covers the layout, and compares every monitor with it, its edges
+/// foremost.
+fn compare(desktop: &Desktop, house: &House, round: usize) {
+    let all = house.client().get("/monitors").ok();
+    let places: Vec<Place> = all.as_array().unwrap().iter().map(Place::of).collect();
+    let least = |of: fn(&Place) -> f64| places.iter().map(of).fold(f64::MAX, f64::min);
+    let most = |of: fn(&Place) -> f64| places.iter().map(of).fold(f64::MIN, f64::max);
+    let (left, top) = (least(|p| p.x), least(|p| p.y));
+    let (width, height) = (most(|p| p.x + p.width) - left, most(|p| p.y + p.height) - top);
+    let picture = RgbImage::from_fn(width as u32, height as u32, |x, y| {
+        Rgb(color(x.into(), y.into(), width).map(|level| level as u8))
+    });
+    let path = house.root().join(format!("round-{round}.png"));
+    picture.save(&path).unwrap();
+    let id = house.import(&[&path])[0];
+    let body = json!({ "image_id": id, "mode": "extend" });
+    assert_eq!(house.client().post("/wallpaper/set", &body).ok()["mode"], "extend");
+    for place in &places {
+        let shot = house.root().join("shot.png");
+        desktop.shot(&shot, &place.name);
+        let seen = image::open(&shot).unwrap().into_rgb8();
+        let (across, down) = (spots(seen.width()), spots(seen.height()));
+        let pairs = across.iter().flat_map(|&x| down.iter().map(move |&y| (x, y)));
+        for (x, y) in pairs {
+            let at = |pixel: u32, pixels: u32, length: f64| {
+                (f64::from(pixel) + 0.5) / f64::from(pixels) * length - 0.5
+            };
+            let across = place.x - left + at(x, seen.width(), place.width);
+            let down = place.y - top + at(y, seen.height(), place.height);
+            let (found, wanted) = (seen.get_pixel(x, y).0, color(across, down, width));
+            let off = found.iter().zip(wanted).map(|(&f, w)| (f64::from(f) - w).abs());
+            let off = off.fold(0.0, f64::max);
+            assert!(off <= 6.0, "{place:?} at {x},{y}: {found:?}, not {wanted:?}; round {round}");
+        }
+    }
+}
+
+/// Two pixels from either edge, and some between.
+fn spots(length: u32) -> Vec<u32> {
+    let between = (1..8).map(|part| length * part / 8);
+    [2].into_iter().chain(between).chain([length - 3]).collect()
+}
+
+fn settle(house: &House, holds: impl Fn(&Value) -> bool) {
+    wait_until("the layout", || holds(&house.client().get("/monitors").ok()));
+}
+
+#[test]
+fn sway_s_monitors_of_all_kinds() {
+    let desktop = Desktop::wayland(&["1280x720", "1024x768", "1600x1200"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    settle(&house, |all| all.as_array().unwrap().len() == 3);
+    compare(&desktop, &house, 0);
+    let layouts = [
+        // Side by side with gaps, one turned, one of twice the density.
+        [
+            "output HEADLESS-1 position 0 0",
+            "output HEADLESS-2 transform 90 position 1400 -100",
+            "output HEADLESS-3 scale 2 position 2300 500",
+        ],
+        // One above the other, upside down, mirrored and turned, of broken density.
+        [
+            "output HEADLESS-1 scale 1.5 transform 180 position -300 900",
+            "output HEADLESS-2 transform flipped-270 position 50 -1100",
+            "output HEADLESS-3 scale 1.25 transform normal position 600 800",
+        ],
+    ];
+    for (round, layout) in layouts.iter().enumerate() {
+        for command in layout {
+            desktop.output("swaymsg", &["-q", command]);
+        }
+        let [x, y]: [i64; 2] = {
+            let mut words = layout[2].rsplit(' ').map(|word| word.parse().unwrap());
+            let y = words.next().unwrap();
+            [words.next().unwrap(), y]
+        };
+        settle(&house, |all| {
+            let third = all.as_array().unwrap().iter().find(|m| m["name"] == "HEADLESS-3");
+            third.is_some_and(|monitor| monitor["x"] == x && monitor["y"] == y)
+        });
+        compare(&desktop, &house, round + 1);
+    }
+}
+
+#[test]
+fn x_s_monitors_of_all_sizes() {
+    let desktop = Desktop::x11(&["1280x720", "800x600", "1024x768"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    settle(&house, |all| all.as_array().unwrap().len() == 3);
+    compare(&desktop, &house, 0);
+}
