@@ -1,9 +1,10 @@
 //! Rows of playlists, their images and where they stand. The rules of a playlist are kept in
 //! `rules`, and applied inside the transaction that writes.
 
+mod rows;
 mod rules;
 
-use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +128,7 @@ pub fn insert(connection: &Connection, change: &PlaylistChange) -> Result<i64, R
     rules::taken(inserted, name)?;
     let id = connection.last_insert_rowid();
     let images = change.images.as_deref().unwrap_or_default();
-    put_items(connection, id, &rules::images(connection, images)?)?;
+    rows::put(connection, id, &rules::images(connection, images)?)?;
     rules::fit(configuration.kind, &items(connection, id)?)?;
     Ok(id)
 }
@@ -152,11 +153,7 @@ pub fn update(connection: &Connection, id: i64, change: &PlaylistChange) -> Resu
         });
     rules::taken(updated, name)?;
     if let Some(images) = &change.images {
-        let images = rules::images(connection, images)?;
-        connection
-            .prepare_cached("DELETE FROM playlist_image WHERE playlist_id = ?1")?
-            .execute([id])?;
-        put_items(connection, id, &images)?;
+        rows::put(connection, id, &rules::images(connection, images)?)?;
     }
     rules::fit(configuration.kind, &items(connection, id)?)
 }
@@ -212,16 +209,6 @@ fn items(connection: &Connection, id: i64) -> Result<Vec<Item>, Error> {
         items.push(Item { image_id: row.get(1)?, media_type, animated: row.get(3)?, time });
     }
     Ok(items)
-}
-
-fn put_items(connection: &Connection, id: i64, items: &[(i64, Option<u16>)]) -> Result<(), Error> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO playlist_image (playlist_id, position, image_id, time) VALUES (?1, ?2, ?3, ?4)",
-    )?;
-    for (position, (image_id, time)) in items.iter().enumerate() {
-        statement.execute(params![id, position as i64, image_id, time])?;
-    }
-    Ok(())
 }
 
 /// A record without its images, and its state as it is written.

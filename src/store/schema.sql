@@ -67,6 +67,7 @@ CREATE TABLE playlist (
 
 CREATE TABLE playlist_image (
     playlist_id INTEGER NOT NULL REFERENCES playlist (id) ON DELETE CASCADE,
+    -- With gaps.
     position    INTEGER NOT NULL,
     image_id    INTEGER NOT NULL REFERENCES image (id) ON DELETE CASCADE,
     -- Minutes since midnight.

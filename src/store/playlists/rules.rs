@@ -7,6 +7,7 @@ use rusqlite::Connection;
 
 use super::super::Error;
 use super::Item;
+use super::rows::Row;
 use crate::wire::{
     NewConfiguration, NewPlaylistItem, PlaylistConfiguration, PlaylistOrder, PlaylistType,
 };
@@ -118,7 +119,7 @@ pub(super) fn configuration(
 pub(super) fn images(
     connection: &Connection,
     images: &[NewPlaylistItem],
-) -> Result<Vec<(i64, Option<u16>)>, Refusal> {
+) -> Result<Vec<Row>, Refusal> {
     let mut known = connection.prepare_cached("SELECT 1 FROM image WHERE id = ?1")?;
     let mut unknown = BTreeSet::new();
     let mut taken = Vec::with_capacity(images.len());

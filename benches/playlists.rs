@@ -1,0 +1,262 @@
+//! A thousand playlists of a thousand images: what commands cost, what a running one costs between
+//! its changes, and how late changes are beside an import.
+//!
+//! `cargo bench --bench playlists` runs the daemon on headless sway (tests/desktop/install) and
+//! prints a table. Aims: start, step and edit under 5 ms at p99; no wake-up between changes; a
+//! change begins within 50 ms of its time. A command comes when the picture of the one before it is
+//! up. `MURALD_IDLE_SECONDS` sets how long it is watched between changes (20).
+#![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../tests/desktop/mod.rs"]
+mod desktop;
+#[path = "../tests/support/photo.rs"]
+mod photo;
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use desktop::{Desktop, wait_until};
+use image::codecs::jpeg::JpegEncoder;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use support::House;
+use support::client::{Answer, Events};
+
+const MANY: usize = 1000;
+/// Commands of each kind.
+const COMMANDS: usize = 300;
+/// 4K photographs that are imported while playlists change.
+const PHOTOGRAPHS: usize = 300;
+/// Changes that are timed with nothing beside them.
+const QUIET: usize = 20;
+const OUTPUTS: [&str; 2] = ["HEADLESS-1", "HEADLESS-2"];
+
+fn main() {
+    let desktop = Desktop::wayland(&["1280x720", "1280x720"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let images = small_pictures(&house);
+    let lists = playlists(&house, &images);
+    println!("{} playlists of {} images", lists.len(), images.len());
+    let mut bench = Bench { events: house.events("playlist_image_changed"), house };
+    bench.commands(&lists, &images);
+    bench.between_changes(&lists);
+    bench.lateness(&lists);
+}
+
+/// Flat ones: here the commands count, not the setter.
+fn small_pictures(house: &House) -> Vec<i64> {
+    let directory = house.root().join("small");
+    fs::create_dir(&directory).unwrap();
+    for number in 0..MANY {
+        let color = [number as u8, (number >> 8) as u8 * 60, 99];
+        let path = directory.join(format!("{number:04}.png"));
+        image::RgbImage::from_pixel(32, 18, image::Rgb(color)).save(path).unwrap();
+    }
+    house.import(&[&directory])
+}
+
+/// Half of them in random order, whose state is the larger one.
+fn playlists(house: &House, images: &[i64]) -> Vec<i64> {
+    let items: Vec<Value> = images.iter().map(|id| json!({ "image_id": id })).collect();
+    let make = |number: usize| {
+        let order = if number.is_multiple_of(2) { "ordered" } else { "random" };
+        let configuration = json!({ "interval": 3600, "order": order });
+        let name = format!("playlist {number}");
+        let body = json!({ "name": name, "configuration": configuration, "images": items });
+        house.client().post("/playlists", &body).ok()["id"].as_i64().unwrap()
+    };
+    (0..MANY).map(make).collect()
+}
+
+struct Bench {
+    events: Events,
+    house: House,
+}
+
+impl Bench {
+    fn commands(&mut self, lists: &[i64], images: &[i64]) {
+        let one = |number: usize| lists[number * 7 % lists.len()];
+        self.timed("start", true, |house, number| {
+            let body = json!({ "monitors": [OUTPUTS[0]] });
+            house.client().post(&format!("/playlists/{}/start", one(number)), &body)
+        });
+        let running = one(COMMANDS - 1);
+        for action in ["next", "previous"] {
+            self.timed(action, true, |house, _| {
+                house.client().post(&format!("/playlists/{running}/{action}"), &json!({}))
+            });
+        }
+        self.timed("edit: the interval of the running one", false, |house, number| {
+            let body = json!({ "configuration": { "interval": 3600 + number } });
+            house.client().patch(&format!("/playlists/{running}"), &body)
+        });
+        // All but the last one, which is not the one that hangs.
+        let shown = self.house.client().get(&format!("/playlists/active/{}", OUTPUTS[0])).ok();
+        let shown = shown["current_image_id"].as_i64().unwrap();
+        let others: Vec<i64> = images.iter().copied().filter(|id| *id != shown).collect();
+        self.timed("edit: an image more or less, running", false, |house, number| {
+            let list = std::iter::once(&shown).chain(others.iter().skip(number % 2));
+            let items: Vec<Value> = list.map(|id| json!({ "image_id": id })).collect();
+            house.client().patch(&format!("/playlists/{running}"), &json!({ "images": items }))
+        });
+        self.timed("edit: an image more or less, at rest", false, |house, number| {
+            let list = images.iter().skip(number % 2);
+            let items: Vec<Value> = list.map(|id| json!({ "image_id": id })).collect();
+            let path = format!("/playlists/{}", one(number + COMMANDS));
+            house.client().patch(&path, &json!({ "images": items }))
+        });
+        self.timed("edit: the list turned around, at rest", false, |house, number| {
+            let mut items: Vec<Value> = images.iter().map(|id| json!({ "image_id": id })).collect();
+            items.reverse();
+            let path = format!("/playlists/{}", one(number + 2 * COMMANDS));
+            house.client().patch(&path, &json!({ "images": items }))
+        });
+        self.timed("get: one", false, |house, number| {
+            house.client().get(&format!("/playlists/{}", one(number)))
+        });
+        self.timed("get: those that run", false, |house, _| {
+            house.client().get("/playlists/active")
+        });
+    }
+
+    /// `shows`: a picture follows, which is waited for before the next command.
+    fn timed(&mut self, name: &str, shows: bool, command: impl Fn(&House, usize) -> Answer) {
+        let mut times = Vec::new();
+        for number in 0..COMMANDS {
+            let begun = Instant::now();
+            let answer = command(&self.house, number);
+            times.push(begun.elapsed().as_secs_f64() * 1e3);
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            if shows {
+                self.events.wait_for("playlist_image_changed");
+            }
+        }
+        row(name, times);
+    }
+
+    fn between_changes(&mut self, lists: &[i64]) {
+        self.run(lists, 3600);
+        let seconds = std::env::var("MURALD_IDLE_SECONDS").ok().and_then(|n| n.parse().ok());
+        let seconds = seconds.unwrap_or(20);
+        // Setters and the disk come to rest first.
+        let mut last = BTreeMap::new();
+        wait_until("rest", || {
+            std::thread::sleep(Duration::from_millis(500));
+            let now = wakes(self.house.pid());
+            std::mem::replace(&mut last, now.clone()) == now
+        });
+        std::thread::sleep(Duration::from_secs(seconds));
+        let mut woken = wakes(self.house.pid());
+        woken.iter_mut().for_each(|(name, count)| *count -= last.get(name).unwrap_or(&0));
+        woken.retain(|_, count| *count > 0);
+        let name = format!("wake-ups of two that run, in {seconds} s");
+        println!("{name:44}{:8}   {woken:?}", woken.values().sum::<u64>());
+    }
+
+    fn lateness(&mut self, lists: &[i64]) {
+        self.run(lists, 1);
+        let quiet = self.changes(|count| count == QUIET);
+        quiet.rows("nothing beside it");
+        let photographs = photographs(self.house.root());
+        let mut import = self.house.events("processing_complete");
+        let body = json!({ "paths": [photographs] });
+        self.house.client().post("/images", &body).ok();
+        let begun = Instant::now();
+        let watcher = std::thread::spawn(move || drop(import.wait_for("processing_complete")));
+        let beside = self.changes(|_| watcher.is_finished());
+        watcher.join().unwrap();
+        let took = begun.elapsed().as_secs_f64();
+        println!("an import of {PHOTOGRAPHS} photographs of 4K took {took:.1} s");
+        beside.rows("beside an import");
+        self.house.client().post("/playlists/active/stop", &json!({})).ok();
+    }
+
+    /// Starts two playlists, each on an output.
+    fn run(&mut self, lists: &[i64], interval: u32) {
+        for (list, output) in lists.iter().zip(OUTPUTS) {
+            let client = self.house.client();
+            let body = json!({ "configuration": { "interval": interval } });
+            client.patch(&format!("/playlists/{list}"), &body).ok();
+            let body = json!({ "monitors": [output] });
+            client.post(&format!("/playlists/{list}/start"), &body).ok();
+        }
+        for _ in OUTPUTS {
+            self.events.wait_for("playlist_image_changed");
+        }
+    }
+
+    /// Watches the changes of timers of a second until told that it is enough.
+    fn changes(&mut self, enough: impl Fn(usize) -> bool) -> Lateness {
+        let mut lateness = Lateness::default();
+        while !enough(lateness.begun.len()) {
+            let event = self.events.wait_for("playlist_image_changed");
+            assert_eq!(event.get("source"), None, "missed: {event}");
+            let path = format!("/playlists/active/{}", event["monitors"][0].as_str().unwrap());
+            let running = self.house.client().get(&path).ok();
+            // From the next change, which is on the beat whatever became of this one.
+            let beat = at(&running["next_change_at"]) - Duration::from_secs(1);
+            let after = |when: &Value| at(when).duration_since(beat).as_secs_f64() * 1e3;
+            lateness.begun.push(after(&running["slot_started_at"]));
+            lateness.up.push(after(&event["timestamp"]));
+        }
+        lateness
+    }
+}
+
+/// Milliseconds after the beat.
+#[derive(Default)]
+struct Lateness {
+    begun: Vec<f64>,
+    up: Vec<f64>,
+}
+
+impl Lateness {
+    fn rows(self, beside: &str) {
+        row(&format!("change begun late by, {beside}"), self.begun);
+        row(&format!("picture up after, {beside}"), self.up);
+    }
+}
+
+fn at(time: &Value) -> Timestamp {
+    time.as_str().unwrap().parse().unwrap()
+}
+
+/// One photograph and copies of it that differ in a comment.
+fn photographs(root: &Path) -> PathBuf {
+    let directory = root.join("photographs");
+    fs::create_dir(&directory).unwrap();
+    let (pixels, color) = (photo::photo(3840, 2160, 1), image::ExtendedColorType::Rgb8);
+    let mut jpeg = Vec::new();
+    JpegEncoder::new_with_quality(&mut jpeg, 88).encode(&pixels, 3840, 2160, color).unwrap();
+    for number in 0..PHOTOGRAPHS {
+        let mut copy = jpeg.clone();
+        let comment = [0xff, 0xfe, 0, 4, (number >> 8) as u8, number as u8];
+        copy.splice(2..2, comment);
+        fs::write(directory.join(format!("{number:03}.jpg")), copy).unwrap();
+    }
+    directory
+}
+
+fn row(name: &str, mut times: Vec<f64>) {
+    times.sort_by(f64::total_cmp);
+    let part = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
+    let (p50, p99, most) = (part(0.5), part(0.99), part(1.0));
+    println!("{name:44}{p50:8.2} ms   p99 {p99:7.2}   most {most:7.2}   of {}", times.len());
+}
+
+/// How often each of the daemon's threads has waited and gone on.
+fn wakes(pid: u32) -> BTreeMap<String, u64> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let of = |path: PathBuf| {
+        let text = fs::read_to_string(path.join("status")).unwrap();
+        let line = text.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).unwrap();
+        let count = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        (fs::read_to_string(path.join("comm")).unwrap().trim().to_owned(), count)
+    };
+    tasks.map(|task| of(task.path())).collect()
+}
