@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use image::codecs::jpeg::JpegEncoder;
@@ -20,6 +21,7 @@ use murald::events::{Hub, Kinds};
 use murald::library::{self, Settings};
 use murald::store::Store;
 use murald::thread::Spawner;
+use murald::transcode;
 use murald::wire::EventKind;
 use murald::{media, memory};
 use rustix::time::{ClockId, clock_gettime};
@@ -79,11 +81,13 @@ fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
         images_dir: home.join("images"),
         thumbnails_dir: home.join("thumbnails"),
         workers: std::thread::available_parallelism().map_or(1, usize::from),
+        video_audio: Arc::new(|| false),
     };
     let store = Store::open(&home.join("db/murald.sqlite3")).unwrap();
     let (hub, (spawner, _deaths)) = (Hub::new(), Spawner::new());
     let events = hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
-    let (library, running) = library::start(&settings, store, hub, &spawner).unwrap();
+    let (transcoder, _films) = transcode::start(&spawner, Default::default()).unwrap();
+    let (library, running) = library::start(&settings, store, hub, transcoder, &spawner).unwrap();
     memory::trim();
     // The peak begins anew here.
     fs::write("/proc/self/clear_refs", "5").unwrap();

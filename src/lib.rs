@@ -24,6 +24,7 @@ pub mod compositor;
 pub mod config;
 pub mod events;
 pub mod store;
+pub mod transcode;
 
 // Layer 2
 pub mod backends;

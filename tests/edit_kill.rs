@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use murald::events::{Hub, Kinds};
@@ -17,6 +18,7 @@ use murald::library::{self, Library, Running, Settings};
 use murald::store::images::{self, Checksum};
 use murald::store::{self, Store, edits};
 use murald::thread::{Deaths, Spawner};
+use murald::transcode;
 use murald::wire::{EventKind, Image};
 use sha2::{Digest, Sha256};
 
@@ -158,6 +160,7 @@ struct House {
     store: Store,
     hub: Hub,
     _running: Running,
+    _films: transcode::Running,
     _deaths: Deaths,
 }
 
@@ -167,13 +170,15 @@ impl House {
             images_dir: directory.join("images"),
             thumbnails_dir: directory.join("thumbnails"),
             workers: 2,
+            video_audio: Arc::new(|| false),
         };
         let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
         let (spawner, deaths) = Spawner::new();
         let hub = Hub::new();
+        let (transcoder, films) = transcode::start(&spawner, Default::default()).unwrap();
         let (library, running) =
-            library::start(&settings, store.clone(), hub.clone(), &spawner).unwrap();
-        Self { library, store, hub, _running: running, _deaths: deaths }
+            library::start(&settings, store.clone(), hub.clone(), transcoder, &spawner).unwrap();
+        Self { library, store, hub, _running: running, _films: films, _deaths: deaths }
     }
 
     fn import(&self, paths: Vec<PathBuf>) {

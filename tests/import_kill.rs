@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use murald::events::{Hub, Kinds};
@@ -16,6 +17,7 @@ use murald::library::{self, Settings};
 use murald::store::images::{self, ListQuery, SortBy};
 use murald::store::{self, Store};
 use murald::thread::Spawner;
+use murald::transcode;
 use murald::wire::{EventKind, Image};
 
 const PICTURES: u32 = 40;
@@ -92,7 +94,9 @@ fn check(directory: &Path, round: u32) -> usize {
     let (spawner, _deaths) = Spawner::new();
     let hub = Hub::new();
     let events = hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
-    let (library, running) = library::start(&settings, store.clone(), hub, &spawner).unwrap();
+    let (transcoder, _films) = transcode::start(&spawner, Default::default()).unwrap();
+    let (library, running) =
+        library::start(&settings, store.clone(), hub, transcoder, &spawner).unwrap();
     // Answered after the library was looked through.
     library.import(Vec::new(), None).unwrap();
     events.receiver().recv_timeout(Duration::from_secs(20)).unwrap();
@@ -119,7 +123,9 @@ fn import(directory: &Path) {
     let (spawner, _deaths) = Spawner::new();
     let hub = Hub::new();
     let events = hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
-    let (library, running) = library::start(&settings(directory), store, hub, &spawner).unwrap();
+    let (transcoder, _films) = transcode::start(&spawner, Default::default()).unwrap();
+    let (library, running) =
+        library::start(&settings(directory), store, hub, transcoder, &spawner).unwrap();
     library.import(vec![directory.join("source")], None).unwrap();
     events.receiver().recv_timeout(Duration::from_secs(60)).unwrap();
     drop(running);
@@ -130,6 +136,7 @@ fn settings(directory: &Path) -> Settings {
         images_dir: directory.join("images"),
         thumbnails_dir: directory.join("thumbnails"),
         workers: 2,
+        video_audio: Arc::new(|| false),
     }
 }
 

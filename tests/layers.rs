@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
         "systemd", "thread", "wire",
     ],
     &["events"],
-    &["compositor", "config", "store"],
+    &["compositor", "config", "store", "transcode"],
     &["backends", "library"],
     &["wallpaper"],
     &["parallax", "playlist"],

@@ -13,8 +13,10 @@ const CLEAR_WITHIN: Duration = Duration::from_secs(3);
 
 impl House {
     /// Ends everything; with `clear` the wallpapers, too.
-    pub(super) fn end(self, clear: bool, deadline: Instant) {
+    pub(super) fn end(mut self, clear: bool, deadline: Instant) {
         log::info!("murald ends");
+        // First, so that who waits for a video is told while there still is a connection.
+        self.films.cancel();
         for thread in self.server.end(deadline.min(Instant::now() + ANSWER_WITHIN)) {
             late(&thread);
         }
@@ -23,6 +25,11 @@ impl House {
         drop(self.outputs);
         if !self.playlists.end(deadline) {
             late("playlist");
+        }
+        // What it has in hand for an import may hang.
+        self.films.cancel_imports();
+        for thread in self.films.end(deadline) {
+            late(&thread);
         }
         for thread in self.imports.end(deadline) {
             late(&thread);

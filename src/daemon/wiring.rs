@@ -25,6 +25,7 @@ use crate::signals::Signals;
 use crate::store::Store;
 use crate::systemd;
 use crate::thread::Spawner;
+use crate::transcode::{self, Transcoder};
 use crate::wallpaper::{self, StageOwner, Walls};
 
 /// Wishes to stop and signals that wait for `main`; one more changes nothing.
@@ -43,6 +44,7 @@ pub(crate) struct House {
     pub(super) stage: StageOwner,
     pub(super) walls: Walls,
     pub(super) imports: library::Running,
+    pub(super) films: transcode::Running,
     pub(super) outputs: compositor::Watch,
     pub(super) store: Store,
     pub(super) signals: Signals,
@@ -92,7 +94,10 @@ impl House {
         let (playlists, conductor) =
             playlist::start(&spawner, store.clone(), hub.clone(), Box::new(wall), told)
                 .map_err(start("the playlists"))?;
-        let (library, imports) = start_library(&places, &store, &hub, &spawner)?;
+        let (transcoder, films) = transcode::start(&spawner, transcode::Limits::default())
+            .map_err(start("the transcoder"))?;
+        let (library, imports) =
+            start_library(&places, &config, (&store, &hub), transcoder, &spawner)?;
         let (listener, socket) = listen(env, &places.socket)?;
         let api = Api {
             events: hub,
@@ -119,6 +124,7 @@ impl House {
             stage,
             walls,
             imports,
+            films,
             outputs,
             store,
             signals,
@@ -264,16 +270,20 @@ fn setters(
 
 fn start_library(
     places: &Places,
-    store: &Store,
-    hub: &Hub,
+    config: &ConfigHandle,
+    (store, hub): (&Store, &Hub),
+    transcoder: Transcoder,
     spawner: &Spawner,
 ) -> Result<(Library, library::Running), Error> {
+    let config = config.clone();
     let settings = library::Settings {
+        video_audio: Arc::new(move || config.current().wal_qt.video_audio_default),
         images_dir: places.images.clone(),
         thumbnails_dir: places.thumbnails.clone(),
         workers: std::thread::available_parallelism().map_or(1, usize::from),
     };
-    library::start(&settings, store.clone(), hub.clone(), spawner).map_err(start("the imports"))
+    library::start(&settings, store.clone(), hub.clone(), transcoder, spawner)
+        .map_err(start("the imports"))
 }
 
 /// Has the stage and the parallax told of changes that concern them.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::failure::Failure;
 use crate::store::folders;
 use crate::wire::ErrorCode;
-use crate::{config, library, playlist, store, wallpaper};
+use crate::{config, library, playlist, store, transcode, wallpaper};
 
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
@@ -119,6 +119,9 @@ impl From<library::Error> for Failure {
                 Self::new(400, error.to_string())
             }
             Why::NoBatch(_) => Self::new(404, error.to_string()),
+            Why::NotVideo { .. } | Why::BadLoop { .. } => Self::new(400, error.to_string()),
+            Why::Same { .. } => Self::new(409, error.to_string()),
+            Why::Transcode { source, .. } => source.into(),
             Why::Store(source) => source.into(),
             Why::Folder(refusal) => refusal.into(),
             // Of one file: imports tell of them by events.
@@ -128,6 +131,22 @@ impl From<library::Error> for Failure {
             | Why::Name { .. }
             | Why::Media { .. }
             | Why::Decoder { .. } => Self::new(500, error.to_string()).cause(error),
+        }
+    }
+}
+
+impl From<transcode::Error> for Failure {
+    fn from(error: transcode::Error) -> Self {
+        use transcode::Error as Why;
+        match error {
+            Why::Busy | Why::Ended => Self::busy(error.to_string()),
+            // Something the user can mend: the message says what.
+            Why::Missing { .. } => Self::new(503, error.to_string()),
+            // Mostly the file's fault, or the disk's: what ffmpeg said is all that is known.
+            _ => {
+                let details = chain(&error);
+                Self::new(500, "ffmpeg could not do its work").details(details).cause(error)
+            }
         }
     }
 }
@@ -226,6 +245,12 @@ mod tests {
         check(library::Error::Busy, 503, "try again");
         check(library::Error::Ended, 503, "shutting down");
         check(library::Error::NoBatch("b".into()), 404, "no import");
+        check(library::Error::NotVideo { id: 7 }, 400, "not a video");
+        check(library::Error::Same { id: 7 }, 409, "image 7");
+        let ffmpeg = |source| library::Error::Transcode { path: "/x".into(), source };
+        check(ffmpeg(transcode::Error::Missing { program: "ffmpeg" }), 503, "not installed");
+        check(ffmpeg(transcode::Error::Busy), 503, "try again");
+        check(ffmpeg(transcode::Error::Truncated), 500, "cut off");
         check(library::Error::NotFile { path: "/x".into() }, 500, "/x");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{error, fmt, io};
 
-use crate::{media, store};
+use crate::{media, store, transcode};
 
 #[derive(Debug)]
 pub enum Error {
@@ -56,6 +56,22 @@ pub enum Error {
         path: PathBuf,
         what: String,
     },
+    /// What only a video has or can.
+    NotVideo {
+        id: i64,
+    },
+    /// Such a part cannot be cut out of a video.
+    BadLoop {
+        why: String,
+    },
+    /// What was made of a video is another image already.
+    Same {
+        id: i64,
+    },
+    Transcode {
+        path: PathBuf,
+        source: transcode::Error,
+    },
     Folder(store::folders::Refusal),
     Store(store::Error),
 }
@@ -83,12 +99,14 @@ impl Error {
             Self::Package { what, .. } => what.clone(),
             Self::Name { .. } => "its name is not valid UTF-8".to_owned(),
             Self::Media { source, .. } => source.to_string(),
+            Self::Transcode { source, .. } => source.to_string(),
             Self::Decoder { what, .. } => format!("its content broke the decoder: {what}"),
             _ => self.to_string(),
         };
         let mut cause = match self {
             // Its own words are above.
             Self::Media { source, .. } => error::Error::source(source),
+            Self::Transcode { source, .. } => error::Error::source(source),
             _ => error::Error::source(self),
         };
         while let Some(error) = cause {
@@ -127,6 +145,14 @@ impl fmt::Display for Error {
             Self::Decoder { path, what } => {
                 write!(f, "{} broke the decoder: {what}", path.display())
             }
+            Self::NotVideo { id } => write!(f, "image {id} is not a video"),
+            Self::BadLoop { why } => f.write_str(why),
+            Self::Same { id } => {
+                write!(f, "the loop is the same as image {id}, which is in the library already")
+            }
+            Self::Transcode { path, .. } => {
+                write!(f, "ffmpeg could not do its work on {}", path.display())
+            }
             Self::Folder(refusal) => refusal.fmt(f),
             Self::Store(error) => error.fmt(f),
         }
@@ -138,6 +164,7 @@ impl error::Error for Error {
         match self {
             Self::File { source, .. } => Some(source),
             Self::Media { source, .. } => Some(source),
+            Self::Transcode { source, .. } => Some(source),
             Self::Folder(refusal) => refusal.source(),
             Self::Store(error) => error.source(),
             _ => None,

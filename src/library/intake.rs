@@ -18,11 +18,13 @@ use sha2::{Digest, Sha256};
 
 use super::budget::Budget;
 use super::decode::{self, Decoded, guarded};
+use super::film::{self, Film};
 use super::name::{Name, Names, Reserved};
-use super::{Error, Thumbnails};
+use super::{AudioDefault, Error, Thumbnails};
 use crate::store::images::{self, Checksum, NewImage};
 use crate::store::{self, Store};
-use crate::wire::{Format, Image, Resolution};
+use crate::transcode::{self, Ffmpeg};
+use crate::wire::{Format, Image, MediaType, Resolution};
 use crate::{color, media};
 
 /// What temporary files in the library's directory begin with.
@@ -30,7 +32,6 @@ pub(super) const TEMPORARY: &str = ".murald-import-";
 const BUFFER: usize = 256 << 10;
 
 /// What all workers share.
-#[derive(Debug)]
 pub(super) struct Shelf {
     pub(super) directory: PathBuf,
     pub(super) store: Store,
@@ -38,6 +39,20 @@ pub(super) struct Shelf {
     pub(super) budget: Arc<Budget>,
     pub(super) names: Names,
     pub(super) serial: AtomicU64,
+    /// For what it alone decodes.
+    pub(super) ffmpeg: Ffmpeg,
+    /// Whether videos that are taken in are heard.
+    pub(super) audio: AudioDefault,
+}
+
+/// What a file holds, and a small picture of it.
+struct Look {
+    format: Format,
+    width: u32,
+    height: u32,
+    duration: f64,
+    animated: bool,
+    thumbnail: media::Thumbnail,
 }
 
 /// A picture that is in the library now.
@@ -137,26 +152,28 @@ impl Shelf {
     }
 
     /// Decodes what was copied, and leaves its thumbnail in the cache.
-    fn describe(&self, source: &Path, copy: &Copy, folder: Option<i64>) -> Result<NewImage, Error> {
-        let file = File::open(&copy.path).map_err(Error::file("read", &copy.path))?;
-        let mut input = BufReader::with_capacity(BUFFER / 4, file);
-        let Decoded { probe, thumbnail } =
-            decode::thumbnail(source, &mut input, Resolution::Default, &self.budget)?;
+    pub(super) fn describe(
+        &self,
+        source: &Path,
+        copy: &Copy,
+        folder: Option<i64>,
+    ) -> Result<NewImage, Error> {
+        let look = self.look(source, copy)?;
         let hex = hex(&copy.checksum);
-        if let Err(error) = self.thumbnails.put(&hex, Resolution::Default, &thumbnail.webp) {
+        if let Err(error) = self.thumbnails.put(&hex, Resolution::Default, &look.thumbnail.webp) {
             // It is made again when it is asked for.
             log::warn!("no thumbnail of {}: {}", source.display(), error.reason());
         }
-        let colors = media::palette(&thumbnail.picture);
+        let colors = media::palette(&look.thumbnail.picture);
         Ok(NewImage {
             name: String::new(),
             path: PathBuf::new(),
-            format: probe.format,
-            width: probe.width,
-            height: probe.height,
-            duration: 0.0,
-            animated: probe.animated,
-            audio_enabled: false,
+            format: look.format,
+            width: look.width,
+            height: look.height,
+            duration: look.duration,
+            animated: look.animated,
+            audio_enabled: look.format.media_type() == MediaType::Video && (self.audio)(),
             file_size: copy.size,
             checksum: copy.checksum,
             hue_group: color::hue_group(&colors),
@@ -165,6 +182,34 @@ impl Shelf {
             source_path: source.to_owned(),
             web: None,
         })
+    }
+
+    /// Decodes a file by ourselves where we can, else by ffmpeg.
+    fn look(&self, source: &Path, copy: &Copy) -> Result<Look, Error> {
+        let file = File::open(&copy.path).map_err(Error::file("read", &copy.path))?;
+        let mut input = BufReader::with_capacity(BUFFER / 4, file);
+        let (size, budget) = (Resolution::Default, &self.budget);
+        match decode::thumbnail(source, &mut input, size, budget) {
+            Err(Error::Media { source: media::Error::NeedsTranscoder(format), .. }) => {
+                let (file, scratch) = ((&*copy.path, format), self.thumbnails.scratch()?);
+                let Film { facts, thumbnail } =
+                    film::look(&self.ffmpeg, file, None, size, &scratch, budget)?;
+                let video = format.media_type() == MediaType::Video;
+                if video {
+                    let whole = self.ffmpeg.check_end(file.0, format, &facts);
+                    let path = source.to_owned();
+                    whole.map_err(|source| Error::Transcode { path, source })?;
+                }
+                let duration = if video { facts.duration } else { 0.0 };
+                let (width, height) = (facts.width, facts.height);
+                Ok(Look { format, width, height, duration, animated: false, thumbnail })
+            }
+            decoded => {
+                let Decoded { probe, thumbnail } = decoded?;
+                let media::Probe { format, width, height, animated, .. } = probe;
+                Ok(Look { format, width, height, duration: 0.0, animated, thumbnail })
+            }
+        }
     }
 
     pub(super) fn land(
@@ -270,7 +315,14 @@ fn open(path: &Path) -> Result<File, Error> {
 
 /// What the file is by its content; refuses what is not decoded before anything is copied.
 fn format(path: &Path, file: &File) -> Result<Format, Error> {
-    guarded(path, || media::format(&mut BufReader::with_capacity(512, file)))
+    match guarded(path, || media::format(&mut BufReader::with_capacity(512, file))) {
+        Err(Error::Media { source: media::Error::NeedsTranscoder(format), .. })
+            if transcode::is_available() =>
+        {
+            Ok(format)
+        }
+        other => other,
+    }
 }
 
 /// Reads a file from its beginning; what was read goes to `copy`.

@@ -10,6 +10,7 @@ mod budget;
 mod decode;
 mod edit;
 mod error;
+mod film;
 mod folders;
 mod import;
 mod intake;
@@ -34,6 +35,7 @@ use crate::events::Hub;
 use crate::media;
 use crate::store::{Store, images};
 use crate::thread::{Spawner, Thread};
+use crate::transcode::Transcoder;
 use crate::wire::{Image, Resolution};
 
 use budget::Budget;
@@ -44,13 +46,17 @@ pub use error::Error;
 pub use folders::Deleted;
 pub use thumbnails::Thumbnails;
 
+/// Whether a video that is taken in is heard; asked anew for each.
+pub type AudioDefault = Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// Of the configuration, what the library needs.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     pub images_dir: PathBuf,
     pub thumbnails_dir: PathBuf,
     /// Files that are worked on at the same time; one for each processor.
     pub workers: usize,
+    pub video_audio: AudioDefault,
 }
 
 /// An accepted import.
@@ -67,6 +73,7 @@ pub struct Library {
     inbox: Sender<Message>,
     shelf: Arc<Shelf>,
     thumbnails: Thumbnails,
+    transcoder: Transcoder,
     store: Store,
     hub: Hub,
     /// Closed once rows and files agree.
@@ -86,10 +93,12 @@ pub fn start(
     settings: &Settings,
     store: Store,
     hub: Hub,
+    transcoder: Transcoder,
     spawner: &Spawner,
 ) -> io::Result<(Library, Running)> {
     let budget = Arc::new(Budget::new(media::MEMORY_MAX));
-    let thumbnails = Thumbnails::new(&settings.thumbnails_dir, Arc::clone(&budget));
+    let ffmpeg = transcoder.ffmpeg().clone();
+    let thumbnails = Thumbnails::new(&settings.thumbnails_dir, Arc::clone(&budget), ffmpeg);
     let shelf = Arc::new(Shelf {
         directory: settings.images_dir.clone(),
         store: store.clone(),
@@ -97,6 +106,8 @@ pub fn start(
         budget,
         names: Default::default(),
         serial: AtomicU64::new(0),
+        ffmpeg: transcoder.imports().clone(),
+        audio: Arc::clone(&settings.video_audio),
     });
     let shared = Arc::clone(&shelf);
     let workers = settings.workers.max(1);
@@ -121,7 +132,7 @@ pub fn start(
         workers,
     };
     threads.push(spawner.spawn("import", move || importer.run(unreconciled))?);
-    let library = Library { inbox, shelf: shared, thumbnails, store, hub, reconciled };
+    let library = Library { inbox, shelf: shared, thumbnails, transcoder, store, hub, reconciled };
     Ok((library, Running { end, threads }))
 }
 
@@ -140,6 +151,11 @@ impl Library {
     /// The cache of thumbnails.
     pub fn thumbnails(&self) -> &Thumbnails {
         &self.thumbnails
+    }
+
+    /// Threads for work that waits for ffmpeg.
+    pub fn transcoder(&self) -> &Transcoder {
+        &self.transcoder
     }
 
     /// The file of a thumbnail, made now if it is missing.

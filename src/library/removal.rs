@@ -46,7 +46,9 @@ impl Library {
         let paths = images.iter().flat_map(images::on_disk);
         let removed: Vec<&Path> = paths.filter(|path| is_removed(path)).collect();
         // The notes must not be forgotten before the removals are remembered.
-        for directory in removed.iter().filter_map(|path| path.parent()).collect::<BTreeSet<_>>() {
+        let directories: BTreeSet<_> = removed.iter().filter_map(|path| path.parent()).collect();
+        // A cache that was deleted has nothing to remember.
+        for directory in directories.into_iter().filter(|directory| directory.is_dir()) {
             sync_directory(directory)?;
         }
         self.store.note(|c| removed.iter().try_for_each(|path| images::unmark_loose(c, path)))?;

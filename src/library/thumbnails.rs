@@ -13,11 +13,15 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::budget::Budget;
-use super::{Error, decode, package};
+use super::{Error, decode, film, package};
+use crate::media;
+use crate::transcode::Ffmpeg;
 use crate::wire::{Image, Resolution};
 
 /// What temporary files begin with.
 const TEMPORARY: &str = ".new-";
+/// The directory of videos' previews, beside those of the sizes.
+const PREVIEWS: &str = "previews";
 
 /// Clones are the same cache.
 #[derive(Clone, Debug)]
@@ -29,6 +33,8 @@ pub struct Thumbnails {
 struct Shared {
     directory: PathBuf,
     budget: Arc<Budget>,
+    /// For what it alone decodes.
+    ffmpeg: Ffmpeg,
     serial: AtomicU64,
     /// Counted after each thumbnail that we put or remove.
     changes: AtomicU64,
@@ -42,6 +48,12 @@ struct Shared {
 /// Checksum in hexadecimal, and size.
 type Key = (String, Resolution);
 
+/// A file for a moment: ours while this lives, then removed unless it was renamed.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    path: PathBuf,
+}
+
 /// A thumbnail that is being made; the result is there when it has ended.
 #[derive(Debug, Default)]
 struct Running {
@@ -50,12 +62,13 @@ struct Running {
 }
 
 impl Thumbnails {
-    pub(super) fn new(directory: &Path, budget: Arc<Budget>) -> Self {
+    pub(super) fn new(directory: &Path, budget: Arc<Budget>, ffmpeg: Ffmpeg) -> Self {
         let extra = extra(directory);
         let sizes = extra.iter().fold(bit(Resolution::Default), |bits, key| bits | bit(key.1));
         let shared = Shared {
             directory: directory.to_owned(),
             budget,
+            ffmpeg,
             serial: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             sizes: AtomicU8::new(sizes),
@@ -137,7 +150,21 @@ impl Thumbnails {
             // A cache: what cannot be removed is removed at the next start.
             fs::remove_file(self.path(&key)).ok();
         }
+        fs::remove_file(self.preview(image)).ok();
         self.shared.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// Where the preview of a video is, or will be.
+    pub(super) fn preview(&self, image: &Image) -> PathBuf {
+        self.shared.directory.join(PREVIEWS).join(format!("{}.mp4", hex(image)))
+    }
+
+    /// A name for a file that is about to be made, on the file system of the cache.
+    pub(super) fn scratch(&self) -> Result<Scratch, Error> {
+        let directory = self.shared.directory.join(PREVIEWS);
+        fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
+        let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
+        Ok(Scratch { path: directory.join(format!("{TEMPORARY}{serial}")) })
     }
 
     /// Puts a thumbnail in its place: whole, or not at all.
@@ -170,15 +197,17 @@ impl Thumbnails {
         Ok(())
     }
 
-    /// Removes temporary files of a run that was killed, and thumbnails of no picture.
+    /// Removes temporary files of a run that was killed, and thumbnails and previews of nothing.
     /// `is_known` tells whether a checksum is one of the library's.
     pub(super) fn sweep(&self, is_known: impl Fn(&str) -> bool) {
-        for &resolution in Resolution::ALL {
-            let directory = self.shared.directory.join(resolution.as_str());
+        let sizes = Resolution::ALL.iter().map(|resolution| resolution.as_str());
+        for directory in sizes.chain([PREVIEWS]) {
+            let directory = self.shared.directory.join(directory);
             for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
                 let name = entry.file_name();
                 let Some(name) = name.to_str() else { continue };
-                let stale = match name.strip_suffix(".webp") {
+                let stem = name.strip_suffix(".webp").or_else(|| name.strip_suffix(".mp4"));
+                let stale = match stem {
                     Some(hex) => hex.len() == 64 && !is_known(hex),
                     None => name.starts_with(TEMPORARY),
                 };
@@ -196,12 +225,32 @@ impl Thumbnails {
         }
         let file = File::open(&image.path).map_err(Error::file("read", &image.path))?;
         let mut input = BufReader::new(file);
-        let made = decode::thumbnail(&image.path, &mut input, *resolution, &self.shared.budget)?;
-        self.put(hex, *resolution, &made.thumbnail.webp)
+        let budget = &self.shared.budget;
+        let made = match decode::thumbnail(&image.path, &mut input, *resolution, budget) {
+            Err(Error::Media { source: media::Error::NeedsTranscoder(format), .. }) => {
+                let (file, scratch) = ((&*image.path, format), self.scratch()?);
+                film::look(&self.shared.ffmpeg, file, None, *resolution, &scratch, budget)?
+                    .thumbnail
+            }
+            decoded => decoded?.thumbnail,
+        };
+        self.put(hex, *resolution, &made.webp)
     }
 
     fn path(&self, (hex, resolution): &Key) -> PathBuf {
         self.shared.directory.join(resolution.as_str()).join(format!("{hex}.webp"))
+    }
+}
+
+impl Scratch {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).ok();
     }
 }
 

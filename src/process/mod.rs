@@ -25,7 +25,7 @@ pub use cancel::Cancel;
 pub use child::{Child, Ended};
 pub use identity::Identity;
 pub use launch::{Launch, show_command};
-pub use oneshot::{Output, run};
+pub use oneshot::{Output, STDOUT_MAX, run, run_telling};
 pub use reaper::Reaper;
 pub use roster::{Record, Roster, Setter};
 
@@ -52,6 +52,8 @@ pub enum Error {
     Start { program: PathBuf, source: io::Error },
     /// It did not end within its time and was killed.
     Late { command: String, limit: Duration },
+    /// It was to say how far it is, fell silent for this long, and was killed.
+    Silent { command: String, limit: Duration },
     /// The one who asked for it no longer wants it; it was killed.
     Cancelled,
     /// A file or descriptor of ours around the child.
@@ -71,6 +73,9 @@ impl fmt::Display for Error {
             Self::Late { command, limit } => {
                 write!(f, "{command} did not end within {} ms and was killed", limit.as_millis())
             }
+            Self::Silent { command, limit } => {
+                write!(f, "{command} has got no further for {} s and was killed", limit.as_secs())
+            }
             Self::Cancelled => f.write_str("no longer wanted"),
             Self::Io { operation, path, .. } => write!(f, "cannot {operation} {}", path.display()),
         }
@@ -81,7 +86,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Start { source, .. } | Self::Io { source, .. } => Some(source),
-            Self::Late { .. } | Self::Cancelled => None,
+            Self::Late { .. } | Self::Silent { .. } | Self::Cancelled => None,
         }
     }
 }

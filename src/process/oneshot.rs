@@ -12,8 +12,11 @@ use super::child::wait_readable;
 use super::{Cancel, Child, Ended, Error, Launch, tail};
 
 /// More than any setter's answer; what comes after it is read and dropped.
-const STDOUT_MAX: usize = 256 << 10;
+pub const STDOUT_MAX: usize = 256 << 10;
 const STDERR_MAX: usize = 8 << 10;
+
+/// Is given what a program writes, as it comes.
+type Told<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// What a one-shot has done.
 #[derive(Debug)]
@@ -41,7 +44,27 @@ impl Output {
 
 /// Runs a program to its end. One that is late, or no longer wanted, is killed with its group.
 pub fn run(launch: &Launch, limit: Duration, cancel: Option<&Cancel>) -> Result<Output, Error> {
-    let until = Instant::now() + limit;
+    attend(launch, limit, cancel, None)
+}
+
+/// The same for one that takes as long as it takes, and says on stdout how far it is: `told` gets
+/// what it writes. It is late when it has said nothing for the time of `silence`.
+pub fn run_telling(
+    launch: &Launch,
+    silence: Duration,
+    cancel: Option<&Cancel>,
+    told: Told<'_>,
+) -> Result<Output, Error> {
+    attend(launch, silence, cancel, Some(told))
+}
+
+fn attend(
+    launch: &Launch,
+    limit: Duration,
+    cancel: Option<&Cancel>,
+    mut told: Option<Told<'_>>,
+) -> Result<Output, Error> {
+    let mut until = Instant::now() + limit;
     let pipe = |operation| {
         pipe_with(PipeFlags::CLOEXEC)
             .map_err(|source| Error::io(operation, &launch.program, source))
@@ -59,16 +82,23 @@ pub fn run(launch: &Launch, limit: Duration, cancel: Option<&Cancel>) -> Result<
         waited.extend(stderr.open.as_ref().map(AsFd::as_fd));
         if !wait_readable(&waited, Some(until), cancel) {
             child.kill();
+            let command = launch.shown();
             return Err(match cancel {
                 Some(cancel) if cancel.is_cancelled() => Error::Cancelled,
-                _ => Error::Late { command: launch.shown(), limit },
+                _ if told.is_some() => Error::Silent { command, limit },
+                _ => Error::Late { command, limit },
             });
         }
         // Before the pipes are read: what it wrote before its end is then among it. A grandchild
         // that holds them open is not waited for.
         let ended = child.ended();
-        stdout.read_some();
-        stderr.read_some();
+        stdout.read_some(&mut |bytes| {
+            if let Some(told) = &mut told {
+                told(bytes);
+                until = Instant::now() + limit;
+            }
+        });
+        stderr.read_some(&mut |_| {});
         if let Some(ended) = ended {
             let stderr = tail(&stderr.kept, STDERR_MAX);
             return Ok(Output { ended, stdout: stdout.kept, stderr });
@@ -97,12 +127,15 @@ impl Drain {
     }
 
     /// Takes what is there now.
-    fn read_some(&mut self) {
+    fn read_some(&mut self, told: Told<'_>) {
         let mut buffer = [0; 16 << 10];
         while let Some(pipe) = &mut self.open {
             match pipe.read(&mut buffer) {
                 Ok(0) => self.open = None,
-                Ok(len) => self.take(&buffer[..len]),
+                Ok(len) => {
+                    told(&buffer[..len]);
+                    self.take(&buffer[..len]);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => self.open = None,
@@ -176,6 +209,18 @@ mod tests {
     fn a_late_one_is_killed() {
         let late = run(&sh("trap '' TERM; sleep 1000"), Duration::from_millis(50), None);
         assert!(matches!(late, Err(Error::Late { .. })));
+    }
+
+    #[test]
+    fn one_that_tells_may_take_its_time_but_not_fall_silent() {
+        let silence = Duration::from_millis(400);
+        let mut said = Vec::new();
+        let told = "for i in 1 2 3 4 5 6; do sleep 0.1; echo $i; done";
+        let began = Instant::now();
+        run_telling(&sh(told), silence, None, &mut |bytes| said.extend_from_slice(bytes)).unwrap();
+        assert!(said == b"1\n2\n3\n4\n5\n6\n" && began.elapsed() > silence);
+        let silent = run_telling(&sh("echo 1; sleep 1000"), silence, None, &mut |_| {});
+        assert!(matches!(silent, Err(Error::Silent { .. })));
     }
 
     #[test]

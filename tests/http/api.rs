@@ -16,6 +16,7 @@ use murald::playlist::{self, ConductorOwner, StageWall};
 use murald::process::{Reaper, Roster};
 use murald::store::Store;
 use murald::thread::Spawner;
+use murald::transcode;
 use murald::wallpaper::{self, StageOwner};
 use murald::wire::{Event, GalleryDomain};
 use serde_json::json;
@@ -30,6 +31,7 @@ struct Daemon {
     _conductor: ConductorOwner,
     _stage: StageOwner,
     _imports: library::Running,
+    _films: transcode::Running,
     directory: tempfile::TempDir,
 }
 
@@ -64,9 +66,11 @@ fn daemon() -> Daemon {
         images_dir: home.join("images"),
         thumbnails_dir: home.join("thumbnails"),
         workers: 1,
+        video_audio: Arc::new(|| false),
     };
+    let (transcoder, films) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, imports) =
-        library::start(&settings, store.clone(), events.clone(), &spawner).unwrap();
+        library::start(&settings, store.clone(), events.clone(), transcoder, &spawner).unwrap();
     let dirs = Dirs::new(env).unwrap();
     let (events_too, lists) = (events.clone(), Lists::default());
     let api = Api {
@@ -94,6 +98,7 @@ fn daemon() -> Daemon {
         _conductor: conductor,
         _stage: stage,
         _imports: imports,
+        _films: films,
         directory,
     }
 }

@@ -1,15 +1,14 @@
 //! The library's images: lists of them, one, its files, and their end.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::{Api, gallery};
 use crate::http::{Answer, Conditions, Failure, Request, file};
-use crate::library;
 use crate::store::images;
 use crate::wire::{DeleteImages, Image, Page, Resolution};
+use crate::{library, transcode};
 
 const WEBP: &str = "image/webp";
 /// For a thumbnail that must be made, and those that wait before it.
@@ -65,10 +64,21 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Ans
         return file(request, path, WEBP);
     }
     let (library, conditions) = (api.library.clone(), Conditions::of(request));
-    request.errand(PATIENCE, move || {
-        let path = library.thumbnail(&image, resolution).map_err(thumbnail_failed)?;
+    let (transcoder, format) = (api.library.transcoder(), image.format);
+    let make = move || {
+        let path =
+            library.thumbnail(&image, resolution).map_err(|error| thumbnail_failed(&error))?;
         conditions.file(&path, WEBP)
-    })
+    };
+    if !transcode::is_needed_for(format) {
+        return request.errand(PATIENCE, make);
+    }
+    // Errands are not to wait for a program that hangs.
+    let (promise, giver) = request.promise(PATIENCE)?;
+    transcoder.soon(Box::new(move |ran| {
+        giver.give(ran.map_err(Failure::from).and_then(|_| make()));
+    }));
+    Ok(Answer::Later(promise))
 }
 
 /// `DELETE /images`; ids that are not there are not counted.
@@ -91,13 +101,20 @@ fn find(api: &Api, id: i64) -> Result<Image, Failure> {
 
 /// What is not in the row: the thumbnails on the disk.
 pub(super) fn complete(api: &Api, image: &mut Image) {
+    if image.preview_path.as_ref().is_some_and(|preview| !preview.exists()) {
+        // The cache was deleted.
+        image.preview_path = None;
+    }
     image.thumbnails = api.library.thumbnails().present(image);
 }
 
 /// Several may have waited for the same thumbnail: the error is theirs together.
-fn thumbnail_failed(error: Arc<library::Error>) -> Failure {
+fn thumbnail_failed(error: &library::Error) -> Failure {
     if error.is_missing_file() {
         return Failure::not_found("the image's file is gone");
+    }
+    if let library::Error::Transcode { source: transcode::Error::Missing { .. }, .. } = error {
+        return Failure::new(503, "the thumbnail cannot be made").details(error.reason());
     }
     Failure::new(500, "the thumbnail cannot be made").details(error.reason())
 }

@@ -1,0 +1,244 @@
+//! Writing videos anew: previews for browsers, and loops. Runs on the thread `transcode`.
+
+use std::path::Path;
+
+use super::ffmpeg::{checked, file, input};
+use super::{Error, Facts, Ffmpeg};
+use crate::process::{self, Launch};
+use crate::wire::Format;
+
+/// A preview fits into this.
+const PREVIEW: (u32, u32) = (1280, 720);
+/// How long the halves of a loop are blended, in seconds.
+const BLEND: f64 = 1.0;
+/// How often ffmpeg says how far it is, in seconds.
+const TELL_EVERY: &str = "5";
+
+/// What a loop is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    WebmVp9,
+    Mp4H264,
+}
+
+impl Preset {
+    pub fn format(self) -> Format {
+        match self {
+            Self::WebmVp9 => Format::Webm,
+            Self::Mp4H264 => Format::Mp4,
+        }
+    }
+}
+
+/// A part of a video, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cut {
+    pub from: f64,
+    pub to: f64,
+    /// The second half comes first, and the halves are blended where they meet: so the loop ends
+    /// where it began.
+    pub blend_halves: bool,
+}
+
+impl Ffmpeg {
+    /// Writes a small H.264 that every browser plays. `what` names the job in the log.
+    pub fn preview(
+        &self,
+        what: &str,
+        (path, format): (&Path, Format),
+        facts: &Facts,
+        to: &Path,
+    ) -> Result<(), Error> {
+        let (width, height) = crate::media::fit((facts.width, facts.height), PREVIEW);
+        let scale = format!("scale={}:{},setsar=1", even(width), even(height));
+        let launch = self
+            .writer()?
+            .args(input(path, format))
+            .args(["-map", &format!("0:{}", facts.stream), "-map", "0:a:0?", "-vf", &scale])
+            .args(["-c:v", "libx264", "-preset", "veryfast", "-crf", "26", "-pix_fmt", "yuv420p"])
+            .args([
+                "-c:a",
+                "aac",
+                "-b:a",
+                "96k",
+                "-ac",
+                "2",
+                "-movflags",
+                "+faststart",
+                "-f",
+                "mp4",
+            ])
+            .args([file(to)]);
+        self.write(what, path, &launch, facts.duration)
+    }
+
+    /// Writes a part of a video.
+    pub fn cut(
+        &self,
+        what: &str,
+        (path, format): (&Path, Format),
+        facts: &Facts,
+        (cut, preset): (Cut, Preset),
+        to: &Path,
+    ) -> Result<(), Error> {
+        let source = input(path, format);
+        let plan = match cut.blend_halves {
+            true => Plan::blended(cut, facts),
+            false => Plan::plain(cut, facts),
+        };
+        let mut launch = self.writer()?;
+        for (from, length) in &plan.parts {
+            launch = launch
+                .args(["-ss", &format!("{from:.6}"), "-t", &format!("{length:.6}")])
+                .args(source.clone());
+        }
+        launch = launch.args(["-filter_complex", &plan.filter, "-map", "[v]"]);
+        if facts.has_audio {
+            launch = launch.args(["-map", "[a]"]);
+        }
+        launch = launch.args(coding(preset)).args([file(to)]);
+        self.write(what, path, &launch, plan.length)
+    }
+
+    /// The beginning of every command that writes a video. The same input gives the same bytes: a
+    /// loop that is asked for twice is in the library once.
+    fn writer(&self) -> Result<Launch, Error> {
+        let launch = self.program("ffmpeg")?;
+        Ok(launch
+            .args(["-nostdin", "-y", "-nostats", "-progress", "pipe:1"])
+            .args(["-stats_period", TELL_EVERY]))
+    }
+
+    fn write(&self, what: &str, path: &Path, launch: &Launch, length: f64) -> Result<(), Error> {
+        log::info!("{what} begins");
+        log::debug!("{}", launch.shown());
+        let mut said = String::new();
+        let mut told = |bytes: &[u8]| {
+            said.push_str(&String::from_utf8_lossy(bytes));
+            // A report ends with its word on the whole.
+            let Some(end) = said.rfind("progress=") else { return };
+            if let Some(done) = seconds(&said[..end]).filter(|_| length > 0.0) {
+                let percent = (100.0 * done / length).clamp(0.0, 100.0);
+                log::info!("{what}: {percent:.0} %");
+            }
+            said.clear();
+        };
+        let ran = process::run_telling(launch, self.limits.silence, Some(&self.cancel), &mut told);
+        checked("ffmpeg", path, ran)?;
+        log::info!("{what} is made");
+        Ok(())
+    }
+}
+
+/// Which parts of a file are read, and what is made of them.
+struct Plan {
+    /// Where each begins and how long it is.
+    parts: Vec<(f64, f64)>,
+    filter: String,
+    /// Of the result.
+    length: f64,
+}
+
+impl Plan {
+    fn plain(cut: Cut, facts: &Facts) -> Self {
+        let length = cut.to - cut.from;
+        let mut filter = format!("[0:{}]{}[v]", facts.stream, LAST);
+        if facts.has_audio {
+            filter.push_str(";[0:a:0]anull[a]");
+        }
+        Self { parts: vec![(cut.from, length)], filter, length }
+    }
+
+    fn blended(cut: Cut, facts: &Facts) -> Self {
+        let (over, under) = facts.rate;
+        let second = f64::from(over) / f64::from(under);
+        // Halves of whole frames: the last of the first half is followed by the first of the
+        // second in the source, and so it is where the loop begins anew.
+        let frames = ((cut.to - cut.from) * second / 2.0).floor().max(1.0);
+        let half = frames / second;
+        let fade = (frames / 2.0).floor().min((BLEND * second).round()) / second;
+        let stream = facts.stream;
+        let even = format!("fps={over}/{under},settb=AVTB,setpts=PTS-STARTPTS");
+        let mut filter = format!("[1:{stream}]{even}[first];[0:{stream}]{even}[second];");
+        if fade > 0.0 {
+            let offset = half - fade;
+            filter.push_str(&format!(
+                "[second][first]xfade=transition=fade:duration={fade:.6}:offset={offset:.6},{LAST}[v]"
+            ));
+        } else {
+            filter.push_str(&format!("[second][first]concat=n=2:v=1:a=0,{LAST}[v]"));
+        }
+        if facts.has_audio && fade > 0.0 {
+            filter.push_str(&format!(";[0:a:0][1:a:0]acrossfade=d={fade:.6}:c1=tri:c2=tri[a]"));
+        } else if facts.has_audio {
+            filter.push_str(";[0:a:0][1:a:0]concat=n=2:v=0:a=1[a]");
+        }
+        let parts = vec![(cut.from + half, half), (cut.from, half)];
+        Self { parts, filter, length: 2.0 * half - fade }
+    }
+}
+
+/// What both codecs can take: even sides, three planes.
+const LAST: &str = "scale=trunc(iw/2)*2:trunc(ih/2)*2,format=yuv420p";
+
+fn coding(preset: Preset) -> Vec<&'static str> {
+    let mut words = match preset {
+        Preset::Mp4H264 => {
+            let mut words = vec!["-c:v", "libx264", "-preset", "medium", "-crf", "18"];
+            words.extend(["-c:a", "aac", "-b:a", "192k", "-movflags", "+faststart", "-f", "mp4"]);
+            words
+        }
+        Preset::WebmVp9 => {
+            let mut words = vec!["-c:v", "libvpx-vp9", "-crf", "28", "-b:v", "0", "-row-mt", "1"];
+            words.extend(["-deadline", "good", "-cpu-used", "4"]);
+            words.extend(["-c:a", "libopus", "-b:a", "160k", "-f", "webm"]);
+            words
+        }
+    };
+    words.extend(["-map_metadata", "-1", "-fflags", "+bitexact", "-flags", "+bitexact"]);
+    words
+}
+
+fn even(side: u32) -> u32 {
+    (side & !1).max(2)
+}
+
+/// How far it is, in seconds, by the last report in what ffmpeg says of its progress.
+pub(super) fn seconds(said: &str) -> Option<f64> {
+    let line = said.lines().rev().find_map(|line| line.strip_prefix("out_time_us="))?;
+    let micros: f64 = line.trim().parse().ok()?;
+    Some((micros / 1e6).max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(has_audio: bool) -> Facts {
+        let json = br#"{"streams":[{"codec_type":"video","width":64,"height":64,
+            "avg_frame_rate":"30/1"}],"format":{"duration":"10"}}"#;
+        Facts { has_audio, ..Facts::parse(json).unwrap() }
+    }
+
+    #[test]
+    fn halves_are_of_whole_frames_and_change_places() {
+        let check = |from, to, parts: [(f64, f64); 2], length: f64| {
+            let plan = Plan::blended(Cut { from, to, blend_halves: true }, &facts(false));
+            for ((from, length), expected) in plan.parts.iter().zip(parts) {
+                assert!((from - expected.0).abs() < 1e-6 && (length - expected.1).abs() < 1e-6);
+            }
+            assert!((plan.length - length).abs() < 1e-6, "{}", plan.length);
+        };
+        check(1.0, 9.0, [(5.0, 4.0), (1.0, 4.0)], 7.0);
+        check(0.0, 2.0, [(1.0, 1.0), (0.0, 1.0)], 1.5);
+        // Three frames: halves of one each, and nothing to blend.
+        check(0.0, 0.1, [(1.0 / 30.0, 1.0 / 30.0), (0.0, 1.0 / 30.0)], 2.0 / 30.0);
+    }
+
+    #[test]
+    fn progress_is_read() {
+        assert_eq!(seconds("frame=1\nout_time_us=1500000\nout_time=x\n"), Some(1.5));
+        assert_eq!(seconds("out_time_us=1\nout_time_us=-5\n"), Some(0.0));
+        assert_eq!(seconds("out_time_us=N/A\n"), None);
+    }
+}

@@ -1,0 +1,163 @@
+//! What ffprobe says of a file, read from its JSON. Pure.
+
+use serde_json::Value;
+
+use super::Error;
+use crate::media;
+
+/// What a file with moving (or strangely coded) pictures holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// Pixels as shown: turned as the camera noted, and square.
+    pub width: u32,
+    pub height: u32,
+    /// Seconds; 0 for a still, or where the file does not say.
+    pub duration: f64,
+    pub has_audio: bool,
+    /// The number of the stream with the picture.
+    pub(super) stream: usize,
+    /// Frames a second, as a fraction.
+    pub(super) rate: (u32, u32),
+    /// It says nothing of its colours, and is of a size that is coded in those of HDTV.
+    pub(super) is_bt709: bool,
+}
+
+impl Facts {
+    pub(super) fn parse(json: &[u8]) -> Result<Self, Error> {
+        let json: Value = serde_json::from_slice(json)
+            .map_err(|error| Error::Answer { what: error.to_string() })?;
+        let streams = json["streams"].as_array().map_or(&[][..], Vec::as_slice);
+        let is = |stream: &Value, kind: &str| stream["codec_type"] == kind;
+        // The cover of a record is no video.
+        let shown = |stream: &&Value| stream["disposition"]["attached_pic"] != 1;
+        let mut videos = streams.iter().enumerate().filter(|(_, stream)| is(stream, "video"));
+        let (number, video) = videos.find(|(_, v)| shown(v)).ok_or(Error::NoPicture)?;
+        let side = |name: &str| video[name].as_u64().and_then(|side| u32::try_from(side).ok());
+        let (Some(width @ 1..), Some(height @ 1..)) = (side("width"), side("height")) else {
+            return Err(Error::NoPicture);
+        };
+        check_bounds(width, height)?;
+        let duration =
+            [&json["format"], video].into_iter().find_map(|of| number_of(&of["duration"]));
+        let (width, height) = square(width, height, &video["sample_aspect_ratio"]);
+        let turned = quarter_turns(video) % 2 == 1;
+        let colors = video["color_space"].as_str().unwrap_or("unknown");
+        Ok(Self {
+            width: if turned { height } else { width },
+            height: if turned { width } else { height },
+            duration: duration.unwrap_or(0.0),
+            has_audio: streams.iter().any(|stream| is(stream, "audio")),
+            stream: number,
+            rate: rate(video),
+            is_bt709: colors == "unknown" && width.max(height) >= 1280,
+        })
+    }
+}
+
+fn check_bounds(width: u32, height: u32) -> Result<(), Error> {
+    let bytes = u64::from(width) * u64::from(height) * 4;
+    if width > media::SIDE_MAX || height > media::SIDE_MAX || bytes > media::PIXELS_MAX {
+        return Err(Error::TooLarge { width, height });
+    }
+    Ok(())
+}
+
+/// A finite number above zero; ffprobe writes them as text.
+fn number_of(value: &Value) -> Option<f64> {
+    let number: f64 = value.as_str()?.parse().ok()?;
+    (number.is_finite() && number > 0.0).then_some(number)
+}
+
+/// Two whole numbers with a sign between them, both above zero.
+fn fraction(value: &Value, sign: char) -> Option<(u32, u32)> {
+    let (over, under) = value.as_str()?.split_once(sign)?;
+    let (over, under) = (over.parse().ok()?, under.parse().ok()?);
+    (over > 0 && under > 0).then_some((over, under))
+}
+
+/// The size with square pixels, stretched the way that ffmpeg's `iw*sar` does.
+fn square(width: u32, height: u32, ratio: &Value) -> (u32, u32) {
+    let Some((over, under)) = fraction(ratio, ':') else { return (width, height) };
+    let stretched = f64::from(width) * f64::from(over) / f64::from(under);
+    // A ratio of nonsense is no reason for a picture that cannot be made.
+    if !(1.0..=f64::from(media::SIDE_MAX)).contains(&stretched) {
+        return (width, height);
+    }
+    (stretched.round() as u32, height)
+}
+
+/// By how many quarters it is turned; of angles between them the nearest.
+fn quarter_turns(video: &Value) -> i64 {
+    let side = video["side_data_list"].as_array().into_iter().flatten();
+    let noted = side.filter_map(|data| data["rotation"].as_f64()).next();
+    let tagged = || video["tags"]["rotate"].as_str()?.parse::<f64>().ok();
+    let angle = noted.or_else(tagged).filter(|angle| angle.is_finite()).unwrap_or(0.0);
+    ((angle / 90.0).round() as i64).rem_euclid(4)
+}
+
+/// Frames a second for what needs even ones: those of the file, where they are to be believed.
+fn rate(video: &Value) -> (u32, u32) {
+    let believed =
+        |&(over, under): &(u32, u32)| (1.0..=120.0).contains(&(f64::from(over) / f64::from(under)));
+    let of = |name| fraction(&video[name], '/').filter(believed);
+    of("avg_frame_rate").or_else(|| of("r_frame_rate")).unwrap_or((30, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(json: &str, expected: Option<(u32, u32, f64, bool)>) {
+        let facts = Facts::parse(json.as_bytes()).ok();
+        let seen = facts.map(|f| (f.width, f.height, f.duration, f.has_audio));
+        assert_eq!(seen, expected, "{json}");
+    }
+
+    #[test]
+    fn streams_are_understood() {
+        check("{}", None);
+        check("no", None);
+        check(r#"{"streams":[{"codec_type":"audio"}],"format":{"duration":"3.5"}}"#, None);
+        check(
+            r#"{"streams":[{"codec_type":"audio"},{"codec_type":"video","width":640,"height":360}],
+                "format":{"duration":"3.5"}}"#,
+            Some((640, 360, 3.5, true)),
+        );
+        let turned = r#"{"streams":[{"codec_type":"video","width":640,"height":360,
+            "duration":"2.0","side_data_list":[{"x":1},{"rotation":-90}]}],"format":{}}"#;
+        check(turned, Some((360, 640, 2.0, false)));
+        check(&turned.replace("-90", "180"), Some((640, 360, 2.0, false)));
+        check(
+            &turned.replace(r#""duration":"2.0""#, r#""duration":"N/A""#),
+            Some((360, 640, 0.0, false)),
+        );
+        let wide = r#"{"streams":[{"codec_type":"video","width":720,"height":576,
+            "sample_aspect_ratio":"64:45"}]}"#;
+        check(wide, Some((1024, 576, 0.0, false)));
+        check(&wide.replace("64:45", "1:0"), Some((720, 576, 0.0, false)));
+        check(&wide.replace("720", "70000"), None);
+        check(&wide.replace("720", "0"), None);
+    }
+
+    #[test]
+    fn a_cover_is_no_video() {
+        let cover =
+            r#"{"codec_type":"video","width":9,"height":9,"disposition":{"attached_pic":1}}"#;
+        let video = r#"{"codec_type":"video","width":5,"height":5}"#;
+        check(&format!(r#"{{"streams":[{cover}]}}"#), None);
+        check(&format!(r#"{{"streams":[{cover},{video}]}}"#), Some((5, 5, 0.0, false)));
+        let json = format!(r#"{{"streams":[{cover},{video}]}}"#);
+        assert_eq!(Facts::parse(json.as_bytes()).unwrap().stream, 1);
+    }
+
+    #[test]
+    fn rates_are_believed_within_reason() {
+        let check = |average: &str, real: &str, expected| {
+            let video = serde_json::json!({"avg_frame_rate": average, "r_frame_rate": real});
+            assert_eq!(rate(&video), expected, "{average} {real}");
+        };
+        check("30000/1001", "60/1", (30000, 1001));
+        check("0/0", "25/1", (25, 1));
+        check("90000/1", "1000/1", (30, 1));
+    }
+}

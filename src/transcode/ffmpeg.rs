@@ -1,0 +1,229 @@
+//! Running ffmpeg and ffprobe: what they are given, and what is made of their failures.
+//!
+//! A file's demuxer is forced to that of its content, and no protocol but `file` is open: a file
+//! can neither name others nor reach the network. Runs on the thread that asks.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::facts::Facts;
+use super::{Error, Limits};
+use crate::process::{self, Cancel, Launch, Output, which};
+use crate::wire::{Format, MediaType};
+
+/// How much of a video's end is looked at, in seconds.
+const TAIL: f64 = 3.0;
+/// What may be missing at the end: its streams do not all end together.
+const MISSING: f64 = 1.0;
+
+/// Clones are cancelled together.
+#[derive(Clone, Debug)]
+pub struct Ffmpeg {
+    pub(super) limits: Limits,
+    pub(super) cancel: Cancel,
+}
+
+/// Whether both programs are there now: they come and go while the daemon runs.
+pub fn is_available() -> bool {
+    ["ffmpeg", "ffprobe"].into_iter().all(|program| which(program).is_some())
+}
+
+/// Whether files of this format are decoded by ffmpeg alone.
+pub fn is_needed_for(format: Format) -> bool {
+    match format {
+        Format::Avif | Format::Jxl | Format::Heic => true,
+        other => other.media_type() == MediaType::Video,
+    }
+}
+
+impl Ffmpeg {
+    pub fn new(limits: Limits, cancel: Cancel) -> Self {
+        Self { limits, cancel }
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// What is in a file.
+    pub fn facts(&self, path: &Path, format: Format) -> Result<Facts, Error> {
+        const WANTED: &str = "format=duration:stream=codec_type,width,height,sample_aspect_ratio,\
+            avg_frame_rate,r_frame_rate,duration,color_space:stream_disposition=attached_pic:\
+            stream_side_data=rotation:stream_tags=rotate";
+        let launch = self.program("ffprobe")?.args(["-of", "json", "-show_entries", WANTED]);
+        let launch = launch.args(input(path, format));
+        let output = self.run("ffprobe", path, &launch, self.limits.look)?;
+        let facts = Facts::parse(&output.stdout)?;
+        match facts.duration {
+            // A recording that was cut short, or a live one, does not say how long it is.
+            0.0 if format.media_type() == MediaType::Video => {
+                Ok(Facts { duration: self.measure(path, format)?, ..facts })
+            }
+            _ => Ok(facts),
+        }
+    }
+
+    /// Looks whether a video's end is there: a file that was cut off says how long it would be.
+    pub fn check_end(&self, path: &Path, format: Format, facts: &Facts) -> Result<(), Error> {
+        if format == Format::Avi && is_riff_cut(path) {
+            return Err(Error::Truncated);
+        }
+        let from = (facts.duration - TAIL).max(0.0);
+        let launch = self
+            .program("ffprobe")?
+            .args([
+                "-read_intervals",
+                &format!("{from}%"),
+                "-show_entries",
+                "packet=pts_time,duration_time",
+            ])
+            .args(["-of", "csv=p=0"])
+            .args(input(path, format));
+        let output = self.run("ffprobe", path, &launch, self.limits.look)?;
+        let times = String::from_utf8_lossy(&output.stdout).into_owned();
+        // When it is shown, and for how long where that is known.
+        let number = |word: &str| word.parse::<f64>().ok().filter(|number| number.is_finite());
+        let end = |line: &str| {
+            let mut words = line.split(',');
+            Some(number(words.next()?)? + words.next().and_then(number).unwrap_or(0.0))
+        };
+        let end = times.lines().filter_map(end).fold(0.0, f64::max);
+        let all = output.stdout.len() < process::STDOUT_MAX;
+        if all && end < facts.duration * 0.9 - MISSING { Err(Error::Truncated) } else { Ok(()) }
+    }
+
+    /// Writes the frame at that second to a new PNG file of this size.
+    pub fn frame(
+        &self,
+        (path, format): (&Path, Format),
+        facts: &Facts,
+        at: f64,
+        (width, height): (u32, u32),
+        to: &Path,
+    ) -> Result<(), Error> {
+        let matrix = if facts.is_bt709 { ":in_color_matrix=bt709" } else { "" };
+        let scale = format!("scale={width}:{height}:flags=area+accurate_rnd{matrix},setsar=1");
+        // Close to the end there may be none any more.
+        for at in [at, at - 1.0, 0.0] {
+            let seek = (at > 0.0).then(|| ["-ss".to_owned(), format!("{at:.6}")]);
+            let launch = self
+                .program("ffmpeg")?
+                .args(["-nostdin", "-y"])
+                .args(seek.into_iter().flatten())
+                .args(input(path, format))
+                .args(["-map", &format!("0:{}", facts.stream), "-frames:v", "1", "-vf", &scale])
+                .args(["-f", "image2pipe", "-c:v", "png", "-compression_level", "1"])
+                .args([file(to)]);
+            self.run("ffmpeg", path, &launch, self.limits.frame)?;
+            if fs::metadata(to).is_ok_and(|made| made.len() > 0) {
+                return Ok(());
+            }
+        }
+        Err(Error::NoPicture)
+    }
+
+    /// How long a video is, by walking through it: it is not decoded.
+    fn measure(&self, path: &Path, format: Format) -> Result<f64, Error> {
+        let launch = self
+            .program("ffmpeg")?
+            .args(["-nostdin", "-nostats", "-progress", "pipe:1"])
+            .args(input(path, format))
+            .args(["-map", "0:v", "-c", "copy", "-f", "null", "-"]);
+        let output = self.run("ffmpeg", path, &launch, self.limits.frame)?;
+        Ok(super::encode::seconds(&String::from_utf8_lossy(&output.stdout)).unwrap_or(0.0))
+    }
+
+    pub(super) fn program(&self, program: &'static str) -> Result<Launch, Error> {
+        if self.is_cancelled() {
+            return Err(Error::Ended);
+        }
+        let path: PathBuf = which(program).ok_or(Error::Missing { program })?;
+        Ok(Launch::new(path).args(["-hide_banner", "-v", "error"]))
+    }
+
+    fn run(
+        &self,
+        program: &'static str,
+        path: &Path,
+        launch: &Launch,
+        limit: Duration,
+    ) -> Result<Output, Error> {
+        checked(program, path, process::run(launch, limit, Some(&self.cancel)))
+    }
+}
+
+/// Whether an AVI's first list is longer than the file. ffprobe tells the length of what is there.
+fn is_riff_cut(path: &Path) -> bool {
+    let mut head = [0; 8];
+    let length = File::open(path).and_then(|mut file| {
+        file.read_exact(&mut head)?;
+        Ok(file.metadata()?.len())
+    });
+    let claimed = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+    length.is_ok_and(|length| u64::from(claimed) + 8 > length)
+}
+
+/// What a program's end means.
+pub(super) fn checked(
+    program: &'static str,
+    path: &Path,
+    ran: Result<Output, process::Error>,
+) -> Result<Output, Error> {
+    match ran {
+        Ok(output) if output.is_success() => Ok(output),
+        Ok(output) => {
+            let complaint = plain(&output.complaint(), path);
+            Err(Error::Failed { program, complaint })
+        }
+        Err(process::Error::Cancelled) => Err(Error::Ended),
+        Err(source) => Err(Error::Run { program, source }),
+    }
+}
+
+/// The arguments for an input that is to be read as this format and nothing else.
+pub(super) fn input(path: &Path, format: Format) -> Vec<OsString> {
+    let demuxer = match format {
+        Format::Webm | Format::Mkv => "matroska",
+        Format::Avi => "avi",
+        Format::Jxl => "jpegxl_pipe",
+        _ => "mov",
+    };
+    let mut words: Vec<OsString> =
+        ["-protocol_whitelist", "file", "-f", demuxer, "-i"].map(OsString::from).into();
+    words.push(file(path));
+    words
+}
+
+/// A path that is never taken for an option or another protocol.
+pub(super) fn file(path: &Path) -> OsString {
+    let mut word = OsString::from("file:");
+    word.push(path);
+    word
+}
+
+/// A complaint without what says nothing to its reader: the path, which stands beside it, and the
+/// address of the part that complains.
+fn plain(complaint: &str, path: &Path) -> String {
+    let complaint = match complaint.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
+        Some((_, rest)) => rest,
+        None => complaint,
+    };
+    let path = format!("file:{}: ", path.display());
+    complaint.strip_prefix(&path).unwrap_or(complaint).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_are_made_plain() {
+        let check = |said: &str, plainly| assert_eq!(plain(said, Path::new("/a b")), plainly);
+        check("file:/a b: Invalid data found", "Invalid data found");
+        check("[mov,mp4 @ 0x55d] moov atom not found", "moov atom not found");
+        check("exit code 3", "exit code 3");
+    }
+}

@@ -1,0 +1,202 @@
+//! Videos on their way in: what is found out of them, and what is refused.
+
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+
+use murald::media;
+use serde_json::{Value, json};
+
+use crate::film::{H264, MOVING, has_encoder, make};
+use crate::support::House;
+
+/// Imports one file and gives its record, or the reason why it is not taken.
+fn import(house: &House, path: &Path) -> Result<Value, String> {
+    let mut events = house.events("image_processed,image_error");
+    house.client().post("/images", &json!({ "paths": [path] })).ok();
+    match events.next() {
+        (kind, data) if kind == "image_processed" => Ok(data["image"].clone()),
+        (_, data) => Err(data["error"].as_str().unwrap().to_owned()),
+    }
+}
+
+/// The size of a WebP file, and the mean colour of its middle.
+fn thumbnail(house: &House, id: &Value, resolution: &str) -> ((u32, u32), [u8; 3]) {
+    let place = format!("/images/{id}/thumbnail?resolution={resolution}");
+    let answer = house.client().get(&place);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let mut webp = Cursor::new(&answer.body);
+    let probe = media::probe(&mut webp).unwrap();
+    let size = (probe.width, probe.height);
+    let picture = probe.decode(&mut webp, size).unwrap();
+    let bytes = picture.pixels().len() / (size.0 * size.1) as usize;
+    let middle = (size.1 / 2 * size.0 + size.0 / 2) as usize * bytes;
+    (size, picture.pixels()[middle..middle + 3].try_into().unwrap())
+}
+
+#[test]
+fn every_container_and_codec_is_taken_with_size_length_poster_and_palette() {
+    let mut house = House::new();
+    house.start();
+    let sound = ["-f", "lavfi", "-i", "sine=d=4", "-shortest"];
+    let mut checked = 0;
+    let mut check = |name: &str, encoder: &str, options: &[&str]| {
+        if !has_encoder(encoder) {
+            eprintln!("this ffmpeg has no {encoder}: {name} is left out");
+            return;
+        }
+        let options = [&sound[..], &["-c:v", encoder, "-pix_fmt", "yuv420p"], options].concat();
+        let image = import(&house, &make(&house, name, MOVING, &options)).unwrap();
+        let (stem, format) = name.rsplit_once('.').unwrap();
+        assert_eq!((&image["name"], &image["format"]), (&json!(stem), &json!(format)));
+        assert_eq!((&image["media_type"], &image["animated"]), (&json!("video"), &json!(false)));
+        assert_eq!((&image["width"], &image["height"]), (&json!(320), &json!(180)), "{name}");
+        let duration = image["duration"].as_f64().unwrap();
+        assert!((duration - 4.0).abs() < 0.1, "{name}: {duration} s");
+        assert!(image["colors"].as_array().unwrap().len() > 2, "{name}: {}", image["colors"]);
+        assert_eq!(image["audio_enabled"], false);
+        assert!(Path::new(image["thumbnails"]["default"].as_str().unwrap()).is_file());
+        assert_eq!(thumbnail(&house, &image["id"], "default").0, (320, 180));
+        checked += 1;
+    };
+    check("h264.mp4", "libx264", &["-preset", "ultrafast"]);
+    check("quick.mov", "libx264", &["-preset", "ultrafast"]);
+    check("matroska.mkv", "libx264", &["-preset", "ultrafast"]);
+    check("vp9.webm", "libvpx-vp9", &["-deadline", "realtime", "-cpu-used", "8"]);
+    check("vp9-too.mp4", "libvpx-vp9", &["-deadline", "realtime", "-cpu-used", "8"]);
+    check("av1.webm", "libsvtav1", &["-preset", "12"]);
+    check(
+        "hevc.mp4",
+        "libx265",
+        &["-preset", "ultrafast", "-tag:v", "hvc1", "-x265-params", "log-level=1"],
+    );
+    check("hevc-too.mkv", "libx265", &["-preset", "ultrafast", "-x265-params", "log-level=1"]);
+    check("mpeg4.avi", "mpeg4", &["-c:a", "libmp3lame"]);
+    assert!(checked >= 6, "only {checked} could be made");
+    let total =
+        house.client().get("/images?media_type=video").ok()["pagination"]["total_items"].clone();
+    assert_eq!(total, checked);
+}
+
+#[test]
+fn the_poster_is_the_frame_at_one_tenth_and_thumbnails_heal() {
+    let mut house = House::new();
+    house.configure("[backend.wal-qt]\nvideo_audio_default = true\n");
+    house.start();
+    // Green from second 0.5 to 1.5 of 10, red before and blue after.
+    let source = "color=red:s=1600x900:r=10:d=0.5[a];color=lime:s=1600x900:r=10:d=1[b];\
+        color=blue:s=1600x900:r=10:d=8.5[c];[a][b][c]concat=n=3:v=1:a=0";
+    let options = [H264, &["-vf", "scale=out_color_matrix=bt709"]].concat();
+    let image = import(&house, &make(&house, "a.mp4", source, &options)).unwrap();
+    assert_eq!(image["audio_enabled"], true, "as wal-qt's settings say");
+    let color = image["colors"][0].as_str().unwrap();
+    let (size, [red, green, blue]) = thumbnail(&house, &image["id"], "default");
+    assert_eq!(size, (500, 281));
+    assert!(red < 20 && green > 235 && blue < 20, "{red} {green} {blue}, {color}");
+    assert_eq!(image["hue_group"], 4, "{color}");
+    assert_eq!(thumbnail(&house, &image["id"], "720p").0, (1280, 720));
+    assert_eq!(
+        thumbnail(&house, &image["id"], "4k").0,
+        (1600, 900),
+        "never larger than the source"
+    );
+    fs::remove_dir_all(house.root().join("cache/murald/thumbnails")).unwrap();
+    let (size, [_, green, _]) = thumbnail(&house, &image["id"], "default");
+    assert!(size == (500, 281) && green > 235);
+    assert_eq!(scratch(&house), 0);
+}
+
+#[test]
+fn pictures_are_as_they_are_shown() {
+    let mut house = House::new();
+    house.start();
+    // What telephones write when they are held upright.
+    let lying = make(&house, "lying.mp4", MOVING, H264);
+    let standing = house.root().join("standing.mp4");
+    let turn = std::process::Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-i"])
+        .arg(&lying)
+        .args(["-c", "copy", "-metadata:s:v:0", "rotate=90"])
+        .arg(&standing)
+        .status();
+    assert!(turn.unwrap().success());
+    let image = import(&house, &standing).unwrap();
+    assert_eq!((&image["width"], &image["height"]), (&json!(180), &json!(320)));
+    assert_eq!(thumbnail(&house, &image["id"], "default").0, (180, 320));
+    // DVDs of broad films.
+    let source = "color=white:s=720x576:r=25:d=1,setsar=64/45";
+    let image = import(&house, &make(&house, "wide.mkv", source, H264)).unwrap();
+    assert_eq!((&image["width"], &image["height"]), (&json!(1024), &json!(576)));
+    assert_eq!(thumbnail(&house, &image["id"], "default").0, (500, 281));
+}
+
+#[test]
+fn stills_that_only_ffmpeg_decodes() {
+    let mut house = House::new();
+    house.start();
+    let check = |name: &str, encoder: &str, options: &[&str]| {
+        if !has_encoder(encoder) {
+            eprintln!("this ffmpeg has no {encoder}: {name} is left out");
+            return;
+        }
+        let options = [&["-frames:v", "1", "-c:v", encoder], options].concat();
+        let path = make(&house, name, "color=0x2040c0:s=300x200:d=1", &options);
+        let image = import(&house, &path).unwrap();
+        assert_eq!((&image["media_type"], &image["duration"]), (&json!("image"), &json!(0.0)));
+        assert_eq!((&image["width"], &image["height"]), (&json!(300), &json!(200)), "{name}");
+        let (size, color) = thumbnail(&house, &image["id"], "default");
+        assert_eq!(size, (300, 200));
+        let close =
+            color.iter().zip([0x20, 0x40, 0xc0]).all(|(a, b): (&u8, u8)| a.abs_diff(b) < 12);
+        assert!(close, "{name} is {color:?}");
+        assert_eq!(
+            house.client().get(&format!("/images/{}/raw", image["id"])).body,
+            fs::read(&path).unwrap()
+        );
+    };
+    check("a.jxl", "libjxl", &[]);
+    check("a.avif", "libaom-av1", &["-still-picture", "1", "-pix_fmt", "yuv444p"]);
+    // Damaged, or of a kind that this ffmpeg does not know: a plain word, and nothing is kept.
+    let heic = house.root().join("a.heic");
+    fs::write(&heic, b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\0\0\0\x08mdat").unwrap();
+    let reason = import(&house, &heic).unwrap_err();
+    assert!(reason.starts_with("ffprobe failed: ") || reason.contains("no picture"), "{reason}");
+    assert!(!reason.contains("/tmp") && !reason.contains(".murald"), "{reason}");
+}
+
+#[test]
+fn what_is_damaged_or_no_video_is_refused() {
+    let mut house = House::new();
+    house.start();
+    let films = [
+        make(&house, "index-behind.mp4", MOVING, H264),
+        make(&house, "index-in-front.mp4", MOVING, &[H264, &["-movflags", "+faststart"]].concat()),
+        make(&house, "a.mkv", MOVING, H264),
+        make(&house, "a.avi", MOVING, &["-c:v", "mpeg4"]),
+    ];
+    for film in films {
+        let whole = fs::read(&film).unwrap();
+        fs::write(&film, &whole[..whole.len() * 2 / 5]).unwrap();
+        let name = film.file_name().unwrap().to_string_lossy().into_owned();
+        let reason = import(&house, &film).expect_err(&name);
+        eprintln!("{name}: {reason}");
+        assert!(!reason.contains(".murald"), "{reason}");
+        fs::write(&film, &whole).unwrap();
+        import(&house, &film).unwrap();
+    }
+    let sound = house.root().join("sound.mp4");
+    let made = std::process::Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=d=1"])
+        .arg(&sound)
+        .status();
+    assert!(made.unwrap().success());
+    assert_eq!(import(&house, &sound).unwrap_err(), "there is no picture in it");
+    assert_eq!(fs::read_dir(house.images()).unwrap().count(), 4, "nothing else is left");
+    assert_eq!(scratch(&house), 0);
+}
+
+/// Files in the cache's directory of videos.
+fn scratch(house: &House) -> usize {
+    let directory = house.root().join("cache/murald/thumbnails/previews");
+    fs::read_dir(directory).map_or(0, Iterator::count)
+}
