@@ -1,8 +1,10 @@
 //! Records over the socket: their rules, and edits of one that runs.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use super::{active, change, house, make, start, tell};
+use super::{active, change, house, make, pictures_of, start, tell};
 use crate::desktop::Desktop;
 use crate::support::House;
 
@@ -116,4 +118,44 @@ fn one_that_runs_goes_on_with_an_edit() {
 fn delete(house: &House, ids: &[i64]) {
     let body = json!({ "ids": ids }).to_string();
     house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+}
+
+/// By the clock of the place, which is not the one that the others go by.
+#[test]
+fn a_start_takes_up_the_slot_that_it_is_time_for() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = House::on(&desktop);
+    house.env("TZ", "Asia/Kathmandu");
+    house.start();
+    let ids = pictures_of(&house, 3);
+    let now = jiff::Zoned::now().in_tz("Asia/Kathmandu").unwrap();
+    let minute = i64::from(now.hour()) * 60 + i64::from(now.minute());
+    // Half an hour ago, in half an hour, and half a day away.
+    let times = [-30, 30, 720].map(|offset| (minute + offset).rem_euclid(1440));
+    let items = |times: [i64; 3]| -> Vec<Value> {
+        let item = |(id, time)| json!({ "image_id": id, "time": time });
+        ids.iter().zip(times).map(item).collect()
+    };
+    let configuration = json!({ "type": "time_of_day" });
+    let day = json!({ "name": "day", "configuration": configuration, "images": items(times) });
+    let id = house.client().post("/playlists", &day).ok()["id"].as_i64().unwrap();
+    let mut events = house.events("playlist_image_changed");
+    start(&house, id, &[]);
+    assert_eq!(change(&mut events), (id, 0, ids[0]));
+    let next = || -> jiff::Timestamp {
+        active(&house)[0]["next_change_at"].as_str().unwrap().parse().unwrap()
+    };
+    let this_minute = now.with().second(0).subsec_nanosecond(0).build().unwrap().timestamp();
+    assert_eq!(next(), this_minute + Duration::from_secs(30 * 60));
+    // An edit that moves the slots: another one is due.
+    let place = format!("/playlists/{id}");
+    let body = json!({ "images": items([times[1], times[0], times[2]]) });
+    house.client().patch(&place, &body).ok();
+    assert_eq!(change(&mut events), (id, 1, ids[1]));
+    house.client().patch(&place, &json!({ "configuration": { "type": "day_of_week" } })).ok();
+    let tomorrow = now.tomorrow().unwrap().start_of_day().unwrap();
+    let image = |day: &jiff::Zoned| day.weekday().to_sunday_zero_offset().min(2);
+    assert_eq!(active(&house)[0]["current_index"], image(&now));
+    // Several days have the last image.
+    assert!(image(&now) == image(&tomorrow) || next() == tomorrow.timestamp());
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
-use super::{active, house, known, make, middle, see, start};
+use super::{COLORS, active, house, known, make, middle, see, start, tell};
 use crate::desktop::Desktop;
 use crate::support::photographs;
 
@@ -110,4 +110,36 @@ fn a_monitor_has_one_playlist_and_declared_ones_are_kept() {
     let on = |monitor: &str| house.client().get(&format!("/playlists/active/{monitor}"));
     assert_eq!(on("WL-2").ok()["playlist_id"], two);
     on("WL-1").fails(404);
+}
+
+#[test]
+fn one_picture_over_both_monitors() {
+    let desktop = Desktop::wayland(&["640x360", "640x360"]);
+    let (house, _) = house(&desktop, 0);
+    let wide = |name: &str, left: usize, right: usize| {
+        let path = house.root().join(name);
+        let paint = |x, _| image::Rgb(COLORS[if x < 640 { left } else { right }]);
+        image::RgbImage::from_fn(1280, 360, paint).save(&path).unwrap();
+        house.import(&[&path])[0]
+    };
+    let ids = [wide("one.png", 0, 1), wide("two.png", 2, 3)];
+    let id = make(&house, "wide", json!({ "type": "manual" }), &ids);
+    let mut events = house.events("playlist_started,wallpaper_changed");
+    let path = format!("/playlists/{id}/start");
+    house.client().post(&path, &json!({ "extend": true })).ok();
+    assert_eq!(events.wait_for("playlist_started")["extend"], true);
+    let hung = events.wait_for("wallpaper_changed");
+    assert_eq!((&hung["mode"], &hung["source"]), (&json!("extend"), &json!("playlist")));
+    assert_eq!(hung["monitors"], json!(OUTPUTS));
+    for (step, pictures) in [("", [0, 1]), ("next", [2, 3]), ("previous", [0, 1])] {
+        if !step.is_empty() {
+            tell(&house, id, step);
+        }
+        for (output, picture) in OUTPUTS.iter().zip(pictures) {
+            see(&desktop, output, picture);
+        }
+    }
+    let history = house.client().get("/images/history?limit=1").ok();
+    let source = json!({ "type": "playlist", "playlist_id": id, "playlist_name": "wide" });
+    assert_eq!(history[0]["source"], source);
 }
