@@ -149,7 +149,8 @@ impl Key {
     pub fn allowed(&self) -> Option<String> {
         match self.rule {
             Rule::Any => None,
-            Rule::Range(min, f64::MAX) => Some(format!("{min} or more")),
+            // What 32 bits hold is as good as no limit.
+            Rule::Range(min, max) if max >= u32::MAX.into() => Some(format!("{min} or more")),
             Rule::Range(min, max) => Some(format!("{min} to {max}")),
             Rule::Positive => Some("above 0".to_owned()),
             Rule::Words(words) => Some(words.iter().map(shown).collect::<Vec<_>>().join(", ")),

@@ -74,7 +74,7 @@ settings! {
         image_fit_mode: ImageFit = Key::word("cover", ImageFit::WORDS),
         /// How pictures are scaled
         image_rendering: ImageRendering = Key::word("auto", ImageRendering::WORDS),
-        /// Unused
+        /// Colour beside a picture; wal-qt is told it and may ignore it
         fill_color: String = Key::text("000000ff").form(COLOR, is_color),
         /// Videos that are imported play their sound
         video_audio_default: bool = Key::flag(false),

@@ -1,0 +1,87 @@
+//! The Debian package of this tree: it builds, lintian has nothing to say, and it has all that
+//! belongs to murald. With the executable under test: the release's takes minutes to build.
+//! `contrib/debian/try` tries the real one in a fresh Debian.
+
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn package() -> PathBuf {
+    let executable = env!("CARGO_BIN_EXE_murald");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deb");
+    let mut build = Command::new("contrib/deb");
+    build.env("MURALD_EXECUTABLE", executable).env("DEB_DIR", directory);
+    output(&mut build).trim().into()
+}
+
+/// Paths of the files in the tree that a package takes as they are.
+fn listed(directory: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join(directory)).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn the_debian_package_is_whole() {
+    let package = package();
+    let changes = package.with_extension("changes");
+    // SQLite is built in only where the tests are run: the package links the system's.
+    let said = output(
+        Command::new("lintian")
+            .args(["--allow-root", "--fail-on", "error,warning", "--suppress-tags"])
+            .args(["embedded-library", "--tag-display-limit", "0"])
+            .arg(&changes),
+    );
+    assert_eq!(said, "");
+
+    let contents = output(Command::new("dpkg-deb").arg("--contents").arg(&package));
+    let files: BTreeSet<&str> =
+        contents.lines().filter_map(|line| line.split_whitespace().nth(5)).collect();
+    let has = |path: &str| assert!(files.contains(path), "no {path} in {contents}");
+    for path in ["bin/murald", "share/bash-completion/completions/murald"] {
+        has(&format!("./usr/{path}"));
+    }
+    has("./usr/share/zsh/vendor-completions/_murald");
+    has("./usr/share/fish/vendor_completions.d/murald.fish");
+    let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    for unit in listed("contrib/systemd") {
+        has(&format!("./usr/lib/systemd/user/{}", name(&unit)));
+    }
+    for page in listed("man") {
+        let section = page.extension().unwrap().to_str().unwrap();
+        has(&format!("./usr/share/man/man{section}/{}.gz", name(&page)));
+    }
+
+    let version = output(Command::new("dpkg-deb").args(["--field"]).arg(&package).arg("Version"));
+    assert_eq!(version.trim(), env!("CARGO_PKG_VERSION"), "contrib/debian/changelog");
+}
+
+#[test]
+fn an_installation_elsewhere_knows_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    output(
+        Command::new("contrib/install")
+            .arg(env!("CARGO_BIN_EXE_murald"))
+            .env("DESTDIR", directory.path())
+            .env("PREFIX", "/opt/murald"),
+    );
+    let read = |path: &str| fs::read_to_string(directory.path().join(path)).unwrap();
+    let unit = read("opt/murald/lib/systemd/user/murald.service");
+    assert!(unit.contains("ExecStart=/opt/murald/bin/murald start\n"), "{unit}");
+    assert!(read("etc/user/init.d/murald").contains("command=\"/opt/murald/bin/murald\""));
+    let installed = directory.path().join("opt/murald/bin/murald");
+    let version = output(Command::new(installed).arg("--version"));
+    assert_eq!(version, concat!("murald ", env!("CARGO_PKG_VERSION"), "\n"));
+}
