@@ -125,12 +125,16 @@ impl Conductor {
         }
     }
 
-    fn hear_one(&mut self, report: Report) {
+    fn hear_one(&mut self, mut report: Report) {
         let (id, image_id) = (report.id, report.image_id);
         let Some(one) = self.running.get_mut(&id) else { return };
         let current = one.change == report.change;
         if current {
             one.asked.retain(|name| !report.monitors.contains(name));
+            // An edit may have moved it while it was on its way.
+            if one.course.place.image_id == image_id {
+                report.index = one.course.place.index;
+            }
         }
         match &report.result {
             Ok(applied) => self.hung(&report, applied.outcome, current),

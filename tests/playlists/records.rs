@@ -72,6 +72,12 @@ fn acts_that_cannot_be_carried_out() {
     }
     let answer = post("/playlists/active/next", json!({})).ok();
     assert_eq!(answer["advanced"], 0);
+    // One that runs is stopped by its deletion.
+    let mut events = house.events("playlist_stopped,gallery_changed");
+    assert_eq!(house.client().delete(&format!("/playlists/{week}")).ok()["status"], "deleted");
+    assert_eq!(events.wait_for("playlist_stopped")["playlist_id"], week);
+    assert_eq!(events.wait_for("gallery_changed")["domain"], "playlists");
+    assert!(active(&house).is_empty());
 }
 
 #[test]
