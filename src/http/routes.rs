@@ -4,7 +4,7 @@ use tiny_http::Method::{self, Delete, Get, Patch, Post};
 
 use super::handlers::{
     Api, backends, config, daemon, edits, events, folders, history, images, imports, monitors,
-    playlists, themes, wallpaper,
+    playlists, themes, video, wallpaper,
 };
 use super::router::{Handler, Route};
 
@@ -34,6 +34,19 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Get, "/images/{id}", images::one, "One image"),
     route(Get, "/images/{id}/thumbnail", images::thumbnail, "An image's thumbnail"),
     route(Get, "/images/{id}/raw", images::raw, "An image's file"),
+    route(
+        Post,
+        "/images/{id}/ensure-browser-preview",
+        video::ensure_preview,
+        "Make a video's preview for browsers",
+    ),
+    route(
+        Post,
+        "/images/{id}/extract-video-palette",
+        video::extract_palette,
+        "Take a video's colors from one moment",
+    ),
+    route(Post, "/images/{id}/video-loop-export", video::export_loop, "Cut a loop out of a video"),
     route(Get, "/images/history", history::list, "What hung where, newest first"),
     route(Delete, "/images/history", history::clear, "Forget the history"),
     route(Get, "/wallpaper/current", wallpaper::current, "What hangs on each monitor"),

@@ -45,7 +45,7 @@ impl Library {
         Ok(updated)
     }
 
-    fn image(&self, id: i64) -> Result<Image, Error> {
+    pub(super) fn image(&self, id: i64) -> Result<Image, Error> {
         self.store.read(|c| images::get(c, id))?.ok_or(Error::NoImage { id })
     }
 
@@ -68,9 +68,15 @@ impl Library {
         Ok((stem != image.name).then_some(name))
     }
 
-    fn rename(&self, image: &Image, name: &Name, change: &ImageChange) -> Result<(), Error> {
+    pub(super) fn rename(
+        &self,
+        image: &Image,
+        name: &Name,
+        change: &ImageChange,
+    ) -> Result<(), Error> {
         self.wait_for_reconciliation();
         let directory = image.home().parent().unwrap_or(Path::new("/"));
+        self.shelf.names.look_anew(&name.stem);
         let reserved = self.shelf.names.reserve(name, directory, &self.store)?;
         let file_name = reserved.path.file_name().unwrap_or_default();
         if file_name.len() > NAME_MAX {

@@ -132,16 +132,21 @@ impl Shelf {
         self.taken(id, false)
     }
 
-    fn copy(&self, source: &Path, file: &mut File) -> Result<Copy, Error> {
+    /// A name for a file that is about to be made.
+    pub(super) fn new_copy(&self) -> Copy {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
         let path = self.directory.join(format!("{TEMPORARY}{serial}"));
+        Copy { path, kept: false, checksum: [0; 32], size: 0 }
+    }
+
+    fn copy(&self, source: &Path, file: &mut File) -> Result<Copy, Error> {
+        let mut copy = self.new_copy();
         let mut target = OpenOptions::new()
             .read(true)
             .write(true)
             .create_new(true)
-            .open(&path)
-            .map_err(Error::file("write", &path))?;
-        let mut copy = Copy { path, kept: false, checksum: [0; 32], size: 0 };
+            .open(&copy.path)
+            .map_err(Error::file("write", &copy.path))?;
         // Shares the blocks where the file system can; what is hashed is what we have then.
         let cloned = rustix::fs::ioctl_ficlone(&target, &*file).is_ok();
         copy.checksum =
@@ -252,7 +257,11 @@ impl Shelf {
 
     /// Moves a copy to the first free name. From then on only its row, or the removal of the
     /// note, decides whether it stays.
-    fn rename_to_free(&self, copy: &mut Copy, name: &Name) -> Result<Reserved<'_>, Error> {
+    pub(super) fn rename_to_free(
+        &self,
+        copy: &mut Copy,
+        name: &Name,
+    ) -> Result<Reserved<'_>, Error> {
         loop {
             let reserved = self.names.reserve(name, &self.directory, &self.store)?;
             self.store.note(|c| images::mark_loose(c, &reserved.path))?;
@@ -288,6 +297,17 @@ impl Shelf {
     fn with_thumbnails(&self, mut image: Image) -> Image {
         image.thumbnails = self.thumbnails.present(&image);
         image
+    }
+}
+
+impl Copy {
+    /// For a file that somebody else has written: on the disk, and with what there is to know.
+    pub(super) fn seal(&mut self) -> Result<(), Error> {
+        let mut file = File::open(&self.path).map_err(Error::file("read", &self.path))?;
+        self.checksum =
+            hash(&mut file, &mut io::sink()).map_err(Error::file("read", &self.path))?;
+        self.size = file.metadata().map_err(Error::file("read", &self.path))?.len();
+        file.sync_all().map_err(Error::file("flush", &self.path))
     }
 }
 

@@ -21,6 +21,7 @@ mod removal;
 #[cfg(test)]
 mod tests;
 mod thumbnails;
+mod video;
 mod walk;
 
 use std::io;
@@ -45,6 +46,7 @@ use intake::Shelf;
 pub use error::Error;
 pub use folders::Deleted;
 pub use thumbnails::Thumbnails;
+pub use video::LoopGoes;
 
 /// Whether a video that is taken in is heard; asked anew for each.
 pub type AudioDefault = Arc<dyn Fn() -> bool + Send + Sync>;

@@ -152,6 +152,11 @@ impl Names {
         Reserved { names: self, name: name.to_owned(), path: path.to_owned() }
     }
 
+    /// For a name that somebody chose: free again, it is given without a number.
+    pub(super) fn look_anew(&self, stem: &str) {
+        self.lock().hints.remove(stem);
+    }
+
     /// Forgets what it has learnt of free numbers.
     pub(super) fn forget(&self) {
         self.lock().hints = HashMap::new();

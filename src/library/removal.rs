@@ -11,6 +11,7 @@ use std::path::Path;
 use super::intake::{remove, sync_directory};
 use super::name::Reserved;
 use super::{Error, Library};
+use crate::store::Store;
 use crate::store::images::{self, Gone, Purged};
 use crate::wire::{GalleryDomain, Image};
 
@@ -43,15 +44,7 @@ impl Library {
     pub(super) fn discard(&self, leaving: &Leaving<'_>) -> Result<usize, Error> {
         let Gone { images, references } = &leaving.gone;
         images.iter().for_each(|image| self.thumbnails.remove(image));
-        let paths = images.iter().flat_map(images::on_disk);
-        let removed: Vec<&Path> = paths.filter(|path| is_removed(path)).collect();
-        // The notes must not be forgotten before the removals are remembered.
-        let directories: BTreeSet<_> = removed.iter().filter_map(|path| path.parent()).collect();
-        // A cache that was deleted has nothing to remember.
-        for directory in directories.into_iter().filter(|directory| directory.is_dir()) {
-            sync_directory(directory)?;
-        }
-        self.store.note(|c| removed.iter().try_for_each(|path| images::unmark_loose(c, path)))?;
+        clear(&self.store, images.iter().flat_map(images::on_disk))?;
         if !images.is_empty() {
             self.changed(GalleryDomain::Images);
             self.references_changed(references);
@@ -69,6 +62,19 @@ impl Library {
             }
         }
     }
+}
+
+/// Removes files that are noted as loose, and then their notes.
+pub(super) fn clear<'a>(store: &Store, paths: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
+    let removed: Vec<&Path> = paths.filter(|path| is_removed(path)).collect();
+    // The notes must not be forgotten before the removals are remembered.
+    let directories: BTreeSet<_> = removed.iter().filter_map(|path| path.parent()).collect();
+    // A cache that was deleted has nothing to remember.
+    for directory in directories.into_iter().filter(|directory| directory.is_dir()) {
+        sync_directory(directory)?;
+    }
+    store.note(|c| removed.iter().try_for_each(|path| images::unmark_loose(c, path)))?;
+    Ok(())
 }
 
 /// What cannot be removed stays noted: the next start tries again.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::Error;
 use super::folders::{self, Refusal};
-use super::images;
+use super::images::{self, NewImage};
 use crate::color::{self, Rgb};
 use crate::wire::{Image, PatchCapabilities, WebMeta};
 
@@ -76,6 +76,45 @@ fn granted(
         meta.capabilities = change.over(meta.capabilities);
     }
     Ok(meta)
+}
+
+/// Notes where the preview of a video is; `false` where it is gone, or is another film by now.
+pub fn set_preview(connection: &Connection, image: &Image, path: &Path) -> Result<bool, Error> {
+    let now = images::get(connection, image.id)?;
+    if now.is_none_or(|now| now.checksum != image.checksum) {
+        return Ok(false);
+    }
+    let sql = "UPDATE image SET preview_path = ?2 WHERE id = ?1";
+    connection.execute(sql, params![image.id, text(path)])?;
+    Ok(true)
+}
+
+/// Gives an image another file, whose note as loose goes; what is its own stays. The old file and
+/// its preview are loose then.
+pub fn replace(connection: &Connection, old: &Image, new: &NewImage) -> Result<(), Error> {
+    for path in images::on_disk(old) {
+        images::mark_loose(connection, path)?;
+    }
+    images::unmark_loose(connection, &new.path)?;
+    connection.execute(
+        "UPDATE image SET name = :name, path = :path, format = :format, width = :width, \
+         height = :height, duration = :duration, file_size = :file_size, checksum = :checksum, \
+         colors = :colors, hue_group = :hue_group, preview_path = NULL WHERE id = :id",
+        named_params! {
+            ":id": old.id,
+            ":name": new.name,
+            ":path": text(&new.path),
+            ":format": new.format.as_str(),
+            ":width": new.width,
+            ":height": new.height,
+            ":duration": new.duration,
+            ":file_size": new.file_size as i64,
+            ":checksum": new.checksum,
+            ":colors": new.colors.concat(),
+            ":hue_group": new.hue_group,
+        },
+    )?;
+    Ok(())
 }
 
 /// Selects all images, or none; returns how many were not so already.

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::ffmpeg::{checked, file, input};
 use super::{Error, Facts, Ffmpeg};
 use crate::process::{self, Launch};
-use crate::wire::Format;
+use crate::wire::{Format, LoopPreset};
 
 /// A preview fits into this.
 const PREVIEW: (u32, u32) = (1280, 720);
@@ -13,22 +13,6 @@ const PREVIEW: (u32, u32) = (1280, 720);
 const BLEND: f64 = 1.0;
 /// How often ffmpeg says how far it is, in seconds.
 const TELL_EVERY: &str = "5";
-
-/// What a loop is written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preset {
-    WebmVp9,
-    Mp4H264,
-}
-
-impl Preset {
-    pub fn format(self) -> Format {
-        match self {
-            Self::WebmVp9 => Format::Webm,
-            Self::Mp4H264 => Format::Mp4,
-        }
-    }
-}
 
 /// A part of a video, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,7 +62,7 @@ impl Ffmpeg {
         what: &str,
         (path, format): (&Path, Format),
         facts: &Facts,
-        (cut, preset): (Cut, Preset),
+        (cut, preset): (Cut, LoopPreset),
         to: &Path,
     ) -> Result<(), Error> {
         let source = input(path, format);
@@ -152,8 +136,8 @@ impl Plan {
     fn blended(cut: Cut, facts: &Facts) -> Self {
         let (over, under) = facts.rate;
         let second = f64::from(over) / f64::from(under);
-        // Halves of whole frames: the last of the first half is followed by the first of the
-        // second in the source, and so it is where the loop begins anew.
+        // Halves of whole frames. The first half, which comes last, is one frame longer: so the
+        // loop's last frame is the one that it begins with.
         let frames = ((cut.to - cut.from) * second / 2.0).floor().max(1.0);
         let half = frames / second;
         let fade = (frames / 2.0).floor().min((BLEND * second).round()) / second;
@@ -169,26 +153,30 @@ impl Plan {
             filter.push_str(&format!("[second][first]concat=n=2:v=1:a=0,{LAST}[v]"));
         }
         if facts.has_audio && fade > 0.0 {
-            filter.push_str(&format!(";[0:a:0][1:a:0]acrossfade=d={fade:.6}:c1=tri:c2=tri[a]"));
+            filter.push_str(&format!(
+                ";[1:a:0]atrim=end={half:.6}[heard];\
+                 [0:a:0][heard]acrossfade=d={fade:.6}:c1=tri:c2=tri[a]"
+            ));
         } else if facts.has_audio {
             filter.push_str(";[0:a:0][1:a:0]concat=n=2:v=0:a=1[a]");
         }
-        let parts = vec![(cut.from + half, half), (cut.from, half)];
-        Self { parts, filter, length: 2.0 * half - fade }
+        let frame = 1.0 / second;
+        let parts = vec![(cut.from + half, half), (cut.from, half + frame)];
+        Self { parts, filter, length: 2.0 * half + frame - fade }
     }
 }
 
 /// What both codecs can take: even sides, three planes.
 const LAST: &str = "scale=trunc(iw/2)*2:trunc(ih/2)*2,format=yuv420p";
 
-fn coding(preset: Preset) -> Vec<&'static str> {
+fn coding(preset: LoopPreset) -> Vec<&'static str> {
     let mut words = match preset {
-        Preset::Mp4H264 => {
+        LoopPreset::Mp4H264 => {
             let mut words = vec!["-c:v", "libx264", "-preset", "medium", "-crf", "18"];
             words.extend(["-c:a", "aac", "-b:a", "192k", "-movflags", "+faststart", "-f", "mp4"]);
             words
         }
-        Preset::WebmVp9 => {
+        LoopPreset::WebmVp9 => {
             let mut words = vec!["-c:v", "libvpx-vp9", "-crf", "28", "-b:v", "0", "-row-mt", "1"];
             words.extend(["-deadline", "good", "-cpu-used", "4"]);
             words.extend(["-c:a", "libopus", "-b:a", "160k", "-f", "webm"]);
@@ -224,15 +212,16 @@ mod tests {
     fn halves_are_of_whole_frames_and_change_places() {
         let check = |from, to, parts: [(f64, f64); 2], length: f64| {
             let plan = Plan::blended(Cut { from, to, blend_halves: true }, &facts(false));
-            for ((from, length), expected) in plan.parts.iter().zip(parts) {
+            for (&(from, length), expected) in plan.parts.iter().zip(parts) {
                 assert!((from - expected.0).abs() < 1e-6 && (length - expected.1).abs() < 1e-6);
             }
             assert!((plan.length - length).abs() < 1e-6, "{}", plan.length);
         };
-        check(1.0, 9.0, [(5.0, 4.0), (1.0, 4.0)], 7.0);
-        check(0.0, 2.0, [(1.0, 1.0), (0.0, 1.0)], 1.5);
+        let frame = 1.0 / 30.0;
+        check(1.0, 9.0, [(5.0, 4.0), (1.0, 4.0 + frame)], 7.0 + frame);
+        check(0.0, 2.0, [(1.0, 1.0), (0.0, 1.0 + frame)], 1.5 + frame);
         // Three frames: halves of one each, and nothing to blend.
-        check(0.0, 0.1, [(1.0 / 30.0, 1.0 / 30.0), (0.0, 1.0 / 30.0)], 2.0 / 30.0);
+        check(0.0, 0.1, [(frame, frame), (0.0, 2.0 * frame)], 3.0 * frame);
     }
 
     #[test]

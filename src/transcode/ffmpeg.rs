@@ -26,9 +26,15 @@ pub struct Ffmpeg {
     pub(super) cancel: Cancel,
 }
 
-/// Whether both programs are there now: they come and go while the daemon runs.
+/// Looks whether both programs are there now: they come and go while the daemon runs.
+pub fn require() -> Result<(), Error> {
+    let missing = ["ffmpeg", "ffprobe"].into_iter().find(|program| which(program).is_none());
+    missing.map_or(Ok(()), |program| Err(Error::Missing { program }))
+}
+
+/// Whether both programs are there now.
 pub fn is_available() -> bool {
-    ["ffmpeg", "ffprobe"].into_iter().all(|program| which(program).is_some())
+    require().is_ok()
 }
 
 /// Whether files of this format are decoded by ffmpeg alone.

@@ -18,10 +18,10 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use crate::process::Cancel;
 use crate::thread::{Spawner, Thread};
 
-pub use encode::{Cut, Preset};
+pub use encode::Cut;
 pub use error::Error;
 pub use facts::Facts;
-pub use ffmpeg::{Ffmpeg, is_available, is_needed_for};
+pub use ffmpeg::{Ffmpeg, is_available, is_needed_for, require};
 
 /// Jobs of minutes that wait; one more is refused.
 const JOBS_MAX: usize = 8;

@@ -14,7 +14,9 @@ pub mod unix;
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain, OrphanReason, SkippedItem};
 pub(crate) use names::words;
-pub use names::{Format, MediaType, Mode, Resolution, SortOrder, Source, Unknown};
+pub use names::{
+    Format, LoopAction, LoopPreset, MediaType, Mode, Resolution, SortOrder, Source, Unknown,
+};
 pub use record::{
     ActivePlaylist, BackendInfo, Capabilities, CurrentMonitor, CurrentWallpaper, Data, Folder,
     HistoryEntry, HistorySource, Image, Monitor, Page, Pagination, Playback, Playlist,
@@ -22,9 +24,9 @@ pub use record::{
     WebMeta,
 };
 pub use request::{
-    CreateFolder, CreatePlaylist, DeleteImages, ImportImages, ImportWeb, MoveImages,
-    NewConfiguration, NewPlaylistItem, PatchCapabilities, PatchConfiguration, PatchFolder,
-    PatchImage, PatchPlaylist, PatchPlaylistItem, RandomWallpaper, SelectAll, SetWallpaper,
-    StartPlaylist,
+    CreateFolder, CreatePlaylist, DeleteImages, ExportLoop, ExtractPalette, ImportImages,
+    ImportWeb, MoveImages, NewConfiguration, NewPlaylistItem, PatchCapabilities,
+    PatchConfiguration, PatchFolder, PatchImage, PatchPlaylist, PatchPlaylistItem, RandomWallpaper,
+    SelectAll, SetWallpaper, StartPlaylist,
 };
 pub use time::Timestamp;

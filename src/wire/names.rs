@@ -72,6 +72,25 @@ words! {
 }
 
 words! {
+    /// What a loop is written as.
+    LoopPreset { WebmVp9 = "webm_vp9", Mp4H264 = "mp4_h264" }
+}
+
+impl LoopPreset {
+    pub fn format(self) -> Format {
+        match self {
+            Self::WebmVp9 => Format::Webm,
+            Self::Mp4H264 => Format::Mp4,
+        }
+    }
+}
+
+words! {
+    /// What becomes of a loop.
+    LoopAction { Replace = "replace", ImportNew = "import_new" }
+}
+
+words! {
     /// Which end of a list comes first.
     SortOrder { Asc = "asc", Desc = "desc" }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{MediaType, Mode, PlaylistOrder, PlaylistType, WebCapabilities};
+use super::{
+    LoopAction, LoopPreset, MediaType, Mode, PlaylistOrder, PlaylistType, WebCapabilities,
+};
 
 /// `POST /images`
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -19,6 +21,25 @@ pub struct ImportImages {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeleteImages {
     pub ids: Vec<i64>,
+}
+
+/// `POST /images/{id}/extract-video-palette`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ExtractPalette {
+    pub time_seconds: f64,
+}
+
+/// `POST /images/{id}/video-loop-export`; `folder_id` only with `import_new`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ExportLoop {
+    pub in_seconds: f64,
+    pub out_seconds: f64,
+    pub preset: LoopPreset,
+    pub action: LoopAction,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder_id: Option<i64>,
+    #[serde(default)]
+    pub blend_halves: bool,
 }
 
 /// `POST /wallpaper/set`; without `monitor` and `monitors`, or with `*`: all connected.

@@ -1,6 +1,6 @@
 //! Films for the tests, made by ffmpeg: a few seconds, small, and full of motion.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::House;
@@ -28,4 +28,34 @@ pub(crate) fn make(house: &House, name: &str, source: &str, options: &[&str]) ->
 pub(crate) fn has_encoder(name: &str) -> bool {
     let output = Command::new("ffmpeg").args(["-v", "error", "-encoders"]).output().unwrap();
     String::from_utf8_lossy(&output.stdout).split_whitespace().any(|word| word == name)
+}
+/// What ffprobe says of one entry of a file's first video stream.
+pub(crate) fn probe(path: &Path, entry: &str) -> String {
+    let output = Command::new("ffprobe")
+        .args(["-v", "error", "-select_streams", "v:0", "-of", "csv=p=0"])
+        .args(["-show_entries", entry])
+        .arg(path)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", path.display());
+    String::from_utf8(output.stdout).unwrap().trim().trim_end_matches(',').to_owned()
+}
+
+/// The frames of a file, 80 × 45 pixels each.
+pub(crate) fn frames(path: &Path) -> Vec<Vec<u8>> {
+    let output = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-i"])
+        .arg(path)
+        .args(["-map", "0:v:0", "-vf", "scale=80:45:flags=area", "-pix_fmt", "rgb24"])
+        .args(["-f", "rawvideo", "-fps_mode", "passthrough", "-"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", path.display());
+    output.stdout.chunks_exact(80 * 45 * 3).map(<[u8]>::to_vec).collect()
+}
+
+/// The mean difference of two frames, in levels of 255.
+pub(crate) fn difference(a: &[u8], b: &[u8]) -> f64 {
+    let sum: u64 = a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+    sum as f64 / a.len() as f64
 }

@@ -7,5 +7,6 @@
 mod desktop;
 mod film;
 mod import;
+mod made;
 #[path = "../support/mod.rs"]
 mod support;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Api, Stop};
 use crate::http::{Answer, Failure, Request};
-use crate::process::which;
+use crate::transcode;
 
 /// `GET /healthz`
 pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
@@ -45,8 +45,7 @@ struct Able {
 
 /// `GET /capabilities`
 pub(in crate::http) fn capabilities(_: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
-    // Looked up anew each time: programs come and go while the daemon runs.
-    let transcoder_available = ["ffmpeg", "ffprobe"].into_iter().all(|one| which(one).is_some());
+    let transcoder_available = transcode::is_available();
     Ok(Answer::json(200, &Able { transcoder_available })?)
 }
 

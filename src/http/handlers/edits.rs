@@ -30,7 +30,7 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Answer,
     if told {
         api.walls.settings_changed(Vec::new());
     }
-    complete(api, &mut image);
+    complete(api.library.thumbnails(), &mut image);
     Ok(Answer::json(200, &image)?)
 }
 

@@ -6,9 +6,10 @@ use serde_json::json;
 
 use super::{Api, gallery};
 use crate::http::{Answer, Conditions, Failure, Request, file};
+use crate::library::{self, Thumbnails};
 use crate::store::images;
+use crate::transcode;
 use crate::wire::{DeleteImages, Image, Page, Resolution};
-use crate::{library, transcode};
 
 const WEBP: &str = "image/webp";
 /// For a thumbnail that must be made, and those that wait before it.
@@ -26,7 +27,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, 
     }
     let bytes = api.lists.get(&asked, (&api.store, api.library.thumbnails()), || {
         let (mut images, total) = api.store.search(query)?;
-        images.iter_mut().for_each(|image| complete(api, image));
+        images.iter_mut().for_each(|image| complete(api.library.thumbnails(), image));
         let page = Page { data: images, pagination: paging.of(total) };
         Ok(serde_json::to_vec(&page)?)
     })?;
@@ -36,7 +37,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, 
 /// `GET /images/{id}`
 pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
     let mut image = find(api, request.record()?)?;
-    complete(api, &mut image);
+    complete(api.library.thumbnails(), &mut image);
     Ok(Answer::json(200, &image)?)
 }
 
@@ -100,12 +101,12 @@ fn find(api: &Api, id: i64) -> Result<Image, Failure> {
 }
 
 /// What is not in the row: the thumbnails on the disk.
-pub(super) fn complete(api: &Api, image: &mut Image) {
+pub(super) fn complete(thumbnails: &Thumbnails, image: &mut Image) {
     if image.preview_path.as_ref().is_some_and(|preview| !preview.exists()) {
         // The cache was deleted.
         image.preview_path = None;
     }
-    image.thumbnails = api.library.thumbnails().present(image);
+    image.thumbnails = thumbnails.present(image);
 }
 
 /// Several may have waited for the same thumbnail: the error is theirs together.

@@ -66,7 +66,7 @@ fn absolute(api: &Api, field: &str, path: &Path) -> Result<PathBuf, Failure> {
     Err(Failure::bad_request(error).details(format!("{field} begins with / or ~")))
 }
 
-fn known(api: &Api, folder: Option<i64>) -> Result<(), Failure> {
+pub(super) fn known(api: &Api, folder: Option<i64>) -> Result<(), Failure> {
     match folder {
         Some(id) if !api.store.read(|connection| folders::exists(connection, id))? => {
             Err(Failure::bad_request(format!("folder_id: there is no folder {id}")))

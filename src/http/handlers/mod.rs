@@ -14,6 +14,7 @@ mod lists;
 pub(super) mod monitors;
 pub(super) mod playlists;
 pub(super) mod themes;
+pub(super) mod video;
 pub(super) mod wallpaper;
 
 use std::time::Instant;

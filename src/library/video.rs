@@ -1,0 +1,276 @@
+//! What is made of videos that are in the library: previews for browsers, palettes, loops.
+//!
+//! Runs on the threads of [`crate::transcode`]: callers leave a reply and are never held up. A loop
+//! lands as an import does; one that replaces its video lands beside it, takes over its row in one
+//! transaction, and its name once the old file is gone. A kill at any instant leaves one of the two.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use super::import::Reply;
+use super::intake::{Copy, sync_directory};
+use super::name::Name;
+use super::{Error, Library, film, removal};
+use crate::media;
+use crate::store::edits::{self, ImageChange};
+use crate::store::images;
+use crate::transcode::{self, Cut, Ffmpeg};
+use crate::wire::{GalleryDomain, Image, LoopPreset, MediaType, Resolution};
+
+/// A loop's shortest length, in seconds.
+const LOOP_MIN: f64 = 0.1;
+/// What clients that round may be off by, in seconds.
+const ROUNDING: f64 = 0.001;
+
+/// What becomes of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoopGoes {
+    /// In the place of the video that it was cut out of.
+    Replace,
+    /// Into the library, and this folder.
+    New { folder: Option<i64> },
+}
+
+impl Library {
+    /// Makes a video's preview if it has none, or anyway with `force`.
+    pub fn ensure_preview(&self, id: i64, force: bool, reply: Reply<Image>) {
+        let ready = self.video(id).and_then(|image| {
+            let present = !force && has_preview(&image);
+            if !present {
+                require(&image)?;
+            }
+            Ok(present.then_some(image))
+        });
+        match ready {
+            Ok(Some(image)) => reply(Ok(image)),
+            Ok(None) => {
+                let library = self.clone();
+                self.transcoder.later(Box::new(move |ran| {
+                    let work = |ffmpeg: &Ffmpeg| {
+                        library.on_video(id, |image| library.make_preview(ffmpeg, image, force))
+                    };
+                    reply(ran.map_err(refused).and_then(work));
+                }));
+            }
+            Err(error) => reply(Err(error)),
+        }
+    }
+
+    /// Gives a video the palette of its frame at that second, or of the nearest that it has.
+    pub fn take_palette(&self, id: i64, at: f64, reply: Reply<Image>) {
+        if let Err(error) = self.video(id).and_then(|image| require(&image)) {
+            return reply(Err(error));
+        }
+        let library = self.clone();
+        self.transcoder.soon(Box::new(move |ran| {
+            let work =
+                |ffmpeg: &Ffmpeg| library.on_video(id, |image| library.palette(ffmpeg, image, at));
+            reply(ran.map_err(refused).and_then(work));
+        }));
+    }
+
+    /// Cuts a loop out of a video; the reply has the image that it is now.
+    pub fn export_loop(
+        &self,
+        id: i64,
+        (cut, preset): (Cut, LoopPreset),
+        goes: LoopGoes,
+        reply: Reply<Image>,
+    ) {
+        let ready = self.video(id).and_then(|image| {
+            check_cut(cut, image.duration)?;
+            require(&image)
+        });
+        if let Err(error) = ready {
+            return reply(Err(error));
+        }
+        let library = self.clone();
+        self.transcoder.later(Box::new(move |ran| {
+            let work = |ffmpeg: &Ffmpeg| {
+                library.wait_for_reconciliation();
+                library.on_video(id, |image| {
+                    // It may have become a shorter one while this waited.
+                    check_cut(cut, image.duration)?;
+                    library.make_loop(ffmpeg, image, (cut, preset), goes)
+                })
+            };
+            reply(ran.map_err(refused).and_then(work));
+        }));
+    }
+
+    fn video(&self, id: i64) -> Result<Image, Error> {
+        let image = self.image(id)?;
+        if image.media_type == MediaType::Video { Ok(image) } else { Err(Error::NotVideo { id }) }
+    }
+
+    /// Works on a video as it is now, and once more where its file was renamed meanwhile.
+    fn on_video<T>(&self, id: i64, work: impl Fn(&Image) -> Result<T, Error>) -> Result<T, Error> {
+        let mut image = self.video(id)?;
+        loop {
+            match work(&image) {
+                Err(Error::Transcode { path, source }) if path == image.path => {
+                    match self.moved(&image)? {
+                        Some(now) => image = now,
+                        None => return Err(Error::Transcode { path, source }),
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn make_preview(&self, ffmpeg: &Ffmpeg, image: &Image, force: bool) -> Result<Image, Error> {
+        if !force && has_preview(image) {
+            return Ok(image.clone());
+        }
+        let (scratch, path) = (self.thumbnails.scratch()?, self.thumbnails.preview(image));
+        let (what, file) =
+            (format!("the preview of image {}", image.id), (&*image.path, image.format));
+        let made = ffmpeg
+            .facts(file.0, file.1)
+            .and_then(|facts| ffmpeg.preview(&what, file, &facts, scratch.path()));
+        made.map_err(|source| Error::Transcode { path: image.path.clone(), source })?;
+        // On the disk before it has its name: a power loss must not leave half of it there.
+        File::open(scratch.path())
+            .and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(scratch.path(), &path))
+            .map_err(Error::file("write", &path))?;
+        if !self.store.write(|c| edits::set_preview(c, image, &path))? {
+            // Deleted meanwhile, or another film by now.
+            fs::remove_file(&path).ok();
+            return Err(Error::NoImage { id: image.id });
+        }
+        self.changed(GalleryDomain::Images);
+        self.image(image.id)
+    }
+
+    fn palette(&self, ffmpeg: &Ffmpeg, image: &Image, at: f64) -> Result<Image, Error> {
+        let (scratch, budget) = (self.thumbnails.scratch()?, &self.shelf.budget);
+        let file = (&*image.path, image.format);
+        let film = film::look(ffmpeg, file, Some(at), Resolution::Default, &scratch, budget)?;
+        let colors = Some(media::palette(&film.thumbnail.picture));
+        let change = ImageChange { colors, ..ImageChange::default() };
+        self.store.write(|c| edits::change(c, image.id, &change))?;
+        self.changed(GalleryDomain::Images);
+        self.image(image.id)
+    }
+
+    fn make_loop(
+        &self,
+        ffmpeg: &Ffmpeg,
+        image: &Image,
+        (cut, preset): (Cut, LoopPreset),
+        goes: LoopGoes,
+    ) -> Result<Image, Error> {
+        let mut copy = self.shelf.new_copy();
+        let (what, file) =
+            (format!("the loop of image {}", image.id), (&*image.path, image.format));
+        let cut = Cut { to: cut.to.min(image.duration), ..cut };
+        let made = ffmpeg
+            .facts(file.0, file.1)
+            .and_then(|facts| ffmpeg.cut(&what, file, &facts, (cut, preset), &copy.path));
+        made.map_err(|source| Error::Transcode { path: image.path.clone(), source })?;
+        copy.seal()?;
+        let extension = preset.format().as_str();
+        let present = self.shelf.present(&copy.checksum)?.map(|taken| taken.image);
+        match (present, goes) {
+            (Some(present), LoopGoes::Replace) if present.id != image.id => {
+                Err(Error::Same { id: present.id })
+            }
+            (Some(present), _) => Ok(present),
+            (None, LoopGoes::New { folder }) => {
+                let row = self.shelf.describe(&image.path, &copy, folder)?;
+                let name = PathBuf::from(format!("{}_loop.{extension}", image.name));
+                let taken = self.shelf.land(copy, &Name::of(&name, preset.format())?, row)?;
+                self.changed(GalleryDomain::Images);
+                Ok(taken.image)
+            }
+            (None, LoopGoes::Replace) => {
+                self.replace(image, copy, extension)?;
+                self.changed(GalleryDomain::Images);
+                self.image(image.id)
+            }
+        }
+    }
+
+    /// Puts a sealed copy in the place of a video's file.
+    fn replace(&self, image: &Image, mut copy: Copy, extension: &str) -> Result<(), Error> {
+        let (id, mut row) = (image.id, self.shelf.describe(&image.path, &copy, None)?);
+        // Nobody renames it meanwhile.
+        let _turn = self.shelf.names.turn();
+        let name = self.video(id)?.name;
+        let beside = Name { stem: name.clone(), extension: extension.to_owned() };
+        let reserved = self.shelf.rename_to_free(&mut copy, &beside)?;
+        row.settle(&reserved.name, &reserved.path);
+        let swapped = sync_directory(&self.shelf.directory).and_then(|()| {
+            self.store.write(|c| {
+                let old = images::get(c, id)?.ok_or(Error::NoImage { id })?;
+                edits::replace(c, &old, &row)?;
+                Ok((self.shelf.names.hold(&old.name, old.home()), old))
+            })
+        });
+        copy.kept = swapped.is_ok();
+        if !copy.kept {
+            // The file before its note.
+            drop(copy);
+            self.store.note(|c| images::unmark_loose(c, &reserved.path)).ok();
+        }
+        let (held, old) = swapped?;
+        self.thumbnails.remove(&old);
+        removal::clear(&self.store, images::on_disk(&old))?;
+        drop((held, reserved));
+        let now = self.image(id)?;
+        let back = self.rename(&now, &beside, &ImageChange::default());
+        if let Err(error) = back {
+            log::warn!("image {id} is called {} now: {}", now.name, error.reason());
+        }
+        Ok(())
+    }
+}
+
+fn refused(source: transcode::Error) -> Error {
+    Error::Transcode { path: PathBuf::new(), source }
+}
+
+fn require(image: &Image) -> Result<(), Error> {
+    transcode::require().map_err(|source| Error::Transcode { path: image.path.clone(), source })
+}
+
+fn has_preview(image: &Image) -> bool {
+    image.preview_path.as_deref().is_some_and(Path::exists)
+}
+
+fn check_cut(cut: Cut, duration: f64) -> Result<(), Error> {
+    let Cut { from, to, .. } = cut;
+    let why = if !(from.is_finite() && to.is_finite()) || from < 0.0 {
+        "in_seconds is before the video begins".to_owned()
+    } else if to > duration + ROUNDING {
+        format!("out_seconds is {to}, and the video has {duration} s")
+    } else if to.min(duration) - from < LOOP_MIN - 1e-9 {
+        format!("a loop has at least {LOOP_MIN} s: from {from} to {to} are fewer")
+    } else {
+        return Ok(());
+    };
+    Err(Error::BadLoop { why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_lie_within_the_video() {
+        let check = |from, to, fits: bool| {
+            let cut = Cut { from, to, blend_halves: false };
+            assert_eq!(check_cut(cut, 10.0).is_ok(), fits, "{from} to {to}");
+        };
+        check(0.0, 10.0, true);
+        check(9.9, 10.0, true);
+        check(0.0, 10.0005, true);
+        check(0.0, 10.5, false);
+        check(-0.1, 5.0, false);
+        check(5.0, 5.05, false);
+        check(5.0, 4.0, false);
+        check(0.0, f64::NAN, false);
+    }
+}

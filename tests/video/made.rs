@@ -1,0 +1,262 @@
+//! What is made of videos: previews, palettes, loops. Looked at with ffprobe and frame by frame.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::film::{H264, MOVING, difference, frames, make, probe};
+use crate::support::House;
+use crate::support::client::Answer;
+
+/// A house with one film of four seconds in it: its id.
+fn house() -> (House, i64) {
+    let mut house = House::new();
+    house.start();
+    let film = make(&house, "film.mp4", MOVING, H264);
+    let id = house.import(&[&film])[0];
+    (house, id)
+}
+
+fn image(house: &House, id: i64) -> Value {
+    house.client().get(&format!("/images/{id}")).ok()
+}
+
+fn post(house: &House, id: i64, action: &str, body: &Value) -> Answer {
+    house.client().post(&format!("/images/{id}/{action}"), body)
+}
+
+fn export(house: &House, id: i64, body: &Value) -> Answer {
+    post(house, id, "video-loop-export", body)
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    files
+}
+
+fn previews(house: &House) -> Vec<PathBuf> {
+    files(&house.root().join("cache/murald/thumbnails/previews"))
+}
+
+#[test]
+fn a_preview_is_made_once_and_goes_with_its_video() {
+    let (house, id) = house();
+    assert!(image(&house, id)["preview_path"].is_null());
+    let mut events = house.events("gallery_changed");
+    let first = post(&house, id, "ensure-browser-preview", &json!({})).ok();
+    let path = PathBuf::from(first["preview_path"].as_str().unwrap());
+    assert_eq!(probe(&path, "stream=codec_name,width,height,pix_fmt"), "h264,320,180,yuv420p");
+    assert_eq!(events.next().1["domain"], "images");
+    assert_eq!(image(&house, id)["preview_path"], first["preview_path"]);
+    let made = fs::metadata(&path).unwrap().modified().unwrap();
+    let again = || fs::metadata(&path).unwrap().modified().unwrap();
+    post(&house, id, "ensure-browser-preview", &json!({})).ok();
+    assert_eq!(again(), made, "it was there");
+    post(&house, id, "ensure-browser-preview?force=1", &json!({})).ok();
+    assert!(again() > made, "made anew");
+    post(&house, id, "ensure-browser-preview?force=maybe", &json!({})).fails(400);
+    // A cache that was deleted mends itself.
+    fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    assert!(image(&house, id)["preview_path"].is_null());
+    post(&house, id, "ensure-browser-preview", &json!({})).ok();
+    assert_eq!(previews(&house), [path]);
+    house
+        .client()
+        .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+        .ok();
+    assert_eq!(previews(&house).len(), 0);
+    assert_eq!(files(&house.images()).len(), 0);
+}
+
+#[test]
+fn a_deleted_cache_is_no_reason_not_to_delete() {
+    let (house, id) = house();
+    post(&house, id, "ensure-browser-preview", &json!({})).ok();
+    fs::remove_dir_all(house.root().join("cache/murald/thumbnails")).unwrap();
+    house
+        .client()
+        .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+        .ok();
+    assert_eq!(files(&house.images()).len(), 0);
+}
+
+#[test]
+fn a_palette_is_of_the_moment_asked_for() {
+    let mut house = House::new();
+    house.start();
+    let source = "color=red:s=160x90:r=10:d=1[a];color=blue:s=160x90:r=10:d=1[b];\
+        [a][b]concat=n=2:v=1:a=0";
+    let id = house.import(&[&make(&house, "film.mkv", source, H264)])[0];
+    let palette = |at: f64| {
+        let body = json!({ "time_seconds": at });
+        let taken = post(&house, id, "extract-video-palette", &body).ok();
+        assert_eq!((&taken["image_id"], &taken["colors"]), (&json!(id), &taken["image"]["colors"]));
+        assert_eq!(image(&house, id)["colors"], taken["colors"]);
+        let hue = taken["image"]["hue_group"].clone();
+        let shown = house.client().get(&format!("/images?hue_group={hue}")).ok();
+        assert_eq!(shown["data"][0]["id"], id);
+        hue
+    };
+    assert_eq!(palette(1.5), 8);
+    assert_eq!(palette(0.2), 0);
+    // Clamped into the film.
+    assert_eq!(palette(1e9), 8);
+    assert_eq!(palette(-3.0), 0);
+    assert_eq!(palette(2.0), 8);
+    post(&house, id, "extract-video-palette", &json!({})).fails(400);
+}
+
+#[test]
+fn loops_are_cut_into_new_images() {
+    let (house, id) = house();
+    let folder = house.client().post("/folders", &json!({ "name": "loops" })).ok()["id"].clone();
+    let body = json!({ "in_seconds": 1, "out_seconds": 2.5, "preset": "webm_vp9",
+        "action": "import_new", "folder_id": folder });
+    let made = export(&house, id, &body).ok();
+    assert_eq!(made["action"], "import_new");
+    let new = image(&house, made["image_id"].as_i64().unwrap());
+    assert_eq!((&new["path"], &new["folder_id"]), (&made["path"], &folder));
+    assert_eq!((&new["name"], &new["format"]), (&json!("film_loop"), &json!("webm")));
+    let path = Path::new(made["path"].as_str().unwrap());
+    assert_eq!(probe(path, "stream=codec_name,width,height"), "vp9,320,180");
+    assert_eq!(frames(path).len(), 45);
+    assert_eq!(export(&house, id, &body).ok(), made, "the same loop is in the library once");
+    assert_eq!(files(&house.images()).len(), 2);
+    assert_eq!(image(&house, id)["duration"], 4.0, "the film itself stays");
+    // It has sound where the film has.
+    let sound = ["-f", "lavfi", "-i", "sine=d=4", "-shortest"];
+    let loud = make(&house, "loud.mov", MOVING, &[&sound[..], H264].concat());
+    let loud = house.import(&[&loud])[0];
+    for blend in [false, true] {
+        let body = json!({ "in_seconds": 0.5, "out_seconds": 3.5, "preset": "mp4_h264",
+            "action": "import_new", "blend_halves": blend });
+        let made = export(&house, loud, &body).ok();
+        let path = Path::new(made["path"].as_str().unwrap());
+        assert_eq!(probe(path, "stream=codec_name"), "h264");
+        let heard = std::process::Command::new("ffprobe")
+            .args(["-v", "error", "-select_streams", "a", "-of", "csv=p=0"])
+            .args(["-show_entries", "stream=codec_name,duration"])
+            .arg(path)
+            .output();
+        let heard = String::from_utf8(heard.unwrap().stdout).unwrap();
+        let (codec, length) = heard.trim().split_once(',').unwrap();
+        let length: f64 = length.parse().unwrap();
+        let expected = if blend { 2.25 } else { 3.0 };
+        assert!(codec == "aac" && (length - expected).abs() < 0.1, "{heard}");
+    }
+}
+
+#[test]
+fn a_loop_takes_its_video_s_place() {
+    let (house, id) = house();
+    let change = json!({ "tags": ["sea"], "is_selected": true, "audio_enabled": true });
+    house.client().patch(&format!("/images/{id}"), &change).ok();
+    post(&house, id, "ensure-browser-preview", &json!({})).ok();
+    let check = |preset: &str, name: &str, codec: &str, length: f64| {
+        let before = image(&house, id);
+        let out = before["duration"].as_f64().unwrap();
+        let body = json!({ "in_seconds": out - length, "out_seconds": out, "preset": preset,
+            "action": "replace" });
+        let made = export(&house, id, &body).ok();
+        assert_eq!((&made["action"], &made["image_id"]), (&json!("replace"), &json!(id)));
+        let now = image(&house, id);
+        assert_eq!(now["path"], house.images().join(name).to_str().unwrap());
+        assert_eq!((&now["path"], &now["name"]), (&made["path"], &json!("film")));
+        for same in ["tags", "is_selected", "audio_enabled", "imported_at", "source_path"] {
+            assert_eq!(now[same], before[same]);
+        }
+        let path = house.images().join(name);
+        assert_eq!(files(&house.images()), std::slice::from_ref(&path), "the old file is gone");
+        assert_eq!(previews(&house).len(), 0, "so is its preview");
+        assert!(now["preview_path"].is_null() && now["checksum"] != before["checksum"]);
+        assert_eq!(now["file_size"], fs::metadata(&path).unwrap().len());
+        assert!((now["duration"].as_f64().unwrap() - length).abs() < 0.05, "{now}");
+        assert_eq!(probe(&path, "stream=codec_name"), codec);
+        assert_eq!(house.client().get(&format!("/images/{id}/thumbnail")).status, 200);
+        assert_eq!(house.client().get(&format!("/images/{id}/raw")).body, fs::read(path).unwrap());
+    };
+    check("mp4_h264", "film.mp4", "h264", 3.0);
+    check("webm_vp9", "film.webm", "vp9", 2.0);
+    check("webm_vp9", "film.webm", "vp9", 1.0);
+}
+
+#[test]
+fn what_cannot_be_cut_is_refused() {
+    let (house, id) = house();
+    let good = json!({ "in_seconds": 0, "out_seconds": 1, "preset": "mp4_h264",
+        "action": "replace", "blend_halves": false });
+    let check = |changes: Value, says: &str| {
+        let mut body = good.clone();
+        for (name, value) in changes.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let failure = export(&house, id, &body).fails(400);
+        assert!(failure.to_string().contains(says), "{failure}");
+    };
+    check(json!({ "in_seconds": -1 }), "in_seconds");
+    check(json!({ "out_seconds": 4.5 }), "out_seconds");
+    check(json!({ "in_seconds": 0.95 }), "0.1");
+    check(json!({ "in_seconds": 2 }), "0.1");
+    check(json!({ "in_seconds": "0" }), "in_seconds");
+    check(json!({ "preset": "gif" }), "webm_vp9");
+    check(json!({ "action": "keep" }), "import_new");
+    check(json!({ "folder_id": 1 }), "import_new");
+    check(json!({ "action": "import_new", "folder_id": 99 }), "folder 99");
+    let no_time = json!({ "in_seconds": 0, "preset": "mp4_h264", "action": "replace" });
+    let failure = export(&house, id, &no_time).fails(400);
+    assert!(failure.to_string().contains("out_seconds"));
+    export(&house, 99, &good).fails(404);
+    let still = house.root().join("still.jpg");
+    let made = make(&house, "still.jpg", "color=red:s=64x64:d=1", &["-frames:v", "1"]);
+    assert_eq!(made, still);
+    let still = house.import(&[&still])[0];
+    for (action, body) in [
+        ("ensure-browser-preview", json!({})),
+        ("extract-video-palette", json!({ "time_seconds": 0 })),
+        ("video-loop-export", good.clone()),
+    ] {
+        let failure = post(&house, still, action, &body).fails(400);
+        assert!(failure["error"].as_str().unwrap().contains("not a video"), "{failure}");
+        post(&house, 99, action, &body).fails(404);
+    }
+}
+
+/// The seam of a loop, and the steps from frame to frame within it: mean and largest.
+fn steps(path: &Path) -> (f64, f64, f64) {
+    let frames = frames(path);
+    let steps: Vec<f64> = frames.windows(2).map(|two| difference(&two[0], &two[1])).collect();
+    let mean = steps.iter().sum::<f64>() / steps.len() as f64;
+    let largest = steps.iter().copied().fold(0.0, f64::max);
+    (difference(&frames[0], frames.last().unwrap()), mean, largest)
+}
+
+#[test]
+fn blended_halves_have_no_seam() {
+    let mut house = House::new();
+    house.start();
+    // A slow zoom: every frame differs from every other.
+    let zoom = "mandelbrot=s=320x180:r=30:maxiter=300,trim=end=4";
+    for (name, source) in [("zoom.mp4", zoom), ("pattern.mp4", MOVING)] {
+        let id = house.import(&[&make(&house, name, source, &[H264, &["-crf", "12"]].concat())])[0];
+        for preset in ["mp4_h264", "webm_vp9"] {
+            let body = |blend| {
+                json!({ "in_seconds": 0.5, "out_seconds": 3.5, "preset": preset,
+                "action": "import_new", "blend_halves": blend })
+            };
+            let made = |blend: bool| {
+                let made = export(&house, id, &body(blend)).ok();
+                steps(Path::new(made["path"].as_str().unwrap()))
+            };
+            let (plain, ..) = made(false);
+            let (seam, mean, largest) = made(true);
+            eprintln!(
+                "{name} {preset}: seam {seam:.2} (plain cut {plain:.2}), \
+                from frame to frame {mean:.2}, at most {largest:.2}"
+            );
+            assert!(seam < mean && seam * 5.0 < plain);
+        }
+    }
+}
