@@ -1,17 +1,24 @@
-//! The manual against what it describes: the schema of the settings and the table of verbs, both
-//! ways, so that nothing is forgotten and nothing stays that is gone; and against the tools that
-//! show it.
+//! The manual against what it describes: the schema of the settings, the tables of verbs, routes and
+//! events, and the records of the API, both ways, so that nothing is forgotten and nothing stays
+//! that is gone; and against the tools that show it. Its examples are run.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
+use desktop::Desktop;
 use murald::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Verb};
 use murald::config::{Key, Kind, Section};
-use serde_json::Value;
+use murald::http::ROUTES;
+use murald::wire::EventKind;
+use serde_json::{Value, json};
+use support::House;
 
 fn pages() -> Vec<PathBuf> {
     let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("man")).unwrap();
@@ -171,4 +178,125 @@ fn every_command_and_flag_is_described() {
     use Exit::{Config, Done, Internal, Refused, Running, Unavailable, Usage};
     let known = [Done, Refused, Usage, Unavailable, Internal, Running, Config];
     assert_eq!(statuses, known.map(|exit| (exit as u8).to_string()));
+}
+
+/// What stands under a heading of a page.
+fn under<'a>(text: &'a str, heading: &str) -> &'a str {
+    let rest = text.split(&format!(".Sh {heading}\n")).nth(1).unwrap();
+    rest.split("\n.Sh ").next().unwrap()
+}
+
+/// Names of the items of all lists but those inside others.
+fn items(text: &str) -> BTreeSet<String> {
+    let (mut depth, mut found) = (0, BTreeSet::new());
+    for line in text.lines() {
+        match line.split_once(' ').unwrap_or((line, "")) {
+            (".Bl", _) => depth += 1,
+            (".El", _) => depth -= 1,
+            (".It", item) if depth == 1 => {
+                let name = item.trim_start_matches("Cm ").split(" Pq ").next().unwrap();
+                found.insert(name.to_owned());
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn every_route_and_event_is_described() {
+    let text = page("murald-api.7");
+    let routes = ROUTES.iter().map(|route| format!("{} {}", route.method, route.pattern));
+    assert_eq!(items(under(&text, "ROUTES")), routes.collect());
+    for route in ROUTES {
+        assert!(under(&text, "ROUTES").contains(route.summary), "{}", route.summary);
+    }
+    let events = EventKind::ALL.iter().map(|kind| kind.to_string());
+    assert_eq!(items(under(&text, "EVENTS")), events.collect());
+}
+
+/// The fields of each record, as the description for machines has them.
+fn records() -> Vec<(String, BTreeSet<String>)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/openapi.yaml");
+    let text = fs::read_to_string(path).unwrap();
+    let mut records: Vec<(String, BTreeSet<String>)> = Vec::new();
+    let mut properties = false;
+    for line in text.split("\n  schemas:\n").nth(1).unwrap().lines() {
+        let indent = line.len() - line.trim_start().len();
+        let name = line.trim().trim_end_matches(':').to_owned();
+        match indent {
+            4 => records.push((name, BTreeSet::new())),
+            6 => properties = name == "properties",
+            8 if properties => drop(records.last_mut().unwrap().1.insert(name)),
+            _ => {}
+        }
+    }
+    records
+}
+
+#[test]
+fn every_record_is_described_as_for_machines() {
+    let text = page("murald-api.7");
+    let sections = parts(under(&text, "RECORD FIELDS"), ".Ss ");
+    let events = under(&text, "EVENTS").split(".It Cm ").collect::<Vec<_>>();
+    for (name, mut fields) in records() {
+        let described = match name.strip_prefix("event_") {
+            Some(event) => {
+                fields.remove("timestamp");
+                let start = format!("{event}\n");
+                let at = events.iter().position(|part| part.starts_with(&start)).unwrap();
+                // Its list, which the split has cut at each of its items.
+                let rest = events[at..].join(".It Cm ");
+                let list = rest.split_once(".Bl").unwrap().1.split(".El").next().unwrap();
+                items(&format!(".Bl{list}.El"))
+            }
+            None if ["Error", "Settings", "FolderList", "ImagePage"].contains(&&*name) => continue,
+            None => {
+                let (_, body) = sections.iter().find(|(heading, _)| *heading == name).unwrap();
+                items(body)
+            }
+        };
+        assert_eq!(described, fields, "{name}");
+    }
+}
+
+#[test]
+fn the_examples_work() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    for (name, color) in [("lake", [32, 64, 160]), ("hill", [90, 90, 20])] {
+        let path = house.root().join(format!("{name}.png"));
+        image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+        house.import(&[&path]);
+    }
+    let text = page("murald-api.7");
+    let examples = parts(under(&text, "EXAMPLES"), ".Bd -literal");
+    let block = |body: &str| body.split("\n.Ed").next().unwrap().replace("\\e", "\\");
+    let mut blocks = examples.iter().map(|(_, body)| block(body));
+    let first = blocks.next().unwrap();
+    let mut said = Vec::new();
+    for example in blocks {
+        let script = format!("set -eu\n{first}\n{example}\n");
+        let mut child =
+            house.command("sh").arg("-c").arg(&script).stdout(Stdio::piped()).spawn().unwrap();
+        // The last one waits for a wallpaper.
+        while child.try_wait().unwrap().is_none() {
+            if script.contains("/events") {
+                house.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{script}");
+        said.push(String::from_utf8(output.stdout).unwrap());
+    }
+    assert_eq!(said[0], r#"{"status":"ok"}"#);
+    assert_eq!(said[1], "hill\nlake\n");
+    assert_eq!(said[2], "1\n");
+    assert!(said[3].starts_with("HTTP/1.1 200") && said[3].contains(r#""status":"set""#));
+    assert_eq!(said[4].split_whitespace().collect::<String>(), r#"["lake","evening"]"#);
+    assert_eq!(said[5], r#"{"status":"started"}"#);
+    assert_eq!(said[6].trim_end(), house.images().join("lake.png").to_str().unwrap());
+    assert_eq!(said.len(), 7, "an example that nobody has looked at");
 }

@@ -1,0 +1,295 @@
+//! The description of the API (contrib/openapi.yaml) against the table of routes, and against what
+//! a real daemon answers, rightly and wrongly asked, and tells in events. `check.py` has the schemas
+//! looked at by a library for them.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+#[path = "../desktop/mod.rs"]
+mod desktop;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use desktop::Desktop;
+use murald::http::ROUTES;
+use serde_json::{Value, json};
+use support::House;
+use support::client::Client;
+
+fn description() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/openapi.yaml")
+}
+
+#[test]
+fn every_route_is_described() {
+    let text = fs::read_to_string(description()).unwrap();
+    let paths = text.split("\npaths:\n").nth(1).unwrap().split("\ncomponents:\n").next().unwrap();
+    let (mut path, mut described) = (String::new(), BTreeSet::new());
+    for line in paths.lines() {
+        match line.strip_prefix("  ").map(|rest| rest.trim_end_matches(':')) {
+            Some(name) if name.starts_with('/') => path = name.to_owned(),
+            Some(word) => {
+                let method = word.trim_start().to_uppercase();
+                if ["GET", "POST", "PATCH", "DELETE"].contains(&method.as_str()) {
+                    described.insert(format!("{method} {path}"));
+                }
+            }
+            None => {}
+        }
+    }
+    let routes = ROUTES.iter().map(|route| format!("{} {}", route.method, route.pattern));
+    assert_eq!(routes.collect::<BTreeSet<_>>(), described);
+}
+
+/// A daemon whose answers are kept.
+struct Recorder {
+    client: Client,
+    records: RefCell<Vec<Value>>,
+}
+
+impl Recorder {
+    /// Asks, and returns the answer's body where it is JSON.
+    fn ask(&self, method: &str, path: &str, body: Value) -> Value {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let answer = self.client.send(method, path, "", body.as_bytes());
+        let kind = answer.header("content-type").unwrap_or_default().to_owned();
+        let parsed = if kind == "application/json" { answer.json() } else { Value::Null };
+        self.records.borrow_mut().push(json!({
+            "method": method, "path": path, "status": answer.status, "type": kind,
+            "body": parsed, "id": answer.header("x-request-id"),
+        }));
+        parsed
+    }
+
+    fn get(&self, path: &str) -> Value {
+        self.ask("GET", path, Value::Null)
+    }
+
+    fn post(&self, path: &str, body: Value) -> Value {
+        self.ask("POST", path, body)
+    }
+}
+
+#[test]
+fn every_answer_is_as_described() {
+    let desktop = Desktop::wayland(&["640x360", "800x600"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let mut events = house.events("");
+    // Read as they come: a client that is late loses some.
+    let told = std::thread::spawn(move || {
+        std::iter::from_fn(|| events.try_next())
+            .map(|(event, data)| json!({ "event": event, "data": data }))
+            .collect::<Vec<_>>()
+    });
+    let to = Recorder { client: house.client(), records: RefCell::default() };
+    for (at, color) in [[200, 30, 30], [30, 60, 200], [9, 9, 9]].into_iter().enumerate() {
+        let path = house.root().join(format!("picture {at}.png"));
+        image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+    }
+    let pictures: Vec<PathBuf> =
+        (0..3).map(|at| house.root().join(format!("picture {at}.png"))).collect();
+    the_daemon(&to);
+    images(&to, &house, &pictures);
+    wallpapers(&to, &house);
+    playlists(&to, &house);
+    folders(&to);
+    settings(&to);
+    // The stream ends with the daemon.
+    to.post("/shutdown", json!({}));
+    let mut records = to.records.into_inner();
+    records.extend(told.join().unwrap());
+    check(&records);
+}
+
+/// Events that take mishaps: other tests see them.
+const MISHAPS: [&str; 6] = [
+    "backend_unavailable",
+    "playlist_no_compatible_item",
+    "playlist_skipped_incompatible",
+    "processing_cancelled",
+    "wallpaper_apply_failed",
+    "wallpaper_restore_failed",
+];
+
+fn check(records: &[Value]) {
+    let mut check = Command::new("/usr/bin/python3")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/openapi/check.py"))
+        .arg(description())
+        .args(MISHAPS)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = check.stdin.take().unwrap();
+    for record in records {
+        writeln!(input, "{record}").unwrap();
+    }
+    drop(input);
+    let output = check.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+fn the_daemon(to: &Recorder) {
+    for path in ["/healthz", "/info", "/capabilities", "/monitors", "/backends", "/api/themes"] {
+        to.get(path);
+    }
+    to.get("/events?types=nonsense");
+    to.get("/monitors/HEADLESS-1");
+    to.get("/monitors/DP-9");
+    to.get("/api/themes/none.css");
+    to.post("/shutdown", json!({ "clear": "yes" }));
+}
+
+fn images(to: &Recorder, house: &House, pictures: &[PathBuf]) {
+    house.import(&pictures.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+    let missing = house.root().join("missing.png");
+    let mut events = house.events("processing_complete");
+    to.post("/images", json!({ "paths": [missing, pictures[0]] }));
+    events.wait_for("processing_complete");
+    for wrong in [json!({}), json!({ "paths": [] }), json!({ "paths": ["x"] }), json!([1])] {
+        to.post("/images", wrong);
+    }
+    let package = house.root().join("page");
+    fs::create_dir(&package).unwrap();
+    to.post("/images/import-web", json!({ "path": package }));
+    fs::write(package.join("index.html"), "<html>").unwrap();
+    let page = to.post("/images/import-web", json!({ "path": package }));
+    to.post("/images/cancel-import", json!({ "batch_id": "none" }));
+    for query in [
+        "?search=picture&tags=&sort_by=hue&sort_order=asc&media_type=image&per_page=500",
+        "?colors_near=%23ff0000~60&folder_id=root&hue_group=0",
+        "?palette_similar_to=1&palette_max_delta_e=200&page=9",
+        "?page=0",
+        "?sort_by=size",
+        "?colors_near=red",
+        "?palette_similar_to=99",
+    ] {
+        to.get(&format!("/images{query}"));
+    }
+    to.post("/images/select-all", json!({ "selected": true }));
+    for path in ["/images/1", "/images/99", "/images/x", "/images/tags"] {
+        to.get(path);
+    }
+    for path in ["/images/1/raw", "/images/99/raw", "/images/1/thumbnail?resolution=720p"] {
+        to.get(path);
+    }
+    to.get("/images/1/thumbnail?resolution=huge");
+    let changes = json!({
+        "name": "lake", "tags": ["a", "b"], "colors": ["#102030"], "is_selected": false,
+        "audio_enabled": true, "folder_id": null,
+    });
+    to.ask("PATCH", "/images/1", changes);
+    for wrong in [json!({ "name": "" }), json!({ "id": 7 }), json!({ "web_capabilities": {} })] {
+        to.ask("PATCH", "/images/1", wrong);
+    }
+    to.ask("PATCH", "/images/99", json!({ "tags": [] }));
+    let of_page = json!({
+        "web_capabilities": { "keyboard": true }, "wallpaper_config_overrides": { "a": 1 },
+    });
+    to.ask("PATCH", &format!("/images/{}", page["id"]), of_page);
+    to.ask("DELETE", "/images", json!({ "ids": [page["id"], 99] }));
+    to.ask("DELETE", "/images", json!({ "ids": [] }));
+}
+
+fn wallpapers(to: &Recorder, house: &House) {
+    to.get("/wallpaper/current");
+    to.post("/wallpaper/set", json!({ "image_id": 1, "monitor": "HEADLESS-1" }));
+    to.post("/wallpaper/set", json!({ "image_id": 2, "mode": "extend" }));
+    to.post("/wallpaper/set", json!({ "image_id": 2, "monitor": "DP-9" }));
+    to.post("/wallpaper/set", json!({ "image_id": 99 }));
+    to.post("/wallpaper/random", Value::Null);
+    to.post("/wallpaper/random", json!({ "mode": "sideways" }));
+    to.get("/wallpaper/current");
+    to.post("/backends/swaybg/activate", Value::Null);
+    to.post("/backends/mpvpaper/activate", Value::Null);
+    to.post("/backends/nitrogen/activate", Value::Null);
+    for query in ["", "?monitor=HEADLESS-1&limit=1&since_id=0", "?limit=0"] {
+        to.get(&format!("/images/history{query}"));
+    }
+    // One whose file is gone is purged when it is asked for.
+    let path = to.get("/images/3")["path"].as_str().unwrap().to_owned();
+    fs::remove_file(path).unwrap();
+    let mut events = house.events("image_orphan_purged");
+    to.post("/wallpaper/set", json!({ "image_id": 3 }));
+    events.wait_for("image_orphan_purged");
+    to.ask("DELETE", "/images/history", Value::Null);
+}
+
+fn playlists(to: &Recorder, house: &House) {
+    let items = json!([{ "image_id": 1 }, { "image_id": 2 }]);
+    let body = json!({ "name": "both", "configuration": { "type": "manual" }, "images": items });
+    to.post("/playlists", body.clone());
+    to.post("/playlists", body);
+    to.post("/playlists", json!({ "name": "x", "configuration": { "interval": 0 } }));
+    let day = json!([{ "image_id": 1, "time": 0 }, { "image_id": 2, "time": 720 }]);
+    let clock = json!({ "type": "time_of_day" });
+    to.post("/playlists", json!({ "name": "day", "configuration": clock, "images": day }));
+    to.get("/playlists");
+    to.get("/playlists/1");
+    to.get("/playlists/99");
+    to.ask("PATCH", "/playlists/1", json!({ "configuration": { "order": "random" } }));
+    to.ask("PATCH", "/playlists/1", json!({ "x": 1 }));
+    to.post("/playlists/1/next", Value::Null);
+    let mut events = house.events("playlist_image_changed");
+    to.post("/playlists/1/start", json!({ "monitors": ["HEADLESS-1"] }));
+    events.wait_for("playlist_image_changed");
+    to.post("/playlists/2/start", json!({ "monitors": ["HEADLESS-2"] }));
+    to.post("/playlists/1/start", json!({ "monitors": ["DP-9"] }));
+    for action in ["next", "previous", "pause", "resume"] {
+        to.post(&format!("/playlists/1/{action}"), Value::Null);
+        to.post(&format!("/playlists/2/{action}"), Value::Null);
+        to.post(&format!("/playlists/active/{action}"), Value::Null);
+    }
+    for path in ["/playlists/active", "/playlists/active/HEADLESS-1", "/playlists/active/DP-9"] {
+        to.get(path);
+    }
+    to.get("/playlists/1");
+    to.post("/playlists/1/stop", Value::Null);
+    to.post("/playlists/active/stop", Value::Null);
+    to.ask("DELETE", "/playlists/2", Value::Null);
+    to.ask("DELETE", "/playlists/2", Value::Null);
+}
+
+fn folders(to: &Recorder) {
+    to.post("/folders", json!({ "name": "Lakes" }));
+    to.post("/folders", json!({ "name": "Lakes" }));
+    to.post("/folders", json!({ "name": "Deep", "parent_id": 1 }));
+    to.post("/folders/move-images", json!({ "image_ids": [1], "folder_id": 2 }));
+    to.post("/folders/move-images", json!({ "image_ids": [1] }));
+    for path in
+        ["/folders", "/folders?parent_id=root", "/folders?search=la", "/folders?parent_id=x"]
+    {
+        to.get(path);
+    }
+    for path in ["/folders/2", "/folders/9", "/folders/2/path", "/folders/9/path"] {
+        to.get(path);
+    }
+    to.ask("PATCH", "/folders/2", json!({ "name": "Deeper" }));
+    to.ask("PATCH", "/folders/1", json!({ "parent_id": 2 }));
+    to.ask("DELETE", "/folders/2?mode=some", Value::Null);
+    to.ask("DELETE", "/folders/2", Value::Null);
+    to.ask("DELETE", "/folders/1?mode=delete_all", Value::Null);
+}
+
+fn settings(to: &Recorder) {
+    to.get("/config");
+    to.ask("PATCH", "/config", json!({ "app": { "theme": "x" }, "monitors": {} }));
+    to.ask("PATCH", "/config", json!({ "app": { "images_per_page": "many" } }));
+    to.get("/config/app");
+    to.get("/config/backend");
+    to.ask("PATCH", "/config/daemon", json!({ "log_level": "debug" }));
+    to.ask("PATCH", "/config/backend", json!({}));
+    to.get("/config/backends/swaybg");
+    to.get("/config/backends/none");
+    to.ask("PATCH", "/config/backends/swaybg", json!({ "fit_mode": "tile" }));
+    to.ask("PATCH", "/config/backends/swaybg", json!({ "fit_mode": "upside down" }));
+    to.post("/config/backends/swaybg/reset", Value::Null);
+    to.post("/config/reset", Value::Null);
+}
