@@ -97,6 +97,7 @@ fn every_answer_is_as_described() {
         (0..3).map(|at| house.root().join(format!("picture {at}.png"))).collect();
     the_daemon(&to);
     images(&to, &house, &pictures);
+    videos(&to, &house);
     wallpapers(&to, &house);
     playlists(&to, &house);
     folders(&to);
@@ -196,6 +197,32 @@ fn images(to: &Recorder, house: &House, pictures: &[PathBuf]) {
     to.ask("PATCH", &format!("/images/{}", page["id"]), of_page);
     to.ask("DELETE", "/images", json!({ "ids": [page["id"], 99] }));
     to.ask("DELETE", "/images", json!({ "ids": [] }));
+}
+
+fn videos(to: &Recorder, house: &House) {
+    let path = house.root().join("clip.mp4");
+    let made = house
+        .command("ffmpeg")
+        .args(["-v", "error", "-f", "lavfi", "-i", "testsrc=duration=1:size=64x36:rate=10"])
+        .arg(&path)
+        .status();
+    assert!(made.unwrap().success());
+    let id = house.import(&[&path])[0];
+    to.get(&format!("/images/{id}"));
+    for id in [id, 1, 99] {
+        to.post(&format!("/images/{id}/ensure-browser-preview"), Value::Null);
+        let palette = format!("/images/{id}/extract-video-palette");
+        to.post(&palette, json!({ "time_seconds": 9 }));
+        to.post(&palette, json!({ "time_seconds": "late" }));
+        let cut = json!({
+            "in_seconds": 0, "out_seconds": 0.5, "preset": "mp4_h264", "action": "import_new",
+        });
+        to.post(&format!("/images/{id}/video-loop-export"), cut);
+        let wrong = json!({
+            "in_seconds": 1, "out_seconds": 0.5, "preset": "gif", "action": "replace",
+        });
+        to.post(&format!("/images/{id}/video-loop-export"), wrong);
+    }
 }
 
 fn wallpapers(to: &Recorder, house: &House) {
