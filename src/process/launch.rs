@@ -7,6 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use rustix::process::Signal;
+
 use super::{Error, is_plain};
 
 /// What the service manager gives us for ourselves; a child that used it would speak in our name.
@@ -48,7 +50,7 @@ impl Launch {
         show_command(&self.program, &self.args)
     }
 
-    /// Starts it. With `record`, the child itself appends its line of `/proc/self/stat` to that file
+    /// Starts it. Without `record` it is killed when the thread that starts it ends. With it, the child itself appends its line of `/proc/self/stat` to that file
     /// before it becomes the program: if we are killed at this instant, the record is there all the
     /// same.
     #[allow(clippy::disallowed_methods)]
@@ -72,6 +74,10 @@ impl Launch {
         }
         let prepare = move || -> std::io::Result<()> {
             rustix::process::setsid()?;
+            if record.is_none() {
+                // Nobody would read its answer any more. Cleared in what it starts itself.
+                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            }
             if let Some(record) = &record {
                 let stat = rustix::fs::open(
                     c"/proc/self/stat",

@@ -10,3 +10,4 @@ mod import;
 mod made;
 #[path = "../support/mod.rs"]
 mod support;
+mod trouble;

@@ -1,0 +1,289 @@
+//! ffmpeg that is not there, fails, hangs or is killed, and a daemon that ends meanwhile: each time
+//! a plain answer, and nothing half done is left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use murald::process::Cancel;
+use murald::transcode::{self, Ffmpeg, Limits};
+use murald::wire::Format;
+use serde_json::{Value, json};
+
+use crate::desktop::wait_until;
+use crate::film::{H264, make};
+use crate::support::House;
+use crate::support::client::{Answer, Client};
+
+/// A film that takes long to be written as VP9.
+const LONG: &str = "testsrc2=s=640x360:r=30:d=40";
+
+/// ffmpeg as the file `mode` in its house says: itself, or in one of several troubles.
+const MOODY: &str = r#"#!/bin/sh
+for last; do :; done
+case $(cat "$HOME/mode" 2>/dev/null) in
+fail) echo "the disk is on fire" >&2; exit 1 ;;
+half) echo half >"${last#file:}"; kill -9 $$ ;;
+hang) echo half >"${last#file:}"; exec sleep 1000 ;;
+esac
+exec "$REAL_FFMPEG" "$@"
+"#;
+
+fn real(program: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap();
+    let found = std::env::split_paths(&path).map(|directory| directory.join(program));
+    found.into_iter().find(|candidate| candidate.is_file()).unwrap()
+}
+
+/// A house with this film in it, and an ffmpeg with moods.
+fn house(source: &str) -> (House, i64) {
+    let mut house = House::new();
+    house.stub("ffmpeg", MOODY);
+    house.env("REAL_FFMPEG", real("ffmpeg"));
+    house.start();
+    let id = house.import(&[&make(&house, "film.mp4", source, H264)])[0];
+    (house, id)
+}
+
+fn mood(house: &House, mode: &str) {
+    fs::write(house.root().join("mode"), mode).unwrap();
+}
+
+fn body(action: &str) -> Value {
+    // Not the same for both: the same loop is in the library only once.
+    let out = if action == "replace" { 1.5 } else { 1.0 };
+    json!({ "in_seconds": 0, "out_seconds": out, "preset": "mp4_h264", "action": action })
+}
+
+/// The actions that need ffmpeg, and what they are sent.
+fn actions() -> [(&'static str, Value); 4] {
+    [
+        ("ensure-browser-preview", json!({})),
+        ("extract-video-palette", json!({ "time_seconds": 1 })),
+        ("video-loop-export", body("import_new")),
+        ("video-loop-export", body("replace")),
+    ]
+}
+
+/// Files of the library and the cache, thumbnails apart.
+fn files(house: &House) -> Vec<String> {
+    let previews = house.root().join("cache/murald/thumbnails/previews");
+    let all = [house.images(), previews].into_iter().filter_map(|at| fs::read_dir(at).ok());
+    let mut names: Vec<String> =
+        all.flatten().flatten().map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Sends a request from a thread of its own.
+fn ask(house: &House, id: i64, (action, body): (&str, Value)) -> JoinHandle<Answer> {
+    let (socket, place) = (house.socket(), format!("/images/{id}/{action}"));
+    thread::spawn(move || Client::new(&socket).post(&place, &body))
+}
+
+/// The children of the daemon that are called so.
+fn children(house: &House, name: &str) -> Vec<u32> {
+    let parent = house.pid().to_string();
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+        let Some((head, tail)) = stat.rsplit_once(") ") else { return false };
+        head.ends_with(&format!("({name}")) && tail.split(' ').nth(1) == Some(&parent)
+    })
+    .collect()
+}
+
+fn image(house: &House, id: i64) -> Value {
+    house.client().get(&format!("/images/{id}")).ok()
+}
+
+#[test]
+fn without_ffmpeg_all_is_refused_that_needs_it() {
+    let mut house = House::new();
+    house.start();
+    let film = make(&house, "film.mp4", "testsrc2=s=64x64:d=2", H264);
+    let id = house.import(&[&film])[0];
+    house.client().post(&format!("/images/{id}/ensure-browser-preview"), &json!({})).ok();
+    assert_eq!(house.client().get("/capabilities").ok()["transcoder_available"], true);
+    assert_eq!(house.stop(), Some(0));
+    house.only(&["sh"]);
+    house.start();
+    assert_eq!(house.client().get("/capabilities").ok()["transcoder_available"], false);
+    // What is there needs nobody.
+    house.client().post(&format!("/images/{id}/ensure-browser-preview"), &json!({})).ok();
+    assert_eq!(house.client().get(&format!("/images/{id}/thumbnail")).status, 200);
+    fs::remove_dir_all(house.root().join("cache/murald/thumbnails")).unwrap();
+    for (action, body) in actions() {
+        let failure = house.client().post(&format!("/images/{id}/{action}"), &body).fails(503);
+        assert!(failure["error"].as_str().unwrap().contains("not installed"), "{failure}");
+    }
+    let failure = house.client().get(&format!("/images/{id}/thumbnail")).fails(503);
+    assert!(failure["details"].as_str().unwrap().contains("not installed"), "{failure}");
+    let again = house.root().join("again.mp4");
+    fs::copy(film, &again).unwrap();
+    fs::OpenOptions::new().append(true).open(&again).unwrap().set_len(5000).unwrap();
+    let mut events = house.events("image_error");
+    house.client().post("/images", &json!({ "paths": [again] })).ok();
+    let error = events.next().1["error"].clone();
+    assert_eq!(error, "MP4 files need the transcoder (ffmpeg and ffprobe)");
+    assert_eq!(files(&house), ["film.mp4"]);
+}
+
+#[test]
+fn where_ffmpeg_fails_or_is_killed_the_answer_says_so_and_nothing_is_left() {
+    let (house, id) = house("testsrc2=s=64x64:d=2");
+    let before = image(&house, id);
+    for (mode, says) in [("fail", "the disk is on fire"), ("half", "signal 9")] {
+        mood(&house, mode);
+        for (action, body) in actions() {
+            let failure = house.client().post(&format!("/images/{id}/{action}"), &body).fails(500);
+            assert!(failure["details"].as_str().unwrap().contains(says), "{failure}");
+            assert_eq!(files(&house), ["film.mp4"]);
+            assert_eq!(image(&house, id), before);
+        }
+        let other = make(&house, "other.mkv", "testsrc2=s=64x64:d=1", H264);
+        let mut events = house.events("image_error");
+        house.client().post("/images", &json!({ "paths": [other] })).ok();
+        let error = events.next().1["error"].as_str().unwrap().to_owned();
+        assert_eq!(error, format!("ffmpeg failed: {says}"));
+        assert_eq!(files(&house), ["film.mp4"]);
+    }
+    mood(&house, "");
+    for (action, body) in actions() {
+        house.client().post(&format!("/images/{id}/{action}"), &body).ok();
+    }
+}
+
+#[test]
+fn an_export_whose_ffmpeg_is_killed_can_be_asked_for_again() {
+    let (house, id) = house(LONG);
+    let slow = json!({ "in_seconds": 0, "out_seconds": 40, "preset": "webm_vp9",
+        "action": "replace" });
+    let asked = ask(&house, id, ("video-loop-export", slow));
+    wait_until("ffmpeg writes", || files(&house).len() == 2);
+    for pid in children(&house, "ffmpeg") {
+        Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+    }
+    let failure = asked.join().unwrap().fails(500);
+    assert!(failure["details"].as_str().unwrap().contains("signal 9"), "{failure}");
+    assert_eq!(files(&house), ["film.mp4"]);
+    house.client().post(&format!("/images/{id}/video-loop-export"), &body("replace")).ok();
+    assert_eq!(files(&house), ["film.mp4"]);
+    assert!(house.log().contains("the loop of image 1 begins"));
+}
+
+/// SIGTERM while a request waits for ffmpeg.
+fn stop_during(mut house: House, id: i64, request: (&str, Value), working: &str) {
+    let asked = ask(&house, id, request);
+    wait_until("it works", || !children(&house, working).is_empty());
+    let child = children(&house, working)[0];
+    let begun = Instant::now();
+    assert_eq!(house.stop(), Some(0));
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    let failure = asked.join().unwrap().fails(503);
+    assert!(failure["error"].as_str().unwrap().contains("shutting down"), "{failure}");
+    assert!(!Path::new(&format!("/proc/{child}")).exists(), "{working} is still there");
+    assert_eq!(files(&house), ["film.mp4"]);
+    assert!(!house.log().contains("does not end in time"));
+}
+
+#[test]
+fn the_end_of_the_daemon_waits_for_no_film() {
+    let slow = json!({ "in_seconds": 0, "out_seconds": 40, "preset": "webm_vp9",
+        "action": "replace" });
+    let (busy, id) = house(LONG);
+    stop_during(busy, id, ("video-loop-export", slow), "ffmpeg");
+    let (hung, id) = house("testsrc2=s=64x64:d=2");
+    mood(&hung, "hang");
+    stop_during(hung, id, ("ensure-browser-preview", json!({})), "sleep");
+    let (hung, id) = house("testsrc2=s=64x64:d=2");
+    mood(&hung, "hang");
+    stop_during(hung, id, ("extract-video-palette", json!({ "time_seconds": 1 })), "sleep");
+}
+
+#[test]
+fn a_hanging_ffmpeg_holds_up_nobody_else() {
+    let (mut house, id) = house("testsrc2=s=64x64:d=2");
+    mood(&house, "hang");
+    let [preview, palette, export, _] = actions();
+    let asked = [preview, palette, export].map(|request| ask(&house, id, request));
+    let other = make(&house, "other.mkv", "testsrc2=s=64x64:d=1", H264);
+    house.client().post("/images", &json!({ "paths": [other] })).ok();
+    // The preview, the palette, and what is taken in; the export waits for the preview.
+    wait_until("all hang", || children(&house, "sleep").len() == 3);
+    let begun = Instant::now();
+    let still = make(&house, "still.jpg", "color=red:s=900x900:d=1", &["-frames:v", "1"]);
+    let client = house.client();
+    client.get("/images").ok();
+    client.patch(&format!("/images/{id}"), &json!({ "tags": ["x"] })).ok();
+    client.post("/images", &json!({ "paths": [still] })).ok();
+    assert!(begun.elapsed() < Duration::from_secs(3));
+    let begun = Instant::now();
+    assert_eq!(house.stop(), Some(0));
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    for asked in asked {
+        asked.join().unwrap().fails(503);
+    }
+    let left = files(&house);
+    assert!(left.iter().all(|name| ["film.mp4", "still.jpg"].contains(&&**name)), "{left:?}");
+    mood(&house, "");
+    house.start();
+    assert_eq!(image(&house, id)["tags"], json!(["x"]));
+}
+
+#[test]
+fn a_daemon_that_is_killed_takes_ffmpeg_along_and_clears_up_after_itself() {
+    let (mut house, id) = house(LONG);
+    let slow = json!({ "in_seconds": 0, "out_seconds": 40, "preset": "webm_vp9",
+        "action": "replace" });
+    let (socket, place) = (house.socket(), format!("/images/{id}/video-loop-export"));
+    let asked = thread::spawn(move || {
+        // The connection breaks.
+        std::panic::catch_unwind(|| Client::new(&socket).post(&place, &slow)).err();
+    });
+    wait_until("ffmpeg writes", || files(&house).len() == 2);
+    let child = children(&house, "ffmpeg")[0];
+    house.kill9();
+    asked.join().unwrap();
+    wait_until("ffmpeg is gone", || !Path::new(&format!("/proc/{child}")).exists());
+    house.start();
+    wait_until("the rest is gone", || files(&house) == ["film.mp4"]);
+    assert_eq!(image(&house, id)["duration"], 40.0);
+}
+
+/// Asks an ffmpeg that hangs, with little patience; not a test of its own.
+#[test]
+fn victim() {
+    let Some(film) = std::env::var_os("MURALD_VICTIM") else { return };
+    let moment = Duration::from_millis(300);
+    let limits = Limits { look: moment, frame: moment, silence: moment };
+    let ffmpeg = Ffmpeg::new(limits, Cancel::new().unwrap());
+    let film = (Path::new(&film), Format::Mp4);
+    let facts = ffmpeg.facts(film.0, film.1).unwrap();
+    let to = film.0.with_extension("new");
+    let check = |done: Result<(), transcode::Error>, says: &str| {
+        let error = done.unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(error.to_string().contains("did not come to its end"), "{error}");
+        assert!(cause.contains(says), "{cause}");
+    };
+    let begun = Instant::now();
+    check(ffmpeg.frame(film, &facts, 0.0, (9, 9), &to), "did not end within 300 ms");
+    check(ffmpeg.preview("it", film, &facts, &to), "has got no further");
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn ffmpeg_that_hangs_is_given_up() {
+    let mut house = House::new();
+    let film = make(&house, "film.mp4", "testsrc2=s=64x64:d=2", H264);
+    house.stub("ffmpeg", MOODY);
+    mood(&house, "hang");
+    let mut command = house.command(std::env::current_exe().unwrap());
+    let ran = command.args(["--exact", "trouble::victim"]).env("MURALD_VICTIM", film).output();
+    let ran = ran.unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+}
