@@ -9,7 +9,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
 /// Before counting begins.
 const WARM_UP: Duration = Duration::from_millis(200);
-/// `{}` in a request is replaced by 1 to this, in a scattered order.
+/// `{}` in a request is replaced by 1 to this, in a scattered order; `{+n}` by as much and `n`.
 const PAGES: usize = 200;
 
 #[derive(Clone, Copy, Debug)]
@@ -108,10 +108,11 @@ impl Connection {
     fn ask(&mut self, request: &str) {
         self.asked = Instant::now();
         self.served += 1;
-        if request.contains("{}") {
+        if let Some((before, rest)) = request.split_once('{') {
+            let (plus, after) = rest.split_once('}').unwrap();
             self.number = self.number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let page = (self.number >> 33) % PAGES + 1;
-            let request = request.replacen("{}", &page.to_string(), 1);
+            let page = (self.number >> 33) % PAGES + 1 + plus.parse().unwrap_or(0);
+            let request = format!("{before}{page}{after}");
             self.socket.write_all(request.as_bytes()).unwrap();
         } else {
             self.socket.write_all(request.as_bytes()).unwrap();

@@ -35,17 +35,30 @@ impl Bits {
 
     /// In the order of slots.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
-        self.words.iter().enumerate().flat_map(|(at, &word)| {
-            let mut left = word;
-            std::iter::from_fn(move || {
-                let bit = left.trailing_zeros();
-                (left != 0).then(|| {
-                    left &= left - 1;
-                    at as u32 * 64 + bit
-                })
-            })
-        })
+        self.words.iter().enumerate().flat_map(|(at, &word)| slots(at, word))
     }
+
+    /// Leaves those that fit.
+    pub(super) fn retain(&mut self, mut fits: impl FnMut(u32) -> bool) {
+        for (at, word) in self.words.iter_mut().enumerate() {
+            for slot in slots(at, *word) {
+                if !fits(slot) {
+                    *word &= !(1 << (slot % 64));
+                }
+            }
+        }
+    }
+}
+
+/// The slots of one word.
+fn slots(at: usize, mut left: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = left.trailing_zeros();
+        (left != 0).then(|| {
+            left &= left - 1;
+            at as u32 * 64 + bit
+        })
+    })
 }
 
 impl FromIterator<u32> for Bits {

@@ -1,15 +1,21 @@
 //! Palettes as columns: exact colours, and CIELAB in hundredths for distances.
 //!
-//! The rounding moves a ΔE by less than 0.02.
+//! The rounding moves a ΔE by less than 0.02. All eight places of a palette are looked at together:
+//! the compiler makes vector instructions of it. A place without a colour holds one that is farther
+//! from every real one than real ones are from each other.
 
 use super::bits::Bits;
 use super::{Entry, Slot};
-use crate::color::{Rgb, lab};
+use crate::color::{PALETTE_MAX, Rgb, lab};
 
-/// Colours of an image at most.
-const MOST: usize = 8;
 /// Steps to a unit of Lab.
 const STEPS: f32 = 100.0;
+/// In steps. It is 309 ΔE away from every real colour; those are 259 apart at most (green, blue).
+const NOWHERE: [i16; 3] = [32_000, 25_000, 25_000];
+/// ΔE76 that holds every pair of real colours, and none with [`NOWHERE`].
+const FARTHEST: f32 = 300.0;
+/// No colour of three bytes.
+const NO_COLOR: u32 = u32::MAX;
 
 /// A colour and how far from it counts: `#hex~maxDeltaE`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,61 +25,72 @@ pub struct Near {
     pub within: f32,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Palette {
-    count: u8,
-    rgb: [Rgb; MOST],
-    lab: [[i16; 3]; MOST],
-}
+/// L, a and b of the eight places.
+type Places = [[i16; PALETTE_MAX]; 3];
 
 #[derive(Debug, Default)]
-pub(super) struct Palettes(Vec<Palette>);
+pub(super) struct Palettes {
+    exact: Vec<[u32; PALETTE_MAX]>,
+    lab: Vec<Places>,
+}
 
 impl Palettes {
     pub(super) fn grow(&mut self) {
-        self.0.push(Palette::default());
+        self.exact.push([NO_COLOR; PALETTE_MAX]);
+        self.lab.push(NOWHERE.map(|part| [part; PALETTE_MAX]));
     }
 
     pub(super) fn set(&mut self, slot: Slot, colors: &[Rgb]) {
-        let mut palette = Palette { count: colors.len().min(MOST) as u8, ..Palette::default() };
-        for (at, &rgb) in colors.iter().take(MOST).enumerate() {
-            palette.rgb[at] = rgb;
-            palette.lab[at] = steps(rgb);
+        let (exact, places) = (&mut self.exact[slot as usize], &mut self.lab[slot as usize]);
+        for at in 0..PALETTE_MAX {
+            let color = colors.get(at);
+            exact[at] = color.map_or(NO_COLOR, |&rgb| number(rgb));
+            let steps = color.map_or(NOWHERE, |&rgb| steps(rgb));
+            places.iter_mut().zip(steps).for_each(|(part, step)| part[at] = step);
         }
-        self.0[slot as usize] = palette;
     }
 
-    /// The images of `among` that have exactly this colour.
-    pub(super) fn exactly(&self, color: Rgb, among: &Bits) -> Bits {
-        self.keep(among, |palette| palette.rgb().contains(&color))
+    /// Leaves the images that have exactly this colour.
+    pub(super) fn exactly(&self, color: Rgb, among: &mut Bits) {
+        let color = number(color);
+        among.retain(|slot| {
+            let same = |count: u32, &other: &u32| count + u32::from(other == color);
+            self.exact[slot as usize].iter().fold(0, same) > 0
+        });
     }
 
-    pub(super) fn near(&self, near: Near, among: &Bits) -> Bits {
+    pub(super) fn near(&self, near: Near, among: &mut Bits) {
         let (of, limit) = (steps(near.color), limit(near.within));
-        self.keep(among, |palette| palette.lab().iter().any(|&lab| distance(lab, of) <= limit))
+        among.retain(|slot| is_near(&self.lab[slot as usize], of, limit));
     }
 
-    /// Those some colour of which is near some colour of `entry`.
-    pub(super) fn similar(&self, entry: &Entry, within: f32, among: &Bits) -> Bits {
+    /// Leaves those some colour of which is near some colour of `entry`.
+    pub(super) fn similar(&self, entry: &Entry, within: f32, among: &mut Bits) {
         let of: Vec<[i16; 3]> = entry.colors.iter().map(|&rgb| steps(rgb)).collect();
         let limit = limit(within);
-        let close = |lab: &[i16; 3]| of.iter().any(|&other| distance(*lab, other) <= limit);
-        self.keep(among, |palette| palette.lab().iter().any(close))
-    }
-
-    fn keep(&self, among: &Bits, fits: impl Fn(&Palette) -> bool) -> Bits {
-        among.iter().filter(|&slot| fits(&self.0[slot as usize])).collect()
+        among.retain(|slot| {
+            let places = &self.lab[slot as usize];
+            of.iter().any(|&color| is_near(places, color, limit))
+        });
     }
 }
 
-impl Palette {
-    fn rgb(&self) -> &[Rgb] {
-        &self.rgb[..usize::from(self.count)]
+/// Whether some place is near; `limit` is the square of a distance in steps.
+fn is_near(places: &Places, of: [i16; 3], limit: u32) -> bool {
+    let mut distances = [0_u32; PALETTE_MAX];
+    for (part, of) in places.iter().zip(of) {
+        for (distance, &place) in distances.iter_mut().zip(part) {
+            let step = i32::from(place) - i32::from(of);
+            // At most 36,000 squared, and three of them: below 2^32.
+            *distance += (step * step) as u32;
+        }
     }
+    // All of them, without a way out: that is quicker than to stop at the first.
+    distances.iter().fold(0, |near, &distance| near | u32::from(distance <= limit)) > 0
+}
 
-    fn lab(&self) -> &[[i16; 3]] {
-        &self.lab[..usize::from(self.count)]
-    }
+fn number([r, g, b]: Rgb) -> u32 {
+    u32::from_be_bytes([0, r, g, b])
 }
 
 fn steps(rgb: Rgb) -> [i16; 3] {
@@ -82,16 +99,33 @@ fn steps(rgb: Rgb) -> [i16; 3] {
 }
 
 /// The square of a distance, in steps.
-fn limit(within: f32) -> i64 {
-    let steps = f64::from(within) * f64::from(STEPS);
-    // Farther than black is from white is everything.
-    (steps * steps).min(1e12) as i64
+fn limit(within: f32) -> u32 {
+    let steps = f64::from(within.min(FARTHEST)) * f64::from(STEPS);
+    (steps * steps) as u32
 }
 
-fn distance(one: [i16; 3], other: [i16; 3]) -> i64 {
-    let square = |at: usize| {
-        let difference = i32::from(one[at]) - i32::from(other[at]);
-        i64::from(difference * difference)
-    };
-    square(0) + square(1) + square(2)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_without_a_colour_is_near_nothing() {
+        let mut palettes = Palettes::default();
+        palettes.grow();
+        let parts = [0, 1, 64, 128, 254, 255];
+        for color in parts.iter().flat_map(|&r| parts.iter().map(move |&g| (r, g))) {
+            for &b in &parts {
+                let color = [color.0, color.1, b];
+                let mut found = Bits::from_iter([0]);
+                palettes.near(Near { color, within: 1e9 }, &mut found);
+                assert_eq!(found.count(), 0, "{color:?}");
+                let mut found = Bits::from_iter([0]);
+                let mut one = Palettes::default();
+                one.grow();
+                one.set(0, &[[0, 0, 255]]);
+                one.near(Near { color, within: 1e9 }, &mut found);
+                assert_eq!(found.count(), 1, "{color:?}");
+            }
+        }
+    }
 }

@@ -61,7 +61,7 @@ impl Index {
         for entry in entries {
             index.append(entry);
         }
-        index.orders = Orders::build(&index.entries);
+        index.orders.build(&index.entries);
         index
     }
 
@@ -111,7 +111,9 @@ impl Index {
     /// Everything but the orders, which `build` makes at once.
     fn fill(&mut self, slot: Slot, entry: Entry) {
         self.alive.set(slot);
-        self.postings.add(slot, &entry);
+        let hue = entry.hue();
+        self.orders.set_hue(slot, hue);
+        self.postings.add(slot, &entry, hue.0);
         self.texts.add(slot, &entry);
         self.palettes.set(slot, &entry.colors);
         self.entries[slot as usize] = Some(entry);
@@ -125,7 +127,7 @@ impl Index {
         self.orders.remove(&self.entries, slot);
         if let Some(entry) = self.entries[slot as usize].take() {
             self.alive.unset(slot);
-            self.postings.remove(slot, &entry);
+            self.postings.remove(slot, &entry, self.orders.hue_group(slot));
             self.texts.remove(slot);
             self.palettes.set(slot, &[]);
         }
@@ -133,8 +135,8 @@ impl Index {
 }
 
 impl Entry {
-    /// Group, saturation in thousandths: how `hue` sorts.
-    fn hue(&self) -> (u8, u16) {
+    /// How `hue` sorts.
+    fn hue(&self) -> order::Hue {
         let group = color::hue_group(&self.colors);
         let decides = self.colors.iter().find(|&&rgb| color::hue_group(&[rgb]) == group);
         let saturation = decides.map_or(0.0, |&rgb| color::hsl(rgb).saturation);

@@ -14,36 +14,50 @@ pub(super) struct Orders {
     file_size: Vec<Slot>,
     /// Images that no colour decides stand last, in either direction.
     hue: Vec<Slot>,
+    /// What `hue` sorts by, of each slot.
+    hues: Vec<Hue>,
 }
+
+/// Group, and saturation in thousandths.
+pub(super) type Hue = (u8, u16);
 
 type Entries = [Option<Entry>];
 
 impl Orders {
-    pub(super) fn build(entries: &Entries) -> Self {
-        let mut orders = Self::default();
+    /// All at once, of slots whose hues are set.
+    pub(super) fn build(&mut self, entries: &Entries) {
         for &sort in SortBy::ALL {
             let mut order: Vec<Slot> = (0..entries.len() as Slot).collect();
             order.retain(|&slot| entries[slot as usize].is_some());
-            order.sort_unstable_by(|&one, &other| compare(entries, sort, one, other));
-            *orders.of_mut(sort) = order;
+            order.sort_unstable_by(|&one, &other| self.compare(entries, sort, one, other));
+            *self.of_mut(sort) = order;
         }
-        orders
+    }
+
+    /// Before the slot is sorted in.
+    pub(super) fn set_hue(&mut self, slot: Slot, hue: Hue) {
+        if self.hues.len() <= slot as usize {
+            self.hues.resize(slot as usize + 1, (NEUTRAL, 0));
+        }
+        self.hues[slot as usize] = hue;
+    }
+
+    pub(super) fn hue_group(&self, slot: Slot) -> u8 {
+        self.hues[slot as usize].0
     }
 
     pub(super) fn insert(&mut self, entries: &Entries, slot: Slot) {
         for &sort in SortBy::ALL {
-            let order = self.of_mut(sort);
-            if let Err(at) = order.binary_search_by(|&other| compare(entries, sort, other, slot)) {
-                order.insert(at, slot);
+            if let Err(at) = self.find(entries, sort, slot) {
+                self.of_mut(sort).insert(at, slot);
             }
         }
     }
 
     pub(super) fn remove(&mut self, entries: &Entries, slot: Slot) {
         for &sort in SortBy::ALL {
-            let order = self.of_mut(sort);
-            if let Ok(at) = order.binary_search_by(|&other| compare(entries, sort, other, slot)) {
-                order.remove(at);
+            if let Ok(at) = self.find(entries, sort, slot) {
+                self.of_mut(sort).remove(at);
             }
         }
     }
@@ -51,7 +65,6 @@ impl Orders {
     /// All slots in the order asked for.
     pub(super) fn walk(
         &self,
-        entries: &Entries,
         sort: SortBy,
         descending: bool,
     ) -> Box<dyn Iterator<Item = Slot> + '_> {
@@ -60,23 +73,50 @@ impl Orders {
             return Box::new(order.iter().copied());
         }
         let last = match sort {
-            SortBy::Hue => order.partition_point(|&slot| !is_neutral(entries, slot)),
+            SortBy::Hue => order.partition_point(|&slot| !self.is_neutral(slot)),
             _ => order.len(),
         };
         Box::new(order[..last].iter().rev().chain(order[last..].iter().rev()).copied())
     }
 
     /// The same order for a few slots.
-    pub(super) fn sort(entries: &Entries, sort: SortBy, descending: bool, slots: &mut [Slot]) {
+    pub(super) fn sort(
+        &self,
+        entries: &Entries,
+        sort: SortBy,
+        descending: bool,
+        slots: &mut [Slot],
+    ) {
         slots.sort_unstable_by(|&one, &other| {
-            let ascending = compare(entries, sort, one, other);
-            let both_neutral = is_neutral(entries, one) == is_neutral(entries, other);
+            let ascending = self.compare(entries, sort, one, other);
+            let both_neutral = self.is_neutral(one) == self.is_neutral(other);
             match (sort, descending) {
                 (_, false) => ascending,
                 (SortBy::Hue, true) if !both_neutral => ascending,
                 (_, true) => ascending.reverse(),
             }
         });
+    }
+
+    fn find(&self, entries: &Entries, sort: SortBy, slot: Slot) -> Result<usize, usize> {
+        self.of(sort).binary_search_by(|&other| self.compare(entries, sort, other, slot))
+    }
+
+    fn is_neutral(&self, slot: Slot) -> bool {
+        self.hue_group(slot) == NEUTRAL
+    }
+
+    fn compare(&self, entries: &Entries, sort: SortBy, one: Slot, other: Slot) -> Ordering {
+        let (Some(a), Some(b)) = (&entries[one as usize], &entries[other as usize]) else {
+            return one.cmp(&other);
+        };
+        let by_key = match sort {
+            SortBy::Name => names(&a.name, &b.name),
+            SortBy::ImportedAt => a.imported_at.cmp(&b.imported_at),
+            SortBy::FileSize => a.file_size.cmp(&b.file_size),
+            SortBy::Hue => self.hues[one as usize].cmp(&self.hues[other as usize]),
+        };
+        by_key.then(one.cmp(&other))
     }
 
     fn of(&self, sort: SortBy) -> &Vec<Slot> {
@@ -96,23 +136,6 @@ impl Orders {
             SortBy::Hue => &mut self.hue,
         }
     }
-}
-
-fn is_neutral(entries: &Entries, slot: Slot) -> bool {
-    entries[slot as usize].as_ref().is_some_and(|entry| entry.hue().0 == NEUTRAL)
-}
-
-fn compare(entries: &Entries, sort: SortBy, one: Slot, other: Slot) -> Ordering {
-    let (Some(a), Some(b)) = (&entries[one as usize], &entries[other as usize]) else {
-        return one.cmp(&other);
-    };
-    let by_key = match sort {
-        SortBy::Name => names(&a.name, &b.name),
-        SortBy::ImportedAt => a.imported_at.cmp(&b.imported_at),
-        SortBy::FileSize => a.file_size.cmp(&b.file_size),
-        SortBy::Hue => a.hue().cmp(&b.hue()),
-    };
-    by_key.then(one.cmp(&other))
 }
 
 /// Without regard to case, as people look for names; then with it, so that no two are equal.

@@ -3,52 +3,71 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use super::bits::Bits;
 use super::{Entry, Slot};
-use crate::color;
 use crate::wire::MediaType;
 
+/// What many images share is kept as bits, what few share as lists.
 #[derive(Debug, Default)]
 pub(super) struct Postings {
-    media: HashMap<MediaType, Vec<Slot>>,
-    folders: HashMap<Option<i64>, Vec<Slot>>,
+    media: HashMap<MediaType, Bits>,
+    hues: HashMap<u8, Bits>,
+    root: Bits,
+    folders: HashMap<i64, Vec<Slot>>,
     tags: HashMap<String, Vec<Slot>>,
-    hues: HashMap<u8, Vec<Slot>>,
 }
 
 impl Postings {
-    pub(super) fn add(&mut self, slot: Slot, entry: &Entry) {
-        add(&mut self.media, entry.media_type, slot);
-        add(&mut self.folders, entry.folder_id, slot);
-        add(&mut self.hues, color::hue_group(&entry.colors), slot);
+    pub(super) fn add(&mut self, slot: Slot, entry: &Entry, hue_group: u8) {
+        self.media.entry(entry.media_type).or_default().set(slot);
+        self.hues.entry(hue_group).or_default().set(slot);
+        match entry.folder_id {
+            None => self.root.set(slot),
+            Some(folder) => add(&mut self.folders, folder, slot),
+        }
         for tag in &entry.tags {
             add(&mut self.tags, tag.clone(), slot);
         }
     }
 
-    pub(super) fn remove(&mut self, slot: Slot, entry: &Entry) {
-        remove(&mut self.media, &entry.media_type, slot);
-        remove(&mut self.folders, &entry.folder_id, slot);
-        remove(&mut self.hues, &color::hue_group(&entry.colors), slot);
+    pub(super) fn remove(&mut self, slot: Slot, entry: &Entry, hue_group: u8) {
+        let sets = [self.media.get_mut(&entry.media_type), self.hues.get_mut(&hue_group)];
+        sets.into_iter().flatten().for_each(|set| set.unset(slot));
+        match entry.folder_id {
+            None => self.root.unset(slot),
+            Some(folder) => remove(&mut self.folders, &folder, slot),
+        }
         for tag in &entry.tags {
             remove(&mut self.tags, tag, slot);
         }
     }
 
-    pub(super) fn media(&self, media_type: MediaType) -> &[Slot] {
-        self.media.get(&media_type).map_or(&[], Vec::as_slice)
+    /// Leaves the images of a kind.
+    pub(super) fn media(&self, media_type: MediaType, among: &mut Bits) {
+        only(self.media.get(&media_type), among);
     }
 
-    /// Of a folder; none is the root.
-    pub(super) fn folder(&self, folder: Option<i64>) -> &[Slot] {
-        self.folders.get(&folder).map_or(&[], Vec::as_slice)
+    pub(super) fn hue(&self, group: u8, among: &mut Bits) {
+        only(self.hues.get(&group), among);
     }
 
-    pub(super) fn tag(&self, tag: &str) -> &[Slot] {
-        self.tags.get(tag).map_or(&[], Vec::as_slice)
+    /// Leaves the images of a folder; none is the root.
+    pub(super) fn folder(&self, folder: Option<i64>, among: &mut Bits) {
+        match folder {
+            None => among.and(&self.root),
+            Some(folder) => among.and(&bits(self.folders.get(&folder))),
+        }
     }
 
-    pub(super) fn hue(&self, group: u8) -> &[Slot] {
-        self.hues.get(&group).map_or(&[], Vec::as_slice)
+    pub(super) fn tag(&self, tag: &str, among: &mut Bits) {
+        among.and(&bits(self.tags.get(tag)));
+    }
+
+    pub(super) fn in_folder(&self, folder: Option<i64>) -> usize {
+        match folder {
+            None => self.root.count(),
+            Some(folder) => self.folders.get(&folder).map_or(0, Vec::len),
+        }
     }
 
     /// All tags in use, sorted.
@@ -57,6 +76,17 @@ impl Postings {
         tags.sort_unstable();
         tags
     }
+}
+
+fn only(set: Option<&Bits>, among: &mut Bits) {
+    match set {
+        Some(set) => among.and(set),
+        None => *among = Bits::default(),
+    }
+}
+
+fn bits(list: Option<&Vec<Slot>>) -> Bits {
+    list.into_iter().flatten().copied().collect()
 }
 
 fn add<K: Eq + Hash>(lists: &mut HashMap<K, Vec<Slot>>, key: K, slot: Slot) {

@@ -2,7 +2,6 @@
 
 use super::bits::Bits;
 use super::colors::Near;
-use super::order::Orders;
 use super::{Entry, Index, Slot};
 use crate::color::Rgb;
 use crate::wire::{MediaType, words};
@@ -83,82 +82,81 @@ impl Index {
 
     /// How many images lie in a folder itself; none is the root.
     pub fn in_folder(&self, folder: Option<i64>) -> u64 {
-        self.postings.folder(folder).len() as u64
+        self.postings.in_folder(folder) as u64
     }
 
-    /// None where nothing filters.
+    /// None where nothing filters. What is quick and leaves little comes first, what must look at
+    /// words or palettes looks only at what is left.
     fn matching(&self, query: &Query) -> Option<Bits> {
-        let mut sets: Vec<Bits> =
-            self.listed(query).map(|list| list.iter().copied().collect()).collect();
-        let words = query.search.to_lowercase();
-        sets.extend(words.split_whitespace().map(|word| self.texts.with(word)));
-        // What needs a look at every palette comes last, and looks only at what is left.
-        let colourful =
-            !query.colors.is_empty() || !query.colors_near.is_empty() || query.similar_to.is_some();
-        if sets.is_empty() && !colourful {
-            return None;
+        let mut matching = None;
+        let mut filter = |keep: &dyn Fn(&mut Bits)| {
+            keep(matching.get_or_insert_with(|| self.alive.clone()));
+        };
+        query.tags.iter().for_each(|tag| filter(&|among| self.postings.tag(tag, among)));
+        if let Some(folder) = query.folder {
+            filter(&|among| self.postings.folder(folder, among));
         }
-        let mut matching = self.alive.clone();
-        sets.iter().for_each(|set| matching.and(set));
-        if colourful {
-            matching = self.by_color(query, matching);
+        if let Some(media_type) = query.media_type {
+            filter(&|among| self.postings.media(media_type, among));
         }
-        Some(matching)
-    }
-
-    /// The lists of slots that the query names.
-    fn listed(&self, query: &Query) -> impl Iterator<Item = &[Slot]> {
-        let media = query.media_type.map(|media_type| self.postings.media(media_type));
-        let folder = query.folder.map(|folder| self.postings.folder(folder));
-        let hue = query.hue_group.map(|group| self.postings.hue(group));
-        let tags: Vec<&[Slot]> = query.tags.iter().map(|tag| self.postings.tag(tag)).collect();
-        media.into_iter().chain(folder).chain(hue).chain(tags)
-    }
-
-    fn by_color(&self, query: &Query, mut matching: Bits) -> Bits {
+        if let Some(group) = query.hue_group {
+            filter(&|among| self.postings.hue(group, among));
+        }
+        let search = query.search.to_lowercase();
+        let mut words: Vec<&str> = search.split_whitespace().collect();
+        // Long words are rare ones.
+        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        words.into_iter().for_each(|word| filter(&|among| self.texts.with(word, among)));
         for &color in &query.colors {
-            matching = self.palettes.exactly(color, &matching);
+            filter(&|among| self.palettes.exactly(color, among));
         }
         for &near in &query.colors_near {
-            matching = self.palettes.near(near, &matching);
+            filter(&|among| self.palettes.near(near, among));
         }
         if let Some((id, within)) = query.similar_to {
-            let reference: Option<(Slot, &Entry)> =
-                self.slot(id).and_then(|slot| Some((slot, self.entries[slot as usize].as_ref()?)));
-            matching = match reference {
-                Some((slot, entry)) => {
-                    let mut similar = self.palettes.similar(entry, within, &matching);
-                    similar.unset(slot);
-                    similar
-                }
-                None => Bits::default(),
-            };
+            filter(&|among| self.similar(id, within, among));
         }
         matching
     }
 
+    fn similar(&self, id: i64, within: f32, among: &mut Bits) {
+        let reference: Option<(Slot, &Entry)> =
+            self.slot(id).and_then(|slot| Some((slot, self.entries[slot as usize].as_ref()?)));
+        match reference {
+            Some((slot, entry)) => {
+                self.palettes.similar(entry, within, among);
+                among.unset(slot);
+            }
+            None => *among = Bits::default(),
+        }
+    }
+
     fn page(&self, query: &Query, matching: Option<&Bits>, total: usize) -> Vec<Slot> {
         let offset = usize::try_from(query.offset).unwrap_or(usize::MAX);
-        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
         if offset >= total {
             return Vec::new();
         }
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).min(total - offset);
         let (sort, descending) = (query.sort_by, query.descending);
         match matching {
-            // Few among many are sorted; otherwise the order that is kept is walked.
-            Some(few) if total < self.entries.len() / 16 => {
+            Some(few) if is_better_sorted(total, self.entries.len(), offset + limit) => {
                 let mut slots: Vec<Slot> = few.iter().collect();
-                Orders::sort(&self.entries, sort, descending, &mut slots);
+                self.orders.sort(&self.entries, sort, descending, &mut slots);
                 slots.into_iter().skip(offset).take(limit).collect()
             }
             Some(many) => {
-                let walk = self.orders.walk(&self.entries, sort, descending);
+                let walk = self.orders.walk(sort, descending);
                 walk.filter(|&slot| many.has(slot)).skip(offset).take(limit).collect()
             }
-            None => {
-                let walk = self.orders.walk(&self.entries, sort, descending);
-                walk.skip(offset).take(limit).collect()
-            }
+            None => self.orders.walk(sort, descending).skip(offset).take(limit).collect(),
         }
     }
+}
+
+/// Whether it is cheaper to sort all that match than to walk the order that is kept until `wanted`
+/// of them have been met. A comparison costs about eight steps of the walk.
+fn is_better_sorted(matching: usize, all: usize, wanted: usize) -> bool {
+    let walk = all * wanted / matching.max(1);
+    let sort = matching * (matching.max(2).ilog2() as usize) * 8;
+    sort < walk
 }

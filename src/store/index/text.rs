@@ -47,13 +47,25 @@ impl Texts {
         }
     }
 
-    /// The images that have this word, in lower case, in their name or a tag.
-    pub(super) fn with(&self, word: &str) -> Bits {
+    /// Leaves the images that have this word, in lower case, in their name or a tag.
+    pub(super) fn with(&self, word: &str, among: &mut Bits) {
         let finder = Finder::new(word);
+        // Many are found faster by running through all texts than one by one.
+        if among.count() > self.spans.len() / 4 {
+            among.and(&self.everywhere(&finder));
+        } else {
+            among.retain(|slot| {
+                let span = self.of_slot[slot as usize];
+                finder.find(&self.text[self.spans[span].0..self.end(span)]).is_some()
+            });
+        }
+    }
+
+    fn everywhere(&self, finder: &Finder<'_>) -> Bits {
         let mut found = Bits::default();
-        let mut from = 0;
+        let (mut from, mut span) = (0, 0);
         while let Some(at) = finder.find(&self.text[from..]) {
-            let span = self.spans.partition_point(|&(start, _)| start <= from + at) - 1;
+            span = self.span_of(from + at, span);
             if self.spans[span].1 != DEAD {
                 found.set(self.spans[span].1);
             }
@@ -61,6 +73,17 @@ impl Texts {
             from = self.end(span);
         }
         found
+    }
+
+    /// The span of a place in the text, at `from` or not far behind it.
+    fn span_of(&self, place: usize, from: usize) -> usize {
+        let begins = |span: usize| self.spans.get(span).is_some_and(|&(start, _)| start <= place);
+        let mut step = 1;
+        while begins(from + step) {
+            step *= 2;
+        }
+        let (low, high) = (from + step / 2, (from + step).min(self.spans.len()));
+        low + self.spans[low..high].partition_point(|&(start, _)| start <= place) - 1
     }
 
     fn end(&self, span: usize) -> usize {
