@@ -82,6 +82,7 @@ fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
         thumbnails_dir: home.join("thumbnails"),
         workers: std::thread::available_parallelism().map_or(1, usize::from),
         video_audio: Arc::new(|| false),
+        idle: None,
     };
     let store = Store::open(&home.join("db/murald.sqlite3")).unwrap();
     let (hub, (spawner, _deaths)) = (Hub::new(), Spawner::new());

@@ -171,6 +171,7 @@ impl House {
             thumbnails_dir: directory.join("thumbnails"),
             workers: 2,
             video_audio: Arc::new(|| false),
+            idle: None,
         };
         let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
         let (spawner, deaths) = Spawner::new();

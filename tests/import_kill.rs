@@ -137,6 +137,7 @@ fn settings(directory: &Path) -> Settings {
         thumbnails_dir: directory.join("thumbnails"),
         workers: 2,
         video_audio: Arc::new(|| false),
+        idle: None,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::compositor::{self, Compositor};
 use crate::config::{self, BackendName, Config, ConfigHandle, LogLevel, Section};
 use crate::events::Hub;
 use crate::http::{Api, Limits, Lists, ROUTES, Server, Site};
-use crate::library::{self, Library};
+use crate::library::{self, Idle, Library, machine_is_idle};
 use crate::lock::{Lock, Socket};
 use crate::logging::{self, Log};
 use crate::parallax::Parallax;
@@ -30,6 +30,9 @@ use crate::wallpaper::{self, StageOwner, Walls};
 
 /// Wishes to stop and signals that wait for `main`; one more changes nothing.
 const WAKES: usize = 8;
+
+/// Since the last import, or the last thumbnail that somebody waited for.
+const IDLE_AFTER: Duration = Duration::from_secs(30);
 
 /// A compositor that is up lists its outputs within 20 ms.
 const OUTPUTS_WITHIN: Duration = Duration::from_millis(500);
@@ -281,6 +284,7 @@ fn start_library(
         images_dir: places.images.clone(),
         thumbnails_dir: places.thumbnails.clone(),
         workers: std::thread::available_parallelism().map_or(1, usize::from),
+        idle: Some(Idle { after: IDLE_AFTER, is_idle: machine_is_idle }),
     };
     library::start(&settings, store.clone(), hub.clone(), transcoder, spawner)
         .map_err(start("the imports"))

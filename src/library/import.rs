@@ -11,12 +11,14 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, Sender, after, never, select};
 
 use super::batch::Batch;
+use super::idle::Nudge;
 use super::intake::{Shelf, Taken};
 use super::reconcile::reconcile;
 use super::walk::{Found, walk};
 use super::{Error, Started};
 use crate::events::Hub;
 use crate::memory;
+use crate::store::images;
 use crate::wire::Timestamp;
 
 /// Batches that run or wait; one more is refused.
@@ -61,6 +63,7 @@ pub(super) struct Importer {
     /// Closed when the daemon ends.
     pub(super) end: Receiver<()>,
     pub(super) workers: usize,
+    pub(super) nudge: Nudge,
 }
 
 /// What changes while the thread runs.
@@ -90,6 +93,10 @@ impl Importer {
             }
         }
         drop(unreconciled);
+        if self.shelf.store.read(|c| images::count(c, None)).is_ok_and(|images| images > 0) {
+            // The last run may not have come round to all thumbnails.
+            self.nudge.give();
+        }
         loop {
             self.dispatch(&mut state);
             let due = state.batches.front().and_then(Batch::gallery_due);
@@ -126,6 +133,7 @@ impl Importer {
             if !state.running {
                 state.running = true;
                 batch.start(&self.hub);
+                self.nudge.give();
             }
             while state.in_hand < self.workers {
                 let Some(Found { path, problem }) = batch.next() else { break };
@@ -149,6 +157,7 @@ impl Importer {
             if state.batches.is_empty() {
                 self.shelf.names.forget();
                 memory::trim();
+                self.nudge.give();
             }
         }
     }

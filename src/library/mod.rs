@@ -1,6 +1,6 @@
 //! The library: what comes in, what stays, what goes.
 //!
-//! [`Library`] is the handle; [`Running`] owns the threads `import` and `import-1..n`. Pictures are
+//! [`Library`] is the handle; [`Running`] owns the threads `import`, `import-1..n` and `thumbs`. Pictures are
 //! taken in one file to a worker, whole or not at all ([`intake`]); a start finds out what the last
 //! run left ([`reconcile`]); thumbnails are a cache that mends itself ([`Thumbnails`]). Nothing here
 //! waits on a client or a setter, and no source file is ever changed.
@@ -12,6 +12,7 @@ mod edit;
 mod error;
 mod film;
 mod folders;
+mod idle;
 mod import;
 mod intake;
 mod name;
@@ -40,11 +41,13 @@ use crate::transcode::Transcoder;
 use crate::wire::{Image, Resolution};
 
 use budget::Budget;
+use idle::Nudge;
 use import::{BATCHES_MAX, Importer, Message, Reply, work};
 use intake::Shelf;
 
 pub use error::Error;
 pub use folders::Deleted;
+pub use idle::{Idle, machine_is_idle};
 pub use thumbnails::Thumbnails;
 pub use video::LoopGoes;
 
@@ -59,6 +62,8 @@ pub struct Settings {
     /// Files that are worked on at the same time; one for each processor.
     pub workers: usize,
     pub video_audio: AudioDefault,
+    /// None: thumbnails are made only when they are asked for.
+    pub idle: Option<Idle>,
 }
 
 /// An accepted import.
@@ -80,6 +85,7 @@ pub struct Library {
     hub: Hub,
     /// Closed once rows and files agree.
     reconciled: Receiver<()>,
+    nudge: Nudge,
 }
 
 /// The threads. Dropping it ends them, each with the file that it has in hand.
@@ -124,6 +130,12 @@ pub fn start(
         let body = move || work(&shelf, &waiting, &done);
         threads.push(spawner.spawn(&format!("import-{number}"), body)?);
     }
+    let (nudge, nudged) = Nudge::new();
+    if let Some(idle) = settings.idle {
+        let (store, thumbnails, end) = (store.clone(), thumbnails.clone(), ended.clone());
+        let worker = idle::Worker { idle, store, thumbnails, nudged, end };
+        threads.push(spawner.spawn("thumbs", move || worker.run())?);
+    }
     let importer = Importer {
         shelf,
         hub: hub.clone(),
@@ -132,9 +144,11 @@ pub fn start(
         done: results,
         end: ended,
         workers,
+        nudge: nudge.clone(),
     };
     threads.push(spawner.spawn("import", move || importer.run(unreconciled))?);
-    let library = Library { inbox, shelf: shared, thumbnails, transcoder, store, hub, reconciled };
+    let shelf = shared;
+    let library = Library { inbox, shelf, thumbnails, transcoder, store, hub, reconciled, nudge };
     Ok((library, Running { end, threads }))
 }
 
@@ -163,6 +177,8 @@ impl Library {
     /// The file of a thumbnail, made now if it is missing.
     pub fn thumbnail(&self, image: &Image, size: Resolution) -> Result<PathBuf, Arc<Error>> {
         let made = self.thumbnails.get(image, size);
+        // The owner is looking at pictures, and where one was missing there may be more.
+        self.nudge.give();
         match made.as_ref().is_err_and(|error| error.is_missing_file()) {
             true => match self.moved(image)? {
                 Some(now) => self.thumbnail(&now, size),

@@ -20,6 +20,8 @@ use crate::store::{
 };
 use crate::transcode;
 
+mod thumbs;
+
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Scene {
@@ -49,6 +51,10 @@ impl Scene {
     }
 
     fn start(&self) -> Alive {
+        self.start_with(None, &self.at("thumbnails"))
+    }
+
+    fn start_with(&self, idle: Option<Idle>, thumbnails: &Path) -> Alive {
         let (sender, events) = unbounded();
         let subscription = self.hub.subscribe(Kinds::ALL, || ());
         std::thread::spawn(move || {
@@ -63,9 +69,10 @@ impl Scene {
         });
         let settings = Settings {
             images_dir: self.at("images"),
-            thumbnails_dir: self.at("thumbnails"),
+            thumbnails_dir: thumbnails.to_owned(),
             workers: 3,
             video_audio: Arc::new(|| false),
+            idle,
         };
         let (spawner, deaths) = Spawner::new();
         let (transcoder, films) = transcode::start(&spawner, Default::default()).unwrap();

@@ -3,7 +3,7 @@
 //!
 //! Runs in the thread that asks; decoding waits for its share of the memory budget.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader};
@@ -40,9 +40,18 @@ struct Shared {
     changes: AtomicU64,
     /// The sizes of which there ever was one, as bits.
     sizes: AtomicU8,
-    /// Those beside `default` that were ever made: few, and nobody need look for the others.
-    extra: Mutex<HashSet<Key>>,
+    extra: Mutex<Extra>,
     running: Mutex<HashMap<Key, Arc<Running>>>,
+}
+
+/// Those beside `default` that were ever made: nobody need look for the others on the disk.
+#[derive(Debug, Default)]
+struct Extra {
+    /// The first eight bytes of a checksum to its sizes as bits. Two pictures that shared them would
+    /// cost a look at the disk, no more.
+    made: HashMap<u64, u8>,
+    /// The directories have been read; until then any might be there.
+    complete: bool,
 }
 
 /// Checksum in hexadecimal, and size.
@@ -63,8 +72,11 @@ struct Running {
 
 impl Thumbnails {
     pub(super) fn new(directory: &Path, budget: Arc<Budget>, ffmpeg: Ffmpeg) -> Self {
-        let extra = extra(directory);
-        let sizes = extra.iter().fold(bit(Resolution::Default), |bits, key| bits | bit(key.1));
+        let used = |size: &Resolution| {
+            fs::read_dir(directory.join(size.as_str())).is_ok_and(|mut all| all.next().is_some())
+        };
+        let used = Resolution::ALL.iter().filter(|size| used(size));
+        let sizes = used.fold(bit(Resolution::Default), |bits, &size| bits | bit(size));
         let shared = Shared {
             directory: directory.to_owned(),
             budget,
@@ -72,7 +84,7 @@ impl Thumbnails {
             serial: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             sizes: AtomicU8::new(sizes),
-            extra: Mutex::new(extra),
+            extra: Mutex::default(),
             running: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -101,7 +113,9 @@ impl Thumbnails {
         }
         // Ended on every way out, a panic too: the others must not wait for ever.
         let ending = Ending { shared: &self.shared, key: &key, running: &running };
-        let result = self.make(image, &key).map_err(Arc::new);
+        // It may have come between the first look and our turn.
+        let made = if path.exists() { Ok(()) } else { self.make(image, &key) };
+        let result = made.map_err(Arc::new);
         ending.with(result.clone());
         result.map(|()| path)
     }
@@ -115,8 +129,7 @@ impl Thumbnails {
             let exists = match known {
                 Some((effective, exists)) if effective == key.1 => exists,
                 _ => {
-                    let made =
-                        key.1 == Resolution::Default || lock(&self.shared.extra).contains(&key);
+                    let made = key.1 == Resolution::Default || lock(&self.shared.extra).has(&key);
                     made && self.path(&key).exists()
                 }
             };
@@ -142,11 +155,17 @@ impl Thumbnails {
         hasher.finish()
     }
 
+    /// How many were ever put.
+    #[cfg(test)]
+    pub(super) fn made(&self) -> u64 {
+        self.shared.serial.load(Ordering::Relaxed)
+    }
+
     /// Removes all of a picture that is gone.
     pub fn remove(&self, image: &Image) {
+        lock(&self.shared.extra).made.remove(&number(hex(image)));
         for &resolution in Resolution::ALL {
             let key = (hex(image).to_owned(), resolution);
-            lock(&self.shared.extra).remove(&key);
             // A cache: what cannot be removed is removed at the next start.
             fs::remove_file(self.path(&key)).ok();
         }
@@ -190,7 +209,7 @@ impl Thumbnails {
             Error::file("write", &path)(error)
         })?;
         if resolution != Resolution::Default {
-            lock(&self.shared.extra).insert(key);
+            lock(&self.shared.extra).add(&key.0, resolution);
             self.shared.sizes.fetch_or(bit(resolution), Ordering::Release);
         }
         self.shared.changes.fetch_add(1, Ordering::Release);
@@ -200,8 +219,8 @@ impl Thumbnails {
     /// Removes temporary files of a run that was killed, and thumbnails and previews of nothing.
     /// `is_known` tells whether a checksum is one of the library's.
     pub(super) fn sweep(&self, is_known: impl Fn(&str) -> bool) {
-        let sizes = Resolution::ALL.iter().map(|resolution| resolution.as_str());
-        for directory in sizes.chain([PREVIEWS]) {
+        let sizes = Resolution::ALL.iter().map(|&size| (size.as_str(), Some(size)));
+        for (directory, size) in sizes.chain([(PREVIEWS, None)]) {
             let directory = self.shared.directory.join(directory);
             for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
                 let name = entry.file_name();
@@ -209,13 +228,35 @@ impl Thumbnails {
                 let stem = name.strip_suffix(".webp").or_else(|| name.strip_suffix(".mp4"));
                 let stale = match stem {
                     Some(hex) => hex.len() == 64 && !is_known(hex),
-                    None => name.starts_with(TEMPORARY),
+                    None => self.is_stale(name),
                 };
-                if stale {
-                    fs::remove_file(entry.path()).ok();
+                match (stale, stem, size) {
+                    (true, ..) => {
+                        fs::remove_file(entry.path()).ok();
+                    }
+                    (false, Some(hex), Some(size)) if size != Resolution::Default => {
+                        lock(&self.shared.extra).add(hex, size);
+                    }
+                    _ => {}
                 }
             }
         }
+        lock(&self.shared.extra).complete = true;
+    }
+
+    /// Whether this is a temporary file of the last run: clients are served already, and ours have
+    /// the first numbers again.
+    fn is_stale(&self, name: &str) -> bool {
+        let serial = name.strip_prefix(TEMPORARY).and_then(|serial| serial.parse::<u64>().ok());
+        serial.is_some_and(|serial| serial >= self.shared.serial.load(Ordering::Relaxed))
+    }
+
+    /// The sizes that are not on the disk, each picture's once.
+    pub(super) fn missing(&self, image: &Image) -> Vec<Resolution> {
+        let mut keys: Vec<Key> = Resolution::ALL.iter().map(|&size| key(image, size)).collect();
+        keys.dedup();
+        keys.retain(|key| !self.path(key).exists());
+        keys.into_iter().map(|(_, size)| size).collect()
     }
 
     fn make(&self, image: &Image, (hex, resolution): &Key) -> Result<(), Error> {
@@ -251,6 +292,16 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         fs::remove_file(&self.path).ok();
+    }
+}
+
+impl Extra {
+    fn has(&self, (hex, size): &Key) -> bool {
+        !self.complete || self.made.get(&number(hex)).is_some_and(|sizes| sizes & bit(*size) != 0)
+    }
+
+    fn add(&mut self, hex: &str, size: Resolution) {
+        *self.made.entry(number(hex)).or_default() |= bit(size);
     }
 }
 
@@ -305,18 +356,9 @@ fn hex(image: &Image) -> &str {
     image.checksum.strip_prefix("sha256:").unwrap_or(&image.checksum)
 }
 
-/// Those beside `default` that are on disk.
-fn extra(directory: &Path) -> HashSet<Key> {
-    let sizes = Resolution::ALL.iter().filter(|&&resolution| resolution != Resolution::Default);
-    sizes
-        .flat_map(|&resolution| {
-            let listed = fs::read_dir(directory.join(resolution.as_str()));
-            listed.into_iter().flatten().flatten().filter_map(move |entry| {
-                let name = entry.file_name();
-                Some((name.to_str()?.strip_suffix(".webp")?.to_owned(), resolution))
-            })
-        })
-        .collect()
+/// The first eight bytes of a checksum; what is none has none.
+fn number(hex: &str) -> u64 {
+    hex.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -130,6 +130,18 @@ pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error>
     Ok(ids.iter().filter_map(|id| images.remove(id)).collect())
 }
 
+/// The next images in the order of their ids.
+pub fn after(connection: &Connection, id: i64, limit: usize) -> Result<Vec<Image>, Error> {
+    let sql = format!("SELECT {COLUMNS} FROM image WHERE id > ?1 ORDER BY id LIMIT ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![id, limit as i64])?;
+    let mut images = Vec::with_capacity(limit);
+    while let Some(row) = rows.next()? {
+        images.push(from_row(row)?);
+    }
+    Ok(images)
+}
+
 /// What the index keeps of an image.
 pub(super) fn entry(connection: &Connection, id: i64) -> Result<Option<Entry>, Error> {
     let sql = format!("SELECT {ENTRY} FROM image WHERE id = ?1");

@@ -67,6 +67,7 @@ fn daemon() -> Daemon {
         thumbnails_dir: home.join("thumbnails"),
         workers: 1,
         video_audio: Arc::new(|| false),
+        idle: None,
     };
     let (transcoder, films) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, imports) =

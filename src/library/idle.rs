@@ -1,0 +1,228 @@
+//! The thread `thumbs`: the thumbnails that nobody has asked for yet, made while nobody needs the
+//! machine.
+//!
+//! It sleeps until it is told that something may be missing (a start, an import, a thumbnail that
+//! had to be made at once), waits until that has not happened for a while, and then makes what is
+//! missing, one at a time, as long as the machine is idle. Then it sleeps again, without a deadline.
+//! It never makes one that somebody else is making, and tries a broken picture once each time.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select};
+
+use super::Thumbnails;
+use crate::memory;
+use crate::store::{self, Store, images};
+use crate::wire::{Image, Resolution};
+
+/// How long before a machine that was busy is looked at again, while there is something to make.
+const BUSY_AGAIN: Duration = Duration::from_secs(60);
+/// Rows read at a time.
+const ROWS: usize = 100;
+/// Of ten seconds, how many hundredths some program waited for a processor on a machine that
+/// counts as idle.
+const PRESSURE_MAX: f32 = 5.0;
+
+/// When thumbnails are made that nobody asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Idle {
+    /// Since the last import or the last thumbnail that somebody waited for.
+    pub after: Duration,
+    pub is_idle: fn() -> bool,
+}
+
+/// Tells the thread that thumbnails may be missing, and that somebody is at work.
+#[derive(Clone, Debug)]
+pub(super) struct Nudge(Sender<()>);
+
+impl Nudge {
+    pub(super) fn new() -> (Self, Receiver<()>) {
+        // One is as good as many.
+        let (sender, receiver) = bounded(1);
+        (Self(sender), receiver)
+    }
+
+    pub(super) fn give(&self) {
+        self.0.try_send(()).ok();
+    }
+}
+
+pub(super) struct Worker {
+    pub(super) idle: Idle,
+    pub(super) store: Store,
+    pub(super) thumbnails: Thumbnails,
+    pub(super) nudged: Receiver<()>,
+    /// Closed when the daemon ends.
+    pub(super) end: Receiver<()>,
+}
+
+/// Why a round is over.
+#[derive(Debug, PartialEq, Eq)]
+enum Over {
+    /// Nothing is missing any more.
+    Done,
+    /// Somebody is at work: again, when it is quiet.
+    Nudged,
+    /// The machine is needed for something else.
+    Busy,
+    End,
+}
+
+impl Worker {
+    /// The body of the thread.
+    pub(super) fn run(self) {
+        loop {
+            select! {
+                recv(self.nudged) -> nudge => if nudge.is_err() { return },
+                recv(self.end) -> _ => return,
+            }
+            let mut broken = HashSet::new();
+            let mut wait = self.idle.after;
+            loop {
+                if !self.is_quiet_for(wait) {
+                    return;
+                }
+                match self.round(&mut broken) {
+                    Ok(Over::Done) => break,
+                    Ok(Over::Nudged) => wait = self.idle.after,
+                    Ok(Over::Busy) => wait = BUSY_AGAIN,
+                    Ok(Over::End) => return,
+                    Err(error) => {
+                        log::warn!("no thumbnails are made for now: {error}");
+                        break;
+                    }
+                }
+            }
+            memory::trim();
+        }
+    }
+
+    /// Waits until nobody has given a nudge for so long; false at the end.
+    fn is_quiet_for(&self, time: Duration) -> bool {
+        loop {
+            select! {
+                recv(self.nudged) -> nudge => if nudge.is_err() { return false },
+                recv(self.end) -> _ => return false,
+                default(time) => return true,
+            }
+        }
+    }
+
+    /// Looks at every image and makes what is missing.
+    fn round(&self, broken: &mut HashSet<String>) -> Result<Over, store::Error> {
+        let mut last = 0;
+        loop {
+            let page = self.store.read(|c| images::after(c, last, ROWS))?;
+            let Some(image) = page.last() else { return Ok(Over::Done) };
+            last = image.id;
+            for image in &page {
+                if broken.contains(&image.checksum) {
+                    continue;
+                }
+                for size in self.thumbnails.missing(image) {
+                    if let Some(over) = self.interrupted() {
+                        return Ok(over);
+                    }
+                    if !self.make(image, size) {
+                        broken.insert(image.checksum.clone());
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn interrupted(&self) -> Option<Over> {
+        if self.end.try_recv() == Err(TryRecvError::Disconnected) {
+            return Some(Over::End);
+        }
+        match self.nudged.try_recv() {
+            Ok(()) => Some(Over::Nudged),
+            Err(TryRecvError::Disconnected) => Some(Over::End),
+            Err(TryRecvError::Empty) => (!(self.idle.is_idle)()).then_some(Over::Busy),
+        }
+    }
+
+    fn make(&self, image: &Image, size: Resolution) -> bool {
+        let made = self.thumbnails.get(image, size);
+        if let Err(error) = &made {
+            log::debug!("no thumbnail {size} of image {}: {}", image.id, error.reason());
+        }
+        made.is_ok()
+    }
+}
+
+/// Whether nobody waits for a processor, and the machine is not on battery.
+pub fn machine_is_idle() -> bool {
+    !on_battery(Path::new("/sys/class/power_supply")) && is_unhurried()
+}
+
+fn is_unhurried() -> bool {
+    match fs::read_to_string("/proc/pressure/cpu") {
+        Ok(text) => pressure(&text).is_none_or(|share| share < PRESSURE_MAX),
+        // Kernels that do not measure it: what runs besides ourselves.
+        Err(_) => fs::read_to_string("/proc/loadavg").is_ok_and(|text| {
+            let load = text.split(' ').next().and_then(|first| first.parse::<f32>().ok());
+            load.is_some_and(|load| load < 1.5)
+        }),
+    }
+}
+
+/// Of a line like `some avg10=0.12 avg60=...`, the first number.
+fn pressure(text: &str) -> Option<f32> {
+    text.strip_prefix("some avg10=")?.split(' ').next()?.parse().ok()
+}
+
+/// Some battery gives power and no mains does.
+fn on_battery(supplies: &Path) -> bool {
+    let read = |path: &Path, name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
+    let mut discharging = false;
+    for supply in fs::read_dir(supplies).into_iter().flatten().flatten() {
+        let path = supply.path();
+        match read(&path, "type").trim() {
+            "Mains" | "USB" if read(&path, "online").trim() == "1" => return false,
+            "Battery" => discharging |= read(&path, "status").trim() == "Discharging",
+            _ => {}
+        }
+    }
+    discharging
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pressure_is_read_from_the_kernels_words() {
+        let check = |text, expected| assert_eq!(pressure(text), expected, "{text}");
+        check("some avg10=0.12 avg60=1.00 avg300=0.50 total=7\nfull avg10=0.00", Some(0.12));
+        check("some avg10=93.75 avg60=89.24", Some(93.75));
+        check("", None);
+        check("some", None);
+    }
+
+    #[test]
+    fn a_battery_counts_where_no_mains_does() {
+        let check = |supplies: &[(&str, &[(&str, &str)])], expected| {
+            let directory = tempfile::tempdir().unwrap();
+            for (name, files) in supplies {
+                let path = directory.path().join(name);
+                fs::create_dir(&path).unwrap();
+                files.iter().for_each(|(file, text)| fs::write(path.join(file), text).unwrap());
+            }
+            assert_eq!(on_battery(directory.path()), expected, "{supplies:?}");
+        };
+        let battery = |status| ("BAT0", [("type", "Battery\n"), ("status", status)]);
+        let mains = |online| ("AC", [("type", "Mains\n"), ("online", online)]);
+        check(&[], false);
+        let (full, empty) = (battery("Full\n"), battery("Discharging\n"));
+        check(&[(full.0, &full.1)], false);
+        check(&[(empty.0, &empty.1)], true);
+        let (on, off) = (mains("1\n"), mains("0\n"));
+        check(&[(empty.0, &empty.1), (off.0, &off.1)], true);
+        check(&[(empty.0, &empty.1), (on.0, &on.1)], false);
+    }
+}
