@@ -1,0 +1,101 @@
+//! From a request to the setter: how long `POST /wallpaper/set` takes until swaybg is started, and
+//! until the picture is up and answered.
+//!
+//! `cargo bench --bench setters` prints a table; it needs sway and swaybg. A script in swaybg's
+//! place rings and becomes the real one, so the start of a shell is in the figures; what that costs
+//! alone is taken in the same run. `MURALD_SETS` sets how many requests are made (300).
+#![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::json;
+
+#[path = "../tests/desktop/mod.rs"]
+mod desktop;
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use desktop::Desktop;
+use support::House;
+
+fn main() {
+    let sets = std::env::var("MURALD_SETS").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    let desktop = Desktop::wayland(&["1920x1080", "1280x720"]);
+    let mut house = House::on(&desktop);
+    let bell = house.root().join("bell");
+    assert!(Command::new("mkfifo").arg(&bell).status().unwrap().success());
+    let swaybg = desktop.output("sh", &["-c", "command -v swaybg"]);
+    let script = format!("#!/bin/sh\nprintf x >'{}'\nexec {swaybg} \"$@\"\n", bell.display());
+    house.stub("swaybg", &script);
+    house.configure("[backend]\ntype = 'swaybg'\n");
+    house.start();
+    let paths = ["one.jpg", "two.jpg"].map(|name| photograph(&house, name));
+    let ids = house.import(&[&paths[0], &paths[1]]);
+    // Open at both ends, so that neither the script nor we ever wait for the other to open it.
+    let mut ring = File::options().read(true).write(true).open(&bell).unwrap();
+
+    let (mut starts, mut answers) = (Vec::new(), Vec::new());
+    for round in 0..sets {
+        let monitor = if round % 3 == 0 { "*" } else { "HEADLESS-1" };
+        let body = json!({ "image_id": ids[round % 2], "monitor": monitor }).to_string();
+        let begun = Instant::now();
+        let mut stream = UnixStream::connect(house.socket()).unwrap();
+        write!(
+            stream,
+            "POST /wallpaper/set HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        heard(&mut ring);
+        starts.push(begun.elapsed().as_secs_f64() * 1e3);
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answers.push(begun.elapsed().as_secs_f64() * 1e3);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    let mut shells: Vec<f64> = (0..100).map(|_| shell(&bell, &mut ring)).collect();
+    print("POST /wallpaper/set to swaybg's start", &mut starts);
+    print("  of that a shell and its ring, alone", &mut shells);
+    print("POST /wallpaper/set to its answer", &mut answers);
+    let load = fs::read_to_string("/proc/loadavg").unwrap();
+    println!("{:44}{}", "load", load.split(' ').next().unwrap());
+    assert_eq!(house.stop(), Some(0));
+}
+
+/// A picture of 4K whose middle differs from the other's.
+fn photograph(house: &House, name: &str) -> std::path::PathBuf {
+    let path = house.root().join(name);
+    let shift = u32::from(name.as_bytes()[0]);
+    let picture = image::RgbImage::from_fn(3840, 2160, |x, y| {
+        image::Rgb([(x / 16 + shift) as u8, (y / 9) as u8, ((x ^ y) / 32) as u8])
+    });
+    picture.save(&path).unwrap();
+    path
+}
+
+fn heard(ring: &mut File) {
+    ring.read_exact(&mut [0]).unwrap();
+}
+
+fn shell(bell: &Path, ring: &mut File) -> f64 {
+    let begun = Instant::now();
+    let words = format!("printf x >'{}'", bell.display());
+    let mut child = Command::new("sh").args(["-c", &words]).spawn().unwrap();
+    heard(ring);
+    let took = begun.elapsed().as_secs_f64() * 1e3;
+    child.wait().unwrap();
+    took
+}
+
+fn print(what: &str, values: &mut [f64]) {
+    values.sort_by(f64::total_cmp);
+    let at = |part: f64| values[((values.len() - 1) as f64 * part) as usize];
+    println!("{what:44}p50 {:6.1} ms   p95 {:6.1} ms   p99 {:6.1} ms", at(0.5), at(0.95), at(0.99));
+}
