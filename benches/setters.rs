@@ -69,11 +69,11 @@ fn main() {
     assert_eq!(house.stop(), Some(0));
 }
 
-/// A picture of 4K whose middle differs from the other's.
+/// A picture of 1080p whose middle differs from the other's.
 fn photograph(house: &House, name: &str) -> std::path::PathBuf {
     let path = house.root().join(name);
     let shift = u32::from(name.as_bytes()[0]);
-    let picture = image::RgbImage::from_fn(3840, 2160, |x, y| {
+    let picture = image::RgbImage::from_fn(1920, 1080, |x, y| {
         image::Rgb([(x / 16 + shift) as u8, (y / 9) as u8, ((x ^ y) / 32) as u8])
     });
     picture.save(&path).unwrap();

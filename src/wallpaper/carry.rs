@@ -1,4 +1,4 @@
-//! How the stage carries a job out: one order at a time, and what follows from each report.
+//! How the stage carries jobs out: one order at a time for each, and what follows from each report.
 
 use std::time::Instant;
 
@@ -11,30 +11,31 @@ use crate::wire::Event;
 use super::Failure;
 use super::hand::{Hand, Order, Report};
 use super::job::{Job, Purpose, Restored};
-use super::plan::Step;
+use super::plan::{self, Step};
 use super::request::Activated;
 use super::stage::{Stage, chain};
 use super::trouble::Trouble;
 
 impl Stage {
     pub(super) fn start(&mut self, job: Job) {
-        self.job = Some(job);
-        self.next_step();
+        self.take_step(job);
     }
 
     /// Gives the order for the job's next step; without one, the job is done.
-    fn next_step(&mut self) {
-        let Some(job) = &self.job else { return };
-        let Some(step) = job.steps.front() else { return self.finish() };
+    fn take_step(&mut self, job: Job) {
+        let Some(step) = job.steps.front() else { return self.finish(job) };
         let (backend, order) = match step.clone() {
             Step::Show { backend, scene } => (backend, Order::Show(scene)),
             Step::Clear { backend } => (backend, Order::Clear),
         };
         match self.hand(backend) {
-            Ok(hand) => hand.give(order),
+            Ok(hand) => {
+                hand.give(order);
+                self.jobs.push(job);
+            }
             Err(error) => {
                 let error = backends::Error::Unavailable(format!("cannot use it: {error}"));
-                self.step_failed(backend, error);
+                self.step_failed(job, backend, error);
             }
         }
     }
@@ -57,16 +58,24 @@ impl Stage {
 
     pub(super) fn hear(&mut self, report: Report) {
         match report {
-            Report::Done { backend, result: Ok(()) } => self.step_done(backend),
-            Report::Done { backend, result: Err(error) } => self.step_failed(backend, error),
+            Report::Done { backend, result } => {
+                let Some(at) = self.jobs.iter().position(|job| job.backend() == Some(backend))
+                else {
+                    return;
+                };
+                let job = self.jobs.remove(at);
+                match result {
+                    Ok(()) => self.step_done(job, backend),
+                    Err(error) => self.step_failed(job, backend, error),
+                }
+            }
             Report::Lost { backend } => self.lost(backend),
         }
         self.go_on();
     }
 
-    fn step_done(&mut self, backend: BackendName) {
-        let step = self.job.as_mut().and_then(|job| job.steps.pop_front());
-        match step {
+    fn step_done(&mut self, mut job: Job, backend: BackendName) {
+        match job.steps.pop_front() {
             Some(Step::Show { scene, .. }) => {
                 self.troubles.entry(backend).or_default().over();
                 self.shown.insert(backend, scene);
@@ -79,12 +88,28 @@ impl Stage {
             None => {}
         }
         self.note_hung(backend);
-        self.next_step();
+        self.replan(&mut job);
+        self.take_step(job);
     }
 
-    fn step_failed(&mut self, backend: BackendName, error: backends::Error) {
-        let Some(mut job) = self.job.take() else { return };
-        let step = job.steps.pop_front();
+    /// Other jobs may have changed what is shown since the steps were planned.
+    fn replan(&mut self, job: &mut Job) {
+        let Purpose::Hang(hang) = &job.purpose else { return };
+        let primary = hang.applied.backend;
+        match self.steps_of(hang) {
+            Ok((mut steps, wanted)) => {
+                if job.pending() == Some(primary) {
+                    plan::insist(&mut steps, &wanted, primary);
+                }
+                steps.retain(|step| !job.gave_up.contains(&step.backend()));
+                job.steps = steps.into();
+            }
+            Err(error) => log::error!("cannot read the scene: {}", chain(&error)),
+        }
+    }
+
+    fn step_failed(&mut self, mut job: Job, backend: BackendName, error: backends::Error) {
+        job.steps.pop_front();
         log::warn!("{backend}: {error}");
         match job.purpose {
             Purpose::Hang(hang) if hang.applied.backend == backend => {
@@ -109,10 +134,9 @@ impl Stage {
                 *failed = Some(Failure::Setter { backend, source: error });
             }
             // One that should have let go of a screen that another covers by now.
-            Purpose::Hang(_) | Purpose::Activate { .. } => drop(step),
+            Purpose::Hang(_) | Purpose::Activate { .. } => drop(job.gave_up.insert(backend)),
         }
-        self.job = Some(job);
-        self.next_step();
+        self.take_step(job);
     }
 
     fn restore_failed(&mut self, backend: BackendName, error: &backends::Error) {
@@ -154,8 +178,7 @@ impl Stage {
         });
     }
 
-    fn finish(&mut self) {
-        let Some(job) = self.job.take() else { return };
+    fn finish(&mut self, job: Job) {
         match job.purpose {
             Purpose::Hang(hang) => {
                 let result = hang.commit(&self.store, &self.hub);

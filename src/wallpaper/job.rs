@@ -1,6 +1,6 @@
 //! A change that is being carried out: its steps, and what to tell when it is done.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::config::BackendName;
 use crate::events::Hub;
@@ -13,8 +13,11 @@ use super::plan::Step;
 use super::request::{Activated, Applied, Reply};
 
 pub(super) struct Job {
+    /// The first is in hand.
     pub(super) steps: VecDeque<Step>,
     pub(super) purpose: Purpose,
+    /// Backends that did not let go of a screen that another covers by now.
+    pub(super) gave_up: BTreeSet<BackendName>,
 }
 
 pub(super) enum Purpose {
@@ -55,6 +58,22 @@ pub(super) struct Restored {
 }
 
 impl Job {
+    pub(super) fn new(steps: VecDeque<Step>, purpose: Purpose) -> Self {
+        Self { steps, purpose, gave_up: BTreeSet::new() }
+    }
+
+    /// The backend that it has in hand.
+    pub(super) fn backend(&self) -> Option<BackendName> {
+        self.steps.front().map(Step::backend)
+    }
+
+    /// The backend that is to show what was asked for, until it does.
+    pub(super) fn pending(&self) -> Option<BackendName> {
+        let Purpose::Hang(hang) = &self.purpose else { return None };
+        let primary = hang.applied.backend;
+        self.steps.iter().any(|step| step.backend() == primary).then_some(primary)
+    }
+
     /// Answers a job that is broken off.
     pub(super) fn refuse(self, failure: Failure) {
         match self.purpose {

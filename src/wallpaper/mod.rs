@@ -2,14 +2,16 @@
 //!
 //! The thread `stage` owns the scene: it decides what hangs where (`scene`, `selection` and `plan`,
 //! all pure) and gives the orders; one thread for each backend in use, its `hand`, carries them out.
-//! The stage never waits for a setter, so that it can always answer. One change is carried out at a
-//! time; those that wait are superseded by later ones for the same monitors.
+//! The stage never waits for a setter, so that it can always answer. Changes on different monitors by
+//! different backends are carried out side by side, others one after the other (`line`); those that
+//! wait are superseded by later ones for the same monitors.
 
 mod carry;
 mod failure;
 mod hand;
 mod held;
 mod job;
+mod line;
 mod orphan;
 mod plan;
 mod request;

@@ -16,17 +16,15 @@ use crate::wire::{Event, OrphanReason};
 
 use super::hand::{Hand, Report};
 use super::job::{Hang, Job, Purpose};
+use super::line::Waiting;
 use super::orphan;
 use super::plan::{self, Shown, Step};
-use super::request::{Activated, Applied, Ask, Outcome, Reply, Request};
+use super::request::{Activated, Applied, Reply, Request};
 use super::scene::Pictures;
 use super::selection::{self, Candidate, Preference};
 use super::survey::{Feasible, Survey};
 use super::trouble::Trouble;
 use super::{Failure, SharedStatus};
-
-/// Requests that wait while another is carried out; one more is refused.
-const WAITING: usize = 32;
 
 pub(super) enum Command {
     Set(Request, Reply<Applied>),
@@ -49,22 +47,6 @@ impl Command {
     }
 }
 
-/// What waits while a job is in hand.
-enum Waiting {
-    /// With what it will answer.
-    Set(Request, Applied, Reply<Applied>),
-    Other(Command),
-}
-
-impl Waiting {
-    fn into_command(self) -> Command {
-        match self {
-            Self::Set(request, _, reply) => Command::Set(request, reply),
-            Self::Other(command) => command,
-        }
-    }
-}
-
 pub(super) struct Stage {
     pub(super) spawner: Spawner,
     pub(super) store: Store,
@@ -76,11 +58,12 @@ pub(super) struct Stage {
     reports: Receiver<Report>,
     /// What the hands have reported as shown.
     pub(super) shown: Shown,
-    pub(super) job: Option<Job>,
-    waiting: VecDeque<Waiting>,
+    /// More than one only where none stands in another's way.
+    pub(super) jobs: Vec<Job>,
+    pub(super) waiting: VecDeque<Waiting>,
     pub(super) troubles: BTreeMap<BackendName, Trouble>,
     /// Something changed while a job was in hand: look again afterwards.
-    look_again: bool,
+    pub(super) look_again: bool,
     /// Backends whose settings changed since they last showed.
     stale: BTreeSet<BackendName>,
     /// Activated, but not yet what the settings say.
@@ -107,7 +90,7 @@ impl Stage {
             report,
             reports,
             shown: Shown::new(),
-            job: None,
+            jobs: Vec::new(),
             waiting: VecDeque::new(),
             troubles: BTreeMap::new(),
             look_again: false,
@@ -151,43 +134,13 @@ impl Stage {
     fn take(&mut self, command: Command) {
         match command {
             Command::SettingsChanged => {}
-            command if self.job.is_none() => self.begin(command),
+            command if self.jobs.is_empty() => self.begin(command),
             Command::Set(request, reply) => self.line_up(request, reply),
             command => self.wait(Waiting::Other(command)),
         }
     }
 
-    /// Puts a request behind the job in hand, in place of those that it makes pointless.
-    fn line_up(&mut self, mut request: Request, reply: Reply<Applied>) {
-        let applied = match self.feasible(&request) {
-            Ok(feasible) => feasible.applied,
-            Err(failure) => {
-                self.purge_if_gone(&failure);
-                return reply(Err(failure));
-            }
-        };
-        // What a random request picked stays picked.
-        request.ask = Ask::Image(applied.image_id);
-        for waiting in std::mem::take(&mut self.waiting) {
-            match waiting {
-                Waiting::Set(old, applied, reply) if request.targets.covers(&old.targets) => {
-                    reply(Ok(Applied { outcome: Outcome::Superseded, ..applied }));
-                }
-                waiting => self.waiting.push_back(waiting),
-            }
-        }
-        self.wait(Waiting::Set(request, applied, reply));
-    }
-
-    fn wait(&mut self, waiting: Waiting) {
-        if self.waiting.len() < WAITING {
-            self.waiting.push_back(waiting);
-        } else {
-            waiting.into_command().refuse(Failure::Busy);
-        }
-    }
-
-    fn begin(&mut self, command: Command) {
+    pub(super) fn begin(&mut self, command: Command) {
         match command {
             Command::Set(request, reply) => match self.feasible(&request) {
                 Ok(feasible) => self.hang(feasible, reply),
@@ -199,21 +152,13 @@ impl Stage {
             Command::Activate(name, reply) => self.activate(&name, reply),
             Command::Clear(reply) => {
                 let steps = self.shown.keys().map(|&backend| Step::Clear { backend }).collect();
-                self.start(Job { steps, purpose: Purpose::Clear { failed: None, reply } });
+                self.start(Job::new(steps, Purpose::Clear { failed: None, reply }));
             }
             Command::SettingsChanged | Command::End => {}
         }
     }
 
     fn hang(&mut self, feasible: Feasible, reply: Reply<Applied>) {
-        let survey = match self.survey() {
-            Ok(survey) => survey.with(&feasible.image, &feasible.rows),
-            Err(error) => return reply(Err(error.into())),
-        };
-        let wanted = survey.wanted(&self.shown);
-        let mut steps = plan::steps(&self.shown, &wanted);
-        // Asked for again is shown again: somebody else may have painted over it.
-        plan::insist(&mut steps, &wanted, feasible.applied.backend);
         let hang = Hang {
             image: feasible.image,
             rows: feasible.rows,
@@ -221,7 +166,24 @@ impl Stage {
             source: feasible.source,
             reply,
         };
-        self.start(Job { steps: steps.into(), purpose: Purpose::Hang(Box::new(hang)) });
+        let (mut steps, wanted) = match self.steps_of(&hang) {
+            Ok(planned) => planned,
+            Err(error) => return (hang.reply)(Err(error.into())),
+        };
+        // Asked for again is shown again: somebody else may have painted over it.
+        plan::insist(&mut steps, &wanted, hang.applied.backend);
+        self.start(Job::new(steps.into(), Purpose::Hang(Box::new(hang))));
+    }
+
+    /// The steps that are left to where a picture hangs, and what is shown then. Backends that
+    /// other jobs have in hand are left out: they are looked at afterwards.
+    pub(super) fn steps_of(&mut self, hang: &Hang) -> Result<(Vec<Step>, Shown), store::Error> {
+        let wanted = self.survey()?.with(&hang.image, &hang.rows).wanted(&self.shown);
+        let mut steps = plan::steps(&self.shown, &wanted);
+        let all = steps.len();
+        steps.retain(|step| !self.is_busy(step.backend()));
+        self.look_again |= steps.len() < all;
+        Ok((steps, wanted))
     }
 
     /// Makes a backend the one in use. Until the settings say so too, it is remembered here.
@@ -244,12 +206,12 @@ impl Stage {
         let steps = plan::steps(&self.shown, &survey.wanted(&self.shown));
         let restored = survey.restored(&self.shown, &steps);
         let purpose = Purpose::Activate { backend, before, restored, reply };
-        self.start(Job { steps: steps.into(), purpose });
+        self.start(Job::new(steps.into(), purpose));
     }
 
     /// Looks at everything and brings the screens in line with it.
     pub(super) fn look(&mut self) {
-        if self.job.is_some() {
+        if !self.jobs.is_empty() {
             self.look_again = true;
             return;
         }
@@ -267,7 +229,7 @@ impl Stage {
         // One that did not start has its own time to be tried again.
         steps.retain(|step| self.troubles.get(&step.backend()).is_none_or(Trouble::may_try));
         let restored = survey.restored(&self.shown, &steps);
-        self.start(Job { steps: steps.into(), purpose: Purpose::Restore(restored) });
+        self.start(Job::new(steps.into(), Purpose::Restore(restored)));
     }
 
     /// Tells, once each time it becomes so, that there is no backend.
@@ -324,7 +286,7 @@ impl Stage {
         Ok(Survey { rows, pictures, outputs, available, preference })
     }
 
-    fn feasible(&self, request: &Request) -> Result<Feasible, Failure> {
+    pub(super) fn feasible(&self, request: &Request) -> Result<Feasible, Failure> {
         let survey = self.survey()?;
         // A setter may have been installed since.
         self.note_active(&survey);
@@ -332,7 +294,7 @@ impl Stage {
     }
 
     /// Removes what refers to an image that a request found missing.
-    fn purge_if_gone(&self, failure: &Failure) {
+    pub(super) fn purge_if_gone(&self, failure: &Failure) {
         let (id, reason) = match failure {
             Failure::NoImage { id } => (*id, OrphanReason::RowMissing),
             Failure::FileGone { id, path } if orphan::file_is_gone(path) => {
@@ -345,22 +307,9 @@ impl Stage {
         }
     }
 
-    /// The next thing that waits, when a job is done.
-    pub(super) fn go_on(&mut self) {
-        while self.job.is_none() {
-            if let Some(waiting) = self.waiting.pop_front() {
-                self.begin(waiting.into_command());
-            } else if self.look_again {
-                self.look();
-            } else {
-                return;
-            }
-        }
-    }
-
     fn end(self) {
         // Setters stay as they are; the hands end when they are dropped with `self`.
-        if let Some(job) = self.job {
+        for job in self.jobs {
             job.refuse(Failure::Ending);
         }
         for waiting in self.waiting {

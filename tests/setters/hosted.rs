@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -65,6 +67,60 @@ impl Hosted {
     pub fn forget(&self) {
         fs::remove_file(self.notes.join("wal-qt-requests")).ok();
     }
+}
+
+impl Drop for Hosted {
+    /// Setters outlive the daemon.
+    fn drop(&mut self) {
+        let pids = fs::read_to_string(self.notes.join("wal-qt-pid")).unwrap_or_default();
+        for pid in pids.lines() {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let notes = format!("STUB_NOTES={}", self.notes.display());
+            // The number may be another's by now.
+            if environment.split(|&byte| byte == 0).any(|entry| entry == notes.as_bytes()) {
+                Command::new("kill").args(["-9", pid]).status().ok();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_setter_that_hangs_holds_no_other_monitor() {
+    let settings = "load_timeout_ms = 4000\n[backend.auto_priorities]\nimage = ['swaybg']";
+    let hosted = Hosted::new(&["640x480", "640x480", "640x480"], settings, &[]);
+    hosted
+        .house
+        .client()
+        .patch("/config", &json!({ "backend": { "selection_mode": "auto" } }))
+        .ok();
+    let (red, blue, page) =
+        (hosted.picture("a.png"), hosted.picture("b.png"), hosted.page("vertical"));
+    hosted.set(&json!({ "image_id": red }));
+    fs::write(hosted.notes.join("cue-wal-qt-host"), "hang").unwrap();
+    let client = hosted.house.client();
+    let set = |id: i64, monitor: &str| {
+        client.post("/wallpaper/set", &json!({ "image_id": id, "monitor": monitor }))
+    };
+    std::thread::scope(|scope| {
+        let hangs = scope.spawn(|| set(page, "HEADLESS-1"));
+        wait_until("the load", || {
+            hosted.requests().iter().any(|(route, _)| route == "/wallpaper/load")
+        });
+        let asked = Instant::now();
+        // Its own monitor has to wait; what comes for others passes it.
+        let waits = scope.spawn(|| set(blue, "HEADLESS-1"));
+        for id in [blue, red, blue] {
+            assert_eq!(set(id, "HEADLESS-2").ok()["status"], "set");
+        }
+        assert!(!hangs.is_finished() && !waits.is_finished(), "{:?}", asked.elapsed());
+        let error = hangs.join().unwrap().fails(500);
+        assert!(error["details"].as_str().unwrap().contains("4000 ms"), "{error}");
+        assert_eq!(waits.join().unwrap().ok()["status"], "set");
+    });
+    let current = client.get("/wallpaper/current").ok();
+    let all = current["monitors"].as_array().unwrap().iter();
+    let shown: Vec<&Value> = all.map(|monitor| &monitor["image_id"]).collect();
+    assert_eq!(shown, [&json!(blue), &json!(blue), &json!(red)]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use ureq::Agent;
@@ -36,8 +36,10 @@ pub struct Client {
 #[derive(Debug)]
 pub(super) enum Failed {
     Cancelled,
-    /// Nobody listens, or the connection broke, or it took too long.
+    /// Nobody listens, or the connection broke.
     Unreachable(String),
+    /// It took too long.
+    Late(Duration),
     /// Another status than a good one.
     Status(u16, String),
     /// Not JSON.
@@ -105,32 +107,40 @@ impl Client {
             Ok((200..=299, text)) => serde_json::from_str(&text).map_err(|_| Failed::Garbage),
             Ok((status, text)) => Err(Failed::Status(status, complaint(&text))),
             Err(_) if self.cancel.is_cancelled() => Err(Failed::Cancelled),
+            Err(error) if is_late(&error) => Err(Failed::Late(limit)),
             Err(error) => Err(Failed::Unreachable(error.to_string())),
         }
     }
 
-    /// A request that is tried again where that may help.
+    /// A request that is tried again where that may help, and as long as it may.
     pub(super) fn insist(
         &self,
         path: &str,
         body: &Value,
         limit: Duration,
+        until: Option<Instant>,
     ) -> Result<Value, Failed> {
-        let mut wait = FIRST_PAUSE;
-        for _ in 1..TRIES {
-            match self.once(path, Some(body), limit) {
-                Err(failed) if failed.may_pass() => log::debug!("wal-qt: {path}: {failed:?}"),
+        let (mut wait, mut tries) = (FIRST_PAUSE, TRIES);
+        loop {
+            tries -= 1;
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let failed = match self.once(path, Some(body), left.map_or(limit, |l| l.min(limit))) {
+                Err(Failed::Late(_)) => Failed::Late(limit),
+                Err(failed) if failed.may_pass() => failed,
                 result => return result,
+            };
+            if tries == 0 || until.is_some_and(|until| Instant::now() + wait >= until) {
+                return Err(failed);
             }
+            log::debug!("wal-qt: {path}: {failed:?}");
             pause(wait, &self.cancel).map_err(|_| Failed::Cancelled)?;
             wait = (wait * 2).min(LAST_PAUSE);
         }
-        self.once(path, Some(body), limit)
     }
 
     /// A request whose answer says no more than that it went well.
     pub(super) fn tell(&self, path: &str, body: &Value) -> Result<(), Error> {
-        self.judge(path, self.insist(path, body, self.limit))
+        self.judge(path, self.insist(path, body, self.limit, None))
     }
 
     fn judge(&self, path: &str, answer: Result<Value, Failed>) -> Result<(), Error> {
@@ -151,6 +161,10 @@ impl Client {
                 let socket = self.socket.display();
                 Error::Unavailable(format!("wal-qt does not answer at {socket}: {why}"))
             }
+            Failed::Late(limit) => {
+                let limit = limit.as_millis();
+                Error::Unavailable(format!("wal-qt does not answer {path} within {limit} ms"))
+            }
             Failed::Status(status, why) => {
                 Error::Refused(format!("wal-qt answers {path} with {status}: {why}"))
             }
@@ -164,10 +178,18 @@ impl Client {
 impl Failed {
     fn may_pass(&self) -> bool {
         match self {
-            Self::Unreachable(_) => true,
+            Self::Unreachable(_) | Self::Late(_) => true,
             Self::Status(status, _) => matches!(status, 408 | 425 | 429 | 500..=599),
             Self::Cancelled | Self::Garbage => false,
         }
+    }
+}
+
+fn is_late(error: &ureq::Error) -> bool {
+    match error {
+        ureq::Error::Timeout(_) => true,
+        ureq::Error::Io(error) => error.kind() == std::io::ErrorKind::TimedOut,
+        _ => false,
     }
 }
 

@@ -141,6 +141,7 @@ fn health(client: &Client, options: &Options, limit: Duration) -> Result<(), Hea
         Ok(answer) => answer,
         Err(Failed::Cancelled) => return Err(Health::Other(Error::Cancelled)),
         Err(Failed::Unreachable(why)) => return Err(Health::Silent(why)),
+        Err(Failed::Late(_)) => return Err(Health::Silent("it does not answer".to_owned())),
         Err(Failed::Status(status, _)) if status >= 500 => {
             return Err(Health::Silent(format!("it answers with {status}")));
         }
@@ -170,7 +171,8 @@ fn wait_for_monitors(client: &Client, cancel: &Cancel) -> Result<(), Error> {
         let status = client.once("/wallpaper/status", None, MONITORS_WITHIN);
         match status {
             Ok(status) if load::monitor_count(&status) > 0 => return Ok(()),
-            Ok(_) | Err(Failed::Unreachable(_) | Failed::Status(500..=599, _)) => {}
+            Ok(_)
+            | Err(Failed::Unreachable(_) | Failed::Late(_) | Failed::Status(500..=599, _)) => {}
             Err(failed) => return Err(client.error("/wallpaper/status", failed)),
         }
         if Instant::now() > until {

@@ -197,7 +197,7 @@ fn load(
     const PATH: &str = "/wallpaper/load";
     let limit = Duration::from_millis(options.load_timeout_ms.into());
     let until = Instant::now() + limit;
-    let answer = client.insist(PATH, &load::body(pieces, options), limit);
+    let answer = client.insist(PATH, &load::body(pieces, options), limit, Some(until));
     let answer = answer.map_err(|failed| client.error(PATH, failed))?;
     let mut progress = load::loaded(&answer, pieces);
     while progress == Progress::Waiting {
