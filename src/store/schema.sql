@@ -67,12 +67,14 @@ CREATE TABLE playlist (
 
 CREATE TABLE playlist_image (
     playlist_id INTEGER NOT NULL REFERENCES playlist (id) ON DELETE CASCADE,
+    -- For good, wherever an edit moves it: its entry in the index below stays as it is.
+    row         INTEGER NOT NULL,
     -- With gaps.
     position    INTEGER NOT NULL,
     image_id    INTEGER NOT NULL REFERENCES image (id) ON DELETE CASCADE,
     -- Minutes since midnight.
     time        INTEGER,
-    PRIMARY KEY (playlist_id, position)
+    PRIMARY KEY (playlist_id, row)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX playlist_image_image ON playlist_image (image_id);
 

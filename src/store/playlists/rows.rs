@@ -1,8 +1,8 @@
-//! The images of a playlist as rows. Positions have gaps, so that an edit writes what it changes:
-//! each row has an entry in the index of its image, far from the others, and a thousand of those are
-//! megabytes of write-ahead log.
+//! The images of a playlist as rows, of which an edit writes what it changes: each has an entry in
+//! the index of its image, far from the others, and a thousand of those are megabytes of write-ahead
+//! log. So a row keeps its number when it moves, and positions have gaps for others to come between.
 
-use std::ops::Range;
+use std::collections::HashMap;
 
 use rusqlite::{Connection, params};
 
@@ -14,25 +14,28 @@ const STEP: i64 = 1 << 20;
 /// An image and its minutes since midnight.
 pub(super) type Row = (i64, Option<u16>);
 
+/// A row as it is kept.
+struct Kept {
+    number: i64,
+    position: i64,
+    row: Row,
+}
+
 /// Makes these the images of a playlist.
 pub(super) fn put(connection: &Connection, id: i64, rows: &[Row]) -> Result<(), Error> {
     let before = read(connection, id)?;
-    let same = |pair: &(&(i64, Row), &Row)| pair.0.1 == *pair.1;
+    let same = |(kept, row): &(&Kept, &Row)| kept.row == **row;
     let head = before.iter().zip(rows).take_while(same).count();
     let (old, new) = (&before[head..], &rows[head..]);
     let tail = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
     let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
-    let low = head.checked_sub(1).map(|last| before[last].0);
-    let high = before.get(before.len() - tail).map(|row| row.0);
-    if let Some((first, step)) = room(low, high, new.len()) {
-        if let (Some(first), Some(last)) = (old.first(), old.last()) {
-            delete(connection, id, first.0..last.0 + 1)?;
-        }
-        insert(connection, id, new, first, step)
-    } else {
+    let low = head.checked_sub(1).map(|last| before[last].position);
+    let high = before.get(before.len() - tail).map(|kept| kept.position);
+    let unused = before.iter().map(|kept| kept.number + 1).max().unwrap_or_default();
+    match room(low, high, new.len()) {
+        Some((first, step)) => replace(connection, id, old, new, unused, first, step),
         // Neighbours have come too close: all get their distance again.
-        delete(connection, id, i64::MIN..i64::MAX)?;
-        insert(connection, id, rows, 0, STEP)
+        None => replace(connection, id, &before, rows, unused, 0, STEP),
     }
 }
 
@@ -50,35 +53,55 @@ fn room(low: Option<i64>, high: Option<i64>, number: usize) -> Option<(i64, i64)
     }
 }
 
-fn read(connection: &Connection, id: i64) -> Result<Vec<(i64, Row)>, Error> {
-    let sql = "SELECT position, image_id, time FROM playlist_image WHERE playlist_id = ?1 \
-        ORDER BY position";
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([id], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-fn delete(connection: &Connection, id: i64, positions: Range<i64>) -> Result<(), Error> {
-    let sql = "DELETE FROM playlist_image \
-        WHERE playlist_id = ?1 AND position >= ?2 AND position < ?3";
-    connection.prepare_cached(sql)?.execute(params![id, positions.start, positions.end])?;
-    Ok(())
-}
-
-fn insert(
+/// Puts `new` in the place of `old`. Rows of images that stay are moved; `unused` and all after it
+/// are numbers for others.
+fn replace(
     connection: &Connection,
     id: i64,
-    rows: &[Row],
+    old: &[Kept],
+    new: &[Row],
+    unused: i64,
     first: i64,
     step: i64,
 ) -> Result<(), Error> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO playlist_image (playlist_id, position, image_id, time) VALUES (?1, ?2, ?3, ?4)",
+    let mut free: HashMap<i64, Vec<i64>> = HashMap::new();
+    for kept in old.iter().rev() {
+        free.entry(kept.row.0).or_default().push(kept.number);
+    }
+    let mut shift = connection.prepare_cached(
+        "UPDATE playlist_image SET position = ?3, time = ?4 WHERE playlist_id = ?1 AND row = ?2",
     )?;
-    for (at, (image_id, time)) in rows.iter().enumerate() {
-        statement.execute(params![id, first + at as i64 * step, image_id, time])?;
+    let mut add = connection.prepare_cached(
+        "INSERT INTO playlist_image (playlist_id, row, position, time, image_id) \
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    let mut numbers = unused..;
+    for ((image_id, time), at) in new.iter().zip(0..) {
+        let position = first + at * step;
+        if let Some(number) = free.get_mut(image_id).and_then(Vec::pop) {
+            shift.execute(params![id, number, position, time])?;
+        } else if let Some(number) = numbers.next() {
+            add.execute(params![id, number, position, time, image_id])?;
+        }
+    }
+    let sql = "DELETE FROM playlist_image WHERE playlist_id = ?1 AND row = ?2";
+    let mut remove = connection.prepare_cached(sql)?;
+    for number in free.into_values().flatten() {
+        remove.execute([id, number])?;
     }
     Ok(())
+}
+
+/// In their order.
+fn read(connection: &Connection, id: i64) -> Result<Vec<Kept>, Error> {
+    let sql = "SELECT row, position, image_id, time FROM playlist_image WHERE playlist_id = ?1 \
+        ORDER BY position";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([id], |row| {
+        let (number, position) = (row.get(0)?, row.get(1)?);
+        Ok(Kept { number, position, row: (row.get(2)?, row.get(3)?) })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 #[cfg(test)]
@@ -107,12 +130,12 @@ mod tests {
         ids.iter().map(|&id| (id, None)).collect()
     }
 
-    fn put_and_read(store: &Store, id: i64, wanted: &[Row]) -> Vec<i64> {
+    /// The numbers and positions of the rows, in order.
+    fn put_and_read(store: &Store, id: i64, wanted: &[Row]) -> Vec<(i64, i64)> {
         store.write(|c| put(c, id, wanted)).unwrap();
-        let (positions, found): (Vec<_>, Vec<_>) =
-            store.read(|c| read(c, id)).unwrap().into_iter().unzip();
-        assert_eq!(found, wanted);
-        positions
+        let kept = store.read(|c| read(c, id)).unwrap();
+        assert_eq!(kept.iter().map(|kept| kept.row).collect::<Vec<_>>(), wanted);
+        kept.iter().map(|kept| (kept.number, kept.position)).collect()
     }
 
     #[test]
@@ -127,6 +150,11 @@ mod tests {
         assert_eq!((after[0], after[2]), (before[1], before[2]));
         let timed = put_and_read(&store, id, &[(b, None), (a, Some(7)), (c, None), (d, None)]);
         assert_eq!(timed, after);
+        // Turned around, each is still the row that it was.
+        let mut turned = put_and_read(&store, id, &rows(&[d, c, a, b]));
+        turned.reverse();
+        let numbers = |rows: &[(i64, i64)]| rows.iter().map(|row| row.0).collect::<Vec<_>>();
+        assert_eq!(numbers(&turned), numbers(&after));
         assert!(put_and_read(&store, id, &[]).is_empty());
     }
 
