@@ -1,9 +1,11 @@
 //! A real daemon on a real desktop whose wallpapers go to the stand-in for wal-qt's host.
 
 use std::fs;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -11,7 +13,7 @@ use crate::desktop::{Desktop, wait_until};
 use crate::stub;
 use crate::support::House;
 
-/// A daemon whose only setter is the stand-in for wal-qt's host.
+/// A daemon whose setter is a stand-in.
 pub struct Hosted {
     pub desktop: Desktop,
     pub house: House,
@@ -19,14 +21,30 @@ pub struct Hosted {
 }
 
 impl Hosted {
+    /// With wal-qt.
     pub fn new(outputs: &[&str], settings: &str, env: &[(&str, &str)]) -> Self {
+        Self::with("wal-qt", &["wal-qt-host"], outputs, settings, env)
+    }
+
+    pub fn with(
+        backend: &str,
+        programs: &[&str],
+        outputs: &[&str],
+        settings: &str,
+        env: &[(&str, &str)],
+    ) -> Self {
         let desktop = Desktop::wayland(outputs);
         let mut house = House::on(&desktop);
         let notes = house.root().join("notes");
         fs::create_dir_all(notes.join("calls")).unwrap();
+        fs::write(notes.join("outputs"), "HEADLESS-1\nHEADLESS-2\n").unwrap();
         let runtime = Path::new(desktop.var("XDG_RUNTIME_DIR").unwrap());
-        house.stub("wal-qt-host", &stub::script("wal-qt-host", &notes, runtime));
-        house.configure(&format!("[backend]\ntype = 'wal-qt'\n[backend.wal-qt]\n{settings}\n"));
+        for program in programs {
+            house.stub(program, &stub::script(program, &notes, runtime));
+        }
+        house.configure(&format!(
+            "[backend]\ntype = '{backend}'\n[backend.{backend}]\n{settings}\n"
+        ));
         for (name, value) in env {
             house.env(name, value);
         }
@@ -34,9 +52,16 @@ impl Hosted {
         Self { desktop, house, notes }
     }
 
+    /// What a program is to do from now on; empty: what it should.
+    pub fn cue(&self, name: &str, what: &str) {
+        fs::write(self.notes.join(format!("cue-{name}")), what).unwrap();
+    }
+
     pub fn picture(&self, name: &str) -> i64 {
         let path = self.house.root().join(name);
-        image::RgbImage::from_pixel(640, 360, image::Rgb([9, 99, 199])).save(&path).unwrap();
+        // Two of the same content would be one image.
+        let color = [name.as_bytes()[0], name.as_bytes()[1], 199];
+        image::RgbImage::from_pixel(640, 360, image::Rgb(color)).save(&path).unwrap();
         self.house.import(&[&path])[0]
     }
 
@@ -72,16 +97,137 @@ impl Hosted {
 impl Drop for Hosted {
     /// Setters outlive the daemon.
     fn drop(&mut self) {
-        let pids = fs::read_to_string(self.notes.join("wal-qt-pid")).unwrap_or_default();
-        for pid in pids.lines() {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            let notes = format!("STUB_NOTES={}", self.notes.display());
-            // The number may be another's by now.
-            if environment.split(|&byte| byte == 0).any(|entry| entry == notes.as_bytes()) {
-                Command::new("kill").args(["-9", pid]).status().ok();
+        let notes = format!("STUB_NOTES={}", self.notes.display());
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+            if environment.split(|&byte| byte == 0).any(|one| one == notes.as_bytes()) {
+                let pid = entry.file_name();
+                Command::new("kill").arg("-9").arg(pid).stderr(Stdio::null()).status().ok();
             }
         }
     }
+}
+
+/// What a client sees when a stand-in has a mishap: at its start, and while a picture hangs.
+fn mishaps(hosted: &Hosted, start: (&str, &str, &str), others: &[(&str, &str, &str)]) {
+    let (one, other) = (hosted.picture("one.png"), hosted.picture("other.png"));
+    let client = hosted.house.client();
+    let set = |id| client.post("/wallpaper/set", &json!({ "image_id": id }));
+    let mut events = hosted.house.events("wallpaper_apply_failed");
+    let mut fails = |(program, cue, said): (&str, &str, &str), id: i64| {
+        hosted.cue(program, cue);
+        let answer = set(id).fails(500);
+        hosted.cue(program, "");
+        let details = answer["details"].as_str().unwrap();
+        assert!(details.contains(said), "{program} {cue}: {answer}");
+        let (kind, event) = events.next();
+        assert_eq!((kind.as_str(), &event["image_id"]), ("wallpaper_apply_failed", &json!(id)));
+        assert_eq!(event["error"], details);
+        assert_eq!(event["backend"], client.get("/config").ok()["backend"]["type"]);
+    };
+    let hangs = || client.get("/wallpaper/current").ok().get("image_id").cloned();
+    fails(start, one);
+    assert_eq!(hangs(), None);
+    set(one).ok();
+    for &mishap in others {
+        fails(mishap, other);
+        assert_eq!(hangs(), Some(json!(one)));
+    }
+    set(other).ok();
+    assert_eq!(hangs(), Some(json!(other)));
+}
+
+#[test]
+fn what_a_client_sees_of_wal_qt_s_mishaps() {
+    let hosted = Hosted::new(&["640x480"], "", &[]);
+    let host = "wal-qt-host";
+    mishaps(
+        &hosted,
+        (host, "die", "something is missing"),
+        &[
+            (host, "fail", "HEADLESS-1: no picture"),
+            (host, "accept-fail", "HEADLESS-1: no picture"),
+            (host, "refuse", "422: it will not"),
+            (host, "garbage", "no JSON"),
+        ],
+    );
+}
+
+#[test]
+fn what_a_client_sees_of_awww_s_mishaps() {
+    let hosted = Hosted::with("awww", &["awww", "awww-daemon"], &["640x480"], "", &[]);
+    mishaps(
+        &hosted,
+        ("awww-daemon", "die", "failed to connect to wayland"),
+        &[("awww", "fail", "it went wrong"), ("awww", "garbage", "does not know the output")],
+    );
+}
+
+#[test]
+fn what_a_client_sees_of_hyprpaper_s_mishaps() {
+    let env = [("HYPRLAND_INSTANCE_SIGNATURE", "sig")];
+    let programs = ["hyprpaper", "hyprctl"];
+    let hosted = Hosted::with("hyprpaper", &programs, &["640x480"], "", &env);
+    let runtime = hosted.desktop.var("XDG_RUNTIME_DIR").unwrap();
+    fs::create_dir_all(Path::new(runtime).join("hypr/sig")).unwrap();
+    mishaps(
+        &hosted,
+        ("hyprpaper", "die", "something is missing"),
+        &[("hyprctl", "refuse", "it will not")],
+    );
+}
+
+#[test]
+fn a_setter_that_does_not_start_is_tried_again() {
+    let mut hosted = Hosted::new(&["640x480"], "", &[]);
+    let id = hosted.picture("one.png");
+    hosted.set(&json!({ "image_id": id }));
+    // The host ends while the daemon is away, and will not start at once.
+    assert_eq!(hosted.house.stop(), Some(0));
+    let pid = fs::read_to_string(hosted.notes.join("wal-qt-pid")).unwrap();
+    hosted.desktop.output("kill", &["-9", pid.trim()]);
+    hosted.cue("wal-qt-host", "die");
+    hosted.house.start();
+    let types = "wallpaper_restore_failed,backend_unavailable,wallpaper_changed";
+    let mut events = hosted.house.events(types);
+    let trouble = events.wait_for("backend_unavailable");
+    assert_eq!((&trouble["backend"], &trouble["retrying"]), (&json!("wal-qt"), &json!(true)));
+    hosted.cue("wal-qt-host", "");
+    let back = events.wait_for("wallpaper_changed");
+    assert_eq!((&back["source"], &back["image_id"]), (&json!("restore"), &json!(id)));
+}
+
+#[test]
+fn a_setter_that_hangs_at_its_start_stops_nobody() {
+    let mut hosted = Hosted::with(
+        "hyprpaper",
+        &["hyprpaper", "hyprctl"],
+        &["640x480"],
+        "",
+        &[("HYPRLAND_INSTANCE_SIGNATURE", "sig")],
+    );
+    let runtime = hosted.desktop.var("XDG_RUNTIME_DIR").unwrap();
+    fs::create_dir_all(Path::new(runtime).join("hypr/sig")).unwrap();
+    let id = hosted.picture("one.png");
+    hosted.cue("hyprpaper", "hang");
+    let mut asks = UnixStream::connect(hosted.house.socket()).unwrap();
+    let body = json!({ "image_id": id }).to_string();
+    let length = body.len();
+    write!(
+        asks,
+        "POST /wallpaper/set HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let started = || hosted.house.log().contains("started hyprpaper");
+    wait_until("its start", started);
+    let asked = Instant::now();
+    for path in ["/healthz", "/images", "/monitors", "/wallpaper/current", "/backends"] {
+        hosted.house.client().get(path).ok();
+    }
+    assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+    let told = Instant::now();
+    assert_eq!(hosted.house.stop(), Some(0));
+    assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
 }
 
 #[test]
