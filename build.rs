@@ -1,4 +1,7 @@
-//! Tells the program which compiler built it: `runtime_version` of `GET /info`.
+//! Tells the program which compiler built it: `runtime_version` of `GET /info`. Refuses a SQLite
+//! of the system that is too old, before the linker does in words that nobody understands.
+
+#![allow(clippy::disallowed_methods, reason = "a build script has no room `process`")]
 
 use std::process::Command;
 
@@ -6,11 +9,35 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     // Cargo reruns this for another compiler by itself: the version is part of its fingerprint.
-    #[allow(clippy::disallowed_methods, reason = "a build script has no room `process`")]
     let version = Command::new(rustc).arg("--version").output().ok().and_then(|output| {
         let text = String::from_utf8(output.stdout).ok()?;
         // "rustc 1.95.0 (f2d3ce0bd 2026-03-21)": the hash would only make builds differ.
         Some(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
     });
     println!("cargo::rustc-env=MURALD_RUSTC={}", version.as_deref().unwrap_or("rustc"));
+    refuse_old_sqlite();
+}
+
+/// rusqlite needs `sqlite3_set_clientdata`, which came with 3.44. Where nobody knows the version, or
+/// somebody chose the library, the linker decides.
+fn refuse_old_sqlite() {
+    println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
+    let set = |name: &str| std::env::var_os(name).is_some();
+    if set("CARGO_FEATURE_BUNDLED_SQLITE") || set("SQLITE3_LIB_DIR") {
+        return;
+    }
+    let Ok(output) = Command::new("pkg-config").args(["--modversion", "sqlite3"]).output() else {
+        return;
+    };
+    let version = String::from_utf8_lossy(&output.stdout);
+    let mut numbers = version.trim().split('.').map_while(|number| number.parse::<u32>().ok());
+    if let (Some(major), Some(minor)) = (numbers.next(), numbers.next())
+        && (major, minor) < (3, 44)
+    {
+        println!(
+            "cargo::error=the system's SQLite is {}, and murald needs 3.44 or newer: \
+             build it without --no-default-features, with a SQLite of its own",
+            version.trim()
+        );
+    }
 }

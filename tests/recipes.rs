@@ -1,0 +1,199 @@
+//! What packagers are given: the release is the same bytes wherever it is made, and the recipes of
+//! Arch, Alpine and Nix take it, as far as their tools are in Debian.
+
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const TREE: &str = concat!("murald-", env!("CARGO_PKG_VERSION"));
+
+/// What a script prints, run in a directory.
+fn shell(directory: &Path, script: &str) -> String {
+    let mut command = Command::new("bash");
+    let output = command.args(["-euc", script]).current_dir(directory).output().unwrap();
+    assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn manifest() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A repository with this tree as it is now, committed or not, at `root/name`.
+fn repository(root: &Path, name: &str) -> PathBuf {
+    let repository = root.join(name);
+    fs::create_dir(&repository).unwrap();
+    let script = format!(
+        "git ls-files -z --cached --others --exclude-standard |
+         tar --null --ignore-failed-read --files-from=- --create | tar -x -C '{0}'
+         cd '{0}'
+         export GIT_{{AUTHOR,COMMITTER}}_DATE='2026-01-02T03:04:05Z' \
+           GIT_{{AUTHOR,COMMITTER}}_NAME=somebody GIT_{{AUTHOR,COMMITTER}}_EMAIL=s@example.org
+         git init -q && git add -A && git commit -q -m all",
+        repository.display()
+    );
+    shell(manifest(), &script);
+    repository
+}
+
+/// Runs contrib/release in a repository of its own; where it put the files.
+fn release(root: &Path) -> PathBuf {
+    let repository = repository(root, "repository");
+    shell(&repository, "contrib/release dist");
+    repository.join("dist")
+}
+
+/// Puts the executable where a build would, in the unpacked source.
+fn build(source: &Path) {
+    let target = source.join(TREE).join("target/release");
+    fs::create_dir_all(&target).unwrap();
+    symlink(env!("CARGO_BIN_EXE_murald"), target.join("murald")).unwrap();
+}
+
+/// The files under a directory, by their paths in it; pages may be compressed.
+fn files(directory: &Path) -> BTreeSet<String> {
+    shell(directory, "find . -type f -printf '%P\\n'")
+        .lines()
+        .map(|file| file.trim_end_matches(".gz").to_owned())
+        .collect()
+}
+
+/// What every package has, whatever else its distribution wants.
+fn holds_what_it_must(package: &BTreeSet<String>) {
+    for file in [
+        "usr/bin/murald",
+        "usr/share/bash-completion/completions/murald",
+        "usr/share/fish/vendor_completions.d/murald.fish",
+        "usr/share/zsh/site-functions/_murald",
+        "usr/share/man/man1/murald.1",
+        "usr/share/murald/pick/murald-pick",
+        "usr/share/doc/murald/README.md",
+    ] {
+        assert!(package.contains(file), "no {file} in {package:#?}");
+    }
+}
+
+#[test]
+fn a_release_is_the_same_bytes_everywhere() {
+    let root = tempfile::tempdir().unwrap();
+    let one = repository(root.path(), "one");
+    shell(&one, "umask 022; TZ=UTC contrib/release dist");
+    // Another machine, another day, another user's habits.
+    shell(
+        root.path(),
+        "umask 077
+         git clone -q one two && cd two && find . -path ./.git -prune -o -type f -exec touch -d '1 week ago' {} +
+         git config tar.umask 0077
+         TZ=Asia/Tokyo LC_ALL=C.UTF-8 GZIP=-1 contrib/release ../elsewhere",
+    );
+    let (dist, elsewhere) = (one.join("dist"), root.path().join("elsewhere"));
+    let tarball = format!("{TREE}.tar.gz");
+    for name in ["APKBUILD", "PKGBUILD", &tarball, &format!("{tarball}.sha256")] {
+        let same = fs::read(dist.join(name)).unwrap() == fs::read(elsewhere.join(name)).unwrap();
+        assert!(same, "{name} differs");
+    }
+    shell(&dist, &format!("sha256sum --quiet -c {tarball}.sha256"));
+}
+
+#[test]
+fn makepkg_packs_the_release() {
+    let root = tempfile::tempdir().unwrap();
+    let dist = release(root.path());
+    let makepkg = |options: &str| {
+        // It will not run as root.
+        let script = format!(
+            "as=()
+             if [ $EUID -eq 0 ]; then
+               chmod 755 '{}' && chown -R nobody .
+               as=(setpriv --reuid nobody --clear-groups --)
+             fi
+             export PKGEXT=.pkg.tar HOME=$PWD BUILDDIR=$PWD PKGDEST=$PWD
+             \"${{as[@]}}\" makepkg --nodeps {options}",
+            root.path().display()
+        );
+        shell(&dist, &script)
+    };
+    // Checks the sum and unpacks.
+    makepkg("--nobuild --noprepare");
+    build(&dist.join("src"));
+    makepkg("--noextract --repackage");
+    shell(&dist, "mkdir unpacked && bsdtar -xf murald-*.pkg.tar -C unpacked");
+    let package = files(&dist.join("unpacked"));
+    holds_what_it_must(&package);
+    assert!(package.contains("usr/lib/systemd/user/murald.service"));
+    assert!(package.contains("usr/share/licenses/murald/LICENSE-MIT"));
+    let strangers =
+        package.iter().filter(|file| !file.starts_with("usr/") && !file.starts_with('.'));
+    assert_eq!(strangers.count(), 0, "{package:#?}");
+}
+
+/// abuild is not in Debian: its steps are run as it would run them.
+#[test]
+fn alpine_packs_the_release() {
+    let root = tempfile::tempdir().unwrap();
+    let dist = release(root.path());
+    shell(root.path(), &format!("mkdir src && tar -xzf '{}/{TREE}.tar.gz' -C src", dist.display()));
+    build(&root.path().join("src"));
+    let script = format!(
+        "dash -euc '
+           . ./APKBUILD
+           [ \"$pkgname-$pkgver\" = {TREE} ]
+           printf \"%s\\n\" \"$sha512sums\" | sha512sum -c --quiet
+           pkgdir={root}/package
+           cd {root}/src/$pkgname-$pkgver
+           package'",
+        root = root.path().display(),
+    );
+    shell(&dist, &script);
+    let package = files(&root.path().join("package"));
+    holds_what_it_must(&package);
+    assert!(package.contains("etc/user/init.d/murald"));
+    assert!(!package.iter().any(|file| file.starts_with("usr/lib")), "{package:#?}");
+}
+
+/// Without nixpkgs, which Debian has not: its builder hands back what it is given.
+#[test]
+fn nix_reads_the_expression() {
+    let root = tempfile::tempdir().unwrap();
+    let expression = format!(
+        r#"
+        let
+          lib = {{
+            licenses = {{ mit = "MIT"; asl20 = "Apache-2.0"; }};
+            platforms.linux = [ "x86_64-linux" ];
+          }};
+          package = import {manifest}/contrib/nix {{
+            pkgs = {{ inherit lib; rustPlatform.buildRustPackage = given: given; }};
+            pkg-config = "pkg-config"; sqlite = "sqlite"; coreutils = "/coreutils";
+          }};
+        in
+        [
+          package.pname package.version package.meta.mainProgram package.buildNoDefaultFeatures
+          (builtins.pathExists package.cargoLock.lockFile) package.installPhase
+        ]
+        "#,
+        manifest = manifest().display(),
+    );
+    fs::write(root.path().join("try.nix"), expression).unwrap();
+    let script = "NIX_STATE_DIR=$PWD HOME=$PWD \
+                  nix-instantiate --eval --store dummy:// --strict --json try.nix 2>/dev/null";
+    let mut told: Vec<serde_json::Value> =
+        serde_json::from_str(&shell(root.path(), script)).unwrap();
+    let install = told.pop().unwrap();
+    assert!(install.as_str().unwrap().contains("contrib/install"));
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(
+        serde_json::json!(told),
+        serde_json::json!(["murald", version, "murald", true, true])
+    );
+}
+
+#[test]
+fn debian_has_the_same_version() {
+    let changelog = fs::read_to_string(manifest().join("contrib/debian/changelog")).unwrap();
+    assert!(changelog.starts_with(concat!("murald (", env!("CARGO_PKG_VERSION"), ")")));
+}
