@@ -22,16 +22,16 @@ pub enum Seen {
     By(fn()),
     /// By a test of another file, which names the key.
     In(&'static str, &'static str),
-    /// It is stored and shown; the room that will read it is not built yet.
-    Kept,
 }
 
-use Seen::{By, Called, In, Kept, NotCalled, Told};
+use Seen::{By, Called, In, NotCalled, Told};
 
 const LOAD: &str = "/wallpaper/load";
 pub const LOOK: &str = "/settings/image-presentation";
 const DAEMON: (&str, &str) = ("tests/config/daemon.rs", "the_daemon_s_keys_say_where_things_are");
 const PARALLAX: (&str, &str) = ("tests/setters/parallax.rs", "the_workspaces_of_sway");
+const VIDEO: (&str, &str) =
+    ("tests/video/import.rs", "the_poster_is_the_frame_at_one_tenth_and_thumbnails_heal");
 const CHOICE: (&str, &str) = ("src/wallpaper/selection.rs", "each_key_has_its_say");
 
 pub fn table() -> Vec<Row> {
@@ -135,8 +135,7 @@ fn wal_qt() -> Vec<Row> {
         load("image_fit_mode", json!("contain"), "/image_fit_mode"),
         load("image_rendering", json!("pixelated"), "/image_rendering"),
         row("fill_color", json!("11223344"), Told(LOOK, "/fill_color", json!("11223344"))),
-        // Of videos that are imported, which none is yet.
-        row("video_audio_default", json!(true), Kept),
+        row("video_audio_default", json!(true), In(VIDEO.0, VIDEO.1)),
         by("allow_network_wallpapers", pages_may_use_the_network),
     ]
 }
