@@ -138,6 +138,36 @@ fn an_animated_png_is_told_from_a_still_one() {
     assert!(distance(&thumbnail(&house, &record), &shown(&path, "")) < 4.0);
 }
 
+/// Display P3, as telephones write it; what it is in sRGB says Little CMS, through vips.
+#[test]
+fn a_photograph_in_wider_colours_is_shown_in_ours() {
+    let mut house = House::new();
+    let scene = scene(house.root());
+    house.start();
+    let vips = |from: &Path, to: &str, arguments: &[&str]| {
+        let status = Command::new("vips")
+            .arg("icc_transform")
+            .arg(from)
+            .arg(house.root().join(to))
+            .args(arguments)
+            .status();
+        assert!(status.unwrap().success(), "{to}");
+    };
+    for file in ["wide.jpg", "wide.png", "wide.webp", "wide.tif"] {
+        let quality = if file.ends_with("jpg") || file.ends_with("webp") { "[Q=95]" } else { "" };
+        vips(&scene, &format!("{file}{quality}"), &["p3", "--input-profile", "srgb"]);
+        let path = house.root().join(file);
+        vips(&path, "expected.png", &["srgb", "--embedded"]);
+        let record = record(&house, &path);
+        let expected = shown(&house.root().join("expected.png"), "");
+        let ours = distance(&thumbnail(&house, &record), &expected);
+        let ignored = distance(&shown(&path, "-strip"), &expected);
+        assert!(ours < 4.0 && ours * 2.0 < ignored, "{file}: {ours:.1}, ignored {ignored:.1}");
+        let colors = |record: &Value| record["colors"].as_array().unwrap().len();
+        assert!(colors(&record) > 2, "{file}");
+    }
+}
+
 /// A picture of which no turn, no mirror and no exchange of channels looks the same.
 fn scene(root: &Path) -> PathBuf {
     let path = root.join("scene.png");

@@ -11,6 +11,7 @@ mod card;
 mod error;
 mod exif;
 mod gif;
+mod icc;
 mod jpeg;
 mod kind;
 mod palette;

@@ -5,6 +5,7 @@ use fir::images::{Image, ImageRef};
 use fir::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 
 use super::exif::Orientation;
+use super::icc::Conversion;
 
 /// Eight bits a channel, RGB or RGBA (not premultiplied), row after row.
 #[derive(Clone, Debug)]
@@ -88,6 +89,11 @@ impl Picture {
     pub(super) fn cut(&self, region: Region, width: u32, height: u32) -> Self {
         debug_assert_eq!(self.orientation, Orientation::Upright);
         self.scaled(region, width, height, FilterType::Lanczos3)
+    }
+
+    /// Makes sRGB of the colours.
+    pub(super) fn convert(&mut self, conversion: &Conversion) {
+        self.pixels.chunks_exact_mut(self.channels).for_each(|pixel| conversion.apply(pixel));
     }
 
     /// Turns the pixels as the camera noted.

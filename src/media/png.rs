@@ -1,9 +1,12 @@
 //! PNG and APNG, row by row: a picture of any size takes the memory of a few rows.
 
+use std::sync::Arc;
+
 use png::{ColorType, DecodeOptions, Decoder, DecodingError, Limits, Reader, Transformations};
 
 use super::Error;
 use super::exif::Orientation;
+use super::icc::{Conversion, PROFILE_MAX};
 use super::picture::Picture;
 use super::probe::{Goal, Header, Input, check_bounds};
 use super::shrink::Shrink;
@@ -18,6 +21,7 @@ const SIZE_END: usize = 24;
 pub(super) struct Details {
     /// Its rows come in seven passes, so that all are held at once.
     interlaced: bool,
+    pub(super) icc: Option<Arc<Conversion>>,
 }
 
 pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> {
@@ -29,7 +33,7 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
     let size = (number(16), number(20));
     check_bounds(size, 3)?;
     input.rewind().map_err(Error::Read)?;
-    let reader = open(input)?;
+    let reader = open(input, true)?;
     let info = reader.info();
     let header = Header {
         size,
@@ -37,7 +41,9 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
         orientation: info.exif_metadata.as_deref().map(Orientation::of_exif).unwrap_or_default(),
         animated: info.animation_control.is_some_and(|control| control.num_frames > 1),
     };
-    Ok((header, Details { interlaced: info.interlaced }))
+    let profile = info.icc_profile.as_deref().filter(|profile| profile.len() <= PROFILE_MAX);
+    let icc = profile.and_then(Conversion::of).map(Arc::new);
+    Ok((header, Details { interlaced: info.interlaced, icc }))
 }
 
 impl Details {
@@ -54,7 +60,7 @@ impl Details {
         input: &mut dyn Input,
         goal: Goal,
     ) -> Result<Picture, Error> {
-        let mut reader = open(input)?;
+        let mut reader = open(input, false)?;
         let kind = reader.output_color_type().0;
         let mut shrink =
             Shrink::new(header.size, header.channels, Shrink::factor(header.size, goal.ample));
@@ -81,10 +87,10 @@ impl Details {
 
 const TOO_LARGE: &str = "a row is too long";
 
-fn open(input: &mut dyn Input) -> Result<Reader<&mut dyn Input>, Error> {
+fn open(input: &mut dyn Input, with_profile: bool) -> Result<Reader<&mut dyn Input>, Error> {
     let mut options = DecodeOptions::default();
     options.set_ignore_text_chunk(true);
-    options.set_ignore_iccp_chunk(true);
+    options.set_ignore_iccp_chunk(!with_profile);
     let mut decoder = Decoder::new_with_options(input, options);
     decoder.set_limits(Limits { bytes: METADATA_MAX });
     decoder.set_transformations(Transformations::normalize_to_color8());

@@ -3,6 +3,7 @@
 use std::io::{BufRead, Read, Seek, SeekFrom};
 
 use super::exif::Orientation;
+use super::icc::Conversion;
 use super::kind::{HEAD, sniff};
 use super::picture::Picture;
 use super::shrink::Shrink;
@@ -142,13 +143,29 @@ impl Probe {
         }
         input.seek(SeekFrom::Start(0)).map_err(Error::Read)?;
         let (header, goal) = (&self.header, self.goal(target));
-        match &self.details {
+        let mut picture = match &self.details {
             Details::Jpeg(details) => details.decode(header, input, goal),
             Details::Png(details) => details.decode(header, input, goal),
             Details::Gif(details) => details.decode(header, input, goal),
             Details::Webp(details) => details.decode(header, input, goal),
             Details::Bmp(details) => details.decode(header, input, goal),
             Details::Tiff(details) => details.decode(header, input, goal),
+        }?;
+        // Reduced by now: the fewer pixels to convert.
+        if let Some(conversion) = self.conversion() {
+            picture.convert(conversion);
+        }
+        Ok(picture)
+    }
+
+    /// None where the colours are sRGB's, or nothing else is said of them.
+    fn conversion(&self) -> Option<&Conversion> {
+        match &self.details {
+            Details::Jpeg(details) => details.icc.as_deref(),
+            Details::Png(details) => details.icc.as_deref(),
+            Details::Webp(details) => details.icc.as_deref(),
+            Details::Tiff(details) => details.icc.as_deref(),
+            Details::Gif(_) | Details::Bmp(_) => None,
         }
     }
 

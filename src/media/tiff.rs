@@ -1,6 +1,7 @@
 //! TIFF and BigTIFF: the first picture of the file, strip by strip or one row of tiles at a time.
 
 use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 use tiff::TiffError;
 use tiff::decoder::{Decoder, DecodingResult, Limits};
@@ -8,6 +9,7 @@ use tiff::tags::Tag;
 
 use super::Error;
 use super::exif::Orientation;
+use super::icc::Conversion;
 use super::picture::Picture;
 use super::probe::{Goal, Header, Input, MEMORY_MAX, check_bounds};
 use super::shrink::Shrink;
@@ -26,6 +28,7 @@ pub(super) struct Details {
     chunk: (u32, u32),
     /// Where the file says that its colours are indices.
     palette_tag: Option<u64>,
+    pub(super) icc: Option<Arc<Conversion>>,
 }
 
 #[derive(Clone, Debug)]
@@ -85,7 +88,10 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
     let channels = if alpha == Alpha::None { 3 } else { 4 };
     let header = Header { size, channels, orientation, animated: false };
     let (samples, bits) = (usize::from(samples), usize::from(bits));
-    Ok((header, Details { color, samples, bits, alpha, planar, chunk, palette_tag }))
+    let profile = decoder.find_tag(Tag::IccProfile).map_err(from_crate)?;
+    let profile = profile.and_then(|value| value.into_u8_vec().ok()).unwrap_or_default();
+    let icc = Conversion::of(&profile).map(Arc::new);
+    Ok((header, Details { color, samples, bits, alpha, planar, chunk, palette_tag, icc }))
 }
 
 impl Details {

@@ -2,11 +2,13 @@
 
 use std::io::{Read, SeekFrom};
 use std::ops::Range;
+use std::sync::Arc;
 
 use webp::{Decoder, Encoder, WebPConfig};
 
 use super::Error;
 use super::exif::Orientation;
+use super::icc::{Conversion, PROFILE_MAX};
 use super::picture::Picture;
 use super::probe::{Goal, Header, Input, check_bounds};
 use super::shrink::Shrink;
@@ -38,6 +40,7 @@ pub(super) struct Details {
     frames: u64,
     canvas: Option<(u32, u32)>,
     orientation: Orientation,
+    pub(super) icc: Option<Arc<Conversion>>,
 }
 
 /// Walks all chunks, so that a cut is seen.
@@ -58,6 +61,7 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
         frames: 0,
         canvas: None,
         orientation: Orientation::default(),
+        icc: None,
     };
     details.walk(input, 12, end)?;
     let size = details.canvas.unwrap_or(details.frame);
@@ -144,6 +148,12 @@ impl Details {
                 let length = (content.end - content.start).min(EXIF_MAX);
                 input.take(length).read_to_end(&mut block).map_err(Error::Read)?;
                 self.orientation = Orientation::of_exif(&block);
+            }
+            b"ICCP" => {
+                let mut profile = Vec::new();
+                let length = (content.end - content.start).min(PROFILE_MAX as u64);
+                input.take(length).read_to_end(&mut profile).map_err(Error::Read)?;
+                self.icc = Conversion::of(&profile).map(Arc::new);
             }
             b"ANMF" => {
                 self.frames += 1;

@@ -8,6 +8,7 @@ mod progressive;
 mod scaled;
 
 use std::io::Read;
+use std::sync::Arc;
 
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::bytestream::ZCursor;
@@ -16,6 +17,7 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::Error;
 use super::exif::Orientation;
+use super::icc::{Conversion, PROFILE_MAX};
 use super::picture::Picture;
 use super::probe::{Goal, Header, Input, MEMORY_MAX, check_bounds};
 use super::shrink::Shrink;
@@ -32,12 +34,14 @@ pub(super) struct Details {
     coefficients: u64,
     /// Of a kind that our own decoder takes: eight bits, Huffman codes, grey or three colours.
     ours: bool,
+    pub(super) icc: Option<Arc<Conversion>>,
 }
 
 /// Walks all segments. A file without its end marker is cut off, whatever a decoder makes of it.
 pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> {
     let mut frame = None;
     let mut orientation = Orientation::default();
+    let mut icc = Profile::default();
     let mut scans = 0;
     loop {
         match marker(input)? {
@@ -56,6 +60,7 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
                     orientation = Orientation::of_exif(&content);
                 }
             }
+            0xe2 if scans == 0 => icc.add(&segment(input)?),
             kind => {
                 scans += u32::from(kind == 0xda);
                 segment(input)?;
@@ -65,7 +70,28 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
     let length = input.stream_position().map_err(Error::Read)?;
     let frame = frame.filter(|_| scans > 0).ok_or_else(|| damaged("it holds no picture"))?;
     let header = Header { size: frame.size, channels: 3, orientation, animated: false };
-    Ok((header, Details { length, coefficients: frame.coefficients, ours: frame.ours }))
+    let (coefficients, ours) = (frame.coefficients, frame.ours);
+    Ok((header, Details { length, coefficients, ours, icc: icc.conversion() }))
+}
+
+/// A colour profile, in as many segments as it takes.
+#[derive(Default)]
+struct Profile(Vec<(u8, Vec<u8>)>);
+
+impl Profile {
+    fn add(&mut self, segment: &[u8]) {
+        if let Some([number, _count, part @ ..]) = segment.strip_prefix(b"ICC_PROFILE\0")
+            && self.0.iter().map(|(_, part)| part.len()).sum::<usize>() < PROFILE_MAX
+        {
+            self.0.push((*number, part.to_vec()));
+        }
+    }
+
+    fn conversion(mut self) -> Option<Arc<Conversion>> {
+        self.0.sort_by_key(|(number, _)| *number);
+        let whole: Vec<u8> = self.0.into_iter().flat_map(|(_, part)| part).collect();
+        Conversion::of(&whole).map(Arc::new)
+    }
 }
 
 struct Frame {
