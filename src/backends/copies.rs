@@ -10,17 +10,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
 use super::Error;
 use crate::media::{self, Tile};
-use crate::process::{self, Cancel, Launch};
+use crate::process::Cancel;
+use crate::transcode::{self, Ffmpeg, Limits};
 use crate::wire::Format;
-
-/// A large AVIF takes ffmpeg a few seconds.
-const TRANSCODING: Duration = Duration::from_secs(60);
 
 /// What a setter takes.
 pub(super) struct Takes {
@@ -99,7 +96,7 @@ impl Copies {
                 if takes.formats.contains(&format) {
                     return Ok(None);
                 }
-                return self.transcoded(state, cancel).map(Some);
+                return self.transcoded(state, format, cancel).map(Some);
             }
             Ok(Err(error)) => return Err(file_error(source, &error)),
             Err(_) => return Err(damaged(source)),
@@ -119,29 +116,21 @@ impl Copies {
     }
 
     /// A copy of what only ffmpeg decodes.
-    fn transcoded(&self, state: &State, cancel: &Cancel) -> Result<PathBuf, Error> {
+    fn transcoded(&self, state: &State, format: Format, cancel: &Cancel) -> Result<PathBuf, Error> {
         let (source, copy) = (&state.0, self.named(state, "png"));
         if copy.exists() {
             return Ok(copy);
         }
-        let Some(ffmpeg) = process::which("ffmpeg") else {
-            let why = "it needs ffmpeg to be converted, which is not installed".to_owned();
-            return Err(Error::File { path: source.clone(), why });
-        };
         let temporary = copy.with_extension("part");
         self.land(&temporary, |_| Ok(()))?;
-        let mut input = std::ffi::OsString::from("file:");
-        input.push(source);
-        let launch = Launch::new(ffmpeg)
-            .args(["-nostdin", "-v", "error", "-y", "-i"])
-            .args([input])
-            .args(["-frames:v", "1", "-f", "image2pipe", "-c:v", "png"])
-            .args([temporary.as_os_str()]);
-        let done = process::run(&launch, TRANSCODING, Some(cancel))?;
-        if !done.is_success() {
+        let ffmpeg = Ffmpeg::new(Limits::default(), cancel.clone());
+        ffmpeg.still((source, format), &temporary).map_err(|error| {
             fs::remove_file(&temporary).ok();
-            return Err(Error::File { path: source.clone(), why: done.complaint() });
-        }
+            match error {
+                transcode::Error::Ended => Error::Cancelled,
+                error => file_error(source, &error),
+            }
+        })?;
         fs::rename(&temporary, &copy).map_err(|error| self.unwritable(&error))?;
         Ok(copy)
     }

@@ -43,6 +43,8 @@ pub struct Hanging {
     pub image_id: i64,
     /// The file to show: the library's, or a slice of it. For a web package its entry.
     pub path: PathBuf,
+    /// Stands for what is in the file: a loop takes the place of its video under the same name.
+    pub content: String,
     pub kind: Kind,
     pub audio_enabled: bool,
     pub web: Option<Web>,

@@ -62,14 +62,15 @@ impl Ffmpeg {
         let launch = self.program("ffprobe")?.args(["-of", "json", "-show_entries", WANTED]);
         let launch = launch.args(input(path, format));
         let output = self.run("ffprobe", path, &launch, self.limits.look)?;
-        let facts = Facts::parse(&output.stdout)?;
-        match facts.duration {
+        let mut facts = Facts::parse(&output.stdout)?;
+        let is_video = format.media_type() == MediaType::Video;
+        // Stills that say nothing of their colours have those of JPEG, whatever their size.
+        facts.is_bt709 &= is_video;
+        if is_video && facts.duration == 0.0 {
             // A recording that was cut short, or a live one, does not say how long it is.
-            0.0 if format.media_type() == MediaType::Video => {
-                Ok(Facts { duration: self.measure(path, format)?, ..facts })
-            }
-            _ => Ok(facts),
+            facts.duration = self.measure(path, format)?;
         }
+        Ok(facts)
     }
 
     /// Looks whether a video's end is there: a file that was cut off says how long it would be.
@@ -129,6 +130,12 @@ impl Ffmpeg {
             }
         }
         Err(Error::NoPicture)
+    }
+
+    /// Writes a picture, or a video's first frame, to a new PNG file: as large as it is.
+    pub fn still(&self, file: (&Path, Format), to: &Path) -> Result<(), Error> {
+        let facts = self.facts(file.0, file.1)?;
+        self.frame(file, &facts, 0.0, (facts.width, facts.height), to)
     }
 
     /// How long a video is, by walking through it: it is not decoded.

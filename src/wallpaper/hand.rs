@@ -106,7 +106,7 @@ impl Work {
     fn carry_out(&mut self, order: Order) -> Result<(), Error> {
         match order {
             Order::Show(scene) => {
-                let cut = self.slices.cut(self.held.hold(scene.clone()))?;
+                let cut = self.slices.cut(self.held.hold(scene.clone()), &self.cancel)?;
                 self.backend.show(&cut, &self.cancel)?;
                 self.slices.tidy(&cut);
                 self.held.tidy(&scene);

@@ -94,6 +94,7 @@ pub(super) mod tests {
             },
             image_id,
             path: "/x.png".into(),
+            content: String::new(),
             kind: Kind::StaticImage,
             audio_enabled: false,
             web: None,

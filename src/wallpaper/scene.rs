@@ -58,6 +58,7 @@ fn hanging(output: &Output, image: &Image, hung: &Hung) -> Hanging {
         output: output.clone(),
         image_id: image.id,
         path: entry.unwrap_or_else(|| image.path.clone()),
+        content: image.checksum.clone(),
         kind: Kind::of(image.media_type, image.animated),
         audio_enabled: image.audio_enabled,
         web,

@@ -11,7 +11,9 @@ use sha2::{Digest, Sha256};
 
 use crate::backends::{Error, Hanging};
 use crate::compositor::Output;
-use crate::media::{self, Tile};
+use crate::media::{self, Probe, Tile};
+use crate::process::Cancel;
+use crate::transcode::{self, Ffmpeg, Limits};
 
 pub(super) struct Slices {
     directory: PathBuf,
@@ -23,7 +25,11 @@ impl Slices {
     }
 
     /// The same scene with slices in place of pictures that are stretched over several outputs.
-    pub(super) fn cut(&self, mut scene: Vec<Hanging>) -> Result<Vec<Hanging>, Error> {
+    pub(super) fn cut(
+        &self,
+        mut scene: Vec<Hanging>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Hanging>, Error> {
         let whole = scene.clone();
         for hanging in scene.iter_mut().filter(|hanging| hanging.extended_over.len() > 1) {
             let together: Vec<&Hanging> = whole
@@ -31,7 +37,7 @@ impl Slices {
                 .filter(|other| other.image_id == hanging.image_id)
                 .filter(|other| other.extended_over == hanging.extended_over)
                 .collect();
-            hanging.path = self.slice(hanging, &together)?;
+            hanging.path = self.slice(hanging, &together, cancel)?;
         }
         Ok(scene)
     }
@@ -48,12 +54,14 @@ impl Slices {
     }
 
     /// The file of one slice; makes those of all outputs at once where it is missing.
-    fn slice(&self, hanging: &Hanging, together: &[&Hanging]) -> Result<PathBuf, Error> {
+    fn slice(
+        &self,
+        hanging: &Hanging,
+        together: &[&Hanging],
+        cancel: &Cancel,
+    ) -> Result<PathBuf, Error> {
         let source = &hanging.path;
-        let failed = |error: &dyn std::error::Error| Error::File {
-            path: source.clone(),
-            why: super::stage::chain(error),
-        };
+        let failed = |error: &dyn std::error::Error| file_error(source, error);
         let tiles: Vec<Tile> = together.iter().map(|other| tile(&other.output)).collect();
         let key = key(source, &tiles).map_err(|error| failed(&error))?;
         let path = |output: &Output| self.path(&key, output);
@@ -61,9 +69,7 @@ impl Slices {
         if wanted.exists() {
             return Ok(wanted);
         }
-        let mut file = BufReader::new(File::open(source).map_err(|error| failed(&error))?);
-        let probe = media::probe(&mut file).map_err(|error| failed(&error))?;
-        let slices = probe.slices(&mut file, &tiles).map_err(|error| failed(&error))?;
+        let slices = self.bytes(source, &key, &tiles, cancel)?;
         fs::create_dir_all(&self.directory).map_err(|error| failed(&error))?;
         for (other, bytes) in together.iter().zip(slices) {
             write(&path(&other.output), &bytes).map_err(|error| failed(&error))?;
@@ -71,9 +77,57 @@ impl Slices {
         Ok(wanted)
     }
 
+    /// The slices of a file, as PNGs.
+    fn bytes(
+        &self,
+        source: &Path,
+        key: &str,
+        tiles: &[Tile],
+        cancel: &Cancel,
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        let (file, probe) = open(source)?;
+        let (mut file, probe) = match probe {
+            Err(media::Error::NeedsTranscoder(format)) => {
+                let png = Temporary(self.directory.join(format!("{key}.part")));
+                let made = fs::create_dir_all(&self.directory);
+                made.map_err(|error| file_error(&self.directory, &error))?;
+                let ffmpeg = Ffmpeg::new(Limits::default(), cancel.clone());
+                ffmpeg.still((source, format), &png.0).map_err(|error| match error {
+                    transcode::Error::Ended => Error::Cancelled,
+                    error => file_error(source, &error),
+                })?;
+                open(&png.0)?
+            }
+            probe => (file, probe),
+        };
+        let slices = probe.and_then(|probe| probe.slices(&mut file, tiles));
+        slices.map_err(|error| file_error(source, &error))
+    }
+
     fn path(&self, key: &str, output: &Output) -> PathBuf {
         // A name of an output has no separator: the compositor's own sockets would break on it.
         self.directory.join(format!("{key}-{}.png", output.name.replace('/', "_")))
+    }
+}
+
+fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
+    Error::File { path: path.to_owned(), why: super::stage::chain(error) }
+}
+
+/// A file, and what it holds.
+fn open(path: &Path) -> Result<(BufReader<File>, Result<Probe, media::Error>), Error> {
+    let file = File::open(path).map_err(|error| file_error(path, &error))?;
+    let mut file = BufReader::new(file);
+    let probe = media::probe(&mut file);
+    Ok((file, probe))
+}
+
+/// A file that is removed when it has been read.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        fs::remove_file(&self.0).ok();
     }
 }
 

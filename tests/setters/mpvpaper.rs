@@ -71,6 +71,11 @@ fn it_is_taken_over_and_comes_back() {
     show(&stubs, &mut *second, &[("HEADLESS-1", &two)]).unwrap();
     assert_eq!(stubs.note("mpvpaper-loads").len(), 1, "it plays that already");
     assert_eq!(stubs.wall.processes("mpvpaper"), process);
+    // A loop under the name of its film.
+    let mut scene = hang(&stubs, &[("HEADLESS-1", &two)], false);
+    scene[0].content = "other".to_owned();
+    second.show(&scene, &stubs.wall.cancel).unwrap();
+    assert_eq!(stubs.note("mpvpaper-loads").len(), 2, "it has to be told of that");
     stubs.wall.desktop.output("kill", &["-9", &process[0].pid.to_string()]);
     stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
     assert!(!second.is_whole());

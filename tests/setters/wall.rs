@@ -116,6 +116,7 @@ impl Wall {
             output: outputs.iter().find(|output| output.name == *name).unwrap().clone(),
             image_id: 1,
             path: (*path).to_owned(),
+            content: String::new(),
             kind: Kind::StaticImage,
             audio_enabled: false,
             web: None,

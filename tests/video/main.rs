@@ -11,3 +11,4 @@ mod made;
 #[path = "../support/mod.rs"]
 mod support;
 mod trouble;
+mod wall;

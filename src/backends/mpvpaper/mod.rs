@@ -49,6 +49,8 @@ struct Screen {
     socket: PathBuf,
     /// None where that is not known: taken over, and not asked yet.
     file: Option<PathBuf>,
+    /// What was in it then.
+    content: Option<String>,
 }
 
 /// What is to play on an output.
@@ -57,6 +59,7 @@ struct Wanted {
     /// As mpvpaper finds the output.
     matched: String,
     file: PathBuf,
+    content: String,
     audio: bool,
 }
 
@@ -74,6 +77,7 @@ impl Mpvpaper {
                 output: hanging.output.name.clone(),
                 matched: matched(&hanging.output, &outputs)?,
                 file: self.copies.ready(&hanging.path, &TAKES, cancel)?,
+                content: hanging.content.clone(),
                 audio: hanging.audio_enabled,
             })
         };
@@ -96,8 +100,8 @@ impl Mpvpaper {
         let launch =
             self.context.launch(self.context.program(NAME)?).args(args(options, wanted, &socket));
         let setter = self.context.start(&launch, NAME, Some(&wanted.output))?;
-        let file = Some(wanted.file.clone());
-        Ok(Screen { output: wanted.output.clone(), setter, socket, file })
+        let (file, content) = (Some(wanted.file.clone()), Some(wanted.content.clone()));
+        Ok(Screen { output: wanted.output.clone(), setter, socket, file, content })
     }
 
     fn unused_socket(&mut self) -> Result<PathBuf, Error> {
@@ -124,7 +128,7 @@ impl Mpvpaper {
         let mut result = Ok(());
         for wanted in wanted {
             let told = match self.current(wanted, &settings.mpvpaper) {
-                Some(screen) => screen.play(&wanted.file, cancel),
+                Some(screen) => screen.play(wanted, cancel),
                 None => Ok(false),
             };
             result = match told {
@@ -197,7 +201,9 @@ impl Screen {
         let output = setter.record().output.clone();
         let socket = socket_in(&setter.record().args());
         match (output, socket) {
-            (Some(output), Some(socket)) => Some(Self { output, setter, socket, file: None }),
+            (Some(output), Some(socket)) => {
+                Some(Self { output, setter, socket, file: None, content: None })
+            }
             _ => {
                 setter.end(GRACE);
                 None
@@ -207,7 +213,8 @@ impl Screen {
 
     /// Has it play another file. `false` if it does not answer; an error if it cannot play the file,
     /// and then it plays the one before.
-    fn play(&mut self, file: &Path, cancel: &Cancel) -> Result<bool, Error> {
+    fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<bool, Error> {
+        let file = wanted.file.as_path();
         let until = Instant::now() + PLAYS_WITHIN;
         let Ok(mut ipc) = Ipc::connect(&self.socket, self.setter.child(), until, cancel) else {
             return Ok(false);
@@ -216,7 +223,9 @@ impl Screen {
             Some(known) => Some(known.clone()),
             None => ipc.playing(cancel)?,
         };
-        if before.as_deref() == Some(file) {
+        let changed = self.content.replace(wanted.content.clone());
+        let changed = changed.is_some_and(|before| before != wanted.content);
+        if before.as_deref() == Some(file) && !changed {
             self.file = before;
             return Ok(true);
         }
@@ -343,7 +352,8 @@ mod tests {
     fn the_command_line() {
         let check = |options: &Options, audio, expected: &[&str]| {
             let (matched, file) = ("DP-1".to_owned(), "/a b, #.mp4".into());
-            let wanted = Wanted { output: matched.clone(), matched, file, audio };
+            let (output, content) = (matched.clone(), String::new());
+            let wanted = Wanted { output, matched, file, content, audio };
             let args = args(options, &wanted, Path::new("/run/m.sock"));
             assert_eq!(args, expected);
             assert_eq!(socket_in(&args).as_deref(), Some(Path::new("/run/m.sock")));

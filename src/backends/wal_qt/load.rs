@@ -12,6 +12,8 @@ use crate::config::WalQt as Options;
 pub(super) struct Piece {
     pub(super) output: String,
     pub(super) target: PathBuf,
+    /// Stands for what is in the file.
+    content: String,
     pub(super) kind: &'static str,
     /// Videos only.
     pub(super) audio: bool,
@@ -26,7 +28,8 @@ impl Piece {
             Kind::Web => "web",
         };
         let audio = kind == "video" && hanging.audio_enabled;
-        Self { output: hanging.output.name.clone(), target, kind, audio, web: hanging.web.clone() }
+        let (output, content) = (hanging.output.name.clone(), hanging.content.clone());
+        Self { output, target, content, kind, audio, web: hanging.web.clone() }
     }
 
     /// Whether this differs only in what can be changed while it is shown.
@@ -200,7 +203,14 @@ mod tests {
     use super::*;
 
     fn piece(output: &str, target: &str, kind: &'static str) -> Piece {
-        Piece { output: output.to_owned(), target: target.into(), kind, audio: false, web: None }
+        Piece {
+            output: output.to_owned(),
+            target: target.into(),
+            content: String::new(),
+            kind,
+            audio: false,
+            web: None,
+        }
     }
 
     #[test]
