@@ -1,5 +1,6 @@
 //! Every backend in the order of the API: its programs, what it can show and where.
 
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -116,16 +117,21 @@ impl Setters {
 
     /// Installed, and its compositor is the one that runs.
     pub fn is_available(&self, entry: &Registration) -> bool {
+        let path = self.path();
         self.compositor().is_some_and(|running| entry.compositors.contains(&running))
-            && self.missing(entry).is_empty()
+            && entry.programs.iter().all(|names| is_installed(names, &path))
     }
 
     /// The programs of a backend that are not on `PATH`, under their preferred names.
     pub fn missing(&self, entry: &Registration) -> Vec<&'static str> {
-        let path = self.dirs.env().var("PATH").unwrap_or_default();
-        let missing =
-            |names: &&&[&'static str]| names.iter().all(|n| process::which_in(n, &path).is_none());
+        let path = self.path();
+        let missing = |names: &&&[&'static str]| !is_installed(names, &path);
         entry.programs.iter().filter(missing).map(|names| names[0]).collect()
+    }
+
+    /// Where programs are looked for, each time anew.
+    fn path(&self) -> OsString {
+        self.dirs.env().var("PATH").unwrap_or_default()
     }
 
     /// The kind of compositor that runs.
@@ -166,4 +172,8 @@ impl Setters {
         let entries = REGISTRY.iter().filter(fits);
         entries.flat_map(|entry| entry.programs).map(|names| names[0].to_owned()).collect()
     }
+}
+
+fn is_installed(names: &[&str], path: &OsStr) -> bool {
+    names.iter().any(|name| process::which_in(name, path).is_some())
 }

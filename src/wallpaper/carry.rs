@@ -96,8 +96,9 @@ impl Stage {
     fn replan(&mut self, job: &mut Job) {
         let Purpose::Hang(hang) = &job.purpose else { return };
         let primary = hang.applied.backend;
-        match self.steps_of(hang) {
-            Ok((mut steps, wanted)) => {
+        match self.survey() {
+            Ok(survey) => {
+                let (mut steps, wanted) = self.steps_of(hang, survey);
                 if job.pending() == Some(primary) {
                     plan::insist(&mut steps, &wanted, primary);
                 }

@@ -33,7 +33,7 @@ impl Stage {
     /// pointless.
     pub(super) fn line_up(&mut self, mut request: Request, reply: Reply<Applied>) {
         let applied = match self.feasible(&request) {
-            Ok(feasible) => feasible.applied,
+            Ok((feasible, _)) => feasible.applied,
             Err(failure) => {
                 self.purge_if_gone(&failure);
                 return reply(Err(failure));

@@ -143,7 +143,7 @@ impl Stage {
     pub(super) fn begin(&mut self, command: Command) {
         match command {
             Command::Set(request, reply) => match self.feasible(&request) {
-                Ok(feasible) => self.hang(feasible, reply),
+                Ok((feasible, survey)) => self.hang(feasible, survey, reply),
                 Err(failure) => {
                     self.purge_if_gone(&failure);
                     reply(Err(failure));
@@ -158,7 +158,7 @@ impl Stage {
         }
     }
 
-    fn hang(&mut self, feasible: Feasible, reply: Reply<Applied>) {
+    fn hang(&mut self, feasible: Feasible, survey: Survey, reply: Reply<Applied>) {
         let hang = Hang {
             image: feasible.image,
             rows: feasible.rows,
@@ -166,10 +166,7 @@ impl Stage {
             source: feasible.source,
             reply,
         };
-        let (mut steps, wanted) = match self.steps_of(&hang) {
-            Ok(planned) => planned,
-            Err(error) => return (hang.reply)(Err(error.into())),
-        };
+        let (mut steps, wanted) = self.steps_of(&hang, survey);
         // Asked for again is shown again: somebody else may have painted over it.
         plan::insist(&mut steps, &wanted, hang.applied.backend);
         self.start(Job::new(steps.into(), Purpose::Hang(Box::new(hang))));
@@ -177,13 +174,13 @@ impl Stage {
 
     /// The steps that are left to where a picture hangs, and what is shown then. Backends that
     /// other jobs have in hand are left out: they are looked at afterwards.
-    pub(super) fn steps_of(&mut self, hang: &Hang) -> Result<(Vec<Step>, Shown), store::Error> {
-        let wanted = self.survey()?.with(&hang.image, &hang.rows).wanted(&self.shown);
+    pub(super) fn steps_of(&mut self, hang: &Hang, survey: Survey) -> (Vec<Step>, Shown) {
+        let wanted = survey.with(&hang.image, &hang.rows).wanted(&self.shown);
         let mut steps = plan::steps(&self.shown, &wanted);
         let all = steps.len();
         steps.retain(|step| !self.is_busy(step.backend()));
         self.look_again |= steps.len() < all;
-        Ok((steps, wanted))
+        (steps, wanted)
     }
 
     /// Makes a backend the one in use. Until the settings say so too, it is remembered here.
@@ -286,11 +283,12 @@ impl Stage {
         Ok(Survey { rows, pictures, outputs, available, preference })
     }
 
-    pub(super) fn feasible(&self, request: &Request) -> Result<Feasible, Failure> {
+    pub(super) fn feasible(&self, request: &Request) -> Result<(Feasible, Survey), Failure> {
         let survey = self.survey()?;
         // A setter may have been installed since.
         self.note_active(&survey);
-        survey.feasible(&self.store, request, || self.setters.programs(None))
+        let checked = || self.setters.programs(None);
+        Ok((survey.feasible(&self.store, request, checked)?, survey))
     }
 
     /// Removes what refers to an image that a request found missing.
