@@ -13,30 +13,61 @@ use desktop::Desktop;
 use serde_json::{Value, json};
 use support::House;
 
-/// The line that sets the variables, and the five, for a monitor that is there.
-fn lines() -> (String, Vec<String>) {
+/// The lines of the block under a heading, without what they say of themselves, for a monitor that
+/// is there.
+fn lines(heading: &str) -> Vec<String> {
     let readme = include_str!("../README.md");
-    let (_, section) = readme.split_once("## Five lines that matter").unwrap();
+    let (_, section) = readme.split_once(&format!("## {heading}\n")).unwrap();
     let block = section.split("```").nth(1).unwrap().trim_start_matches("sh\n");
-    let mut lines = block.lines().map(|line| {
+    let lines = block.lines().map(|line| {
         let (command, _) = line.split_once("  #").unwrap_or((line, ""));
         command.trim_end().replace("DP-1", "HEADLESS-1")
     });
-    (lines.next().unwrap(), lines.collect())
+    lines.collect()
 }
 
-#[test]
-fn the_five_lines_work() {
-    let desktop = Desktop::wayland(&["1280x720"]);
-    let mut house = House::on(&desktop);
+/// A daemon that runs, beside two pictures in ~/Pictures.
+fn house(desktop: &Desktop) -> House {
+    let mut house = House::on(desktop);
     let pictures = house.root().join("Pictures");
     fs::create_dir(&pictures).unwrap();
     for (name, color) in [("a mountain", [90, 120, 60]), ("a lake", [20, 80, 160])] {
         let picture = image::RgbImage::from_pixel(640, 360, image::Rgb(color));
         picture.save(pictures.join(format!("{name}.png"))).unwrap();
     }
+    house.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
     house.start();
-    let (variables, lines) = lines();
+    house
+}
+
+#[test]
+fn the_tour_works() {
+    let desktop = Desktop::wayland(&["1280x720"]);
+    let house = house(&desktop);
+    let lines = lines("A tour");
+    assert_eq!((lines.len(), &*lines[0]), (10, "murald start &"));
+    let said: Vec<String> = lines[1..]
+        .iter()
+        .map(|line| {
+            let output = house.command("sh").args(["-c", line]).output().unwrap();
+            assert!(output.status.success(), "{line}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        })
+        .collect();
+    let search: Value = serde_json::from_str(&said[1]).unwrap();
+    assert_eq!(search["data"][0]["name"], "a mountain");
+    let image = house.client().get("/images/1").ok();
+    assert_eq!(image["tags"], json!(["quiet", "evening"]));
+    let active = house.client().get("/playlists/active").ok();
+    assert_eq!(active[0]["playlist_name"], "evenings", "{active}");
+}
+
+#[test]
+fn the_five_lines_work() {
+    let desktop = Desktop::wayland(&["1280x720"]);
+    let house = house(&desktop);
+    let mut lines = lines("Five lines that matter");
+    let variables = lines.remove(0);
     let [import, search, set, random, events] = &lines[..] else { panic!("{lines:?}") };
     let shell = |line: &str| -> Command {
         let mut command = house.command("sh");
