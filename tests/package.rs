@@ -24,6 +24,8 @@ fn package() -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deb");
     let mut build = Command::new("contrib/deb");
     build.env("MURALD_EXECUTABLE", executable).env("DEB_DIR", directory);
+    // The executable is large here: what takes time and is not looked at is left out.
+    build.env("DEB_BUILD_OPTIONS", "noautodbgsym").env("DPKG_DEB_COMPRESSOR_LEVEL", "1");
     output(&mut build).trim().into()
 }
 
