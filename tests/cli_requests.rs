@@ -5,13 +5,14 @@
 mod desktop;
 mod support;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use murald::cli::GROUPS;
+use murald::http::ROUTES;
 use serde_json::Value;
 use support::House;
 
@@ -82,9 +83,11 @@ fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
 fn every_verb_asks_for_what_it_means() {
     let ear = Ear::new();
     let mut tried = HashSet::new();
+    let mut routes = BTreeSet::new();
     let mut check = |line: &str, expected: &[&str]| {
         ear.check(line, expected);
         tried.insert(line.to_owned());
+        routes.extend(expected.iter().map(|request| route(request)));
     };
     check("version", &["GET /info"]);
     check(
@@ -102,6 +105,7 @@ fn every_verb_asks_for_what_it_means() {
     check("history clear", &["DELETE /images/history"]);
     check("import --no-wait /a --folder 3", &[r#"POST /images {"paths":["/a"],"folder_id":3}"#]);
     check("import-web /w", &[r#"POST /images/import-web {"path":"/w"}"#]);
+    check("import-cancel b-1", &[r#"POST /images/cancel-import {"batch_id":"b-1"}"#]);
     check(
         "images list --page 2 --per-page 9 --sort-by hue --sort-order asc --media-type video \
          --tags a,b --hue-group 99 --folder root",
@@ -167,6 +171,7 @@ fn every_verb_asks_for_what_it_means() {
         check(&format!("playlist {action}"), &[&all]);
         check(&format!("playlist {action} 3"), &[&format!("POST /playlists/3/{action} {{}}")]);
     }
+    check("playlist stop", &["POST /playlists/active/stop {}"]);
     check("playlist stop 3", &["POST /playlists/3/stop {}"]);
     check("playlist list", &["GET /playlists"]);
     check("playlist show 3", &["GET /playlists/3"]);
@@ -210,6 +215,10 @@ fn every_verb_asks_for_what_it_means() {
         &["GET /config/app", r#"PATCH /config/app {"theme":"dark"}"#],
     );
     check(r#"config set app {"a":1}"#, &[r#"PATCH /config/app {"a":1}"#]);
+    check(
+        r#"config set backend.feh {"mode":"max"}"#,
+        &[r#"PATCH /config/backends/feh {"mode":"max"}"#],
+    );
     check(r#"config patch {"app":{}}"#, &[r#"PATCH /config {"app":{}}"#]);
     check("config reset", &["POST /config/reset {}"]);
     check("config reset feh", &["POST /config/backends/feh/reset {}"]);
@@ -225,5 +234,38 @@ fn every_verb_asks_for_what_it_means() {
     for verb in GROUPS.iter().flat_map(|group| group.verbs) {
         let name = verb.name();
         assert!(tried.iter().any(|line| line.starts_with(&name)), "{name} was not tried");
+    }
+    // `status`, `events` and `stop` ask for these; what `/healthz` tells, `status` tells as well.
+    for other in ["GET /healthz", "GET /capabilities", "GET /events", "POST /shutdown"] {
+        routes.insert(other.to_owned());
+    }
+    let all: BTreeSet<String> =
+        ROUTES.iter().map(|route| format!("{} {}", route.method, route.pattern)).collect();
+    let missing: Vec<_> = all.difference(&routes).collect();
+    assert!(missing.is_empty(), "no command asks for {missing:?}");
+}
+
+/// `METHOD PATTERN` of the route that a request is for: where several fit, the most literal.
+fn route(request: &str) -> String {
+    let mut words = request.split(' ');
+    let (method, target) = (words.next().unwrap(), words.next().unwrap());
+    let path: Vec<&str> = target.split('?').next().unwrap().split('/').collect();
+    let fits = |pattern: &str| {
+        let parts: Vec<&str> = pattern.split('/').collect();
+        parts.len() == path.len() && parts.iter().zip(&path).all(|(part, word)| suits(part, word))
+    };
+    let routes = ROUTES.iter().filter(|route| route.method.to_string() == method);
+    let found = routes
+        .filter(|route| fits(route.pattern))
+        .min_by_key(|route| route.pattern.matches('{').count());
+    let found = found.unwrap_or_else(|| panic!("no route for {request}"));
+    format!("{method} {}", found.pattern)
+}
+
+/// `{name}.css` takes what ends like it.
+fn suits(part: &str, word: &str) -> bool {
+    match part.split_once('{') {
+        None => part == word,
+        Some((_, rest)) => word.ends_with(rest.split_once('}').unwrap().1),
     }
 }

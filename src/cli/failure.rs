@@ -77,6 +77,8 @@ impl Failure {
             (Some(ErrorCode::IncompatibleBackend), _) => Some(
                 "`murald backends` shows what each can show; `murald backends activate NAME` changes it",
             ),
+            // What is wanting, or that another try may do, is in the error itself.
+            (None, 503) => None,
             (None, 500..) => Some("the daemon's log says more"),
             _ => None,
         };
@@ -183,6 +185,12 @@ mod tests {
             503,
             r#"{"error":"no backend","code":503,"error_code":"no_backend"}"#,
             "murald: no backend\n  `murald backends` shows what is missing",
+        );
+        check(503, r#"{"error":"busy: try again","code":503}"#, "murald: busy: try again");
+        check(
+            500,
+            r#"{"error":"internal error","code":500}"#,
+            "murald: internal error\n  the daemon's log says more",
         );
         check(
             502,

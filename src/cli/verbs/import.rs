@@ -25,7 +25,8 @@ use super::daemon::lost;
 use super::{FOLDER, events};
 use crate::wire::Image;
 
-pub(super) const GROUP: Group = Group { title: "Import", verbs: &[IMPORT, IMPORT_WEB] };
+pub(super) const GROUP: Group =
+    Group { title: "Import", verbs: &[IMPORT, IMPORT_WEB, IMPORT_CANCEL] };
 
 const IMPORT: Verb = Verb::new(&["import"], "Take files and directories into the library", import)
         .arguments(&[Argument::some("PATH", Kind::File, "Files, and directories with all in them")])
@@ -44,6 +45,11 @@ const IMPORT_WEB: Verb =
         .arguments(&[Argument::one("PATH", Kind::Directory, "Its directory")])
         .flags(&[FOLDER])
         .help("The directory has a waypaper.json, a project.json or an index.html.");
+
+const IMPORT_CANCEL: Verb =
+    Verb::new(&["import-cancel"], "Stop an import that nobody waits for", import_cancel)
+        .arguments(&[Argument::one("BATCH", Kind::Text, "As `import --no-wait` has told it")])
+        .help("It ends before its next file: what was taken stays.");
 
 const EVENTS: &str =
     "processing_started,image_processed,image_error,processing_complete,processing_cancelled";
@@ -122,6 +128,12 @@ fn import_web(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     }
     let answer = call.connect()?.post(&Place::new(&[&"images", &"import-web"]), &body)?;
     screen.show(&answer, |screen, image: Image| super::images::show(screen, &image))
+}
+
+fn import_cancel(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let place = Place::new(&[&"images", &"cancel-import"]);
+    let answer = call.connect()?.post(&place, &json!({"batch_id": call.word("BATCH")}))?;
+    screen.show(&answer, |screen, _: Value| screen.line("cancelled; what was taken stays"))
 }
 
 /// Absolute: the daemon's directory is not ours.
