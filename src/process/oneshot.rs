@@ -213,9 +213,9 @@ mod tests {
 
     #[test]
     fn one_that_tells_may_take_its_time_but_not_fall_silent() {
-        let silence = Duration::from_millis(400);
+        let silence = Duration::from_millis(1500);
         let mut said = Vec::new();
-        let told = "for i in 1 2 3 4 5 6; do sleep 0.1; echo $i; done";
+        let told = "for i in 1 2 3 4 5 6; do sleep 0.3; echo $i; done";
         let began = Instant::now();
         run_telling(&sh(told), silence, None, &mut |bytes| said.extend_from_slice(bytes)).unwrap();
         assert!(said == b"1\n2\n3\n4\n5\n6\n" && began.elapsed() > silence);
