@@ -95,7 +95,7 @@ fn settle(house: &House, holds: impl Fn(&Value) -> bool) {
 
 #[test]
 fn sway_s_monitors_of_all_kinds() {
-    let desktop = Desktop::wayland(&["1280x720", "1024x768", "1600x1200"]);
+    let desktop = Desktop::wayland(&["640x360", "512x384", "800x600"]);
     let mut house = House::on(&desktop);
     house.start();
     settle(&house, |all| all.as_array().unwrap().len() == 3);
@@ -104,14 +104,14 @@ fn sway_s_monitors_of_all_kinds() {
         // Side by side with gaps, one turned, one of twice the density.
         [
             "output HEADLESS-1 position 0 0",
-            "output HEADLESS-2 transform 90 position 1400 -100",
-            "output HEADLESS-3 scale 2 position 2300 500",
+            "output HEADLESS-2 transform 90 position 700 -50",
+            "output HEADLESS-3 scale 2 position 1150 250",
         ],
         // One above the other, upside down, mirrored and turned, of broken density.
         [
-            "output HEADLESS-1 scale 1.5 transform 180 position -300 900",
-            "output HEADLESS-2 transform flipped-270 position 50 -1100",
-            "output HEADLESS-3 scale 1.25 transform normal position 600 800",
+            "output HEADLESS-1 scale 1.5 transform 180 position -150 450",
+            "output HEADLESS-2 transform flipped-270 position 25 -550",
+            "output HEADLESS-3 scale 1.25 transform normal position 300 400",
         ],
     ];
     for (round, layout) in layouts.iter().enumerate() {
@@ -133,7 +133,7 @@ fn sway_s_monitors_of_all_kinds() {
 
 #[test]
 fn x_s_monitors_of_all_sizes() {
-    let desktop = Desktop::x11(&["1280x720", "800x600", "1024x768"]);
+    let desktop = Desktop::x11(&["640x360", "400x300", "512x384"]);
     let mut house = House::on(&desktop);
     house.start();
     settle(&house, |all| all.as_array().unwrap().len() == 3);
