@@ -110,7 +110,16 @@ impl Drop for Hosted {
 
 /// What a client sees when a stand-in has a mishap: at its start, and while a picture hangs.
 fn mishaps(hosted: &Hosted, start: (&str, &str, &str), others: &[(&str, &str, &str)]) {
-    let (one, other) = (hosted.picture("one.png"), hosted.picture("other.png"));
+    let contents = [hosted.picture("one.png"), hosted.picture("other.png")];
+    mishaps_with(hosted, contents, start, others);
+}
+
+fn mishaps_with(
+    hosted: &Hosted,
+    [one, other]: [i64; 2],
+    start: (&str, &str, &str),
+    others: &[(&str, &str, &str)],
+) {
     let client = hosted.house.client();
     let set = |id| client.post("/wallpaper/set", &json!({ "image_id": id }));
     let mut events = hosted.house.events("wallpaper_apply_failed");
@@ -175,6 +184,26 @@ fn what_a_client_sees_of_hyprpaper_s_mishaps() {
         ("hyprpaper", "die", "something is missing"),
         &[("hyprctl", "refuse", "it will not")],
     );
+}
+
+#[test]
+fn what_a_client_sees_of_mpvpaper_s_mishaps() {
+    let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &[]);
+    let films = ["red", "blue"].map(|color| {
+        let path = hosted.house.root().join(format!("{color}.mp4"));
+        let source = format!("color={color}:s=64x36:d=1");
+        let mut ffmpeg = Command::new("ffmpeg");
+        ffmpeg.args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", &source]);
+        assert!(ffmpeg.arg(&path).status().unwrap().success());
+        hosted.house.import(&[&path])[0]
+    });
+    mishaps_with(&hosted, films, ("mpvpaper", "die", "something is missing"), &[]);
+    // A still is none of its kinds.
+    let still = hosted.picture("one.png");
+    let refused = hosted.house.client().post("/wallpaper/set", &json!({ "image_id": still }));
+    let refused = refused.fails(400);
+    assert_eq!(refused["error_code"], "incompatible_backend");
+    assert_eq!(refused["meta"]["backend"], "mpvpaper");
 }
 
 #[test]
