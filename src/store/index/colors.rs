@@ -5,15 +5,18 @@
 //! from every real one than real ones are from each other.
 
 use super::bits::Bits;
+use super::cells::{Cells, Place};
 use super::{Entry, Slot};
 use crate::color::{PALETTE_MAX, Rgb, lab};
 
 /// Steps to a unit of Lab.
 const STEPS: f32 = 100.0;
 /// In steps. It is 309 ΔE away from every real colour; those are 259 apart at most (green, blue).
-const NOWHERE: [i16; 3] = [32_000, 25_000, 25_000];
+const NOWHERE: Place = [32_000, 25_000, 25_000];
 /// ΔE76 that holds every pair of real colours, and none with [`NOWHERE`].
 const FARTHEST: f32 = 300.0;
+/// ΔE76 from which on a look at every palette is quicker than one into so many cells.
+const WIDE: f32 = 40.0;
 /// No colour of three bytes.
 const NO_COLOR: u32 = u32::MAX;
 
@@ -32,6 +35,7 @@ type Places = [[i16; PALETTE_MAX]; 3];
 pub(super) struct Palettes {
     exact: Vec<[u32; PALETTE_MAX]>,
     lab: Vec<Places>,
+    cells: Cells,
 }
 
 impl Palettes {
@@ -43,10 +47,17 @@ impl Palettes {
     pub(super) fn set(&mut self, slot: Slot, colors: &[Rgb]) {
         let (exact, places) = (&mut self.exact[slot as usize], &mut self.lab[slot as usize]);
         for at in 0..PALETTE_MAX {
+            let before = places.map(|part| part[at]);
+            if before != NOWHERE {
+                self.cells.remove(slot, before);
+            }
             let color = colors.get(at);
             exact[at] = color.map_or(NO_COLOR, |&rgb| number(rgb));
-            let steps = color.map_or(NOWHERE, |&rgb| steps(rgb));
-            places.iter_mut().zip(steps).for_each(|(part, step)| part[at] = step);
+            let place = color.map_or(NOWHERE, |&rgb| steps(rgb));
+            places.iter_mut().zip(place).for_each(|(part, step)| part[at] = step);
+            if place != NOWHERE {
+                self.cells.add(slot, place);
+            }
         }
     }
 
@@ -60,23 +71,33 @@ impl Palettes {
     }
 
     pub(super) fn near(&self, near: Near, among: &mut Bits) {
-        let (of, limit) = (steps(near.color), limit(near.within));
-        among.retain(|slot| is_near(&self.lab[slot as usize], of, limit));
+        self.around(&[steps(near.color)], near.within, among);
     }
 
     /// Leaves those some colour of which is near some colour of `entry`.
     pub(super) fn similar(&self, entry: &Entry, within: f32, among: &mut Bits) {
-        let of: Vec<[i16; 3]> = entry.colors.iter().map(|&rgb| steps(rgb)).collect();
+        let of: Vec<Place> = entry.colors.iter().map(|&rgb| steps(rgb)).collect();
+        self.around(&of, within, among);
+    }
+
+    /// Leaves those some colour of which is near one of these.
+    fn around(&self, of: &[Place], within: f32, among: &mut Bits) {
         let limit = limit(within);
-        among.retain(|slot| {
-            let places = &self.lab[slot as usize];
-            of.iter().any(|&color| is_near(places, color, limit))
-        });
+        if within < WIDE && among.count() > self.lab.len() / 8 {
+            let mut found = Bits::default();
+            of.iter().for_each(|&place| self.cells.near(place, limit, &mut found));
+            among.and(&found);
+        } else {
+            among.retain(|slot| {
+                let places = &self.lab[slot as usize];
+                of.iter().any(|&place| is_near(places, place, limit))
+            });
+        }
     }
 }
 
 /// Whether some place is near; `limit` is the square of a distance in steps.
-fn is_near(places: &Places, of: [i16; 3], limit: u32) -> bool {
+fn is_near(places: &Places, of: Place, limit: u32) -> bool {
     let mut distances = [0_u32; PALETTE_MAX];
     for (part, of) in places.iter().zip(of) {
         for (distance, &place) in distances.iter_mut().zip(part) {
@@ -93,7 +114,7 @@ fn number([r, g, b]: Rgb) -> u32 {
     u32::from_be_bytes([0, r, g, b])
 }
 
-fn steps(rgb: Rgb) -> [i16; 3] {
+fn steps(rgb: Rgb) -> Place {
     let lab = lab(rgb);
     [lab.l, lab.a, lab.b].map(|value| (value * STEPS).round() as i16)
 }

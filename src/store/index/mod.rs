@@ -6,6 +6,7 @@
 //! it puts or removes the images that the transaction touched, before anybody else can write.
 
 mod bits;
+mod cells;
 mod colors;
 mod order;
 mod postings;
