@@ -27,10 +27,37 @@ impl Orders {
     /// All at once, of slots whose hues are set.
     pub(super) fn build(&mut self, entries: &Entries) {
         for &sort in SortBy::ALL {
-            let mut order: Vec<Slot> = (0..entries.len() as Slot).collect();
-            order.retain(|&slot| entries[slot as usize].is_some());
-            order.sort_unstable_by(|&one, &other| self.compare(entries, sort, one, other));
-            *self.of_mut(sort) = order;
+            let there = entries.iter().enumerate().filter_map(|(slot, entry)| {
+                Some((self.key(sort, slot as Slot, entry.as_ref()?), slot as Slot))
+            });
+            let mut keyed: Vec<(u128, Slot)> = there.collect();
+            // Entries lie scattered in memory: most comparisons are made without a look at them.
+            keyed.sort_unstable_by(|&(one, a), &(other, b)| {
+                one.cmp(&other).then_with(|| match sort {
+                    SortBy::Name => self.compare(entries, sort, a, b),
+                    _ => a.cmp(&b),
+                })
+            });
+            *self.of_mut(sort) = keyed.into_iter().map(|(_, slot)| slot).collect();
+        }
+    }
+
+    /// What orders as [`Self::compare`] does; of a name only its beginning.
+    fn key(&self, sort: SortBy, slot: Slot, entry: &Entry) -> u128 {
+        match sort {
+            SortBy::Name => {
+                let lower = entry.name.chars().take(16).flat_map(char::to_lowercase);
+                let bytes: String = lower.collect();
+                let mut key = [0; 16];
+                key.iter_mut().zip(bytes.bytes()).for_each(|(to, from)| *to = from);
+                u128::from_be_bytes(key)
+            }
+            SortBy::ImportedAt => u128::from(entry.imported_at.cast_unsigned() ^ 1 << 63),
+            SortBy::FileSize => u128::from(entry.file_size),
+            SortBy::Hue => {
+                let (group, saturation) = self.hues[slot as usize];
+                u128::from(group) << 16 | u128::from(saturation)
+            }
         }
     }
 

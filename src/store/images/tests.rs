@@ -1,0 +1,103 @@
+//! Rows of the library: in, out, listed, gone.
+
+use super::*;
+use crate::store::tests::scratch;
+
+pub(in crate::store) fn picture(name: &str, size: u64) -> NewImage {
+    NewImage {
+        name: name.to_owned(),
+        path: format!("/library/{name}.png").into(),
+        format: Format::Png,
+        width: 4,
+        height: 3,
+        duration: 0.0,
+        animated: false,
+        audio_enabled: false,
+        file_size: size,
+        checksum: std::array::from_fn(|at| name.as_bytes()[at % name.len()]),
+        colors: vec![[255, 0, 128]],
+        hue_group: 11,
+        folder_id: None,
+        source_path: "/from".into(),
+        web: None,
+    }
+}
+
+#[test]
+fn a_row_comes_back_as_it_went_in() {
+    let (_directory, store) = scratch();
+    let id = store.write(|c| insert(c, &picture("a", 9))).unwrap();
+    let image = store.read(|c| get(c, id)).unwrap().unwrap();
+    assert_eq!((image.name.as_str(), image.file_size, image.hue_group), ("a", 9, 11));
+    assert_eq!(image.colors, ["#ff0080"]);
+    assert_eq!(image.checksum, format!("sha256:{}", "61".repeat(32)));
+    let same = store.read(|c| by_checksum(c, &picture("a", 1).checksum)).unwrap();
+    assert_eq!(same, Some(image));
+    assert!(store.write(|c| insert(c, &picture("a", 1))).unwrap_err().is_taken());
+}
+
+#[test]
+fn pages_are_sorted_and_counted() {
+    let (_directory, store) = scratch();
+    for (name, size) in [("a", 3), ("b", 1), ("c", 2)] {
+        store.write(|c| insert(c, &picture(name, size))).unwrap();
+    }
+    let check = |sort_by, descending, offset, expected: &[&str]| {
+        let query = ListQuery { media_type: None, sort_by, descending, limit: 2, offset };
+        let (page, total) = store.read(|c| list(c, &query)).unwrap();
+        assert_eq!(page.iter().map(|i| i.name.as_str()).collect::<Vec<_>>(), expected);
+        assert_eq!(total, 3);
+    };
+    check(SortBy::Name, false, 0, &["a", "b"]);
+    check(SortBy::Name, true, 2, &["a"]);
+    check(SortBy::FileSize, false, 0, &["b", "c"]);
+    check(SortBy::ImportedAt, true, 0, &["c", "b"]);
+    check(SortBy::Name, false, u64::MAX, &[]);
+}
+
+#[test]
+fn nothing_refers_to_what_is_deleted() {
+    let (_directory, store) = scratch();
+    let [gone, stays] =
+        ["gone", "stays"].map(|name| store.write(|c| insert(c, &picture(name, 1))).unwrap());
+    let preview = "/cache/previews/gone.mp4";
+    store
+        .write(|c| {
+            c.execute("UPDATE image SET preview_path = ?2 WHERE id = ?1", params![gone, preview])?;
+            for image in [gone, stays] {
+                c.execute_batch(&format!(
+                    "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, \
+                     backend) VALUES ({image}, 'x', '[]', 'clone', 1, 'manual', 'feh'); \
+                     INSERT INTO scene VALUES ('DP-{image}', {image}, 'clone', '[]', 'feh', 1);"
+                ))?;
+            }
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    let purged = store.write(|c| delete(c, &[gone, gone])).unwrap();
+    assert_eq!(purged.images.len(), 1);
+    let expected = Purged { monitor_states: 1, history_entries: 1, playlists: 0 };
+    assert_eq!(purged.references, expected);
+    let loose: Vec<PathBuf> = vec![preview.into(), "/library/gone.png".into()];
+    assert_eq!(store.read(loose_files).unwrap(), loose);
+    let left = |table: &str| {
+        let sql = format!("SELECT count(*), max(image_id) FROM {table}");
+        let row = |c: &Connection| {
+            Ok::<(i64, i64), Error>(c.query_row(&sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?)
+        };
+        store.read(row).unwrap()
+    };
+    assert_eq!((left("history"), left("scene")), ((1, stays), (1, stays)));
+}
+
+#[test]
+fn deleting_marks_the_files_and_never_reuses_an_id() {
+    let (_directory, store) = scratch();
+    let id = store.write(|c| insert(c, &picture("a", 1))).unwrap();
+    let gone = store.write(|c| delete(c, &[id, id + 7])).unwrap();
+    assert_eq!(gone.images.len(), 1);
+    assert_eq!(store.read(loose_files).unwrap(), [gone.images[0].path.clone()]);
+    store.write(|c| unmark_loose(c, &gone.images[0].path)).unwrap();
+    assert!(store.read(loose_files).unwrap().is_empty());
+    assert!(store.write(|c| insert(c, &picture("a", 1))).unwrap() > id);
+}
