@@ -2,9 +2,10 @@
 //! its changes, and how late changes are beside an import.
 //!
 //! `cargo bench --bench playlists` runs the daemon on headless sway (tests/desktop/install) and
-//! prints a table, with processor times for a machine that does other things, too. Aims: start, step and edit under 5 ms at p99; no wake-up between changes; a
-//! change begins within 50 ms of its time. A command comes when the picture of the one before it is
-//! up. `MURALD_IDLE_SECONDS` sets how long it is watched between changes (20).
+//! prints a table, with processor times for a machine that does other things, too. Aims: start, step
+//! and edit under 5 ms at p99; no wake-up between changes; a change begins within 50 ms of its time.
+//! A command comes when the picture of the one before it is up. `MURALD_IDLE_SECONDS` sets how long
+//! it is watched between changes (20).
 #![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/desktop/mod.rs"]
