@@ -142,8 +142,8 @@ fn the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper() {
     let pid = manager.shows("murald.service", "MainPID");
     manager.does(&["kill", "--kill-whom=main", "-s", "KILL", "murald.service"]);
     wait_until("another daemon", || {
-        manager.shows("murald.service", "SubState") == "running"
-            && manager.shows("murald.service", "MainPID") != pid
+        let now = manager.shows("murald.service", "MainPID");
+        now != pid && now != "0" && manager.shows("murald.service", "SubState") == "running"
     });
     assert_eq!(setters(), hanging);
     let cleared = house.murald(&["stop", "--clear"]).output().unwrap();
