@@ -40,6 +40,10 @@ impl Touched {
     }
 }
 
+/// From so many changes on, if they are of every sixteenth image too, the index is better built anew
+/// than changed one by one: after a selection of all, or the end of a large folder.
+const MANY: usize = 1000;
+
 /// None until somebody asks.
 pub(super) type SharedIndex = RwLock<Option<Index>>;
 
@@ -52,6 +56,17 @@ pub(super) fn keep_in_step(
     let ids = touched.take();
     if ids.is_empty() {
         return Ok(());
+    }
+    {
+        let mut index = index.write().unwrap_or_else(PoisonError::into_inner);
+        match &*index {
+            None => return Ok(()),
+            Some(built) if ids.len() > MANY.max(built.len() / 16) => {
+                *index = None;
+                return Ok(());
+            }
+            Some(_) => {}
+        }
     }
     let changed = ids
         .iter()
@@ -124,6 +139,23 @@ mod tests {
     use super::*;
     use crate::store::images::tests::picture;
     use crate::store::tests::scratch;
+
+    #[test]
+    fn many_changes_at_once_are_seen_too() {
+        let (_directory, store) = scratch();
+        let total = || store.find(&Query::default()).unwrap().total;
+        assert_eq!(total(), 0);
+        let ids: Vec<i64> = store
+            .write(|c| {
+                let all = 0..1500;
+                all.map(|n| images::insert(c, &picture(&format!("{n:032}"), n))).collect()
+            })
+            .map_err(|error: Error| error)
+            .unwrap();
+        assert_eq!(total(), 1500);
+        store.write(|c| images::delete(c, &ids[..1200])).unwrap();
+        assert_eq!(total(), 300);
+    }
 
     #[test]
     fn commits_are_seen_and_roll_backs_are_not() {

@@ -69,6 +69,8 @@ impl Index {
     /// Takes in an image, or what has become of it.
     pub fn put(&mut self, entry: Entry) {
         match self.slot(entry.id) {
+            // What is not kept here has changed.
+            Some(slot) if self.entries[slot as usize].as_ref() == Some(&entry) => {}
             Some(slot) => {
                 self.clear(slot);
                 self.fill(slot, entry);
