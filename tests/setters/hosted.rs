@@ -18,7 +18,12 @@ pub struct Hosted {
     pub desktop: Desktop,
     pub house: House,
     pub notes: PathBuf,
+    // Last: a daemon that still runs would start them again.
+    _stand_ins: StandIns,
 }
+
+/// Setters outlive the daemon: those of these notes end with this.
+struct StandIns(PathBuf);
 
 impl Hosted {
     /// With wal-qt.
@@ -49,7 +54,7 @@ impl Hosted {
             house.env(name, value);
         }
         house.start();
-        Self { desktop, house, notes }
+        Self { desktop, house, _stand_ins: StandIns(notes.clone()), notes }
     }
 
     /// What a program is to do from now on; empty: what it should.
@@ -94,10 +99,9 @@ impl Hosted {
     }
 }
 
-impl Drop for Hosted {
-    /// Setters outlive the daemon.
+impl Drop for StandIns {
     fn drop(&mut self) {
-        let notes = format!("STUB_NOTES={}", self.notes.display());
+        let notes = format!("STUB_NOTES={}", self.0.display());
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
             if environment.split(|&byte| byte == 0).any(|one| one == notes.as_bytes()) {
