@@ -11,7 +11,7 @@ mod colors;
 mod order;
 mod postings;
 mod query;
-mod text;
+mod words;
 
 pub use colors::Near;
 pub use query::{Found, Query, SortBy};
@@ -23,7 +23,7 @@ use bits::Bits;
 use colors::Palettes;
 use order::Orders;
 use postings::Postings;
-use text::Texts;
+use words::Words;
 
 /// What the index keeps of an image.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,7 @@ pub struct Index {
     alive: Bits,
     orders: Orders,
     postings: Postings,
-    texts: Texts,
+    words: Words,
     palettes: Palettes,
 }
 
@@ -117,7 +117,7 @@ impl Index {
         let hue = entry.hue();
         self.orders.set_hue(slot, hue);
         self.postings.add(slot, &entry, hue.0);
-        self.texts.add(slot, &entry);
+        self.words.add(slot, &entry);
         self.palettes.set(slot, &entry.colors);
         self.entries[slot as usize] = Some(entry);
     }
@@ -131,7 +131,7 @@ impl Index {
         if let Some(entry) = self.entries[slot as usize].take() {
             self.alive.unset(slot);
             self.postings.remove(slot, &entry, self.orders.hue_group(slot));
-            self.texts.remove(slot);
+            self.words.remove(slot, &entry);
             self.palettes.set(slot, &[]);
         }
     }

@@ -94,16 +94,15 @@ impl Orders {
         &self,
         sort: SortBy,
         descending: bool,
-    ) -> Box<dyn Iterator<Item = Slot> + '_> {
+    ) -> impl DoubleEndedIterator<Item = Slot> + '_ {
         let order = self.of(sort);
-        if !descending {
-            return Box::new(order.iter().copied());
-        }
-        let last = match sort {
-            SortBy::Hue => order.partition_point(|&slot| !self.is_neutral(slot)),
-            _ => order.len(),
+        let (up, down) = order.split_at(if descending { 0 } else { order.len() });
+        let neutral = match sort {
+            SortBy::Hue => down.partition_point(|&slot| !self.is_neutral(slot)),
+            _ => down.len(),
         };
-        Box::new(order[..last].iter().rev().chain(order[last..].iter().rev()).copied())
+        let (down, last) = down.split_at(neutral);
+        up.iter().chain(down.iter().rev()).chain(last.iter().rev()).copied()
     }
 
     /// The same order for a few slots.

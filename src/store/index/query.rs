@@ -86,7 +86,7 @@ impl Index {
     }
 
     /// None where nothing filters. What is quick and leaves little comes first, what must look at
-    /// words or palettes looks only at what is left.
+    /// palettes looks only at what is left.
     fn matching(&self, query: &Query) -> Option<Bits> {
         let mut matching = None;
         let mut filter = |keep: &dyn Fn(&mut Bits)| {
@@ -102,11 +102,9 @@ impl Index {
         if let Some(group) = query.hue_group {
             filter(&|among| self.postings.hue(group, among));
         }
-        let search = query.search.to_lowercase();
-        let mut words: Vec<&str> = search.split_whitespace().collect();
-        // Long words are rare ones.
-        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        words.into_iter().for_each(|word| filter(&|among| self.texts.with(word, among)));
+        for part in query.search.to_lowercase().split_whitespace() {
+            filter(&|among| self.words.with(part, among));
+        }
         for &color in &query.colors {
             filter(&|among| self.palettes.exactly(color, among));
         }
@@ -138,19 +136,36 @@ impl Index {
         }
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).min(total - offset);
         let (sort, descending) = (query.sort_by, query.descending);
+        let wanted = (offset + limit).min(total - offset);
         match matching {
-            Some(few) if is_better_sorted(total, self.entries.len(), offset + limit) => {
+            Some(few) if is_better_sorted(total, self.entries.len(), wanted) => {
                 let mut slots: Vec<Slot> = few.iter().collect();
                 self.orders.sort(&self.entries, sort, descending, &mut slots);
                 slots.into_iter().skip(offset).take(limit).collect()
             }
             Some(many) => {
-                let walk = self.orders.walk(sort, descending);
-                walk.filter(|&slot| many.has(slot)).skip(offset).take(limit).collect()
+                let walk = self.orders.walk(sort, descending).filter(|&slot| many.has(slot));
+                cut(walk, offset, limit, total)
             }
-            None => self.orders.walk(sort, descending).skip(offset).take(limit).collect(),
+            None => cut(self.orders.walk(sort, descending), offset, limit, total),
         }
     }
+}
+
+/// The page of a walk over `total` slots, from whichever end is nearer.
+fn cut(
+    walk: impl DoubleEndedIterator<Item = Slot>,
+    offset: usize,
+    limit: usize,
+    total: usize,
+) -> Vec<Slot> {
+    let after = total - offset - limit;
+    if offset <= after {
+        return walk.skip(offset).take(limit).collect();
+    }
+    let mut page: Vec<Slot> = walk.rev().skip(after).take(limit).collect();
+    page.reverse();
+    page
 }
 
 /// Whether it is cheaper to sort all that match than to walk the order that is kept until `wanted`

@@ -37,6 +37,10 @@ fn queries() -> Vec<Query> {
         some(&|q| q.search = " LAKE 3 ".into()),
         some(&|q| q.search = "äth".into()),
         some(&|q| q.search = "dark sky".into()),
+        some(&|q| q.search = "k".into()),
+        some(&|q| q.search = "igh AL".into()),
+        some(&|q| q.search = "lakes".into()),
+        some(&|q| q.search = "a\0".into()),
         some(&|q| q.tags = vec!["Blue".into(), "dark".into()]),
         some(&|q| q.tags = vec!["no such".into()]),
         some(&|q| q.folder = Some(None)),
@@ -60,6 +64,12 @@ fn queries() -> Vec<Query> {
                 (q.sort_by, q.descending) = (*sort_by, descending);
                 (q.offset, q.limit, q.media_type) = (7, 5, Some(MediaType::Image));
             }));
+            queries.push(some(&|q| {
+                (q.sort_by, q.descending) = (*sort_by, descending);
+                (q.offset, q.limit, q.media_type) = (157, 50, Some(MediaType::Image));
+            }));
+            queries
+                .push(some(&|q| (q.sort_by, q.descending, q.offset) = (*sort_by, descending, 148)));
         }
     }
     queries
@@ -148,4 +158,26 @@ fn it_stays_in_step_with_changes() {
         index.in_folder(Some(7)),
         entries.iter().filter(|e| e.folder_id == Some(7)).count() as u64
     );
+}
+
+#[test]
+fn words_that_go_and_come_back_are_found() {
+    let named = |id: i64, name: String| Entry { name, ..entry(id) };
+    let mut index = Index::build((1..=300).map(|id| named(id, format!("only{id} lake lake"))));
+    let found = |index: &Index, search: &str| {
+        index.find(&Query { search: search.into(), ..Query::default() }).total
+    };
+    // Far more words without an image than with one.
+    (1..=290).for_each(|id| index.put(named(id, "lakes".into())));
+    assert_eq!(
+        (found(&index, "only"), found(&index, "lake"), found(&index, "only7")),
+        (10, 300, 0)
+    );
+    (1..=5).for_each(|id| index.put(named(id, format!("only{id} Lake"))));
+    assert_eq!(
+        (found(&index, "only"), found(&index, "akes"), found(&index, "only5")),
+        (15, 285, 1)
+    );
+    (1..=300).for_each(|id| index.remove(id));
+    assert_eq!((found(&index, "only"), found(&index, "l")), (0, 0));
 }
