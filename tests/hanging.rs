@@ -549,6 +549,61 @@ printf '%s\0' daemon "$@" >>"$HOME/calls"; printf '\n' >>"$HOME/calls"
 exec sleep 1000
 "#;
 
+/// Another client of it that takes a picture and never says a word.
+const AWWW_HANGS: &str = r#"#!/bin/sh
+case $1 in
+query) [ -e "$HOME/server" ] || exit 1
+       printf ': HEADLESS-%s: 640x480, scale: 1, currently displaying: color: 000000\n' 1 2 ;;
+img) : >"$HOME/hangs"; exec sleep 1000 ;;
+esac
+"#;
+
+#[test]
+fn who_waits_for_a_setter_that_hangs_is_told_that_the_daemon_ends() {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
+    let mut house = House::on(&desktop);
+    house.stub("awww", AWWW_HANGS);
+    house.stub("awww-daemon", AWWW_DAEMON);
+    house.configure("[backend]\ntype = \"swaybg\"\n");
+    house.start();
+    let [red, ..] = three(&house);
+    let moving = house.root().join("moving.gif");
+    let frames = ["-size", "16x16", "xc:red", "xc:blue", moving.to_str().unwrap()];
+    desktop.output("convert", &frames);
+    let moving = house.import(&[&moving])[0];
+    set(&house, red, "*").ok();
+    stops_while_it_hangs(&mut house, "/backends/awww/activate", json!({}), false);
+    assert_eq!(running("swaybg", runtime).len(), 1, "what hung stays");
+
+    let priorities = "selection_mode = \"auto\"\nauto_priorities.image = [\"swaybg\", \"awww\"]\n";
+    house.configure(&format!("[backend]\n{priorities}"));
+    house.start();
+    let body = json!({ "image_id": moving, "monitor": "HEADLESS-1" });
+    stops_while_it_hangs(&mut house, "/wallpaper/set", body, true);
+    assert!(running("swaybg", runtime).is_empty(), "all is taken down");
+    // The server of ours is a `sleep`.
+    assert!(running("sleep", runtime).is_empty(), "also what was about to show");
+}
+
+/// Has the daemon end while a request waits for a setter for ever.
+fn stops_while_it_hangs(house: &mut House, path: &str, body: Value, clear: bool) {
+    let (client, hangs) = (house.client(), house.root().join("hangs"));
+    let begun = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| client.post(path, &body));
+        wait_until("the setter hangs", || hangs.exists());
+        let begun = Instant::now();
+        house.client().post("/shutdown", &json!({ "clear": clear })).ok();
+        let answer = waiting.join().unwrap().fails(503);
+        assert_eq!(answer["error"], "the daemon is ending");
+        begun
+    });
+    assert_eq!(house.wait().code(), Some(0));
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(!house.log().contains("does not end in time"), "{}", house.log());
+    fs::remove_file(hangs).unwrap();
+}
+
 #[test]
 fn awww_is_told_by_its_command_line() {
     let desktop = Desktop::wayland(&["1280x720"]);

@@ -36,6 +36,8 @@ pub(super) struct Shared {
     pub(super) streams: Arc<Streams>,
     pub(super) ids: RequestIds,
     pub(super) stopping: AtomicBool,
+    /// The time for answers is over: what is still owed is refused.
+    pub(super) refusing: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -207,12 +209,10 @@ impl Connection {
 
     /// Its deadline has passed.
     pub(super) fn expire(&mut self, shared: &Shared) -> Next {
+        if self.promise().is_some() {
+            return self.keep_promise(shared, Err(Failure::busy("the answer takes too long")));
+        }
         match mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Promised { promise, exchange } => {
-                drop(promise);
-                let late = Failure::busy("the answer takes too long");
-                self.answer(shared, *exchange, Err(late))
-            }
             Phase::Head { .. } | Phase::Body { .. } if self.output.is_empty() => {
                 let why = Refusal { status: 408, why: "the request does not come to its end" };
                 let exchange = self.unknown(shared);

@@ -34,7 +34,7 @@ use std::io;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -53,6 +53,8 @@ use crate::thread::{Spawner, Thread};
 
 const WORKERS: usize = 4;
 const RUNNERS: usize = 2;
+/// What the threads get for what they have in hand when the time for requests is over.
+const LAST_TURN: Duration = Duration::from_millis(200);
 
 /// What answers requests; it is called by several workers at a time.
 pub trait Service: Send + Sync + 'static {
@@ -85,6 +87,7 @@ impl Server {
             streams: sse::Streams::new(spawner, &limits)?,
             ids: exchange::RequestIds::new(),
             stopping: AtomicBool::new(false),
+            refusing: AtomicBool::new(false),
             limits,
         };
         let (emptied, told) = bounded(1);
@@ -103,18 +106,21 @@ impl Server {
         Ok(server)
     }
 
-    /// Takes no more clients, lets running requests finish and ends the event streams. Returns the
-    /// names of threads that were late.
+    /// Takes no more clients, lets running requests finish and ends the event streams. What is not
+    /// finished by the deadline is refused. Returns the names of threads that were late.
     pub fn end(mut self, deadline: Instant) -> Vec<String> {
         self.pool.begin_end();
         let mut late = self.pool.shared.streams.end(deadline);
         // Closed only with the pool, which we hold: what comes is the word or the deadline.
-        self.emptied.recv_deadline(deadline).ok();
+        if self.emptied.recv_deadline(deadline).is_err() {
+            self.pool.refuse_owed();
+        }
         self.pool.finish_end();
         self.errands = None;
+        let last = deadline.max(Instant::now()) + LAST_TURN;
         for thread in self.threads.drain(..) {
             let name = thread.name().to_owned();
-            if !thread.join_by(deadline) {
+            if !thread.join_by(last) {
                 late.push(name);
             }
         }

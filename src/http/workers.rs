@@ -16,6 +16,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
 use super::bell::Bell;
 use super::connection::{Connection, Next, Shared};
+use super::failure::Failure;
 use super::limits::Claim;
 use super::slots::{Slots, Token};
 use super::timers::Timers;
@@ -39,6 +40,11 @@ pub(super) struct Pool {
     end: Bell,
     /// Told when the last connection goes after the end has begun.
     emptied: Sender<()>,
+}
+
+/// What a client gets whose answer is not there when the server must end.
+fn ending() -> Failure {
+    Failure::busy("the daemon is ending")
 }
 
 /// A worker's buffers, lent to the connection that has its turn.
@@ -144,6 +150,24 @@ impl Pool {
         self.tell_if_empty();
     }
 
+    /// Refuses what is still owed: its clients are told before their connections go.
+    pub(super) fn refuse_owed(&self) {
+        self.shared.refusing.store(true, Ordering::SeqCst);
+        for index in self.slots.indexes() {
+            let (mut slot, token) = self.slots.lock_any(index);
+            // One that has its turn now sees `refusing` when it is put back.
+            if slot.connection.as_ref().is_some_and(|connection| connection.promise().is_some())
+                && let Some(mut connection) = slot.connection.take()
+            {
+                drop(slot);
+                let mut spare = Spare::default();
+                connection.unpark(&mut spare);
+                let next = connection.keep_promise(&self.shared, Err(ending()));
+                self.park(token, connection, next, &mut spare);
+            }
+        }
+    }
+
     /// Ends the workers.
     pub(super) fn finish_end(&self) {
         self.end.ring();
@@ -231,7 +255,10 @@ impl Pool {
                 return self.close(token, connection);
             }
             // In this order: whoever finds the promise kept must find the connection here.
-            let outcome = connection.promise().and_then(|p| p.await_at(token.number()));
+            let outcome = connection.promise().and_then(|promise| {
+                let refusing = self.shared.refusing.load(Ordering::SeqCst);
+                promise.await_at(token.number()).or_else(|| refusing.then(|| Err(ending())))
+            });
             if let Some(outcome) = outcome {
                 drop(slot);
                 next = connection.keep_promise(&self.shared, outcome);

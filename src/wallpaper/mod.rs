@@ -97,7 +97,7 @@ impl Walls {
         self.send(Command::Activate(name, reply));
     }
 
-    /// Takes down all that we hung.
+    /// Takes down all that we hung, for the end: what is in hand or waits is refused.
     pub fn clear(&self, reply: Reply<()>) {
         self.send(Command::Clear(reply));
     }

@@ -134,6 +134,10 @@ impl Stage {
     fn take(&mut self, command: Command) {
         match command {
             Command::SettingsChanged => {}
+            Command::Clear(reply) => {
+                self.break_off();
+                self.begin(Command::Clear(reply));
+            }
             command if self.jobs.is_empty() => self.begin(command),
             Command::Set(request, reply) => self.line_up(request, reply),
             command => self.wait(Waiting::Other(command)),
@@ -151,11 +155,31 @@ impl Stage {
             },
             Command::Activate(name, reply) => self.activate(&name, reply),
             Command::Clear(reply) => {
-                let steps = self.shown.keys().map(|&backend| Step::Clear { backend }).collect();
+                // What an earlier daemon left and this one has not shown anew is ours, too.
+                let left = self.setters.roster.backends();
+                let left = left.iter().filter_map(|name| name.parse::<BackendName>().ok());
+                let all: BTreeSet<_> = self.shown.keys().copied().chain(left).collect();
+                let steps = all.into_iter().map(|backend| Step::Clear { backend }).collect();
                 self.start(Job::new(steps, Purpose::Clear { failed: None, reply }));
             }
             Command::SettingsChanged | Command::End => {}
         }
+    }
+
+    /// Ends what is in hand and what waits: setters that hang must not keep all from being taken
+    /// down. A hand that is made anew takes its setters over.
+    fn break_off(&mut self) {
+        for job in std::mem::take(&mut self.jobs) {
+            if let Some(backend) = job.backend() {
+                self.hands.remove(&backend);
+            }
+            job.refuse(Failure::Ending);
+        }
+        for waiting in std::mem::take(&mut self.waiting) {
+            waiting.into_command().refuse(Failure::Ending);
+        }
+        // Of orders that nobody asks about any more.
+        while self.reports.try_recv().is_ok() {}
     }
 
     fn hang(&mut self, feasible: Feasible, survey: Survey, reply: Reply<Applied>) {

@@ -33,15 +33,23 @@ fn idle_clients_do_not_delay_it_and_running_requests_finish() {
 }
 
 #[test]
-fn it_waits_for_nobody_past_its_deadline() {
+fn it_waits_for_nobody_past_its_deadline_but_tells_them() {
     let mut house = House::new();
-    let mut waiting = house.connect();
+    let (mut waiting, mut keen) = (house.connect(), house.connect());
     waiting.say("GET /later HTTP/1.1\r\n\r\n");
     let giver = house.givers.recv().unwrap();
+    keen.say("GET /later HTTP/1.1\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n");
+    let _giver = house.givers.recv().unwrap();
     let began = Instant::now();
-    house.server.take().unwrap().end(began + Duration::from_millis(100));
+    let late = house.server.take().unwrap().end(began + Duration::from_millis(100));
     assert!(began.elapsed() < Duration::from_secs(3));
-    assert!(waiting.is_hung_up());
+    assert!(late.is_empty(), "{late:?} are late");
+    for client in [&mut waiting, &mut keen] {
+        let reply = client.reply();
+        assert_eq!((reply.status, reply.header("Connection")), (503, Some("close")));
+        assert_eq!(reply.text(), r#"{"error":"the daemon is ending","code":503}"#);
+        assert!(client.is_hung_up());
+    }
     giver.give(Ok(Answer::empty(204)));
 }
 
