@@ -84,18 +84,13 @@ pub fn list(connection: &Connection) -> Result<Vec<Playlist>, Error> {
 }
 
 pub fn get(connection: &Connection, id: i64) -> Result<Option<Playlist>, Error> {
-    let sql = format!("{SELECT} WHERE id = ?1");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let found = statement.query_row([id], |row| Ok(head(row))).optional()?.transpose()?;
+    let found = find(connection, id)?;
     found.map(|(playlist, state)| complete(connection, playlist, state)).transpose()
 }
 
 /// What a conductor needs of a playlist.
 pub fn score(connection: &Connection, id: i64) -> Result<Option<Score>, Error> {
-    let sql = format!("{SELECT} WHERE id = ?1");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let found = statement.query_row([id], |row| Ok(head(row))).optional()?.transpose()?;
-    let Some((playlist, _)) = found else { return Ok(None) };
+    let Some((playlist, _)) = find(connection, id)? else { return Ok(None) };
     let Playlist { id, name, configuration, .. } = playlist;
     Ok(Some(Score { id, name, configuration, items: items(connection, id)? }))
 }
@@ -128,13 +123,14 @@ pub fn insert(connection: &Connection, change: &PlaylistChange) -> Result<i64, R
     rules::taken(inserted, name)?;
     let id = connection.last_insert_rowid();
     let images = change.images.as_deref().unwrap_or_default();
-    rows::put(connection, id, &rules::images(connection, images)?)?;
-    rules::fit(configuration.kind, &items(connection, id)?)?;
+    let rows = rules::images(connection, images)?;
+    rules::fit(configuration.kind, &rows)?;
+    rows::put(connection, id, &rows)?;
     Ok(id)
 }
 
 pub fn update(connection: &Connection, id: i64, change: &PlaylistChange) -> Result<(), Refusal> {
-    let before = score(connection, id)?.ok_or(Refusal::NoPlaylist { id })?;
+    let (before, _) = find(connection, id)?.ok_or(Refusal::NoPlaylist { id })?;
     let name = change.name.as_deref().unwrap_or(&before.name);
     let configuration = rules::configuration(before.configuration, &change.configuration)?;
     let updated = connection
@@ -152,10 +148,12 @@ pub fn update(connection: &Connection, id: i64, change: &PlaylistChange) -> Resu
             ":now": Timestamp::now().as_micros(),
         });
     rules::taken(updated, name)?;
-    if let Some(images) = &change.images {
-        rows::put(connection, id, &rules::images(connection, images)?)?;
-    }
-    rules::fit(configuration.kind, &items(connection, id)?)
+    let Some(images) = &change.images else {
+        return rules::fit(configuration.kind, &rows::get(connection, id)?);
+    };
+    let rows = rules::images(connection, images)?;
+    rules::fit(configuration.kind, &rows)?;
+    Ok(rows::put(connection, id, &rows)?)
 }
 
 /// Removes a playlist with its place. Its images stay in the library.
@@ -213,6 +211,11 @@ fn items(connection: &Connection, id: i64) -> Result<Vec<Item>, Error> {
 
 /// A record without its images, and its state as it is written.
 type Head = (Playlist, Option<(bool, String)>);
+
+fn find(connection: &Connection, id: i64) -> Result<Option<Head>, Error> {
+    let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE id = ?1"))?;
+    statement.query_row([id], |row| Ok(head(row))).optional()?.transpose()
+}
 
 fn head(row: &Row<'_>) -> Result<Head, Error> {
     let playlist = Playlist {

@@ -21,6 +21,11 @@ struct Kept {
     row: Row,
 }
 
+/// The images of a playlist.
+pub(super) fn get(connection: &Connection, id: i64) -> Result<Vec<Row>, Error> {
+    Ok(read(connection, id)?.into_iter().map(|kept| kept.row).collect())
+}
+
 /// Makes these the images of a playlist.
 pub(super) fn put(connection: &Connection, id: i64, rows: &[Row]) -> Result<(), Error> {
     let before = read(connection, id)?;

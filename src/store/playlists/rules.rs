@@ -6,7 +6,6 @@ use std::fmt;
 use rusqlite::Connection;
 
 use super::super::Error;
-use super::Item;
 use super::rows::Row;
 use crate::wire::{
     NewConfiguration, NewPlaylistItem, PlaylistConfiguration, PlaylistOrder, PlaylistType,
@@ -142,13 +141,13 @@ pub(super) fn images(
 }
 
 /// Whether images are such as a playlist of this type needs.
-pub(super) fn fit(kind: PlaylistType, items: &[Item]) -> Result<(), Refusal> {
+pub(super) fn fit(kind: PlaylistType, rows: &[Row]) -> Result<(), Refusal> {
     if kind != PlaylistType::TimeOfDay {
         return Ok(());
     }
     let mut times = BTreeSet::new();
-    for item in items {
-        let minutes = item.time.ok_or(Refusal::NoTime { image_id: item.image_id })?;
+    for &(image_id, time) in rows {
+        let minutes = time.ok_or(Refusal::NoTime { image_id })?;
         if !times.insert(minutes) {
             return Err(Refusal::SameTime { minutes });
         }
