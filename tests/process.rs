@@ -76,6 +76,33 @@ fn the_socket_is_the_owner_s_alone_whatever_the_umask() {
     house.start();
 }
 
+/// As root, or through a sudo that asks no password: the tests' machine has either.
+#[test]
+fn another_user_is_refused_though_the_socket_is_open_to_all() {
+    let mut house = House::new();
+    house.start();
+    let socket = house.socket();
+    for (path, mode) in [(house.root(), 0o755), (socket.parent().unwrap(), 0o755), (&socket, 0o666)]
+    {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let mut nobody = if rustix::process::geteuid().is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        command
+    } else {
+        let mut command = Command::new("sudo");
+        command.args(["-n", "-u", "#65534"]);
+        command
+    };
+    let connect = format!("UNIX-CONNECT:{}", socket.display());
+    let output = nobody.args(["socat", "-u", &connect, "STDOUT"]).output().unwrap();
+    let answer = String::from_utf8_lossy(&output.stdout);
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}{}", stderr(&output));
+    assert!(answer.contains("another user's"), "{answer}");
+    house.client().get("/healthz").ok();
+}
+
 #[test]
 fn bad_settings_end_it_with_78_and_are_not_touched() {
     let check = |toml: &str, says: &[&str]| {
