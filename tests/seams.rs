@@ -139,3 +139,100 @@ fn x_s_monitors_of_all_sizes() {
     settle(&house, |all| all.as_array().unwrap().len() == 3);
     compare(&desktop, &house, 0);
 }
+
+/// Three bands, and which of them is where in the picture.
+const BANDS: [[u8; 3]; 3] = [[200, 30, 30], [30, 180, 60], [40, 60, 200]];
+const BAND: f64 = 640.0;
+
+/// A picture of three monitors' width, in the library.
+fn bands(house: &House) -> i64 {
+    let path = house.root().join("bands.png");
+    let band = |x: u32, _| Rgb(BANDS[x as usize / 640]);
+    RgbImage::from_fn(1920, 480, band).save(&path).unwrap();
+    house.import(&[&path])[0]
+}
+
+/// Waits until the monitors that are there show the picture as cut for them alone.
+#[track_caller]
+fn see_bands(desktop: &Desktop, house: &House, names: &[&str]) {
+    let mut places = Vec::new();
+    settle(house, |all| {
+        let all = all.as_array().unwrap();
+        all.len() == names.len() && all.iter().all(|m| names.contains(&m["name"].as_str().unwrap()))
+    });
+    wait_until(&format!("the bands on {names:?}"), || {
+        // Compositors may move the others a moment later.
+        let all = house.client().get("/monitors").ok();
+        places = all.as_array().unwrap().iter().map(Place::of).collect();
+        let left = places.iter().map(|place| place.x).fold(f64::MAX, f64::min);
+        let right = places.iter().map(|place| place.x + place.width).fold(f64::MIN, f64::max);
+        // All are of its height: it grows only where they reach further than it is wide.
+        let band = BAND.max((right - left) / 3.0);
+        let cut = (3.0 * band - (right - left)) / 2.0;
+        places.iter().all(|place| {
+            let shot = house.root().join("bands-shot.png");
+            desktop.shot(&shot, &place.name);
+            let seen = image::open(&shot).unwrap().into_rgb8();
+            [0.25, 0.75].iter().all(|part| {
+                let x = f64::from(seen.width()) * part;
+                let found = seen.get_pixel(x as u32, seen.height() / 2).0;
+                // A monitor is another size before it has its mode.
+                let band = BANDS.get(((cut + place.x - left + x) / band) as usize);
+                let near =
+                    |band: &[u8; 3]| found.iter().zip(band).all(|(a, b)| a.abs_diff(*b) <= 4);
+                band.is_some_and(near)
+            })
+        })
+    });
+}
+
+#[test]
+fn what_is_left_of_the_layout_is_cut_for_at_once() {
+    let desktop = Desktop::x11(&["--pluggable", "640x480", "640x480", "640x480"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let id = bands(&house);
+    house.client().post("/wallpaper/set", &json!({ "image_id": id, "mode": "extend" })).ok();
+    let all = ["DUMMY0", "DUMMY1", "DUMMY2"];
+    see_bands(&desktop, &house, &all);
+    desktop.run("unplug", &["DUMMY2"]);
+    see_bands(&desktop, &house, &all[..2]);
+    assert_eq!(desktop.run("plug", &["640x480"]), "DUMMY2");
+    see_bands(&desktop, &house, &all);
+    // Also when the picture has left the library meanwhile.
+    house
+        .client()
+        .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+        .ok();
+    desktop.run("unplug", &["DUMMY2"]);
+    see_bands(&desktop, &house, &all[..2]);
+}
+
+#[test]
+fn a_playlist_s_picture_is_cut_for_the_monitors_that_are_there() {
+    let desktop = Desktop::wayland(&["--pluggable", "640x480", "640x480", "640x480"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let id = bands(&house);
+    let playlist = json!({
+        "name": "wide", "configuration": { "type": "manual" }, "images": [{ "image_id": id }],
+    });
+    let playlist = house.client().post("/playlists", &playlist).ok()["id"].clone();
+    let body = json!({ "monitors": ["WL-1", "WL-2", "WL-3", "WL-4"], "extend": true });
+    house.client().post(&format!("/playlists/{playlist}/start"), &body).ok();
+    see_bands(&desktop, &house, &["WL-1", "WL-2", "WL-3"]);
+    desktop.run("unplug", &["WL-2"]);
+    see_bands(&desktop, &house, &["WL-1", "WL-3"]);
+    assert_eq!(desktop.run("plug", &["640x480"]), "WL-4");
+    see_bands(&desktop, &house, &["WL-1", "WL-3", "WL-4"]);
+    desktop.run("unplug", &["WL-1"]);
+    see_bands(&desktop, &house, &["WL-3", "WL-4"]);
+    // Also when it has left the library, and with it the playlist.
+    let body = json!({ "ids": [id] }).to_string();
+    house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+    desktop.output("swaymsg", &["-q", "output WL-4 position 2400 0"]);
+    settle(&house, |all| all[1]["x"] == 2400);
+    see_bands(&desktop, &house, &["WL-3", "WL-4"]);
+    let slices = house.root().join("cache/murald/setters/swaybg/slices");
+    wait_until("only what hangs is kept", || std::fs::read_dir(&slices).unwrap().count() == 2);
+}

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::backends::Hanging;
+use crate::compositor::Output;
 use crate::config::BackendName;
 
 /// What each backend shows, or should; an entry for every backend that shows anything.
@@ -53,14 +54,17 @@ pub(super) fn insist(steps: &mut Vec<Step>, wanted: &Shown, backend: BackendName
 }
 
 /// Adds to `wanted` what hangs now on connected outputs that nothing else is wanted on: a picture
-/// stays until another takes its place, also when its image has left the library.
-pub(super) fn keep_hanging(shown: &Shown, wanted: &mut Shown, connected: &[&str]) {
+/// stays until another takes its place, also when its image has left the library. It follows its
+/// output as the others do.
+pub(super) fn keep_hanging(shown: &Shown, wanted: &mut Shown, outputs: &[Output]) {
     for (&backend, scene) in shown {
         for hanging in scene {
             let name = hanging.output.name.as_str();
             let taken = wanted.values().flatten().any(|other| other.output.name == name);
-            if !taken && connected.contains(&name) {
-                wanted.entry(backend).or_default().push(hanging.clone());
+            let output = outputs.iter().find(|output| output.name == name);
+            if let (false, Some(output)) = (taken, output) {
+                let hanging = Hanging { output: output.clone(), ..hanging.clone() };
+                wanted.entry(backend).or_default().push(hanging);
             }
         }
     }
@@ -73,7 +77,6 @@ pub(super) fn keep_hanging(shown: &Shown, wanted: &mut Shown, connected: &[&str]
 pub(super) mod tests {
     use super::*;
     use crate::backends::Kind;
-    use crate::compositor::Output;
     use crate::config::BackendName::{Awww, Feh, Mpvpaper, Swaybg};
 
     pub(in crate::wallpaper) fn hanging(output: &str, image_id: i64) -> Hanging {
@@ -134,7 +137,11 @@ pub(super) mod tests {
     fn what_hangs_stays_until_something_takes_its_place() {
         let before = shown(&[(Feh, &[("A", 1), ("B", 2), ("GONE", 3)])]);
         let mut wanted = shown(&[(Swaybg, &[("A", 9)])]);
-        keep_hanging(&before, &mut wanted, &["A", "B"]);
-        assert_eq!(wanted, shown(&[(Feh, &[("B", 2)]), (Swaybg, &[("A", 9)])]));
+        let mut outputs = ["A", "B"].map(|name| hanging(name, 0).output);
+        outputs[1].x = 1920;
+        keep_hanging(&before, &mut wanted, &outputs);
+        let mut expected = shown(&[(Feh, &[("B", 2)]), (Swaybg, &[("A", 9)])]);
+        expected.get_mut(&Feh).unwrap()[0].output.x = 1920;
+        assert_eq!(wanted, expected);
     }
 }

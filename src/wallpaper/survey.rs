@@ -44,7 +44,7 @@ impl Survey {
     pub(super) fn wanted(&self, shown: &Shown) -> Shown {
         let choose = |kind| selection::choose(&self.preference, &self.available, kind).ok();
         let mut wanted = scene::wanted(&self.rows, &self.pictures, &self.outputs, choose);
-        plan::keep_hanging(shown, &mut wanted, &self.connected());
+        plan::keep_hanging(shown, &mut wanted, &self.outputs);
         wanted
     }
 
