@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use murald::store::images::{self, Checksum};
-use murald::store::{self, Store, edits};
+use murald::store::{self, Store, edits, loose};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use support::House;
@@ -256,7 +256,7 @@ fn check_agreement(house: &House, scene: &Scene, listed: &BTreeMap<i64, String>)
         assert_eq!(path.file_stem().unwrap().to_str().unwrap(), listed[id]);
     }
     assert!(scene.kept.iter().all(|id| listed.contains_key(id)));
-    assert!(store.read(images::loose_files).unwrap().is_empty());
+    assert!(store.read(loose::list).unwrap().is_empty());
     assert!(store.read(edits::renames).unwrap().is_empty());
 }
 

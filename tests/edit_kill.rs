@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use murald::events::{Hub, Kinds};
 use murald::library::{self, Library, Running, Settings};
 use murald::store::images::{self, Checksum};
-use murald::store::{self, Store, edits};
+use murald::store::{self, Store, edits, loose};
 use murald::thread::{Deaths, Spawner};
 use murald::transcode;
 use murald::wire::{EventKind, Image};
@@ -105,7 +105,7 @@ fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, String)>, round: u
     let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
     let notes = |store: &Store| {
         let renames = store.read(edits::renames).unwrap().len();
-        renames + store.read(images::loose_files).map_err(|e: store::Error| e).unwrap().len()
+        renames + store.read(loose::list).map_err(|e: store::Error| e).unwrap().len()
     };
     let mended = u32::from(notes(&store) > 0);
     drop(store);
@@ -119,8 +119,8 @@ fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, String)>, round: u
     assert_eq!(files, owned, "round {round}");
     for image in &rows {
         let content: Checksum = Sha256::digest(fs::read(&image.path).unwrap()).into();
-        let hex: String = content.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(image.checksum, format!("sha256:{hex}"), "round {round}: {}", image.name);
+        let expected = format!("sha256:{}", images::hex(&content));
+        assert_eq!(image.checksum, expected, "round {round}: {}", image.name);
         assert_eq!(image.path.file_stem().unwrap().to_str().unwrap(), image.name);
     }
     let now: BTreeMap<i64, _> = rows.into_iter().filter(is_kept).map(|i| (i.id, i)).collect();

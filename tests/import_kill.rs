@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use murald::events::{Hub, Kinds};
 use murald::library::{self, Settings};
 use murald::store::images::{self, ListQuery, SortBy};
-use murald::store::{self, Store};
+use murald::store::{self, Store, loose};
 use murald::thread::Spawner;
 use murald::transcode;
 use murald::wire::{EventKind, Image};
@@ -113,7 +113,7 @@ fn check(directory: &Path, round: u32) -> usize {
         let size = fs::metadata(&image.path).unwrap().len();
         assert_eq!(size, image.file_size, "round {round}: {}", image.name);
     }
-    let loose: Vec<PathBuf> = store.read(images::loose_files).unwrap();
+    let loose: Vec<PathBuf> = store.read(loose::list).unwrap();
     assert!(loose.is_empty(), "round {round}: {loose:?}");
     images.len()
 }

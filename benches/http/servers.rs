@@ -116,7 +116,7 @@ fn fill(home: &Path, number: usize) {
         (0..number).try_for_each(|at| {
             let image = image(at, &pictures);
             std::fs::write(&image.path, b"").unwrap();
-            let hex: String = image.checksum.iter().map(|byte| format!("{byte:02x}")).collect();
+            let hex = images::hex(&image.checksum);
             std::fs::write(thumbnails.join(format!("{hex}.webp")), b"").unwrap();
             images::insert(transaction, &image).map(drop)
         })

@@ -6,7 +6,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::intake::{Shelf, rename, sync_directory};
+use super::disk::{rename, sync_directory};
+use super::intake::Shelf;
 use super::name::Name;
 use super::{Error, Library, package};
 use crate::store::edits::{self, ImageChange, Rename};

@@ -5,31 +5,24 @@
 //! directory flushed, and in one transaction the row written and the note removed. At the next
 //! start, temporary and loose files are removed: the source was never touched.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{CWD, OFlags, RenameFlags};
-use rustix::io::Errno;
-use sha2::{Digest, Sha256};
-
 use super::budget::Budget;
 use super::decode::{self, Decoded, guarded};
+use super::disk::{self, Copy, rename, sync_directory};
 use super::film::{self, Film};
 use super::name::{Name, Names, Reserved};
 use super::{AudioDefault, Error, Thumbnails};
 use crate::store::images::{self, Checksum, NewImage};
-use crate::store::{self, Store};
+use crate::store::{self, Store, loose};
 use crate::transcode::{self, Ffmpeg};
 use crate::wire::{Format, Image, MediaType, Resolution};
 use crate::{color, media};
-
-/// What temporary files in the library's directory begin with.
-pub(super) const TEMPORARY: &str = ".murald-import-";
-const BUFFER: usize = 256 << 10;
 
 /// What all workers share.
 pub(super) struct Shelf {
@@ -63,30 +56,23 @@ pub(super) struct Taken {
     pub(super) duplicate: bool,
 }
 
-/// A file or package that is ours and has no row yet; removed unless it is kept.
-pub(super) struct Copy {
-    pub(super) path: PathBuf,
-    pub(super) kept: bool,
-    pub(super) checksum: Checksum,
-    pub(super) size: u64,
-}
-
 impl Shelf {
     /// Takes a copy of `source` into the library, unless its content is there already.
     pub(super) fn take_in(&self, source: &Path, folder: Option<i64>) -> Result<Taken, Error> {
-        let mut file = open(source)?;
+        let mut file = disk::open(source)?;
         let format = format(source, &file)?;
         let name = Name::of(source, format)?;
         let size = file.metadata().map_err(Error::file("read", source))?.len();
         // A copy of something that is there already is seldom imported, but then thousands at
         // once: read, not written.
         if self.store.read(|c| images::has_size(c, size))? {
-            let checksum = hash(&mut file, &mut io::sink()).map_err(Error::file("read", source))?;
+            let checksum = disk::checksum(source, &mut file)?;
             if let Some(taken) = self.present(&checksum)? {
                 return Ok(taken);
             }
         }
-        let copy = self.copy(source, &mut file)?;
+        let mut copy = self.new_copy();
+        copy.fill(source, &mut file)?;
         drop(file);
         if let Some(taken) = self.present(&copy.checksum)? {
             return Ok(taken);
@@ -103,57 +89,47 @@ impl Shelf {
         if path.is_dir() {
             return self.adopt_package(path);
         }
-        let mut file = open(path)?;
+        let mut file = disk::open(path)?;
         let format = format(path, &file)?;
         let name = Name::of(path, format)?;
         let size = file.metadata().map_err(Error::file("read", path))?.len();
-        let checksum = hash(&mut file, &mut io::sink()).map_err(Error::file("read", path))?;
+        let checksum = disk::checksum(path, &mut file)?;
         if let Some(taken) = self.present(&checksum)? {
             return Ok(taken);
         }
         // Kept from the start: it is not ours to remove.
-        let mut copy = Copy { path: path.to_owned(), kept: true, checksum, size };
-        let mut row = self.describe(path, &copy, None)?;
-        if self.store.read(|c| images::is_loose(c, path))? {
+        let copy = Copy { path: path.to_owned(), kept: true, checksum, size };
+        let row = self.describe(path, &copy, None)?;
+        self.keep(path, path.file_stem(), &name, row)
+    }
+
+    /// Gives a row to what lies in the directory already, under its own name where that is free.
+    pub(super) fn keep(
+        &self,
+        path: &Path,
+        own: Option<&OsStr>,
+        name: &Name,
+        mut row: NewImage,
+    ) -> Result<Taken, Error> {
+        if self.store.read(|c| loose::has(c, path))? {
             // Deleted a moment ago: its row is gone, the file is about to follow.
             return Err(Error::NotFile { path: path.to_owned() });
         }
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let free = stem == name.stem && !self.store.read(|c| images::has_name(c, stem))?;
-        if free {
+        let stem = &name.stem;
+        if own == Some(OsStr::new(stem)) && !self.store.read(|c| images::has_name(c, stem))? {
             row.settle(stem, path);
         } else {
-            let reserved = self.names.reserve(&name, &self.directory, &self.store)?;
+            let reserved = self.names.reserve(name, &self.directory, &self.store)?;
             rename(path, &reserved.path).map_err(Error::file("rename", path))?;
-            copy.path.clone_from(&reserved.path);
             row.settle(&reserved.name, &reserved.path);
         }
         let id = self.store.write(|c| images::insert(c, &row))?;
         self.taken(id, false)
     }
 
-    /// A name for a file that is about to be made.
+    /// A name for a file or package that is about to be made.
     pub(super) fn new_copy(&self) -> Copy {
-        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        let path = self.directory.join(format!("{TEMPORARY}{serial}"));
-        Copy { path, kept: false, checksum: [0; 32], size: 0 }
-    }
-
-    fn copy(&self, source: &Path, file: &mut File) -> Result<Copy, Error> {
-        let mut copy = self.new_copy();
-        let mut target = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&copy.path)
-            .map_err(Error::file("write", &copy.path))?;
-        // Shares the blocks where the file system can; what is hashed is what we have then.
-        let cloned = rustix::fs::ioctl_ficlone(&target, &*file).is_ok();
-        copy.checksum =
-            if cloned { hash(&mut target, &mut io::sink()) } else { hash(file, &mut target) }
-                .map_err(Error::file("copy", source))?;
-        copy.size = target.metadata().map_err(Error::file("read", &copy.path))?.len();
-        Ok(copy)
+        Copy::new(&self.directory, self.serial.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Decodes what was copied, and leaves its thumbnail in the cache.
@@ -164,7 +140,7 @@ impl Shelf {
         folder: Option<i64>,
     ) -> Result<NewImage, Error> {
         let look = self.look(source, copy)?;
-        let hex = hex(&copy.checksum);
+        let hex = images::hex(&copy.checksum);
         if let Err(error) = self.thumbnails.put(&hex, Resolution::Default, &look.thumbnail.webp) {
             // It is made again when it is asked for.
             log::warn!("no thumbnail of {}: {}", source.display(), error.reason());
@@ -192,7 +168,7 @@ impl Shelf {
     /// Decodes a file by ourselves where we can, else by ffmpeg.
     fn look(&self, source: &Path, copy: &Copy) -> Result<Look, Error> {
         let file = File::open(&copy.path).map_err(Error::file("read", &copy.path))?;
-        let mut input = BufReader::with_capacity(BUFFER / 4, file);
+        let mut input = BufReader::with_capacity(64 << 10, file);
         let (size, budget) = (Resolution::Default, &self.budget);
         match decode::thumbnail(source, &mut input, size, budget) {
             Err(Error::Media { source: media::Error::NeedsTranscoder(format), .. }) => {
@@ -231,7 +207,7 @@ impl Shelf {
         if !copy.kept {
             // The file before its note, and both before the name is anybody else's.
             drop(copy);
-            self.store.note(|c| images::unmark_loose(c, &reserved.path)).ok();
+            self.store.note(|c| loose::unmark(c, &reserved.path)).ok();
         }
         let (id, duplicate) = landed?;
         self.taken(id, duplicate)
@@ -250,7 +226,7 @@ impl Shelf {
             {
                 row.folder_id = None;
             }
-            images::unmark_loose(transaction, row.home())?;
+            loose::unmark(transaction, row.home())?;
             Ok((images::insert(transaction, row)?, false))
         })
     }
@@ -264,7 +240,7 @@ impl Shelf {
     ) -> Result<Reserved<'_>, Error> {
         loop {
             let reserved = self.names.reserve(name, &self.directory, &self.store)?;
-            self.store.note(|c| images::mark_loose(c, &reserved.path))?;
+            self.store.note(|c| loose::mark(c, &reserved.path))?;
             match rename(&copy.path, &reserved.path) {
                 Ok(()) => {
                     copy.path.clone_from(&reserved.path);
@@ -272,7 +248,7 @@ impl Shelf {
                 }
                 Err(error) => {
                     // Whatever is there is not ours.
-                    self.store.note(|c| images::unmark_loose(c, &reserved.path))?;
+                    self.store.note(|c| loose::unmark(c, &reserved.path))?;
                     if error.kind() != io::ErrorKind::AlreadyExists {
                         return Err(Error::file("rename", &copy.path)(error));
                     }
@@ -300,39 +276,6 @@ impl Shelf {
     }
 }
 
-impl Copy {
-    /// For a file that somebody else has written: on the disk, and with what there is to know.
-    pub(super) fn seal(&mut self) -> Result<(), Error> {
-        let mut file = File::open(&self.path).map_err(Error::file("read", &self.path))?;
-        self.checksum =
-            hash(&mut file, &mut io::sink()).map_err(Error::file("read", &self.path))?;
-        self.size = file.metadata().map_err(Error::file("read", &self.path))?.len();
-        file.sync_all().map_err(Error::file("flush", &self.path))
-    }
-}
-
-impl Drop for Copy {
-    fn drop(&mut self) {
-        if !self.kept {
-            remove(&self.path).ok();
-        }
-    }
-}
-
-/// Opens a regular file; a pipe without a writer does not hold us up.
-fn open(path: &Path) -> Result<File, Error> {
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits() as i32)
-        .open(path)
-        .map_err(Error::file("read", path))?;
-    if !file.metadata().map_err(Error::file("read", path))?.is_file() {
-        return Err(Error::NotFile { path: path.to_owned() });
-    }
-    Ok(file)
-}
-
 /// What the file is by its content; refuses what is not decoded before anything is copied.
 fn format(path: &Path, file: &File) -> Result<Format, Error> {
     match guarded(path, || media::format(&mut BufReader::with_capacity(512, file))) {
@@ -343,59 +286,4 @@ fn format(path: &Path, file: &File) -> Result<Format, Error> {
         }
         other => other,
     }
-}
-
-/// Reads a file from its beginning; what was read goes to `copy`.
-fn hash(file: &mut File, copy: &mut dyn Write) -> io::Result<Checksum> {
-    io::Seek::rewind(file)?;
-    let (mut digest, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok(digest.finalize().into()),
-            Ok(count) => {
-                digest.update(&buffer[..count]);
-                copy.write_all(&buffer[..count])?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-pub(super) fn hex(checksum: &Checksum) -> String {
-    use std::fmt::Write;
-    checksum.iter().fold(String::with_capacity(64), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a String takes everything");
-        text
-    })
-}
-
-/// Removes what is ours: a file, or a package with all that is in it.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path)?.is_dir() {
-        true => fs::remove_dir_all(path),
-        false => fs::remove_file(path),
-    }
-}
-
-/// Renames without ever replacing anything.
-pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // File systems that cannot promise that: a link can.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if from.is_dir() => {
-            // A rename replaces a directory only where it is empty: this one cannot be.
-            fs::create_dir(to)?;
-            fs::rename(from, to)
-        }
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            fs::hard_link(from, to)?;
-            fs::remove_file(from)
-        }
-        other => Ok(other?),
-    }
-}
-
-/// So that what was renamed or removed in it stays so after a power loss.
-pub(super) fn sync_directory(path: &Path) -> Result<(), Error> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(Error::file("flush", path))
 }

@@ -8,6 +8,7 @@
 mod batch;
 mod budget;
 mod decode;
+mod disk;
 mod edit;
 mod error;
 mod film;

@@ -10,12 +10,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::disk::{TEMPORARY, remove};
 use super::edit::undo_renames;
-use super::intake::{Shelf, TEMPORARY, hex, remove};
+use super::intake::Shelf;
 use super::package::looks_like_package;
 use super::{Error, walk::looks_like_picture};
 use crate::events::Hub;
 use crate::store::images::{self, Checksum};
+use crate::store::loose;
 use crate::wire::{Event, OrphanReason};
 
 /// Returns the files to be adopted.
@@ -26,7 +28,8 @@ pub(super) fn reconcile(shelf: &Shelf, hub: &Hub) -> Result<Vec<PathBuf>, Error>
     let files = list(&shelf.directory)?;
     let mut rows = shelf.store.read(images::files)?;
     purge_missing(shelf, hub, &mut rows, &files)?;
-    let checksums: HashSet<String> = rows.iter().map(|(.., checksum)| hex(checksum)).collect();
+    let checksums: HashSet<String> =
+        rows.iter().map(|(.., checksum)| images::hex(checksum)).collect();
     shelf.thumbnails.sweep(|hex| checksums.contains(hex));
     let owned: HashSet<&Path> = rows.iter().map(|(_, path, _)| path.as_path()).collect();
     Ok(files
@@ -38,7 +41,7 @@ pub(super) fn reconcile(shelf: &Shelf, hub: &Hub) -> Result<Vec<PathBuf>, Error>
 
 /// Files on their way in or out when the last run ended.
 fn remove_loose(shelf: &Shelf) -> Result<(), Error> {
-    for path in shelf.store.read(images::loose_files)? {
+    for path in shelf.store.read(loose::list)? {
         // A row is the stronger word.
         if !shelf.store.read(|c| images::has_path(c, &path))? {
             match remove(&path) {
@@ -50,7 +53,7 @@ fn remove_loose(shelf: &Shelf) -> Result<(), Error> {
                 }
             }
         }
-        shelf.store.write(|c| images::unmark_loose(c, &path))?;
+        shelf.store.write(|c| loose::unmark(c, &path))?;
     }
     Ok(())
 }

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use super::intake::{remove, sync_directory};
+use super::disk::{remove, sync_directory};
 use super::name::Reserved;
 use super::{Error, Library};
-use crate::store::Store;
 use crate::store::images::{self, Gone, Purged};
+use crate::store::{Store, loose};
 use crate::wire::{GalleryDomain, Image};
 
 /// Images without rows, whose files are still there.
@@ -73,7 +73,7 @@ pub(super) fn clear<'a>(store: &Store, paths: impl Iterator<Item = &'a Path>) ->
     for directory in directories.into_iter().filter(|directory| directory.is_dir()) {
         sync_directory(directory)?;
     }
-    store.note(|c| removed.iter().try_for_each(|path| images::unmark_loose(c, path)))?;
+    store.note(|c| removed.iter().try_for_each(|path| loose::unmark(c, path)))?;
     Ok(())
 }
 

@@ -17,6 +17,7 @@ use crate::events::Kinds;
 use crate::store::{
     self,
     images::{self, ListQuery, SortBy},
+    loose,
 };
 use crate::transcode;
 
@@ -109,7 +110,7 @@ impl Scene {
         assert_eq!(names("images"), images.iter().map(file).collect());
         let thumbnail = |image: &Image| format!("{}.webp", &image.checksum["sha256:".len()..]);
         assert_eq!(names("thumbnails/default"), images.iter().map(thumbnail).collect());
-        assert!(self.store.read(images::loose_files).unwrap().is_empty());
+        assert!(self.store.read(loose::list).unwrap().is_empty());
     }
 }
 
@@ -297,9 +298,9 @@ fn a_start_mends_what_the_last_run_left() {
     fs::write(scene.at("images/.murald-import-7"), "half").unwrap();
     fs::write(scene.at("thumbnails/default/.new-3"), "half").unwrap();
     fs::write(scene.at("images/half.png"), png(77)).unwrap();
-    scene.store.write(|c| images::mark_loose(c, &scene.at("images/half.png"))).unwrap();
+    scene.store.write(|c| loose::mark(c, &scene.at("images/half.png"))).unwrap();
     // Noted, but a row owns it: the row is the stronger word.
-    scene.store.write(|c| images::mark_loose(c, &scene.at("images/stays.png"))).unwrap();
+    scene.store.write(|c| loose::mark(c, &scene.at("images/stays.png"))).unwrap();
     fs::write(scene.at("images/dropped.png"), png(50)).unwrap();
     fs::write(scene.at("images/stays.jpg"), png(51)).unwrap();
     fs::write(scene.at("images/notes.txt"), "mine").unwrap();

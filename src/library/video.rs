@@ -7,13 +7,13 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use super::disk::{Copy, sync_directory};
 use super::import::Reply;
-use super::intake::{Copy, sync_directory};
 use super::name::Name;
 use super::{Error, Library, film, removal};
 use crate::media;
 use crate::store::edits::{self, ImageChange};
-use crate::store::images;
+use crate::store::{images, loose};
 use crate::transcode::{self, Cut, Ffmpeg};
 use crate::wire::{GalleryDomain, Image, LoopPreset, MediaType, Resolution};
 
@@ -213,7 +213,7 @@ impl Library {
         if !copy.kept {
             // The file before its note.
             drop(copy);
-            self.store.note(|c| images::unmark_loose(c, &reserved.path)).ok();
+            self.store.note(|c| loose::unmark(c, &reserved.path)).ok();
         }
         let (held, old) = swapped?;
         self.thumbnails.remove(&old);

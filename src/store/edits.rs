@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, named_params, params};
 use serde_json::{Map, Value, json};
 
-use super::Error;
 use super::folders::{self, Refusal};
 use super::images::{self, NewImage};
+use super::{Error, loose};
 use crate::color::{self, Rgb};
 use crate::wire::{Image, PatchCapabilities, WebMeta};
 
@@ -93,9 +93,9 @@ pub fn set_preview(connection: &Connection, image: &Image, path: &Path) -> Resul
 /// its preview are loose then.
 pub fn replace(connection: &Connection, old: &Image, new: &NewImage) -> Result<(), Error> {
     for path in images::on_disk(old) {
-        images::mark_loose(connection, path)?;
+        loose::mark(connection, path)?;
     }
-    images::unmark_loose(connection, &new.path)?;
+    loose::unmark(connection, &new.path)?;
     connection.execute(
         "UPDATE image SET name = :name, path = :path, format = :format, width = :width, \
          height = :height, duration = :duration, file_size = :file_size, checksum = :checksum, \

@@ -1,15 +1,19 @@
-//! Rows of the library.
+//! Rows of the library: in, out, listed, gone.
+//!
+//! Functions over a connection, in whoever's transaction it is. What lies on the disk is the
+//! caller's, and what it must not forget of it is noted in [`loose`].
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::str::FromStr;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Rows, named_params};
 
-use super::Error;
 use super::index::Entry;
+pub use super::row::hex;
+use super::row::{self, ENTRY_COLUMNS, IMAGE_COLUMNS, word};
+use super::{Error, loose};
 use crate::wire::{Format, Image, MediaType, Timestamp, WebMeta};
 
 /// SHA-256 of a file's content.
@@ -68,10 +72,6 @@ pub struct ListQuery {
     pub offset: u64,
 }
 
-const COLUMNS: &str = "id, name, path, media_type, format, width, height, duration, animated, \
-    audio_enabled, file_size, checksum, tags, colors, folder_id, is_selected, imported_at, \
-    source_path, preview_path, web_meta, overrides, hue_group";
-
 /// Adds a row and returns its id. A taken name, path or checksum is [`Error::is_taken`].
 pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
     connection
@@ -105,75 +105,52 @@ pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
     Ok(connection.last_insert_rowid())
 }
 
+/// The image of this id, if there is one.
 pub fn get(connection: &Connection, id: i64) -> Result<Option<Image>, Error> {
-    let sql = format!("SELECT {COLUMNS} FROM image WHERE id = ?1");
+    let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id = ?1");
     one(connection, &sql, [id])
 }
 
 /// The image with exactly this content.
 pub fn by_checksum(connection: &Connection, checksum: &Checksum) -> Result<Option<Image>, Error> {
-    let sql = format!("SELECT {COLUMNS} FROM image WHERE checksum = ?1");
+    let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE checksum = ?1");
     one(connection, &sql, [checksum])
 }
 
 /// The images of these ids, in this order; those that are gone are left out.
 pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
     let list = Rc::new(ids.iter().copied().map(Value::from).collect::<Vec<_>>());
-    let sql = format!("SELECT {COLUMNS} FROM image WHERE id IN rarray(?1)");
+    let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id IN rarray(?1)");
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([list])?;
-    let mut images = HashMap::with_capacity(ids.len());
-    while let Some(row) = rows.next()? {
-        let image = from_row(row)?;
-        images.insert(image.id, image);
-    }
+    let found = collect(statement.query([list])?)?;
+    let mut images: HashMap<i64, Image> = found.into_iter().map(|i| (i.id, i)).collect();
     Ok(ids.iter().filter_map(|id| images.remove(id)).collect())
 }
 
 /// The next images in the order of their ids.
 pub fn after(connection: &Connection, id: i64, limit: usize) -> Result<Vec<Image>, Error> {
-    let sql = format!("SELECT {COLUMNS} FROM image WHERE id > ?1 ORDER BY id LIMIT ?2");
+    let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id > ?1 ORDER BY id LIMIT ?2");
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params![id, limit as i64])?;
-    let mut images = Vec::with_capacity(limit);
-    while let Some(row) = rows.next()? {
-        images.push(from_row(row)?);
-    }
-    Ok(images)
+    collect(statement.query((id, limit as i64))?)
 }
 
 /// What the index keeps of an image.
 pub(super) fn entry(connection: &Connection, id: i64) -> Result<Option<Entry>, Error> {
-    let sql = format!("SELECT {ENTRY} FROM image WHERE id = ?1");
+    let sql = format!("SELECT {ENTRY_COLUMNS} FROM image WHERE id = ?1");
     let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_row([id], |row| Ok(entry_from(row))).optional()?.transpose()
+    statement.query_row([id], |row| Ok(row::entry(row))).optional()?.transpose()
 }
 
 /// What the index keeps of all images, in the order of their ids.
 pub(super) fn entries(connection: &Connection) -> Result<Vec<Entry>, Error> {
-    let mut statement = connection.prepare(&format!("SELECT {ENTRY} FROM image ORDER BY id"))?;
+    let mut statement =
+        connection.prepare(&format!("SELECT {ENTRY_COLUMNS} FROM image ORDER BY id"))?;
     let mut rows = statement.query([])?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
-        entries.push(entry_from(row)?);
+        entries.push(row::entry(row)?);
     }
     Ok(entries)
-}
-
-const ENTRY: &str = "id, name, media_type, folder_id, tags, colors, file_size, imported_at";
-
-fn entry_from(row: &Row<'_>) -> Result<Entry, Error> {
-    let colors: Vec<u8> = row.get(5)?;
-    Ok(Entry {
-        id: row.get(0)?,
-        name: row.get(1)?,
-        media_type: word(row, 2)?,
-        folder_id: row.get(3)?,
-        tags: json(row, 4)?.unwrap_or_default(),
-        colors: colors.chunks_exact(3).map(|color| [color[0], color[1], color[2]]).collect(),
-        file_size: row.get::<_, i64>(6)?.unsigned_abs(),
-        imported_at: row.get(7)?,
-    })
 }
 
 /// Whether some image has exactly this many bytes.
@@ -206,23 +183,19 @@ pub fn list(connection: &Connection, query: &ListQuery) -> Result<(Vec<Image>, u
     let order = if query.descending { "DESC" } else { "ASC" };
     // The ids first: skipping over an index is cheap, over whole rows it is not.
     let sql = format!(
-        "SELECT {COLUMNS} FROM image JOIN (SELECT id AS page_id FROM image {filter} \
+        "SELECT {IMAGE_COLUMNS} FROM image JOIN (SELECT id AS page_id FROM image {filter} \
          ORDER BY {column} {order}, id {order} LIMIT :limit OFFSET :offset) ON id = page_id \
          ORDER BY {column} {order}, id {order}"
     );
     let media_type = query.media_type.map(MediaType::as_str);
     let mut statement = connection.prepare_cached(&sql)?;
     let (limit, offset) = (clamp(query.limit), clamp(query.offset));
-    let mut rows = match media_type {
+    let rows = match media_type {
         Some(kind) => statement
             .query(named_params! {":media_type": kind, ":limit": limit, ":offset": offset})?,
         None => statement.query(named_params! {":limit": limit, ":offset": offset})?,
     };
-    let mut images = Vec::new();
-    while let Some(row) = rows.next()? {
-        images.push(from_row(row)?);
-    }
-    Ok((images, count(connection, query.media_type)?))
+    Ok((collect(rows)?, count(connection, query.media_type)?))
 }
 
 /// How many images there are, of one kind or of all.
@@ -306,7 +279,7 @@ pub struct Gone {
 pub fn delete(connection: &Connection, ids: &[i64]) -> Result<Gone, Error> {
     let mut gone = Gone { images: by_ids(connection, ids)?, references: Purged::default() };
     for image in &gone.images {
-        mark_loose(connection, image.home())?;
+        loose::mark(connection, image.home())?;
         let purged = purge(connection, image.id)?;
         gone.references.monitor_states += purged.monitor_states;
         gone.references.history_entries += purged.history_entries;
@@ -320,34 +293,6 @@ pub fn on_disk(image: &Image) -> impl Iterator<Item = &Path> {
     std::iter::once(image.home()).chain(image.preview_path.as_deref())
 }
 
-/// Notes a file that no row owns (yet, or any more).
-pub fn mark_loose(connection: &Connection, path: &Path) -> Result<(), Error> {
-    connection
-        .prepare_cached("INSERT OR IGNORE INTO loose_file (path) VALUES (?1)")?
-        .execute([path.to_string_lossy()])?;
-    Ok(())
-}
-
-/// Takes a file off the list: a row owns it now, or it is gone from the disk.
-pub fn unmark_loose(connection: &Connection, path: &Path) -> Result<(), Error> {
-    connection
-        .prepare_cached("DELETE FROM loose_file WHERE path = ?1")?
-        .execute(params![path.to_string_lossy()])?;
-    Ok(())
-}
-
-/// Whether a file is on the list.
-pub fn is_loose(connection: &Connection, path: &Path) -> Result<bool, Error> {
-    let mut statement = connection.prepare_cached("SELECT 1 FROM loose_file WHERE path = ?1")?;
-    Ok(statement.exists([path.to_string_lossy()])?)
-}
-
-pub fn loose_files(connection: &Connection) -> Result<Vec<PathBuf>, Error> {
-    let mut statement = connection.prepare_cached("SELECT path FROM loose_file ORDER BY path")?;
-    let paths = statement.query_map([], |row| row.get::<_, String>(0))?;
-    Ok(paths.map(|path| path.map(PathBuf::from)).collect::<Result<_, _>>()?)
-}
-
 fn one<P: rusqlite::Params>(
     connection: &Connection,
     sql: &str,
@@ -355,60 +300,17 @@ fn one<P: rusqlite::Params>(
 ) -> Result<Option<Image>, Error> {
     connection
         .prepare_cached(sql)?
-        .query_row(parameters, |row| Ok(from_row(row)))
+        .query_row(parameters, |row| Ok(row::image(row)))
         .optional()?
         .transpose()
 }
 
-fn from_row(row: &Row<'_>) -> Result<Image, Error> {
-    let colors: Vec<u8> = row.get(13)?;
-    let checksum: Vec<u8> = row.get(11)?;
-    Ok(Image {
-        id: row.get(0)?,
-        name: row.get(1)?,
-        path: row.get::<_, String>(2)?.into(),
-        media_type: word(row, 3)?,
-        format: word(row, 4)?,
-        width: row.get(5)?,
-        height: row.get(6)?,
-        duration: row.get(7)?,
-        animated: row.get(8)?,
-        audio_enabled: row.get(9)?,
-        file_size: row.get::<_, i64>(10)?.unsigned_abs(),
-        checksum: format!("sha256:{}", hex(&checksum)),
-        tags: json(row, 12)?.unwrap_or_default(),
-        colors: colors.chunks_exact(3).map(|color| format!("#{}", hex(color))).collect(),
-        hue_group: row.get(21)?,
-        folder_id: row.get(14)?,
-        is_selected: row.get(15)?,
-        imported_at: Timestamp::from_micros(row.get(16)?),
-        source_path: row.get::<_, String>(17)?.into(),
-        thumbnails: Default::default(),
-        preview_path: row.get::<_, Option<String>>(18)?.map(PathBuf::from),
-        web_meta: json(row, 19)?,
-        wallpaper_config_overrides: json(row, 20)?,
-    })
-}
-
-pub(super) fn word<T: FromStr>(row: &Row<'_>, column: usize) -> Result<T, Error> {
-    let text: String = row.get(column)?;
-    text.parse().map_err(|_| Error::Damaged { what: format!("{text:?} is no word of ours") })
-}
-
-pub(super) fn json<T: serde::de::DeserializeOwned>(
-    row: &Row<'_>,
-    column: usize,
-) -> Result<Option<T>, Error> {
-    let Some(text) = row.get::<_, Option<String>>(column)? else { return Ok(None) };
-    serde_json::from_str(&text)
-        .map(Some)
-        .map_err(|error| Error::Damaged { what: error.to_string() })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    // By hand: formatting was a tenth of what a list of images costs.
-    let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+fn collect(mut rows: Rows<'_>) -> Result<Vec<Image>, Error> {
+    let mut images = Vec::new();
+    while let Some(row) = rows.next()? {
+        images.push(row::image(row)?);
+    }
+    Ok(images)
 }
 
 /// SQLite's integers are signed; a page that far out is empty either way.

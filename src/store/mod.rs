@@ -12,8 +12,10 @@ pub mod history;
 pub mod images;
 pub mod index;
 mod library;
+pub mod loose;
 mod migrations;
 pub mod playlists;
+mod row;
 pub mod scene;
 
 use std::fmt;

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use super::images::word;
+use super::row::word;
 use crate::wire::{
     MediaType, NewConfiguration, NewPlaylistItem, Playback, Playlist, PlaylistConfiguration,
     PlaylistItem, Timestamp,

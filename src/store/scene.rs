@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, named_params};
 
 use super::Error;
-use super::images::{json, word};
+use super::row::{json, word};
 use crate::wire::{Mode, Timestamp};
 
 /// One monitor's wallpaper.

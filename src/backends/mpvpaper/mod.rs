@@ -4,28 +4,27 @@
 //! answer; it plays before the old one goes. One that cannot load its file hangs, deaf to SIGTERM:
 //! so those that do not come up are killed.
 
+mod args;
 mod ipc;
 
-use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::context::Context;
 use super::copies::{Copies, Takes};
 use super::registry::Settings;
 use super::{Backend, Error, Hanging};
-use crate::compositor::Output;
 use crate::config::Mpvpaper as Options;
 use crate::process::{Cancel, Setter};
 use crate::wire::Format;
 
+use args::{Wanted, args, matched, socket_in};
 use ipc::{Ipc, Loaded};
 
 const NAME: &str = "mpvpaper";
 const PLAYS_WITHIN: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(2);
-const SOCKET_OPTION: &str = "input-ipc-server=";
 /// mpv is told of a file in JSON, which has no place for other bytes than UTF-8.
 const TAKES: Takes = Takes {
     formats: &[Format::Mp4, Format::Webm, Format::Mkv, Format::Mov, Format::Avi],
@@ -51,16 +50,6 @@ struct Screen {
     file: Option<PathBuf>,
     /// What was in it then.
     content: Option<String>,
-}
-
-/// What is to play on an output.
-struct Wanted {
-    output: String,
-    /// As mpvpaper finds the output.
-    matched: String,
-    file: PathBuf,
-    content: String,
-    audio: bool,
 }
 
 impl Mpvpaper {
@@ -262,140 +251,5 @@ impl Screen {
     fn kill(self) {
         self.setter.kill();
         std::fs::remove_file(&self.socket).ok();
-    }
-}
-
-fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsString> {
-    let mut args: Vec<OsString> = Vec::new();
-    match options.verbose {
-        0 => {}
-        1 => args.push("-v".into()),
-        _ => args.push("-vv".into()),
-    }
-    if options.auto_stop {
-        args.push("-s".into());
-    } else if options.auto_pause {
-        args.push("-p".into());
-    }
-    if options.slideshow_secs > 0 {
-        args.extend(["-n".into(), options.slideshow_secs.to_string().into()]);
-    }
-    if !options.layer.is_empty() {
-        args.extend(["-l".into(), options.layer.clone().into()]);
-    }
-    let mut mpv = OsString::new();
-    if !wanted.audio {
-        mpv.push("no-audio ");
-    }
-    if !options.mpv_options.trim().is_empty() {
-        mpv.push(options.mpv_options.trim());
-        mpv.push(" ");
-    }
-    mpv.push(SOCKET_OPTION);
-    mpv.push(socket);
-    args.extend(["-o".into(), mpv, wanted.matched.clone().into()]);
-    args.push(wanted.file.clone().into_os_string());
-    args
-}
-
-/// The socket that a command line of ours names.
-fn socket_in(args: &[OsString]) -> Option<PathBuf> {
-    let at = args.iter().position(|arg| arg == "-o")?;
-    let socket = args.get(at + 1)?.to_str()?.rsplit(' ').next()?.strip_prefix(SOCKET_OPTION)?;
-    Some(PathBuf::from(socket))
-}
-
-/// What names an output for mpvpaper. Up to 1.8 it takes every output whose name is a part of what
-/// it is given: where that would be another one, the description has to do.
-fn matched(output: &Output, outputs: &[Output]) -> Result<String, Error> {
-    let alone = |text: &str| {
-        outputs.iter().all(|other| other.name == output.name || !text.contains(&other.name))
-    };
-    if alone(&output.name) {
-        return Ok(output.name.clone());
-    }
-    // It knows the description without the name that compositors put behind it.
-    let suffix = format!(" ({})", output.name);
-    let description = output.description.strip_suffix(&suffix).unwrap_or(&output.description);
-    let same = outputs.iter().filter(|other| other.description.starts_with(description)).count();
-    if !description.is_empty() && same == 1 && alone(description) {
-        return Ok(description.to_owned());
-    }
-    Err(Error::Refused(format!(
-        "{NAME} cannot tell the output {} from one whose name is a part of it",
-        output.name
-    )))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn output(name: &str, description: &str) -> Output {
-        Output {
-            name: name.to_owned(),
-            description: description.to_owned(),
-            width: 1,
-            height: 1,
-            x: 0,
-            y: 0,
-            logical_width: 1,
-            logical_height: 1,
-            scale: 1.0,
-            refresh_rate: 60.0,
-            transform: 0,
-            primary: false,
-        }
-    }
-
-    #[test]
-    fn the_command_line() {
-        let check = |options: &Options, audio, expected: &[&str]| {
-            let (matched, file) = ("DP-1".to_owned(), "/a b, #.mp4".into());
-            let (output, content) = (matched.clone(), String::new());
-            let wanted = Wanted { output, matched, file, content, audio };
-            let args = args(options, &wanted, Path::new("/run/m.sock"));
-            assert_eq!(args, expected);
-            assert_eq!(socket_in(&args).as_deref(), Some(Path::new("/run/m.sock")));
-        };
-        let socket = "input-ipc-server=/run/m.sock";
-        let silent = format!("no-audio loop {socket}");
-        let tail = ["DP-1", "/a b, #.mp4"];
-        let default = Options::default();
-        check(&default, false, &[&["-o", &silent][..], &tail].concat());
-        check(&default, true, &[&["-o", &format!("loop {socket}")][..], &tail].concat());
-        let all = Options {
-            mpv_options: " hwdec=auto  ".to_owned(),
-            verbose: 2,
-            auto_pause: true,
-            auto_stop: true,
-            layer: "bottom".to_owned(),
-            slideshow_secs: 30,
-        };
-        let options = format!("no-audio hwdec=auto {socket}");
-        let words = ["-vv", "-s", "-n", "30", "-l", "bottom", "-o", &options];
-        check(&all, false, &[&words[..], &tail].concat());
-        let pause = Options {
-            mpv_options: String::new(),
-            verbose: 1,
-            auto_pause: true,
-            ..Options::default()
-        };
-        check(&pause, true, &[&["-v", "-p", "-o", socket][..], &tail].concat());
-    }
-
-    #[test]
-    fn an_output_whose_name_holds_another_s() {
-        let check = |name, outputs: &[(&str, &str)], expected: Option<&str>| {
-            let outputs: Vec<_> = outputs.iter().map(|(n, d)| output(n, d)).collect();
-            let meant = outputs.iter().find(|output| output.name == name).unwrap();
-            assert_eq!(matched(meant, &outputs).ok().as_deref(), expected, "{name}");
-        };
-        let both = [("DP-1", "Acer X 1 (DP-1)"), ("eDP-1", "BOE 0x0A (eDP-1)")];
-        check("DP-1", &both, Some("DP-1"));
-        check("eDP-1", &both, Some("BOE 0x0A"));
-        check("eDP-1", &both[1..], Some("eDP-1"));
-        check("DP-11", &[("DP-1", "Same"), ("DP-11", "Same")], None);
-        check("DP-11", &[("DP-1", "A"), ("DP-11", "")], None);
     }
 }

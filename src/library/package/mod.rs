@@ -10,10 +10,9 @@ mod tree;
 use std::fs::{self, File};
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use super::budget::Budget;
-use super::intake::{Copy, Shelf, TEMPORARY, Taken, hex, rename};
+use super::intake::{Shelf, Taken};
 use super::name::Name;
 use super::{Error, Library, decode};
 use crate::store::images::{self, NewImage};
@@ -73,10 +72,8 @@ impl Shelf {
     fn take_package(&self, source: &Path, folder: Option<i64>) -> Result<Taken, Error> {
         let package = Package::open(source).map_err(|refusal| refusal.of(source))?;
         let name = Name::of_package(package.tree.root())?;
-        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        let path = self.directory.join(format!("{TEMPORARY}{serial}"));
         // Removed with all that is in it unless it lands.
-        let mut copy = Copy { path, kept: false, checksum: [0; 32], size: 0 };
+        let mut copy = self.new_copy();
         let content = package.tree.read(Some(&copy.path))?;
         (copy.checksum, copy.size) = (content.checksum, content.size);
         if let Some(taken) = self.present(&copy.checksum)? {
@@ -97,20 +94,8 @@ impl Shelf {
             return Ok(taken);
         }
         package.manifest.complete(path)?;
-        let mut row = self.describe_package(path, path, &package.manifest, content, None);
-        if self.store.read(|c| images::is_loose(c, path))? {
-            return Err(Error::NotFile { path: path.to_owned() });
-        }
-        let own = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if own == name.stem && !self.store.read(|c| images::has_name(c, own))? {
-            row.settle(own, path);
-        } else {
-            let reserved = self.names.reserve(&name, &self.directory, &self.store)?;
-            rename(path, &reserved.path).map_err(Error::file("rename", path))?;
-            row.settle(&reserved.name, &reserved.path);
-        }
-        let id = self.store.write(|c| images::insert(c, &row))?;
-        self.taken(id, false)
+        let row = self.describe_package(path, path, &package.manifest, content, None);
+        self.keep(path, path.file_name(), &name, row)
     }
 
     /// The row of a package that lies at `root` now, and its thumbnail in the cache.
@@ -129,7 +114,7 @@ impl Shelf {
             }
             _ => (0, 0, Vec::new()),
         };
-        let hex = hex(&content.checksum);
+        let hex = images::hex(&content.checksum);
         let put = look
             .and_then(|look| self.thumbnails.put(&hex, Resolution::Default, &look.thumbnail.webp));
         if let Err(error) = put {

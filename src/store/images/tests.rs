@@ -63,7 +63,7 @@ fn nothing_refers_to_what_is_deleted() {
     let preview = "/cache/previews/gone.mp4";
     store
         .write(|c| {
-            c.execute("UPDATE image SET preview_path = ?2 WHERE id = ?1", params![gone, preview])?;
+            c.execute("UPDATE image SET preview_path = ?2 WHERE id = ?1", (gone, preview))?;
             for image in [gone, stays] {
                 c.execute_batch(&format!(
                     "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, \
@@ -79,7 +79,7 @@ fn nothing_refers_to_what_is_deleted() {
     let expected = Purged { monitor_states: 1, history_entries: 1, playlists: 0 };
     assert_eq!(purged.references, expected);
     let loose: Vec<PathBuf> = vec![preview.into(), "/library/gone.png".into()];
-    assert_eq!(store.read(loose_files).unwrap(), loose);
+    assert_eq!(store.read(loose::list).unwrap(), loose);
     let left = |table: &str| {
         let sql = format!("SELECT count(*), max(image_id) FROM {table}");
         let row = |c: &Connection| {
@@ -96,8 +96,8 @@ fn deleting_marks_the_files_and_never_reuses_an_id() {
     let id = store.write(|c| insert(c, &picture("a", 1))).unwrap();
     let gone = store.write(|c| delete(c, &[id, id + 7])).unwrap();
     assert_eq!(gone.images.len(), 1);
-    assert_eq!(store.read(loose_files).unwrap(), [gone.images[0].path.clone()]);
-    store.write(|c| unmark_loose(c, &gone.images[0].path)).unwrap();
-    assert!(store.read(loose_files).unwrap().is_empty());
+    assert_eq!(store.read(loose::list).unwrap(), [gone.images[0].path.clone()]);
+    store.write(|c| loose::unmark(c, &gone.images[0].path)).unwrap();
+    assert!(store.read(loose::list).unwrap().is_empty());
     assert!(store.write(|c| insert(c, &picture("a", 1))).unwrap() > id);
 }
