@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
+use serde_json::{Map, Value, json};
 use support::{House, PATIENCE};
 
 /// What a healthy client may wait.
@@ -142,4 +143,46 @@ fn floods_that_never_end() {
     let memory = memory(house);
     assert!(memory < 64, "{memory} MiB");
     assert_eq!(house.stop(), Some(0));
+}
+
+/// What takes time with the square of its length is refused, or done in a moment.
+#[test]
+fn bodies_of_very_many_small_things() {
+    let house = started();
+    let text = |at: u32| format!("k{at}").into();
+    let list: Vec<Value> = (0..200_000).map(text).collect();
+    let object = |list: &[Value]| -> Map<String, Value> {
+        list.iter().map(|name| (name.as_str().unwrap().to_owned(), json!(1))).collect()
+    };
+    let check = |method: &str, path: &str, body: Value, status: u16| {
+        let began = Instant::now();
+        let answer = house.client().send(method, path, "", body.to_string().as_bytes());
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        assert!(answer.body.len() < 10_000, "{path} answers {} bytes", answer.body.len());
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(5), "{path} takes {took:?}");
+    };
+    let images: Vec<_> = (1..200_000).map(|id| json!({"image_id": id, "time": 1})).collect();
+    check("POST", "/wallpaper/set", json!({"image_id": 1, "monitors": list}), 400);
+    check("POST", "/wallpaper/random", json!({"monitor": "x".repeat(7 << 20)}), 400);
+    check("POST", "/playlists/1/start", json!({"monitors": list}), 400);
+    check("POST", "/playlists", json!({"name": "x".repeat(7 << 20)}), 400);
+    check("POST", "/playlists", json!({"name": "many", "images": images}), 400);
+    check("PATCH", "/config", json!({"app": object(&list)}), 400);
+    check("PATCH", "/config/app", json!({"x": {"y": "x".repeat(2 << 20)}}), 400);
+    check("PATCH", "/config/monitors", json!({"selected_monitors": list}), 400);
+    check("PATCH", "/config/backends/wal-qt", json!({"env": list}), 400);
+    check("PATCH", "/images/1", json!({"tags": list}), 400);
+    check("DELETE", "/images", json!({"ids": (1..200_000).collect::<Vec<_>>()}), 200);
+    let ids = (1..200_000).collect::<Vec<_>>();
+    check("POST", "/folders/move-images", json!({"image_ids": ids, "folder_id": null}), 200);
+    for part in list[..2000].chunks(500) {
+        house.client().send("PATCH", "/config/app", "", json!(object(part)).to_string().as_bytes());
+    }
+    let app = house.client().get("/config/app").ok();
+    let keys = app.as_object().unwrap().len();
+    assert!((500..=1000).contains(&keys), "[app] has {keys} keys");
+    house.client().post("/config/reset", &json!({})).ok();
+    assert!(house.client().get("/config/app").ok().as_object().unwrap().len() < 50);
+    is_well(&house);
 }

@@ -15,6 +15,9 @@ use super::{Config, Error, diff, document, file, patch, template};
 use crate::events::Hub;
 use crate::wire::Event;
 
+/// Bytes of the file. As written by us it has about 7000.
+const TEXT_MAX: usize = 1 << 20;
+
 /// The settings; clones are the same.
 #[derive(Clone)]
 pub struct ConfigHandle(Arc<Shared>);
@@ -222,14 +225,34 @@ impl ConfigHandle {
 
     /// The text with the edits in it, if it can be read again.
     fn edited(&self, text: &str, edits: &[Edit]) -> Result<String, Error> {
-        let stored = |text: String| {
-            document::read(&text, &self.0.path).map(|_| text).map_err(|error| error.to_string())
+        let stored = |edited: String| {
+            let read = document::read(&edited, &self.0.path).map_err(|error| error.to_string())?;
+            self.has_room(text, &edited, &read.config).map(|()| edited)
         };
         let edited = overlay::apply(text, edits).map_err(|error| error.to_string());
         edited.and_then(stored).map_err(|problem| Error::Refused {
             key: edits.first().map(|edit| edit.section.heading()).unwrap_or_default(),
             problem: format!("it cannot be stored: {problem}"),
         })
+    }
+
+    /// The client's own keys are bounded: the file is read at each start and at each change. What a
+    /// person wrote into it may be longer.
+    fn has_room(&self, before: &str, after: &str, config: &Config) -> Result<(), String> {
+        if after.len() > TEXT_MAX.max(before.len()) {
+            return Err(format!("the file would have more than {TEXT_MAX} bytes"));
+        }
+        let current = self.current();
+        let keys = |config: &Config, section| config.section(section).len();
+        let grown = |section: &Section| {
+            keys(config, *section) > patch::KEYS_MAX.max(keys(&current, *section))
+        };
+        match Section::ALL.into_iter().find(grown) {
+            Some(section) => {
+                Err(format!("{} would have more than {} keys", section.heading(), patch::KEYS_MAX))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Makes a text that was read the one that counts, and tells of it. What really changed.

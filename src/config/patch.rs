@@ -7,6 +7,9 @@ use super::overlay::Edit;
 use super::schema::{BackendName, Key, Misfit, Section, Value};
 use super::toml;
 
+/// Keys of a section, with those of the client's own.
+pub(super) const KEYS_MAX: usize = 1000;
+
 /// `PATCH /config`: an object of sections.
 pub(super) fn whole(body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
     let mut edits = Vec::new();
@@ -20,6 +23,10 @@ pub(super) fn whole(body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
 
 /// One section's object of keys; in `backend` also those of the tables in it.
 pub(super) fn section(section: Section, body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
+    if body.len() > KEYS_MAX {
+        let problem = format!("it would have more than {KEYS_MAX} keys");
+        return Err(Error::Refused { key: section.heading(), problem });
+    }
     let mut edits = Vec::new();
     for (name, value) in body {
         if let Some((_, child)) = section.children().find(|(child, _)| child == name) {

@@ -71,8 +71,10 @@ pub(super) fn type_name(item: &Item) -> &'static str {
 /// The name under which a table holds a key; `-` and `_` are the same where `alike`.
 pub(super) fn find<'a>(table: &'a dyn TableLike, name: &str, alike: bool) -> Option<&'a str> {
     let exact = table.get_key_value(name).map(|(key, _)| key.get());
-    exact.or_else(|| {
-        let plain = name.replace('-', "_");
-        table.iter().map(|(key, _)| key).find(|key| alike && key.replace('-', "_") == plain)
-    })
+    if exact.is_some() || !alike {
+        // Tables of the client may be long, and are asked for each of their keys.
+        return exact;
+    }
+    let plain = name.replace('-', "_");
+    table.iter().map(|(key, _)| key).find(|key| key.replace('-', "_") == plain)
 }

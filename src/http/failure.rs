@@ -14,6 +14,9 @@ use super::answer::{Answer, Full};
 use super::statuses::chain;
 use crate::wire::{ErrorBody, ErrorCode, Unknown};
 
+/// Bytes of a message: it may quote what a client sent.
+const TEXT_MAX: usize = 2000;
+
 #[derive(Debug)]
 pub struct Failure {
     status: u16,
@@ -103,9 +106,9 @@ impl Failure {
             }
         }
         let body = ErrorBody {
-            error: self.error.into_owned(),
+            error: clipped(self.error.into_owned()),
             code: self.status,
-            details: self.details,
+            details: self.details.map(clipped),
             error_code: self.code,
             meta: self.meta.map(|meta| *meta),
         };
@@ -118,6 +121,15 @@ impl Failure {
             _ => unreachable!("an error body is plain JSON"),
         }
     }
+}
+
+fn clipped(mut text: String) -> String {
+    if text.len() > TEXT_MAX {
+        let end = (0..=TEXT_MAX).rfind(|&at| text.is_char_boundary(at)).unwrap_or_default();
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 #[cfg(test)]
@@ -146,6 +158,14 @@ mod tests {
             503,
             r#"{"error":"no backend","code":503,"error_code":"no_backend","meta":{"checked":["feh"]}}"#,
         );
+    }
+
+    #[test]
+    fn what_a_client_sent_is_not_sent_back_whole() {
+        let failure = Failure::bad_request("é".repeat(1 << 20)).details("x".repeat(TEXT_MAX));
+        let text = failure.into_full("id-1").text();
+        assert!(text.len() < 3 * TEXT_MAX && text.contains("éé…"), "{}", text.len());
+        assert!(text.contains("xx\"}"), "{text}");
     }
 
     #[test]

@@ -128,11 +128,24 @@ fn malformed(path: &str, error: &serde_json::Error) -> Failure {
     let text = error.to_string();
     // serde_json ends its messages with the place, which details say by themselves.
     let place = format!(" at line {} column {}", error.line(), error.column());
-    let what = text.strip_suffix(&place).unwrap_or(&text);
+    let what = plainly(text.strip_suffix(&place).unwrap_or(&text));
     let field = if matches!(path, "." | "?") { String::new() } else { format!(", field {path}") };
     let details = format!("line {}, column {}{field}", error.line(), error.column());
     let kind = if error.is_data() { "the body does not fit" } else { "the body is not JSON" };
     Failure::bad_request(format!("{kind}: {what}")).details(details)
+}
+
+/// What serde expects, in words of JSON instead of Rust's.
+fn plainly(what: &str) -> Cow<'_, str> {
+    let Some((found, expected)) = what.rsplit_once(", expected ") else { return what.into() };
+    let expected = match expected {
+        "i64" => "an integer",
+        "f64" => "a number",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        _ => return what.into(),
+    };
+    format!("{found}, expected {expected}").into()
 }
 
 impl<'a> Segments<'a> {
@@ -180,7 +193,7 @@ mod tests {
     use super::super::limits::Limits;
     use super::super::parse;
     use super::*;
-    use crate::wire::{ImportImages, SetWallpaper};
+    use crate::wire::{CreatePlaylist, ImportImages, PatchImage, PatchPlaylist, SetWallpaper};
 
     fn with<T>(bytes: &[u8], body: impl FnOnce(Result<Request<'_>, Failure>) -> T) -> T {
         let head = parse::head(bytes, &Limits::default()).unwrap().unwrap();
@@ -245,7 +258,24 @@ mod tests {
             r#"{"image_id": 1, "mode": "up"}"#,
             Err(["unknown variant `up`, expected one of `individual`", "field mode"]),
         );
-        check::<SetWallpaper>(r#"{"image_id": 1.5}"#, Err(["floating point", "field image_id"]));
+        let mode = "does not fit: invalid type: integer `5`, expected one of individual";
+        check::<SetWallpaper>(r#"{"image_id": 1, "mode": 5}"#, Err([mode, "field mode"]));
+        let float = "floating point `1.5`, expected an integer";
+        check::<SetWallpaper>(r#"{"image_id": 1.5}"#, Err([float, "field image_id"]));
+        for configuration in ["5", "[5]", r#"["timer", 5]"#, "null"] {
+            let body = format!(r#"{{"name": "x", "configuration": {configuration}}}"#);
+            check::<CreatePlaylist>(&body, Err(["expected an object", "field configuration"]));
+            check::<PatchPlaylist>(&body, Err(["expected an object", "field configuration"]));
+        }
+        let item = "expected an object";
+        check::<CreatePlaylist>(
+            r#"{"name": "x", "images": [[1]]}"#,
+            Err([item, "field images[0]"]),
+        );
+        check::<PatchPlaylist>(r#"{"images": [[1]]}"#, Err([item, "field images[0]"]));
+        check::<PatchImage>(r#"{"web_capabilities": [true]}"#, Err([item, "web_capabilities"]));
+        let inner = r#"{"images": [{"image_id": 1}, {"image_id": "x"}]}"#;
+        check::<PatchPlaylist>(inner, Err(["expected an integer", "field images[1].image_id"]));
         check::<SetWallpaper>(r#"{"image_id": 99999999999999999999}"#, Err(["", "image_id"]));
     }
 }

@@ -13,10 +13,10 @@ pub mod unix;
 
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain, OrphanReason, SkippedItem};
-pub(crate) use names::words;
 pub use names::{
     Format, LoopAction, LoopPreset, MediaType, Mode, Resolution, SortOrder, Source, Unknown,
 };
+pub(crate) use names::{Word, words};
 pub use record::{
     ActivePlaylist, BackendInfo, Capabilities, CurrentMonitor, CurrentWallpaper, Data, Folder,
     HistoryEntry, HistorySource, Image, Monitor, Page, Pagination, Playback, Playlist,

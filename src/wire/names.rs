@@ -1,6 +1,10 @@
 //! The words of the API that stand for one of a few things, and how they are read and written.
 
 use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::{Error, Visitor};
 
 /// A word that is none of those allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,13 +21,36 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
+/// Reads a word from JSON. What serde derives for an enumeration says of a number that it is no JSON.
+pub(crate) struct Word<T> {
+    allowed: &'static [&'static str],
+    kind: PhantomData<T>,
+}
+
+impl<T> Word<T> {
+    pub(crate) fn of(allowed: &'static [&'static str]) -> Self {
+        Self { allowed, kind: PhantomData }
+    }
+}
+
+impl<T: FromStr> Visitor<'_> for Word<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "one of {}", self.allowed.join(", "))
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<T, E> {
+        word.parse().map_err(|_| E::unknown_variant(word, self.allowed))
+    }
+}
+
 /// An enumeration of words: one list gives the variants, `as_str`, `FromStr`, serde and `WORDS`.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash,
-            ::serde::Serialize, ::serde::Deserialize,
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ::serde::Serialize,
         )]
         pub enum $name { $(#[serde(rename = $word)] $variant),+ }
 
@@ -44,6 +71,12 @@ macro_rules! words {
                     $($word => Ok(Self::$variant),)+
                     _ => Err($crate::wire::Unknown { value: word.to_owned(), allowed: Self::WORDS }),
                 }
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                from.deserialize_str($crate::wire::Word::of(Self::WORDS))
             }
         }
 
@@ -164,6 +197,9 @@ mod tests {
         for &format in Format::ALL {
             assert_eq!(format.as_str().parse(), Ok(format));
         }
+        let number = serde_json::from_str::<Mode>("5").unwrap_err();
+        let expected = "invalid type: integer `5`, expected one of individual, clone, extend";
+        assert!(number.is_data() && number.to_string().starts_with(expected), "{number}");
         let unknown = "stretch".parse::<Mode>().unwrap_err();
         assert_eq!(unknown.to_string(), "\"stretch\" is none of individual, clone, extend");
     }

@@ -1,7 +1,11 @@
 //! Bodies of requests that carry more than a name.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::path::PathBuf;
 
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -105,6 +109,54 @@ fn nullable<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
     Option::deserialize(deserializer)
 }
 
+/// An object. What serde derives for a struct would read its fields from a list, too.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Fields(PhantomData)).map(Self)
+    }
+}
+
+struct Fields<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(fields))
+    }
+}
+
+fn object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Object::deserialize(deserializer).map(|Object(fields)| fields)
+}
+
+fn object_list<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let list = Vec::<Object<T>>::deserialize(deserializer)?;
+    Ok(list.into_iter().map(|Object(fields)| fields).collect())
+}
+
+fn given_object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    object(deserializer).map(Some)
+}
+
+fn given_object_list<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<T>>, D::Error> {
+    object_list(deserializer).map(Some)
+}
+
 /// `POST /images/import-web`
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ImportWeb {
@@ -133,7 +185,7 @@ pub struct PatchImage {
     /// Of a web package, as is the next.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub wallpaper_config_overrides: Option<Map<String, Value>>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object")]
     pub web_capabilities: Option<PatchCapabilities>,
 }
 
@@ -175,9 +227,9 @@ pub struct SelectAll {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CreatePlaylist {
     pub name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub configuration: NewConfiguration,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object_list")]
     pub images: Vec<NewPlaylistItem>,
 }
 
@@ -236,9 +288,9 @@ objects! {
 pub struct PatchPlaylist {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object")]
     pub configuration: Option<PatchConfiguration>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object_list")]
     pub images: Option<Vec<PatchPlaylistItem>>,
 }
 

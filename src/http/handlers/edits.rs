@@ -1,6 +1,6 @@
 //! Changes to images: their metadata, their tags, what is selected.
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::Api;
 use super::images::complete;
@@ -8,6 +8,12 @@ use crate::color;
 use crate::http::{Answer, Failure, Request};
 use crate::store::edits::ImageChange;
 use crate::wire::{PatchImage, SelectAll};
+
+/// Of an image.
+const TAGS_MAX: usize = 500;
+/// Bytes, as of the next.
+const TAG_MAX: usize = 255;
+const OVERRIDES_MAX: usize = 64 << 10;
 
 /// `PATCH /images/{id}`
 pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
@@ -19,7 +25,7 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Answer,
         folder_id: body.folder_id,
         is_selected: body.is_selected,
         audio_enabled: body.audio_enabled,
-        overrides: body.wallpaper_config_overrides,
+        overrides: body.wallpaper_config_overrides.map(overrides).transpose()?,
         capabilities: body.web_capabilities,
     };
     // What setters are told along with a picture.
@@ -48,9 +54,15 @@ pub(in crate::http) fn all_tags(api: &Api, _: &Request<'_>) -> Result<Answer, Fa
 
 /// Trimmed, each once, in the order given.
 fn tags(given: Vec<String>) -> Result<Vec<String>, Failure> {
+    if given.len() > TAGS_MAX {
+        return Err(Failure::bad_request(format!("tags has more than {TAGS_MAX} tags")));
+    }
     let mut tags: Vec<String> = Vec::with_capacity(given.len());
     for tag in given {
         let trimmed = tag.trim();
+        if trimmed.len() > TAG_MAX {
+            return Err(Failure::bad_request(format!("a tag has more than {TAG_MAX} bytes")));
+        }
         if trimmed.is_empty() || trimmed.contains(',') || trimmed.chars().any(char::is_control) {
             return Err(Failure::bad_request(format!("tags cannot have {tag:?}"))
                 .details("a tag is not empty and has no comma and no control character"));
@@ -60,6 +72,16 @@ fn tags(given: Vec<String>) -> Result<Vec<String>, Failure> {
         }
     }
     Ok(tags)
+}
+
+/// A page of the gallery carries two hundred of these.
+fn overrides(given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+    let size = serde_json::to_vec(&given)?.len();
+    if size > OVERRIDES_MAX {
+        let text = format!("wallpaper_config_overrides has more than {OVERRIDES_MAX} bytes");
+        return Err(Failure::bad_request(text));
+    }
+    Ok(given)
 }
 
 fn colors(given: &[String]) -> Result<Vec<color::Rgb>, Failure> {
@@ -73,4 +95,32 @@ fn colors(given: &[String]) -> Result<Vec<color::Rgb>, Failure> {
         })
     };
     given.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_few_and_short() {
+        let check = |given: &[&str], expected: Option<&[&str]>| {
+            let found = tags(given.iter().map(|&tag| tag.to_owned()).collect()).ok();
+            let found = found.as_ref().map(|tags| tags.iter().map(String::as_str).collect());
+            assert_eq!(found, expected.map(<[&str]>::to_vec));
+        };
+        check(&[" a ", "b", "a"], Some(&["a", "b"]));
+        check(&[], Some(&[]));
+        for bad in ["", " ", "a,b", "a\nb", &"é".repeat(128)] {
+            check(&["a", bad], None);
+        }
+        check(&["a"; TAGS_MAX], Some(&["a"]));
+        check(&["a"; TAGS_MAX + 1], None);
+    }
+
+    #[test]
+    fn overrides_are_no_library() {
+        let of = |length| Map::from_iter([("x".to_owned(), "x".repeat(length).into())]);
+        assert!(overrides(of(OVERRIDES_MAX - 100)).is_ok());
+        assert!(overrides(of(OVERRIDES_MAX)).is_err());
+    }
 }

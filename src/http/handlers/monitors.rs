@@ -5,6 +5,11 @@ use crate::compositor::Output;
 use crate::http::{Answer, Failure, Request};
 use crate::wire::Monitor;
 
+/// Of a request; no machine has as many.
+const NAMES_MAX: usize = 256;
+/// Bytes.
+const NAME_MAX: usize = 255;
+
 /// `GET /monitors`
 pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
     let outputs = api.setters.outputs.list();
@@ -19,6 +24,28 @@ pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Answer, F
         return Err(Failure::not_found(format!("no monitor {name:?} is connected")));
     };
     Ok(Answer::json(200, &monitor(output))?)
+}
+
+/// Names of monitors in a body, each once, in the order given. They need not be connected: those of
+/// a dock that is away are declared, too.
+pub(super) fn named(names: Vec<String>) -> Result<Vec<String>, Failure> {
+    if names.len() > NAMES_MAX {
+        return Err(Failure::bad_request(format!("more than {NAMES_MAX} monitors are named")));
+    }
+    let mut named = Vec::with_capacity(names.len());
+    for name in names {
+        if name.is_empty() {
+            return Err(Failure::bad_request("the name of a monitor is empty"));
+        }
+        if name.len() > NAME_MAX {
+            let text = format!("the name of a monitor has more than {NAME_MAX} bytes");
+            return Err(Failure::bad_request(text));
+        }
+        if !named.contains(&name) {
+            named.push(name);
+        }
+    }
+    Ok(named)
 }
 
 fn monitor(output: &Output) -> Monitor {

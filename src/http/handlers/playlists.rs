@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::Api;
 use super::folders::name;
+use super::monitors::named;
 use crate::http::{Answer, Failure, Request};
 use crate::playlist::{self, Act, Reply};
 use crate::store::playlists::{self, PlaylistChange, Refusal};
@@ -68,15 +69,7 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Answer
 pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
     let id = request.record()?;
     let body: StartPlaylist = request.json_or_default()?;
-    let mut monitors = Vec::with_capacity(body.monitors.len());
-    for name in body.monitors {
-        if name.is_empty() {
-            return Err(Failure::bad_request("the name of a monitor is empty"));
-        }
-        if !monitors.contains(&name) {
-            monitors.push(name);
-        }
-    }
+    let mut monitors = named(body.monitors)?;
     if monitors.iter().any(|name| name == "*") {
         monitors.clear();
     }

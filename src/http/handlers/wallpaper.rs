@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Api;
+use super::monitors::named;
 use crate::http::{Answer, Failure, Request};
 use crate::store::{self, images, scene};
 use crate::wallpaper::{self, Applied, Ask, Outcome, Targets};
@@ -83,13 +84,11 @@ fn hang(
     mode: Option<Mode>,
     source: Source,
 ) -> Result<Answer, Failure> {
-    if names.iter().any(String::is_empty) {
-        return Err(Failure::bad_request("the name of a monitor is empty"));
-    }
+    let targets = Targets::from_names(named(names)?);
     let (promise, giver) = request.promise(PATIENCE)?;
     let wanted = wallpaper::Request {
         ask,
-        targets: Targets::from_names(names),
+        targets,
         mode: mode.unwrap_or(Mode::Individual),
         source: HistorySource { kind: source, playlist_id: None, playlist_name: None },
     };
