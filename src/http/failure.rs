@@ -99,8 +99,12 @@ impl Failure {
     /// The answer; what only the log may know goes there.
     pub(super) fn into_full(mut self, request_id: &str) -> Full {
         if let Some(cause) = &self.cause {
-            let chain = chain(&**cause);
-            log::error!(target: "http", request_id = request_id; "{}: {chain}", self.error);
+            let mut why = chain(&**cause);
+            // Often the cause begins with what the client is told.
+            if !why.starts_with(&*self.error) {
+                why = format!("{}: {why}", self.error);
+            }
+            log::error!(target: "http", request_id = request_id; "{why}");
             if self.status == 500 && self.details.is_none() {
                 self.details = Some(format!("the log has more under request {request_id}"));
             }

@@ -94,7 +94,25 @@ impl std::error::Error for Error {
 /// The last `max` bytes of what a child wrote, as text for a message.
 fn tail(bytes: &[u8], max: usize) -> String {
     let cut = bytes.len().saturating_sub(max);
-    String::from_utf8_lossy(&bytes[cut..]).trim().to_owned()
+    plain(&String::from_utf8_lossy(&bytes[cut..])).trim().to_owned()
+}
+
+/// Without colours and whatever else moves a terminal: it goes into answers and logs.
+fn plain(said: &str) -> String {
+    let mut plain = String::with_capacity(said.len());
+    let mut letters = said.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            // CSI: parameters, then one letter that ends it. Of other escapes only the first is lost.
+            '\x1b' if letters.as_str().starts_with('[') => {
+                letters.by_ref().skip(1).find(|end| matches!(end, '@'..='~'));
+            }
+            '\n' | '\t' => plain.push(letter),
+            other if other.is_control() => {}
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 /// Whether a byte can stand unquoted in a command line that is shown to people.
@@ -108,6 +126,17 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_a_program_said_is_told_without_colours() {
+        let said = "\x1b[1;31mERR \x1b[0mfrom toolkit ]:\r\n\tno screen\x1b]0;t\x07 \x1b[";
+        assert_eq!(tail(said.as_bytes(), 1000), "ERR from toolkit ]:\n\tno screen]0;t");
+        // Cut in the middle of one.
+        assert_eq!(
+            tail(said.as_bytes(), said.len() - 3),
+            ";31mERR from toolkit ]:\n\tno screen]0;t"
+        );
+    }
 
     #[test]
     fn which_wants_an_executable_file_in_an_absolute_directory() {
