@@ -87,11 +87,14 @@ fn without_a_daemon() {
         &["import", "x"],
         &["events"],
         &["config", "get"],
-        &["monitors", "--json"],
+        &["monitors"],
         &["playlist", "next", "7"],
     ] {
         fails(&house, line, 69, &nobody);
     }
+    // For a script the same, as JSON.
+    fails(&house, &["monitors", "--json"], 69, "{\"error\":\"no daemon listens on ");
+    fails(&house, &["--json", "set"], 2, "{\"error\":\"ID is missing\",\"details\":\"usage: ");
     let file = house.config_file();
     assert_eq!(ok(&house, &["config", "path"]), format!("{}\n", file.display()));
     assert_eq!(ok(&house, &["--config", "/x", "config", "path"]), "/x\n");
@@ -140,25 +143,70 @@ fn wrong_usage() {
     fails(&house, &["frobnicate"], 2, "murald: there is no command \"frobnicate\"\n");
     fails(&house, &["set"], 2, "murald: ID is missing\n  usage: murald set ID");
     fails(&house, &["start", "--frob"], 2, "murald: murald start has no flag --frob\n");
-    fails(&house, &["--log-level", "loud"], 2, "murald: --log-level is one of debug, ");
-    fails(&house, &["events", "--types", "x"], 2, "murald: --types is one of ");
-    fails(&house, &["config", "set", "app", "x"], 2, "murald: \"x\" is no JSON object");
+    fails(&house, &["--log-level", "loud"], 2, "murald: --log-level must be one of debug, ");
+    fails(&house, &["events", "--types", "x"], 2, "murald: --types must be one of ");
+    fails(&house, &["config", "set", "app", "x"], 2, "murald: \"x\" is not a JSON object");
 }
 
 #[test]
 fn what_the_daemon_refuses() {
     let mut house = House::new();
     house.start();
-    fails(&house, &["config", "get", "backend"], 1, "murald: there is no section \"backend\"");
-    fails(&house, &["config", "set", "backend", "type", "feh"], 1, "murald: ");
+    let no_section = "murald: there is no section \"wall\": sections are app, daemon, monitors, ";
+    fails(&house, &["config", "get", "wall"], 1, no_section);
+    fails(&house, &["config", "set", "backend", "type", "bk1"], 1, "murald: backend.type: ");
+    // The daemon keeps it, as the file may have it, and goes on with the default.
+    let unused = "murald: daemon.log_level cannot be \"loud\"; \"info\" is used instead\n";
+    let output = run(&house, &["config", "set", "daemon", "log_level", "loud"]);
+    assert_eq!((output.status.code(), stderr(&output).starts_with(unused)), (Some(1), true));
+    // Nothing to show it on: that comes before the library, which is empty.
+    let no_monitor = "murald: no monitor is connected, or no compositor can be reached\n";
+    fails(&house, &["random"], 1, no_monitor);
+    fails(
+        &house,
+        &["random", "--monitor", "DP-1"],
+        1,
+        "murald: not connected: DP-1; no monitor is",
+    );
+    fails(&house, &["themes", "show", "nord"], 1, "murald: there is no theme \"nord\"\n");
     fails(&house, &["config", "get", "app", "frob"], 1, "murald: app has no setting \"frob\"\n");
-    fails(&house, &["images", "get", "7"], 1, "murald: there is no image 7\n");
+    fails(&house, &["images", "show", "7"], 1, "murald: there is no image 7\n");
     fails(&house, &["set", "7"], 1, "murald: ");
     fails(&house, &["images", "raw", "7", "--output", "x"], 1, "murald: there is no image 7\n");
-    let output = run(&house, &["images", "get", "7", "--json"]);
+    let output = run(&house, &["images", "show", "7", "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let told: Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(told["code"], 404);
+}
+
+#[test]
+fn sections_of_the_file_are_sections_of_the_command() {
+    let mut house = House::new();
+    house.start();
+    let set = |line: &[&str]| json_of(&house, &[&["config", "set"], line].concat());
+    assert_eq!(set(&["backend", "type", "feh"])["type"], "feh");
+    assert_eq!(set(&["backend.auto_priorities", "image", "[\"feh\"]"])["image"], json!(["feh"]));
+    assert_eq!(set(&["backend.awww", "fill-color", "123456"])["fill_color"], "123456");
+    let get = |line: &[&str]| json_of(&house, &[&["config", "get"], line].concat());
+    let backend = get(&["backend"]);
+    assert_eq!((&backend["type"], &backend["awww"]), (&json!("feh"), &Value::Null));
+    assert_eq!(get(&["backend.auto_priorities", "image"]), json!(["feh"]));
+    let whole = get(&[]);
+    assert_eq!(whole["backend"]["auto_priorities"]["image"], json!(["feh"]));
+    assert_eq!(json_of(&house, &["config", "show", "backend", "type"]), "feh");
+}
+
+#[test]
+fn themes_are_files_and_json() {
+    let mut house = House::new();
+    house.start();
+    let themes = house.config_file().with_file_name("themes");
+    fs::create_dir_all(&themes).unwrap();
+    fs::write(themes.join("nord.css"), ":root {}\n").unwrap();
+    assert_eq!(json_of(&house, &["themes", "list"])[0]["name"], "nord");
+    assert_eq!(ok(&house, &["themes", "show", "nord"]), ":root {}\n");
+    let json = json_of(&house, &["theme", "get", "nord", "--json"]);
+    assert_eq!(json, json!({"name": "nord", "css": ":root {}\n"}));
 }
 
 #[test]
@@ -319,7 +367,7 @@ fn imports_tell_how_they_go() {
     let output = run(&house, &["import", directory]);
     assert_eq!(output.status.code(), Some(1));
     let told = stderr(&output);
-    assert!(told.starts_with("murald: 1 file could not be taken\n  "), "{told}");
+    assert!(told.starts_with("murald: 1 file could not be imported\n  "), "{told}");
     assert!(told.contains("bad.png: "), "{told}");
     let lines = String::from_utf8(output.stdout).unwrap();
     let events: Vec<Value> =
@@ -369,7 +417,7 @@ fn images_from_all_sides() {
     let list = json_of(&house, &["images", "list", "--sort-by", "name", "--sort-order", "asc"]);
     let id = list["data"][0]["id"].to_string();
     assert_eq!(list["data"][0]["name"], "p0");
-    assert_eq!(json_of(&house, &["images", "get", &id]), list["data"][0]);
+    assert_eq!(json_of(&house, &["images", "show", &id]), list["data"][0]);
     let copy = house.root().join("copy.png");
     ok(&house, &["images", "raw", &id, "--output", copy.to_str().unwrap()]);
     assert_eq!(fs::read(&copy).unwrap(), fs::read(directory.join("p0.png")).unwrap());
@@ -426,14 +474,14 @@ fn people_get_tables_that_fit() {
     assert!(list.contains('…') && list.ends_with("page 1 of 1, 2 images\n"), "{list}");
     assert!(list.lines().all(|line| line.chars().count() <= 50), "{list}");
     assert!(
-        on_terminal(&house, "status").contains("\nbackend  none"),
+        on_terminal(&house, "status").contains("\nbackend   none"),
         "{}",
         on_terminal(&house, "status")
     );
     assert_eq!(on_terminal(&house, "playlist frob").lines().count(), 2);
     let bar = on_terminal(&house, &format!("import {}", directory.display()));
     assert!(bar.contains("░ 0/2") && bar.contains("█ 2/2"), "{bar:?}");
-    assert!(bar.ends_with("0 images taken, 2 known already\n"), "{bar:?}");
+    assert!(bar.ends_with("0 images imported, 2 in the library already\n"), "{bar:?}");
     let json = on_terminal(&house, "--json images list");
     assert!(json.starts_with("{\"data\":"), "{json}");
     house.env("TERM", "xterm-256color");

@@ -118,7 +118,7 @@ fn every_verb_asks_for_what_it_means() {
         &["GET /images?search=sea%20sky&colors=%23ff0000&colors_near=%2300ff00~5.5%2C%23fff~2\
            &palette_similar_to=4&palette_max_delta_e=9.5"],
     );
-    check("images get 7", &["GET /images/7"]);
+    check("images show 7", &["GET /images/7"]);
     check("images show 7", &["GET /images/7"]);
     check(
         "images update 7 --name x --tags a,b --folder root --selected on --audio off",
@@ -140,7 +140,7 @@ fn every_verb_asks_for_what_it_means() {
     check("images raw 7", &["GET /images/7/raw"]);
     check("images delete 7 8", &[r#"DELETE /images {"ids":[7,8]}"#]);
     check("folders list --parent 3 --search s", &["GET /folders?parent_id=3&search=s"]);
-    check("folders get 3", &["GET /folders/3"]);
+    check("folders show 3", &["GET /folders/3"]);
     check("folders path 3", &["GET /folders/3/path"]);
     check("folders create x", &[r#"POST /folders {"name":"x","parent_id":null}"#]);
     check("folders rename 3 x", &[r#"PATCH /folders/3 {"name":"x"}"#]);
@@ -224,9 +224,9 @@ fn every_verb_asks_for_what_it_means() {
     check("config reset feh", &["POST /config/backends/feh/reset {}"]);
     check("config path", &[]);
     check("config check Cargo.toml", &[]);
-    check("complete -- images get x", &["GET /images?per_page=100"]);
+    check("complete -- images show x", &["GET /images?per_page=100"]);
     check("themes", &["GET /api/themes"]);
-    check("themes get nord", &["GET /api/themes/nord.css"]);
+    check("themes show nord", &["GET /api/themes/nord.css"]);
     // These need a daemon that answers in earnest: see `cli.rs`.
     for line in ["start", "stop", "status", "events", "import", "images tag"] {
         tried.insert(line.to_owned());

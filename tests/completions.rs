@@ -44,12 +44,15 @@ fn a_line_goes_on_with_what_the_table_and_the_daemon_know() {
     check(&["imag"], &["images"]);
     has(&["images", ""], "rename");
     check(&["images", "thumb"], &["thumbnail"]);
-    check(&["images", "get", ""], &["1"]);
-    check(&["folders", "get", ""], &["1"]);
+    check(&["images", "show", ""], &["1"]);
+    check(&["folders", "show", ""], &["1"]);
     check(&["folders", "move", "1", "r"], &["root"]);
     check(&["images", "list", "--sort-o"], &["--sort-order"]);
     has(&["images", "list", "--sort-by", ""], "hue");
     has(&["images", "--json", "li"], "list");
+    has(&["image", ""], "rename");
+    check(&["image", "get", ""], &["1"]);
+    check(&["config", "get", "backend", "ty"], &["type"]);
     check(
         &["events", "--types", "config_changed,wallpaper_ch"],
         &["config_changed,wallpaper_changed"],
@@ -65,7 +68,7 @@ fn a_line_goes_on_with_what_the_table_and_the_daemon_know() {
     check(&["images", "nonsense", ""], &[]);
     check(&[], &[]);
     // The line's own socket, where nobody listens; what the table knows is offered all the same.
-    check(&["--socket", "/nowhere", "images", "get", ""], &[]);
+    check(&["--socket", "/nowhere", "images", "show", ""], &[]);
     check(&["--socket", "/nowhere", "config", "get", "remote"], &["remote_gallery"]);
 }
 
@@ -75,8 +78,8 @@ fn every_setting_is_offered() {
     let house = house();
     let sections: BTreeSet<String> = offered(&house, &["config", "set", ""]).into_iter().collect();
     let config = house.client().get("/config").ok();
-    let mut wanted: BTreeSet<String> =
-        ["app", "daemon", "monitors", "remote_gallery"].map(str::to_owned).into();
+    let own = ["app", "daemon", "backend", "backend.auto_priorities", "monitors", "remote_gallery"];
+    let mut wanted: BTreeSet<String> = own.map(str::to_owned).into();
     let backends = config["backend"].as_object().unwrap();
     let setters = ["awww", "feh", "hyprpaper", "mpvpaper", "swaybg", "wal-qt"];
     wanted.extend(setters.map(|name| format!("backend.{name}")));
@@ -86,7 +89,9 @@ fn every_setting_is_offered() {
             Some(name) => &backends[name],
             None => &config[&section],
         };
-        let keys: BTreeSet<String> = keys.as_object().unwrap().keys().cloned().collect();
+        // The tables in `backend` are sections themselves.
+        let keys = keys.as_object().unwrap().iter().filter(|(_, value)| !value.is_object());
+        let keys: BTreeSet<String> = keys.map(|(key, _)| key.clone()).collect();
         let found = offered(&house, &["config", "set", &section, ""]).into_iter().collect();
         assert_eq!(keys, found, "{section}");
     }
@@ -117,7 +122,7 @@ fn bash_offers_them() {
         shell(&house, "bash", &["--norc"], &script)
     };
     assert_eq!(offers("images thumb"), "thumbnail\n");
-    assert_eq!(offers("images get ''"), "1\n");
+    assert_eq!(offers("images show ''"), "1\n");
     assert_eq!(offers("config get app images_"), "images_per_page\n");
     // Outside a line that is edited bash has no options to set: files are found all the same.
     assert!(offers("import /et").contains("/etc"));
@@ -130,8 +135,8 @@ fn fish_offers_them() {
         let script = format!("source @CONTRIB@/murald.fish; complete -C '{line}'");
         shell(&house, "fish", &["--no-config"], &script)
     };
-    assert_eq!(offers("murald images thumb"), "thumbnail\tAn image's thumbnail, as WebP\n");
-    assert_eq!(offers("murald images get "), "1\tred lake\n");
+    assert_eq!(offers("murald images thumb"), "thumbnail\tPrint an image's thumbnail, as WebP\n");
+    assert_eq!(offers("murald images show "), "1\tred lake\n");
     assert!(offers("murald config get app images_").starts_with("images_per_page\t50"));
     assert!(offers("murald import /et").contains("/etc/"));
 }
@@ -148,8 +153,8 @@ fn zsh_offers_them() {
         );
         shell(&house, "zsh", &["-f"], &script)
     };
-    assert_eq!(offers("images thumb"), "thumbnail:An image's thumbnail, as WebP\n");
-    assert_eq!(offers("images get ''"), "1:red lake\n");
+    assert_eq!(offers("images thumb"), "thumbnail:Print an image's thumbnail, as WebP\n");
+    assert_eq!(offers("images show ''"), "1:red lake\n");
     assert_eq!(offers("config get app images_"), "images_per_page:50\n");
     assert_eq!(offers("import-web ''"), "files -/\n");
 }

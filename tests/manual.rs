@@ -260,6 +260,37 @@ fn every_record_is_described_as_for_machines() {
     }
 }
 
+/// The examples of a page as a reader sees and copies them: what stands indented under the sentences.
+fn examples(name: &str) -> Vec<String> {
+    let output = Command::new("man")
+        .args(["--local-file", "-Tutf8"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("man").join(name))
+        .env("MANWIDTH", "200")
+        .env("LC_ALL", "C.UTF-8")
+        .env("GROFF_NO_SGR", "1")
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let (_, rest) = shown.split_once("\nE\u{8}EX\u{8}X").unwrap();
+    // The heading's rest, and everything from the next one on.
+    let lines = rest.lines().skip(1).take_while(|line| line.is_empty() || line.starts_with(' '));
+    let mut found: Vec<String> = Vec::new();
+    let mut inside = false;
+    for line in lines {
+        match line.strip_prefix("           ") {
+            Some(line) if inside => {
+                let block = found.last_mut().unwrap();
+                block.push('\n');
+                block.push_str(line);
+            }
+            Some(line) => found.push(line.to_owned()),
+            None => {}
+        }
+        inside = line.starts_with("           ");
+    }
+    found
+}
+
 #[test]
 fn the_examples_work() {
     let desktop = Desktop::wayland(&["640x360"]);
@@ -270,10 +301,8 @@ fn the_examples_work() {
         image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
         house.import(&[&path]);
     }
-    let text = page("murald-api.7");
-    let examples = parts(under(&text, "EXAMPLES"), ".Bd -literal");
-    let block = |body: &str| body.split("\n.Ed").next().unwrap().replace("\\e", "\\");
-    let mut blocks = examples.iter().map(|(_, body)| block(body));
+    let examples = examples("murald-api.7");
+    let mut blocks = examples.iter();
     let first = blocks.next().unwrap();
     let mut said = Vec::new();
     for example in blocks {

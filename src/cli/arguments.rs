@@ -86,13 +86,17 @@ pub(super) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
         words.remove(0);
         help = true;
     }
+    // Help on a resource is help on all of its commands.
+    if verbs::spell(&mut words) && help {
+        words.pop();
+    }
     let verb = match verbs::find(&words) {
         verbs::Found::Verb(verb, used) => {
             line.free = words[used..].iter().map(OsString::from).collect();
             verb
         }
         verbs::Found::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(&prefix))),
-        verbs::Found::Prefix(prefix) => return Err(help::incomplete(&prefix)),
+        verbs::Found::Prefix(prefix) => return Err(help::incomplete(&prefix, words.get(1))),
         // `murald` alone is `murald start`; with `--help` it is the whole command's.
         verbs::Found::Nothing if words.is_empty() && help => return Ok(Parsed::Help(help::all())),
         verbs::Found::Nothing if words.is_empty() => verbs::start(),

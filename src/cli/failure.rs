@@ -7,6 +7,8 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::{fmt, io};
 
+use serde_json::json;
+
 use crate::wire::{ErrorBody, ErrorCode};
 
 use super::text::harmless;
@@ -123,11 +125,26 @@ impl Failure {
             // There is nobody left to tell.
             match &self.body {
                 Some(body) if json => stderr.write_all(body).and_then(|()| writeln!(stderr)),
+                None if json => writeln!(stderr, "{}", self.as_json()),
                 _ => writeln!(stderr, "{self}"),
             }
             .ok();
         }
         ExitCode::from(self.exit as u8)
+    }
+
+    /// In the form of the daemon's errors, but for `code`, which is a status of HTTP there.
+    fn as_json(&self) -> serde_json::Value {
+        let mut error = self.message.clone();
+        let mut cause = self.source();
+        while let Some(source) = cause {
+            write!(error, ": {source}").expect("a String takes all");
+            cause = source.source();
+        }
+        match &self.hint {
+            Some(hint) => json!({"error": error, "details": hint}),
+            None => json!({"error": error}),
+        }
     }
 }
 
@@ -206,6 +223,10 @@ mod tests {
         let lost = io::Error::other("the cause");
         let failure = Failure::new(Exit::Internal, "it failed").because(lost).hint("do this");
         assert_eq!(failure.to_string(), "murald: it failed: the cause\n  do this");
+        assert_eq!(
+            failure.as_json(),
+            json!({"error": "it failed: the cause", "details": "do this"})
+        );
         assert_eq!(Failure::of_output(io::ErrorKind::BrokenPipe.into()).exit, Exit::Done);
     }
 }

@@ -3,14 +3,18 @@
 use std::fmt::Write as _;
 
 use super::Failure;
+use super::text::width;
 use super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
 use super::verbs::{self, GROUPS};
+
+/// The narrowest terminal that help is for.
+const COLUMNS: usize = 80;
 
 /// The whole command's.
 pub(super) fn all() -> String {
     let mut out = String::from(
-        "murald - hangs wallpapers: a daemon and its command\n\n\
-         usage: murald [COMMAND] [ARGUMENTS]\n\n\
+        "murald - wallpapers for Wayland and X11: a daemon and its command\n\n\
+         usage: murald [COMMAND] [ARGUMENT...] [FLAG...]\n\n\
          Without a command, or with `start`, the daemon runs in the foreground.\n\
          `murald COMMAND --help` says more about each.\n",
     );
@@ -23,14 +27,15 @@ pub(super) fn all() -> String {
         &mut out,
         "Environment",
         vec![
-            ("MURALD_SOCKET".into(), "As --socket, which goes before it".into()),
-            ("MURALD_LOG".into(), "As --log-level, which goes before it".into()),
-            ("NO_COLOR".into(), "No colours".into()),
+            ("MURALD_SOCKET".into(), "The socket, where --socket does not name it".into()),
+            ("MURALD_LOG".into(), "How much is logged, where --log-level does not say it".into()),
+            ("NO_COLOR".into(), "No colours and no pictures, if it is set".into()),
         ],
     );
     out.push_str(
-        "\nExit codes: 0 done, 1 the daemon refused, 2 wrong usage, 69 no daemon to be reached,\n\
-         70 internal, 75 running already, 78 wrong configuration.\n",
+        "\nExit codes: 0 done, 1 it could not be done, 2 wrong command line, 69 no daemon\n\
+         answers, 70 an error inside murald, 75 a daemon runs already, 78 wrong\n\
+         configuration.\n",
     );
     out
 }
@@ -47,7 +52,7 @@ pub(super) fn group(prefix: &[String]) -> String {
 pub(super) fn verb(verb: &Verb) -> String {
     let mut out = format!("{}\n\nusage: {}\n", verb.summary, usage(verb));
     if !verb.help.is_empty() {
-        write!(out, "\n{}\n", verb.help).expect("a String takes all");
+        write!(out, "\n{}\n", wrapped(verb.help, COLUMNS).join("\n")).expect("a String takes all");
     }
     let arguments = verb.arguments.iter().map(argument_line);
     section(&mut out, "Arguments", arguments.collect());
@@ -100,15 +105,15 @@ fn flag_line(flag: &Flag) -> (String, String) {
 fn meaning(text: &str, kind: Option<Kind>, many: bool) -> String {
     let mut out = text.to_owned();
     match kind {
-        Some(Kind::Words(words)) => out = format!("{out}: {}", words.join(", ")),
+        Some(Kind::Words(words)) => out = format!("{out} ({})", words.join(", ")),
         // The event types are too many for a line; they have their place in the long help.
         Some(Kind::List(words)) if (1..9).contains(&words.len()) => {
-            out = format!("{out}: {}", words.join(", "));
+            out = format!("{out} ({})", words.join(", "));
         }
         _ => {}
     }
     if many {
-        out.push_str(" (may be given again)");
+        out.push_str(" (may be given several times)");
     }
     out
 }
@@ -124,22 +129,59 @@ fn section(out: &mut String, title: &str, lines: Vec<(String, String)>) {
     let widest = widest.unwrap_or(WIDEST);
     write!(out, "\n{title}:\n").expect("a String takes all");
     for (name, meaning) in lines {
+        let mut name = name.as_str();
         if name.len() > widest {
-            writeln!(out, "  {name}\n  {:widest$}  {meaning}", "")
-        } else {
-            writeln!(out, "  {name:widest$}  {meaning}")
+            writeln!(out, "  {name}").expect("a String takes all");
+            name = "";
         }
-        .expect("a String takes all");
+        for line in wrapped(&meaning, COLUMNS - widest - 4) {
+            writeln!(out, "  {name:widest$}  {line}").expect("a String takes all");
+            name = "";
+        }
     }
 }
 
-pub(super) fn incomplete(prefix: &[String]) -> Failure {
+/// A text in lines of at most so many columns; what is indented stays as it is.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in text.lines() {
+        if line.is_empty() || line.starts_with(' ') {
+            lines.push(line.to_owned());
+            open = false;
+            continue;
+        }
+        for word in line.split(' ') {
+            match lines.last_mut().filter(|_| open) {
+                Some(last) if width(last) + 1 + width(word) <= columns => {
+                    last.push(' ');
+                    last.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+            open = true;
+        }
+    }
+    lines
+}
+
+/// The words begin a command that is none, or none yet.
+pub(super) fn incomplete(prefix: &[String], given: Option<&String>) -> Failure {
     let at = prefix.len();
     let mut next: Vec<&str> =
         verbs::with_prefix(prefix).filter_map(|verb| verb.words.get(at).copied()).collect();
     next.dedup();
-    Failure::usage(format!("murald {} needs one of {}", prefix.join(" "), next.join(", ")))
-        .hint(format!("see `murald {} --help`", prefix.join(" ")))
+    let prefix = prefix.join(" ");
+    let Some(given) = given else {
+        return Failure::usage(format!("murald {prefix} needs one of {}", next.join(", ")))
+            .hint(format!("see `murald {prefix} --help`"));
+    };
+    Failure::usage(format!("there is no command \"{prefix} {given}\"")).hint(
+        match nearest(given, next.into_iter()) {
+            Some(meant) => format!("do you mean {prefix} {meant}? see `murald {prefix} --help`"),
+            None => format!("see `murald {prefix} --help`"),
+        },
+    )
 }
 
 pub(super) fn unknown_verb(word: &str) -> Failure {
@@ -206,15 +248,17 @@ mod tests {
     fn every_verb_has_help_that_fits_a_terminal() {
         for one in verbs::all() {
             let text = verb(one);
-            assert!(text.contains(one.summary) && !one.summary.ends_with('.'), "{text}");
+            assert!(text.starts_with(one.summary) && !one.summary.ends_with('.'), "{text}");
             for flag in one.flags {
                 assert!(text.contains(flag.name), "{text}");
             }
-            for line in text.lines() {
-                assert!(line.chars().count() <= 100, "{line:?} of {}", one.name());
+            let examples = |line: &&str| !line.starts_with("    murald");
+            for line in text.lines().filter(examples) {
+                assert!(width(line) <= COLUMNS, "{line:?} of {}", one.name());
             }
             assert!(all().contains(&one.name()));
         }
+        assert!(all().lines().all(|line| width(line) <= COLUMNS), "{}", all());
     }
 
     #[test]

@@ -62,9 +62,11 @@ pub struct Start {
 
 /// Reads the command line and does what it says, unless that is to be the daemon.
 pub fn main() -> Next {
-    let parsed = match arguments::parse(std::env::args_os().skip(1).collect()) {
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    let json = words.iter().any(|word| word == "--json");
+    let parsed = match arguments::parse(words) {
         Ok(parsed) => parsed,
-        Err(failure) => return Next::End(failure.report(false)),
+        Err(failure) => return Next::End(failure.report(json)),
     };
     let done = match parsed {
         Parsed::Help(text) => print(&text),
@@ -73,12 +75,12 @@ pub fn main() -> Next {
             Run::Daemon => return Next::Daemon(start(call.globals, &Env::process())),
             Run::Check => match verbs::file_to_check(&call) {
                 Ok(file) => return Next::Check(Check { file, json: call.globals.json }),
-                Err(failure) => return Next::End(failure.report(false)),
+                Err(failure) => return Next::End(failure.report(json)),
             },
             Run::Client(run) => {
-                let mut screen = Screen::stdout(call.globals.json);
+                let mut screen = Screen::stdout(json);
                 let done = run(&call, &mut screen).and_then(|()| screen.flush());
-                return Next::End(end(done, call.globals.json));
+                return Next::End(end(done, json));
             }
         },
     };
@@ -95,6 +97,9 @@ impl Check {
                 return screen.body(list.to_string().as_bytes());
             }
             warnings.iter().try_for_each(|warning| screen.line(warning))?;
+            if warnings.is_empty() && screen.terminal().is_some() {
+                screen.line(format!("{} is in order", self.file.display()))?;
+            }
             screen.flush()
         });
         end(told, self.json)

@@ -61,14 +61,19 @@ pub(super) fn bytes(count: u64) -> String {
     if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
-/// Seconds as people say them, in the two largest units.
+/// Seconds as people say them, in the two largest units, or in one where that is all.
 pub(super) fn span(seconds: u64) -> String {
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, minutes) => format!("{minutes} min {} s", seconds % 60),
-        (0, hours, minutes) => format!("{hours} h {minutes} min"),
-        (days, hours, _) => format!("{days} d {hours} h"),
+    let parts = [
+        (seconds / 86_400, "d"),
+        (seconds / 3600 % 24, "h"),
+        (seconds / 60 % 60, "min"),
+        (seconds % 60, "s"),
+    ];
+    let first = parts.iter().position(|(count, _)| *count > 0).unwrap_or(parts.len() - 1);
+    let (count, unit) = parts[first];
+    match parts.get(first + 1) {
+        Some((more, smaller)) if *more > 0 => format!("{count} {unit} {more} {smaller}"),
+        _ => format!("{count} {unit}"),
     }
 }
 
@@ -104,7 +109,10 @@ mod tests {
         assert_eq!(bytes(1024), "1.0 KiB");
         assert_eq!(bytes(1024 * 1024 - 1), "1.0 MiB");
         assert_eq!(bytes(3_500_000_000), "3.3 GiB");
+        assert_eq!(span(0), "0 s");
         assert_eq!(span(59), "59 s");
+        assert_eq!(span(300), "5 min");
+        assert_eq!(span(86_401), "1 d");
         assert_eq!(span(61), "1 min 1 s");
         assert_eq!(span(7_260), "2 h 1 min");
         assert_eq!(span(90_000), "1 d 1 h");

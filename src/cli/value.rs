@@ -10,7 +10,7 @@ use super::verb::Kind;
 /// Reads the word given for `name`.
 pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Failure> {
     let text = text(name, word)?;
-    let wrong = |wanted: &str| Failure::usage(format!("{name} is {wanted}, not {text:?}"));
+    let wrong = |wanted: &str| Failure::usage(format!("{name} must be {wanted}, not {text:?}"));
     match kind {
         Kind::Text | Kind::Section | Kind::Setting => Ok(text.into()),
         Kind::Monitor | Kind::Backend | Kind::Theme if text.is_empty() => Err(wrong("a name")),
@@ -23,7 +23,7 @@ pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Failur
         Kind::Number => number(&text).map(Value::from).ok_or_else(|| wrong("a number from 0 on")),
         Kind::Span => span(&text).map(Value::from).ok_or_else(|| wrong("seconds, or 10m, 2h, 1d")),
         Kind::Image | Kind::Folder | Kind::Playlist => {
-            id(&text).map(Value::from).ok_or_else(|| wrong("an id, which is a positive number"))
+            id(&text).map(Value::from).ok_or_else(|| wrong("a number from 1 on, as lists show it"))
         }
         Kind::FolderOrRoot if text == "root" => Ok(text.into()),
         Kind::FolderOrRoot => {
@@ -47,7 +47,7 @@ pub(super) fn one_of(name: &str, word: &str, words: &[&str]) -> Result<(), Failu
     if words.contains(&word) {
         return Ok(());
     }
-    Err(Failure::usage(format!("{name} is one of {}, not {word:?}", words.join(", "))))
+    Err(Failure::usage(format!("{name} must be one of {}, not {word:?}", words.join(", "))))
 }
 
 fn list(name: &str, text: &str, words: &[&str]) -> Result<Value, Failure> {
@@ -105,26 +105,30 @@ mod tests {
         }
         check(Kind::Text, "", Ok(json!("")));
         check(Kind::Image, "7", Ok(json!(7)));
-        check(Kind::Image, "0", Err("X is an id, which is a positive number, not \"0\""));
-        check(Kind::Count, "-1", Err("X is a whole number, not \"-1\""));
+        check(Kind::Image, "0", Err("X must be a number from 1 on, as lists show it, not \"0\""));
+        check(Kind::Count, "-1", Err("X must be a whole number, not \"-1\""));
         check(Kind::Number, "1.5", Ok(json!(1.5)));
-        check(Kind::Number, "inf", Err("X is a number from 0 on, not \"inf\""));
+        check(Kind::Number, "inf", Err("X must be a number from 0 on, not \"inf\""));
         check(Kind::Span, "90", Ok(json!(90)));
         check(Kind::Span, "10m", Ok(json!(600)));
         check(Kind::Span, "1d", Ok(json!(86_400)));
-        check(Kind::Span, "h", Err("X is seconds, or 10m, 2h, 1d, not \"h\""));
+        check(Kind::Span, "h", Err("X must be seconds, or 10m, 2h, 1d, not \"h\""));
         check(Kind::FolderOrRoot, "root", Ok(json!("root")));
         check(Kind::FolderOrRoot, "3", Ok(json!(3)));
         check(Kind::Item, "7@21:30", Ok(json!({"image_id": 7, "time": 1290})));
         check(Kind::Item, "7", Ok(json!({"image_id": 7})));
         for bad in ["7@24:00", "7@1:5", "@1:00", "7@", "x"] {
-            check(Kind::Item, bad, Err(&format!("X is an image's id, or ID@HH:MM, not {bad:?}")));
+            check(
+                Kind::Item,
+                bad,
+                Err(&format!("X must be an image's id, or ID@HH:MM, not {bad:?}")),
+            );
         }
         check(Kind::List(&[]), "a, b,,c", Ok(json!(["a", "b", "c"])));
-        check(Kind::List(&["a", "b"]), "a,c", Err("X is one of a, b, not \"c\""));
+        check(Kind::List(&["a", "b"]), "a,c", Err("X must be one of a, b, not \"c\""));
         check(Kind::Words(&["a", "b"]), "b", Ok(json!("b")));
         check(Kind::Json, "{\"a\": [1]}", Ok(json!({"a": [1]})));
         check(Kind::Json, "{a}", Err("X is not JSON: key must be a string at line 1 column 2"));
-        check(Kind::File, "", Err("X is a path, not \"\""));
+        check(Kind::File, "", Err("X must be a path, not \"\""));
     }
 }

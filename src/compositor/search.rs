@@ -176,7 +176,7 @@ impl Place {
         match self {
             Self::Wayland { named, directory } => {
                 let others = directory.iter().flat_map(|directory| wayland_sockets(directory));
-                let mut last = io::Error::from(io::ErrorKind::NotFound);
+                let mut last = io::Error::new(io::ErrorKind::NotFound, "none is to be found");
                 for socket in named.iter().cloned().chain(others) {
                     match connect(&socket) {
                         Ok(stream) => {
@@ -214,7 +214,7 @@ fn wayland_sockets(directory: &Path) -> Vec<PathBuf> {
 fn connect_x11(display: &str) -> io::Result<x11::Stream> {
     let parsed = parse_display(Some(display))
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "none is to be found");
     for address in parsed.connect_instruction() {
         let connected = match &address {
             ConnectAddress::Socket(path) => {

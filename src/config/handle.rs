@@ -327,7 +327,7 @@ impl Source {
 pub fn check(path: &Path) -> Result<Config, Error> {
     let failed = |source| Error::Read { path: path.to_owned(), source };
     let text = file::read(path).map_err(failed)?;
-    let text = text.ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
+    let text = text.ok_or_else(|| failed(rustix::io::Errno::NOENT.into()))?;
     Ok(document::read(&text, path)?.config)
 }
 

@@ -53,7 +53,7 @@ impl From<wallpaper::Failure> for Failure {
         use wallpaper::Failure as Why;
         let text = error.to_string();
         match error {
-            Why::NoBackend { checked } => Self::new(503, text)
+            Why::NoBackend { checked } | Why::NotUsable { checked, .. } => Self::new(503, text)
                 .code(ErrorCode::NoBackend, object(json!({ "checked": checked }))),
             Why::Incompatible { backend, media_type, image_id, image_name } => {
                 let meta = json!({
@@ -193,6 +193,15 @@ mod tests {
             Why::NoBackend { checked: vec!["feh".into()] },
             503,
             r#""error_code":"no_backend","meta":{"checked":["feh"]}"#,
+        );
+        check(
+            Why::NotUsable {
+                backend: BackendName::Feh,
+                checked: vec!["feh".into()],
+                missing: vec!["feh"],
+            },
+            503,
+            r#"there is no feh","code":503,"error_code":"no_backend","meta":{"checked":["feh"]}"#,
         );
         check(
             Why::Incompatible {

@@ -38,7 +38,7 @@ impl fmt::Display for Failure {
             Self::NotRunning { name } => write!(f, "the playlist {name:?} does not run"),
             Self::Empty { name } => write!(f, "the playlist {name:?} has no images"),
             Self::NoMonitor { connected, .. } if connected.is_empty() => {
-                f.write_str("no monitor is connected")
+                f.write_str("no monitor is connected, or no compositor can be reached")
             }
             Self::NoMonitor { declared, connected } => write!(
                 f,

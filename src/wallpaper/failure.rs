@@ -14,6 +14,12 @@ pub enum Failure {
     NoBackend {
         checked: Vec<String>,
     },
+    /// The setter that is asked for is not installed, or not for this session.
+    NotUsable {
+        backend: BackendName,
+        checked: Vec<String>,
+        missing: Vec<&'static str>,
+    },
     /// The setter in use cannot show content of this kind.
     Incompatible {
         backend: BackendName,
@@ -54,11 +60,17 @@ impl fmt::Display for Failure {
         match self {
             Self::NoBackend { checked } => write!(
                 f,
-                "no wallpaper setter is installed for this session; looked for {}",
+                "no program that shows wallpapers in this session is installed; looked for {}",
                 checked.join(", ")
             ),
+            Self::NotUsable { backend, missing, .. } if missing.is_empty() => {
+                write!(f, "{backend} is for another kind of session than this one")
+            }
+            Self::NotUsable { backend, missing, .. } => {
+                write!(f, "{backend} is not installed: there is no {}", missing.join(", no "))
+            }
             Self::Incompatible { backend, media_type, image_name, .. } => {
-                write!(f, "{backend} cannot show {image_name:?}: it is of the kind {media_type}")
+                write!(f, "{backend} cannot show {image_name:?}: its media type is {media_type}")
             }
             Self::UnknownBackend { name } => write!(f, "there is no backend {name:?}"),
             Self::UnknownMonitors { names, connected } if connected.is_empty() => {
@@ -70,12 +82,14 @@ impl fmt::Display for Failure {
                 names.join(", "),
                 connected.join(", ")
             ),
-            Self::NoMonitor => f.write_str("no monitor is connected"),
+            Self::NoMonitor => {
+                f.write_str("no monitor is connected, or no compositor can be reached")
+            }
             Self::NoImage { id } => write!(f, "there is no image {id}"),
             Self::FileGone { id, path } => {
                 write!(f, "the file of image {id} is gone: {}", path.display())
             }
-            Self::EmptyLibrary => f.write_str("the library has no image that can be shown"),
+            Self::EmptyLibrary => f.write_str("the library is empty"),
             Self::Setter { backend, .. } => write!(f, "{backend} did not show the picture"),
             Self::Store(_) => f.write_str("the library cannot be read or written"),
             Self::Busy => f.write_str("too many wallpaper changes at once: try again"),

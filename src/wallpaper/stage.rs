@@ -214,7 +214,9 @@ impl Stage {
         };
         if self.setters.available().iter().all(|entry| entry.name != backend) {
             let checked = self.setters.programs(Some(backend));
-            return reply(Err(Failure::NoBackend { checked }));
+            let entry = REGISTRY.iter().find(|entry| entry.name == backend);
+            let missing = entry.map(|entry| self.setters.missing(entry)).unwrap_or_default();
+            return reply(Err(Failure::NotUsable { backend, checked, missing }));
         }
         let before = self.activated.replace(backend);
         let survey = match self.survey() {

@@ -64,11 +64,16 @@ impl Survey {
         checked: impl FnOnce() -> Vec<String>,
     ) -> Result<Feasible, Failure> {
         let monitors = self.monitors(&request.targets);
-        let image = match request.ask {
+        let (image, monitors) = match request.ask {
+            // That it is not there is told before anything else.
             Ask::Image(id) => {
-                store.read(|c| store::images::get(c, id))?.ok_or(Failure::NoImage { id })?
+                let image = store.read(|c| store::images::get(c, id))?;
+                (image.ok_or(Failure::NoImage { id })?, monitors)
             }
-            Ask::Random => self.random(store, monitors.as_deref().unwrap_or_default())?,
+            Ask::Random => {
+                let monitors = monitors?;
+                (self.random(store, &monitors)?, Ok(monitors))
+            }
         };
         if orphan::file_is_missing(&image.path) {
             return Err(Failure::FileGone { id: image.id, path: image.path });
@@ -102,8 +107,10 @@ impl Survey {
     }
 
     /// One of the images that can be shown, evenly; not one that hangs there if there is another.
+    /// Where none can be shown it is any, and the choice of its backend tells why not.
     fn random(&self, store: &Store, monitors: &[String]) -> Result<Image, Failure> {
         let ids = store.read(store::images::ids)?;
+        let any = ids.first().map(|&(id, ..)| id).ok_or(Failure::EmptyLibrary)?;
         let can_show = |media_type, animated| {
             let kind = Kind::of(media_type, animated);
             selection::choose(&self.preference, &self.available, kind).is_ok()
@@ -118,7 +125,7 @@ impl Survey {
         };
         let others: Vec<i64> = showable.iter().copied().filter(|id| !hangs(id)).collect();
         let pool = if others.is_empty() { showable } else { others };
-        let id = *pool.get(below(pool.len())).ok_or(Failure::EmptyLibrary)?;
+        let id = pool.get(below(pool.len())).copied().unwrap_or(any);
         store.read(|c| store::images::get(c, id))?.ok_or(Failure::NoImage { id })
     }
 

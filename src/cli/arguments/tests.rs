@@ -54,9 +54,9 @@ fn verbs_with_what_they_are_given() {
 #[test]
 fn global_flags_stand_anywhere() {
     for line in [
-        ["--json", "--socket", "/s", "images", "get", "7"],
-        ["images", "--socket", "/s", "--json", "get", "7"],
-        ["images", "get", "7", "--json", "--socket", "/s"],
+        ["--json", "--socket", "/s", "images", "show", "7"],
+        ["images", "--socket", "/s", "--json", "show", "7"],
+        ["images", "show", "7", "--json", "--socket", "/s"],
     ] {
         let call = call(&line);
         let expected = Globals { socket: Some("/s".into()), json: true, ..Globals::default() };
@@ -76,8 +76,8 @@ fn help_and_version() {
     check(&["--help"], "murald - ");
     check(&["help"], "murald - ");
     check(&["-h", "images"], "usage: murald images COMMAND");
-    check(&["images", "list", "--help"], "Images, page by page");
-    check(&["help", "images", "list"], "Images, page by page");
+    check(&["images", "list", "--help"], "List the images of the library, page by page");
+    check(&["help", "images", "list"], "List the images of the library, page by page");
     assert!(matches!(parsed(&["--version"]), Ok(Parsed::Version)));
     assert!(matches!(parsed(&["images", "-V"]), Ok(Parsed::Version)));
 }
@@ -93,22 +93,26 @@ fn wrong_lines_are_explained() {
     }
     check(&["frobnicate"], "there is no command \"frobnicate\"\n  `murald --help` lists all");
     check(&["improt"], "there is no command \"improt\"\n  do you mean import?");
-    check(&["images"], "murald images needs one of list, ");
-    check(&["images", "frobnicate"], "murald images needs one of list, ");
+    check(&["config"], "murald config needs one of get, ");
+    check(&["images", "frobnicate"], "there is no command \"images frobnicate\"\n  see ");
+    check(&["playlists", "strat", "1"], "there is no command \"playlist strat\"\n  do you mean ");
     check(&["set"], "ID is missing\n  usage: murald set ID [FLAGS]");
-    check(&["set", "x"], "ID is an id, which is a positive number, not \"x\"");
+    check(&["set", "x"], "ID must be a number from 1 on, as lists show it, not \"x\"");
     check(&["set", "7", "8"], "\"8\" is one argument too many\n  usage: murald set ID [FLAGS]");
     check(&["status", "now"], "murald status does not take \"now\"");
     check(&["set", "7", "--mod", "clone"], "murald set has no flag --mod\n  do you mean --mode?");
     check(&["set", "7", "--mod=clone"], "murald set has no flag --mod\n");
     check(&["set", "7", "--mode"], "--mode needs a value");
     check(&["set", "7", "--mode", "--monitor", "x"], "--mode needs a value");
-    check(&["set", "7", "--mode", "wide"], "--mode is one of individual, clone, extend, not");
+    check(&["set", "7", "--mode", "wide"], "--mode must be one of individual, clone, extend, not");
     check(&["set", "7", "--mode", "clone", "--mode", "clone"], "--mode can be given once only");
     check(&["stop", "--clear=yes"], "--clear takes no value");
-    check(&["--log-level", "loud"], "--log-level is one of debug, info, warn, error, not \"loud\"");
+    check(
+        &["--log-level", "loud"],
+        "--log-level must be one of debug, info, warn, error, not \"loud\"",
+    );
     check(&["--socket"], "--socket needs a value");
     check(&["--socket="], "--socket needs a path, not an empty word");
     check(&["--frob"], "murald start has no flag --frob");
-    check(&["events", "--types", "a"], "--types is one of wallpaper_changed, ");
+    check(&["events", "--types", "a"], "--types must be one of wallpaper_changed, ");
 }

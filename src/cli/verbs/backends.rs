@@ -13,12 +13,12 @@ use crate::wire::{BackendInfo, Monitor};
 pub(super) const GROUP: Group = Group {
     title: "Monitors and backends",
     verbs: &[
-        Verb::new(&["monitors"], "The connected monitors", monitors)
+        Verb::new(&["monitors"], "List the connected monitors", monitors)
             .arguments(&[Argument::optional("NAME", Kind::Monitor, "Only this one")]),
-        Verb::new(&["backends"], "Every backend and whether it can be used", backends),
-        Verb::new(&["backends", "activate"], "Use another backend", activate)
-            .arguments(&[Argument::one("NAME", Kind::Backend, "The backend")])
-            .help("What hangs is hung again by it; where that fails, the old one stays."),
+        Verb::new(&["backends"], "List the programs that can show wallpapers", backends),
+        Verb::new(&["backends", "activate"], "Use another of these programs", activate)
+            .arguments(&[Argument::one("NAME", Kind::Backend, "Its name")])
+            .help("The wallpapers are shown anew by it; where that fails, the old one stays in use.\nIt is kept in the configuration, as backend.type."),
     ],
 };
 

@@ -21,10 +21,17 @@ use super::super::screen::Screen;
 use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
 use super::with_prefix;
 
-pub(super) const COMPLETE: Verb =
-    Verb::new(&["complete"], "What a command line may go on with, for shells", complete)
-        .arguments(&[Argument::any("WORD", Kind::Text, "The line's words; the last may be empty")])
-        .help("    murald complete -- images ''");
+pub(super) const COMPLETE: Verb = Verb::new(
+    &["complete"],
+    "Print how a command line can go on, for completion in shells",
+    complete,
+)
+.arguments(&[Argument::any(
+    "WORD",
+    Kind::Text,
+    "The words so far, without murald; the last may be empty",
+)])
+.help("    murald complete -- images ''");
 
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The newest images that are offered.
@@ -73,6 +80,10 @@ impl Line {
                 flag = known.iter().chain(GLOBAL).find(named);
             } else {
                 line.plain.push(word.clone());
+                if super::spell(&mut line.plain) {
+                    // Other words may follow the resource.
+                    line.plain.pop();
+                }
             }
         }
         line.open = flag.and_then(|flag| flag.value).map(|(_, kind)| kind);
@@ -183,10 +194,12 @@ impl Source<'_> {
     }
 
     fn sections(&self) -> Vec<Candidate> {
-        let mut sections = vec!["app", "daemon", "monitors", "remote_gallery"]
+        let own = ["app", "daemon", "backend", "backend.auto_priorities", "monitors"];
+        let mut sections: Vec<Candidate> = own
             .into_iter()
+            .chain(["remote_gallery"])
             .map(|section| (section.to_owned(), String::new()))
-            .collect::<Vec<_>>();
+            .collect();
         let backends = self.listed(&Place::new(&[&"backends"]), "name", "version");
         sections
             .extend(backends.into_iter().map(|(name, _)| (format!("backend.{name}"), "".into())));
@@ -195,22 +208,23 @@ impl Source<'_> {
 
     /// The keys of a section, with their values now.
     fn settings(&self, section: &str) -> Vec<Candidate> {
-        match self.ask(&super::config::place(section)) {
-            Some(Value::Object(keys)) => {
-                keys.into_iter().map(|(key, value)| (key, value.to_string())).collect()
-            }
-            _ => Vec::new(),
-        }
+        let settings = self.connection().and_then(|it| super::config::settings(&it, section).ok());
+        let settings = settings.into_iter().flatten();
+        settings.map(|(key, value)| (key, value.to_string())).collect()
     }
 
     /// None where nobody answers, or not in time.
     fn ask(&self, place: &Place) -> Option<Value> {
+        self.connection()?.get(place).ok()?.read().ok()
+    }
+
+    /// One that waits no longer than patience.
+    fn connection(&self) -> Option<Connection> {
         let connection = match &self.socket {
             Some(socket) => Connection::new(socket),
             None => self.call.connect().ok()?,
         };
-        let answer = connection.interruptible(timer().ok()?).get(place).ok()?;
-        serde_json::from_slice(&answer.body).ok()
+        Some(connection.interruptible(timer().ok()?))
     }
 }
 

@@ -13,77 +13,126 @@ use super::super::table::Table;
 use super::super::verb::{Argument, Group, Kind, Verb};
 use crate::paths::Dirs;
 
-const SECTION: &str = "app, daemon, monitors, remote_gallery or backend.NAME";
+const SECTION: &str = "app, daemon, backend, backend.NAME, backend.auto_priorities, monitors or \
+                       remote_gallery";
 
 pub(super) const GROUP: Group = Group {
     title: "Configuration",
     verbs: &[
-        Verb::new(&["config", "get"], "Settings: all, a section, or one of them", get).arguments(
+        Verb::new(&["config", "get"], "Show all settings, those of a section, or one", get).arguments(
             &[
                 Argument::optional("SECTION", Kind::Section, SECTION),
-                Argument::optional("KEY", Kind::Setting, "One setting of it"),
+                Argument::optional("KEY", Kind::Setting, "One setting of the section"),
             ],
         ),
-        Verb::new(&["config", "set"], "Change a section, or one setting of it", set)
+        Verb::new(&["config", "set"], "Change a setting, or several of a section", set)
             .arguments(&[
                 Argument::one("SECTION", Kind::Section, SECTION),
-                Argument::one("KEY", Kind::Setting, "A setting; or the changes, as a JSON object"),
-                Argument::optional("VALUE", Kind::Text, "Its new value; null unsets it"),
+                Argument::one("KEY", Kind::Setting, "The setting; or several with their values, as a JSON object"),
+                Argument::optional("VALUE", Kind::Text, "Its new value; null for none, where that is allowed"),
             ])
             .help(
-                "    murald config set app '{\"images_per_page\": 80, \"theme\": \"system\"}'\n    \
-                 murald config set backend.awww transition_type fade\n\n\
-                 Settings of [daemon] count after its restart.",
+                "    murald config set backend.awww transition_type fade\n    \
+                 murald config set app '{\"images_per_page\": 80, \"theme\": \"system\"}'\n\n\
+                 Settings of the section daemon take effect when the daemon is started again, the\n\
+                 others at once.",
             ),
-        Verb::new(&["config", "patch"], "Change several sections at once", patch)
-            .arguments(&[Argument::one("JSON", Kind::Json, "Sections, each with its changes")])
-            .help("    murald config patch '{\"backend\": {\"selection_mode\": \"auto\"}}'"),
+        Verb::new(&["config", "patch"], "Change settings of several sections at once", patch)
+            .arguments(&[Argument::one("CHANGES", Kind::Json, "A JSON object of sections with their changes")])
+            .help("    murald config patch '{\"backend\": {\"type\": \"feh\"}, \"app\": {\"theme\": \"light\"}}'"),
         Verb::new(
             &["config", "reset"],
-            "All settings, or a backend's, as they were at first",
+            "Reset all settings to their defaults, or a backend's",
             reset,
         )
-        .arguments(&[Argument::optional("BACKEND", Kind::Backend, "Only this backend's")]),
-        Verb::new(&["config", "path"], "Where the file is (no daemon needed)", path),
-        Verb::check(&["config", "check"], "Whether a file is in order (no daemon needed)")
-            .arguments(&[Argument::optional("FILE", Kind::File, "Instead of the daemon's own")])
+        .arguments(&[Argument::optional("BACKEND", Kind::Backend, "Only the settings of this backend")]),
+        Verb::new(&["config", "path"], "Print where the configuration file is (no daemon needed)", path),
+        Verb::check(&["config", "check"], "Check a configuration file (no daemon needed)")
+            .arguments(&[Argument::optional("FILE", Kind::File, "The file, if not the daemon's own")])
             .help(
                 "    murald config check ./new.toml && cp ./new.toml \"$(murald config path)\"\n\n\
-                 Prints warnings, one a line. Exits with 78 where the daemon would not start with it.",
+                 Prints warnings, one a line. Exits with 78 if the daemon would not start with it.",
             ),
     ],
 };
 
-/// Where a section is in the API. `backend` itself is no section there: the daemon says so.
-pub(super) fn place(section: &str) -> Place {
-    match section.strip_prefix("backend.") {
-        Some(backend) => Place::new(&[&"config", &"backends", &backend]),
-        None => Place::new(&[&"config", &section]),
+/// A section of the file, as the API has it.
+struct Section {
+    place: Place,
+    /// What is around its settings in the bodies of that place. `[backend]` itself has no place of
+    /// its own: it is reached through the whole.
+    inside: &'static [&'static str],
+}
+
+impl Section {
+    fn of(name: &str) -> Self {
+        let whole = |inside| Self { place: Place::new(&[&"config"]), inside };
+        match (name, name.strip_prefix("backend.")) {
+            ("backend", _) => whole(&["backend"]),
+            (_, Some("auto_priorities")) => whole(&["backend", "auto_priorities"]),
+            (_, Some(backend)) => {
+                Self { place: Place::new(&[&"config", &"backends", &backend]), inside: &[] }
+            }
+            _ => Self { place: Place::new(&[&"config", &name]), inside: &[] },
+        }
     }
+
+    /// Its settings out of a body: without the tables inside it, which are sections themselves.
+    fn unwrap(&self, body: Map<String, Value>) -> Map<String, Value> {
+        let restart = body.get("restart_required").cloned();
+        let mut settings = self.inside.iter().fold(body, |mut body, table| {
+            match body.get_mut(*table).map(Value::take) {
+                Some(Value::Object(inner)) => inner,
+                _ => Map::new(),
+            }
+        });
+        if !self.inside.is_empty() {
+            settings.retain(|_, value| !value.is_object());
+            settings.extend(restart.map(|restart| ("restart_required".to_owned(), restart)));
+        }
+        settings
+    }
+
+    fn wrap(&self, changes: Value) -> Value {
+        self.inside.iter().rev().fold(changes, |inner, table| json!({ *table: inner }))
+    }
+}
+
+/// The settings of a section as they are now.
+pub(super) fn settings(
+    connection: &Connection,
+    section: &str,
+) -> Result<Map<String, Value>, Failure> {
+    let section = Section::of(section);
+    Ok(section.unwrap(connection.get(&section.place)?.read()?))
 }
 
 fn get(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let connection = call.connect()?;
     let Some(section) = call.text("SECTION") else {
         let answer = connection.get(&Place::new(&[&"config"]))?;
-        return screen.show(&answer, |screen, all: Map<String, Value>| {
-            let mut sheet = Table::sheet();
-            flatten(&mut sheet, "", &all);
-            screen.table(&sheet)
-        });
+        return screen.show(&answer, |screen, all: Map<String, Value>| sheet(screen, &all));
     };
-    let answer = connection.get(&place(section))?;
+    let settings = settings(&connection, section)?;
     let Some(key) = call.text("KEY") else {
-        return screen.show(&answer, |screen, settings| sheet(screen, &settings));
+        return show(screen, &settings);
     };
-    let settings: Map<String, Value> = answer.read()?;
-    let value = settings
-        .get(key)
-        .ok_or_else(|| Failure::refused(format!("{section} has no setting {key:?}")))?;
+    let value = settings.get(&key.replace('-', "_")).or_else(|| settings.get(key));
+    let value = value.ok_or_else(|| {
+        Failure::refused(format!("{section} has no setting {key:?}"))
+            .hint(format!("`murald config get {section}` lists them"))
+    })?;
     if screen.is_json() {
         return screen.body(value.to_string().as_bytes());
     }
     screen.line(plain(value))
+}
+
+fn show(screen: &mut Screen, settings: &Map<String, Value>) -> Result<(), Failure> {
+    if screen.is_json() {
+        return screen.body(json!(settings).to_string().as_bytes());
+    }
+    sheet(screen, settings)
 }
 
 fn sheet(screen: &mut Screen, settings: &Map<String, Value>) -> Result<(), Failure> {
@@ -111,25 +160,55 @@ fn plain(value: &Value) -> String {
 }
 
 fn set(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let section = call.word("SECTION");
+    let (name, key) = (call.word("SECTION"), call.word("KEY"));
+    let connection = call.connect()?;
     let changes = match call.text("VALUE") {
-        Some(value) => one_setting(&call.connect()?, &section, &call.word("KEY"), value)?,
-        None => changes(&call.word("KEY"))?,
+        Some(value) => one_setting(&connection, &name, &key, value)?,
+        None => changes(&key)?,
     };
-    let answer = call.connect()?.patch(&place(&section), &changes)?;
-    screen.show(&answer, |screen, settings: Map<String, Value>| {
-        sheet(screen, &settings)?;
-        match settings.get("restart_required") {
-            Some(Value::Bool(true)) => screen.line("\nthis counts after a restart of the daemon"),
-            _ => Ok(()),
+    let section = Section::of(&name);
+    let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()))?;
+    let settings = section.unwrap(answer.read()?);
+    if screen.is_json() {
+        show(screen, &settings)?;
+    } else {
+        let now = |key: &String| settings.get(key).map_or_else(|| "unset".to_owned(), plain);
+        let mut lines = changes.keys().map(|key| format!("{name}.{key} is {} now", now(key)));
+        lines.try_for_each(|line| screen.line(line))?;
+        if settings.get("restart_required") == Some(&Value::Bool(true)) {
+            screen.line("it takes effect when the daemon is started the next time")?;
         }
-    })
+    }
+    in_effect(&name, &changes, &settings)
 }
 
-fn changes(text: &str) -> Result<Value, Failure> {
+/// The daemon keeps some values that it cannot use, and goes on with the default.
+fn in_effect(
+    section: &str,
+    changes: &Map<String, Value>,
+    settings: &Map<String, Value>,
+) -> Result<(), Failure> {
+    let not = |(key, wanted): (&String, &Value)| {
+        let used = settings.get(key).filter(|used| !wanted.is_null() && !same(used, wanted))?;
+        Some(format!("{section}.{key} cannot be {wanted}; {used} is used instead"))
+    };
+    match changes.iter().find_map(not) {
+        None => Ok(()),
+        Some(problem) => {
+            Err(Failure::refused(problem).hint("`murald config check` tells what it can be"))
+        }
+    }
+}
+
+/// Equal, whole numbers and others alike.
+fn same(one: &Value, other: &Value) -> bool {
+    one == other || one.as_f64().is_some_and(|number| other.as_f64() == Some(number))
+}
+
+fn changes(text: &str) -> Result<Map<String, Value>, Failure> {
     match serde_json::from_str(text) {
-        Ok(Value::Object(changes)) => Ok(Value::Object(changes)),
-        _ => Err(Failure::usage(format!("{text:?} is no JSON object, and no value follows it"))
+        Ok(Value::Object(changes)) => Ok(changes),
+        _ => Err(Failure::usage(format!("{text:?} is not a JSON object, and no value follows it"))
             .hint("usage: murald config set SECTION KEY VALUE, or SECTION '{\"KEY\": VALUE}'")),
     }
 }
@@ -140,13 +219,17 @@ fn one_setting(
     section: &str,
     key: &str,
     word: &str,
-) -> Result<Value, Failure> {
+) -> Result<Map<String, Value>, Failure> {
     // A section that cannot be read is told of when it is written.
-    let settings = match connection.get(&place(section)) {
+    let settings = match settings(connection, section) {
         Err(failure) if failure.exit == Exit::Refused => Map::new(),
-        answer => answer?.read()?,
+        settings => settings?,
     };
-    Ok(json!({ key: typed(settings.get(key), word) }))
+    // Both ways of writing it are the same key to the daemon.
+    let known = key.replace('-', "_");
+    let key = if settings.contains_key(&known) { known } else { key.to_owned() };
+    let value = typed(settings.get(&key), word);
+    Ok(Map::from_iter([(key, value)]))
 }
 
 fn typed(present: Option<&Value>, word: &str) -> Value {
@@ -157,7 +240,7 @@ fn typed(present: Option<&Value>, word: &str) -> Value {
 }
 
 fn patch(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let changes = call.value("JSON").expect("the table requires it");
+    let changes = call.value("CHANGES").expect("the table requires it");
     let answer = call.connect()?.patch(&Place::new(&[&"config"]), changes)?;
     screen.show(&answer, |screen, _: Value| screen.line("changed"))
 }
@@ -168,7 +251,7 @@ fn reset(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         None => Place::new(&[&"config", &"reset"]),
     };
     let answer = call.connect()?.post(&place, &json!({}))?;
-    screen.show(&answer, |screen, _: Value| screen.line("the settings are as they were at first"))
+    screen.show(&answer, |screen, _: Value| screen.line("the settings are reset to their defaults"))
 }
 
 fn path(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
@@ -213,8 +296,37 @@ mod tests {
     }
 
     #[test]
-    fn backends_are_sections_with_a_place_of_their_own() {
-        assert_eq!(place("backend.awww"), Place::new(&[&"config", &"backends", &"awww"]));
-        assert_eq!(place("backend"), Place::new(&[&"config", &"backend"]));
+    fn every_section_has_its_way_through_the_api() {
+        #[track_caller]
+        fn check(section: &str, place: &[&dyn std::fmt::Display], body: Value) {
+            let section = Section::of(section);
+            assert_eq!(section.place, Place::new(place));
+            assert_eq!(section.wrap(json!({"k": 1})), body);
+            let Value::Object(body) = body else { panic!("an object") };
+            assert_eq!(Value::from(section.unwrap(body)), json!({"k": 1}));
+        }
+        check("app", &[&"config", &"app"], json!({"k": 1}));
+        check("backend.awww", &[&"config", &"backends", &"awww"], json!({"k": 1}));
+        check("backend", &[&"config"], json!({"backend": {"k": 1}}));
+        let priorities = json!({"backend": {"auto_priorities": {"k": 1}}});
+        check("backend.auto_priorities", &[&"config"], priorities);
+        let whole = json!({"backend": {"type": "feh", "feh": {"mode": "fill"}}, "app": {}});
+        let Value::Object(whole) = whole else { panic!("an object") };
+        let backend = Section::of("backend").unwrap(whole);
+        assert_eq!(Value::from(backend), json!({"type": "feh"}));
+    }
+
+    #[test]
+    fn what_the_daemon_does_not_use_is_told() {
+        let map = |value: Value| match value {
+            Value::Object(map) => map,
+            _ => panic!("an object"),
+        };
+        let check = |changes: Value, settings: Value| {
+            in_effect("s", &map(changes), &map(settings)).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(json!({"a": 1.0, "b": null}), json!({"a": 1, "b": "x"})), Ok(()));
+        let told = check(json!({"a": "loud"}), json!({"a": "info"})).unwrap_err();
+        assert!(told.starts_with("murald: s.a cannot be \"loud\"; \"info\" is used"), "{told}");
     }
 }

@@ -16,20 +16,20 @@ use super::super::screen::Screen;
 use super::super::table::{Cell, Look, Table};
 use super::super::text::span;
 use super::super::verb::{Flag, Group, Verb};
-use crate::wire::{BackendInfo, CurrentWallpaper, Monitor};
+use crate::wire::{ActivePlaylist, BackendInfo, CurrentWallpaper, Monitor};
 
 pub(super) const GROUP: Group = Group {
     title: "Daemon",
     verbs: &[
         Verb::daemon(&["start"], "Run the daemon in the foreground").help(
-            "It ends with SIGTERM, SIGINT or `murald stop`, and leaves the wallpapers where they\n\
-             are. SIGHUP reopens the log and reads the configuration again.",
+            "It ends on SIGTERM, SIGINT or `murald stop`, and the wallpapers stay on the screen.\n\
+             On SIGHUP it opens its log file anew and reads the configuration again.",
         ),
-        Verb::new(&["stop"], "Stop the daemon, and wait until it is gone", stop)
-            .flags(&[Flag::switch("--clear", "Take the wallpapers down, too")]),
-        Verb::new(&["status"], "Whether it runs, and what hangs", status),
-        Verb::new(&["version"], "The versions of the command and of the daemon", version)
-            .help("Without a daemon, the command's alone."),
+        Verb::new(&["stop"], "Stop the daemon and wait until it has ended", stop)
+            .flags(&[Flag::switch("--clear", "Also take the wallpapers off the screen")]),
+        Verb::new(&["status"], "Show whether the daemon runs and what each monitor shows", status),
+        Verb::new(&["version"], "Print the versions of the command and of the daemon", version)
+            .help("Where no daemon runs, only the command's."),
         super::events::VERB,
         super::complete::COMPLETE,
     ],
@@ -63,7 +63,7 @@ fn stop(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit));
         if ended.is_ok_and(|ready| ready == 0) {
             let seconds = GONE_WITHIN.as_secs();
-            return Err(Failure::refused(format!("the daemon is still there after {seconds} s"))
+            return Err(Failure::refused(format!("the daemon still runs after {seconds} s"))
                 .hint(format!("its log says which part is late; `kill {pid}` ends it at once")));
         }
     }
@@ -74,6 +74,7 @@ fn status(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let connection = call.connect()?;
     let get = |name: &str| connection.get(&Place::new(&[&name]));
     let (about, backends, monitors) = (get("info")?, get("backends")?, get("monitors")?);
+    let playlists = connection.get(&Place::new(&[&"playlists", &"active"]))?;
     // Without a backend there is no answer to this, and the status says so.
     let current = match connection.get(&Place::new(&[&"wallpaper", &"current"])) {
         Err(failure) if failure.exit == Exit::Refused => None,
@@ -87,6 +88,7 @@ fn status(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
             "backends": backends.read::<Value>()?,
             "monitors": monitors.read::<Value>()?,
             "wallpaper": current,
+            "playlists": playlists.read::<Value>()?,
         });
         return screen.body(all.to_string().as_bytes());
     }
@@ -95,19 +97,29 @@ fn status(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let current: Option<CurrentWallpaper> = current.map(|answer| answer.read()).transpose()?;
     let mut sheet = Table::sheet();
     sheet.field("version", &about.version);
-    sheet.field("process", format!("{}, up {}", about.pid, span(about.uptime)));
+    sheet.field("process", format!("{}, for {}", about.pid, span(about.uptime)));
     sheet.field("socket", connection.socket().display());
     sheet.field("backend", backend(&backends));
-    let hung = current.map(|current| current.monitors).unwrap_or_default();
-    for monitor in monitors.read::<Vec<Monitor>>()? {
-        let hangs = hung.iter().find(|hung| hung.monitor_name == monitor.name);
+    let shown = current.map(|current| current.monitors).unwrap_or_default();
+    let monitors: Vec<Monitor> = monitors.read()?;
+    if monitors.is_empty() {
+        sheet
+            .field("monitors", Cell::from("none, or no compositor can be reached").look(Look::Bad));
+    }
+    for monitor in monitors {
+        let hangs = shown.iter().find(|hung| hung.monitor_name == monitor.name);
         let cell = hangs.map_or_else(
-            || Cell::from("nothing").look(Look::Dim),
+            || Cell::from("no wallpaper").look(Look::Dim),
             |hung| {
                 format!("{} (image {}, {})", hung.image_name, hung.image_id, hung.backend).into()
             },
         );
         sheet.field(&monitor.name, cell);
+    }
+    for one in playlists.read::<Vec<ActivePlaylist>>()? {
+        let paused = if one.paused { ", paused" } else { "" };
+        let text = format!("{} on {}{paused}", one.playlist_name, one.applied_to.join(", "));
+        sheet.field("playlist", text);
     }
     screen.table(&sheet)
 }

@@ -16,37 +16,64 @@ use crate::wire::Image;
 const MANY: Argument = Argument::some("ID", Kind::Image, "The images");
 
 pub(super) const UPDATE: Verb =
-    Verb::new(&["images", "update"], "Change what is known about an image", update)
+    Verb::new(&["images", "update"], "Change what the library knows about an image", update)
         .arguments(&[ONE])
         .flags(&[
-            Flag::value("--name", "NAME", Kind::Text, "Its name, and its file's"),
-            Flag::value("--tags", "A,B", Kind::List(&[]), "Its tags, instead of those it has"),
-            Flag::value("--colors", "HEX,HEX", Kind::List(&[]), "Its palette"),
-            Flag::value("--folder", "ID", Kind::FolderOrRoot, "The folder that it is in, or root"),
-            Flag::value("--selected", "WHICH", ON_OFF, "Whether it is selected"),
-            Flag::value("--audio", "WHICH", ON_OFF, "Whether its sound is played"),
-            Flag::value("--overrides", "JSON", Kind::Json, "Properties of a web wallpaper"),
-            Flag::value("--capabilities", "JSON", Kind::Json, "What a web wallpaper may do"),
+            Flag::value("--name", "NAME", Kind::Text, "Its name, which is its file's name, too"),
+            Flag::value("--tags", "A,B", Kind::List(&[]), "Its tags, in place of those it has"),
+            Flag::value(
+                "--colors",
+                "HEX,HEX",
+                Kind::List(&[]),
+                "Its palette, in place of the one it has",
+            ),
+            Flag::value(
+                "--folder",
+                "ID",
+                Kind::FolderOrRoot,
+                "Move it to this folder; root is outside of all",
+            ),
+            Flag::value("--selected", "WHICH", ON_OFF, "Select it, or no longer"),
+            Flag::value("--audio", "WHICH", ON_OFF, "Play a video's sound, or not"),
+            Flag::value(
+                "--overrides",
+                "JSON",
+                Kind::Json,
+                "Set an HTML wallpaper's own settings: an object of them",
+            ),
+            Flag::value(
+                "--capabilities",
+                "JSON",
+                Kind::Json,
+                "What an HTML wallpaper may do: an object of true and false",
+            ),
         ]);
 pub(super) const RENAME: Verb =
     Verb::new(&["images", "rename"], "Rename an image and its file", rename)
         .arguments(&[ONE, Argument::one("NAME", Kind::Text, "The new name")])
-        .help("Where the name is taken, a number is put after it.");
+        .help("Where another image has the name, a number is put after it.");
 pub(super) const TAG: Verb =
-    Verb::new(&["images", "tag"], "Add and remove tags", tag).arguments(&[MANY]).flags(&[
-        Flag::value("--add", "A,B", Kind::List(&[]), "Tags to add"),
-        Flag::value("--remove", "A,B", Kind::List(&[]), "Tags to remove"),
-    ]);
-pub(super) const SELECT: Verb = Verb::new(&["images", "select"], "Select images", select)
-    .arguments(&[Argument::any("ID", Kind::Image, "The images")])
-    .flags(&[Flag::switch("--all", "All images"), Flag::switch("--off", "Select them no longer")]);
-pub(super) const TAGS: Verb = Verb::new(&["images", "tags"], "Every tag in use", tags);
+    Verb::new(&["images", "tag"], "Add tags to images, or remove some", tag)
+        .arguments(&[MANY])
+        .flags(&[
+            Flag::value("--add", "A,B", Kind::List(&[]), "Tags to add"),
+            Flag::value("--remove", "A,B", Kind::List(&[]), "Tags to remove"),
+        ]);
+pub(super) const SELECT: Verb =
+    Verb::new(&["images", "select"], "Mark images as selected, for graphical clients", select)
+        .arguments(&[Argument::any("ID", Kind::Image, "The images")])
+        .flags(&[
+            Flag::switch("--all", "All images of the library"),
+            Flag::switch("--off", "Take the mark away instead"),
+        ]);
+pub(super) const TAGS: Verb =
+    Verb::new(&["images", "tags"], "List all tags that images have", tags);
 
 fn update(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let changes = changes(call);
     if changes.is_empty() {
-        return Err(Failure::usage("nothing is to be changed")
-            .hint("see `murald images update --help` for what can be"));
+        return Err(Failure::usage("no change is given")
+            .hint("see `murald images update --help` for what can be changed"));
     }
     patch(call, screen, Value::Object(changes))
 }
@@ -92,7 +119,7 @@ fn tag(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     };
     let (add, remove) = (list("--add"), list("--remove"));
     if add.is_empty() && remove.is_empty() {
-        return Err(Failure::usage("neither --add nor --remove says a tag"));
+        return Err(Failure::usage("no tag is given: use --add or --remove"));
     }
     let connection = call.connect()?;
     for id in call.all("ID") {
@@ -118,8 +145,8 @@ fn select(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let done = if selected { "selected" } else { "no longer selected" };
     let ids = call.all("ID");
     let connection = match (ids.is_empty(), call.has("--all")) {
-        (true, false) => return Err(Failure::usage("ID is missing; --all means all images")),
-        (false, true) => return Err(Failure::usage("ids and --all do not go together")),
+        (true, false) => return Err(Failure::usage("ID is missing, or --all for all images")),
+        (false, true) => return Err(Failure::usage("give either ids or --all")),
         _ => call.connect()?,
     };
     if ids.is_empty() {
@@ -145,5 +172,10 @@ struct Tags {
 
 fn tags(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let answer = call.connect()?.get(&Place::new(&[&"images", &"tags"]))?;
-    screen.show(&answer, |screen, Tags { tags }| tags.iter().try_for_each(|tag| screen.line(tag)))
+    screen.show(&answer, |screen, Tags { tags }| {
+        if tags.is_empty() {
+            return screen.line("no tags; `murald images tag ID --add TAG` adds one");
+        }
+        tags.iter().try_for_each(|tag| screen.line(tag))
+    })
 }

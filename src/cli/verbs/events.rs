@@ -17,7 +17,7 @@ use crate::wire::EventKind;
 
 pub(super) const VERB: Verb = Verb::new(
     &["events"],
-    "Print what happens, one JSON line for each event",
+    "Print what happens as it happens, a line of JSON for each event",
     events,
 )
 .flags(&[Flag::value(
@@ -27,9 +27,9 @@ pub(super) const VERB: Verb = Verb::new(
     "Only events of these types",
 )])
 .help(
-    "A line is {\"event\": TYPE, \"data\": PAYLOAD}. Where this client was too slow and events\n\
-     were dropped, stderr says how many. It ends with exit code 69 when the daemon ends, so that a\n\
-     script can wait and connect again; with 0 when the reader of its output has gone.\n\n\
+    "A line is {\"event\": TYPE, \"data\": FIELDS}. Events that this command is too slow to\n\
+     read are lost; standard error says how many. It ends with exit code 69 when the daemon ends,\n\
+     so that a script can wait and begin again, and with 0 when nobody reads its output any more.\n\n\
      Types: wallpaper_changed, wallpaper_apply_failed, wallpaper_restore_failed,\n\
      playlist_started, playlist_stopped, playlist_paused, playlist_resumed,\n\
      playlist_image_changed, playlist_skipped_incompatible, playlist_no_compatible_item,\n\

@@ -6,29 +6,29 @@ use std::io::{self, IsTerminal, Read};
 use super::super::Failure;
 use super::super::arguments::Call;
 use super::super::connection::Place;
-use super::super::failure::Exit;
 use super::super::screen::Screen;
 use super::super::verb::{Flag, Kind, Verb};
 use super::images::ONE;
 use crate::wire::Resolution;
 
 const OUTPUT: Flag =
-    Flag::value("--output", "FILE", Kind::File, "Write to this file, not to the output");
+    Flag::value("--output", "FILE", Kind::File, "Write to this file instead of standard output");
 
 pub(super) const THUMBNAIL: Verb =
-    Verb::new(&["images", "thumbnail"], "An image's thumbnail, as WebP", thumbnail)
+    Verb::new(&["images", "thumbnail"], "Print an image's thumbnail, as WebP", thumbnail)
         .arguments(&[ONE])
         .flags(&[
             Flag::value(
                 "--resolution",
                 "SIZE",
                 Kind::Words(Resolution::WORDS),
-                "How large at most",
+                "How large at most; default is 500 pixels",
             ),
             OUTPUT,
         ]);
-pub(super) const RAW: Verb =
-    Verb::new(&["images", "raw"], "An image's file", raw).arguments(&[ONE]).flags(&[OUTPUT]);
+pub(super) const RAW: Verb = Verb::new(&["images", "raw"], "Print an image's file as it is", raw)
+    .arguments(&[ONE])
+    .flags(&[OUTPUT]);
 
 fn thumbnail(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let place = Place::new(&[&"images", &call.word("ID"), &"thumbnail"]);
@@ -43,16 +43,16 @@ fn raw(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
 fn copy(call: &Call, screen: &mut Screen, place: &Place) -> Result<(), Failure> {
     let output = call.text("--output");
     if output.is_none() && io::stdout().is_terminal() {
-        return Err(Failure::usage("such bytes are not for a terminal")
+        return Err(Failure::usage("a picture's bytes are not for a terminal")
             .hint("name a file with --output FILE, or pass them on with |"));
     }
     let mut bytes = call.connect()?.stream(place)?;
     if let Some(path) = output {
         // Only now: a refused request leaves no empty file.
         let copied = File::create(path).and_then(|mut file| io::copy(&mut bytes, &mut file));
-        return copied.map(drop).map_err(|error| {
-            Failure::new(Exit::Internal, format!("cannot write {path}")).because(error)
-        });
+        return copied
+            .map(drop)
+            .map_err(|error| Failure::refused(format!("cannot write {path}")).because(error));
     }
     let mut piece = vec![0; 64 << 10];
     loop {

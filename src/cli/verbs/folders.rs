@@ -17,30 +17,43 @@ const ONE: Argument = Argument::one("ID", Kind::Folder, "The folder");
 pub(super) const GROUP: Group = Group {
     title: "Folders",
     verbs: &[
-        Verb::new(&["folders", "list"], "Folders", list).flags(&[
-            Flag::value("--parent", "ID", Kind::FolderOrRoot, "Only those in this one, or root"),
-            Flag::value("--search", "TEXT", Kind::Text, "Only with this in the name"),
+        Verb::new(&["folders", "list"], "List the folders of the library", list).flags(&[
+            Flag::value(
+                "--parent",
+                "ID",
+                Kind::FolderOrRoot,
+                "Only those directly in this one; root: in none",
+            ),
+            Flag::value("--search", "TEXT", Kind::Text, "Only those with this in their name"),
         ]),
-        Verb::new(&["folders", "get"], "One folder", get).arguments(&[ONE]),
-        Verb::new(&["folders", "path"], "The folders around one, outermost first", path)
+        Verb::new(&["folders", "show"], "Show one folder", show).arguments(&[ONE]),
+        Verb::new(&["folders", "path"], "Show which folders one is in, outermost first", path)
             .arguments(&[ONE]),
-        Verb::new(&["folders", "create"], "Make a folder", create)
+        Verb::new(&["folders", "create"], "Create a folder", create)
             .arguments(&[Argument::one("NAME", Kind::Text, "Its name")])
-            .flags(&[Flag::value("--parent", "ID", Kind::FolderOrRoot, "The folder around it")]),
+            .flags(&[Flag::value(
+                "--parent",
+                "ID",
+                Kind::FolderOrRoot,
+                "The folder that it is to be in",
+            )]),
         Verb::new(&["folders", "rename"], "Rename a folder", rename)
             .arguments(&[ONE, Argument::one("NAME", Kind::Text, "The new name")]),
-        Verb::new(&["folders", "move"], "Move a folder into another", relocate).arguments(&[
+        Verb::new(&["folders", "move"], "Move a folder into another one", relocate).arguments(&[
             ONE,
-            Argument::one("PARENT", Kind::FolderOrRoot, "The folder that takes it, or root"),
+            Argument::one("PARENT", Kind::FolderOrRoot, "The other one; root: out of all folders"),
         ]),
-        Verb::new(&["folders", "add"], "Move images into a folder", add).arguments(&[
-            Argument::one("ID", Kind::FolderOrRoot, "The folder that takes them, or root"),
+        Verb::new(&["folders", "add"], "Put images into a folder", add).arguments(&[
+            Argument::one("ID", Kind::FolderOrRoot, "The folder; root: out of all folders"),
             Argument::some("IMAGE", Kind::Image, "The images"),
         ]),
         Verb::new(&["folders", "delete"], "Delete a folder", delete)
             .arguments(&[ONE])
-            .flags(&[Flag::switch("--all", "With all folders, images and files in it")])
-            .help("Without --all, what is in it moves to the folder around it."),
+            .flags(&[Flag::switch(
+                "--all",
+                "Also delete the images and folders in it, with their files",
+            )])
+            .help("Without --all, what is in it moves up to the folder around it."),
     ],
 };
 
@@ -49,7 +62,12 @@ fn list(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         .query("parent_id", call.query("--parent"))
         .query("search", call.query("--search"));
     let answer = call.connect()?.get(&place)?;
-    screen.show(&answer, |screen, folders: Data<Folder>| table(screen, &folders.data))
+    screen.show(&answer, |screen, folders: Data<Folder>| {
+        if folders.data.is_empty() {
+            return screen.line("no folders; `murald folders create NAME` makes one");
+        }
+        table(screen, &folders.data)
+    })
 }
 
 fn table(screen: &mut Screen, folders: &[Folder]) -> Result<(), Failure> {
@@ -74,7 +92,7 @@ fn one(id: &str) -> Place {
     Place::new(&[&"folders", &id])
 }
 
-fn get(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn show(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let answer = call.connect()?.get(&one(&call.word("ID")))?;
     screen.show(&answer, |screen, folder: Folder| table(screen, &[folder]))
 }
@@ -121,8 +139,10 @@ struct Moved {
 fn add(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let body = json!({"image_ids": call.all("IMAGE"), "folder_id": folder_id(call, "ID")});
     let answer = call.connect()?.post(&Place::new(&[&"folders", &"move-images"]), &body)?;
+    let wanted = call.all("IMAGE").len() as u64;
     screen.show(&answer, |screen, Moved { moved }| {
-        screen.line(format!("{} moved", count(moved, "image")))
+        let rest = if moved < wanted { "; there are no others of these" } else { "" };
+        screen.line(format!("{} moved{rest}", count(moved, "image")))
     })
 }
 

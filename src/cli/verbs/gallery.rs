@@ -6,34 +6,56 @@ use super::super::verb::{Flag, Kind};
 use super::MEDIA_TYPES;
 
 pub(super) const FLAGS: &[Flag] = &[
-    Flag::value("--page", "N", Kind::Count, "Which page, from 1"),
-    Flag::value("--per-page", "N", Kind::Count, "Images on a page, at most 200; 50 without"),
+    Flag::value("--page", "N", Kind::Count, "Which page, counted from 1"),
+    Flag::value("--per-page", "N", Kind::Count, "Images on a page, at most 200; 50 by default"),
     Flag::value(
         "--sort-by",
         "WHAT",
         Kind::Words(&["name", "imported_at", "file_size", "hue"]),
-        "What decides the order",
+        "The order; imported_at by default",
     ),
     Flag::value(
         "--sort-order",
         "ORDER",
         Kind::Words(&["asc", "desc"]),
-        "Rising or falling; desc without",
+        "Rising or falling; desc by default",
     ),
-    Flag::value("--media-type", "TYPE", Kind::Words(MEDIA_TYPES), "Only these"),
-    Flag::value("--tags", "A,B", Kind::List(&[]), "Only with all of these tags"),
-    Flag::value("--colors", "HEX,HEX", Kind::List(&[]), "Only with all of these in the palette"),
+    Flag::value("--media-type", "TYPE", Kind::Words(MEDIA_TYPES), "Only images of this type"),
+    Flag::value("--tags", "A,B", Kind::List(&[]), "Only images with all of these tags"),
+    Flag::value(
+        "--colors",
+        "HEX,HEX",
+        Kind::List(&[]),
+        "Only images whose palette has all of these colours",
+    ),
     Flag::value(
         "--colors-near",
         "HEX~D,...",
         Kind::List(&[]),
-        "Only with a color that near (ΔE) to each",
+        "Only images with a colour that close to each, in ΔE",
     ),
-    Flag::value("--hue-group", "N", Kind::Count, "0 (red) to 11, or 99 for neutral"),
-    Flag::value("--similar-to", "ID", Kind::Image, "Only with a palette like this image's"),
-    Flag::value("--max-delta-e", "D", Kind::Number, "How like, as a ΔE; 18 without"),
-    Flag::value("--folder", "ID", Kind::FolderOrRoot, "Only in this folder, or root"),
+    Flag::value(
+        "--hue-group",
+        "N",
+        Kind::Count,
+        "Only images of this hue: 0 (red) to 11, 99 for grey",
+    ),
+    Flag::value("--similar-to", "ID", Kind::Image, "Only images with a palette like this image's"),
+    Flag::value("--max-delta-e", "D", Kind::Number, "How much like it, in ΔE; 18 by default"),
+    Flag::value(
+        "--folder",
+        "ID",
+        Kind::FolderOrRoot,
+        "Only images in this folder; root is outside of all",
+    ),
 ];
+
+/// Whether a call asks for some of the images only.
+pub(super) fn filters(call: &Call) -> bool {
+    let order = ["--page", "--per-page", "--sort-by", "--sort-order"];
+    let named = |flag: &&Flag| !order.contains(&flag.name) && call.has(flag.name);
+    call.has("WORD") || FLAGS.iter().any(|flag| named(&flag))
+}
 
 /// The page that a call asks for, with `search` besides.
 pub(super) fn place(call: &Call, search: Option<&str>) -> Place {

@@ -12,10 +12,10 @@ use super::moment;
 use crate::wire::{HistoryEntry, HistorySource};
 
 pub(super) const LIST: Verb =
-    Verb::new(&["history"], "What hung where, newest first", list).flags(&[
-        Flag::value("--monitor", "NAME", Kind::Monitor, "Only what hung on this monitor"),
-        Flag::value("--limit", "N", Kind::Count, "At most so many, 1 to 1000; 50 without"),
-        Flag::value("--since-id", "N", Kind::Count, "Only what is newer than this entry"),
+    Verb::new(&["history"], "List the wallpapers that were shown, newest first", list).flags(&[
+        Flag::value("--monitor", "NAME", Kind::Monitor, "Only what this monitor showed"),
+        Flag::value("--limit", "N", Kind::Count, "At most this many, 1 to 1000; 50 by default"),
+        Flag::value("--since-id", "N", Kind::Count, "Only entries after this one"),
     ]);
 pub(super) const CLEAR: Verb = Verb::new(&["history", "clear"], "Forget the history", clear);
 
@@ -26,6 +26,9 @@ fn list(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         .query("since_id", call.query("--since-id"));
     let answer = call.connect()?.get(&place)?;
     screen.show(&answer, |screen, entries: Vec<HistoryEntry>| {
+        if entries.is_empty() {
+            return screen.line("no entries");
+        }
         let titles = [">ENTRY", "WHEN", ">ID", "NAME", "MONITORS", "MODE", "BY", "BACKEND"];
         let mut table = Table::new(&titles);
         for entry in entries {

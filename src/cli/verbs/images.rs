@@ -18,23 +18,22 @@ pub(super) const ONE: Argument = Argument::one("ID", Kind::Image, "The image");
 pub(super) const GROUP: Group = Group {
     title: "Images",
     verbs: &[
-        Verb::new(&["images", "list"], "Images, page by page", list)
+        Verb::new(&["images", "list"], "List the images of the library, page by page", list)
             .flags(gallery::FLAGS)
-            .help("Several filters are all to be met."),
-        Verb::new(&["images", "search"], "Images by words in name or tags", search)
-            .arguments(&[Argument::some("WORD", Kind::Text, "All of these, in any case")])
+            .help("With several filters, only images that pass all of them."),
+        Verb::new(&["images", "search"], "Search images by words in their names and tags", search)
+            .arguments(&[Argument::some(
+                "WORD",
+                Kind::Text,
+                "Words that must all be there; capitals do not matter",
+            )])
             .flags(gallery::FLAGS),
-        Verb::new(&["images", "get"], "Everything about an image", get).arguments(&[ONE]),
-        Verb::new(
-            &["images", "show"],
-            "An image in the terminal, and everything about it",
-            picture,
-        )
-        .arguments(&[ONE])
-        .help(
-            "By the graphics of kitty or by sixels where the terminal has them, else by half\n\
-                 blocks. Where the output is not a terminal it is the JSON of `images get`.",
-        ),
+        Verb::new(&["images", "show"], "Show a picture in the terminal, and all about it", picture)
+            .arguments(&[ONE])
+            .help(
+                "The picture is drawn with kitty's graphics or with sixels where the terminal has\n\
+                 them, else with coloured half blocks; with NO_COLOR it is left out.",
+            ),
         edit::UPDATE,
         edit::RENAME,
         edit::TAG,
@@ -42,27 +41,38 @@ pub(super) const GROUP: Group = Group {
         edit::TAGS,
         files::THUMBNAIL,
         files::RAW,
-        Verb::new(&["images", "delete"], "Delete images with their files", delete)
+        Verb::new(&["images", "delete"], "Delete images and their files from the library", delete)
             .arguments(&[Argument::some("ID", Kind::Image, "The images")])
-            .help("The files that they were imported from are left alone."),
+            .help("The files that they were imported from stay."),
     ],
 };
 
 fn list(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let answer = call.connect()?.get(&gallery::place(call, None))?;
-    screen.show(&answer, |screen, images| page(screen, images, "`murald import` brings some in"))
+    screen.show(&answer, |screen, images| page(screen, images, call))
 }
 
 fn search(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let words: Vec<_> = call.all("WORD").into_iter().filter_map(|word| word.as_str()).collect();
     let answer = call.connect()?.get(&gallery::place(call, Some(&words.join(" "))))?;
-    screen.show(&answer, |screen, images| page(screen, images, "fewer words find more"))
+    screen.show(&answer, |screen, images| page(screen, images, call))
 }
 
-fn page(screen: &mut Screen, page: Page<Image>, hint: &str) -> Result<(), Failure> {
+fn page(screen: &mut Screen, page: Page<Image>, call: &Call) -> Result<(), Failure> {
     let all = page.pagination;
+    let images = count(all.total_items, "image");
     if all.total_items == 0 {
-        return screen.line(format!("no images; {hint}"));
+        return screen.line(match gallery::filters(call) {
+            true => "no image is like that",
+            false => "the library is empty; `murald import PATH` brings images in",
+        });
+    }
+    if page.data.is_empty() {
+        return screen.line(format!(
+            "no page {}; {images} on {}",
+            all.page,
+            count(all.total_pages, "page")
+        ));
     }
     let mut table = Table::new(&[">ID", "NAME", "TYPE", ">PIXELS", ">SIZE", "COLORS", "TAGS"]);
     let swatches = screen.terminal().is_some_and(|terminal| terminal.true_color);
@@ -80,13 +90,7 @@ fn page(screen: &mut Screen, page: Page<Image>, hint: &str) -> Result<(), Failur
         ]);
     }
     screen.table(&table)?;
-    let images = count(all.total_items, "image");
     screen.line(format!("page {} of {}, {images}", all.page, all.total_pages))
-}
-
-fn get(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let answer = call.connect()?.get(&Place::new(&[&"images", &call.word("ID")]))?;
-    screen.show(&answer, |screen, image| show(screen, &image))
 }
 
 fn picture(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
@@ -148,7 +152,7 @@ fn delete(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let wanted = ids.len() as u64;
     let answer = call.connect()?.delete(&Place::new(&[&"images"]), Some(&json!({"ids": ids})))?;
     screen.show(&answer, |screen, Deleted { deleted }| {
-        let rest = if deleted < wanted { "; the others are not there" } else { "" };
+        let rest = if deleted < wanted { "; there are no others of these" } else { "" };
         screen.line(format!("{} deleted{rest}", count(deleted, "image")))
     })
 }

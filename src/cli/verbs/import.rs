@@ -28,28 +28,33 @@ use crate::wire::Image;
 pub(super) const GROUP: Group =
     Group { title: "Import", verbs: &[IMPORT, IMPORT_WEB, IMPORT_CANCEL] };
 
-const IMPORT: Verb = Verb::new(&["import"], "Take files and directories into the library", import)
-        .arguments(&[Argument::some("PATH", Kind::File, "Files, and directories with all in them")])
+const IMPORT: Verb = Verb::new(&["import"], "Import files and directories into the library", import)
+        .arguments(&[Argument::some("PATH", Kind::File, "Files, or directories with everything in them")])
         .flags(&[
             FOLDER,
-            Flag::switch("--no-wait", "Do not wait for the end, nor say how it goes"),
+            Flag::switch("--no-wait", "Return at once, while the daemon goes on importing"),
         ])
         .help(
-            "Files are copied; the sources are left alone. A file that is in the library already is\n\
-             not taken twice. Ctrl-C stops the import: what was taken stays. Exit code 1 when a file\n\
-             could not be taken. Where the output is not a terminal it is one JSON line per event.",
+            "The files are copied into the library; yours stay as they are. What is in the library\n\
+             already is not imported again. Ctrl-C stops the import, and what was imported by then\n\
+             stays. Exit code 1 when a file could not be imported. Where the output is not a terminal\n\
+             it is a line of JSON for each event.",
         );
 
 const IMPORT_WEB: Verb =
-    Verb::new(&["import-web"], "Take an HTML wallpaper into the library", import_web)
+    Verb::new(&["import-web"], "Import an HTML wallpaper into the library", import_web)
         .arguments(&[Argument::one("PATH", Kind::Directory, "Its directory")])
         .flags(&[FOLDER])
-        .help("The directory has a waypaper.json, a project.json or an index.html.");
+        .help("The directory must have a waypaper.json, a project.json or an index.html.");
 
 const IMPORT_CANCEL: Verb =
-    Verb::new(&["import-cancel"], "Stop an import that nobody waits for", import_cancel)
-        .arguments(&[Argument::one("BATCH", Kind::Text, "As `import --no-wait` has told it")])
-        .help("It ends before its next file: what was taken stays.");
+    Verb::new(&["import-cancel"], "Stop an import that was begun with --no-wait", import_cancel)
+        .arguments(&[Argument::one(
+            "BATCH",
+            Kind::Text,
+            "Which one, as `import --no-wait` printed it",
+        )])
+        .help("It ends before its next file; what was imported by then stays.");
 
 const EVENTS: &str =
     "processing_started,image_processed,image_error,processing_complete,processing_cancelled";
@@ -93,7 +98,10 @@ fn import(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         let answer = connection.post(&place, &body)?;
         return screen.show(&answer, |screen, batch: Batch| {
             let files = count(batch.total, "file");
-            screen.line(format!("import {} of {files} is under way", batch.batch_id))
+            screen.line(format!(
+                "importing {files}; `murald import-cancel {}` stops it",
+                batch.batch_id
+            ))
         });
     }
     let interrupt = interrupt()
@@ -110,8 +118,8 @@ fn import(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
                 }
             }
             Ok(None) => {
-                return Err(Failure::new(Exit::Unavailable, "the daemon ended in mid-import")
-                    .hint("what was taken stays; import again for the rest"));
+                return Err(Failure::new(Exit::Unavailable, "the daemon ended during the import")
+                    .hint("what was imported by then stays; import again for the rest"));
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 return cancel(&connection, watch);
@@ -133,7 +141,8 @@ fn import_web(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
 fn import_cancel(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let place = Place::new(&[&"images", &"cancel-import"]);
     let answer = call.connect()?.post(&place, &json!({"batch_id": call.word("BATCH")}))?;
-    screen.show(&answer, |screen, _: Value| screen.line("cancelled; what was taken stays"))
+    screen
+        .show(&answer, |screen, _: Value| screen.line("cancelled; what was imported by then stays"))
 }
 
 /// Absolute: the daemon's directory is not ours.
@@ -141,7 +150,7 @@ fn paths(call: &Call) -> Result<Vec<String>, Failure> {
     let mut paths = Vec::new();
     for path in call.all("PATH").into_iter().filter_map(Value::as_str) {
         let whole = std::path::absolute(path)
-            .map_err(|error| Failure::usage(format!("{path} leads nowhere")).because(error))?;
+            .map_err(|error| Failure::usage(format!("{path} is not a path")).because(error))?;
         paths.push(
             whole
                 .into_os_string()
@@ -260,10 +269,10 @@ impl<'a> Watch<'a> {
         if !self.screen.is_json() {
             let known = match self.known {
                 0 => String::new(),
-                known => format!(", {known} known already"),
+                known => format!(", {known} in the library already"),
             };
             let new = count(self.taken.saturating_sub(self.known), "image");
-            self.screen.line(format!("{new} taken{known}"))?;
+            self.screen.line(format!("{new} imported{known}"))?;
             self.screen.flush()?;
         }
         let mut problem = String::new();
@@ -274,11 +283,14 @@ impl<'a> Watch<'a> {
         if !self.failures.is_empty() {
             let failed = count(self.failures.len() as u64, "file");
             let and = if self.cancelled { "; " } else { "" };
-            write!(problem, "{and}{failed} could not be taken").expect("a String takes all");
+            write!(problem, "{and}{failed} could not be imported").expect("a String takes all");
         }
-        for (path, error) in &self.failures {
-            write!(problem, "\n  {path}: {error}").expect("a String takes all");
+        let lines = self.failures.iter().map(|(path, error)| format!("{path}: {error}"));
+        let lines = lines.collect::<Vec<_>>().join("\n  ");
+        match (problem.is_empty(), lines.is_empty()) {
+            (true, _) => Ok(()),
+            (false, true) => Err(Failure::refused(problem)),
+            (false, false) => Err(Failure::refused(problem).hint(lines)),
         }
-        if problem.is_empty() { Ok(()) } else { Err(Failure::refused(problem)) }
     }
 }

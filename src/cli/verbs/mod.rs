@@ -49,6 +49,37 @@ pub(super) fn all() -> impl Iterator<Item = &'static Verb> {
     GROUPS.iter().flat_map(|group| group.verbs)
 }
 
+/// Puts the table's words in place of others that mean the same: `get` and `show` are one word, a
+/// resource may be in the singular or the plural, and `list` may be said or left out. Returns whether
+/// it was left out.
+pub(super) fn spell(words: &mut Vec<String>) -> bool {
+    let is_first = |word: &str| all().any(|verb| verb.words[0] == word);
+    let is_verb = |first: &str, second: &str| all().any(|verb| verb.words == [first, second]);
+    let Some(first) = words.first_mut() else { return false };
+    if !is_first(first) {
+        let other = first.strip_suffix('s').map_or(format!("{first}s"), str::to_owned);
+        if !is_first(&other) {
+            return false;
+        }
+        *first = other;
+    }
+    let first = first.clone();
+    let stands_alone = || all().any(|verb| verb.words == [&first]);
+    let Some(second) = words.get_mut(1) else {
+        let left_out = !stands_alone() && is_verb(&first, "list");
+        words.extend(left_out.then(|| "list".to_owned()));
+        return left_out;
+    };
+    let is_other = matches!(second.as_str(), "list" | "get" | "show") && !is_verb(&first, second);
+    let others = ["show", "get", "current"];
+    match others.into_iter().find(|other| second != "list" && is_verb(&first, other)) {
+        Some(other) if is_other => other.clone_into(second),
+        None if is_other && stands_alone() => drop(words.remove(1)),
+        _ => {}
+    }
+    false
+}
+
 /// The verb with the most words of those given.
 pub(super) fn find(words: &[String]) -> Found {
     let fits = |verb: &&Verb| verb.words.len() <= words.len() && starts(words, verb.words);
@@ -88,11 +119,11 @@ const MODES: &[&str] = crate::wire::Mode::WORDS;
 const MEDIA_TYPES: &[&str] = crate::wire::MediaType::WORDS;
 
 const MONITORS: Flag =
-    Flag::value("--monitor", "NAME", Kind::Monitor, "Only this monitor; all without").many();
+    Flag::value("--monitor", "NAME", Kind::Monitor, "Only this monitor, instead of all").many();
 const MODE: Flag =
-    Flag::value("--mode", "MODE", Kind::Words(MODES), "How the picture is laid over the monitors");
+    Flag::value("--mode", "MODE", Kind::Words(MODES), "How several monitors show it");
 const FOLDER: Flag =
-    Flag::value("--folder", "ID", Kind::Folder, "The folder that takes what comes in");
+    Flag::value("--folder", "ID", Kind::Folder, "Put what is imported into this folder");
 
 /// A time as people read it: local, to the minute.
 fn moment(time: crate::wire::Timestamp) -> String {
@@ -108,6 +139,29 @@ fn empty() -> serde_json::Value {
 mod tests {
     use super::super::verb::Arity;
     use super::*;
+
+    #[test]
+    fn one_thing_may_be_said_in_several_ways() {
+        #[track_caller]
+        fn check(line: &str, expected: &str) {
+            let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            spell(&mut words);
+            assert_eq!(words.join(" "), expected);
+        }
+        check("images get 7", "images show 7");
+        check("image show 7", "images show 7");
+        check("config show app", "config get app");
+        check("playlists", "playlist list");
+        check("playlists show 1", "playlist show 1");
+        check("themes get nord", "themes show nord");
+        check("themes list", "themes");
+        check("monitor show DP-1", "monitors DP-1");
+        check("wallpaper get", "wallpaper current");
+        check("wallpapers", "wallpaper");
+        check("set 7", "set 7");
+        check("status", "status");
+        check("show", "show");
+    }
 
     #[test]
     fn the_table_is_sound() {

@@ -11,21 +11,33 @@ use super::ON_OFF;
 use super::playlists::{ONE, people, place};
 use crate::wire::{Playlist, PlaylistOrder, PlaylistType};
 
-const ITEMS: &str = "Images; with ID@HH:MM the time of day at which each begins";
+const ITEMS: &str = "Ids of images; ID@HH:MM with the time of day for time_of_day";
 const TYPE: Flag = Flag::value(
     "--type",
     "TYPE",
     Kind::Words(PlaylistType::WORDS),
-    "What moves it on; timer at first",
+    "When the image changes; timer by default",
 );
-const INTERVAL: Flag =
-    Flag::value("--interval", "TIME", Kind::Span, "Between two changes: 90, 10m, 2h, 1d");
-const ORDER: Flag =
-    Flag::value("--order", "ORDER", Kind::Words(PlaylistOrder::WORDS), "In which order");
-const FIRST: Flag =
-    Flag::value("--from-first", "WHICH", ON_OFF, "Whether each start begins with the first image");
+const INTERVAL: Flag = Flag::value(
+    "--interval",
+    "TIME",
+    Kind::Span,
+    "Between two changes of a timer: 90 (seconds), 10m, 2h, 1d",
+);
+const ORDER: Flag = Flag::value(
+    "--order",
+    "ORDER",
+    Kind::Words(PlaylistOrder::WORDS),
+    "In the order given, the default, or shuffled",
+);
+const FIRST: Flag = Flag::value(
+    "--from-first",
+    "WHICH",
+    ON_OFF,
+    "Start with the first image each time, or where it was",
+);
 
-pub(super) const CREATE: Verb = Verb::new(&["playlist", "create"], "Make a playlist", create)
+pub(super) const CREATE: Verb = Verb::new(&["playlist", "create"], "Create a playlist", create)
     .arguments(&[
         Argument::one("NAME", Kind::Text, "Its name"),
         Argument::any("IMAGE", Kind::Item, ITEMS),
@@ -34,18 +46,19 @@ pub(super) const CREATE: Verb = Verb::new(&["playlist", "create"], "Make a playl
     .help(
         "    murald playlist create evening 3 4 5 --interval 10m --order random\n    \
          murald playlist create day 3@07:00 4@19:30 --type time_of_day\n\n\
-         With day_of_week the first image is Sunday's.",
+         With day_of_week the first image is Sunday's, the second Monday's, and so on.",
     );
 pub(super) const EDIT: Verb = Verb::new(&["playlist", "edit"], "Change a playlist", edit)
-    .arguments(&[ONE, Argument::any("IMAGE", Kind::Item, "Its images, instead of those it has")])
+    .arguments(&[ONE, Argument::any("IMAGE", Kind::Item, "Its images, in place of those it has")])
     .flags(&[Flag::value("--name", "NAME", Kind::Text, "Its name"), TYPE, INTERVAL, ORDER, FIRST])
-    .help("One that runs goes on with the change.");
-pub(super) const ADD: Verb = Verb::new(&["playlist", "add"], "Add images at a playlist's end", add)
-    .arguments(&[ONE, Argument::some("IMAGE", Kind::Item, ITEMS)]);
+    .help("A playlist that runs goes on with the change.");
+pub(super) const ADD: Verb =
+    Verb::new(&["playlist", "add"], "Add images to the end of a playlist", add)
+        .arguments(&[ONE, Argument::some("IMAGE", Kind::Item, ITEMS)]);
 pub(super) const REMOVE: Verb =
     Verb::new(&["playlist", "remove"], "Take images out of a playlist", remove)
         .arguments(&[ONE, Argument::some("IMAGE", Kind::Image, "The images")])
-        .help("An image that is in it several times goes altogether.");
+        .help("An image that is in it several times is taken out everywhere.");
 
 /// Only what was said: the daemon has the defaults, and keeps the rest.
 fn configuration(call: &Call) -> Map<String, Value> {
@@ -79,8 +92,9 @@ fn body(call: &Call) -> Map<String, Value> {
 fn create(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let mut body = body(call);
     body.insert("name".to_owned(), call.word("NAME").into());
-    let answer = call.connect()?.post(&Place::new(&[&"playlists"]), &Value::Object(body))?;
-    screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist))
+    let connection = call.connect()?;
+    let answer = connection.post(&Place::new(&[&"playlists"]), &Value::Object(body))?;
+    screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist, &connection))
 }
 
 fn edit(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
@@ -89,15 +103,16 @@ fn edit(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         body.insert("name".to_owned(), name.clone());
     }
     if body.is_empty() {
-        return Err(Failure::usage("nothing is to be changed")
-            .hint("see `murald playlist edit --help` for what can be"));
+        return Err(Failure::usage("no change is given")
+            .hint("see `murald playlist edit --help` for what can be changed"));
     }
     patch(call, screen, &Value::Object(body))
 }
 
 fn patch(call: &Call, screen: &mut Screen, body: &Value) -> Result<(), Failure> {
-    let answer = call.connect()?.patch(&place(call), body)?;
-    screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist))
+    let connection = call.connect()?;
+    let answer = connection.patch(&place(call), body)?;
+    screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist, &connection))
 }
 
 fn add(call: &Call, screen: &mut Screen) -> Result<(), Failure> {

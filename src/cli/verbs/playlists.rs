@@ -5,44 +5,51 @@ use serde_json::{Value, json};
 
 use super::super::Failure;
 use super::super::arguments::Call;
-use super::super::connection::Place;
+use super::super::connection::{Connection, Place};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Look, Table};
 use super::super::text::{count, span};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::{empty, moment, playlist};
-use crate::wire::{ActivePlaylist, Playlist, PlaylistType};
+use crate::wire::{ActivePlaylist, Image, Playlist, PlaylistType};
 
 pub(super) const ONE: Argument = Argument::one("ID", Kind::Playlist, "The playlist");
 const RUNNING: &[Argument] =
-    &[Argument::optional("ID", Kind::Playlist, "The playlist; all that run without")];
+    &[Argument::optional("ID", Kind::Playlist, "The playlist; all that run if left out")];
 
 pub(super) const GROUP: Group = Group {
     title: "Playlists",
     verbs: &[
-        Verb::new(&["next"], "The next image of every running playlist", next),
-        Verb::new(&["previous"], "The image before, of every running playlist", previous),
-        Verb::new(&["pause"], "Hold every running playlist", pause),
-        Verb::new(&["resume"], "Let every held playlist go on", resume),
-        Verb::new(&["playlist", "list"], "Playlists", list),
-        Verb::new(&["playlist", "show"], "One playlist with its images", show).arguments(&[ONE]),
+        Verb::new(&["next"], "Show the next image of each running playlist", next),
+        Verb::new(&["previous"], "Show the image before, of each running playlist", previous),
+        Verb::new(&["pause"], "Pause all running playlists", pause),
+        Verb::new(&["resume"], "Let all paused playlists go on", resume),
+        Verb::new(&["playlist", "list"], "List the playlists", list),
+        Verb::new(&["playlist", "show"], "Show a playlist and its images", show).arguments(&[ONE]),
         playlist::CREATE,
         playlist::EDIT,
         playlist::ADD,
         playlist::REMOVE,
         Verb::new(&["playlist", "delete"], "Delete a playlist; its images stay", delete)
             .arguments(&[ONE]),
-        Verb::new(&["playlist", "start"], "Run a playlist", start)
+        Verb::new(&["playlist", "start"], "Start a playlist", start)
             .arguments(&[ONE])
-            .flags(&[super::MONITORS, Flag::switch("--extend", "One image over all of them")])
+            .flags(&[
+                super::MONITORS,
+                Flag::switch("--extend", "Spread each image over all of its monitors"),
+            ])
             .help("Playlists that share a monitor with it are stopped."),
         Verb::new(&["playlist", "stop"], "Stop a playlist", stop).arguments(RUNNING),
-        Verb::new(&["playlist", "pause"], "Hold a playlist", pause).arguments(RUNNING),
-        Verb::new(&["playlist", "resume"], "Let a playlist go on", resume).arguments(RUNNING),
-        Verb::new(&["playlist", "next"], "Its next image", next).arguments(RUNNING),
-        Verb::new(&["playlist", "previous"], "The image before", previous).arguments(RUNNING),
-        Verb::new(&["playlist", "active"], "The playlists that run", active)
-            .arguments(&[Argument::optional("MONITOR", Kind::Monitor, "Only on this one")]),
+        Verb::new(&["playlist", "pause"], "Pause a playlist", pause).arguments(RUNNING),
+        Verb::new(&["playlist", "resume"], "Let a paused playlist go on", resume)
+            .arguments(RUNNING),
+        Verb::new(&["playlist", "next"], "Show the next image of a playlist", next)
+            .arguments(RUNNING),
+        Verb::new(&["playlist", "previous"], "Show the image before, of a playlist", previous)
+            .arguments(RUNNING),
+        Verb::new(&["playlist", "active"], "List the playlists that run", active).arguments(&[
+            Argument::optional("MONITOR", Kind::Monitor, "Only the one on this monitor"),
+        ]),
     ],
 };
 
@@ -76,8 +83,8 @@ fn changes(playlist: &Playlist) -> String {
     match playlist.configuration.kind {
         PlaylistType::Timer => format!("every {}", span(playlist.configuration.interval.into())),
         PlaylistType::Manual => "by hand".to_owned(),
-        PlaylistType::TimeOfDay => "by the clock".to_owned(),
-        PlaylistType::DayOfWeek => "each day of the week".to_owned(),
+        PlaylistType::TimeOfDay => "at times of day".to_owned(),
+        PlaylistType::DayOfWeek => "by day of the week".to_owned(),
     }
 }
 
@@ -85,43 +92,76 @@ fn state(playlist: &Playlist) -> Cell {
     match &playlist.playback {
         Some(playback) if playback.was_running && playback.paused => "paused".into(),
         Some(playback) if playback.was_running => Cell::from("running").look(Look::Good),
-        _ => Cell::default(),
+        _ => Cell::from("stopped").look(Look::Dim),
     }
 }
 
 fn show(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let answer = call.connect()?.get(&place(call))?;
-    screen.show(&answer, |screen, playlist| people(screen, &playlist))
+    let connection = call.connect()?;
+    let answer = connection.get(&place(call))?;
+    screen.show(&answer, |screen, playlist| people(screen, &playlist, &connection))
 }
 
+/// Names are looked up for so many images; the others are told by their ids.
+const NAMES: usize = 200;
+
 /// Everything about a playlist, for people.
-pub(super) fn people(screen: &mut Screen, playlist: &Playlist) -> Result<(), Failure> {
+pub(super) fn people(
+    screen: &mut Screen,
+    playlist: &Playlist,
+    connection: &Connection,
+) -> Result<(), Failure> {
     let mut sheet = Table::sheet();
     sheet.field("id", playlist.id);
     sheet.field("name", &playlist.name);
     sheet.field("changes", changes(playlist));
     sheet.field("order", playlist.configuration.order);
     let first = playlist.configuration.always_start_on_first_image;
-    sheet.field("starts", if first { "on the first image" } else { "where it last was" });
+    sheet.field("starts", if first { "with the first image" } else { "where it last was" });
     sheet.field("state", state(playlist));
     sheet.field("images", playlist.images.len());
     screen.table(&sheet)?;
-    let mut table = Table::new(&[">SLOT", ">ID", "TYPE", "AT"]);
-    for (slot, item) in playlist.images.iter().enumerate() {
-        let at = item.time.map(|time| format!("{:02}:{:02}", time / 60, time % 60));
+    if playlist.images.is_empty() {
+        return Ok(());
+    }
+    screen.line("")?;
+    let mut table = Table::new(&[">PLACE", "WHEN", ">ID", "NAME", "TYPE"]);
+    for (place, item) in playlist.images.iter().enumerate() {
         table.row([
-            slot.into(),
+            (place + 1).into(),
+            when(playlist, place).into(),
             item.image_id.into(),
+            if place < NAMES { name(connection, item.image_id) } else { String::new() }.into(),
             item.media_type.into(),
-            at.unwrap_or_default().into(),
         ]);
     }
     screen.table(&table)
 }
 
+/// The time or the day of an image, where it has one.
+fn when(playlist: &Playlist, place: usize) -> String {
+    const DAYS: [&str; 7] =
+        ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+    let last = place + 1 == playlist.images.len();
+    match (playlist.configuration.kind, playlist.images[place].time) {
+        (PlaylistType::TimeOfDay, Some(time)) => format!("{:02}:{:02}", time / 60, time % 60),
+        // The last one serves the rest of the week.
+        (PlaylistType::DayOfWeek, _) if last && place < 6 => format!("{} on", DAYS[place]),
+        (PlaylistType::DayOfWeek, _) => DAYS.get(place).copied().unwrap_or_default().to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn name(connection: &Connection, image: i64) -> String {
+    let image = connection.get(&Place::new(&[&"images", &image])).and_then(|it| it.read());
+    image.map(|image: Image| image.name).unwrap_or_default()
+}
+
 fn delete(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let answer = call.connect()?.delete(&place(call), None)?;
-    screen.show(&answer, |screen, _: Value| screen.line("deleted"))
+    screen.show(&answer, |screen, _: Value| {
+        screen.line(format!("playlist {} deleted", call.word("ID")))
+    })
 }
 
 fn start(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
@@ -132,7 +172,7 @@ fn start(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     }
     let place = Place::new(&[&"playlists", &call.word("ID"), &"start"]);
     let answer = call.connect()?.post(&place, &body)?;
-    screen.show(&answer, done)
+    screen.show(&answer, |screen, done: Done| done.tell(call, screen))
 }
 
 #[derive(Deserialize)]
@@ -143,9 +183,17 @@ struct Done {
     status: Option<String>,
 }
 
-fn done(screen: &mut Screen, done: Done) -> Result<(), Failure> {
-    screen.line(done.message.or(done.status).unwrap_or_default())
+impl Done {
+    fn tell(self, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        match (call.query("ID"), self.status, self.message) {
+            (Some(id), Some(status), _) => screen.line(format!("playlist {id} {status}")),
+            (_, _, Some(message)) if message.starts_with("0 ") => screen.line(NONE),
+            (_, status, message) => screen.line(message.or(status).unwrap_or_default()),
+        }
+    }
 }
+
+const NONE: &str = "no playlist is running; `murald playlist start ID` starts one";
 
 fn stop(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     act(call, screen, "stop")
@@ -172,7 +220,7 @@ fn act(call: &Call, screen: &mut Screen, action: &str) -> Result<(), Failure> {
     let which = call.query("ID").unwrap_or_else(|| "active".to_owned());
     let place = Place::new(&[&"playlists", &which, &action]);
     let answer = call.connect()?.post(&place, &empty())?;
-    screen.show(&answer, done)
+    screen.show(&answer, |screen, done: Done| done.tell(call, screen))
 }
 
 fn active(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
@@ -187,7 +235,7 @@ fn active(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
 
 fn running(screen: &mut Screen, all: &[ActivePlaylist]) -> Result<(), Failure> {
     if all.is_empty() {
-        return screen.line("no playlist runs");
+        return screen.line(NONE);
     }
     let mut table = Table::new(&[">ID", "NAME", "MONITORS", ">IMAGE", "PLACE", "NEXT CHANGE"]);
     for one in all {
@@ -201,7 +249,7 @@ fn running(screen: &mut Screen, all: &[ActivePlaylist]) -> Result<(), Failure> {
             (&one.playlist_name).into(),
             one.applied_to.join(", ").into(),
             one.current_image_id.into(),
-            format!("{} of {}", one.current_index + 1, one.total_images).into(),
+            format!("{}/{}", one.current_index + 1, one.total_images).into(),
             next.into(),
         ]);
     }

@@ -16,31 +16,46 @@ use crate::wire::Image;
 pub(super) const GROUP: Group = Group {
     title: "Videos",
     verbs: &[
-        Verb::new(&["video", "preview"], "Make a preview that browsers can play", preview)
-            .arguments(&[ONE])
-            .flags(&[Flag::switch("--force", "Make it again")]),
+        Verb::new(
+            &["video", "preview"],
+            "Make a preview of a video that browsers can play",
+            preview,
+        )
+        .arguments(&[ONE])
+        .flags(&[Flag::switch("--force", "Make it again if there is one")]),
         Verb::new(&["video", "export"], "Cut a loop out of a video", export)
             .arguments(&[ONE])
             .flags(&[
-                Flag::value("--in", "SECONDS", Kind::Number, "Where it begins; 0 without"),
-                Flag::value("--out", "SECONDS", Kind::Number, "Where it ends"),
+                Flag::value("--in", "SECONDS", Kind::Number, "Where the loop begins; 0 by default"),
+                Flag::value(
+                    "--out",
+                    "SECONDS",
+                    Kind::Number,
+                    "Where the loop ends; this flag is needed",
+                ),
                 Flag::value(
                     "--preset",
                     "PRESET",
                     Kind::Words(&["mp4_h264", "webm_vp9"]),
-                    "The form; the first without",
+                    "The video format; mp4_h264 by default",
                 ),
                 Flag::value(
                     "--action",
                     "ACTION",
                     Kind::Words(&["import_new", "replace"]),
-                    "What becomes of it; the first without",
+                    "Where it goes; import_new by default",
                 ),
-                Flag::switch("--blend-halves", "Blend its halves, so that it has no seam"),
+                Flag::switch(
+                    "--blend-halves",
+                    "Blend its end into its beginning, so that no jump is seen",
+                ),
                 FOLDER,
             ]),
-        Verb::new(&["video", "palette"], "Take a video's colors from one moment", palette)
-            .arguments(&[ONE, Argument::one("SECONDS", Kind::Number, "The moment")]),
+        Verb::new(&["video", "palette"], "Take a video's palette from one moment of it", palette)
+            .arguments(&[
+                ONE,
+                Argument::one("SECONDS", Kind::Number, "The moment, counted from the beginning"),
+            ]),
     ],
 };
 

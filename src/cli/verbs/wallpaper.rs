@@ -1,4 +1,4 @@
-//! What hangs: setting, any at random, and looking.
+//! The wallpaper: setting one, any at random, and looking.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -16,22 +16,24 @@ const ID: Argument = Argument::one("ID", Kind::Image, "The image");
 const ON: &[Flag] = &[MONITORS, MODE];
 /// The API takes one monitor here.
 const ANYWHERE: &[Flag] =
-    &[Flag::value("--monitor", "NAME", Kind::Monitor, "Only this monitor; all without"), MODE];
-const SET_HELP: &str = "`individual` hangs the image on each monitor, `clone` the same picture on \
-                        all,\n`extend` one picture over all of them.";
+    &[Flag::value("--monitor", "NAME", Kind::Monitor, "Only this monitor, instead of all"), MODE];
+const SET_HELP: &str = "`individual`, the default, and `clone` show the whole picture on each monitor;\n\
+                        `extend` spreads it over all of them. Only still images can be spread, the rest is\n\
+                        cloned.";
 
 pub(super) const GROUP: Group = Group {
     title: "Wallpapers",
     verbs: &[
-        Verb::new(&["set"], "Hang an image", set).arguments(&[ID]).flags(ON).help(SET_HELP),
-        Verb::new(&["random"], "Hang any image that can be shown", random).flags(ANYWHERE),
-        Verb::new(&["wallpaper", "set"], "Hang an image", set)
+        Verb::new(&["set"], "Show an image as the wallpaper", set)
             .arguments(&[ID])
             .flags(ON)
             .help(SET_HELP),
-        Verb::new(&["wallpaper", "random"], "Hang any image that can be shown", random)
-            .flags(ANYWHERE),
-        Verb::new(&["wallpaper", "current"], "What hangs on each monitor", current),
+        Verb::new(&["random"], "Show an image at random", random).flags(ANYWHERE).help(
+            "One that is not shown there already, if there is another that the backend can show.",
+        ),
+        Verb::new(&["wallpaper", "set"], "The same as `set`", set).arguments(&[ID]).flags(ON),
+        Verb::new(&["wallpaper", "random"], "The same as `random`", random).flags(ANYWHERE),
+        Verb::new(&["wallpaper", "current"], "List what each monitor shows", current),
         history::LIST,
         history::CLEAR,
     ],
@@ -77,10 +79,10 @@ fn hung(screen: &mut Screen, answer: &Answer) -> Result<(), Failure> {
     screen.show(answer, |screen, hung: Hung| {
         let on = hung.monitors.join(", ");
         if hung.status == "superseded" {
-            return screen.line(format!("a newer wish for {on} came first"));
+            return screen.line(format!("a newer request for {on} came in between"));
         }
         let Hung { image_id, mode, backend, .. } = hung;
-        screen.line(format!("image {image_id} hangs on {on} ({mode}, {backend})"))
+        screen.line(format!("image {image_id} is on {on} now ({mode}, {backend})"))
     })
 }
 
@@ -88,7 +90,7 @@ fn current(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let answer = call.connect()?.get(&Place::new(&[&"wallpaper", &"current"]))?;
     screen.show(&answer, |screen, current: CurrentWallpaper| {
         if current.monitors.is_empty() {
-            return screen.line("nothing hangs; `murald set ID` or `murald random` change that");
+            return screen.line("no wallpaper is set; `murald set ID` or `murald random` sets one");
         }
         let mut table = Table::new(&["MONITOR", ">ID", "NAME", "MODE", "BACKEND", "SINCE"]);
         for hung in current.monitors {

@@ -74,7 +74,7 @@ fn section_of(request: &Request<'_>) -> Result<Section, Failure> {
         "monitors" => Ok(Section::Monitors),
         "remote_gallery" => Ok(Section::RemoteGallery),
         name => Err(Failure::not_found(format!("there is no section {name:?}"))
-            .details("sections are app, daemon, monitors, remote_gallery")),
+            .details("sections are app, daemon, monitors, remote_gallery, and backends/NAME")),
     }
 }
 

@@ -19,7 +19,9 @@ pub(in crate::http) fn css(api: &Api, request: &Request<'_>) -> Result<Answer, F
     let asked = request.placeholder(0);
     let name = asked.strip_suffix(".css");
     let path = name.and_then(|name| find(&api.dirs.themes(), name));
-    let path = path.ok_or_else(|| Failure::not_found(format!("there is no theme {asked:?}")))?;
+    let path = path.ok_or_else(|| {
+        Failure::not_found(format!("there is no theme {:?}", name.unwrap_or(asked)))
+    })?;
     file(request, &path, "text/css; charset=utf-8")
 }
 
