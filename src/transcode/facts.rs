@@ -20,6 +20,8 @@ pub struct Facts {
     pub(super) rate: (u32, u32),
     /// It says nothing of its colours, and is of a size that is coded in those of HDTV.
     pub(super) is_bt709: bool,
+    /// Its brightness is coded for screens brighter than ours: as PQ or HLG.
+    pub(super) is_hdr: bool,
 }
 
 impl Facts {
@@ -49,6 +51,7 @@ impl Facts {
             has_audio: streams.iter().any(|stream| is(stream, "audio")),
             stream: number,
             rate: rate(video),
+            is_hdr: matches!(video["color_transfer"].as_str(), Some("smpte2084" | "arib-std-b67")),
             is_bt709: colors == "unknown" && width.max(height) >= 1280,
         })
     }

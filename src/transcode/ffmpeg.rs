@@ -19,6 +19,11 @@ const TAIL: f64 = 3.0;
 /// What may be missing at the end: its streams do not all end together.
 const MISSING: f64 = 1.0;
 
+/// From the brightness of PQ or HLG to that of other pictures: up to the middle tones it stays as it
+/// is, and what is brighter than white is pressed together. White is 203 cd/m² (ITU-R BT.2408).
+const TONES: &str = ",format=gbrp16le,zscale=t=linear:npl=203,format=gbrpf32le,zscale=p=bt709,\
+    tonemap=mobius,zscale=t=bt709";
+
 /// Clones are cancelled together.
 #[derive(Clone, Debug)]
 pub struct Ffmpeg {
@@ -57,7 +62,7 @@ impl Ffmpeg {
     /// What is in a file.
     pub fn facts(&self, path: &Path, format: Format) -> Result<Facts, Error> {
         const WANTED: &str = "format=duration:stream=codec_type,width,height,sample_aspect_ratio,\
-            avg_frame_rate,r_frame_rate,duration,color_space:stream_disposition=attached_pic:\
+            avg_frame_rate,r_frame_rate,duration,color_space,color_transfer:stream_disposition=attached_pic:\
             stream_side_data=rotation:stream_tags=rotate";
         let launch = self.program("ffprobe")?.args(["-of", "json", "-show_entries", WANTED]);
         let launch = launch.args(input(path, format));
@@ -102,10 +107,12 @@ impl Ffmpeg {
         if all && end < facts.duration * 0.9 - MISSING { Err(Error::Truncated) } else { Ok(()) }
     }
 
-    /// Writes the frame at that second to a new PNG file of this size.
+    /// Writes the frame at that second to a new PNG file of this size. What is coded for HDR screens
+    /// gets the tones of other pictures where this ffmpeg can do that (it needs zimg), else it is
+    /// pale.
     pub fn frame(
         &self,
-        (path, format): (&Path, Format),
+        file: (&Path, Format),
         facts: &Facts,
         at: f64,
         (width, height): (u32, u32),
@@ -113,6 +120,25 @@ impl Ffmpeg {
     ) -> Result<(), Error> {
         let matrix = if facts.is_bt709 { ":in_color_matrix=bt709" } else { "" };
         let scale = format!("scale={width}:{height}:flags=area+accurate_rnd{matrix},setsar=1");
+        if facts.is_hdr {
+            match self.filtered(file, facts, at, &(scale.clone() + TONES), to) {
+                Err(Error::Failed { complaint, .. }) => {
+                    log::debug!("HDR is left as it is: {complaint}");
+                }
+                other => return other,
+            }
+        }
+        self.filtered(file, facts, at, &scale, to)
+    }
+
+    fn filtered(
+        &self,
+        (path, format): (&Path, Format),
+        facts: &Facts,
+        at: f64,
+        filter: &str,
+        to: &Path,
+    ) -> Result<(), Error> {
         // Close to the end there may be none any more.
         for at in [at, at - 1.0, 0.0] {
             let seek = (at > 0.0).then(|| ["-ss".to_owned(), format!("{at:.6}")]);
@@ -121,7 +147,7 @@ impl Ffmpeg {
                 .args(["-nostdin", "-y"])
                 .args(seek.into_iter().flatten())
                 .args(input(path, format))
-                .args(["-map", &format!("0:{}", facts.stream), "-frames:v", "1", "-vf", &scale])
+                .args(["-map", &format!("0:{}", facts.stream), "-frames:v", "1", "-vf", filter])
                 .args(["-f", "image2pipe", "-c:v", "png", "-compression_level", "1"])
                 .args([file(to)]);
             self.run("ffmpeg", path, &launch, self.limits.frame)?;

@@ -29,6 +29,14 @@ pub(crate) fn has_encoder(name: &str) -> bool {
     let output = Command::new("ffmpeg").args(["-v", "error", "-encoders"]).output().unwrap();
     String::from_utf8_lossy(&output.stdout).split_whitespace().any(|word| word == name)
 }
+
+/// Where the real one is, for a stand-in that calls it.
+pub(crate) fn real(program: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap();
+    let found = std::env::split_paths(&path).map(|directory| directory.join(program));
+    found.into_iter().find(|candidate| candidate.is_file()).unwrap()
+}
+
 /// What ffprobe says of one entry of a file's first video stream.
 pub(crate) fn probe(path: &Path, entry: &str) -> String {
     let output = Command::new("ffprobe")

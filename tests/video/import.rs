@@ -7,7 +7,7 @@ use std::path::Path;
 use murald::media;
 use serde_json::{Value, json};
 
-use crate::film::{H264, MOVING, has_encoder, make};
+use crate::film::{H264, MOVING, has_encoder, make, real};
 use crate::support::House;
 
 /// Imports one file and gives its record, or the reason why it is not taken.
@@ -105,6 +105,42 @@ fn the_poster_is_the_frame_at_one_tenth_and_thumbnails_heal() {
     assert!(size == (500, 281) && green > 235);
     assert_eq!(scratch(&house), 0);
 }
+
+/// The same white, once as every screen has it and twice as HDR screens do.
+#[test]
+fn hdr_videos_look_like_others_in_their_posters() {
+    let mut house = House::new();
+    house.start();
+    let source = "color=0xb4b4b4:s=320x180:r=10:d=1";
+    let check = |house: &House, name: &str, transfer: &str, expected: u8| {
+        let filter = format!(
+            "scale=out_color_matrix=bt709,format=yuv444p,zscale=min=bt709:tin=bt709:pin=bt709:\
+             t={transfer}:p=bt2020:m=bt2020nc:npl=203:r=tv,format=yuv444p10le"
+        );
+        let colors = ["-color_primaries", "bt2020", "-colorspace", "bt2020nc", "-color_trc"];
+        // No two of the same bytes.
+        let title = format!("title={name}");
+        let coding = ["-vf", &filter, "-c:v", "libx264", "-metadata", &title];
+        let options = [&coding, &colors[..], &[transfer]].concat();
+        let image = import(house, &make(house, name, source, &options)).unwrap();
+        let (size, color) = thumbnail(house, &image["id"], "default");
+        assert_eq!(size, (320, 180));
+        assert!(color.iter().all(|level| level.abs_diff(expected) < 12), "{name} is {color:?}");
+    };
+    check(&house, "pq.mp4", "smpte2084", 0xb4);
+    check(&house, "hlg.mkv", "arib-std-b67", 0xb4);
+    // An ffmpeg without zimg: paler, but there.
+    house.stub("ffmpeg", WITHOUT_ZIMG);
+    house.env("REAL_FFMPEG", real("ffmpeg"));
+    assert_eq!(house.stop(), Some(0));
+    house.start();
+    check(&house, "pale.mp4", "smpte2084", 0x7d);
+}
+
+const WITHOUT_ZIMG: &str = r#"#!/bin/sh
+case "$*" in *zscale*) echo "No such filter: 'zscale'" >&2; exit 1 ;; esac
+exec "$REAL_FFMPEG" "$@"
+"#;
 
 #[test]
 fn pictures_are_as_they_are_shown() {

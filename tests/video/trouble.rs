@@ -2,7 +2,7 @@
 //! a plain answer, and nothing half done is left.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use murald::wire::Format;
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
-use crate::film::{H264, make};
+use crate::film::{H264, make, real};
 use crate::support::House;
 use crate::support::client::{Answer, Client};
 
@@ -30,12 +30,6 @@ hang) echo half >"${last#file:}"; exec sleep 1000 ;;
 esac
 exec "$REAL_FFMPEG" "$@"
 "#;
-
-fn real(program: &str) -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap();
-    let found = std::env::split_paths(&path).map(|directory| directory.join(program));
-    found.into_iter().find(|candidate| candidate.is_file()).unwrap()
-}
 
 /// A house with this film in it, and an ffmpeg with moods.
 fn house(source: &str) -> (House, i64) {
