@@ -47,7 +47,8 @@ fn a_new_name_moves_the_file_too() {
     // Taken, its own, and what cannot be a name.
     assert_eq!(rename(ids[1], "Lake at night").ok()["name"], "Lake at night_1");
     assert_eq!(rename(ids[1], "Lake at night_1.png").ok()["name"], "Lake at night_1");
-    for bad in ["", " ", ".", "..", "a/b", "a\\b", "a\nb", "a\u{0}b", &"x".repeat(255)] {
+    let ours = ".murald-import-7";
+    for bad in ["", " ", ".", "..", ours, "a/b", "a\\b", "a\nb", "a\u{0}b", &"x".repeat(255)] {
         rename(ids[0], bad).fails(400);
     }
     assert_eq!(rename(ids[0], &"ö".repeat(125)).ok()["name"], "ö".repeat(125));
@@ -132,6 +133,49 @@ fn a_search_combines_everything() {
         client.get(&format!("/images?{bad}")).fails(400);
     }
     client.get("/images?palette_similar_to=999").fails(404);
+}
+
+#[test]
+fn what_changes_nothing_is_not_told() {
+    let (house, ids) = house(&[("one.png", [9, 9, 9])]);
+    let client = house.client();
+    let image = format!("/images/{}", ids[0]);
+    let folder = client.post("/folders", &json!({ "name": "Lakes" })).ok();
+    let home = format!("/folders/{}", folder["id"]);
+    let mut events = house.events("gallery_changed");
+    for same in [json!({}), json!({ "name": "one.png" }), json!({ "tags": [], "folder_id": null })]
+    {
+        client.patch(&image, &same).ok();
+    }
+    for same in [json!({}), json!({ "name": "Lakes", "parent_id": null })] {
+        assert_eq!(client.patch(&home, &same).ok(), folder);
+    }
+    let into = |folder: &Value| {
+        let body = json!({ "image_ids": [ids[0], ids[0], 99], "folder_id": folder });
+        assert_eq!(client.post("/folders/move-images", &body).ok(), json!({ "moved": 1 }));
+    };
+    into(&json!(null));
+    client.post("/images/select-all", &json!({ "selected": false })).ok();
+    // What does change something is the first that is heard of.
+    into(&folder["id"]);
+    into(&folder["id"]);
+    client.delete(&home).ok();
+    for domain in ["images", "images", "folders"] {
+        assert_eq!(events.next().1["domain"], domain);
+    }
+}
+
+#[test]
+fn an_image_without_its_file_says_so() {
+    let (house, ids) = house(&[("one.png", [9, 9, 9])]);
+    let client = house.client();
+    let image = format!("/images/{}", ids[0]);
+    fs::remove_file(house.images().join("one.png")).unwrap();
+    client.get(&format!("{image}/raw")).fails(404);
+    let refused = client.patch(&image, &json!({ "name": "two" })).fails(404);
+    assert_eq!(refused["error"], format!("the file of image {} is gone", ids[0]));
+    client.patch(&image, &json!({ "tags": ["kept"] })).ok();
+    assert_eq!(client.get(&image).ok()["name"], "one");
 }
 
 #[test]

@@ -95,7 +95,15 @@ fn a_package_is_taken_in_whole() {
     let other = package(&house, "rain, at #1");
     fs::write(other.join("assets/app.js"), "let x = 2;").unwrap();
     assert_eq!(import(&house, &other).ok()["name"], "rain, at #1_1");
-    let renamed = house.client().patch(&format!("/images/{id}"), &json!({ "name": "sea" })).ok();
+    let rename =
+        |name: &str| house.client().patch(&format!("/images/{id}"), &json!({ "name": name })).ok();
+    // What follows a dot is part of a directory's name.
+    for name in ["sea 1.5", "sea 2.5"] {
+        let renamed = rename(name);
+        assert_eq!(renamed["name"], name);
+        assert_eq!(renamed["web_meta"]["package_root"], json!(house.images().join(name)));
+    }
+    let renamed = rename("sea");
     assert_eq!(renamed["path"], json!(house.images().join("sea/page.html")));
     assert_eq!(renamed["web_meta"]["package_root"], json!(house.images().join("sea")));
     assert_eq!(shelf(&house), BTreeSet::from(["sea".to_owned(), "rain, at #1_1".to_owned()]));
@@ -176,6 +184,7 @@ fn what_a_page_may_do_and_shows_can_be_changed() {
     let image = import(&house, &package(&house, "rain")).ok();
     let path = format!("/images/{}", image["id"]);
     let patch = |body: Value| house.client().patch(&path, &body);
+    assert_eq!(image["wallpaper_config_overrides"], json!({}));
     let granted = patch(json!({ "web_capabilities": { "network": true, "keyboard": false } })).ok();
     let expected = json!({
         "network": true, "keyboard": false, "audio_reactive": false, "parallax_aware": false,

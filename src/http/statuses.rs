@@ -114,7 +114,7 @@ impl From<library::Error> for Failure {
         use library::Error as Why;
         match error {
             Why::Busy | Why::Ended => Self::busy(error.to_string()),
-            Why::NoImage { .. } => Self::new(404, error.to_string()),
+            Why::NoImage { .. } | Why::FileGone { .. } => Self::new(404, error.to_string()),
             Why::BadName { .. } | Why::NotWeb { .. } | Why::Package { .. } => {
                 Self::new(400, error.to_string())
             }
@@ -124,9 +124,13 @@ impl From<library::Error> for Failure {
             Why::Transcode { source, .. } => source.into(),
             Why::Store(source) => source.into(),
             Why::Folder(refusal) => refusal.into(),
+            // Mostly a disk that is full or read-only, which the user can mend.
+            Why::File { ref source, .. } => {
+                let details = source.to_string();
+                Self::new(500, error.to_string()).details(details).cause(error)
+            }
             // Of one file: imports tell of them by events.
-            Why::File { .. }
-            | Why::NotFile { .. }
+            Why::NotFile { .. }
             | Why::EmptyDirectory { .. }
             | Why::Name { .. }
             | Why::Media { .. }
@@ -261,5 +265,9 @@ mod tests {
         check(ffmpeg(transcode::Error::Busy), 503, "try again");
         check(ffmpeg(transcode::Error::Truncated), 500, "cut off");
         check(library::Error::NotFile { path: "/x".into() }, 500, "/x");
+        check(library::Error::FileGone { id: 7 }, 404, "image 7 is gone");
+        let full = std::io::ErrorKind::StorageFull.into();
+        let full = library::Error::File { action: "write", path: "/x".into(), source: full };
+        check(full, 500, r#"cannot write /x","code":500,"details":"no storage space""#);
     }
 }

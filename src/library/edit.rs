@@ -4,9 +4,10 @@
 //! kill the row is the stronger word: what lies at the new place goes back to the old one.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
-use super::disk::{rename, sync_directory};
+use super::disk::{TEMPORARY, rename, sync_directory};
 use super::intake::Shelf;
 use super::name::Name;
 use super::{Error, Library, package};
@@ -33,8 +34,11 @@ impl Library {
             Some(name) => self.rename(&image, &name, change)?,
             None => self.store.write(|c| follow(edits::change(c, id, change)?))?,
         }
-        self.changed(GalleryDomain::Images);
-        self.image(id)
+        let changed = self.image(id)?;
+        if changed != image {
+            self.changed(GalleryDomain::Images);
+        }
+        Ok(changed)
     }
 
     /// Selects all images, or none; returns how many were not so already.
@@ -52,17 +56,25 @@ impl Library {
 
     /// None where the image is called so already.
     fn wanted_name(&self, image: &Image, name: &str) -> Result<Option<Name>, Error> {
-        let extension = image.home().extension().and_then(|e| e.to_str()).unwrap_or_default();
+        let extension = extension(image);
         let stem = name.trim();
-        let stem = stem.strip_suffix(&format!(".{extension}")).unwrap_or(stem).trim_end();
+        let own = if extension.is_empty() { None } else { Some(format!(".{extension}")) };
+        let stem = own.and_then(|own| stem.strip_suffix(&own)).unwrap_or(stem).trim_end();
         let bad = |why| Err(Error::BadName { name: name.to_owned(), why });
-        if stem.is_empty() || stem == "." || stem == ".." {
+        if stem.is_empty() {
             return bad("it is empty");
+        }
+        if stem == "." || stem == ".." {
+            return bad("it means a directory");
+        }
+        if stem.starts_with(TEMPORARY) {
+            return bad("files that are called so are removed at each start");
         }
         if stem.contains(['/', '\\']) || stem.chars().any(char::is_control) {
             return bad("it has a separator or a control character");
         }
-        if stem.len() + 1 + extension.len() > NAME_MAX {
+        let suffix = if extension.is_empty() { 0 } else { 1 + extension.len() };
+        if stem.len() + suffix > NAME_MAX {
             return bad("with its extension the file's name would have more than 255 bytes");
         }
         let name = Name { stem: stem.to_owned(), extension: extension.to_owned() };
@@ -96,7 +108,10 @@ impl Library {
             let now = now.ok_or(Error::NoImage { id: image.id })?;
             edits::finish_rename(c, &now, &moving, &reserved.name)?;
             // Inside the transaction: nobody can look for the file in between and miss it.
-            rename(&moving.from, &moving.to).map_err(Error::file("rename", &moving.from))?;
+            rename(&moving.from, &moving.to).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => Error::FileGone { id: image.id },
+                _ => Error::file("rename", &moving.from)(error),
+            })?;
             moved = true;
             // The row must not be on the disk with a name that the directory has not.
             sync_directory(directory)
@@ -108,6 +123,14 @@ impl Library {
             self.store.note(|c| edits::forget_rename(c, image.id))?;
         }
         done
+    }
+}
+
+/// Of its file; a package has none, whatever dots are in its name.
+fn extension(image: &Image) -> &str {
+    match image.web_meta {
+        Some(_) => "",
+        None => image.path.extension().and_then(|e| e.to_str()).unwrap_or_default(),
     }
 }
 

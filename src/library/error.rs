@@ -10,6 +10,10 @@ pub enum Error {
     NoImage {
         id: i64,
     },
+    /// Its row is there, its file is not.
+    FileGone {
+        id: i64,
+    },
     /// What only a web package has.
     NotWeb {
         id: i64,
@@ -121,6 +125,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoImage { id } => write!(f, "there is no image {id}"),
+            Self::FileGone { id } => write!(f, "the file of image {id} is gone"),
             Self::NotWeb { id } => write!(
                 f,
                 "image {id} is not a web wallpaper: wallpaper_config_overrides and web_capabilities \

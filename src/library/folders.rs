@@ -22,17 +22,22 @@ impl Library {
     }
 
     pub fn change_folder(&self, id: i64, change: &FolderChange) -> Result<Folder, Refusal> {
-        let folder = self.store.write(|c| {
-            folders::update(c, id, change)?;
-            folders::get(c, id)?.ok_or(Refusal::NoFolder { id })
+        let (changed, folder) = self.store.write(|c| -> Result<_, Refusal> {
+            let changed = folders::update(c, id, change)?;
+            Ok((changed, folders::get(c, id)?.ok_or(Refusal::NoFolder { id })?))
         })?;
-        self.changed(GalleryDomain::Folders);
+        if changed {
+            self.changed(GalleryDomain::Folders);
+        }
         Ok(folder)
     }
 
     /// Removes a folder; what is in it goes to its parent.
     pub fn dissolve_folder(&self, id: i64) -> Result<Deleted, Refusal> {
-        self.store.write(|c| folders::dissolve(c, id))?;
+        let images = self.store.write(|c| folders::dissolve(c, id))?;
+        if images > 0 {
+            self.changed(GalleryDomain::Images);
+        }
         self.changed(GalleryDomain::Folders);
         Ok(Deleted { images: 0, folders: 1 })
     }
@@ -56,10 +61,10 @@ impl Library {
     /// Puts images into a folder, or with none at the root; returns how many there were.
     pub fn move_images(&self, images: &[i64], folder: Option<i64>) -> Result<usize, Refusal> {
         let moved = self.store.write(|c| folders::move_images(c, images, folder))?;
-        if moved > 0 {
+        if moved.came > 0 {
             self.changed(GalleryDomain::Images);
         }
-        Ok(moved)
+        Ok(moved.there)
     }
 
     pub(super) fn changed(&self, domain: GalleryDomain) {

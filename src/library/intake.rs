@@ -67,7 +67,8 @@ impl Shelf {
         // once: read, not written.
         if self.store.read(|c| images::has_size(c, size))? {
             let checksum = disk::checksum(source, &mut file)?;
-            if let Some(taken) = self.present(&checksum)? {
+            if let Some(taken) = self.present(&checksum)?.filter(|taken| taken.image.path.exists())
+            {
                 return Ok(taken);
             }
         }
@@ -75,13 +76,32 @@ impl Shelf {
         copy.fill(source, &mut file)?;
         drop(file);
         if let Some(taken) = self.present(&copy.checksum)? {
+            self.give_back(copy, taken.image.id)?;
             return Ok(taken);
         }
         let row = self.describe(source, &copy, folder)?;
-        File::open(&copy.path)
-            .and_then(|file| file.sync_all())
-            .map_err(Error::file("flush", &copy.path))?;
+        flush(&copy)?;
         self.land(copy, &name, row)
+    }
+
+    /// An image that has lost its file gets it again, with all that its row has kept.
+    fn give_back(&self, mut copy: Copy, id: i64) -> Result<(), Error> {
+        flush(&copy)?;
+        // As a writer: until its end the image is neither renamed nor deleted.
+        let path = self.store.write(|c| -> Result<_, Error> {
+            let lost = images::get(c, id)?.filter(|image| !image.path.exists());
+            let Some(image) = lost.filter(|image| image.web_meta.is_none()) else {
+                return Ok(None);
+            };
+            disk::rename(&copy.path, &image.path).map_err(Error::file("rename", &copy.path))?;
+            copy.kept = true;
+            Ok(Some(image.path))
+        })?;
+        if let Some(path) = path {
+            log::info!("{} was gone and is there again", path.display());
+            disk::sync_directory(&self.directory)?;
+        }
+        Ok(())
     }
 
     /// Gives a row to a file that somebody put into the library's directory. Never removes it.
@@ -274,6 +294,11 @@ impl Shelf {
         image.thumbnails = self.thumbnails.present(&image);
         image
     }
+}
+
+fn flush(copy: &Copy) -> Result<(), Error> {
+    let synced = File::open(&copy.path).and_then(|file| file.sync_all());
+    synced.map_err(Error::file("flush", &copy.path))
 }
 
 /// What the file is by its content; refuses what is not decoded before anything is copied.

@@ -236,6 +236,24 @@ fn equal_content_is_taken_once_and_equal_names_are_numbered() {
 }
 
 #[test]
+fn a_lost_file_comes_back_to_its_image() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let source = scene.source("a.png", png(1));
+    let import = || {
+        let started = alive.library.import(vec![source.clone()], None).unwrap();
+        of(&alive.batch(&started.batch_id), "image_processed")[0]["image"]["id"].clone()
+    };
+    let id = import();
+    let path = scene.images()[0].path.clone();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(import(), id);
+    assert_eq!(fs::read(&path).unwrap(), fs::read(&source).unwrap());
+    alive.end();
+    scene.check_agreement();
+}
+
+#[test]
 fn batches_wait_are_cancelled_and_refused() {
     let scene = Scene::new();
     let mut alive = scene.start();

@@ -1,5 +1,6 @@
 //! Rows of the folder tree. The rules of the tree are kept here, inside the transaction that writes.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
@@ -137,9 +138,14 @@ pub fn insert(connection: &Connection, name: &str, parent: Option<i64>) -> Resul
     Ok(connection.last_insert_rowid())
 }
 
-pub fn update(connection: &Connection, id: i64, change: &FolderChange) -> Result<(), Refusal> {
+/// Whether anything is other than it was.
+pub fn update(connection: &Connection, id: i64, change: &FolderChange) -> Result<bool, Refusal> {
     let folder = get(connection, id)?.ok_or(Refusal::NoFolder { id })?;
     let parent = change.parent.unwrap_or(folder.parent_id);
+    let name = change.name.as_deref().unwrap_or(&folder.name);
+    if parent == folder.parent_id && name == folder.name {
+        return Ok(false);
+    }
     if parent != folder.parent_id {
         let within = subtree(connection, id)?;
         if parent.is_some_and(|parent| within.iter().any(|&(inside, _)| inside == parent)) {
@@ -150,20 +156,20 @@ pub fn update(connection: &Connection, id: i64, change: &FolderChange) -> Result
             return Err(Refusal::TooDeep);
         }
     }
-    let name = change.name.as_deref().unwrap_or(&folder.name);
     let updated = connection
         .prepare_cached(
             "UPDATE folder SET name = ?2, parent_id = ?3, updated_at = ?4 WHERE id = ?1",
         )?
         .execute(params![id, name, parent, Timestamp::now().as_micros()]);
-    taken(updated, name)
+    taken(updated, name)?;
+    Ok(true)
 }
 
-/// Removes a folder and hands what is in it to its parent. A child whose name is taken there gets
-/// `_1`, `_2`...
-pub fn dissolve(connection: &Connection, id: i64) -> Result<(), Refusal> {
+/// Removes a folder and hands what is in it to its parent; returns how many images that were. A
+/// child whose name is taken there gets `_1`, `_2`...
+pub fn dissolve(connection: &Connection, id: i64) -> Result<usize, Refusal> {
     let folder = get(connection, id)?.ok_or(Refusal::NoFolder { id })?;
-    connection.execute(
+    let images = connection.execute(
         "UPDATE image SET folder_id = ?2 WHERE folder_id = ?1",
         params![id, folder.parent_id],
     )?;
@@ -179,7 +185,7 @@ pub fn dissolve(connection: &Connection, id: i64) -> Result<(), Refusal> {
         update(connection, child.id, &change)?;
     }
     connection.execute("DELETE FROM folder WHERE id = ?1", [id])?;
-    Ok(())
+    Ok(images)
 }
 
 /// A folder and all below it: ids, and how deep each lies with the folder itself at 1.
@@ -218,20 +224,33 @@ pub fn remove(connection: &Connection, id: i64) -> Result<usize, Error> {
     Ok(within.len())
 }
 
-/// Puts images into a folder, or at the root; ids that are unknown are not counted.
+/// What became of images that were to be moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Those that are there now, each once; ids that are unknown are not counted.
+    pub there: usize,
+    /// Those of them that were elsewhere before.
+    pub came: usize,
+}
+
+/// Puts images into a folder, or at the root.
 pub fn move_images(
     connection: &Connection,
     images: &[i64],
     folder: Option<i64>,
-) -> Result<usize, Refusal> {
+) -> Result<Moved, Refusal> {
     if let Some(id) = folder.filter(|&id| !exists(connection, id).unwrap_or(false)) {
         return Err(Refusal::NoFolder { id });
     }
-    let mut statement =
-        connection.prepare_cached("UPDATE image SET folder_id = ?2 WHERE id = ?1")?;
-    let mut moved = 0;
-    for image in images {
-        moved += statement.execute(params![image, folder])?;
+    let mut look = connection.prepare_cached("SELECT folder_id FROM image WHERE id = ?1")?;
+    let mut put = connection.prepare_cached("UPDATE image SET folder_id = ?2 WHERE id = ?1")?;
+    let mut moved = Moved::default();
+    for image in images.iter().collect::<BTreeSet<_>>() {
+        let before: Option<Option<i64>> = look.query_row([image], |row| row.get(0)).optional()?;
+        moved.there += usize::from(before.is_some());
+        if before.is_some_and(|before| before != folder) {
+            moved.came += put.execute(params![image, folder])?;
+        }
     }
     Ok(moved)
 }
@@ -299,7 +318,7 @@ mod tests {
         id: i64,
         name: Option<&str>,
         parent: Option<Option<i64>>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, Refusal> {
         let change = FolderChange { name: name.map(str::to_owned), parent };
         store.write(|c| update(c, id, &change))
     }
@@ -311,7 +330,8 @@ mod tests {
         assert!(matches!(make(&store, "a", None), Err(Refusal::Taken { .. })));
         let inner = make(&store, "a", Some(a)).unwrap();
         assert!(matches!(put(&store, inner, None, Some(None)), Err(Refusal::Taken { .. })));
-        put(&store, inner, Some("b"), Some(None)).unwrap();
+        assert!(put(&store, inner, Some("b"), Some(None)).unwrap());
+        assert!(!put(&store, inner, Some("b"), None).unwrap(), "it is so already");
         assert_eq!(names(&store, None), ["a", "b"]);
         assert!(matches!(make(&store, "x", Some(99)), Err(Refusal::NoFolder { id: 99 })));
         assert!(matches!(put(&store, 99, None, None), Err(Refusal::NoFolder { id: 99 })));
@@ -342,9 +362,11 @@ mod tests {
         make(&store, "same", Some(middle)).unwrap();
         make(&store, "middle", Some(middle)).unwrap();
         let image = store.write(|c| images::insert(c, &picture("p", 1))).unwrap();
-        assert_eq!(store.write(|c| move_images(c, &[image, 99], Some(middle))).unwrap(), 1);
+        let twice = || store.write(|c| move_images(c, &[image, image, 99], Some(middle))).unwrap();
+        assert_eq!(twice(), Moved { there: 1, came: 1 });
+        assert_eq!(twice(), Moved { there: 1, came: 0 });
         assert_eq!(store.read(|c| images_below(c, top)).unwrap(), [image]);
-        store.write(|c| dissolve(c, middle)).unwrap();
+        assert_eq!(store.write(|c| dissolve(c, middle)).unwrap(), 1);
         assert_eq!(names(&store, Some(top)), ["middle", "same", "same_1"]);
         let image = store.read(|c| images::get(c, image)).unwrap().unwrap();
         assert_eq!(image.folder_id, Some(top));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use rusqlite::Row;
+use serde_json::Map;
 
 use super::Error;
 use super::index::Entry;
@@ -18,6 +19,9 @@ pub(super) const IMAGE_COLUMNS: &str = "id, name, path, media_type, format, widt
 pub(super) fn image(row: &Row<'_>) -> Result<Image, Error> {
     let colors: Vec<u8> = row.get(13)?;
     let checksum: Vec<u8> = row.get(11)?;
+    let web_meta = json(row, 19)?;
+    // A package has them, if there are none.
+    let overrides = json(row, 20)?.or_else(|| web_meta.is_some().then(Map::new));
     Ok(Image {
         id: row.get(0)?,
         name: row.get(1)?,
@@ -40,8 +44,8 @@ pub(super) fn image(row: &Row<'_>) -> Result<Image, Error> {
         source_path: row.get::<_, String>(17)?.into(),
         thumbnails: Default::default(),
         preview_path: row.get::<_, Option<String>>(18)?.map(PathBuf::from),
-        web_meta: json(row, 19)?,
-        wallpaper_config_overrides: json(row, 20)?,
+        web_meta,
+        wallpaper_config_overrides: overrides,
     })
 }
 
