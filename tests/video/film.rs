@@ -1,7 +1,10 @@
 //! Films for the tests, made by ffmpeg: a few seconds, small, and full of motion.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::Value;
 
 use crate::support::House;
 
@@ -35,6 +38,21 @@ pub(crate) fn real(program: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
     let found = std::env::split_paths(&path).map(|directory| directory.join(program));
     found.into_iter().find(|candidate| candidate.is_file()).unwrap()
+}
+
+/// Files of the library and the cache, thumbnails apart.
+pub(crate) fn files(house: &House) -> Vec<String> {
+    let previews = house.root().join("cache/murald/thumbnails/previews");
+    let all = [house.images(), previews].into_iter().filter_map(|at| fs::read_dir(at).ok());
+    let mut names: Vec<String> =
+        all.flatten().flatten().map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// The record of an image.
+pub(crate) fn image(house: &House, id: i64) -> Value {
+    house.client().get(&format!("/images/{id}")).ok()
 }
 
 /// What ffprobe says of one entry of a file's first video stream.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::film::{H264, MOVING, difference, frames, make, probe};
+use crate::film::{H264, MOVING, difference, frames, image, make, probe};
 use crate::support::House;
 use crate::support::client::Answer;
 
@@ -16,10 +16,6 @@ fn house() -> (House, i64) {
     let film = make(&house, "film.mp4", MOVING, H264);
     let id = house.import(&[&film])[0];
     (house, id)
-}
-
-fn image(house: &House, id: i64) -> Value {
-    house.client().get(&format!("/images/{id}")).ok()
 }
 
 fn post(house: &House, id: i64, action: &str, body: &Value) -> Answer {

@@ -7,6 +7,7 @@
 mod desktop;
 mod film;
 mod import;
+mod kill;
 mod made;
 #[path = "../support/mod.rs"]
 mod support;

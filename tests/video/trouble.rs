@@ -13,7 +13,7 @@ use murald::wire::Format;
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
-use crate::film::{H264, make, real};
+use crate::film::{H264, files, image, make, real};
 use crate::support::House;
 use crate::support::client::{Answer, Client};
 
@@ -61,16 +61,6 @@ fn actions() -> [(&'static str, Value); 4] {
     ]
 }
 
-/// Files of the library and the cache, thumbnails apart.
-fn files(house: &House) -> Vec<String> {
-    let previews = house.root().join("cache/murald/thumbnails/previews");
-    let all = [house.images(), previews].into_iter().filter_map(|at| fs::read_dir(at).ok());
-    let mut names: Vec<String> =
-        all.flatten().flatten().map(|entry| entry.file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
 /// Sends a request from a thread of its own.
 fn ask(house: &House, id: i64, (action, body): (&str, Value)) -> JoinHandle<Answer> {
     let (socket, place) = (house.socket(), format!("/images/{id}/{action}"));
@@ -88,10 +78,6 @@ fn children(house: &House, name: &str) -> Vec<u32> {
         head.ends_with(&format!("({name}")) && tail.split(' ').nth(1) == Some(&parent)
     })
     .collect()
-}
-
-fn image(house: &House, id: i64) -> Value {
-    house.client().get(&format!("/images/{id}")).ok()
 }
 
 #[test]

@@ -1,0 +1,101 @@
+//! `kill -9` of the daemon at random instants while a loop takes the place of its video: after the
+//! next start the image is the one or the other, whole, and nothing else is left.
+//!
+//! `MURALD_KILLS` sets the number of rounds (default 16).
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use murald::store::{self, Store, edits, images, loose};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::desktop::wait_until;
+use crate::film::{H264, files, image, make, probe};
+use crate::support::House;
+use crate::support::client::Client;
+
+/// Of a film's frame, in seconds.
+const FRAME: f64 = 1.0 / 30.0;
+
+#[test]
+fn a_kill_leaves_the_video_or_its_loop() {
+    let rounds = std::env::var("MURALD_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(16);
+    let mut house = House::new();
+    house.start();
+    // Every loop is a frame shorter, and so another one than those before it.
+    let source = format!("testsrc2=s=64x64:r=30:d={}", 3 + rounds / 30);
+    let id = house.import(&[&make(&house, "film.mp4", &source, H264)])[0];
+    let begun = Instant::now();
+    replace(&house.client(), &image(&house, id));
+    let whole = begun.elapsed();
+    let mut replaced = 0;
+    for round in 0..rounds {
+        let before = image(&house, id);
+        kill_at(&mut house, &before, round, whole);
+        house.start();
+        // Answered after the library was looked through.
+        let nobody = json!({ "ids": [999] }).to_string();
+        house.client().send("DELETE", "/images", "", nobody.as_bytes()).ok();
+        let after = image(&house, id);
+        check(&house, &after, round);
+        let shorter = before["duration"].as_f64().unwrap() - after["duration"].as_f64().unwrap();
+        assert!(shorter.abs() < 0.01 || (shorter - FRAME).abs() < 0.01, "{round}: {shorter} s");
+        replaced += u32::from(before["checksum"] != after["checksum"]);
+        if after["name"] != "film" {
+            // Killed before it had its name back.
+            house.client().patch(&format!("/images/{id}"), &json!({ "name": "film" })).ok();
+        }
+    }
+    eprintln!("{rounds} kills, {replaced} of them with the loop in place");
+    replace(&house.client(), &image(&house, id));
+}
+
+/// Kills anywhere within what one takes, and every other time while the loop is landing.
+fn kill_at(house: &mut House, image: &Value, round: u32, whole: Duration) {
+    let (client, video) = (house.client(), image.clone());
+    let asked = thread::spawn(move || {
+        // The connection breaks.
+        std::panic::catch_unwind(|| replace(&client, &video)).err();
+    });
+    // The instant itself is what is tried here: nothing else is waited for.
+    if round.is_multiple_of(2) {
+        thread::sleep(whole.mul_f64((f64::from(round) * 0.618_034).fract()));
+    } else {
+        let lands = |name: &String| name.starts_with("film_1");
+        wait_until("it lands", || asked.is_finished() || files(house).iter().any(lands));
+        thread::sleep(Duration::from_micros(u64::from(round) * 7919 % 12_000));
+    }
+    house.kill9();
+    asked.join().unwrap();
+}
+
+fn check(house: &House, image: &Value, round: u32) {
+    let path = Path::new(image["path"].as_str().unwrap());
+    assert_eq!(files(house), [path.file_name().unwrap().to_str().unwrap()], "round {round}");
+    let content = fs::read(path).unwrap();
+    let checksum = format!("sha256:{}", images::hex(&Sha256::digest(&content)));
+    assert_eq!(image["checksum"], checksum, "round {round}");
+    assert_eq!(image["file_size"], content.len(), "round {round}");
+    let duration: f64 = probe(path, "format=duration").parse().unwrap();
+    assert!((image["duration"].as_f64().unwrap() - duration).abs() < 0.001, "round {round}");
+    let thumbnails = house.root().join("cache/murald/thumbnails/default");
+    let thumbnails = fs::read_dir(thumbnails).unwrap();
+    let thumbnails: Vec<_> = thumbnails.map(|entry| entry.unwrap().file_name()).collect();
+    let expected = format!("{}.webp", checksum.trim_start_matches("sha256:"));
+    assert_eq!(thumbnails, [&*expected], "round {round}");
+    let store = Store::open(&house.database()).unwrap();
+    assert!(store.read(loose::list).unwrap().is_empty(), "round {round}");
+    let renames = store.read(edits::renames).map_err(|error: store::Error| error).unwrap();
+    assert_eq!(renames.len(), 0, "round {round}");
+}
+
+/// Puts a loop in the place of its video: all but the last frame.
+fn replace(client: &Client, image: &Value) {
+    let out = image["duration"].as_f64().unwrap() - FRAME;
+    let body = json!({ "in_seconds": 0, "out_seconds": out, "preset": "mp4_h264",
+        "action": "replace" });
+    client.post(&format!("/images/{}/video-loop-export", image["id"]), &body).ok();
+}
