@@ -369,6 +369,8 @@ fn a_setter_that_is_installed_later_is_found() {
     assert_eq!(refused["error_code"], "no_backend");
     assert!(refused["meta"]["checked"].as_array().unwrap().contains(&json!("swaybg")));
     house.client().get("/wallpaper/current").fails(503);
+    let random = house.client().post("/wallpaper/random", &json!({})).fails(503);
+    assert_eq!(random["error_code"], "no_backend");
     let known = || {
         let all = house.client().get("/backends").ok();
         let mut all = all.as_array().unwrap().iter();
@@ -419,7 +421,7 @@ fn what_cannot_hang_is_refused_plainly() {
     house.start();
     let client = house.client();
     client.post("/wallpaper/random", &json!({})).fails(404);
-    let [red, green, _] = three(&house);
+    let [red, green, blue] = three(&house);
     let post = |body: Value| client.post("/wallpaper/set", &body);
     post(json!({ "image_id": 999 })).fails(404);
     post(json!({ "image_id": red, "monitor": "DP-9" })).fails(400);
@@ -439,10 +441,16 @@ fn what_cannot_hang_is_refused_plainly() {
     assert_eq!((&purged["image_id"], &purged["reason"]), (&json!(green), &json!("file_missing")));
     assert_eq!(purged["history_entries_purged"], 1);
     assert_eq!(client.get(&format!("/images/{green}")).status, 404);
-    // Random takes what is there, and not what hangs already.
+    // Random takes what is there, and not what hangs already or is gone.
     post(json!({ "image_id": red })).ok();
+    let more = (0..6).map(|at| plain(&house, &format!("gone{at}.png"), [9, 9, 9 + at]));
+    let more: Vec<PathBuf> = more.collect();
+    house.import(&more.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+    for path in &more {
+        fs::remove_file(house.images().join(path.file_name().unwrap())).unwrap();
+    }
     let random = client.post("/wallpaper/random", &json!({})).ok();
-    assert_ne!(random["image_id"], red);
+    assert_eq!(random["image_id"], blue);
 }
 
 #[test]
@@ -668,5 +676,7 @@ fn awww_is_told_by_its_command_line() {
     assert_eq!(house.client().get("/config").ok()["backend"]["type"], "swaybg");
     let refused = house.client().post("/backends/hyprpaper/activate", &json!({})).fails(503);
     assert_eq!(refused["error_code"], "no_backend");
+    assert_eq!(refused["meta"]["checked"], json!(["hyprpaper", "hyprctl"]));
+    assert!(refused["error"].as_str().unwrap().contains("not installed"), "{refused}");
     house.client().post("/backends/nitrogen/activate", &json!({})).fails(404);
 }

@@ -200,6 +200,10 @@ fn the_log_knows_each_request_by_its_id() {
     assert_ne!(fresh, "not an id");
     let of = |id: &str| log(&house).into_iter().find(|line| line["request_id"] == id);
     wait_until("the line", || of("my.own-id_1").is_some() && of(&fresh).is_some());
+    // What went well is there, too, and a stream of events.
+    let well = client.get("/healthz").header("x-request-id").unwrap().to_owned();
+    client.send("HEAD", "/events", "X-Request-ID: stream\r\n", b"");
+    wait_until("the others", || of(&well).is_some() && of("stream").is_some());
     let line = of("my.own-id_1").unwrap();
     assert_eq!(
         (&line["method"], &line["path"], &line["status"]),

@@ -91,16 +91,14 @@ impl Exchange<'_> {
         Exchange { path: Cow::Owned(self.path.into_owned()), ..self }
     }
 
-    /// The request's line in the log. Reading that went well is not worth the disk.
+    /// The request's line in the log, which has every id that a client was given.
     pub(super) fn log(&self, status: u16) {
-        let quiet = status < 400 && matches!(self.method, Method::Get | Method::Head);
-        let level = if quiet { Level::Debug } else { Level::Info };
-        if level > log::max_level() {
+        if Level::Info > log::max_level() {
             return;
         }
         let millis = self.began.elapsed().as_secs_f64() * 1000.0;
-        log::log!(
-            target: "http", level, request_id = self.id.as_str(), method = self.method.as_str(),
+        log::info!(
+            target: "http", request_id = self.id.as_str(), method = self.method.as_str(),
             path = &*self.path, status = status, duration_ms = millis;
             "{} {} {status} in {millis:.2} ms", self.method, self.path
         );

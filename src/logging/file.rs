@@ -61,9 +61,11 @@ impl RotatedFile {
             .as_ref()
             .is_some_and(|open| open.size > 0 && open.size + line.len() as u64 > self.max_size)
         {
-            *open = None;
-            self.rotate()?;
-            *open = Some(self.opened()?);
+            // Somebody may have removed the file, or forbidden to rename it: the log goes on.
+            self.rotate().ok();
+            if let Ok(new) = self.opened() {
+                *open = Some(new);
+            }
         }
         if let Some(open) = open.as_mut() {
             // One write for a line: lines of several threads never mix.
@@ -136,6 +138,24 @@ mod tests {
         assert_eq!(read(".1").as_deref(), Some("a line longer than the limit\n"));
         assert_eq!(read(".2").as_deref(), Some("3\n4567890\n"));
         assert_eq!(read(".3"), None);
+    }
+
+    #[test]
+    fn a_file_that_was_removed_or_cannot_be_rotated_is_no_end_of_the_log() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("daemon.log");
+        let level = log::LevelFilter::Info;
+        let settings = Settings { level, file: path.clone(), max_size: 10, backups: 1 };
+        let file = RotatedFile::new(&settings);
+        file.reopen().unwrap();
+        file.write(b"1234567\n").unwrap();
+        fs::remove_file(&path).unwrap();
+        file.write(b"abcdefg\n").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"abcdefg\n");
+        // A directory cannot be replaced.
+        fs::create_dir_all(directory.path().join("daemon.log.1/x")).unwrap();
+        file.write(b"ABCDEFG\n").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"abcdefg\nABCDEFG\n");
     }
 
     #[test]

@@ -49,12 +49,16 @@ impl Conductor {
     fn change(&mut self, id: i64, change: &PlaylistChange) -> Result<Playlist, Failure> {
         let course = self.running.get(&id).map(|one| one.course.clone());
         // The list and the place in it, together: no kill comes between them.
-        let (record, edited) = self.store.write(|c| {
-            playlists::update(c, id, change)?;
+        let (record, changed, edited) = self.store.write(|c| {
+            let changed = playlists::update(c, id, change)?;
+            let course = course.filter(|_| changed);
             let edited = course.map(|course| edit(c, id, course)).transpose()?;
             let record = playlists::get(c, id)?.ok_or(Refusal::NoPlaylist { id })?;
-            Ok::<_, Refusal>((record, edited))
+            Ok::<_, Refusal>((record, changed, edited))
         })?;
+        if !changed {
+            return Ok(record);
+        }
         self.hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
         match edited {
             Some(Edited::Empty) => self.drop_stopped(id),

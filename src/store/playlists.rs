@@ -129,10 +129,25 @@ pub fn insert(connection: &Connection, change: &PlaylistChange) -> Result<i64, R
     Ok(id)
 }
 
-pub fn update(connection: &Connection, id: i64, change: &PlaylistChange) -> Result<(), Refusal> {
+/// Changes a playlist; whether anything of it became other than it was.
+pub fn update(connection: &Connection, id: i64, change: &PlaylistChange) -> Result<bool, Refusal> {
     let (before, _) = find(connection, id)?.ok_or(Refusal::NoPlaylist { id })?;
     let name = change.name.as_deref().unwrap_or(&before.name);
-    let configuration = rules::configuration(before.configuration, &change.configuration)?;
+    let configuration = rules::configuration(before.configuration.clone(), &change.configuration)?;
+    let other_images = match &change.images {
+        Some(images) => {
+            let rows = rules::images(connection, images)?;
+            rules::fit(configuration.kind, &rows)?;
+            rows::put(connection, id, &rows)?
+        }
+        None => {
+            rules::fit(configuration.kind, &rows::get(connection, id)?)?;
+            false
+        }
+    };
+    if !other_images && name == before.name && configuration == before.configuration {
+        return Ok(false);
+    }
     let updated = connection
         .prepare_cached(
             "UPDATE playlist SET name = :name, type = :type, interval = :interval, \
@@ -148,12 +163,7 @@ pub fn update(connection: &Connection, id: i64, change: &PlaylistChange) -> Resu
             ":now": Timestamp::now().as_micros(),
         });
     rules::taken(updated, name)?;
-    let Some(images) = &change.images else {
-        return rules::fit(configuration.kind, &rows::get(connection, id)?);
-    };
-    let rows = rules::images(connection, images)?;
-    rules::fit(configuration.kind, &rows)?;
-    Ok(rows::put(connection, id, &rows)?)
+    Ok(true)
 }
 
 /// Removes a playlist with its place. Its images stay in the library.

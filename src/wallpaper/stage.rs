@@ -19,12 +19,15 @@ use super::job::{Hang, Job, Purpose};
 use super::line::Waiting;
 use super::orphan;
 use super::plan::{self, Shown, Step};
-use super::request::{Activated, Applied, Reply, Request};
+use super::request::{Activated, Applied, Ask, Reply, Request};
 use super::scene::Pictures;
 use super::selection::{self, Candidate, Preference};
 use super::survey::{Feasible, Survey};
 use super::trouble::Trouble;
 use super::{Failure, SharedStatus};
+
+/// Images that a random request leaves because their files are gone, before it says so.
+const PICKS: usize = 32;
 
 pub(super) enum Command {
     Set(Request, Reply<Applied>),
@@ -310,11 +313,23 @@ impl Stage {
     }
 
     pub(super) fn feasible(&self, request: &Request) -> Result<(Feasible, Survey), Failure> {
-        let survey = self.survey()?;
-        // A setter may have been installed since.
-        self.note_active(&survey);
-        let checked = || self.setters.programs(None);
-        Ok((survey.feasible(&self.store, request, checked)?, survey))
+        let mut picks = PICKS;
+        loop {
+            let survey = self.survey()?;
+            // A setter may have been installed since.
+            self.note_active(&survey);
+            let checked = || self.setters.programs(None);
+            match survey.feasible(&self.store, request, checked) {
+                // Another one can be shown.
+                Err(failure @ Failure::FileGone { .. })
+                    if request.ask == Ask::Random && picks > 0 =>
+                {
+                    self.purge_if_gone(&failure);
+                    picks -= 1;
+                }
+                feasible => return Ok((feasible?, survey)),
+            }
+        }
     }
 
     /// Removes what refers to an image that a request found missing.

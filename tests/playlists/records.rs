@@ -46,6 +46,19 @@ fn bad_records_are_refused_and_change_nothing() {
     assert_eq!((&all[0], all.as_array().unwrap().len()), (&before, 2));
     house.client().get("/playlists/77").fails(404);
     house.client().get("/playlists/x").fails(400);
+    // What says what is so already changes nothing, and nobody hears of it.
+    let mut events = house.events("gallery_changed,playlist_stopped");
+    let patch = |body: Value| house.client().patch(&format!("/playlists/{id}"), &body).ok();
+    let again = json!({ "name": "kept", "configuration": { "interval": 300 },
+        "images": [{ "image_id": image }] });
+    for body in [json!({}), again, json!({ "configuration": {} })] {
+        assert_eq!(patch(body), before);
+    }
+    assert_eq!(patch(json!({ "images": [] }))["images"], json!([]));
+    house.client().delete(&format!("/playlists/{id}")).ok();
+    house.client().post("/images/select-all", &json!({ "selected": true })).ok();
+    let heard: Vec<_> = (0..3).map(|_| events.next().1["domain"].clone()).collect();
+    assert_eq!(heard, ["playlists", "playlists", "images"]);
 }
 
 #[test]

@@ -26,22 +26,26 @@ pub(super) fn get(connection: &Connection, id: i64) -> Result<Vec<Row>, Error> {
     Ok(read(connection, id)?.into_iter().map(|kept| kept.row).collect())
 }
 
-/// Makes these the images of a playlist.
-pub(super) fn put(connection: &Connection, id: i64, rows: &[Row]) -> Result<(), Error> {
+/// Makes these the images of a playlist; whether they were others.
+pub(super) fn put(connection: &Connection, id: i64, rows: &[Row]) -> Result<bool, Error> {
     let before = read(connection, id)?;
     let same = |(kept, row): &(&Kept, &Row)| kept.row == **row;
     let head = before.iter().zip(rows).take_while(same).count();
     let (old, new) = (&before[head..], &rows[head..]);
     let tail = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
     let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
+    if old.is_empty() && new.is_empty() {
+        return Ok(false);
+    }
     let low = head.checked_sub(1).map(|last| before[last].position);
     let high = before.get(before.len() - tail).map(|kept| kept.position);
     let unused = before.iter().map(|kept| kept.number + 1).max().unwrap_or_default();
     match room(low, high, new.len()) {
-        Some((first, step)) => replace(connection, id, old, new, unused, first, step),
+        Some((first, step)) => replace(connection, id, old, new, unused, first, step)?,
         // Neighbours have come too close: all get their distance again.
-        None => replace(connection, id, &before, rows, unused, 0, STEP),
+        None => replace(connection, id, &before, rows, unused, 0, STEP)?,
     }
+    Ok(true)
 }
 
 /// First position and distance of so many between two others; none where they do not fit.
