@@ -146,3 +146,38 @@ fn rows_that_find_no_room_are_refused_and_the_rest_stays() {
     assert_eq!(make(5000).status, 201);
     assert_eq!(count(), before + 1);
 }
+
+#[test]
+fn what_cannot_be_removed_stays_in_the_library() {
+    let cramped = Cramped::new();
+    let house = &cramped.house;
+    assert_eq!(import(house, &pictures(&house.root().join("one"), 1)), [""; 0]);
+    let folder = house.client().post("/folders", &json!({ "name": "x" })).ok()["id"].clone();
+    let id = images(house)[0]["id"].clone();
+    let body = json!({ "image_ids": [id], "folder_id": folder });
+    house.client().post("/folders/move-images", &body).ok();
+    let library = house.images();
+    let mount = |line: &str| {
+        let mut command = house.command("nsenter");
+        command.args(["--target", &cramped.child.id().to_string(), "--user", "--mount"]);
+        let script = format!("mount {line} \"$0\"");
+        command.args(["--preserve-credentials", "sh", "-c", &script]).arg(&library);
+        assert!(command.status().unwrap().success(), "{line}");
+    };
+    mount("--bind \"$0\"");
+    mount("-o remount,bind,ro");
+    let delete = || {
+        house.client().send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+    };
+    let whole = format!("/folders/{folder}?mode=delete_all");
+    for refused in [delete(), house.client().delete(&whole)] {
+        let refused = refused.fails(500);
+        let error = format!("cannot remove files from {}", library.display());
+        assert_eq!(refused["error"], error);
+        assert!(refused["details"].as_str().unwrap().contains("Read-only"), "{refused}");
+    }
+    assert_eq!(images(house)[0]["folder_id"], folder);
+    mount("-o remount,bind,rw");
+    assert_eq!(delete().ok(), json!({ "deleted": 1 }));
+    assert_eq!(fs::read_dir(cramped.inside(&library)).unwrap().count(), 0);
+}

@@ -8,6 +8,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
+use rustix::fs::Access;
+use rustix::io::Errno;
+
 use super::disk::{remove, sync_directory};
 use super::name::Reserved;
 use super::{Error, Library};
@@ -28,16 +31,25 @@ impl Library {
     pub fn delete(&self, ids: &[i64]) -> Result<usize, Error> {
         self.wait_for_reconciliation();
         let leaving =
-            self.store.write(|c| Ok::<_, Error>(self.leaving(images::delete(c, ids)?)))?;
+            self.store.write(|c| -> Result<_, Error> { self.leaving(images::delete(c, ids)?) })?;
         self.discard(&leaving)
     }
 
     /// For the end of the transaction: until others see that the rows are gone, the names are taken
-    /// anyway.
-    pub(super) fn leaving(&self, gone: Gone) -> Leaving<'_> {
+    /// anyway. Fails where the files could not follow, and the rows are to stay with them.
+    pub(super) fn leaving(&self, gone: Gone) -> Result<Leaving<'_>, Error> {
+        let homes: BTreeSet<_> = gone.images.iter().filter_map(|i| i.home().parent()).collect();
+        for directory in homes {
+            match rustix::fs::access(directory, Access::WRITE_OK) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(error) => {
+                    return Err(Error::file("remove files from", directory)(error.into()));
+                }
+            }
+        }
         let hold = |image: &Image| self.shelf.names.hold(&image.name, image.home());
         let names = gone.images.iter().map(hold).collect();
-        Leaving { gone, _names: names }
+        Ok(Leaving { gone, _names: names })
     }
 
     /// The part after the transaction; returns how many images went.

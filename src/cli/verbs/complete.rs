@@ -194,12 +194,9 @@ impl Source<'_> {
     }
 
     fn sections(&self) -> Vec<Candidate> {
-        let own = ["app", "daemon", "backend", "backend.auto_priorities", "monitors"];
-        let mut sections: Vec<Candidate> = own
-            .into_iter()
-            .chain(["remote_gallery"])
-            .map(|section| (section.to_owned(), String::new()))
-            .collect();
+        let own = ["app", "daemon", "backend.auto_priorities", "monitors", "remote_gallery"];
+        let mut sections: Vec<Candidate> =
+            own.into_iter().map(|section| (section.to_owned(), String::new())).collect();
         let backends = self.listed(&Place::new(&[&"backends"]), "name", "version");
         sections
             .extend(backends.into_iter().map(|(name, _)| (format!("backend.{name}"), "".into())));

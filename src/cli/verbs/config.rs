@@ -1,5 +1,6 @@
 //! The settings, through the daemon.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
@@ -13,7 +14,7 @@ use super::super::table::Table;
 use super::super::verb::{Argument, Group, Kind, Verb};
 use crate::paths::Dirs;
 
-const SECTION: &str = "app, daemon, backend, backend.NAME, backend.auto_priorities, monitors or \
+const SECTION: &str = "app, daemon, backend.NAME, backend.auto_priorities, monitors or \
                        remote_gallery";
 
 pub(super) const GROUP: Group = Group {
@@ -59,25 +60,25 @@ pub(super) const GROUP: Group = Group {
 /// A section of the file, as the API has it.
 struct Section {
     place: Place,
-    /// What is around its settings in the bodies of that place. `[backend]` itself has no place of
-    /// its own: it is reached through the whole.
+    /// What is around its settings in the bodies of that place.
     inside: &'static [&'static str],
 }
 
 impl Section {
     fn of(name: &str) -> Self {
-        let whole = |inside| Self { place: Place::new(&[&"config"]), inside };
-        match (name, name.strip_prefix("backend.")) {
-            ("backend", _) => whole(&["backend"]),
-            (_, Some("auto_priorities")) => whole(&["backend", "auto_priorities"]),
-            (_, Some(backend)) => {
-                Self { place: Place::new(&[&"config", &"backends", &backend]), inside: &[] }
+        let at = |place: &[&dyn Display]| Self { place: Place::new(place), inside: &[] };
+        match name.strip_prefix("backend.") {
+            // They have no place of their own.
+            Some("auto_priorities") => {
+                Self { inside: &["backend", "auto_priorities"], ..at(&[&"config"]) }
             }
-            _ => Self { place: Place::new(&[&"config", &name]), inside: &[] },
+            Some(backend) => at(&[&"config", &"backends", &backend]),
+            // `backend` itself is no section of the API either: the daemon says so.
+            None => at(&[&"config", &name]),
         }
     }
 
-    /// Its settings out of a body: without the tables inside it, which are sections themselves.
+    /// Its settings out of a body.
     fn unwrap(&self, body: Map<String, Value>) -> Map<String, Value> {
         let restart = body.get("restart_required").cloned();
         let mut settings = self.inside.iter().fold(body, |mut body, table| {
@@ -87,7 +88,6 @@ impl Section {
             }
         });
         if !self.inside.is_empty() {
-            settings.retain(|_, value| !value.is_object());
             settings.extend(restart.map(|restart| ("restart_required".to_owned(), restart)));
         }
         settings
@@ -103,8 +103,20 @@ pub(super) fn settings(
     connection: &Connection,
     section: &str,
 ) -> Result<Map<String, Value>, Failure> {
-    let section = Section::of(section);
-    Ok(section.unwrap(connection.get(&section.place)?.read()?))
+    let at = Section::of(section);
+    let answer = connection.get(&at.place).map_err(|failure| elsewhere(section, failure))?;
+    Ok(at.unwrap(answer.read()?))
+}
+
+/// Where the settings of `[backend]` itself are.
+fn elsewhere(section: &str, failure: Failure) -> Failure {
+    match section {
+        "backend" => failure.hint(
+            "`murald config get` shows it, `murald backends activate NAME` and `murald config patch \
+             '{\"backend\": ...}'` change it",
+        ),
+        _ => failure,
+    }
 }
 
 fn get(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
@@ -167,7 +179,8 @@ fn set(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         None => changes(&key)?,
     };
     let section = Section::of(&name);
-    let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()))?;
+    let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()));
+    let answer = answer.map_err(|failure| elsewhere(&name, failure))?;
     let settings = section.unwrap(answer.read()?);
     if screen.is_json() {
         show(screen, &settings)?;
@@ -307,13 +320,9 @@ mod tests {
         }
         check("app", &[&"config", &"app"], json!({"k": 1}));
         check("backend.awww", &[&"config", &"backends", &"awww"], json!({"k": 1}));
-        check("backend", &[&"config"], json!({"backend": {"k": 1}}));
+        check("backend", &[&"config", &"backend"], json!({"k": 1}));
         let priorities = json!({"backend": {"auto_priorities": {"k": 1}}});
         check("backend.auto_priorities", &[&"config"], priorities);
-        let whole = json!({"backend": {"type": "feh", "feh": {"mode": "fill"}}, "app": {}});
-        let Value::Object(whole) = whole else { panic!("an object") };
-        let backend = Section::of("backend").unwrap(whole);
-        assert_eq!(Value::from(backend), json!({"type": "feh"}));
     }
 
     #[test]
