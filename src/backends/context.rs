@@ -17,6 +17,8 @@ pub(super) struct Context {
     /// Rung when one of its processes has ended.
     pub tell: Sender<()>,
     pub outputs: Outputs,
+    /// The only output that it is for, where each has its own.
+    pub output: Option<String>,
     /// For converted copies; made by whoever writes the first.
     pub cache: PathBuf,
     pub dirs: Dirs,
@@ -58,7 +60,7 @@ impl Context {
 
     /// What an earlier daemon left running, the oldest first.
     pub(super) fn take_over(&self, backend: &str) -> Vec<Setter> {
-        let running = self.roster.running(backend);
+        let running = self.roster.running(backend, self.output.as_deref());
         for setter in &running {
             log::info!("taken over: {}", setter.record().shown());
             self.watch(setter);

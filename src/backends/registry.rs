@@ -33,6 +33,8 @@ pub struct Registration {
     pub compositors: &'static [Compositor],
     pub kinds: &'static [Kind],
     pub transitions: bool,
+    /// Its outputs have processes of their own: none has to wait for another.
+    pub apart: bool,
     build: fn(Context, Settings) -> Box<dyn Backend>,
 }
 
@@ -46,6 +48,7 @@ pub const REGISTRY: &[Registration] = &[
         compositors: &[Compositor::Wayland],
         kinds: &[Kind::StaticImage, Kind::AnimatedImage],
         transitions: true,
+        apart: false,
         build: |context, settings| Box::new(Awww::new(context, settings)),
     },
     Registration {
@@ -55,6 +58,7 @@ pub const REGISTRY: &[Registration] = &[
         compositors: &[Compositor::X11],
         kinds: STILLS,
         transitions: false,
+        apart: false,
         build: |context, settings| Box::new(Feh::new(context, settings)),
     },
     Registration {
@@ -64,6 +68,7 @@ pub const REGISTRY: &[Registration] = &[
         compositors: &[Compositor::Wayland],
         kinds: STILLS,
         transitions: false,
+        apart: false,
         build: |context, settings| Box::new(Hyprpaper::new(context, settings)),
     },
     Registration {
@@ -73,6 +78,7 @@ pub const REGISTRY: &[Registration] = &[
         compositors: &[Compositor::Wayland],
         kinds: &[Kind::Video],
         transitions: false,
+        apart: true,
         build: |context, settings| Box::new(Mpvpaper::new(context, settings)),
     },
     Registration {
@@ -82,6 +88,7 @@ pub const REGISTRY: &[Registration] = &[
         compositors: &[Compositor::Wayland],
         kinds: STILLS,
         transitions: false,
+        apart: false,
         build: |context, settings| Box::new(Swaybg::new(context, settings)),
     },
     Registration {
@@ -91,6 +98,7 @@ pub const REGISTRY: &[Registration] = &[
         compositors: &[Compositor::Wayland],
         kinds: &[Kind::StaticImage, Kind::AnimatedImage, Kind::Video, Kind::Web],
         transitions: true,
+        apart: false,
         build: |context, settings| Box::new(WalQt::new(context, settings)),
     },
 ];
@@ -139,19 +147,32 @@ impl Setters {
         self.outputs.session().map(|session| session.compositor())
     }
 
-    /// Makes a backend; `tell` is rung when one of its processes has ended.
-    pub fn build(&self, name: BackendName, tell: Sender<()>) -> Option<Box<dyn Backend>> {
+    /// Makes a backend, for one output or for all; `tell` is rung when one of its processes has
+    /// ended.
+    pub fn build(
+        &self,
+        name: BackendName,
+        output: Option<&str>,
+        tell: Sender<()>,
+    ) -> Option<Box<dyn Backend>> {
         let entry = REGISTRY.iter().find(|entry| entry.name == name)?;
         let context = Context {
             roster: self.roster.clone(),
             reaper: self.reaper.clone(),
             tell,
             outputs: self.outputs.clone(),
-            cache: self.cache.join(name.as_str()),
+            cache: self.cache_of(name, output),
+            output: output.map(str::to_owned),
             dirs: self.dirs.clone(),
             versions: self.versions.clone(),
         };
         Some((entry.build)(context, Arc::clone(&self.settings)))
+    }
+
+    /// Where a backend has its copies, and where what it shows is kept.
+    pub fn cache_of(&self, name: BackendName, output: Option<&str>) -> PathBuf {
+        let cache = self.cache.join(name.as_str());
+        output.map_or_else(|| cache.clone(), |output| cache.join(process::plain_name(output)))
     }
 
     /// The version of a backend's program. The first time, and after it was replaced, it is asked,

@@ -1,5 +1,8 @@
 //! swaybg 1.2: one process for all outputs, replaced at every change.
 //!
+//! Outputs that change are decoded once for all, and stretched pictures are cut and shown together;
+//! so one that takes its time holds the others of the same change, and the changes after it.
+//!
 //! The old process goes only when the new one has drawn on every output, which its conversation with
 //! the compositor tells (`trace`). It does not matter which of the two lies on top meanwhile: both
 //! show a picture.

@@ -27,7 +27,7 @@ pub use identity::Identity;
 pub use launch::{Launch, show_command};
 pub use oneshot::{Output, STDOUT_MAX, run, run_telling};
 pub use reaper::Reaper;
-pub use roster::{Record, Roster, Setter};
+pub use roster::{Record, Roster, Setter, plain_name};
 
 /// The executable of that name on `PATH`.
 pub fn which(program: &str) -> Option<PathBuf> {

@@ -1,6 +1,6 @@
 //! The setters that we started and that may outlive us: a record and a log file for each.
 //!
-//! A record `BACKEND-N.json` has two lines: what was started, as JSON, written before the start; and
+//! A record `BACKEND-N.json`, or `BACKEND@OUTPUT-N.json` of one that serves one output, has two lines: what was started, as JSON, written before the start; and
 //! the process's own line of `/proc/self/stat`, which the child appends before it becomes the
 //! program. So there is no instant at which a setter runs that nobody knows. The next daemon reads
 //! them and takes over what still runs.
@@ -25,6 +25,18 @@ const TAIL: usize = 4 << 10;
 #[derive(Clone, Debug)]
 pub struct Roster {
     directory: PathBuf,
+}
+
+/// The name of an output as a part of a file's name, and of a word.
+pub fn plain_name(output: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    output.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
+}
+
+/// What the name of a record says.
+struct FileName {
+    backend: String,
+    output: Option<String>,
 }
 
 /// What was started.
@@ -72,7 +84,10 @@ impl Roster {
         output: Option<&str>,
     ) -> Result<Setter, Error> {
         let record = Record::new(launch, backend, output);
-        let (path, mut file) = self.create(backend)?;
+        let (path, mut file) = self.create(&match output {
+            Some(output) => format!("{backend}@{}", plain_name(output)),
+            None => backend.to_owned(),
+        })?;
         let result = start(launch, &record, &path, &mut file);
         if result.is_err() {
             remove(&path);
@@ -80,38 +95,50 @@ impl Roster {
         Ok(Setter { child: result?, record, path })
     }
 
-    /// The setters of a backend that run. What is on record and has ended is forgotten.
-    pub fn running(&self, backend: &str) -> Vec<Setter> {
-        let mut paths: Vec<_> = self.records().filter(|(name, _)| name == backend).collect();
+    /// The setters of a backend that run; with `output`, those that serve it alone. What is on
+    /// record and has ended is forgotten. Files of other outputs are not touched: they may just be
+    /// being written by whoever sees to those.
+    pub fn running(&self, backend: &str, output: Option<&str>) -> Vec<Setter> {
+        let output = output.map(plain_name);
+        let meant = |name: &FileName| {
+            name.backend == backend && (output.is_none() || name.output == output)
+        };
+        let mut paths: Vec<PathBuf> =
+            self.records().filter(|(name, _)| meant(name)).map(|(_, path)| path).collect();
         // The oldest first.
-        paths.sort_by_key(|(_, path)| fs::metadata(path).and_then(|m| m.modified()).ok());
-        paths.into_iter().filter_map(|(_, path)| take_over(path)).collect()
+        paths.sort_by_key(|path| fs::metadata(path).and_then(|m| m.modified()).ok());
+        paths.into_iter().filter_map(take_over).collect()
     }
 
-    /// The backends that have setters on record.
-    pub fn backends(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.records().map(|(name, _)| name).collect();
-        names.sort();
-        names.dedup();
-        names
+    /// The backends that have setters on record, with the output that each serves where it is one.
+    pub fn left(&self) -> Vec<(String, Option<String>)> {
+        let record = |path: PathBuf| read(&path).map(|(record, _)| (record.backend, record.output));
+        let mut left: Vec<_> = self.records().filter_map(|(_, path)| record(path)).collect();
+        left.sort();
+        left.dedup();
+        left
     }
 
-    /// Backend and path of each record.
-    fn records(&self) -> impl Iterator<Item = (String, PathBuf)> {
+    /// What their names say, and paths, of all records.
+    fn records(&self) -> impl Iterator<Item = (FileName, PathBuf)> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         entries.filter_map(|entry| {
             let path = entry.path();
             let stem = path.file_name()?.to_str()?.strip_suffix(".json")?;
-            let (backend, number) = stem.rsplit_once('-')?;
+            let (name, number) = stem.rsplit_once('-')?;
             number.parse::<u32>().ok()?;
-            Some((backend.to_owned(), path.clone()))
+            let (backend, output) = match name.split_once('@') {
+                Some((backend, output)) => (backend, Some(output.to_owned())),
+                None => (name, None),
+            };
+            Some((FileName { backend: backend.to_owned(), output }, path.clone()))
         })
     }
 
     /// A record file of an unused number.
-    fn create(&self, backend: &str) -> Result<(PathBuf, File), Error> {
+    fn create(&self, name: &str) -> Result<(PathBuf, File), Error> {
         for number in 1u32.. {
-            let path = self.directory.join(format!("{backend}-{number}.json"));
+            let path = self.directory.join(format!("{name}-{number}.json"));
             let mut options = OpenOptions::new();
             match options.append(true).create_new(true).mode(0o600).open(&path) {
                 Ok(file) => return Ok((path, file)),
@@ -225,14 +252,15 @@ fn start(launch: &Launch, record: &Record, path: &Path, file: &mut File) -> Resu
     Child::hold_own(started.id()).map_err(|e| failed("take hold of the process of", e))
 }
 
+fn read(path: &Path) -> Option<(Record, Identity)> {
+    let bytes = fs::read(path).ok()?;
+    let mut lines = bytes.splitn(2, |&b| b == b'\n');
+    let record = serde_json::from_slice(lines.next()?).ok()?;
+    Some((record, Identity::from_stat(lines.next()?)?))
+}
+
 fn take_over(path: PathBuf) -> Option<Setter> {
-    let read = || -> Option<(Record, Identity)> {
-        let bytes = fs::read(&path).ok()?;
-        let mut lines = bytes.splitn(2, |&b| b == b'\n');
-        let record = serde_json::from_slice(lines.next()?).ok()?;
-        Some((record, Identity::from_stat(lines.next()?)?))
-    };
-    let found = read().and_then(|(record, who)| Some((record, Child::hold(who)?)));
+    let found = read(&path).and_then(|(record, who)| Some((record, Child::hold(who)?)));
     match found {
         Some((record, child)) => Some(Setter { child, record, path }),
         None => {
@@ -305,15 +333,17 @@ mod tests {
         let setter = roster.start(&sleeper(), "swaybg", Some("DP-1")).unwrap();
         let identity = setter.child().identity();
         drop(setter);
-        let mut found = roster.running("swaybg");
+        let mut found = roster.running("swaybg", None);
         let again = found.pop().unwrap();
         assert!(found.is_empty());
         assert_eq!(again.child().identity(), identity);
         assert_eq!(again.record().output.as_deref(), Some("DP-1"));
         assert!(again.record().is(&sleeper()));
         assert!(!again.record().is(&sleeper().args(["more"])));
-        assert!(roster.running("feh").is_empty());
-        assert_eq!(roster.backends(), ["swaybg"]);
+        assert_eq!(roster.running("swaybg", Some("DP-1")).len(), 1);
+        assert!(roster.running("swaybg", Some("DP-2")).is_empty());
+        assert!(roster.running("feh", None).is_empty());
+        assert_eq!(roster.left(), [("swaybg".to_owned(), Some("DP-1".to_owned()))]);
         again.end(Duration::from_secs(5));
         assert!(!identity.is_running());
         assert_eq!(fs::read_dir(roster.directory()).unwrap().count(), 0);
@@ -341,7 +371,7 @@ mod tests {
         let text = fs::read_to_string(&setter.path).unwrap();
         let start = setter.child().identity().start_time.to_string();
         fs::write(&setter.path, text.replace(&start, "1")).unwrap();
-        assert!(roster.running("swaybg").is_empty());
+        assert!(roster.running("swaybg", None).is_empty());
         assert!(setter.child().is_running(), "and is left alone");
         setter.end(Duration::from_secs(5));
     }

@@ -1,179 +1,227 @@
-//! How the stage carries jobs out: one order at a time for each, and what follows from each report.
+//! How the stage carries jobs out: orders to one backend at a time for each, and what follows from
+//! the reports.
 
 use std::time::Instant;
 
 use crossbeam_channel::bounded;
 
 use crate::backends;
-use crate::config::BackendName;
 use crate::wire::Event;
 
 use super::Failure;
 use super::hand::{Hand, Order, Report};
-use super::job::{Job, Purpose, Restored};
+use super::job::{Hang, Job, Purpose, Restored};
 use super::plan::{self, Step};
 use super::request::Activated;
+use super::seat::Seat;
 use super::stage::{Stage, chain};
 use super::trouble::Trouble;
 
 impl Stage {
-    pub(super) fn start(&mut self, job: Job) {
-        self.take_step(job);
-    }
-
-    /// Gives the order for the job's next step; without one, the job is done.
-    fn take_step(&mut self, job: Job) {
-        let Some(step) = job.steps.front() else { return self.finish(job) };
-        let (backend, order) = match step.clone() {
-            Step::Show { backend, scene } => (backend, Order::Show(scene)),
-            Step::Clear { backend } => (backend, Order::Clear),
+    /// Gives the orders for the job's next steps, all of one backend at once; without any left, the
+    /// job is done.
+    pub(super) fn start(&mut self, mut job: Job) {
+        let Some(backend) = job.steps.front().map(|step| step.seat().backend) else {
+            return self.finish(job);
         };
-        match self.hand(backend) {
-            Ok(hand) => {
-                hand.give(order);
-                self.jobs.push(job);
-            }
-            Err(error) => {
-                let error = backends::Error::Unavailable(format!("cannot use it: {error}"));
-                self.step_failed(job, backend, error);
+        let others = job.steps.iter().position(|step| step.seat().backend != backend);
+        job.in_hand = job.steps.drain(..others.unwrap_or(job.steps.len())).collect();
+        let steps = job.in_hand.clone();
+        self.jobs.push(job);
+        for step in steps {
+            let (seat, order) = match step {
+                Step::Show { seat, scene } => (seat, Order::Show(scene)),
+                Step::Clear { seat } => (seat, Order::Clear),
+            };
+            match self.hand(&seat) {
+                Ok(hand) => hand.give(order),
+                Err(error) => {
+                    let error = backends::Error::Unavailable(format!("cannot use it: {error}"));
+                    self.done(&seat, Err(error));
+                }
             }
         }
     }
 
-    fn hand(&mut self, backend: BackendName) -> std::io::Result<&Hand> {
-        if !self.hands.contains_key(&backend) {
+    fn hand(&mut self, seat: &Seat) -> std::io::Result<&Hand> {
+        if !self.hands.contains_key(seat) {
             // One ring is enough: the hand looks at all its processes.
             let (ring, told) = bounded(1);
-            let made = self
-                .setters
-                .build(backend, ring)
+            let (setters, output) = (&self.setters, seat.output.as_deref());
+            let made = setters
+                .build(seat.backend, output, ring)
                 .ok_or_else(|| std::io::Error::other("it is not registered"))?;
-            let cache = self.setters.cache.join(backend.as_str());
-            let hand =
-                Hand::start(&self.spawner, backend, made, &cache, told, self.report.clone())?;
-            self.hands.insert(backend, hand);
+            let cache = setters.cache_of(seat.backend, output);
+            let report = self.report.clone();
+            let hand = Hand::start(&self.spawner, seat.clone(), made, &cache, told, report)?;
+            self.hands.insert(seat.clone(), hand);
         }
-        Ok(&self.hands[&backend])
+        Ok(&self.hands[seat])
     }
 
     pub(super) fn hear(&mut self, report: Report) {
         match report {
-            Report::Done { backend, result } => {
-                let Some(at) = self.jobs.iter().position(|job| job.backend() == Some(backend))
-                else {
-                    return;
-                };
-                let job = self.jobs.remove(at);
-                match result {
-                    Ok(()) => self.step_done(job, backend),
-                    Err(error) => self.step_failed(job, backend, error),
-                }
-            }
-            Report::Lost { backend } => self.lost(backend),
+            Report::Done { seat, result } => self.done(&seat, result),
+            Report::Lost { seat } => self.lost(&seat),
         }
         self.go_on();
     }
 
-    fn step_done(&mut self, mut job: Job, backend: BackendName) {
-        match job.steps.pop_front() {
-            Some(Step::Show { scene, .. }) => {
-                self.troubles.entry(backend).or_default().over();
-                self.shown.insert(backend, scene);
+    /// A step that was in hand is done, or has failed.
+    fn done(&mut self, seat: &Seat, result: Result<(), backends::Error>) {
+        let Some(at) = self.jobs.iter().position(|job| job.holds(seat)) else { return };
+        let mut job = self.jobs.remove(at);
+        let step = job.in_hand.extract_if(.., |step| step.seat() == seat).next();
+        match result {
+            Ok(()) => {
+                job.is_seen = true;
+                self.step_done(step);
+                if let Purpose::Restore(restored) = &mut job.purpose {
+                    let hang = restored.iter_mut().filter_map(|picture| picture.split_off(seat));
+                    self.commit_restored(&hang.collect::<Vec<_>>());
+                }
             }
-            Some(Step::Clear { .. }) => {
-                self.shown.remove(&backend);
-                // A backend that shows nothing needs no thread.
-                self.hands.remove(&backend);
+            Err(error) => {
+                log::warn!("{seat}: {error}");
+                job.failures.push((seat.clone(), error));
             }
-            None => {}
         }
+        if !job.in_hand.is_empty() {
+            self.jobs.push(job);
+        } else if job.failures.is_empty() {
+            self.replan(&mut job);
+            self.start(job);
+        } else {
+            self.steps_failed(job);
+        }
+    }
+
+    fn step_done(&mut self, step: Option<Step>) {
+        let backend = match step {
+            Some(Step::Show { seat, scene }) => {
+                self.troubles.entry(seat.clone()).or_default().over();
+                let backend = seat.backend;
+                self.shown.insert(seat, scene);
+                backend
+            }
+            Some(Step::Clear { seat }) => {
+                self.shown.remove(&seat);
+                // A seat that shows nothing needs no thread.
+                self.hands.remove(&seat);
+                seat.backend
+            }
+            None => return,
+        };
         self.note_hung(backend);
-        self.replan(&mut job);
-        self.take_step(job);
     }
 
     /// Other jobs may have changed what is shown since the steps were planned.
     fn replan(&mut self, job: &mut Job) {
         let Purpose::Hang(hang) = &job.purpose else { return };
-        let primary = hang.applied.backend;
         match self.survey() {
             Ok(survey) => {
                 let (mut steps, wanted) = self.steps_of(hang, survey);
-                if job.pending() == Some(primary) {
-                    plan::insist(&mut steps, &wanted, primary);
+                for seat in job.pending() {
+                    plan::insist(&mut steps, &wanted, &seat);
                 }
-                steps.retain(|step| !job.gave_up.contains(&step.backend()));
+                steps.retain(|step| !job.gave_up.contains(step.seat()));
                 job.steps = steps.into();
             }
             Err(error) => log::error!("cannot read the scene: {}", chain(&error)),
         }
     }
 
-    fn step_failed(&mut self, mut job: Job, backend: BackendName, error: backends::Error) {
-        job.steps.pop_front();
-        log::warn!("{backend}: {error}");
+    /// Some of the steps that were in hand have failed.
+    fn steps_failed(&mut self, mut job: Job) {
+        let failures = std::mem::take(&mut job.failures);
+        let Some((first, error)) = failures.first() else { return self.start(job) };
+        let backend = first.backend;
         match job.purpose {
-            Purpose::Hang(hang) if hang.applied.backend == backend => {
-                self.hub.publish(&Event::WallpaperApplyFailed {
-                    image_id: hang.image.id,
-                    error: error.to_string(),
-                    backend: backend.to_string(),
-                });
-                let failure = Failure::Setter { backend, source: error };
-                return (hang.reply)(Err(failure));
+            Purpose::Hang(hang) => {
+                let seats = hang.seats();
+                let mine = failures.iter().find(|(seat, _)| seats.contains(seat));
+                if let Some((_, error)) = mine {
+                    // What hung before hangs again where the others have let go of it.
+                    self.look_again |= job.is_seen;
+                    return self.refuse(*hang, error.clone());
+                }
+                // One that should have let go of a screen that another covers by now.
+                job.gave_up.extend(failures.into_iter().map(|(seat, _)| seat));
+                job.purpose = Purpose::Hang(hang);
             }
             Purpose::Activate { backend: wanted, before, reply, .. } if wanted == backend => {
                 self.activated = before;
-                let failure = Failure::Setter { backend, source: error };
-                return reply(Err(failure));
+                self.look_again |= job.is_seen;
+                return reply(Err(Failure::Setter { backend, source: error.clone() }));
+            }
+            Purpose::Activate { .. } => {
+                job.gave_up.extend(failures.into_iter().map(|(seat, _)| seat));
             }
             Purpose::Restore(ref mut restored) => {
-                restored.retain(|picture| picture.backend != backend);
-                self.restore_failed(backend, &error);
+                for (seat, _) in &failures {
+                    restored.iter_mut().for_each(|picture| drop(picture.split_off(seat)));
+                }
+                self.restore_failed(&failures);
             }
             Purpose::Clear { ref mut failed, .. } => {
-                *failed = Some(Failure::Setter { backend, source: error });
+                *failed = Some(Failure::Setter { backend, source: error.clone() });
             }
-            // One that should have let go of a screen that another covers by now.
-            Purpose::Hang(_) | Purpose::Activate { .. } => drop(job.gave_up.insert(backend)),
         }
-        self.take_step(job);
+        self.start(job);
     }
 
-    fn restore_failed(&mut self, backend: BackendName, error: &backends::Error) {
+    fn refuse(&self, hang: Hang, error: backends::Error) {
+        let backend = hang.applied.backend;
+        self.hub.publish(&Event::WallpaperApplyFailed {
+            image_id: hang.image.id,
+            error: error.to_string(),
+            backend: backend.to_string(),
+        });
+        (hang.reply)(Err(Failure::Setter { backend, source: error }));
+    }
+
+    /// Tells of it once, and sets the time for each to be tried again.
+    fn restore_failed(&mut self, failures: &[(Seat, backends::Error)]) {
+        let Some((Seat { backend, .. }, error)) = failures.first() else { return };
         let text = error.to_string();
-        let name = Some(backend.to_string());
         self.hub.publish(&Event::WallpaperRestoreFailed {
             backend: backend.to_string(),
             error: text.clone(),
         });
-        if let backends::Error::Unavailable(_) = error {
-            let again = self.troubles.entry(backend).or_default().failed(Instant::now());
+        let is_out = |error: &backends::Error| matches!(error, backends::Error::Unavailable(_));
+        let out: Vec<&Seat> =
+            failures.iter().filter(|(_, error)| is_out(error)).map(|(seat, _)| seat).collect();
+        let now = Instant::now();
+        let retrying = out.iter().fold(false, |retrying, &seat| {
+            let again = self.troubles.entry(seat.clone()).or_default().failed(now);
+            retrying | again.is_some()
+        });
+        if !out.is_empty() {
             self.hub.publish(&Event::BackendUnavailable {
                 message: format!("{backend} does not start: {text}"),
-                backend: name,
-                retrying: again.is_some(),
+                backend: Some(backend.to_string()),
+                retrying,
                 checked: Vec::new(),
             });
         }
     }
 
     /// A process ended by itself, and its pictures with it.
-    fn lost(&mut self, backend: BackendName) {
-        self.shown.remove(&backend);
-        self.note_hung(backend);
-        let trouble = self.troubles.entry(backend).or_default();
+    fn lost(&mut self, seat: &Seat) {
+        self.shown.remove(seat);
+        self.note_hung(seat.backend);
+        let trouble = self.troubles.entry(seat.clone()).or_default();
         if trouble.died(Instant::now()) {
-            log::warn!("{backend} ended by itself: showing its pictures again");
+            log::warn!("{seat} ended by itself: showing its pictures again");
             self.look();
             return;
         }
         let message =
-            format!("{backend} keeps ending by itself: it is left alone until the next change");
+            format!("{seat} keeps ending by itself: it is left alone until the next change");
         log::error!("{message}");
         self.hub.publish(&Event::BackendUnavailable {
             message,
-            backend: Some(backend.to_string()),
+            backend: Some(seat.backend.to_string()),
             retrying: false,
             checked: Vec::new(),
         });
@@ -186,7 +234,7 @@ impl Stage {
                 let applied = hang.applied;
                 (hang.reply)(result.map(|()| applied).map_err(Failure::from));
             }
-            Purpose::Restore(restored) => self.commit_restored(&restored),
+            Purpose::Restore(_) => {}
             Purpose::Activate { backend, restored, reply, .. } => {
                 self.commit_restored(&restored);
                 reply(Ok(Activated { backend }));

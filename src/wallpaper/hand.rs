@@ -1,4 +1,4 @@
-//! A hand holds one backend: the thread that waits for a setter so that nobody else has to.
+//! A hand holds one seat: the thread that waits for a setter so that nobody else has to.
 //!
 //! It carries out one order at a time and reports each to the stage. When it is dropped it cancels
 //! the order in hand and leaves the setter as it stands.
@@ -8,11 +8,11 @@ use std::path::Path;
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
 use crate::backends::{Backend, Error, Hanging};
-use crate::config::BackendName;
 use crate::process::Cancel;
 use crate::thread::{Spawner, Thread};
 
 use super::held::Held;
+use super::seat::Seat;
 use super::slices::Slices;
 
 /// What a hand is told to do.
@@ -26,9 +26,9 @@ pub(super) enum Order {
 #[derive(Debug)]
 pub(super) enum Report {
     /// The order is carried out, or is not.
-    Done { backend: BackendName, result: Result<(), Error> },
+    Done { seat: Seat, result: Result<(), Error> },
     /// A process ended and the scene has gone with it.
-    Lost { backend: BackendName },
+    Lost { seat: Seat },
 }
 
 /// Dropping it closes the orders and cancels, then joins the thread: the order of the fields.
@@ -39,10 +39,10 @@ pub(super) struct Hand {
 }
 
 impl Hand {
-    /// `cache` is the backend's own; `told` is rung by the reaper when a process of this backend has ended.
+    /// `cache` is the seat's own; `told` is rung by the reaper when a process of it has ended.
     pub(super) fn start(
         spawner: &Spawner,
-        name: BackendName,
+        seat: Seat,
         backend: Box<dyn Backend>,
         cache: &Path,
         told: Receiver<()>,
@@ -53,9 +53,15 @@ impl Hand {
         let (orders, inbox) = bounded(1);
         let slices = Slices::new(cache.join("slices"));
         let held = Held::new(cache.join("held"));
-        let work = Work { name, backend, slices, held, cancel: cancel.clone(), reports };
-        let thread = spawner.spawn(name.as_str(), move || work.run(&inbox, &told))?;
+        let name = seat.backend.as_str();
+        let work = Work { seat, backend, slices, held, cancel: cancel.clone(), reports };
+        let thread = spawner.spawn(name, move || work.run(&inbox, &told))?;
         Ok(Self { orders: Some(orders), cancel, _thread: thread })
+    }
+
+    /// Breaks off what it has in hand, for good.
+    pub(super) fn cancel(&self) {
+        self.cancel.cancel();
     }
 
     pub(super) fn give(&self, order: Order) {
@@ -74,7 +80,7 @@ impl Drop for Hand {
 }
 
 struct Work {
-    name: BackendName,
+    seat: Seat,
     backend: Box<dyn Backend>,
     slices: Slices,
     held: Held,
@@ -87,14 +93,17 @@ impl Work {
         loop {
             let report = select! {
                 recv(orders) -> order => match order {
-                    Ok(order) => Report::Done { backend: self.name, result: self.carry_out(order) },
+                    Ok(order) => {
+                        let result = self.carry_out(order);
+                        Report::Done { seat: self.seat.clone(), result }
+                    }
                     Err(_) => return,
                 },
                 recv(told) -> _ => {
                     if self.backend.is_whole() {
                         continue;
                     }
-                    Report::Lost { backend: self.name }
+                    Report::Lost { seat: self.seat.clone() }
                 }
             };
             if self.reports.send(report).is_err() {
@@ -112,7 +121,12 @@ impl Work {
                 self.held.tidy(&scene);
                 Ok(())
             }
-            Order::Clear => self.backend.clear(),
+            Order::Clear => {
+                self.backend.clear()?;
+                self.slices.tidy(&[]);
+                self.held.tidy(&[]);
+                Ok(())
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::backends;
 use crate::config::BackendName;
 use crate::events::Hub;
 use crate::store::scene::Hung;
@@ -11,19 +12,26 @@ use crate::wire::{Event, GalleryDomain, HistorySource, Image, Source};
 use super::Failure;
 use super::plan::Step;
 use super::request::{Activated, Applied, Reply};
+use super::seat::Seat;
 
 pub(super) struct Job {
-    /// The first is in hand.
+    /// Of one backend, carried out side by side.
+    pub(super) in_hand: Vec<Step>,
+    /// What comes after them.
     pub(super) steps: VecDeque<Step>,
     pub(super) purpose: Purpose,
-    /// Backends that did not let go of a screen that another covers by now.
-    pub(super) gave_up: BTreeSet<BackendName>,
+    /// Of those that were in hand together.
+    pub(super) failures: Vec<(Seat, backends::Error)>,
+    /// A step of it is done, and to be seen.
+    pub(super) is_seen: bool,
+    /// Seats that did not let go of a screen that another covers by now.
+    pub(super) gave_up: BTreeSet<Seat>,
 }
 
 pub(super) enum Purpose {
     Hang(Box<Hang>),
-    /// Nobody asked: outputs, settings or processes changed. One entry for each picture that comes
-    /// to hang anew.
+    /// Nobody asked: outputs, settings or processes changed. One entry for each picture that is
+    /// still to hang anew.
     Restore(Vec<Restored>),
     Activate {
         backend: BackendName,
@@ -59,19 +67,32 @@ pub(super) struct Restored {
 
 impl Job {
     pub(super) fn new(steps: VecDeque<Step>, purpose: Purpose) -> Self {
-        Self { steps, purpose, gave_up: BTreeSet::new() }
+        Self {
+            in_hand: Vec::new(),
+            steps,
+            purpose,
+            failures: Vec::new(),
+            is_seen: false,
+            gave_up: BTreeSet::new(),
+        }
     }
 
-    /// The backend that it has in hand.
-    pub(super) fn backend(&self) -> Option<BackendName> {
-        self.steps.front().map(Step::backend)
+    /// Whether it has this seat in hand.
+    pub(super) fn holds(&self, seat: &Seat) -> bool {
+        self.in_hand.iter().any(|step| step.seat() == seat)
     }
 
-    /// The backend that is to show what was asked for, until it does.
-    pub(super) fn pending(&self) -> Option<BackendName> {
-        let Purpose::Hang(hang) = &self.purpose else { return None };
-        let primary = hang.applied.backend;
-        self.steps.iter().any(|step| step.backend() == primary).then_some(primary)
+    /// The steps that are not done.
+    pub(super) fn left(&self) -> impl Iterator<Item = &Step> {
+        self.in_hand.iter().chain(&self.steps)
+    }
+
+    /// The seats that are to show what was asked for and do not yet.
+    pub(super) fn pending(&self) -> Vec<Seat> {
+        let Purpose::Hang(hang) = &self.purpose else { return Vec::new() };
+        let mut seats = hang.seats();
+        seats.retain(|seat| self.steps.iter().any(|step| step.seat() == seat));
+        seats
     }
 
     /// Answers a job that is broken off.
@@ -86,6 +107,11 @@ impl Job {
 }
 
 impl Hang {
+    /// Where it hangs.
+    pub(super) fn seats(&self) -> Vec<Seat> {
+        self.applied.seats()
+    }
+
     /// Writes rows and history in one transaction, and tells everybody.
     pub(super) fn commit(&self, store: &Store, hub: &Hub) -> Result<(), store::Error> {
         let entry = store::history::NewEntry {
@@ -108,6 +134,16 @@ impl Hang {
 }
 
 impl Restored {
+    /// Takes out what of it hangs once a seat shows its scene.
+    pub(super) fn split_off(&mut self, seat: &Seat) -> Option<Self> {
+        let serves = |row: &mut Hung| seat.serves(&row.monitor);
+        let rows: Vec<Hung> = match self.backend == seat.backend {
+            true => self.rows.extract_if(.., serves).collect(),
+            false => Vec::new(),
+        };
+        (!rows.is_empty()).then(|| Self { image: self.image.clone(), backend: self.backend, rows })
+    }
+
     /// Writes which backend shows the picture now, and tells everybody. No history entry.
     pub(super) fn commit(&self, store: &Store, hub: &Hub) -> Result<(), store::Error> {
         store.write(|transaction| {

@@ -1,13 +1,15 @@
 //! Requests that wait for others to be carried out, and which of them may begin.
 //!
 //! Runs on the stage's thread. A setter that hangs holds only requests for its own monitors and
-//! for its own backend; what concerns all monitors is carried out alone, in its turn.
+//! for its own seat, and so does one that has to show again what hung; what concerns all monitors
+//! is carried out alone, in its turn.
 
 use super::Failure;
 use super::job::{Job, Purpose};
+use super::plan::Step;
 use super::request::{Applied, Ask, Outcome, Reply, Request};
+use super::seat::Seat;
 use super::stage::{Command, Stage};
-use crate::config::BackendName;
 
 /// Requests that wait while others are carried out; one more is refused.
 const WAITING: usize = 32;
@@ -69,30 +71,83 @@ impl Stage {
             }
         }
         // One that waits is asked for, and changes what there is to look at.
-        if self.waiting.is_empty() && self.jobs.is_empty() && self.look_again {
+        if self.waiting.is_empty() && self.look_again {
             self.look();
         }
     }
 
-    /// Whether a job has this backend in hand, or is about to.
-    pub(super) fn is_busy(&self, backend: BackendName) -> bool {
-        let has = |job: &Job| job.backend() == Some(backend) || job.pending() == Some(backend);
+    /// Whether a job has this seat in hand, or is about to.
+    pub(super) fn is_busy(&self, seat: &Seat) -> bool {
+        let has = |job: &Job| match &job.purpose {
+            Purpose::Restore(_) => job.left().any(|step| step.seat() == seat),
+            _ => job.holds(seat) || job.pending().contains(seat),
+        };
         self.jobs.iter().any(has)
+    }
+
+    /// Whether this step has to do with no output of a job's.
+    pub(super) fn is_apart(&self, step: &Step) -> bool {
+        let outputs = self.outputs_of(step);
+        self.jobs.iter().all(|job| self.leaves_alone(job, &outputs))
     }
 
     fn may_begin(&self, at: usize) -> bool {
         let Some(Waiting::Set(_, applied, _)) = self.waiting.get(at) else {
             return at == 0 && self.jobs.is_empty();
         };
-        let apart = |other: &Applied| are_apart(&other.monitors, &applied.monitors);
-        let passes = |job: &Purpose| matches!(job, Purpose::Hang(hang) if apart(&hang.applied));
+        let monitors: Vec<&str> = applied.monitors.iter().map(String::as_str).collect();
+        let apart = |other: &Applied| are_apart(&other.monitors, &monitors);
         let overtakes = |other: &Waiting| matches!(other, Waiting::Set(_, old, _) if apart(old));
-        !self.is_busy(applied.backend)
-            && self.jobs.iter().all(|job| passes(&job.purpose))
+        !applied.seats().iter().any(|seat| self.is_busy(seat))
+            && self.jobs.iter().all(|job| self.leaves_alone(job, &monitors))
             && self.waiting.iter().take(at).all(overtakes)
+    }
+
+    /// Takes from `steps` those that have an output in common with what is left for later, but for
+    /// what is asked for: nobody may let go of a screen that the other has not covered yet.
+    pub(super) fn with_dependants(
+        &self,
+        mut later: Vec<Step>,
+        steps: &mut Vec<Step>,
+        asked: &[Seat],
+    ) -> Vec<Step> {
+        loop {
+            let outputs: Vec<String> =
+                later.iter().flat_map(|step| self.outputs_of(step)).map(str::to_owned).collect();
+            let depends = |step: &mut Step| {
+                !asked.contains(step.seat()) && !are_apart(&outputs, &self.outputs_of(step))
+            };
+            let more: Vec<Step> = steps.extract_if(.., depends).collect();
+            if more.is_empty() {
+                return later;
+            }
+            later.extend(more);
+        }
+    }
+
+    /// Whether a job will not change what is to be seen on these outputs.
+    fn leaves_alone(&self, job: &Job, outputs: &[&str]) -> bool {
+        match &job.purpose {
+            Purpose::Hang(hang) => are_apart(&hang.applied.monitors, outputs),
+            Purpose::Restore(_) => job.left().all(|step| {
+                let touched = self.outputs_of(step);
+                touched.iter().all(|name| !outputs.contains(name))
+            }),
+            Purpose::Activate { .. } | Purpose::Clear { .. } => false,
+        }
+    }
+
+    /// Where a step may change something.
+    fn outputs_of<'a>(&'a self, step: &'a Step) -> Vec<&'a str> {
+        let scene = match step {
+            Step::Show { scene, .. } => scene.as_slice(),
+            Step::Clear { .. } => &[],
+        };
+        let shown = self.shown.get(step.seat()).into_iter().flatten();
+        scene.iter().chain(shown).map(|hanging| hanging.output.name.as_str()).collect()
     }
 }
 
-fn are_apart(some: &[String], others: &[String]) -> bool {
-    some.iter().all(|name| !others.contains(name))
+fn are_apart(some: &[String], others: &[&str]) -> bool {
+    some.iter().all(|name| !others.contains(&name.as_str()))
 }

@@ -1,10 +1,11 @@
 //! What hangs on the monitors, and the thread that hangs it.
 //!
 //! The thread `stage` owns the scene: it decides what hangs where (`scene`, `selection` and `plan`,
-//! all pure) and gives the orders; one thread for each backend in use, its `hand`, carries them out.
-//! The stage never waits for a setter, so that it can always answer. Changes on different monitors by
-//! different backends are carried out side by side, others one after the other (`line`); those that
-//! wait are superseded by later ones for the same monitors.
+//! all pure) and gives the orders. A `hand` carries them out: one thread for each `seat`, which is a
+//! backend in use, or one of its outputs where those have processes of their own. The stage never
+//! waits for a setter, so that it can always answer. Changes on different monitors by different seats
+//! are carried out side by side, others one after the other (`line`); those that wait are superseded
+//! by later ones for the same monitors.
 
 mod carry;
 mod failure;
@@ -16,6 +17,7 @@ mod orphan;
 mod plan;
 mod request;
 mod scene;
+mod seat;
 mod selection;
 mod slices;
 mod stage;

@@ -1,55 +1,56 @@
 //! From what is shown to what should be: pure.
 //!
-//! The order of the steps keeps every screen covered: a backend that gains an output shows before
-//! the one that loses it lets go.
+//! The order of the steps keeps every screen covered: a seat that gains an output shows before the
+//! one that loses it lets go.
 
 use std::collections::BTreeMap;
 
 use crate::backends::Hanging;
 use crate::compositor::Output;
-use crate::config::BackendName;
 
-/// What each backend shows, or should; an entry for every backend that shows anything.
-pub(super) type Shown = BTreeMap<BackendName, Vec<Hanging>>;
+use super::seat::Seat;
+
+/// What each seat shows, or should; an entry for every seat that shows anything.
+pub(super) type Shown = BTreeMap<Seat, Vec<Hanging>>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
-    /// The backend's whole scene.
-    Show { backend: BackendName, scene: Vec<Hanging> },
-    /// Nothing of this backend is wanted any more.
-    Clear { backend: BackendName },
+    /// The seat's whole scene.
+    Show { seat: Seat, scene: Vec<Hanging> },
+    /// Nothing of this seat is wanted any more.
+    Clear { seat: Seat },
 }
 
 impl Step {
-    pub(super) fn backend(&self) -> BackendName {
+    pub(super) fn seat(&self) -> &Seat {
         match self {
-            Self::Show { backend, .. } | Self::Clear { backend } => *backend,
+            Self::Show { seat, .. } | Self::Clear { seat } => seat,
         }
     }
 }
 
 /// The steps from `shown` to `wanted`.
 pub(super) fn steps(shown: &Shown, wanted: &Shown) -> Vec<Step> {
-    let changed = wanted.iter().filter(|(name, scene)| shown.get(*name) != Some(scene));
-    let (gaining, losing): (Vec<_>, Vec<_>) = changed.partition(|(name, scene)| {
-        let before = shown.get(*name).map_or(&[][..], Vec::as_slice);
+    let changed = wanted.iter().filter(|(seat, scene)| shown.get(*seat) != Some(scene));
+    let (gaining, losing): (Vec<_>, Vec<_>) = changed.partition(|(seat, scene)| {
+        let before = shown.get(*seat).map_or(&[][..], Vec::as_slice);
         scene.iter().any(|hanging| !before.contains(hanging))
     });
-    let show = |(&backend, scene): (&BackendName, &Vec<Hanging>)| Step::Show {
-        backend,
+    let show = |(seat, scene): (&Seat, &Vec<Hanging>)| Step::Show {
+        seat: seat.clone(),
         scene: scene.clone(),
     };
-    let cleared = shown.keys().filter(|name| !wanted.contains_key(*name));
+    let cleared = shown.keys().filter(|seat| !wanted.contains_key(*seat));
     let mut steps: Vec<Step> = gaining.into_iter().chain(losing).map(show).collect();
-    steps.extend(cleared.map(|&backend| Step::Clear { backend }));
+    steps.extend(cleared.map(|seat| Step::Clear { seat: seat.clone() }));
     steps
 }
 
-/// Makes sure that a backend is told to show its scene, also where nothing of it differs.
-pub(super) fn insist(steps: &mut Vec<Step>, wanted: &Shown, backend: BackendName) {
-    let told = steps.iter().any(|step| step.backend() == backend);
-    if let (false, Some(scene)) = (told, wanted.get(&backend)) {
-        steps.insert(0, Step::Show { backend, scene: scene.clone() });
+/// Makes sure that a seat is told to show its scene, also where nothing of it differs.
+pub(super) fn insist(steps: &mut Vec<Step>, wanted: &Shown, seat: &Seat) {
+    let told = steps.iter().any(|step| step.seat() == seat);
+    if let (false, Some(scene)) = (told, wanted.get(seat)) {
+        steps.insert(0, Step::Show { seat: seat.clone(), scene: scene.clone() });
     }
 }
 
@@ -57,14 +58,14 @@ pub(super) fn insist(steps: &mut Vec<Step>, wanted: &Shown, backend: BackendName
 /// stays until another takes its place, also when its image has left the library. It follows its
 /// output as the others do.
 pub(super) fn keep_hanging(shown: &Shown, wanted: &mut Shown, outputs: &[Output]) {
-    for (&backend, scene) in shown {
+    for (seat, scene) in shown {
         for hanging in scene {
             let name = hanging.output.name.as_str();
             let taken = wanted.values().flatten().any(|other| other.output.name == name);
             let output = outputs.iter().find(|output| output.name == name);
             if let (false, Some(output)) = (taken, output) {
                 let hanging = Hanging { output: output.clone(), ..hanging.clone() };
-                wanted.entry(backend).or_default().push(hanging);
+                wanted.entry(seat.clone()).or_default().push(hanging);
             }
         }
     }
@@ -77,7 +78,7 @@ pub(super) fn keep_hanging(shown: &Shown, wanted: &mut Shown, outputs: &[Output]
 pub(super) mod tests {
     use super::*;
     use crate::backends::Kind;
-    use crate::config::BackendName::{Awww, Feh, Mpvpaper, Swaybg};
+    use crate::config::BackendName::{self, Awww, Feh, Mpvpaper, Swaybg};
 
     pub(in crate::wallpaper) fn hanging(output: &str, image_id: i64) -> Hanging {
         Hanging {
@@ -106,8 +107,14 @@ pub(super) mod tests {
     }
 
     fn shown(entries: &[(BackendName, &[(&str, i64)])]) -> Shown {
-        let scene = |hung: &[(&str, i64)]| hung.iter().map(|&(o, i)| hanging(o, i)).collect();
-        entries.iter().map(|&(backend, hung)| (backend, scene(hung))).collect()
+        let mut shown = Shown::new();
+        for &(backend, scene) in entries {
+            for &(output, image_id) in scene {
+                let seat = Seat::of(backend, output);
+                shown.entry(seat).or_default().push(hanging(output, image_id));
+            }
+        }
+        shown
     }
 
     #[test]
@@ -117,8 +124,8 @@ pub(super) mod tests {
             let seen: Vec<_> = steps
                 .iter()
                 .map(|step| match step {
-                    Step::Show { backend, .. } => ("show", *backend),
-                    Step::Clear { backend } => ("clear", *backend),
+                    Step::Show { seat, .. } => ("show", seat.backend),
+                    Step::Clear { seat } => ("clear", seat.backend),
                 })
                 .collect();
             assert_eq!(seen, expected);
@@ -131,6 +138,10 @@ pub(super) mod tests {
         check(&split, &one, &[("show", Swaybg), ("clear", Mpvpaper)]);
         let other = shown(&[(Awww, &[("B", 1)]), (Swaybg, &[("A", 1)])]);
         check(&one, &other, &[("show", Awww), ("show", Swaybg)]);
+        // Where each output has its own, only those that differ are told.
+        let films = shown(&[(Mpvpaper, &[("A", 1), ("B", 2), ("C", 3)])]);
+        let others = shown(&[(Mpvpaper, &[("A", 1), ("B", 4)])]);
+        check(&films, &others, &[("show", Mpvpaper), ("clear", Mpvpaper)]);
     }
 
     #[test]
@@ -141,7 +152,7 @@ pub(super) mod tests {
         outputs[1].x = 1920;
         keep_hanging(&before, &mut wanted, &outputs);
         let mut expected = shown(&[(Feh, &[("B", 2)]), (Swaybg, &[("A", 9)])]);
-        expected.get_mut(&Feh).unwrap()[0].output.x = 1920;
+        expected.get_mut(&Seat::of(Feh, "B")).unwrap()[0].output.x = 1920;
         assert_eq!(wanted, expected);
     }
 }

@@ -3,6 +3,7 @@
 use crate::config::BackendName;
 use crate::wire::{HistorySource, Mode};
 
+use super::seat::Seat;
 use super::{Failure, Targets};
 
 /// Called once, by the stage's thread: it must not block.
@@ -41,6 +42,13 @@ pub struct Applied {
     /// As carried out: what cannot be cut into slices is cloned.
     pub mode: Mode,
     pub backend: BackendName,
+}
+
+impl Applied {
+    /// Where it hangs, or is to.
+    pub(super) fn seats(&self) -> Vec<Seat> {
+        Seat::all_of(self.backend, &self.monitors)
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use crate::store::scene::Hung;
 use crate::wire::{Image, Mode};
 
 use super::plan::Shown;
+use super::seat::Seat;
 
 /// The images of the scene by id.
 pub(super) type Pictures = BTreeMap<i64, Image>;
@@ -30,7 +31,7 @@ pub(super) fn wanted(
         };
         let hanging = hanging(output, image, hung);
         if let Some(backend) = choose(hanging.kind) {
-            wanted.entry(backend).or_default().push(hanging);
+            wanted.entry(Seat::of(backend, &output.name)).or_default().push(hanging);
         }
     }
     for scene in wanted.values_mut() {

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 
-use crate::backends::{REGISTRY, Setters};
+use crate::backends::{Hanging, REGISTRY, Setters};
 use crate::config::{BackendName, SelectionMode};
 use crate::events::Hub;
 use crate::store::{self, Store};
@@ -21,6 +21,7 @@ use super::orphan;
 use super::plan::{self, Shown, Step};
 use super::request::{Activated, Applied, Ask, Reply, Request};
 use super::scene::Pictures;
+use super::seat::Seat;
 use super::selection::{self, Candidate, Preference};
 use super::survey::{Feasible, Survey};
 use super::trouble::Trouble;
@@ -28,6 +29,8 @@ use super::{Failure, SharedStatus};
 
 /// Images that a random request leaves because their files are gone, before it says so.
 const PICKS: usize = 32;
+/// Reports that wait. A hand has at most one order to report and one loss: this never fills up.
+const REPORTS: usize = 256;
 
 pub(super) enum Command {
     Set(Request, Reply<Applied>),
@@ -56,7 +59,7 @@ pub(super) struct Stage {
     pub(super) hub: Hub,
     pub(super) setters: Setters,
     status: SharedStatus,
-    pub(super) hands: BTreeMap<BackendName, Hand>,
+    pub(super) hands: BTreeMap<Seat, Hand>,
     pub(super) report: Sender<Report>,
     reports: Receiver<Report>,
     /// What the hands have reported as shown.
@@ -64,11 +67,11 @@ pub(super) struct Stage {
     /// More than one only where none stands in another's way.
     pub(super) jobs: Vec<Job>,
     pub(super) waiting: VecDeque<Waiting>,
-    pub(super) troubles: BTreeMap<BackendName, Trouble>,
+    pub(super) troubles: BTreeMap<Seat, Trouble>,
     /// Something changed while a job was in hand: look again afterwards.
     pub(super) look_again: bool,
-    /// Backends whose settings changed since they last showed.
-    stale: BTreeSet<BackendName>,
+    /// Seats whose settings changed since they last showed.
+    stale: BTreeSet<Seat>,
     /// Activated, but not yet what the settings say.
     pub(super) activated: Option<BackendName>,
 }
@@ -81,8 +84,7 @@ impl Stage {
         setters: Setters,
         status: SharedStatus,
     ) -> Self {
-        // A hand has at most one order to report and one loss.
-        let (report, reports) = bounded(2 * REGISTRY.len());
+        let (report, reports) = bounded(REPORTS);
         Self {
             spawner,
             store,
@@ -129,7 +131,8 @@ impl Stage {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(changed) = status.changed.take() else { return };
         drop(status);
-        self.stale.extend(changed.iter().filter(|name| self.shown.contains_key(name)));
+        self.stale
+            .extend(self.shown.keys().filter(|seat| changed.contains(&seat.backend)).cloned());
         self.activated = None;
         self.look();
     }
@@ -159,10 +162,12 @@ impl Stage {
             Command::Activate(name, reply) => self.activate(&name, reply),
             Command::Clear(reply) => {
                 // What an earlier daemon left and this one has not shown anew is ours, too.
-                let left = self.setters.roster.backends();
-                let left = left.iter().filter_map(|name| name.parse::<BackendName>().ok());
-                let all: BTreeSet<_> = self.shown.keys().copied().chain(left).collect();
-                let steps = all.into_iter().map(|backend| Step::Clear { backend }).collect();
+                let left = self.setters.roster.left().into_iter();
+                let left = left.filter_map(|(backend, output)| {
+                    Some(Seat { backend: backend.parse().ok()?, output })
+                });
+                let all: BTreeSet<Seat> = self.shown.keys().cloned().chain(left).collect();
+                let steps = all.into_iter().map(|seat| Step::Clear { seat }).collect();
                 self.start(Job::new(steps, Purpose::Clear { failed: None, reply }));
             }
             Command::SettingsChanged | Command::End => {}
@@ -173,8 +178,8 @@ impl Stage {
     /// down. A hand that is made anew takes its setters over.
     fn break_off(&mut self) {
         for job in std::mem::take(&mut self.jobs) {
-            if let Some(backend) = job.backend() {
-                self.hands.remove(&backend);
+            for step in &job.in_hand {
+                self.hands.remove(step.seat());
             }
             job.refuse(Failure::Ending);
         }
@@ -195,18 +200,20 @@ impl Stage {
         };
         let (mut steps, wanted) = self.steps_of(&hang, survey);
         // Asked for again is shown again: somebody else may have painted over it.
-        plan::insist(&mut steps, &wanted, hang.applied.backend);
+        for seat in hang.seats() {
+            plan::insist(&mut steps, &wanted, &seat);
+        }
         self.start(Job::new(steps.into(), Purpose::Hang(Box::new(hang))));
     }
 
-    /// The steps that are left to where a picture hangs, and what is shown then. Backends that
-    /// other jobs have in hand are left out: they are looked at afterwards.
+    /// The steps that are left to where a picture hangs, and what is shown then. Seats that other
+    /// jobs have in hand are left out: they are looked at afterwards.
     pub(super) fn steps_of(&mut self, hang: &Hang, survey: Survey) -> (Vec<Step>, Shown) {
         let wanted = survey.with(&hang.image, &hang.rows).wanted(&self.shown);
         let mut steps = plan::steps(&self.shown, &wanted);
-        let all = steps.len();
-        steps.retain(|step| !self.is_busy(step.backend()));
-        self.look_again |= steps.len() < all;
+        let later = steps.extract_if(.., |step| self.is_busy(step.seat())).collect();
+        let later = self.with_dependants(later, &mut steps, &hang.seats());
+        self.look_again |= !later.is_empty();
         (steps, wanted)
     }
 
@@ -235,9 +242,11 @@ impl Stage {
         self.start(Job::new(steps.into(), purpose));
     }
 
-    /// Looks at everything and brings the screens in line with it.
+    /// Looks at everything and brings the screens in line with it, but for those that somebody has
+    /// in hand.
     pub(super) fn look(&mut self) {
-        if !self.jobs.is_empty() {
+        let aside = |job: &Job| matches!(job.purpose, Purpose::Hang(_) | Purpose::Restore(_));
+        if !self.jobs.iter().all(aside) {
             self.look_again = true;
             return;
         }
@@ -249,11 +258,18 @@ impl Stage {
         self.note_active(&survey);
         let wanted = survey.wanted(&self.shown);
         let mut steps = plan::steps(&self.shown, &wanted);
-        for backend in std::mem::take(&mut self.stale) {
-            plan::insist(&mut steps, &wanted, backend);
+        let stale = std::mem::take(&mut self.stale);
+        for seat in &stale {
+            plan::insist(&mut steps, &wanted, seat);
         }
         // One that did not start has its own time to be tried again.
-        steps.retain(|step| self.troubles.get(&step.backend()).is_none_or(Trouble::may_try));
+        steps.retain(|step| self.troubles.get(step.seat()).is_none_or(Trouble::may_try));
+        let later = |step: &mut Step| self.is_busy(step.seat()) || !self.is_apart(step);
+        let later: Vec<Step> = steps.extract_if(.., later).collect();
+        let later = self.with_dependants(later, &mut steps, &[]);
+        self.look_again = !later.is_empty();
+        let seats = later.into_iter().map(|step| step.seat().clone());
+        self.stale.extend(seats.filter(|seat| stale.contains(seat)));
         let restored = survey.restored(&self.shown, &steps);
         self.start(Job::new(steps.into(), Purpose::Restore(restored)));
     }
@@ -281,10 +297,13 @@ impl Stage {
 
     /// Lets everybody see what a backend shows.
     pub(super) fn note_hung(&self, backend: BackendName) {
+        let of_it = self.shown.iter().filter(|(seat, _)| seat.backend == backend);
+        let hung: Vec<Hanging> = of_it.flat_map(|(_, scene)| scene).cloned().collect();
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.shown.get(&backend) {
-            Some(scene) => drop(status.hung.insert(backend, scene.as_slice().into())),
-            None => drop(status.hung.remove(&backend)),
+        if hung.is_empty() {
+            drop(status.hung.remove(&backend));
+        } else {
+            drop(status.hung.insert(backend, hung.into()));
         }
     }
 
@@ -347,7 +366,8 @@ impl Stage {
     }
 
     fn end(self) {
-        // Setters stay as they are; the hands end when they are dropped with `self`.
+        // Setters stay as they are; the hands end when they are dropped with `self`, all at once.
+        self.hands.values().for_each(Hand::cancel);
         for job in self.jobs {
             job.refuse(Failure::Ending);
         }

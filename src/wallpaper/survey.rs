@@ -134,10 +134,11 @@ impl Survey {
     pub(super) fn restored(&self, shown: &Shown, steps: &[Step]) -> Vec<Restored> {
         let mut restored: Vec<Restored> = Vec::new();
         for step in steps {
-            let Step::Show { backend, scene } = step else { continue };
+            let Step::Show { seat, scene } = step else { continue };
+            let backend = seat.backend;
             for hanging in scene {
                 let name = &hanging.output.name;
-                let before = shown.get(backend).into_iter().flatten();
+                let before = shown.get(seat).into_iter().flatten();
                 let hung = before
                     .into_iter()
                     .any(|old| old.output.name == *name && old.image_id == hanging.image_id);
@@ -147,16 +148,14 @@ impl Survey {
                 let row = Hung { backend: backend.to_string(), ..row.clone() };
                 let group = restored.iter_mut().find(|group| {
                     group.image.id == image.id
-                        && group.backend == *backend
+                        && group.backend == backend
                         && group.rows[0].mode == row.mode
                 });
                 match group {
                     Some(group) => group.rows.push(row),
-                    None => restored.push(Restored {
-                        image: image.clone(),
-                        backend: *backend,
-                        rows: vec![row],
-                    }),
+                    None => {
+                        restored.push(Restored { image: image.clone(), backend, rows: vec![row] })
+                    }
                 }
             }
         }

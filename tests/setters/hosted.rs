@@ -193,14 +193,7 @@ fn what_a_client_sees_of_hyprpaper_s_mishaps() {
 #[test]
 fn what_a_client_sees_of_mpvpaper_s_mishaps() {
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &[]);
-    let films = ["red", "blue"].map(|color| {
-        let path = hosted.house.root().join(format!("{color}.mp4"));
-        let source = format!("color={color}:s=64x36:d=1");
-        let mut ffmpeg = Command::new("ffmpeg");
-        ffmpeg.args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", &source]);
-        assert!(ffmpeg.arg(&path).status().unwrap().success());
-        hosted.house.import(&[&path])[0]
-    });
+    let films = films(&hosted);
     mishaps_with(&hosted, films, ("mpvpaper", "die", "something is missing"), &[]);
     // A still is none of its kinds.
     let still = hosted.picture("one.png");
@@ -300,6 +293,87 @@ fn a_setter_that_hangs_holds_no_other_monitor() {
     let all = current["monitors"].as_array().unwrap().iter();
     let shown: Vec<&Value> = all.map(|monitor| &monitor["image_id"]).collect();
     assert_eq!(shown, [&json!(blue), &json!(blue), &json!(red)]);
+}
+
+/// Two films in the library.
+fn films(hosted: &Hosted) -> [i64; 2] {
+    ["red", "blue"].map(|color| {
+        let path = hosted.house.root().join(format!("{color}.mp4"));
+        let source = format!("color={color}:s=64x36:d=1");
+        let mut ffmpeg = Command::new("ffmpeg");
+        ffmpeg.args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", &source]);
+        assert!(ffmpeg.arg(&path).status().unwrap().success());
+        hosted.house.import(&[&path])[0]
+    })
+}
+
+/// The process of a setter that is on record: its line of `/proc/self/stat` comes second.
+fn recorded(hosted: &Hosted, name: &str) -> String {
+    let murald = Path::new(hosted.desktop.var("XDG_RUNTIME_DIR").unwrap()).join("murald");
+    let setters = fs::read_dir(murald).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(setters.join(name)).unwrap();
+    text.lines().nth(1).unwrap().split(' ').next().unwrap().to_owned()
+}
+
+#[test]
+fn a_film_that_hangs_holds_no_other_monitor_of_its_setter() {
+    let outputs = ["640x480", "640x480", "640x480"];
+    let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
+    let [red, blue] = films(&hosted);
+    let client = hosted.house.client();
+    let mut events = hosted.house.events("wallpaper_changed");
+    let set = |image: i64, monitors: Value| {
+        client.post("/wallpaper/set", &json!({ "image_id": image, "monitors": monitors }))
+    };
+    set(red, json!(["HEADLESS-2", "HEADLESS-3"])).ok();
+    assert_eq!(events.wait_for("wallpaper_changed")["monitors"].as_array().unwrap().len(), 2);
+    let starts = || fs::read_dir(hosted.notes.join("calls")).unwrap().count();
+    assert_eq!(starts(), 2);
+    hosted.cue("mpvpaper", "hang");
+    std::thread::scope(|scope| {
+        let hangs = scope.spawn(|| set(red, json!(["HEADLESS-1"])));
+        wait_until("the start", || starts() == 3);
+        let asked = Instant::now();
+        for id in [blue, red, blue] {
+            assert_eq!(set(id, json!(["HEADLESS-2"])).ok()["status"], "set");
+        }
+        assert_eq!(set(blue, json!(["HEADLESS-2", "HEADLESS-3"])).ok()["status"], "set");
+        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+        assert!(!hangs.is_finished());
+        let error = hangs.join().unwrap().fails(500);
+        assert!(error["details"].as_str().unwrap().contains("HEADLESS-1"), "{error}");
+    });
+    assert_eq!(starts(), 3, "the others were told by a word");
+
+    // Where one of two does not come up, the other goes back to what hung before.
+    hosted.cue("mpvpaper", "die");
+    let mut events = hosted.house.events("wallpaper_changed");
+    set(red, json!(["HEADLESS-1", "HEADLESS-2"])).fails(500);
+    let back = events.wait_for("wallpaper_changed");
+    assert_eq!((&back["source"], &back["image_id"]), (&json!("restore"), &json!(blue)));
+    assert_eq!(back["monitors"], json!(["HEADLESS-2"]));
+
+    // The same when it is to hang again.
+    hosted.cue("mpvpaper", "");
+    set(red, json!(["HEADLESS-1"])).ok();
+    let pid = recorded(&hosted, "mpvpaper@HEADLESS-1-1.json");
+    assert_eq!(hosted.house.stop(), Some(0));
+    hosted.cue("mpvpaper", "hang");
+    hosted.desktop.output("kill", &["-9", &pid]);
+    hosted.house.start();
+    let starts = || fs::read_dir(hosted.notes.join("calls")).unwrap().count();
+    wait_until("the start", || starts() == 6);
+    let (client, asked) = (hosted.house.client(), Instant::now());
+    let set = |image: i64, monitor: &str| {
+        client.post("/wallpaper/set", &json!({ "image_id": image, "monitor": monitor })).ok()
+    };
+    assert_eq!(set(red, "HEADLESS-2")["status"], "set");
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    let current = client.get("/wallpaper/current").ok();
+    let all = current["monitors"].as_array().unwrap().iter();
+    let shown: Vec<&Value> = all.map(|monitor| &monitor["image_id"]).collect();
+    assert_eq!(shown, [&json!(red), &json!(red), &json!(blue)]);
+    assert_eq!(starts(), 6);
 }
 
 #[test]

@@ -65,7 +65,7 @@ impl Wall {
     }
 
     pub fn backend(&self, name: BackendName) -> Box<dyn Backend> {
-        self.setters.build(name, self.tell.clone()).unwrap()
+        self.setters.build(name, None, self.tell.clone()).unwrap()
     }
 
     pub fn set(&self, backend: &str, key: &str, value: &str) {
@@ -132,7 +132,7 @@ impl Wall {
     }
 
     pub fn processes(&self, backend: &str) -> Vec<Identity> {
-        let running = self.setters.roster.running(backend);
+        let running = self.setters.roster.running(backend, None);
         running.iter().map(|setter| setter.child().identity()).collect()
     }
 }
@@ -140,8 +140,8 @@ impl Wall {
 impl Drop for Wall {
     /// Setters outlive whoever starts them: also a test that fails.
     fn drop(&mut self) {
-        for backend in self.setters.roster.backends() {
-            for setter in self.setters.roster.running(&backend) {
+        for (backend, _) in self.setters.roster.left() {
+            for setter in self.setters.roster.running(&backend, None) {
                 setter.kill();
             }
         }

@@ -16,7 +16,7 @@ use super::copies::{Copies, Takes};
 use super::registry::Settings;
 use super::{Backend, Error, Hanging};
 use crate::config::Mpvpaper as Options;
-use crate::process::{Cancel, Setter};
+use crate::process::{Cancel, Setter, plain_name};
 use crate::wire::Format;
 
 use args::{Wanted, args, matched, socket_in};
@@ -100,9 +100,14 @@ impl Mpvpaper {
             let why = format!("{NAME} cannot have its socket in {}", directory.display());
             return Err(Error::Unavailable(why));
         }
+        // Those that see to other outputs count for themselves.
+        let name = match &self.context.output {
+            Some(output) => format!("{NAME}@{}", plain_name(output)),
+            None => NAME.to_owned(),
+        };
         loop {
             self.last_socket += 1;
-            let path = directory.join(format!("{NAME}-{}.sock", self.last_socket));
+            let path = directory.join(format!("{name}-{}.sock", self.last_socket));
             // One of an earlier daemon's process may have this number.
             if !path.exists() && self.screens.iter().all(|screen| screen.socket != path) {
                 return Ok(path);

@@ -1,0 +1,43 @@
+//! What one hand holds: pure.
+
+use std::fmt;
+
+use crate::backends::REGISTRY;
+use crate::config::BackendName;
+
+/// A backend, or what it has on one output where each output has a process of its own. Seats do
+/// not wait for each other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Seat {
+    pub(super) backend: BackendName,
+    pub(super) output: Option<String>,
+}
+
+impl Seat {
+    /// The one that shows something on this output.
+    pub(super) fn of(backend: BackendName, output: &str) -> Self {
+        let apart = REGISTRY.iter().any(|entry| entry.name == backend && entry.apart);
+        Self { backend, output: apart.then(|| output.to_owned()) }
+    }
+
+    /// Those that show something on these outputs, each once.
+    pub(super) fn all_of(backend: BackendName, outputs: &[String]) -> Vec<Self> {
+        let mut seats: Vec<Self> = outputs.iter().map(|output| Self::of(backend, output)).collect();
+        seats.dedup();
+        seats
+    }
+
+    /// Whether it would show something of its backend's on this output.
+    pub(super) fn serves(&self, output: &str) -> bool {
+        self.output.as_deref().is_none_or(|own| own == output)
+    }
+}
+
+impl fmt::Display for Seat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.output {
+            Some(output) => write!(f, "{} on {output}", self.backend),
+            None => write!(f, "{}", self.backend),
+        }
+    }
+}
