@@ -1,17 +1,25 @@
 //! The hub: every event goes to every subscriber that asked for its kind.
 //!
+//! What the daemon does at its start would be heard by nobody: that is kept for a moment, for those who
+//! come as soon as they can.
+//!
 //! Publishing runs in the thread where the thing happened and never waits: each subscriber has a
 //! buffer of [`BUFFER`] events, and what does not fit is lost for that subscriber alone and counted.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
-use crate::wire::{Event, EventKind, Timestamp};
+use crate::wire::{Event, EventKind, Source, Timestamp};
 
 /// Events kept for a subscriber that does not read (service.md, limits).
 pub const BUFFER: usize = 64;
+
+/// How long after the start a subscriber still hears what happened since then.
+const START: Duration = Duration::from_secs(5);
 
 /// An event as it travels: serialised once for all subscribers.
 #[derive(Clone, Debug)]
@@ -49,7 +57,19 @@ impl FromIterator<EventKind> for Kinds {
 /// Where events are published; clones are the same hub.
 #[derive(Clone, Default)]
 pub struct Hub {
-    subscribers: Arc<Mutex<Vec<Subscriber>>>,
+    audience: Arc<Mutex<Audience>>,
+}
+
+#[derive(Default)]
+struct Audience {
+    subscribers: Vec<Subscriber>,
+    kept: Option<Kept>,
+}
+
+/// The last events of the start, no more than a subscriber's buffer holds.
+struct Kept {
+    until: Instant,
+    frames: VecDeque<Frame>,
 }
 
 struct Subscriber {
@@ -73,11 +93,20 @@ impl Hub {
         Self::default()
     }
 
+    /// One that keeps the events of the start, which is now.
+    pub fn of_the_start() -> Self {
+        let kept = Kept { until: Instant::now() + START, frames: VecDeque::with_capacity(BUFFER) };
+        let audience = Audience { subscribers: Vec::new(), kept: Some(kept) };
+        Self { audience: Arc::new(Mutex::new(audience)) }
+    }
+
     /// Tells every subscriber that wants it. Never blocks.
     pub fn publish(&self, event: &Event) {
         let kind = event.kind();
-        let mut subscribers = self.lock();
-        if !subscribers.iter().any(|subscriber| subscriber.kinds.contains(kind)) {
+        let mut audience = self.lock();
+        let wanted = audience.subscribers.iter().any(|one| one.kinds.contains(kind));
+        let kept = is_of_the_start(event) && audience.kept().is_some();
+        if !wanted && !kept {
             return;
         }
         let json: Arc<str> = match event.to_json(Timestamp::now()) {
@@ -87,25 +116,63 @@ impl Hub {
                 return;
             }
         };
-        for subscriber in subscribers.iter_mut().filter(|s| s.kinds.contains(kind)) {
+        if let (true, Some(kept)) = (kept, &mut audience.kept) {
+            kept.keep(Frame { kind, json: Arc::clone(&json), lost: 0 });
+        }
+        for subscriber in audience.subscribers.iter_mut().filter(|s| s.kinds.contains(kind)) {
             subscriber.offer(Frame { kind, json: Arc::clone(&json), lost: subscriber.lost });
         }
     }
 
-    /// Events published from now on. `ring` is called after each that fitted into the buffer;
+    /// Events published from now on, and those kept of the start. `ring` is called after each that fitted into the buffer;
     /// it must not block.
     pub fn subscribe(&self, kinds: Kinds, ring: impl Fn() + Send + 'static) -> Subscription {
         let (sender, receiver) = bounded(BUFFER);
-        let mut subscribers = self.lock();
-        let id = subscribers.last().map_or(0, |last| last.id + 1);
-        subscribers.push(Subscriber { id, kinds, sender, lost: 0, ring: Box::new(ring) });
-        drop(subscribers);
+        let mut audience = self.lock();
+        let id = audience.subscribers.last().map_or(0, |last| last.id + 1);
+        let mut subscriber = Subscriber { id, kinds, sender, lost: 0, ring: Box::new(ring) };
+        let kept = audience.kept().into_iter().flat_map(|kept| kept.frames.iter());
+        kept.filter(|frame| kinds.contains(frame.kind))
+            .for_each(|frame| subscriber.offer(frame.clone()));
+        audience.subscribers.push(subscriber);
+        drop(audience);
         Subscription { id, hub: self.clone(), receiver }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Subscriber>> {
+    fn lock(&self) -> MutexGuard<'_, Audience> {
         // The list is whole between any two statements that could panic.
-        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.audience.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the daemon does at its start without being asked. What clients ask for is theirs to follow.
+fn is_of_the_start(event: &Event) -> bool {
+    match event {
+        Event::WallpaperChanged { source, .. } => *source == Source::Restore,
+        Event::PlaylistImageChanged { source, .. } => source.is_some(),
+        Event::BackendUnavailable { .. }
+        | Event::WallpaperRestoreFailed { .. }
+        | Event::ImageOrphanPurged { .. } => true,
+        _ => false,
+    }
+}
+
+impl Audience {
+    /// What is kept, as long as it is.
+    fn kept(&mut self) -> Option<&mut Kept> {
+        if self.kept.as_ref().is_some_and(|kept| kept.until <= Instant::now()) {
+            self.kept = None;
+        }
+        self.kept.as_mut()
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, frame: Frame) {
+        if self.frames.len() == BUFFER {
+            self.frames.pop_front();
+        }
+        self.frames.push_back(frame);
     }
 }
 
@@ -131,13 +198,13 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.hub.lock().retain(|subscriber| subscriber.id != self.id);
+        self.hub.lock().subscribers.retain(|subscriber| subscriber.id != self.id);
     }
 }
 
 impl fmt::Debug for Hub {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hub").field("subscribers", &self.lock().len()).finish()
+        f.debug_struct("Hub").field("subscribers", &self.lock().subscribers.len()).finish()
     }
 }
 
@@ -185,6 +252,25 @@ mod tests {
         hub.publish(&gallery());
         assert_eq!(two.receiver().len(), 1);
         drop(two);
-        assert!(hub.lock().is_empty());
+        assert!(hub.lock().subscribers.is_empty());
+    }
+
+    #[test]
+    fn what_happened_at_the_start_is_heard_by_those_who_come_at_once() {
+        let hub = Hub::of_the_start();
+        let failed = || Event::WallpaperRestoreFailed { backend: "feh".into(), error: "no".into() };
+        for _ in 0..BUFFER + 3 {
+            hub.publish(&failed());
+            hub.publish(&gallery());
+        }
+        let heard = |kinds| hub.subscribe(kinds, || ()).receiver().try_iter().count();
+        let others = [EventKind::ConfigChanged].into_iter().collect();
+        assert_eq!((heard(Kinds::ALL), heard(others)), (BUFFER, 0));
+        let early = hub.subscribe(Kinds::ALL, || ());
+        early.receiver().try_iter().count();
+        hub.publish(&failed());
+        assert_eq!(early.receiver().try_iter().count(), 1, "each but once");
+        hub.lock().kept.as_mut().unwrap().until = Instant::now();
+        assert_eq!((heard(Kinds::ALL), hub.lock().kept.is_some()), (0, false));
     }
 }

@@ -65,7 +65,7 @@ impl House {
         started: Instant,
     ) -> Result<(Self, Wakes), Error> {
         let dirs = Dirs::new(env.clone()).map_err(Error::Paths)?;
-        let hub = Hub::new();
+        let hub = Hub::of_the_start();
         let config = open_config(options, &dirs, &hub)?;
         let settings = config.current();
         let places = Places::new(&settings.daemon, config.path(), &dirs, options)?;

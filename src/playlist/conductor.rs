@@ -248,9 +248,14 @@ impl Conductor {
         (one.tune, one.course) = (tune, course);
         if lost {
             one.course.changed(now.boot, &now);
+        }
+        let change = one.change;
+        let attended = self.attend(id, true);
+        // After the slot that it is time for: only that one is to be seen.
+        if lost && self.running.get(&id).is_some_and(|one| one.change == change) {
             self.perform(id, Attempt::new(Way::Forward, false));
         }
-        if self.attend(id, true) || lost {
+        if attended || lost {
             self.note(&[id]);
         }
         if self.running.get(&id).is_some_and(|one| one.starved) {

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use crate::events::Hub;
 use crate::store::images::{self, Purged};
-use crate::store::{self, Store};
-use crate::wire::{Event, GalleryDomain, OrphanReason};
+use crate::store::{self, Connection, Store};
+use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
 
 /// Whether the file of an image is gone for good. A library whose whole directory is away (a disk
 /// that is not mounted) is not: it may come back, and nothing of it is forgotten.
-pub(super) fn file_is_gone(path: &Path) -> bool {
-    file_is_missing(path) && path.parent().is_some_and(|directory| !file_is_missing(directory))
+pub(super) fn is_gone(image: &Image) -> bool {
+    let has_directory = || image.home().parent().is_some_and(|home| !file_is_missing(home));
+    file_is_missing(&image.path) && has_directory()
 }
 
 pub(super) fn file_is_missing(path: &Path) -> bool {
@@ -18,26 +19,35 @@ pub(super) fn file_is_missing(path: &Path) -> bool {
     matches!(found, Err(error) if error.kind() == std::io::ErrorKind::NotFound)
 }
 
+/// Whether a whole library is missing that was not empty: its disk is not mounted at its directory.
+fn library_is_away(connection: &Connection, path: &Path) -> Result<bool, store::Error> {
+    let directory = path.parent().and_then(|directory| std::fs::read_dir(directory).ok());
+    let is_empty = directory.is_some_and(|mut entries| entries.next().is_none());
+    Ok(is_empty && images::count(connection, None)? > 1)
+}
+
 /// Removes every reference to the image, and its row, in one transaction; tells of it if there was
-/// anything to remove.
+/// anything to remove. False where the image is not gone after all.
 pub(super) fn purge(
     store: &Store,
     hub: &Hub,
     image_id: i64,
     reason: OrphanReason,
-) -> Result<(), store::Error> {
+) -> Result<bool, store::Error> {
     let purged = store.write(|transaction| {
         let row = images::get(transaction, image_id)?;
         // Looked at again where nobody can rename it meanwhile.
-        if row.as_ref().is_some_and(|image| !file_is_gone(&image.path)) {
+        if let Some(image) = &row
+            && (!is_gone(image) || library_is_away(transaction, image.home())?)
+        {
             return Ok(None);
         }
         let purged = images::purge(transaction, image_id)?;
         Ok::<_, store::Error>(Some((purged, row.is_some())))
     })?;
-    let Some((purged, had_row)) = purged else { return Ok(()) };
+    let Some((purged, had_row)) = purged else { return Ok(false) };
     if purged == Purged::default() && !had_row {
-        return Ok(());
+        return Ok(true);
     }
     log::warn!("image {image_id} is purged ({reason}): {purged:?}");
     hub.publish(&Event::ImageOrphanPurged {
@@ -50,5 +60,5 @@ pub(super) fn purge(
     if had_row {
         hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
     }
-    Ok(())
+    Ok(true)
 }

@@ -317,9 +317,10 @@ impl Stage {
             }
             Ok::<_, store::Error>((rows, pictures))
         })?;
-        for image in pictures.values().filter(|image| orphan::file_is_gone(&image.path)) {
-            orphan::purge(&self.store, &self.hub, image.id, OrphanReason::FileMissing)?;
-            rows.retain(|row| row.image_id != image.id);
+        for image in pictures.values().filter(|image| orphan::is_gone(image)) {
+            if orphan::purge(&self.store, &self.hub, image.id, OrphanReason::FileMissing)? {
+                rows.retain(|row| row.image_id != image.id);
+            }
         }
         let mut preference = Preference::of(&(self.setters.settings)());
         if let Some(activated) = self.activated {
@@ -355,9 +356,7 @@ impl Stage {
     pub(super) fn purge_if_gone(&self, failure: &Failure) {
         let (id, reason) = match failure {
             Failure::NoImage { id } => (*id, OrphanReason::RowMissing),
-            Failure::FileGone { id, path } if orphan::file_is_gone(path) => {
-                (*id, OrphanReason::FileMissing)
-            }
+            Failure::FileGone { id, .. } => (*id, OrphanReason::FileMissing),
             _ => return,
         };
         if let Err(error) = orphan::purge(&self.store, &self.hub, id, reason) {

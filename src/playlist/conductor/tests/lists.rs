@@ -64,6 +64,30 @@ fn an_edit_keeps_the_place_by_image() {
 }
 
 #[test]
+fn an_edit_into_slots_shows_only_the_one_that_it_is_time_for() {
+    let mut stage = stage();
+    let id = stage.make(PlaylistType::Timer, &[0, 1], &[]);
+    stage.start(id, &[]).unwrap();
+    stage.pass(15 * SECOND);
+    assert_eq!(stage.asked(), [0, 1]);
+    let mut edit = |numbers: &[usize], times: &[i64]| {
+        let kind = Some(PlaylistType::TimeOfDay);
+        let configuration = NewConfiguration { kind, ..Default::default() };
+        let images = Some(stage.items(numbers, times));
+        let change = PlaylistChange { name: None, configuration, images };
+        stage.command(|reply| Command::Change(id, change, reply)).unwrap();
+        let active = &stage.active()[0];
+        assert_eq!(active.current_image_id, stage.images[numbers[active.current_index]]);
+        stage.asked()
+    };
+    // The picture is gone; at its place there is another, which is not due.
+    assert_eq!(edit(&[2, 3], &[0, 1439]), [2]);
+    // At its place there is the one that is due.
+    assert_eq!(edit(&[3, 1], &[0, 1439]), [3]);
+    assert_eq!(edit(&[3, 0], &[1, 1438]), NONE);
+}
+
+#[test]
 fn an_edit_that_leaves_the_slot_leaves_the_picture() {
     let mut stage = stage();
     let id = stage.make(PlaylistType::TimeOfDay, &[0, 1], &[360, 1200]);

@@ -1,0 +1,232 @@
+//! What others of its kind do wrong, and what no other test of ours would notice: the start, the
+//! library's disk, refusals, lists and events as a client sees them.
+
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+mod desktop;
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use desktop::{Desktop, wait_until};
+use serde_json::{Value, json};
+use support::House;
+use support::client::Client;
+
+fn plain(house: &House, name: &str, color: [u8; 3]) -> PathBuf {
+    let path = house.root().join(name);
+    image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+    path
+}
+
+fn page(house: &House) -> i64 {
+    let root = house.root().join("page");
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("index.html"), "<html><title>Rain</title>").unwrap();
+    let answer = house.client().post("/images/import-web", &json!({ "path": root })).ok();
+    answer["id"].as_i64().unwrap()
+}
+
+fn set(house: &House, body: &Value) -> support::client::Answer {
+    house.client().post("/wallpaper/set", body)
+}
+
+#[test]
+fn of_many_that_start_at_once_one_lives() {
+    let house = House::new();
+    let start = || house.murald(&["start"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut children: Vec<_> = (0..6).map(|_| start()).collect();
+    wait_until("one is left", || {
+        let ended = children.iter_mut().filter_map(|child| child.try_wait().unwrap());
+        let ended: Vec<_> = ended.map(|status| status.code()).collect();
+        assert!(ended.iter().all(|code| *code == Some(75)), "{ended:?}");
+        ended.len() == 5
+    });
+    wait_until("it answers", || house.socket().exists());
+    house.client().get("/healthz").ok();
+    children.retain_mut(|child| child.try_wait().unwrap().is_none());
+    // Neither its socket nor its lock stands in the next one's way.
+    children[0].kill().unwrap();
+    children[0].wait().unwrap();
+    assert!(house.socket().exists());
+    let mut next = start();
+    wait_until("the next answers", || {
+        std::os::unix::net::UnixStream::connect(house.socket()).is_ok()
+    });
+    house.client().get("/healthz").ok();
+    next.kill().unwrap();
+    next.wait().unwrap();
+}
+
+#[test]
+fn what_happens_at_the_start_is_told_to_who_comes_then() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let mut house = House::on(&desktop);
+    house.only(&[]);
+    house.start();
+    let told = house.events("backend_unavailable").wait_for("backend_unavailable");
+    assert!(told["checked"].as_array().unwrap().contains(&json!("swaybg")), "{told}");
+    assert!(told.get("backend").is_none() && told.get("retrying").is_none(), "{told}");
+}
+
+#[test]
+fn a_library_whose_disk_is_away_is_not_forgotten() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let pictures = [plain(&house, "a.png", [200, 30, 30]), plain(&house, "b.png", [30, 180, 60])];
+    let ids = house.import(&[&pictures[0], &pictures[1]]);
+    set(&house, &json!({ "image_id": ids[0] })).ok();
+    let items: Vec<Value> = ids.iter().map(|id| json!({ "image_id": id })).collect();
+    house.client().post("/playlists", &json!({ "name": "all", "images": items })).ok();
+    let mount = |from: &Path, to: &Path| {
+        for entry in fs::read_dir(from).unwrap().flatten() {
+            fs::rename(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    };
+    let away = house.root().join("away");
+    fs::create_dir(&away).unwrap();
+    mount(&house.images(), &away);
+    for id in &ids {
+        set(&house, &json!({ "image_id": id })).fails(404);
+    }
+    house.client().post("/playlists/1/start", &json!({})).ok();
+    house.kill9();
+    house.start();
+    wait_until("it is missed", || house.log().contains("is its disk there?"));
+    assert_eq!(house.client().get("/playlists/1").ok()["images"].as_array().unwrap().len(), 2);
+    mount(&away, &house.images());
+    set(&house, &json!({ "image_id": ids[1] })).ok();
+    assert_eq!(house.client().get("/images").ok()["pagination"]["total_items"], 2);
+}
+
+#[test]
+fn a_page_whose_package_is_gone_is_an_orphan() {
+    let mut house = House::new();
+    house.start();
+    let (id, other) = (page(&house), plain(&house, "other.png", [1, 2, 3]));
+    house.import(&[&other]);
+    let mut events = house.events("image_orphan_purged");
+    let root =
+        house.client().get(&format!("/images/{id}")).ok()["web_meta"]["package_root"].clone();
+    fs::remove_dir_all(root.as_str().unwrap()).unwrap();
+    set(&house, &json!({ "image_id": id })).fails(404);
+    assert_eq!(events.wait_for("image_orphan_purged")["image_id"], id);
+    house.client().get(&format!("/images/{id}")).fails(404);
+}
+
+#[test]
+fn what_cannot_be_shown_is_refused_alike_in_every_mode_and_never_picked() {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let (page, picture) = (page(&house), plain(&house, "a.png", [200, 30, 30]));
+    for mode in ["individual", "clone", "extend"] {
+        for monitors in [json!([]), json!(["HEADLESS-2"])] {
+            let body = json!({ "image_id": page, "mode": mode, "monitors": monitors });
+            let refused = set(&house, &body).fails(400);
+            assert_eq!(refused["error_code"], "incompatible_backend");
+            let meta = json!({ "backend": "swaybg", "media_type": "web", "image_id": page,
+                "image_name": "page" });
+            assert_eq!(refused["meta"], meta);
+        }
+    }
+    let picture = house.import(&[&picture])[0];
+    for _ in 0..8 {
+        let answer = house.client().post("/wallpaper/random", &json!({})).ok();
+        assert_eq!(answer["image_id"], picture);
+    }
+}
+
+#[test]
+fn nothing_is_an_empty_list_everywhere() {
+    let mut house = House::new();
+    house.start();
+    let client = house.client();
+    for path in ["/playlists", "/playlists/active", "/monitors", "/images/history", "/api/themes"] {
+        assert_eq!(client.get(path).ok(), json!([]), "{path}");
+    }
+    assert_eq!(client.get("/folders").ok(), json!({ "data": [] }));
+    assert_eq!(client.get("/images/tags").ok(), json!({ "tags": [] }));
+    assert_eq!(client.get("/images?page=9").ok()["data"], json!([]));
+    let image = house.import(&[&plain(&house, "a.png", [9, 9, 9])])[0];
+    let image = client.get(&format!("/images/{image}")).ok();
+    assert_eq!((&image["tags"], &image["colors"]), (&json!([]), &json!(["#090909"])));
+    check_methods(&client);
+}
+
+/// An unknown path and a known one with another method: JSON, both.
+fn check_methods(client: &Client) {
+    client.get("/nothing").fails(404);
+    client.get("/playlists/").fails(404);
+    let refused = client.send("PUT", "/images/history", "", b"{}");
+    refused.fails(405);
+    assert_eq!(refused.header("allow"), Some("GET, HEAD, DELETE"));
+}
+
+#[test]
+fn the_fields_of_events_come_in_their_order() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let picture = house.import(&[&plain(&house, "a.png", [200, 30, 30])])[0];
+    let body = json!({ "name": "one", "images": [{ "image_id": picture }] });
+    let mut events = house.events("");
+    house.client().post("/playlists", &body).ok();
+    house.client().post("/playlists/1/start", &json!({})).ok();
+    events.wait_for("gallery_changed");
+    let mut check = |kind: &str, fields: &[&str]| {
+        let event = events.wait_for(kind);
+        let found: Vec<_> = event.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(found, [fields, &["timestamp"]].concat(), "{kind}");
+        let time = event["timestamp"].as_str().unwrap();
+        assert!(time.contains('.') && time.ends_with("+00:00"), "{time}");
+        event
+    };
+    let playlist = ["playlist_id", "playlist_name", "monitors", "applied_to", "extend"];
+    check("playlist_started", &playlist);
+    let changed = [
+        "image_id",
+        "media_type",
+        "path",
+        "tags",
+        "monitors",
+        "mode",
+        "source",
+        "backend",
+        "colors",
+    ];
+    let event = check("wallpaper_changed", &changed);
+    assert_eq!((&event["tags"], &event["source"]), (&json!([]), &json!("playlist")));
+    check("gallery_changed", &["domain"]);
+    let change = ["playlist_id", "image_index", "image_id", "monitors"];
+    check("playlist_image_changed", &change);
+    house.client().post("/playlists/1/pause", &json!({})).ok();
+    check("playlist_paused", &["playlist_id"]);
+    house.client().post("/playlists/active/resume", &json!({})).ok();
+    check("playlist_resumed", &["action", "resumed"]);
+    house.client().post("/playlists/active/stop", &json!({})).ok();
+    check("playlist_stopped", &["action", "stopped"]);
+    house.client().patch("/config/app", &json!({ "theme": "light" })).ok();
+    check("config_changed", &["sections"]);
+    house.client().post("/config/reset", &json!({})).ok();
+    assert_eq!(check("config_changed", &["sections", "source"])["source"], "api_reset_all");
+    fs::remove_file(house.images().join("a.png")).unwrap();
+    set(&house, &json!({ "image_id": picture })).fails(404);
+    let purged = [
+        "image_id",
+        "reason",
+        "monitor_states_purged",
+        "history_entries_purged",
+        "playlists_affected",
+    ];
+    let event = check("image_orphan_purged", &purged);
+    let counts = [
+        &event["monitor_states_purged"],
+        &event["history_entries_purged"],
+        &event["playlists_affected"],
+    ];
+    assert_eq!(counts, [1, 1, 1]);
+}
