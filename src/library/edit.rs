@@ -10,6 +10,7 @@ use std::path::Path;
 use super::disk::{TEMPORARY, rename, sync_directory};
 use super::intake::Shelf;
 use super::name::Name;
+use super::reconcile::is_away;
 use super::{Error, Library, package};
 use crate::store::edits::{self, ImageChange, Rename};
 use crate::store::images;
@@ -141,7 +142,8 @@ fn follow(changed: Option<WebMeta>) -> Result<(), Error> {
 
 /// At start, before anything else: files that a kill caught between two names.
 pub(super) fn undo_renames(shelf: &Shelf) -> Result<(), Error> {
-    for moving in shelf.store.read(edits::renames)? {
+    let renames = shelf.store.read(edits::renames)?;
+    for moving in renames.into_iter().filter(|moving| !is_away(&moving.from)) {
         let image = shelf.store.read(|c| images::get(c, moving.image_id))?;
         let stays = image.is_some_and(|image| image.home() == moving.from);
         if stays && !exists(&moving.from) && exists(&moving.to) {

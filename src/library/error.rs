@@ -94,10 +94,14 @@ impl Error {
         matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// What is wrong and why, without the path, for those who are told the path beside it.
+    /// What is wrong and why, without the path of what is taken in, for those who are told it beside.
     pub fn reason(&self) -> String {
         let mut text = match self {
-            Self::File { action, .. } => format!("cannot {action} it"),
+            Self::File { action: action @ ("read" | "list" | "copy"), .. } => {
+                format!("cannot {action} it")
+            }
+            // Something of ours: the path is news.
+            Self::File { .. } => self.to_string(),
             Self::NotFile { .. } => "it is neither a file nor a directory".to_owned(),
             Self::EmptyDirectory { .. } => "it is an empty directory, not a picture".to_owned(),
             Self::Package { what, .. } => what.clone(),

@@ -6,7 +6,7 @@
 //! start, temporary and loose files are removed: the source was never touched.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -149,6 +149,10 @@ impl Shelf {
 
     /// A name for a file or package that is about to be made.
     pub(super) fn new_copy(&self) -> Copy {
+        // Deleted, or on a disk that is away. Where it cannot be made, writing to it says why.
+        if !self.directory.is_dir() {
+            fs::create_dir_all(&self.directory).ok();
+        }
         Copy::new(&self.directory, self.serial.fetch_add(1, Ordering::Relaxed))
     }
 

@@ -21,6 +21,7 @@ use crate::store::{
 };
 use crate::transcode;
 
+mod start;
 mod thumbs;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -299,58 +300,6 @@ fn batches_wait_are_cancelled_and_refused() {
     assert!(matches!(alive.library.cancel(&first.batch_id), Err(Error::NoBatch(_))));
     alive.end();
     scene.check_agreement();
-}
-
-#[test]
-fn a_start_mends_what_the_last_run_left() {
-    let scene = Scene::new();
-    let mut alive = scene.start();
-    let paths = ["stays.png", "lost.png"].iter().enumerate();
-    let paths = paths.map(|(n, name)| scene.source(name, png(n as u8))).collect();
-    let started = alive.library.import(paths, None).unwrap();
-    alive.batch(&started.batch_id);
-    alive.end();
-
-    let lost = scene.at("images/lost.png");
-    fs::remove_file(&lost).unwrap();
-    fs::write(scene.at("images/.murald-import-7"), "half").unwrap();
-    fs::write(scene.at("thumbnails/default/.new-3"), "half").unwrap();
-    fs::write(scene.at("images/half.png"), png(77)).unwrap();
-    scene.store.write(|c| loose::mark(c, &scene.at("images/half.png"))).unwrap();
-    // Noted, but a row owns it: the row is the stronger word.
-    scene.store.write(|c| loose::mark(c, &scene.at("images/stays.png"))).unwrap();
-    fs::write(scene.at("images/dropped.png"), png(50)).unwrap();
-    fs::write(scene.at("images/stays.jpg"), png(51)).unwrap();
-    fs::write(scene.at("images/notes.txt"), "mine").unwrap();
-
-    let mut alive = scene.start();
-    let purged = alive.next();
-    assert_eq!(purged["event"], "image_orphan_purged");
-    assert_eq!(purged["reason"], "file_missing");
-    assert_eq!(alive.next()["event"], "gallery_changed");
-    let names: Vec<_> = scene.images().into_iter().map(|image| image.name).collect();
-    assert_eq!(names, ["dropped", "stays", "stays_1"]);
-    alive.end();
-    // What is no picture stays, without a row.
-    fs::remove_file(scene.at("images/notes.txt")).unwrap();
-    scene.check_agreement();
-}
-
-#[test]
-fn rows_wait_for_a_disk_that_is_not_there() {
-    let scene = Scene::new();
-    let mut alive = scene.start();
-    let paths = (0..3).map(|n| scene.source(&format!("{n}.png"), png(n))).collect();
-    let started = alive.library.import(paths, None).unwrap();
-    alive.batch(&started.batch_id);
-    alive.end();
-    fs::rename(scene.at("images"), scene.at("elsewhere")).unwrap();
-    let mut alive = scene.start();
-    // Answered after the library was looked through.
-    let empty = alive.library.import(Vec::new(), None).unwrap();
-    alive.batch(&empty.batch_id);
-    assert_eq!(scene.images().len(), 3);
-    alive.end();
 }
 
 #[test]
