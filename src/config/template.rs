@@ -4,9 +4,9 @@ use super::schema::{Key, Section};
 use super::toml;
 
 const HEADER: &str = "\
-# Settings of murald. Changes are taken up when this file is saved, those of [daemon] at the
-# next start. `murald config check` tells what is wrong with it; `man 5 murald` tells more.
-# Paths may use ~, $VAR and ${VAR}.
+# Settings of murald. Changes take effect when this file is saved, those of [daemon] when the
+# daemon is started the next time. `murald config check` tells what is wrong with it, and
+# `man murald.toml` more about everything. Paths may use ~, $VAR and ${VAR}.
 ";
 
 pub(super) fn text() -> String {

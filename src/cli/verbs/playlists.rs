@@ -21,7 +21,7 @@ pub(super) const GROUP: Group = Group {
     title: "Playlists",
     verbs: &[
         Verb::new(&["next"], "Show the next image of each running playlist", next),
-        Verb::new(&["previous"], "Show the image before, of each running playlist", previous),
+        Verb::new(&["previous"], "Go back to the image before in each running playlist", previous),
         Verb::new(&["pause"], "Pause all running playlists", pause),
         Verb::new(&["resume"], "Let all paused playlists go on", resume),
         Verb::new(&["playlist", "list"], "List the playlists", list),
@@ -38,14 +38,15 @@ pub(super) const GROUP: Group = Group {
                 super::MONITORS,
                 Flag::switch("--extend", "Spread each image over all of its monitors"),
             ])
-            .help("Playlists that share a monitor with it are stopped."),
+            .help("Without --monitor it is for the monitors that are connected now. Playlists that share a\n\
+                 monitor with it are stopped."),
         Verb::new(&["playlist", "stop"], "Stop a playlist", stop).arguments(RUNNING),
         Verb::new(&["playlist", "pause"], "Pause a playlist", pause).arguments(RUNNING),
         Verb::new(&["playlist", "resume"], "Let a paused playlist go on", resume)
             .arguments(RUNNING),
         Verb::new(&["playlist", "next"], "Show the next image of a playlist", next)
             .arguments(RUNNING),
-        Verb::new(&["playlist", "previous"], "Show the image before, of a playlist", previous)
+        Verb::new(&["playlist", "previous"], "Go back to the image before in a playlist", previous)
             .arguments(RUNNING),
         Verb::new(&["playlist", "active"], "List the playlists that run", active).arguments(&[
             Argument::optional("MONITOR", Kind::Monitor, "Only the one on this monitor"),

@@ -41,31 +41,31 @@ settings! {
     /// `[backend.awww]`
     #[derive(Debug)]
     Awww {
-        /// How one picture gives way to the next
+        /// How one image gives way to the next
         transition_type: AwwwTransition = Key::word("wipe", AwwwTransition::WORDS),
-        /// Step of each frame; not used when the type is none
+        /// How much each frame changes: lower is smoother; not used when the type is none
         transition_step: u8 = Key::integer(90).within(1, 255),
-        /// Seconds; 0 leaves it to awww
+        /// Length of a transition in seconds; 0 leaves it to awww
         transition_duration: f64 = Key::number(3.0).within(0, 120),
-        /// Frames a second
+        /// Frames a second of a transition
         transition_fps: u16 = Key::integer(60).within(1, u16::MAX as i64),
-        /// Degrees, for effects with a direction
+        /// Direction of wipe and wave, in degrees
         transition_angle: f64 = Key::number(45.0),
         /// Where grow and outer begin
         transition_pos: AwwwPosition = Key::word("center", AwwwPosition::WORDS),
-        /// Curve of the transition, four numbers
+        /// Pace of the transition, as the four numbers of a CSS cubic-bezier
         transition_bezier: String = Key::text("0.25,0.1,0.25,1.0").form(CURVE, is_curve),
         /// Width and height of the wave
         transition_wave: String = Key::text("20,20").form("WIDTH,HEIGHT", is_size),
-        /// How a picture fills its monitor
+        /// How an image fits its monitor
         resize: AwwwResize = Key::word("crop", AwwwResize::WORDS),
-        /// Colour beside pictures that do not fill the monitor, RRGGBB without #
+        /// Colour around images that do not fill the monitor, RRGGBB without #
         fill_color: String = Key::text("000000").form(COLOR, is_color),
-        /// Filter for scaling
+        /// How images are scaled
         filter_type: AwwwFilter = Key::word("Lanczos3", AwwwFilter::WORDS),
-        /// Count the position of the transition from the top
+        /// Count the place where a transition begins from the top
         invert_y: bool = Key::flag(false),
-        /// Pixel format of its server; empty leaves it to awww
+        /// Pixel format of its daemon; empty leaves it to awww
         daemon_format: AwwwFormat = Key::word("", AwwwFormat::WORDS),
     }
 }

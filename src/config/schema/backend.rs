@@ -21,11 +21,11 @@ settings! {
     /// `[backend]` without the tables in it.
     #[derive(Debug)]
     Backend {
-        /// The backend; where it is not installed, the first that is
+        /// The backend to use; where it cannot be used, the first that can
         kind as "type": BackendName = Key::word("awww", BackendName::WORDS),
         /// fixed always uses type, auto picks by kind of content from auto_priorities
         selection_mode: SelectionMode = Key::word("fixed", SelectionMode::WORDS),
-        /// Seconds; above 0 it goes before the durations of awww and wal-qt
+        /// Length of transitions in seconds; above 0 it overrides those of awww and wal-qt
         transition_duration_seconds: Option<f64> = Key::optional_number().within(0, 120),
     }
 }
@@ -34,7 +34,7 @@ settings! {
     /// `[backend.auto_priorities]`: the order in which backends are tried.
     #[derive(Debug)]
     AutoPriorities {
-        /// For stills
+        /// For still and animated images
         image: Vec<BackendName> = priorities(&["awww", "hyprpaper", "swaybg", "feh", "wal-qt"]),
         /// For videos
         video: Vec<BackendName> = priorities(&["mpvpaper", "wal-qt"]),

@@ -7,37 +7,37 @@ settings! {
     /// `[app]`
     #[derive(Debug)]
     App {
-        /// Stop the daemon when the client quits
+        /// Stop the daemon when the client is closed
         kill_daemon_on_exit: bool = Key::flag(false),
-        /// Desktop notifications while the window is hidden
+        /// Show desktop notifications while the window is hidden
         notifications: bool = Key::flag(true),
-        /// Start hidden
+        /// Start with the window hidden
         start_minimized: bool = Key::flag(false),
-        /// Closing hides the window
+        /// Hide the window when it is closed
         minimize_instead_of_close: bool = Key::flag(false),
-        /// Show the monitor picker at start
+        /// Ask at start which monitors are meant
         show_monitor_modal_on_start: bool = Key::flag(true),
-        /// Play the boot sequence
+        /// Play an introduction at start
         startup_intro: bool = Key::flag(true),
-        /// Pictures on a page of the gallery; the API gives 200 at most
+        /// Images on a page of the gallery; the daemon gives 200 at most
         images_per_page: i64 = Key::integer(50),
-        /// A built-in or user theme, or system for the desktop's light or dark
+        /// A theme of the client's or of yours, or system for the desktop's light or dark
         theme: String = Key::text("dark"),
-        /// Fonts; unknown words act as bundled
+        /// Which fonts; other words act as bundled
         font_preset: String = Key::word("bundled", &["bundled", "google_sans", "system", "custom"])
             .otherwise(Value::Text("bundled")),
-        /// CSS font-family of the text when the preset is custom
+        /// CSS font-family of the text where font_preset is custom
         font_family_body: String = Key::text(""),
-        /// CSS font-family of headings when the preset is custom
+        /// CSS font-family of headings where font_preset is custom
         font_family_display: String = Key::text(""),
-        /// CSS font-family of monospaced text when the preset is custom
+        /// CSS font-family of monospaced text where font_preset is custom
         font_family_mono: String = Key::text(""),
-        /// Unused
+        /// Not used
         image_history_limit: i64 = Key::integer(100),
-        /// Order of the gallery
+        /// What the gallery is sorted by
         sort_by: String = Key::word("imported_at", &["name", "imported_at", "file_size"])
             .otherwise(Value::Text("imported_at")),
-        /// Direction of the gallery's order
+        /// Whether the gallery's order rises or falls
         sort_order: String = Key::word("desc", &["asc", "desc"]).otherwise(Value::Text("desc")),
     }
 }
@@ -46,9 +46,9 @@ settings! {
     /// `[monitors]`
     #[derive(Debug)]
     Monitors {
-        /// Names of the outputs that the client sets
+        /// Names of the monitors that the client sets wallpapers on
         selected_monitors: Vec<String> = Key::list(&[]),
-        /// How pictures are laid over monitors; extend cuts only stills
+        /// How several monitors show an image; only still images can be extended
         image_set_type: String = Key::word("individual", &["individual", "clone", "extend"])
             .otherwise(Value::Text("individual")),
     }
@@ -57,11 +57,11 @@ settings! {
 settings! {
     /// `[remote_gallery]`: no `Debug`, since it holds a secret.
     RemoteGallery {
-        /// Show the page of the remote gallery
+        /// Show the gallery on the network
         enabled: bool = Key::flag(false),
-        /// Key of the remote service, kept as plain text
+        /// Key for the gallery on the network, kept as plain text
         api_key: String = Key::text("").secret(),
-        /// How the page goes on
+        /// Show the gallery on the network in pages, or without an end
         scroll_mode: String = Key::word("paginated", &["paginated", "infinite"])
             .otherwise(Value::Text("paginated")),
         /// Blur thumbnails that are not safe for work

@@ -17,23 +17,23 @@ settings! {
     /// `[daemon]`: paths are as written, expanded on use.
     #[derive(Debug)]
     Daemon {
-        /// Where imported pictures are copied
+        /// Where the library's files are
         images_dir: String = Key::path("$XDG_DATA_HOME/murald/images"),
-        /// Thumbnails and previews of videos
+        /// Where thumbnails and previews of videos are
         thumbnails_dir: String = Key::path("$XDG_CACHE_HOME/murald/thumbnails"),
-        /// Directory of the database
+        /// Where the database is
         database_dir: String = Key::path("$XDG_DATA_HOME/murald/db"),
-        /// The socket that clients connect to
+        /// The socket that the daemon listens on
         socket_path: String = Key::path("$XDG_RUNTIME_DIR/murald.sock"),
         /// What is logged; MURALD_LOG and --log-level go before it
         log_level: LogLevel = Key::word("info", LogLevel::WORDS),
-        /// The log, as lines of JSON
+        /// The log file: one JSON object a line
         log_file: String = Key::path("$XDG_DATA_HOME/murald/daemon.log"),
-        /// Size in megabytes at which the log is rotated
+        /// Size in megabytes at which the log is renamed and a new one begun
         log_max_size_mb: u32 = Key::integer(10).from(1),
-        /// Rotated logs that are kept
+        /// How many old logs are kept
         log_max_backups: u32 = Key::integer(3).from(1),
-        /// Display server; auto looks at the session
+        /// The kind of session; auto finds out
         compositor: Compositor = Key::word("auto", Compositor::WORDS),
     }
 }

@@ -12,7 +12,7 @@ settings! {
     /// `[backend.feh]`
     #[derive(Debug)]
     Feh {
-        /// How a picture fills its monitor; unknown words act as fill
+        /// How an image fits its monitor; other words act as fill
         mode: FehMode = Key::word("fill", FehMode::WORDS).otherwise(Value::Text("fill")),
     }
 }

@@ -12,7 +12,7 @@ settings! {
     /// `[backend.hyprpaper]`
     #[derive(Debug)]
     Hyprpaper {
-        /// How a picture fills its monitor
+        /// How an image fits its monitor
         fit_mode: HyprpaperFit = Key::word("cover", HyprpaperFit::WORDS),
         /// The file that murald writes for it; empty is one under $XDG_CONFIG_HOME/hypr
         config_path: String = Key::path(""),

@@ -7,17 +7,17 @@ settings! {
     /// `[backend.mpvpaper]`
     #[derive(Debug)]
     Mpvpaper {
-        /// Options for mpv, as its command line writes them without --
+        /// Options for mpv, as on its command line without --
         mpv_options: String = Key::text("loop"),
-        /// How much it tells
+        /// How much mpvpaper prints
         verbose: u8 = Key::integer(0).within(0, 2),
-        /// Pause while the wallpaper is hidden
+        /// Pause the video while windows hide it
         auto_pause: bool = Key::flag(false),
-        /// Stop while the wallpaper is hidden; goes before auto_pause
+        /// Stop mpv while windows hide the video, whatever auto_pause says
         auto_stop: bool = Key::flag(false),
-        /// Layer of the surface; empty leaves it to mpvpaper
+        /// Layer to draw on, such as background or bottom; empty leaves it to mpvpaper
         layer: String = Key::text(""),
-        /// Seconds between the files of a slideshow; 0 is none
+        /// Seconds between the files of a slideshow; 0 for none
         slideshow_secs: u32 = Key::integer(0).from(0),
     }
 }

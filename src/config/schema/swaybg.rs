@@ -14,7 +14,7 @@ settings! {
     /// `[backend.swaybg]`
     #[derive(Debug)]
     Swaybg {
-        /// How a picture fills its monitor
+        /// How an image fits its monitor
         fit_mode: SwaybgFit = Key::word("fill", SwaybgFit::WORDS),
     }
 }

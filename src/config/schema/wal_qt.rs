@@ -39,65 +39,65 @@ settings! {
     /// `[backend.wal-qt]`
     #[derive(Debug)]
     WalQt {
-        /// Its control socket
+        /// The socket over which murald controls it
         socket_path: String = Key::path("$XDG_RUNTIME_DIR/wal-qt.sock"),
-        /// The name that its health check must give
+        /// The name that it must give when asked who it is
         expected_service: String = Key::text("wal-qt"),
-        /// The version of its API that the health check must give
+        /// The version of its API that it must give when asked
         expected_api_version: String = Key::text("0"),
-        /// Milliseconds for the health check at start
+        /// How long it may take to answer at its start, in milliseconds
         connect_timeout_ms: u32 = Key::integer(500).from(1),
-        /// Milliseconds for a request
+        /// How long it may take to answer a request, in milliseconds
         request_timeout_ms: u32 = Key::integer(1500).from(1),
-        /// Milliseconds for a wallpaper to load
+        /// How long it may take to load a wallpaper, in milliseconds
         load_timeout_ms: u32 = Key::integer(15000).from(1),
-        /// More environment for it, as KEY=VALUE
+        /// More environment variables for it, as KEY=VALUE
         env: Vec<String> = Key::list(&[]).form(ENV, is_env),
-        /// How one picture gives way to the next; unknown words act as fade
+        /// How one image gives way to the next; other words act as fade
         transition: WalQtTransition = Key::word("none", WalQtTransition::WORDS)
             .otherwise(Value::Text("fade")),
-        /// Milliseconds of a transition
+        /// Length of a transition in milliseconds
         duration_ms: u32 = Key::integer(300).from(1),
-        /// Curve of the transition, four numbers
+        /// Pace of the transition, as the four numbers of a CSS cubic-bezier
         transition_bezier: Bezier = Key::text("0.54,0,0.34,0.99").form(BEZIER, is_bezier),
-        /// Degrees, wrapped into a circle
+        /// Direction of transitions that have one, in degrees
         transition_angle_deg: f64 = Key::number(0.0),
         /// Where grow and outer begin, in percent of the width
         transition_origin_x_percent: f64 = Key::number(50.0).within(-200, 200),
         /// Where grow and outer begin, in percent of the height
         transition_origin_y_percent: f64 = Key::number(50.0).within(-200, 200),
-        /// Height of the wave in percent
+        /// Height of the waves, in percent
         transition_wave_amplitude_percent: f64 = Key::number(5.0).ruled(NOT_NEGATIVE),
         /// How many waves there are
         transition_wave_frequency: f64 = Key::number(3.0).ruled(NOT_NEGATIVE),
-        /// How a picture fills its monitor
+        /// How an image fits its monitor, as object-fit of CSS
         image_fit_mode: ImageFit = Key::word("cover", ImageFit::WORDS),
-        /// How pictures are scaled
+        /// How images are scaled, as image-rendering of CSS
         image_rendering: ImageRendering = Key::word("auto", ImageRendering::WORDS),
-        /// Colour beside a picture; wal-qt is told it and may ignore it
+        /// Colour around images, RRGGBB or RRGGBBAA; wal-qt may ignore it
         fill_color: String = Key::text("000000ff").form(COLOR, is_color),
-        /// Videos that are imported play their sound
+        /// Switch the sound of videos on when they are imported
         video_audio_default: bool = Key::flag(false),
-        /// HTML wallpapers may use the network
+        /// Let HTML wallpapers use the network
         allow_network_wallpapers: bool = Key::flag(false),
-        /// Move the wallpaper with the workspaces
+        /// Move the wallpaper a little when the workspace changes (Hyprland and Sway)
         parallax_enabled: bool = Key::flag(false),
-        /// Percent; below 100 acts as 100
+        /// How much the image is enlarged, so that it can move, in percent; below 100 acts as 100
         parallax_zoom: f64 = Key::number(120.0),
-        /// Percent that a step from one workspace to the next moves it
+        /// How far it moves from one workspace to the next, in percent
         parallax_step_percent: f64 = Key::number(5.0).ruled(Rule::Positive),
-        /// Workspaces that make a ring
+        /// After so many workspaces it begins again
         parallax_workspace_chunk_size: u32 = Key::integer(10).from(1),
-        /// Milliseconds of a step
+        /// Length of a move, in milliseconds
         parallax_animation_ms: u32 = Key::integer(600).from(1),
-        /// Milliseconds of the way back
+        /// Length of the move back to the middle, in milliseconds
         parallax_reset_ms: u32 = Key::integer(400).from(1),
-        /// Curve of a step, four numbers; anything else acts as the default
+        /// Pace of a move, as a CSS cubic-bezier; anything else acts as the default
         parallax_easing: Bezier = Key::text(EASING).form(BEZIER, is_bezier)
             .otherwise(Value::Text(EASING)),
-        /// Whose workspaces are followed; auto finds out which compositor runs
+        /// Whose workspaces are followed; auto finds out
         parallax_compositor_driver: ParallaxDriver = Key::word("auto", ParallaxDriver::WORDS),
-        /// Direction, unless a wallpaper says its own
+        /// Direction of the moves, unless an HTML wallpaper has one of its own
         parallax_direction: ParallaxDirection = Key::word("horizontal", ParallaxDirection::WORDS),
     }
 }
