@@ -410,8 +410,62 @@ fn a_picture_that_leaves_the_library_stays_on_its_monitor() {
     let held = house.root().join("cache/murald/setters/swaybg/held");
     let count = || fs::read_dir(&held).unwrap().count();
     assert_eq!(count(), 3);
+    // So it does under the next daemon, and the one after it.
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
+    let setter = running("swaybg", runtime);
+    for kill in [false, true] {
+        match kill {
+            true => house.kill9(),
+            false => assert_eq!(house.stop(), Some(0)),
+        }
+        house.start();
+        let mut events = house.events("wallpaper_changed");
+        set(&house, red, "HEADLESS-2").ok();
+        events.wait_for("wallpaper_changed");
+        for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", RED), ("HEADLESS-3", GREEN)] {
+            see(&desktop, &house, output, color);
+        }
+        assert_eq!(running("swaybg", runtime), setter, "taken over, not replaced");
+    }
+    let blue = house.import(&[&plain(&house, "blue.png", BLUE)])[0];
+    set(&house, blue, "HEADLESS-2").ok();
+    for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", BLUE), ("HEADLESS-3", GREEN)] {
+        see(&desktop, &house, output, color);
+    }
     set(&house, red, "*").ok();
     assert_eq!(count(), 1, "what no longer hangs is let go");
+}
+
+#[test]
+fn a_setter_of_yesterday_goes_when_another_covers_its_screens() {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
+    let mut house = House::on(&desktop);
+    house.stub("awww", AWWW_TWO);
+    house.stub("awww-daemon", AWWW_DAEMON);
+    house.configure("[backend]\ntype = \"swaybg\"\n");
+    house.start();
+    let [red, green, _] = three(&house);
+    set(&house, red, "HEADLESS-1").ok();
+    set(&house, green, "HEADLESS-2").ok();
+    let setter = running("swaybg", runtime);
+    assert_eq!(house.stop(), Some(0));
+    house.configure("[backend]\ntype = \"awww\"\n");
+    house.start();
+    wait_until("the old setter to go", || running("swaybg", runtime).is_empty());
+    let held = house.root().join("cache/murald/setters/swaybg/held");
+    wait_until("its cache to be emptied", || {
+        fs::read_dir(&held).map_or(0, |entries| entries.count()) == 0
+    });
+    assert_eq!(running("sleep", runtime).len(), 1, "the new one's server");
+    // And back again; what it left in the records is no trouble.
+    assert_eq!(house.stop(), Some(0));
+    house.configure("[backend]\ntype = \"swaybg\"\n");
+    house.start();
+    wait_until("the new setter to go", || running("sleep", runtime).is_empty());
+    see(&desktop, &house, "HEADLESS-1", RED);
+    see(&desktop, &house, "HEADLESS-2", GREEN);
+    assert_ne!(running("swaybg", runtime), setter);
 }
 
 #[test]
@@ -555,6 +609,14 @@ printf '%s\0' daemon "$@" >>"$HOME/calls"; printf '\n' >>"$HOME/calls"
 [ "$1" = --no-cache ] || exit 2
 : >"$HOME/server"
 exec sleep 1000
+"#;
+
+/// Another client of it that knows two outputs.
+const AWWW_TWO: &str = r#"#!/bin/sh
+[ -e "$HOME/server" ] || exit 1
+if [ "$1" = query ]; then
+       printf ': HEADLESS-%s: 640x480, scale: 1, currently displaying: color: 000000\n' 1 2
+fi
 "#;
 
 /// Another client of it that takes a picture and never says a word.

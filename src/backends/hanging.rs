@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::compositor::Output;
 use crate::wire::{MediaType, WebCapabilities};
 
 /// What a setter must be able to show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     StaticImage,
     AnimatedImage,
@@ -37,7 +38,7 @@ impl Kind {
 }
 
 /// One picture on one output.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hanging {
     pub output: Output,
     pub image_id: i64,
@@ -53,7 +54,7 @@ pub struct Hanging {
 }
 
 /// What only a web package has.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Web {
     pub capabilities: WebCapabilities,
     pub parallax_direction: Option<String>,

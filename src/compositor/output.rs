@@ -1,7 +1,9 @@
 //! An output as the compositor describes it.
 
+use serde::{Deserialize, Serialize};
+
 /// A connected output that shows something.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Output {
     pub name: String,
     pub description: String,

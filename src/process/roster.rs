@@ -110,10 +110,12 @@ impl Roster {
         paths.into_iter().filter_map(take_over).collect()
     }
 
-    /// The backends that have setters on record, with the output that each serves where it is one.
+    /// The backends that have setters that run, with the output that each serves where it is one.
+    /// For the start, before any is started: what is on record and has ended is forgotten.
     pub fn left(&self) -> Vec<(String, Option<String>)> {
-        let record = |path: PathBuf| read(&path).map(|(record, _)| (record.backend, record.output));
-        let mut left: Vec<_> = self.records().filter_map(|(_, path)| record(path)).collect();
+        let setters = self.records().filter_map(|(_, path)| take_over(path));
+        let mut left: Vec<_> =
+            setters.map(|setter| (setter.record.backend, setter.record.output)).collect();
         left.sort();
         left.dedup();
         left

@@ -100,6 +100,8 @@ impl Stage {
         let backend = match step {
             Some(Step::Show { seat, scene }) => {
                 self.troubles.entry(seat.clone()).or_default().over();
+                self.stale.remove(&seat);
+                self.past.untold.remove(&seat);
                 let backend = seat.backend;
                 self.shown.insert(seat, scene);
                 backend
@@ -191,6 +193,9 @@ impl Stage {
         let is_out = |error: &backends::Error| matches!(error, backends::Error::Unavailable(_));
         let out: Vec<&Seat> =
             failures.iter().filter(|(_, error)| is_out(error)).map(|(seat, _)| seat).collect();
+        // One that was recalled is not asked for by what differs.
+        let shown = out.iter().filter(|seat| self.shown.contains_key(**seat));
+        self.stale.extend(shown.map(|&seat| seat.clone()));
         let now = Instant::now();
         let retrying = out.iter().fold(false, |retrying, &seat| {
             let again = self.troubles.entry(seat.clone()).or_default().failed(now);

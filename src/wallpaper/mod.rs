@@ -14,6 +14,7 @@ mod held;
 mod job;
 mod line;
 mod orphan;
+mod past;
 mod plan;
 mod request;
 mod scene;

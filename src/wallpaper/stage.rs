@@ -18,6 +18,7 @@ use super::hand::{Hand, Report};
 use super::job::{Hang, Job, Purpose};
 use super::line::Waiting;
 use super::orphan;
+use super::past::Past;
 use super::plan::{self, Shown, Step};
 use super::request::{Activated, Applied, Ask, Reply, Request};
 use super::scene::Pictures;
@@ -70,8 +71,9 @@ pub(super) struct Stage {
     pub(super) troubles: BTreeMap<Seat, Trouble>,
     /// Something changed while a job was in hand: look again afterwards.
     pub(super) look_again: bool,
-    /// Seats whose settings changed since they last showed.
-    stale: BTreeSet<Seat>,
+    /// Seats to be told to show what they show: settings changed since, or they were not asked yet.
+    pub(super) stale: BTreeSet<Seat>,
+    pub(super) past: Past,
     /// Activated, but not yet what the settings say.
     pub(super) activated: Option<BackendName>,
 }
@@ -85,6 +87,7 @@ impl Stage {
         status: SharedStatus,
     ) -> Self {
         let (report, reports) = bounded(REPORTS);
+        let past = Past::open(&setters);
         Self {
             spawner,
             store,
@@ -100,6 +103,7 @@ impl Stage {
             troubles: BTreeMap::new(),
             look_again: false,
             stale: BTreeSet::new(),
+            past,
             activated: None,
         }
     }
@@ -153,7 +157,10 @@ impl Stage {
     pub(super) fn begin(&mut self, command: Command) {
         match command {
             Command::Set(request, reply) => match self.feasible(&request) {
-                Ok((feasible, survey)) => self.hang(feasible, survey, reply),
+                Ok((feasible, survey)) => {
+                    self.recall(&survey);
+                    self.hang(feasible, survey, reply);
+                }
                 Err(failure) => {
                     self.purge_if_gone(&failure);
                     reply(Err(failure));
@@ -161,11 +168,7 @@ impl Stage {
             },
             Command::Activate(name, reply) => self.activate(&name, reply),
             Command::Clear(reply) => {
-                // What an earlier daemon left and this one has not shown anew is ours, too.
-                let left = self.setters.roster.left().into_iter();
-                let left = left.filter_map(|(backend, output)| {
-                    Some(Seat { backend: backend.parse().ok()?, output })
-                });
+                let left = std::mem::take(&mut self.past.left);
                 let all: BTreeSet<Seat> = self.shown.keys().cloned().chain(left).collect();
                 let steps = all.into_iter().map(|seat| Step::Clear { seat }).collect();
                 self.start(Job::new(steps, Purpose::Clear { failed: None, reply }));
@@ -236,6 +239,7 @@ impl Stage {
                 return reply(Err(error.into()));
             }
         };
+        self.recall(&survey);
         let steps = plan::steps(&self.shown, &survey.wanted(&self.shown));
         let restored = survey.restored(&self.shown, &steps);
         let purpose = Purpose::Activate { backend, before, restored, reply };
@@ -256,6 +260,7 @@ impl Stage {
             Err(error) => return log::error!("cannot read the scene: {}", chain(&error)),
         };
         self.note_active(&survey);
+        self.recall(&survey);
         let wanted = survey.wanted(&self.shown);
         let mut steps = plan::steps(&self.shown, &wanted);
         let stale = std::mem::take(&mut self.stale);
@@ -268,9 +273,12 @@ impl Stage {
         let later: Vec<Step> = steps.extract_if(.., later).collect();
         let later = self.with_dependants(later, &mut steps, &[]);
         self.look_again = !later.is_empty();
-        let seats = later.into_iter().map(|step| step.seat().clone());
-        self.stale.extend(seats.filter(|seat| stale.contains(seat)));
-        let restored = survey.restored(&self.shown, &steps);
+        let told = |seat: &Seat| steps.iter().any(|step| step.seat() == seat);
+        self.stale.extend(stale.into_iter().filter(|seat| !told(seat)));
+        self.stale.retain(|seat| self.shown.contains_key(seat));
+        let mut before = self.shown.clone();
+        before.retain(|seat, _| !self.past.untold.contains(seat));
+        let restored = survey.restored(&before, &steps);
         self.start(Job::new(steps.into(), Purpose::Restore(restored)));
     }
 
@@ -297,6 +305,7 @@ impl Stage {
 
     /// Lets everybody see what a backend shows.
     pub(super) fn note_hung(&self, backend: BackendName) {
+        self.past.note(&self.shown);
         let of_it = self.shown.iter().filter(|(seat, _)| seat.backend == backend);
         let hung: Vec<Hanging> = of_it.flat_map(|(_, scene)| scene).cloned().collect();
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
