@@ -1,7 +1,7 @@
-//! One daemon at a time: a lock held for life, and the socket that is ours alone.
+//! One daemon at a time: locks held for life, and the socket that is ours alone.
 //!
-//! The lock is the kernel's (`flock`), so it goes with the process however that ends; the file beside
-//! the socket is never removed, as two daemons could then hold two files of the same name.
+//! A lock is the kernel's (`flock`), so it goes with the process however that ends; its file is never
+//! removed, as two daemons could then hold two files of the same name.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -19,9 +19,10 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock beside `socket`, in a directory that is made where it is missing.
-    pub fn take(socket: &Path) -> Result<Self, Error> {
-        let path = socket.with_extension("lock");
+    /// Takes the lock beside a file (the socket, or the database), in a directory that is made where
+    /// it is missing.
+    pub fn take(beside: &Path) -> Result<Self, Error> {
+        let path = beside.with_extension("lock");
         let failed = |operation| {
             let path = path.clone();
             move |source| Error::Io { operation, path, source }

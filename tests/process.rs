@@ -46,6 +46,12 @@ fn a_second_daemon_is_told_of_the_first() {
     assert_eq!(second.status.code(), Some(75), "{}", stderr(&second));
     assert!(stderr(&second).contains("running already"), "{}", stderr(&second));
     assert_eq!(house.client().get("/healthz").ok(), json!({ "status": "ok" }));
+    // Nor may one with another socket have the same library.
+    let other = house.root().join("other.sock");
+    let mut command = house.murald(&["start", "--socket", other.to_str().unwrap()]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(75), "{}", stderr(&output));
+    assert!(stderr(&output).contains("db/murald.lock") && !other.exists(), "{}", stderr(&output));
     assert_eq!(house.stop(), Some(0));
     assert!(!house.socket().exists());
 }

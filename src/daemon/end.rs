@@ -46,7 +46,7 @@ impl House {
         drop(self.signals);
         drop(self.socket);
         // Last of all: whoever gets the lock finds nothing of ours in the way.
-        drop(self.lock);
+        drop(self.locks);
     }
 }
 

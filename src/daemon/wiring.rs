@@ -55,7 +55,7 @@ pub(crate) struct House {
     log: Log,
     /// None where the service manager owns the socket.
     pub(super) socket: Option<Socket>,
-    pub(super) lock: Lock,
+    pub(super) locks: [Lock; 2],
 }
 
 impl House {
@@ -81,6 +81,8 @@ impl House {
             signal.try_send(came).ok();
         })
         .map_err(start("the signals"))?;
+        // Another socket makes it no other library: two would remove each other's unfinished files.
+        let library_lock = Lock::take(&places.database).map_err(Error::Lock)?;
         let store = Store::open(&places.database).map_err(Error::Store)?;
         let wanted = wanted_compositor(&settings);
         let outputs = compositor::Watch::start(&spawner, wanted, env)
@@ -134,7 +136,7 @@ impl House {
             config,
             log,
             socket,
-            lock,
+            locks: [lock, library_lock],
         };
         Ok((house, wakes))
     }
