@@ -9,7 +9,7 @@ mod support;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use desktop::{Desktop, wait_until};
@@ -170,16 +170,31 @@ fn colors_follow_the_wallpaper() {
     let mut house = house(&desktop);
     let notes = house.root().join("notes");
     for program in ["wal", "matugen", "wallust"] {
-        let script = format!("#!/bin/sh\necho {program} \"$@\" >>'{}'\n", notes.display());
-        house.stub(program, &script);
+        let note = format!("echo {program} \"$@\" >>'{}'", notes.display());
+        house.stub(program, &format!("#!/bin/sh\n[ \"$1\" = --help ] || {note}\n"));
     }
     let image = house.client().get("/images/2").ok();
-    let path = PathBuf::from(image["path"].as_str().unwrap());
-    for (line, expected) in [
-        (&["wal", "--saturate", "0.5"][..], "wal -n -q --saturate 0.5 -i"),
-        (&["matugen"], "matugen image"),
-        (&["wallust"], "wallust run"),
+    let path = image["path"].as_str().unwrap();
+    // Version 4 wants to ask, and there is nobody.
+    let fourth = format!(
+        "#!/bin/sh\n[ \"$1\" != --help ] || {{ echo ' --source-color-index <N>'; exit; }}\n\
+         case $* in *--source-color-index*|*--prefer*) echo matugen \"$@\" >>'{}';; *) exit 1;; esac\n",
+        notes.display()
+    );
+    for (line, stub, expected) in [
+        (&["wal", "--saturate", "0.5"][..], None, format!("wal -n -q --saturate 0.5 -i {path}")),
+        (&["matugen"], None, format!("matugen image {path}")),
+        (&["wallust"], None, format!("wallust run {path}")),
+        (&["matugen"], Some(&fourth), format!("matugen image {path} --source-color-index 0")),
+        (
+            &["matugen", "--prefer", "darkness"],
+            Some(&fourth),
+            format!("matugen --prefer darkness image {path}"),
+        ),
     ] {
+        if let Some(script) = stub {
+            house.stub(line[0], script);
+        }
         fs::remove_file(&notes).ok();
         let _hook = End::spawn(script(&house, "hooks/murald-colors").args(line));
         // Set again until it listens.
@@ -188,7 +203,7 @@ fn colors_follow_the_wallpaper() {
             fs::read_to_string(&notes).is_ok_and(|text| text.ends_with('\n'))
         });
         let told = fs::read_to_string(&notes).unwrap();
-        assert_eq!(told.lines().next(), Some(&*format!("{expected} {}", path.display())));
+        assert_eq!(told.lines().next(), Some(&*expected));
     }
     let unknown = script(&house, "hooks/murald-colors").arg("paint").output().unwrap();
     assert_eq!(unknown.status.code(), Some(2));
