@@ -8,6 +8,7 @@ mod arguments;
 mod connection;
 mod failure;
 mod help;
+mod palette;
 mod picture;
 mod progress;
 mod screen;

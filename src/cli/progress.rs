@@ -37,6 +37,14 @@ impl Progress {
         write!(io::stderr().lock(), "\r{}\x1b[K", line(columns, done, total, what)).ok();
     }
 
+    /// Says what is waited for, where nobody tells how far it is.
+    pub(super) fn wait(&mut self, what: &str) {
+        let Some(columns) = self.columns else { return };
+        self.drawn = Some(Instant::now());
+        // As with the bar.
+        write!(io::stderr().lock(), "\r{}\x1b[K", cut(what, columns.saturating_sub(1))).ok();
+    }
+
     /// Takes the bar away.
     pub(super) fn clear(&mut self) {
         if self.drawn.take().is_some() {

@@ -22,7 +22,7 @@ pub(super) struct Screen {
 pub(super) struct Terminal {
     pub(super) columns: usize,
     pub(super) color: bool,
-    /// 24-bit colours, for palettes.
+    /// 24-bit colours, not 256 alone.
     pub(super) true_color: bool,
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::palette;
 use super::screen::Terminal;
 use super::text::{cut, harmless, width};
 
@@ -68,7 +69,7 @@ impl Cell {
     }
 
     fn swatches(&self, terminal: Terminal) -> bool {
-        terminal.true_color && !self.palette.is_empty()
+        terminal.color && !self.palette.is_empty()
     }
 }
 
@@ -165,8 +166,9 @@ fn paint(out: &mut String, cell: &Cell, wide: usize, terminal: Terminal) {
         for color in cell.palette.iter().take(wide / 2) {
             let channel = |at| u8::from_str_radix(color.get(at..at + 2).unwrap_or("0"), 16);
             let (red, green, blue) = (channel(1), channel(3), channel(5));
-            let [red, green, blue] = [red, green, blue].map(Result::unwrap_or_default);
-            write!(out, "\x1b[48;2;{red};{green};{blue}m  ").expect("a String takes all");
+            let color = [red, green, blue].map(Result::unwrap_or_default);
+            write!(out, "\x1b[48;{}m  ", palette::code(color, terminal))
+                .expect("a String takes all");
         }
         out.push_str("\x1b[0m");
         return;
@@ -230,6 +232,11 @@ mod tests {
         assert_eq!(
             table.render(all),
             "\x1b[2mcolors\x1b[0m  \x1b[48;2;255;0;0m  \x1b[48;2;0;0;255m  \x1b[0m\n"
+        );
+        let few = Terminal { true_color: false, ..all };
+        assert_eq!(
+            table.render(few),
+            "\x1b[2mcolors\x1b[0m  \x1b[48;5;196m  \x1b[48;5;21m  \x1b[0m\n"
         );
     }
 

@@ -47,7 +47,7 @@ pub(super) fn render(file: &[u8], terminal: Terminal) -> Option<String> {
     Some(match question::ask() {
         Way::Kitty => kitty::encode(&picture.resized(width, height), columns, rows),
         Way::Sixel => sixel::encode(&picture.resized(width, height)),
-        Way::Blocks => blocks::encode(&picture.resized(columns, rows * 2), terminal.true_color),
+        Way::Blocks => blocks::encode(&picture.resized(columns, rows * 2), terminal),
     })
 }
 

@@ -20,7 +20,9 @@ const QUESTION: &[u8] = b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b[c";
 
 pub(super) fn ask() -> Way {
     let stdin = io::stdin();
-    if !stdin.is_terminal() {
+    // The kernel's console prints the first question instead of passing it over.
+    let console = std::env::var_os("TERM").is_some_and(|term| term == "linux");
+    if !stdin.is_terminal() || console {
         return Way::Blocks;
     }
     let Some(_raw) = Raw::enter() else { return Way::Blocks };

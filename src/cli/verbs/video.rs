@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::super::Failure;
 use super::super::arguments::Call;
-use super::super::connection::Place;
+use super::super::connection::{Answer, Place};
+use super::super::progress::Progress;
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
@@ -63,10 +64,23 @@ fn place(call: &Call, action: &str) -> Place {
     Place::new(&[&"images", &call.word("ID"), &action])
 }
 
+/// A request that may take minutes: a person is told what goes on.
+fn patiently(
+    call: &Call,
+    screen: &Screen,
+    place: &Place,
+    body: &Value,
+    what: &str,
+) -> Result<Answer, Failure> {
+    let mut progress = Progress::stderr(!screen.is_json());
+    progress.wait(what);
+    call.connect()?.post(place, body)
+}
+
 fn preview(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let force = call.has("--force").then_some(1);
     let place = place(call, "ensure-browser-preview").query("force", force);
-    let answer = call.connect()?.post(&place, &empty())?;
+    let answer = patiently(call, screen, &place, &empty(), "making the preview...")?;
     screen.show(&answer, |screen, image: Image| match image.preview_path {
         Some(path) => screen.line(path.display()),
         None => screen.line("made"),
@@ -93,7 +107,8 @@ fn export(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     if let Some(folder) = call.value("--folder") {
         body["folder_id"] = folder.clone();
     }
-    let answer = call.connect()?.post(&place(call, "video-loop-export"), &body)?;
+    let place = place(call, "video-loop-export");
+    let answer = patiently(call, screen, &place, &body, "making the loop...")?;
     screen.show(&answer, |screen, loop_: Exported| {
         screen.line(format!("image {}: {}", loop_.image_id, loop_.path))
     })
