@@ -142,13 +142,14 @@ impl Thumbnails {
     }
 
     /// Equal numbers mean that [`Self::present`] would say the same: it differs after each
-    /// thumbnail that comes or goes, also by a stranger's hand (the times of the directories).
+    /// thumbnail or preview that comes or goes, also by a stranger's hand (the times of the directories).
     pub fn generation(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.shared.changes.load(Ordering::Acquire).hash(&mut hasher);
         let sizes = self.shared.sizes.load(Ordering::Acquire);
-        for &resolution in Resolution::ALL.iter().filter(|&&size| sizes & bit(size) != 0) {
-            let directory = fs::metadata(self.shared.directory.join(resolution.as_str()));
+        let sizes = Resolution::ALL.iter().filter(|&&size| sizes & bit(size) != 0);
+        for name in sizes.map(|size| size.as_str()).chain([PREVIEWS]) {
+            let directory = fs::metadata(self.shared.directory.join(name));
             let times = directory.map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()));
             times.ok().hash(&mut hasher);
         }

@@ -55,8 +55,11 @@ fn a_preview_is_made_once_and_goes_with_its_video() {
     assert!(again() > made, "made anew");
     post(&house, id, "ensure-browser-preview?force=maybe", &json!({})).fails(400);
     // A cache that was deleted mends itself.
+    let listed = || house.client().get("/images").ok()["data"][0]["preview_path"].clone();
+    assert_eq!(listed(), first["preview_path"]);
     fs::remove_dir_all(path.parent().unwrap()).unwrap();
     assert!(image(&house, id)["preview_path"].is_null());
+    assert!(listed().is_null());
     post(&house, id, "ensure-browser-preview", &json!({})).ok();
     assert_eq!(previews(&house), [path]);
     house
