@@ -15,7 +15,7 @@ use crate::media;
 use crate::store::edits::{self, ImageChange};
 use crate::store::{images, loose};
 use crate::transcode::{self, Cut, Ffmpeg};
-use crate::wire::{GalleryDomain, Image, LoopPreset, MediaType, Resolution};
+use crate::wire::{Format, GalleryDomain, Image, LoopPreset, MediaType, Resolution};
 
 /// A loop's shortest length, in seconds.
 const LOOP_MIN: f64 = 0.1;
@@ -171,7 +171,7 @@ impl Library {
             .and_then(|facts| ffmpeg.cut(&what, file, &facts, (cut, preset), &copy.path));
         made.map_err(|source| Error::Transcode { path: image.path.clone(), source })?;
         copy.seal()?;
-        let extension = preset.format().as_str();
+        let format = preset.format();
         let present = self.shelf.present(&copy.checksum)?.map(|taken| taken.image);
         match (present, goes) {
             (Some(present), LoopGoes::Replace) if present.id != image.id => {
@@ -180,13 +180,13 @@ impl Library {
             (Some(present), _) => Ok(present),
             (None, LoopGoes::New { folder }) => {
                 let row = self.shelf.describe(&image.path, &copy, folder)?;
-                let name = PathBuf::from(format!("{}_loop.{extension}", image.name));
-                let taken = self.shelf.land(copy, &Name::of(&name, preset.format())?, row)?;
+                let name = PathBuf::from(format!("{}_loop.{}", image.name, format.as_str()));
+                let taken = self.shelf.land(copy, &Name::of(&name, format)?, row)?;
                 self.changed(GalleryDomain::Images);
                 Ok(taken.image)
             }
             (None, LoopGoes::Replace) => {
-                self.replace(image, copy, extension)?;
+                self.replace(image, copy, format)?;
                 self.changed(GalleryDomain::Images);
                 self.image(image.id)
             }
@@ -194,12 +194,14 @@ impl Library {
     }
 
     /// Puts a sealed copy in the place of a video's file.
-    fn replace(&self, image: &Image, mut copy: Copy, extension: &str) -> Result<(), Error> {
+    fn replace(&self, image: &Image, mut copy: Copy, format: Format) -> Result<(), Error> {
         let (id, mut row) = (image.id, self.shelf.describe(&image.path, &copy, None)?);
         // Nobody renames it meanwhile.
         let _turn = self.shelf.names.turn();
-        let name = self.video(id)?.name;
-        let beside = Name { stem: name.clone(), extension: extension.to_owned() };
+        let own = Name { stem: self.video(id)?.name, extension: format.as_str().to_owned() };
+        // With room for a number: it is taken until the old file is gone.
+        let beside = PathBuf::from(format!("{}.{}", own.stem, own.extension));
+        let beside = Name::of(&beside, format)?;
         let reserved = self.shelf.rename_to_free(&mut copy, &beside)?;
         row.settle(&reserved.name, &reserved.path);
         let swapped = sync_directory(&self.shelf.directory).and_then(|()| {
@@ -220,7 +222,7 @@ impl Library {
         removal::clear(&self.store, images::on_disk(&old))?;
         drop((held, reserved));
         let now = self.image(id)?;
-        let back = self.rename(&now, &beside, &ImageChange::default());
+        let back = self.rename(&now, &own, &ImageChange::default());
         if let Err(error) = back {
             log::warn!("image {id} is called {} now: {}", now.name, error.reason());
         }

@@ -180,6 +180,22 @@ fn a_loop_takes_its_video_s_place() {
     check("mp4_h264", "film.mp4", "h264", 3.0);
     check("webm_vp9", "film.webm", "vp9", 2.0);
     check("webm_vp9", "film.webm", "vp9", 1.0);
+
+    // A name as long as a file's can be leaves no room beside itself, and a longer extension takes
+    // some of it.
+    let longest = "x".repeat(251);
+    house.client().patch(&format!("/images/{id}"), &json!({ "name": "x".repeat(250) })).ok();
+    let body = json!({ "in_seconds": 0, "out_seconds": 0.5, "preset": "mp4_h264",
+        "action": "replace" });
+    export(&house, id, &body).ok();
+    assert_eq!(image(&house, id)["name"], "x".repeat(250));
+    house.client().patch(&format!("/images/{id}"), &json!({ "name": longest })).ok();
+    let body = json!({ "in_seconds": 0, "out_seconds": 0.3, "preset": "webm_vp9",
+        "action": "replace" });
+    let made = export(&house, id, &body).ok();
+    let now = image(&house, id);
+    assert!(longest.starts_with(now["name"].as_str().unwrap()), "{now}");
+    assert_eq!(files(&house.images()), [PathBuf::from(made["path"].as_str().unwrap())]);
 }
 
 #[test]
