@@ -1,6 +1,8 @@
 //! awww, or swww as it was called until 2025: a server of its own that is told by a client program.
 //!
-//! A server that already runs is used as it is and is not ours to end. Calls come one after the
+//! A server that already runs is used as it is and is not ours to end. That it has ended is seen at
+//! the next call: it reads what a client has to say before it does anything else, so none may keep
+//! it waiting only to hear of its end. Calls come one after the
 //! other, as the hand makes them: concurrent ones glitch (LGFae/swww#220).
 
 use std::collections::HashMap;

@@ -9,7 +9,7 @@ use super::Error;
 use super::version::Versions;
 use crate::compositor::Outputs;
 use crate::paths::Dirs;
-use crate::process::{self, Launch, Reaper, Roster, Setter};
+use crate::process::{self, Child, Launch, Reaper, Roster, Setter};
 
 pub(super) struct Context {
     pub roster: Roster,
@@ -77,11 +77,39 @@ impl Context {
         }
     }
 
+    /// Has the end of somebody else's process told, too.
+    pub(super) fn watch_foreign(&self, child: Child) -> Option<Foreign> {
+        let watched = self.reaper.watch(&child, &self.tell);
+        let failed = |error: &std::io::Error| {
+            log::debug!("cannot watch process {}: {error}", child.identity().pid);
+        };
+        watched.inspect_err(failed).ok()?;
+        Some(Foreign { child, reaper: self.reaper.clone() })
+    }
+
     fn watch(&self, setter: &Setter) {
         if let Err(error) = self.reaper.watch(setter.child(), &self.tell) {
             // It still is looked at before each change.
             log::error!("cannot watch {}: {error}", setter.record().shown());
         }
+    }
+}
+
+/// A process that we did not start, watched until this is dropped. It is never signalled.
+pub(super) struct Foreign {
+    child: Child,
+    reaper: Reaper,
+}
+
+impl Foreign {
+    pub(super) fn is_running(&self) -> bool {
+        self.child.is_running()
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        self.reaper.forget(&self.child);
     }
 }
 

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::process::{Cancel, Child};
+use crate::process::{Cancel, Child, Identity};
 
 /// Between bind and listen, and between two tries.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -56,6 +56,18 @@ pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(socket.into())
+}
+
+/// The process that listens on a socket, where the kernel tells. Only for servers that bear a client
+/// who says nothing.
+pub(super) fn listener(path: &Path) -> Option<Child> {
+    let stream = connect(path).ok()?;
+    let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
+    let child = Child::hold(Identity::of(peer.pid.as_raw_nonzero().get())?)?;
+    // Had it ended before we took hold, its number might be another's by now.
+    let mut fds = [PollFd::new(&stream, PollFlags::empty())];
+    let gone = poll(&mut fds, Some(&Timespec::default())).is_ok_and(|hung_up| hung_up > 0);
+    (!gone).then_some(child)
 }
 
 /// Connects to a socket that `child` is about to make; `before` is one that was there before: not that.

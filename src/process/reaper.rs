@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -90,6 +90,19 @@ impl Reaper {
         epoll::add(&self.shared.epoll, child, data, EventFlags::IN)?;
         watched.children.insert(token, (child.clone(), tell.clone()));
         Ok(())
+    }
+}
+
+impl Reaper {
+    /// No longer tells of the end of this child.
+    pub fn forget(&self, child: &Child) {
+        let mut watched = self.shared.lock();
+        // Clones share the descriptor.
+        watched.children.retain(|_, (other, _)| {
+            let other = other.as_fd().as_raw_fd();
+            other != child.as_fd().as_raw_fd()
+        });
+        epoll::delete(&self.shared.epoll, child).ok();
     }
 }
 
@@ -185,6 +198,29 @@ mod tests {
         assert_eq!(setter.child().ended(), Some(crate::process::Ended::Signal(9)));
         drop(reaper);
         assert!(deaths.try_recv().is_err());
+    }
+
+    #[test]
+    fn what_is_forgotten_is_not_told_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let (spawner, _deaths) = Spawner::new();
+        let roster = Roster::open(dir.path()).unwrap();
+        let reaper = Reaper::start(&spawner, dir.path()).unwrap();
+        let sleeper = || Launch::new("/bin/sleep").args(["1000"]);
+        let (one, other) = (
+            roster.start(&sleeper(), "test", None).unwrap(),
+            roster.start(&sleeper(), "test", None).unwrap(),
+        );
+        let (tell, told) = bounded(1);
+        let (tell_other, told_other) = bounded(1);
+        reaper.watch(one.child(), &tell).unwrap();
+        reaper.watch(other.child(), &tell_other).unwrap();
+        reaper.forget(one.child());
+        one.kill();
+        other.kill();
+        told_other.recv_timeout(Duration::from_secs(60)).unwrap();
+        drop(tell);
+        assert!(told.recv().is_err());
     }
 
     #[test]

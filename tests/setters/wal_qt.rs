@@ -1,7 +1,7 @@
 //! wal-qt through a stand-in for its host: an HTTP server that knows every request by heart.
 
 use std::fs;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use murald::wire::WebCapabilities;
 use serde_json::{Value, json};
 use tiny_http::{Header, Method, Request, Response, Server};
 
+use crate::desktop::wait_until;
 use crate::stub::{Role, Stubs};
 use crate::wall::{BLUE, RED};
 
@@ -278,6 +279,47 @@ fn the_host_is_taken_over_and_comes_back() {
     show(&stubs, &mut *second, &scene).unwrap();
     assert!(second.is_whole());
     assert!(routes(&stubs).contains(&"/wallpaper/load".to_owned()));
+}
+
+#[test]
+fn the_end_of_a_host_that_somebody_else_started_is_noticed() {
+    let stubs = Stubs::new(&["640x480"]);
+    let red = stubs.wall.flat("red.png", RED);
+    let scene = stubs.wall.hang(&[("HEADLESS-1", &red)]);
+    let socket = stubs.root().join("run/wal-qt.sock");
+    let start = || {
+        let host = stubs.wall.desktop.command(stubs.root().join("bin/wal-qt-host"));
+        let host = crate::wall::Foreign::of(host);
+        wait_until("the host", || UnixStream::connect(&socket).is_ok());
+        host
+    };
+    let host = start();
+    let mut wal_qt = stubs.wall.backend(BackendName::WalQt);
+    show(&stubs, &mut *wal_qt, &scene).unwrap();
+    show(&stubs, &mut *wal_qt, &scene).unwrap();
+    assert!(stubs.wall.told.is_empty() && wal_qt.is_whole());
+    drop(host);
+    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert!(!wal_qt.is_whole());
+    // Somebody starts it again before we do.
+    let mut host = start();
+    forget(&stubs);
+    show(&stubs, &mut *wal_qt, &scene).unwrap();
+    assert!(routes(&stubs).contains(&"/wallpaper/load".to_owned()));
+    assert!(stubs.wall.processes("wal-qt").is_empty() && wal_qt.is_whole());
+    // It is not ours to end, and its end is none of ours once we have let go of it.
+    wal_qt.clear().unwrap();
+    assert!(host.runs());
+    drop(host);
+    // The other way round: nobody starts it, so we do.
+    let host = start();
+    show(&stubs, &mut *wal_qt, &scene).unwrap();
+    while stubs.wall.told.try_recv().is_ok() {}
+    drop(host);
+    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert!(!wal_qt.is_whole());
+    show(&stubs, &mut *wal_qt, &scene).unwrap();
+    assert_eq!(stubs.wall.processes("wal-qt").len(), 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Runs in the thread that asks. Every wait ends with its limit, or when it is cancelled.
 
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -60,6 +60,10 @@ impl Client {
         let socket = dirs.expand(&options.socket_path);
         let socket = socket.map_err(|error| Error::Unavailable(format!("socket_path: {error}")))?;
         Self::new(socket, Duration::from_millis(options.request_timeout_ms.into()), cancel)
+    }
+
+    pub(super) fn socket(&self) -> &Path {
+        &self.socket
     }
 
     /// Moves one output's picture, or all, a step: `left`, `right`, `up` or `down`. Tried once: a

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::client::{Client, Failed};
 use super::load;
 use crate::backends::Error;
-use crate::backends::context::Context;
-use crate::backends::socket::pause;
+use crate::backends::context::{Context, Foreign};
+use crate::backends::socket::{listener, pause};
 use crate::config::WalQt as Options;
 use crate::process::{Cancel, Setter};
 
@@ -25,18 +25,20 @@ pub(super) const GRACE: Duration = Duration::from_secs(3);
 /// Between its end and the next start.
 const AFTER_DEATH: Duration = Duration::from_millis(400);
 
-/// The host, as far as it is ours.
+/// The host: ours, or one that answered before we had to start one.
 pub(super) struct Host {
     pub(super) ours: Option<Setter>,
+    /// That answers in its place.
+    pub(super) foreign: Option<Foreign>,
     died: Option<Instant>,
 }
 
 impl Host {
     pub(super) fn new(context: &Context) -> Self {
-        Self { ours: context.take_over(NAME).pop(), died: None }
+        Self { ours: context.take_over(NAME).pop(), foreign: None, died: None }
     }
 
-    /// Sees to it that a host answers and has its monitors; `true` when it was started for that.
+    /// Sees to it that a host answers and has its monitors; `true` when it is another than before.
     pub(super) fn bring_up(
         &mut self,
         context: &Context,
@@ -45,36 +47,40 @@ impl Host {
         cancel: &Cancel,
     ) -> Result<bool, Error> {
         let limit = Duration::from_millis(options.connect_timeout_ms.into());
-        let started = match health(client, options, limit) {
-            Ok(()) => false,
+        let mut fresh = !self.is_running(context) && self.rest(cancel)?;
+        match health(client, options, limit) {
+            Ok(()) => {}
             Err(Health::Other(error)) => return Err(error),
             Err(Health::Silent(_)) => {
-                if !self.is_running(context) {
-                    self.start(context, options, cancel)?;
+                if self.ours.is_none() {
+                    self.start(context, options)?;
                 }
                 self.wait_for_health(client, options, cancel)?;
-                true
+                fresh = true;
             }
-        };
+        }
+        if self.ours.is_none() && self.foreign.is_none() {
+            self.foreign = listener(client.socket()).and_then(|child| context.watch_foreign(child));
+        }
         wait_for_monitors(client, cancel)?;
-        Ok(started)
+        Ok(fresh)
     }
 
-    fn start(
-        &mut self,
-        context: &Context,
-        options: &Options,
-        cancel: &Cancel,
-    ) -> Result<(), Error> {
-        if let Some(died) = self.died.take() {
-            pause(AFTER_DEATH.saturating_sub(died.elapsed()), cancel)?;
-        }
+    /// Pauses where a host has just died; `true` if so. Somebody else may start one meanwhile.
+    fn rest(&mut self, cancel: &Cancel) -> Result<bool, Error> {
+        let Some(died) = self.died.take() else { return Ok(false) };
+        pause(AFTER_DEATH.saturating_sub(died.elapsed()), cancel)?;
+        Ok(true)
+    }
+
+    fn start(&mut self, context: &Context, options: &Options) -> Result<(), Error> {
         let mut launch = context.launch(context.program(PROGRAM)?);
         for entry in &options.env {
             if let Some((name, value)) = entry.split_once('=') {
                 launch = launch.env(name, value);
             }
         }
+        self.foreign = None;
         self.ours = Some(context.start(&launch, NAME, None)?);
         Ok(())
     }
@@ -115,16 +121,21 @@ impl Host {
         }
     }
 
-    /// Buries one that has ended.
+    /// Whether one that we know of runs. Buries one that has ended.
     pub(super) fn is_running(&mut self, context: &Context) -> bool {
         let mut hosts: Vec<Setter> = self.ours.take().into_iter().collect();
-        let had_one = !hosts.is_empty();
+        let had_one = !hosts.is_empty() || self.foreign.is_some();
         context.bury(&mut hosts);
         self.ours = hosts.pop();
-        if had_one && self.ours.is_none() {
+        if self.foreign.as_ref().is_some_and(|foreign| !foreign.is_running()) {
+            log::info!("the {NAME} host that was not started by murald has ended");
+            self.foreign = None;
+        }
+        let runs = self.ours.is_some() || self.foreign.is_some();
+        if had_one && !runs {
             self.died = Some(Instant::now());
         }
-        self.ours.is_some()
+        runs
     }
 }
 

@@ -1,7 +1,7 @@
 //! wal-qt: a web engine behind an HTTP interface on a socket, for pictures, videos and pages.
 //!
-//! A host that answers already is used as it is; else ours is started. What changes while a page is
-//! shown (its settings, what it may do) is told without loading it anew.
+//! A host that answers already is used as it is, and its end is noticed; else ours is started. What
+//! changes while a page is shown (its settings, what it may do) is told without loading it anew.
 
 mod client;
 mod host;
@@ -175,6 +175,7 @@ impl Backend for WalQt {
             Some(host) => host.end(GRACE),
             None => log::info!("the wal-qt host was not started by murald and goes on"),
         }
+        self.host.foreign = None;
         self.shown.clear();
         self.told.clear();
         self.copies.tidy(&[]);
@@ -182,7 +183,7 @@ impl Backend for WalQt {
     }
 
     fn is_whole(&mut self) -> bool {
-        let had_one = self.host.ours.is_some();
+        let had_one = self.host.ours.is_some() || self.host.foreign.is_some();
         self.host.is_running(&self.context) || !had_one
     }
 }
