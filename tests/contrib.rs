@@ -216,7 +216,7 @@ fn the_examples_work() {
     let mut curl = script(&house, "examples/with-curl");
     curl.args(["#2838c0", "hill"]);
     let said = String::from_utf8(run(curl).stdout).unwrap();
-    assert_eq!(said, "image 2 hangs on HEADLESS-1\n");
+    assert_eq!(said, "image 2 is on HEADLESS-1\n");
     let mut curl = script(&house, "examples/with-curl");
     assert_eq!(curl.arg("#00ff00").output().unwrap().status.code(), Some(1));
     let said = run(script(&house, "examples/with-socat")).stdout;

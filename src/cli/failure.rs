@@ -77,7 +77,8 @@ impl Failure {
         let hint = match (&told.error_code, status) {
             (Some(ErrorCode::NoBackend), _) => Some("`murald backends` shows what is missing"),
             (Some(ErrorCode::IncompatibleBackend), _) => Some(
-                "`murald backends` shows what each can show; `murald backends activate NAME` changes it",
+                "`murald backends` shows what each can show, `murald backends activate NAME` changes it; \
+                 with backend.selection_mode = \"auto\" each image has the one that can show it",
             ),
             // What is wanting, or that another try may do, is in the error itself.
             (None, 503) => None,
@@ -98,7 +99,7 @@ impl Failure {
     pub(crate) fn of_output(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::new(Exit::Done, String::new()),
-            _ => Self::new(Exit::Internal, "cannot write the output").because(error),
+            _ => Self::refused("cannot write the output").because(error),
         }
     }
 

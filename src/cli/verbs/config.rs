@@ -182,9 +182,10 @@ fn set(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()));
     let answer = answer.map_err(|failure| elsewhere(&name, failure))?;
     let settings = section.unwrap(answer.read()?);
+    let used = in_effect(&name, &changes, &settings);
     if screen.is_json() {
         show(screen, &settings)?;
-    } else {
+    } else if used.is_ok() {
         let now = |key: &String| settings.get(key).map_or_else(|| "unset".to_owned(), plain);
         let mut lines = changes.keys().map(|key| format!("{name}.{key} is {} now", now(key)));
         lines.try_for_each(|line| screen.line(line))?;
@@ -192,7 +193,7 @@ fn set(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
             screen.line("it takes effect when the daemon is started the next time")?;
         }
     }
-    in_effect(&name, &changes, &settings)
+    used
 }
 
 /// The daemon keeps some values that it cannot use, and goes on with the default.
@@ -260,7 +261,11 @@ fn patch(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
 
 fn reset(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let place = match call.text("BACKEND") {
-        Some(backend) => Place::new(&[&"config", &"backends", &backend, &"reset"]),
+        Some(backend) => {
+            // As its section is named elsewhere.
+            let backend = backend.strip_prefix("backend.").unwrap_or(backend);
+            Place::new(&[&"config", &"backends", &backend, &"reset"])
+        }
         None => Place::new(&[&"config", &"reset"]),
     };
     let answer = call.connect()?.post(&place, &json!({}))?;

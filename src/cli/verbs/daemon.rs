@@ -97,7 +97,7 @@ fn status(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let current: Option<CurrentWallpaper> = current.map(|answer| answer.read()).transpose()?;
     let mut sheet = Table::sheet();
     sheet.field("version", &about.version);
-    sheet.field("process", format!("{}, for {}", about.pid, span(about.uptime)));
+    sheet.field("process", format!("{}, running for {}", about.pid, span(about.uptime)));
     sheet.field("socket", connection.socket().display());
     sheet.field("backend", backend(&backends));
     let shown = current.map(|current| current.monitors).unwrap_or_default();

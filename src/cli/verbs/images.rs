@@ -63,7 +63,7 @@ fn page(screen: &mut Screen, page: Page<Image>, call: &Call) -> Result<(), Failu
     let images = count(all.total_items, "image");
     if all.total_items == 0 {
         return screen.line(match gallery::filters(call) {
-            true => "no image is like that",
+            true => "no image matches",
             false => "the library is empty; `murald import PATH` brings images in",
         });
     }

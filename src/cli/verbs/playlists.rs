@@ -147,7 +147,7 @@ fn when(playlist: &Playlist, place: usize) -> String {
     match (playlist.configuration.kind, playlist.images[place].time) {
         (PlaylistType::TimeOfDay, Some(time)) => format!("{:02}:{:02}", time / 60, time % 60),
         // The last one serves the rest of the week.
-        (PlaylistType::DayOfWeek, _) if last && place < 6 => format!("{} on", DAYS[place]),
+        (PlaylistType::DayOfWeek, _) if last && place < 6 => format!("from {}", DAYS[place]),
         (PlaylistType::DayOfWeek, _) => DAYS.get(place).copied().unwrap_or_default().to_owned(),
         _ => String::new(),
     }
