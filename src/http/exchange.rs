@@ -96,7 +96,7 @@ impl Exchange<'_> {
         if Level::Info > log::max_level() {
             return;
         }
-        let millis = self.began.elapsed().as_secs_f64() * 1000.0;
+        let millis = self.began.elapsed().as_micros() as f64 / 1000.0;
         log::info!(
             target: "http", request_id = self.id.as_str(), method = self.method.as_str(),
             path = &*self.path, status = status, duration_ms = millis;

@@ -95,10 +95,14 @@ impl Conductor {
                 log::error!("the alarm cannot be set, playlists do not change: {error}");
             }
             select! {
-                recv(ears.commands) -> command => if let Ok(command) = command {
-                    // What was told to everybody before is known to whoever asks now.
-                    ears.news.receiver().try_iter().for_each(|frame| self.heed(&frame));
-                    self.take(command);
+                recv(ears.commands) -> command => match command {
+                    Ok(command) => {
+                        // What was told to everybody before is known to whoever asks now.
+                        ears.news.receiver().try_iter().for_each(|frame| self.heed(&frame));
+                        self.take(command);
+                    }
+                    // The server has ended, and the daemon is about to.
+                    Err(_) => return,
                 },
                 recv(ears.news.receiver()) -> frame => if let Ok(frame) = frame {
                     self.heed(&frame);

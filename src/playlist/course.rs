@@ -1,5 +1,7 @@
 //! Where a running playlist stands and how it moves on: pure, and kept across restarts.
 
+use std::collections::HashMap;
+
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +10,9 @@ use super::shuffle::Shuffle;
 use crate::clock::{Boottime, Deadlines, Now};
 use crate::store::playlists::{Item, Place, Score};
 use crate::wire::{ActivePlaylist, PlaylistOrder, PlaylistType, Timestamp};
+
+/// Less than anybody sets a clock by.
+const SLACK: SignedDuration = SignedDuration::from_millis(50);
 
 /// A playlist as it is played.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +24,8 @@ pub(super) struct Tune {
     random: bool,
     start_first: bool,
     pub(super) items: Vec<Item>,
+    /// Where each image comes first, for those in random order.
+    places: HashMap<i64, usize>,
 }
 
 /// Which way a step leads.
@@ -56,11 +63,15 @@ impl From<Score> for Tune {
     fn from(score: Score) -> Self {
         let Score { id, name, configuration, items } = score;
         let rule = Rule::of(&configuration, items.iter().map(|item| item.time));
+        let random =
+            configuration.order == PlaylistOrder::Random && !matches!(rule, Rule::Slots(_));
+        let places = items.iter().enumerate().rev().filter(|_| random);
         Self {
             id,
             name,
             kind: configuration.kind,
-            random: configuration.order == PlaylistOrder::Random && !matches!(rule, Rule::Slots(_)),
+            places: places.map(|(index, item)| (item.image_id, index)).collect(),
+            random,
             rule,
             start_first: configuration.always_start_on_first_image,
             items,
@@ -220,7 +231,7 @@ impl Course {
         let Some(shuffle) = &self.shuffle else { return };
         let current = shuffle.current();
         if tune.items[self.place.index].image_id != current
-            && let Some(index) = tune.items.iter().position(|item| item.image_id == current)
+            && let Some(&index) = tune.places.get(&current)
         {
             self.put(tune, index);
         }
@@ -244,6 +255,13 @@ impl Course {
         }
     }
 
+    /// When a timer's next change is by the clock on the wall, unless that was set meanwhile.
+    fn beat(&self, tune: &Tune) -> Option<jiff::Timestamp> {
+        let Rule::Timer(interval) = tune.rule else { return None };
+        let since = jiff::Timestamp::from_microsecond(self.since_at).ok()?;
+        since.checked_add(interval).ok()
+    }
+
     pub(super) fn record(&self, tune: &Tune, applied_to: Vec<String>, now: &Now) -> ActivePlaylist {
         let (previous_image_id, next_image_id) = self.neighbours(tune, now);
         let next_change_at = match self.judge(tune, now) {
@@ -251,7 +269,10 @@ impl Course {
             _ if applied_to.is_empty() => None,
             Verdict::Wait(deadlines) => deadlines.wall.or_else(|| {
                 let left = SignedDuration::try_from(deadlines.boot?.since(now.boot)).ok()?;
-                now.wall.timestamp().checked_add(left).ok()
+                let next = now.wall.timestamp().checked_add(left).ok()?;
+                // The two clocks are read one after the other: the same change is told as the same.
+                let beat = self.beat(tune).filter(|beat| beat.duration_until(next).abs() < SLACK);
+                Some(beat.unwrap_or(next))
             }),
             Verdict::Step { .. } | Verdict::TakeUp { .. } => None,
         };

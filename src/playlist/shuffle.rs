@@ -116,12 +116,9 @@ impl Shuffle {
         self.trail.retain(stays);
         self.back.retain(stays);
         self.ahead.retain(stays);
-        for id in self.all.clone() {
-            if old.binary_search(&id).is_err() {
-                let at = self.below(self.ahead.len() + 1);
-                self.ahead.insert(at, id);
-            }
-        }
+        let new = all.iter().copied().filter(|id| old.binary_search(id).is_err());
+        let new = new.collect();
+        self.mix_in(new);
         if lost && let Some(id) = self.back.pop().or_else(|| self.ahead.pop()) {
             self.trail.push(id);
         }
@@ -130,6 +127,20 @@ impl Shuffle {
             self.trail.extend(self.all.first());
         }
         self.tidy();
+    }
+
+    /// Puts new images anywhere between those that lie ahead. One by one they would be moved about
+    /// as often as there are new ones.
+    fn mix_in(&mut self, new: Vec<i64>) {
+        let mut new = self.shuffled(new);
+        let mut old = std::mem::take(&mut self.ahead).into_iter();
+        self.ahead.reserve(new.len() + old.len());
+        while !new.is_empty() {
+            let at = self.below(new.len() + old.len());
+            let next = if at < new.len() { new.pop() } else { old.next() };
+            self.ahead.extend(next);
+        }
+        self.ahead.extend(old);
     }
 
     /// No image twice in a row, on the way or ahead, after one between them was taken out.
@@ -170,9 +181,14 @@ impl Shuffle {
         }
     }
 
-    /// All images in random order (Fisher and Yates).
+    /// All images in random order.
     fn permutation(&mut self) -> Vec<i64> {
-        let mut ids = self.all.clone();
+        let all = self.all.clone();
+        self.shuffled(all)
+    }
+
+    /// In random order (Fisher and Yates).
+    fn shuffled(&mut self, mut ids: Vec<i64>) -> Vec<i64> {
         for end in (1..ids.len()).rev() {
             let other = self.below(end + 1);
             ids.swap(end, other);
@@ -273,6 +289,34 @@ mod tests {
             assert_eq!(shuffle.forward(), next);
             assert_eq!(shuffle.previous(), Some(now));
         }
+    }
+
+    #[test]
+    fn new_images_come_evenly_in_what_is_left_of_the_round() {
+        let mut places = [0_u32; 4];
+        for seed in 0..4000 {
+            let mut shuffle = Shuffle::new(&ids(4), Some(1), seed);
+            let before = shuffle.ahead.clone();
+            shuffle.edit(&ids(5));
+            let at = shuffle.ahead.iter().position(|&id| id == 5).unwrap();
+            places[at] += 1;
+            shuffle.ahead.remove(at);
+            assert_eq!(shuffle.ahead, before, "the others keep their order");
+        }
+        assert!(places.iter().all(|number| number.abs_diff(1000) < 140), "{places:?}");
+    }
+
+    #[test]
+    fn very_many_are_edited_and_skipped_in_a_moment() {
+        let began = std::time::Instant::now();
+        let mut shuffle = Shuffle::new(&[1], None, 7);
+        shuffle.edit(&ids(300_000));
+        assert_eq!(shuffle.ahead.len(), 299_999);
+        for _ in 0..1000 {
+            shuffle.skip(false);
+        }
+        let took = began.elapsed();
+        assert!(took < std::time::Duration::from_secs(5), "{took:?}");
     }
 
     #[test]

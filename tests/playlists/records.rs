@@ -110,6 +110,7 @@ fn one_that_runs_goes_on_with_an_edit() {
         json!({ "images": items })
     };
     let before = active(&house)[0]["slot_started_at"].clone();
+    assert_eq!(active(&house), active(&house), "also when the next change is due");
     house.client().patch(&place, &items(&[ids[3], ids[2], ids[1], ids[0]])).ok();
     let now = &active(&house)[0];
     let expected = (&json!(2), &json!(ids[1]), &json!(ids[0]), &before);
