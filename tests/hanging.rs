@@ -232,6 +232,10 @@ fn the_daemon_comes_and_goes_under_a_picture() {
     assert_eq!(answer["status"], "shutting_down");
     assert_eq!(house.wait().code(), Some(0));
     assert!(running("swaybg", &runtime).is_empty());
+    for setters in fs::read_dir(Path::new(&runtime).join("murald")).unwrap().flatten() {
+        let left: Vec<_> = fs::read_dir(setters.path()).unwrap().flatten().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
 }
 
 #[test]

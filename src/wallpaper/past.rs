@@ -58,6 +58,11 @@ impl Past {
 
     /// Notes what hangs now.
     pub(super) fn note(&self, shown: &Shown) {
+        if shown.is_empty() {
+            // Where there is none, that was so before.
+            fs::remove_file(&self.path).ok();
+            return;
+        }
         let entry = |(seat, scene): (&Seat, &Vec<Hanging>)| Entry {
             backend: seat.backend,
             output: seat.output.clone(),
