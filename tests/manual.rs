@@ -260,8 +260,9 @@ fn every_record_is_described_as_for_machines() {
     }
 }
 
-/// The examples of a page as a reader sees and copies them: what stands indented under the sentences.
-fn examples(name: &str) -> Vec<String> {
+/// The examples under a heading as a reader sees and copies them: what stands indented under the
+/// sentences.
+fn examples(name: &str, heading: &str) -> Vec<String> {
     let output = Command::new("man")
         .args(["--local-file", "-Tutf8"])
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("man").join(name))
@@ -271,9 +272,12 @@ fn examples(name: &str) -> Vec<String> {
         .output()
         .unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
-    let (_, rest) = shown.split_once("\nE\u{8}EX\u{8}X").unwrap();
-    // The heading's rest, and everything from the next one on.
-    let lines = rest.lines().skip(1).take_while(|line| line.is_empty() || line.starts_with(' '));
+    // Bold letters are struck twice.
+    let bold = |c: char| if c == ' ' { " ".to_owned() } else { format!("{c}\u{8}{c}") };
+    let heading: String = heading.chars().map(bold).collect();
+    let (_, rest) = shown.split_once(&format!("\n{heading}\n")).unwrap();
+    // Until the next heading, after an empty line.
+    let lines = rest.split('\n').take_while(|line| line.is_empty() || line.starts_with(' '));
     let mut found: Vec<String> = Vec::new();
     let mut inside = false;
     for line in lines {
@@ -292,6 +296,32 @@ fn examples(name: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_manifest_of_an_html_wallpaper_is_understood() {
+    let mut house = House::new();
+    house.start();
+    let package = house.root().join("rain");
+    fs::create_dir(&package).unwrap();
+    let examples = examples("murald.1", "HTML WALLPAPERS");
+    fs::write(package.join("waypaper.json"), &examples[0]).unwrap();
+    fs::write(package.join("index.html"), "<p>rain").unwrap();
+    let blue = image::RgbImage::from_pixel(64, 36, image::Rgb([32, 64, 160]));
+    blue.save(package.join("preview.png")).unwrap();
+    let line = ["import-web", package.to_str().unwrap()];
+    let output = house.murald(&line).output().unwrap();
+    let image: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let web = &image["web_meta"];
+    for (field, value) in serde_json::from_str::<Value>(&examples[0]).unwrap().as_object().unwrap()
+    {
+        match field.as_str() {
+            "entry" => assert!(web["entry_path"].as_str().unwrap().ends_with("/index.html")),
+            "preview" => assert_eq!((&image["width"], &image["height"]), (&json!(64), &json!(36))),
+            "capabilities" => assert_eq!(web[field]["pointer_interactive"], json!(true)),
+            field => assert_eq!(&web[field], value, "{field}"),
+        }
+    }
+}
+
+#[test]
 fn the_examples_work() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
@@ -301,7 +331,7 @@ fn the_examples_work() {
         image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
         house.import(&[&path]);
     }
-    let examples = examples("murald-api.7");
+    let examples = examples("murald-api.7", "EXAMPLES");
     let mut blocks = examples.iter();
     let first = blocks.next().unwrap();
     let mut said = Vec::new();
