@@ -40,8 +40,8 @@ pub fn table() -> Vec<Row> {
 
 fn daemon() -> Vec<Row> {
     let here = |key| ("daemon", key, Value::Null, In(DAEMON.0, DAEMON.1));
-    let log = In("tests/process.rs", "the_log_is_rotated_by_size");
-    let log_too = In("tests/process.rs", "the_log_is_rotated_by_size");
+    let log = In("tests/daemon/process.rs", "the_log_is_rotated_by_size");
+    let log_too = In("tests/daemon/process.rs", "the_log_is_rotated_by_size");
     let choice = |section, key| (section, key, Value::Null, In(CHOICE.0, CHOICE.1));
     vec![
         here("images_dir"),

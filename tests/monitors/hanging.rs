@@ -1,10 +1,5 @@
 //! Pictures on real monitors, asked for over the socket: what is seen, what is told, what is kept.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,10 +7,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use desktop::{Desktop, wait_until};
 use serde_json::{Value, json};
-use support::House;
-use support::client::Answer;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+use crate::support::client::Answer;
 
 type Rgb = [u8; 3];
 

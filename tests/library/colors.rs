@@ -1,11 +1,6 @@
 //! Colours against ImageMagick, whose arithmetic is its own: CIELAB, distances, hue groups, and the
 //! searches of the real daemon that are made of them.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -13,7 +8,8 @@ use std::process::Command;
 
 use murald::color::{self, Rgb};
 use serde_json::{Value, json};
-use support::House;
+
+use crate::support::House;
 
 /// Lab as both see it differs by the roundings of white and matrix.
 const TOLERANCE: f64 = 0.05;

@@ -1,10 +1,5 @@
 //! The command as people and scripts use it: the real executable, with and without a daemon.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -13,7 +8,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{House, PATIENCE};
+
+use crate::support::{House, PATIENCE};
 
 fn run(house: &House, line: &[&str]) -> Output {
     house.murald(line).output().unwrap()

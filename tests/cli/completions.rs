@@ -1,15 +1,11 @@
 //! Completion of the command line: what `murald complete` offers, and that each shell offers it too.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::json;
-use support::House;
+
+use crate::support::House;
 
 /// A house whose daemon has a picture and a folder.
 fn house() -> House {

@@ -1,11 +1,6 @@
 //! Garbage over the socket of the real daemon: it answers a healthy client within a second
 //! throughout and after, in little memory, and ends as usual.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use serde_json::{Map, Value, json};
-use support::{House, PATIENCE};
+
+use crate::support::{House, PATIENCE};
 
 /// What a healthy client may wait.
 const PROMPT: Duration = Duration::from_secs(1);

@@ -1,17 +1,14 @@
 //! The outputs as real compositors have them, held against what their own programs say.
 
-#![allow(clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-
 use std::os::unix::fs::symlink;
 use std::time::Instant;
 
-use desktop::{Desktop, wait_until};
 use murald::compositor::{Compositor, Output, Outputs, Session, Watch};
 use murald::paths::Env;
 use murald::thread::{Deaths, Spawner};
 use serde_json::Value;
+
+use crate::desktop::{Desktop, wait_until};
 
 fn watch(env: &Env) -> (Watch, Outputs, Deaths) {
     let (spawner, deaths) = Spawner::new();

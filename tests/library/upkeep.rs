@@ -1,15 +1,11 @@
 //! The library's upkeep over the socket: changes, names, folders, searches, palettes.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use support::House;
+
+use crate::support::House;
 
 /// A house with plain pictures of these names and colours, and their ids.
 fn house(pictures: &[(&str, [u8; 3])]) -> (House, Vec<i64>) {

@@ -1,10 +1,5 @@
 //! What each verb asks of the daemon: the request, to the letter, as a stand-in daemon gets it.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::collections::{BTreeSet, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,7 +9,8 @@ use std::thread;
 use murald::cli::GROUPS;
 use murald::http::ROUTES;
 use serde_json::Value;
-use support::House;
+
+use crate::support::House;
 
 /// Answers everything with the same body and tells what was asked.
 struct Ear {

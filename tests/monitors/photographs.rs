@@ -1,19 +1,15 @@
 //! The main job, whole: thirty photographs into the library and onto real monitors, each of which
 //! shows its own, upright; under sway and under X.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use desktop::{Desktop, wait_until};
 use serde_json::json;
-use support::House;
-use support::photographs::{Photograph, distance, take};
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{ConnectionExt, ImageFormat};
+
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+use crate::support::photographs::{Photograph, distance, take};
 
 /// Levels of 255 by which scaling, JPEG and grain may move the mean of a field.
 const NEAR: f32 = 3.0;

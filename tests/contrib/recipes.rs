@@ -1,8 +1,6 @@
 //! What packagers are given: the release is the same bytes wherever it is made, and the recipes of
 //! Arch, Alpine and Nix take it, as far as their tools are in Debian.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;

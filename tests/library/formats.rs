@@ -1,18 +1,14 @@
 //! Files as other programs write them, through the real daemon: what it says of them, and that its
 //! thumbnails look as ImageMagick, which shares no decoder with it, shows the same files.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use image::RgbImage;
 use serde_json::Value;
-use support::House;
+
+use crate::support::House;
 
 const SIZE: (u32, u32) = (96, 64);
 

@@ -2,13 +2,6 @@
 //! a real daemon answers, rightly and wrongly asked, and tells in events. `check.py` has the schemas
 //! looked at by a library for them.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-#[path = "../desktop/mod.rs"]
-mod desktop;
-#[path = "../support/mod.rs"]
-mod support;
-
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,11 +9,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use desktop::Desktop;
 use murald::http::ROUTES;
 use serde_json::{Value, json};
-use support::House;
-use support::client::Client;
+
+use crate::desktop::Desktop;
+use crate::support::House;
+use crate::support::client::Client;
 
 fn description() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/openapi.yaml")

@@ -1,20 +1,16 @@
 //! HTML wallpapers over the socket: taken in whole or refused whole, renamed, adopted, removed.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use desktop::wait_until;
 use serde_json::{Value, json};
-use support::House;
-use support::client::Answer;
+
+use crate::desktop::wait_until;
+use crate::support::House;
+use crate::support::client::Answer;
 
 /// A package with a manifest, a preview and something in a directory.
 fn package(house: &House, name: &str) -> PathBuf {

@@ -1,22 +1,18 @@
 //! The lines that README gives do what it says of them.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use desktop::Desktop;
 use serde_json::{Value, json};
-use support::House;
+
+use crate::desktop::Desktop;
+use crate::support::House;
 
 /// The lines of the block under a heading, without what they say of themselves, for a monitor that
 /// is there.
 fn lines(heading: &str) -> Vec<String> {
-    let readme = include_str!("../README.md");
+    let readme = include_str!("../../README.md");
     let (_, section) = readme.split_once(&format!("## {heading}\n")).unwrap();
     let block = section.split("```").nth(1).unwrap().trim_start_matches("sh\n");
     let lines = block.lines().map(|line| {

@@ -1,19 +1,15 @@
 //! Pictures in, over the socket: every event, every kind of bad file, and what is left afterwards.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use desktop::wait_until;
 use serde_json::{Value, json};
-use support::House;
+
+use crate::desktop::wait_until;
+use crate::support::House;
 
 /// A picture that no other number gives.
 fn picture(directory: &Path, name: &str, number: u32) -> PathBuf {

@@ -1,15 +1,11 @@
 //! One picture over several monitors: every pixel where the layout says, on mixed sizes, scales,
 //! rotations and with gaps, on real desktops.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
-use desktop::{Desktop, wait_until};
 use image::{Rgb, RgbImage};
 use serde_json::{Value, json};
-use support::House;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
 
 /// A monitor in the layout.
 #[derive(Clone, Debug)]

@@ -2,23 +2,19 @@
 //! events, and the records of the API, both ways, so that nothing is forgotten and nothing stays
 //! that is gone; and against the tools that show it. Its examples are run.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use desktop::Desktop;
 use murald::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Verb};
 use murald::config::{Key, Kind, Section};
 use murald::http::ROUTES;
 use murald::wire::EventKind;
 use serde_json::{Value, json};
-use support::House;
+
+use crate::desktop::Desktop;
+use crate::support::House;
 
 fn pages() -> Vec<PathBuf> {
     let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("man")).unwrap();

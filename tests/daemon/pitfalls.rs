@@ -1,19 +1,15 @@
 //! What others of its kind do wrong, and what no other test of ours would notice: the start, the
 //! library's disk, refusals, lists and events as a client sees them.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use desktop::{Desktop, wait_until};
 use serde_json::{Value, json};
-use support::House;
-use support::client::Client;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+use crate::support::client::Client;
 
 fn plain(house: &House, name: &str, color: [u8; 3]) -> PathBuf {
     let path = house.root().join(name);
@@ -29,7 +25,7 @@ fn page(house: &House) -> i64 {
     answer["id"].as_i64().unwrap()
 }
 
-fn set(house: &House, body: &Value) -> support::client::Answer {
+fn set(house: &House, body: &Value) -> crate::support::client::Answer {
     house.client().post("/wallpaper/set", body)
 }
 

@@ -3,7 +3,6 @@
 //!
 //! The victim is this same test program, started anew with `MURALD_VICTIM` set. `MURALD_KILLS`
 //! sets the number of rounds (default 50).
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -63,7 +62,7 @@ fn reset(directory: &Path) {
 
 fn victim_of(directory: &Path) -> std::process::Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "victim", "--quiet"])
+        .args(["--exact", "import_kill::victim", "--quiet"])
         .env("MURALD_VICTIM", directory)
         .stdout(Stdio::null())
         .spawn()
@@ -158,7 +157,7 @@ fn files(directory: &Path) -> BTreeSet<PathBuf> {
 }
 
 /// A picture of 48 × 32 pixels that no other number has.
-fn bmp(number: u32) -> Vec<u8> {
+pub fn bmp(number: u32) -> Vec<u8> {
     let (width, height) = (48_u32, 32_u32);
     let size = 54 + width * height * 3;
     let mut bytes = b"BM".to_vec();

@@ -4,17 +4,12 @@
 //! systemd runs a user manager only where it runs the system, which it tells by a directory in
 //! /run: the manager gets a /run of its own (`unshare`), and its units from a directory of the test.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use desktop::{Desktop, wait_until};
-use support::House;
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
 
 const UNITS: [&str; 2] = ["murald.service", "murald.socket"];
 

@@ -1,20 +1,16 @@
 //! The scripts for rofi, fuzzel, fzf, waybar and the rest, each with the real program where Debian
 //! has it.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use desktop::{Desktop, wait_until};
 use serde_json::{Value, json};
-use support::House;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
 
 /// A house with two pictures, `red lake` and `blue hill`, and `murald` on its path.
 fn house(desktop: &Desktop) -> House {

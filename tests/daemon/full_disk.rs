@@ -2,19 +2,15 @@
 //!
 //! The daemon runs in a mount namespace of its own, its library and database on a small tmpfs.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-use desktop::wait_until;
 use serde_json::{Value, json};
-use support::House;
-use support::client::Answer;
+
+use crate::desktop::wait_until;
+use crate::support::House;
+use crate::support::client::Answer;
 
 /// A daemon whose data lie on a disk of 6 MiB.
 struct Cramped {

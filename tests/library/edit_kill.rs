@@ -4,7 +4,6 @@
 //!
 //! The victim is this same test program, started anew with `MURALD_VICTIM` set. `MURALD_KILLS`
 //! sets the number of rounds (default 50).
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,6 +20,8 @@ use murald::thread::{Deaths, Spawner};
 use murald::transcode;
 use murald::wire::{EventKind, Image};
 use sha2::{Digest, Sha256};
+
+use crate::import_kill::bmp;
 
 /// Renamed and moved; each has a tag of its own.
 const KEPT: u32 = 8;
@@ -83,7 +84,7 @@ fn kill_at(directory: &Path, round: u64) {
     let begun = directory.join("begun");
     fs::remove_file(&begun).ok();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "victim", "--quiet"])
+        .args(["--exact", "edit_kill::victim", "--quiet"])
         .env("MURALD_VICTIM", directory)
         .env("MURALD_ROUND", round.to_string())
         .stdout(Stdio::null())
@@ -193,18 +194,6 @@ impl House {
         let ids: Vec<i64> = all.into_iter().map(|(id, ..)| id).collect();
         self.store.read(|c| images::by_ids(c, &ids)).map_err(|e: store::Error| e).unwrap()
     }
-}
-
-/// A picture of 48 × 32 pixels that no other number has.
-fn bmp(number: u32) -> Vec<u8> {
-    let (width, height) = (48_u32, 32_u32);
-    let size = 54 + width * height * 3;
-    let mut bytes = b"BM".to_vec();
-    for field in [size, 0, 54, 40, width, height, 24 << 16 | 1, 0, 0, 0, 0, 0, 0] {
-        bytes.extend(field.to_le_bytes());
-    }
-    bytes.extend((0..width * height).flat_map(|at| [at as u8, number as u8, (at / 7) as u8]));
-    bytes
 }
 
 /// A linear congruence.

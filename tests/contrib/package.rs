@@ -2,8 +2,6 @@
 //! belongs to murald. With the executable under test: the release's takes minutes to build.
 //! `contrib/debian/try` tries the real one in a fresh Debian.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,10 +2,6 @@
 //! files agree to the byte, and no client was ever told of a lock.
 //!
 //! `MURALD_CROWD_SECONDS` sets how long they go on (default 8).
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,8 +13,9 @@ use murald::store::images::{self, Checksum};
 use murald::store::{self, Store, edits, loose};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use support::House;
-use support::client::{Answer, Client};
+
+use crate::support::House;
+use crate::support::client::{Answer, Client};
 
 const CLIENTS: u64 = 16;
 const PICTURES: u64 = 240;

@@ -1,10 +1,5 @@
 //! The process as service managers and shells see it: lock, socket, signals, log, exit codes.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
-
-mod desktop;
-mod support;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -13,9 +8,10 @@ use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use desktop::wait_until;
 use serde_json::{Value, json};
-use support::{House, PATIENCE};
+
+use crate::desktop::wait_until;
+use crate::support::{House, PATIENCE};
 
 /// Runs `murald start` to its end, which must come by itself.
 fn failed_start(house: &House) -> Output {
@@ -265,7 +261,7 @@ fn a_service_manager_can_pass_the_socket() {
     command.args(["-c", &script]).stderr(Stdio::null());
     let descriptor: std::os::fd::OwnedFd = listener.into();
     let mut child = command.stdin(Stdio::from(descriptor)).spawn().unwrap();
-    let client = support::client::Client::new(&path);
+    let client = crate::support::client::Client::new(&path);
     assert_eq!(client.get("/healthz").ok(), json!({ "status": "ok" }));
     client.post("/shutdown", &json!({})).ok();
     assert_eq!(child.wait().unwrap().code(), Some(0));

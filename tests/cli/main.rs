@@ -1,0 +1,17 @@
+//! The command: as people and scripts call it, what it asks of the daemon, what it offers to shells.
+
+#![allow(
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
+
+mod calls;
+mod completions;
+#[path = "../desktop/mod.rs"]
+mod desktop;
+mod requests;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,18 @@
+//! The daemon as a process: its start and end, and what it must live through.
+
+#![allow(
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
+
+#[path = "../desktop/mod.rs"]
+mod desktop;
+mod full_disk;
+mod garbage;
+mod pitfalls;
+mod process;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,17 @@
+//! What is written for people and programs, held against what it tells of.
+
+#![allow(
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
+
+#[path = "../desktop/mod.rs"]
+mod desktop;
+mod manual;
+mod openapi;
+mod readme;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,22 @@
+//! The library: how pictures come in, what is done with them, and what a kill or a crowd leaves.
+
+#![allow(
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
+
+mod colors;
+mod crowd;
+#[path = "../desktop/mod.rs"]
+mod desktop;
+mod edit_kill;
+mod formats;
+mod import;
+mod import_kill;
+#[path = "../support/mod.rs"]
+mod support;
+mod upkeep;
+mod web;

@@ -1,0 +1,18 @@
+//! What hangs where, on real desktops: looked at pixel by pixel.
+
+#![allow(
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
+
+#[path = "../desktop/mod.rs"]
+mod desktop;
+mod hanging;
+mod outputs;
+mod photographs;
+mod seams;
+#[path = "../support/mod.rs"]
+mod support;
