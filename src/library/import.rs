@@ -14,7 +14,7 @@ use super::batch::Batch;
 use super::idle::Nudge;
 use super::intake::{Shelf, Taken};
 use super::reconcile::reconcile;
-use super::walk::{Found, walk};
+use super::walk::Found;
 use super::{Error, Started};
 use crate::events::Hub;
 use crate::memory;
@@ -27,7 +27,7 @@ pub(super) const BATCHES_MAX: usize = 64;
 pub(super) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
 pub(super) enum Message {
-    Start { paths: Vec<PathBuf>, folder: Option<i64>, reply: Reply<Started> },
+    Start { files: Vec<Found>, folder: Option<i64>, reply: Reply<Started> },
     Cancel { batch: String, reply: Reply<()> },
 }
 
@@ -167,11 +167,11 @@ impl Importer {
             Message::Start { reply, .. } if state.batches.len() >= BATCHES_MAX => {
                 reply(Err(Error::Busy));
             }
-            Message::Start { paths, folder, reply } => {
+            Message::Start { files, folder, reply } => {
                 // Later than all before, so that no two are equal.
                 state.last_id = Timestamp::now().as_micros().max(state.last_id + 1);
                 let batch_id = format!("{:x}", state.last_id);
-                let batch = Batch::new(Some(batch_id.clone()), folder, walk(&paths));
+                let batch = Batch::new(Some(batch_id.clone()), folder, files);
                 let total = batch.total();
                 state.batches.push_back(batch);
                 reply(Ok(Started { batch_id, total }));

@@ -295,7 +295,7 @@ impl Shelf {
     }
 
     fn with_thumbnails(&self, mut image: Image) -> Image {
-        image.thumbnails = self.thumbnails.present(&image);
+        self.thumbnails.complete(&mut image);
         image
     }
 }

@@ -157,7 +157,9 @@ impl Library {
     /// Takes files and directories in; progress arrives as events. Returns when the directories
     /// have been walked.
     pub fn import(&self, paths: Vec<PathBuf>, folder: Option<i64>) -> Result<Started, Error> {
-        self.ask(|reply| Message::Start { paths, folder, reply })
+        // Here, and not in the thread that every other import waits for.
+        let files = walk::walk(&paths);
+        self.ask(|reply| Message::Start { files, folder, reply })
     }
 
     /// Stops a batch before its next file.

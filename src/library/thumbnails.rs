@@ -141,6 +141,13 @@ impl Thumbnails {
         present
     }
 
+    /// Gives an image what is not in its row: what the cache has of it now.
+    pub fn complete(&self, image: &mut Image) {
+        // The cache may have been deleted.
+        image.preview_path = image.preview_path.take().filter(|preview| preview.exists());
+        image.thumbnails = self.present(image);
+    }
+
     /// Equal numbers mean that [`Self::present`] would say the same: it differs after each
     /// thumbnail or preview that comes or goes, also by a stranger's hand (the times of the directories).
     pub fn generation(&self) -> u64 {

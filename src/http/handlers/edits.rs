@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::Api;
-use super::images::complete;
 use crate::color;
 use crate::http::{Answer, Failure, Request};
 use crate::store::edits::ImageChange;
@@ -36,7 +35,7 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Answer,
     if told {
         api.walls.settings_changed(Vec::new());
     }
-    complete(api.library.thumbnails(), &mut image);
+    api.library.thumbnails().complete(&mut image);
     Ok(Answer::json(200, &image)?)
 }
 

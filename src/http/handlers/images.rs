@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Api, gallery};
 use crate::http::{Answer, Conditions, Failure, Request, file};
-use crate::library::{self, Thumbnails};
+use crate::library;
 use crate::store::images;
 use crate::transcode;
 use crate::wire::{DeleteImages, Image, Page, Resolution};
@@ -27,7 +27,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, 
     }
     let bytes = api.lists.get(&asked, (&api.store, api.library.thumbnails()), || {
         let (mut images, total) = api.store.search(query)?;
-        images.iter_mut().for_each(|image| complete(api.library.thumbnails(), image));
+        images.iter_mut().for_each(|image| api.library.thumbnails().complete(image));
         let page = Page { data: images, pagination: paging.of(total) };
         Ok(serde_json::to_vec(&page)?)
     })?;
@@ -37,7 +37,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, 
 /// `GET /images/{id}`
 pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
     let mut image = find(api, request.record()?)?;
-    complete(api.library.thumbnails(), &mut image);
+    api.library.thumbnails().complete(&mut image);
     Ok(Answer::json(200, &image)?)
 }
 
@@ -98,15 +98,6 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Answer
 fn find(api: &Api, id: i64) -> Result<Image, Failure> {
     let found = api.store.read(|connection| images::get(connection, id))?;
     found.ok_or_else(|| Failure::not_found(format!("there is no image {id}")))
-}
-
-/// What is not in the row: the thumbnails on the disk.
-pub(super) fn complete(thumbnails: &Thumbnails, image: &mut Image) {
-    if image.preview_path.as_ref().is_some_and(|preview| !preview.exists()) {
-        // The cache was deleted.
-        image.preview_path = None;
-    }
-    image.thumbnails = thumbnails.present(image);
 }
 
 /// Several may have waited for the same thumbnail: the error is theirs together.

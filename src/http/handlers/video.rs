@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::Api;
-use super::images::complete;
 use super::imports::known;
 use crate::http::{Answer, Failure, Request};
 use crate::library::LoopGoes;
@@ -27,7 +26,7 @@ pub(in crate::http) fn ensure_preview(api: &Api, request: &Request<'_>) -> Resul
     let thumbnails = api.library.thumbnails().clone();
     let reply = move |made: Result<_, _>| {
         giver.give(made.map_err(Failure::from).and_then(|mut image| {
-            complete(&thumbnails, &mut image);
+            thumbnails.complete(&mut image);
             Ok(Answer::json(200, &image)?)
         }));
     };
@@ -46,7 +45,7 @@ pub(in crate::http) fn extract_palette(
     let thumbnails = api.library.thumbnails().clone();
     let reply = move |taken: Result<_, _>| {
         giver.give(taken.map_err(Failure::from).and_then(|mut image| {
-            complete(&thumbnails, &mut image);
+            thumbnails.complete(&mut image);
             let body = json!({ "image_id": image.id, "colors": image.colors, "image": image });
             Ok(Answer::json(200, &body)?)
         }));
