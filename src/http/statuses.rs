@@ -192,7 +192,10 @@ mod tests {
         check(store::Error::Damaged { what: "x".into() }, 500, r#""error":"internal error""#);
         let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
         let full = rusqlite::Error::SqliteFailure(full, None);
-        check(store::Error::Query(full), 500, "cannot be written");
+        check(store::Error::Query(full), 500, "cannot be written: the disk is full");
+        let held = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+        let held = rusqlite::Error::SqliteFailure(held, None);
+        check(store::Error::Query(held), 500, "another program holds it");
         check(
             Why::NoBackend { checked: vec!["feh".into()] },
             503,

@@ -26,16 +26,23 @@ pub enum Error {
 }
 
 impl Error {
-    /// The disk is full or the file cannot be written: the user can mend it.
+    /// The disk is full, the file cannot be written or is held by somebody: the user can mend it.
     pub fn is_storage(&self) -> bool {
         use rusqlite::ErrorCode::{
-            CannotOpen, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure,
+            CannotOpen, DatabaseBusy, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure,
         };
         match self {
             Self::Directory { .. } => true,
             Self::Open { source, .. } | Self::Query(source) => matches!(
                 source.sqlite_error_code(),
-                Some(DiskFull | ReadOnly | SystemIoFailure | CannotOpen | PermissionDenied)
+                Some(
+                    DiskFull
+                        | ReadOnly
+                        | SystemIoFailure
+                        | CannotOpen
+                        | PermissionDenied
+                        | DatabaseBusy
+                )
             ),
             _ => false,
         }
@@ -61,10 +68,11 @@ impl fmt::Display for Error {
                  start the murald that wrote it"
             ),
             Self::Query(source) if self.is_storage() => {
-                use rusqlite::ErrorCode::{DiskFull, PermissionDenied, ReadOnly};
+                use rusqlite::ErrorCode::{DatabaseBusy, DiskFull, PermissionDenied, ReadOnly};
                 // For clients, which do not see the source.
                 let why = match source.sqlite_error_code() {
                     Some(DiskFull) => ": the disk is full",
+                    Some(DatabaseBusy) => ": another program holds it",
                     Some(ReadOnly | PermissionDenied) => ": it may not be written to",
                     _ => "",
                 };
