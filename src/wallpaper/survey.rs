@@ -64,16 +64,12 @@ impl Survey {
         checked: impl FnOnce() -> Vec<String>,
     ) -> Result<Feasible, Failure> {
         let monitors = self.monitors(&request.targets);
-        let (image, monitors) = match request.ask {
-            // That it is not there is told before anything else.
+        // That there is none is told before anything else.
+        let image = match request.ask {
             Ask::Image(id) => {
-                let image = store.read(|c| store::images::get(c, id))?;
-                (image.ok_or(Failure::NoImage { id })?, monitors)
+                store.read(|c| store::images::get(c, id))?.ok_or(Failure::NoImage { id })?
             }
-            Ask::Random => {
-                let monitors = monitors?;
-                (self.random(store, &monitors)?, Ok(monitors))
-            }
+            Ask::Random => self.random(store, monitors.as_deref().unwrap_or_default())?,
         };
         if orphan::file_is_missing(&image.path) {
             return Err(Failure::FileGone { id: image.id, path: image.path });

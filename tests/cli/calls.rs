@@ -160,7 +160,11 @@ fn what_the_daemon_refuses() {
     let unused = "murald: daemon.log_level cannot be \"loud\"; \"info\" is used instead\n";
     let output = run(&house, &["config", "set", "daemon", "log_level", "loud"]);
     assert_eq!((output.status.code(), stderr(&output).starts_with(unused)), (Some(1), true));
-    // Nothing to show it on: that comes before the library, which is empty.
+    // There is nothing to show; then there is nothing to show it on.
+    fails(&house, &["random"], 1, "murald: the library is empty\n");
+    let picture = house.root().join("a.png");
+    image::RgbImage::new(8, 8).save(&picture).unwrap();
+    house.import(&[&picture]);
     let no_monitor = "murald: no monitor is connected, or no compositor can be reached\n";
     fails(&house, &["random"], 1, no_monitor);
     fails(

@@ -201,7 +201,8 @@ fn without_a_compositor_there_are_no_monitors_and_no_wallpaper() {
     check("/wallpaper/set", r#"{"image_id":1,"mode":"up"}"#, 400, "individual");
     check("/wallpaper/set", r#"{"image_id":1,"monitor":"A"}"#, 404, "no image 1");
     check("/wallpaper/random", "rubbish", 400, "object");
-    check("/wallpaper/random", "", 404, "no image");
+    check("/wallpaper/random", "", 404, "the library is empty");
+    check("/wallpaper/random", r#"{"monitor":"A"}"#, 404, "the library is empty");
 }
 
 #[test]
