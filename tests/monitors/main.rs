@@ -8,11 +8,14 @@
     clippy::unwrap_used
 )]
 
+mod awww;
 #[path = "../desktop/mod.rs"]
 mod desktop;
+mod endure;
 mod hanging;
 mod outputs;
 mod photographs;
+mod scene;
 mod seams;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,0 +1,195 @@
+//! awww through a stand-in that is told by its command line: what it is told, and what happens when
+//! it never answers.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::desktop::{Desktop, wait_until};
+use crate::scene::{GREEN, RED, plain, running, see, set, three};
+use crate::support::House;
+
+#[test]
+fn a_setter_of_yesterday_goes_when_another_covers_its_screens() {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
+    let mut house = House::on(&desktop);
+    house.stub("awww", AWWW_TWO);
+    house.stub("awww-daemon", AWWW_DAEMON);
+    house.configure("[backend]\ntype = \"swaybg\"\n");
+    house.start();
+    let [red, green, _] = three(&house);
+    set(&house, red, "HEADLESS-1").ok();
+    set(&house, green, "HEADLESS-2").ok();
+    let setter = running("swaybg", runtime);
+    assert_eq!(house.stop(), Some(0));
+    house.configure("[backend]\ntype = \"awww\"\n");
+    house.start();
+    wait_until("the old setter to go", || running("swaybg", runtime).is_empty());
+    let held = house.root().join("cache/murald/setters/swaybg/held");
+    wait_until("its cache to be emptied", || {
+        fs::read_dir(&held).map_or(0, |entries| entries.count()) == 0
+    });
+    assert_eq!(running("sleep", runtime).len(), 1, "the new one's server");
+    // And back again; what it left in the records is no trouble.
+    assert_eq!(house.stop(), Some(0));
+    house.configure("[backend]\ntype = \"swaybg\"\n");
+    house.start();
+    wait_until("the new setter to go", || running("sleep", runtime).is_empty());
+    see(&desktop, &house, "HEADLESS-1", RED);
+    see(&desktop, &house, "HEADLESS-2", GREEN);
+    assert_ne!(running("swaybg", runtime), setter);
+}
+
+/// An awww of which the calls are recorded, and that rejects what the real one would reject.
+const AWWW: &str = r#"#!/bin/sh
+printf '%s\0' "$@" >>"$HOME/calls"; printf '\n' >>"$HOME/calls"
+case $1 in
+query) [ -e "$HOME/server" ] || exit 1
+       printf ': HEADLESS-1: 1280x720, scale: 1, currently displaying: color: 000000\n' ;;
+img) [ -e "$HOME/server" ] || exit 1 ;;
+*) exit 2 ;;
+esac
+"#;
+
+const AWWW_DAEMON: &str = r#"#!/bin/sh
+printf '%s\0' daemon "$@" >>"$HOME/calls"; printf '\n' >>"$HOME/calls"
+[ "$1" = --no-cache ] || exit 2
+: >"$HOME/server"
+exec sleep 1000
+"#;
+
+/// Another client of it that knows two outputs.
+const AWWW_TWO: &str = r#"#!/bin/sh
+[ -e "$HOME/server" ] || exit 1
+if [ "$1" = query ]; then
+       printf ': HEADLESS-%s: 640x480, scale: 1, currently displaying: color: 000000\n' 1 2
+fi
+"#;
+
+/// Another client of it that takes a picture and never says a word.
+const AWWW_HANGS: &str = r#"#!/bin/sh
+case $1 in
+query) [ -e "$HOME/server" ] || exit 1
+       printf ': HEADLESS-%s: 640x480, scale: 1, currently displaying: color: 000000\n' 1 2 ;;
+img) : >"$HOME/hangs"; exec sleep 1000 ;;
+esac
+"#;
+
+#[test]
+fn who_waits_for_a_setter_that_hangs_is_told_that_the_daemon_ends() {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
+    let mut house = House::on(&desktop);
+    house.stub("awww", AWWW_HANGS);
+    house.stub("awww-daemon", AWWW_DAEMON);
+    house.configure("[backend]\ntype = \"swaybg\"\n");
+    house.start();
+    let [red, ..] = three(&house);
+    let moving = house.root().join("moving.gif");
+    let frames = ["-size", "16x16", "xc:red", "xc:blue", moving.to_str().unwrap()];
+    desktop.output("convert", &frames);
+    let moving = house.import(&[&moving])[0];
+    set(&house, red, "*").ok();
+    stops_while_it_hangs(&mut house, "/backends/awww/activate", json!({}), false);
+    assert_eq!(running("swaybg", runtime).len(), 1, "what hung stays");
+
+    let priorities = "selection_mode = \"auto\"\nauto_priorities.image = [\"swaybg\", \"awww\"]\n";
+    house.configure(&format!("[backend]\n{priorities}"));
+    house.start();
+    let body = json!({ "image_id": moving, "monitor": "HEADLESS-1" });
+    stops_while_it_hangs(&mut house, "/wallpaper/set", body, true);
+    assert!(running("swaybg", runtime).is_empty(), "all is taken down");
+    // The server of ours is a `sleep`.
+    assert!(running("sleep", runtime).is_empty(), "also what was about to show");
+}
+
+/// Has the daemon end while a request waits for a setter for ever.
+fn stops_while_it_hangs(house: &mut House, path: &str, body: Value, clear: bool) {
+    let (client, hangs) = (house.client(), house.root().join("hangs"));
+    let begun = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| client.post(path, &body));
+        wait_until("the setter hangs", || hangs.exists());
+        let begun = Instant::now();
+        house.client().post("/shutdown", &json!({ "clear": clear })).ok();
+        let answer = waiting.join().unwrap().fails(503);
+        assert_eq!(answer["error"], "the daemon is ending");
+        begun
+    });
+    assert_eq!(house.wait().code(), Some(0));
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(!house.log().contains("does not end in time"), "{}", house.log());
+    fs::remove_file(hangs).unwrap();
+}
+
+#[test]
+fn awww_is_told_by_its_command_line() {
+    let desktop = Desktop::wayland(&["1280x720"]);
+    let mut house = House::on(&desktop);
+    house.stub("awww", AWWW);
+    house.stub("awww-daemon", AWWW_DAEMON);
+    house.start();
+    let path = plain(&house, "a b.png", RED);
+    let id = house.import(&[&path])[0];
+    assert_eq!(set(&house, id, "HEADLESS-1").ok()["backend"], "awww");
+    let calls = fs::read_to_string(house.root().join("calls")).unwrap();
+    let calls: Vec<Vec<&str>> =
+        calls.lines().map(|line| line.trim_end_matches('\0').split('\0').collect()).collect();
+    let daemon = calls.iter().filter(|call| call[0] == "daemon").collect::<Vec<_>>();
+    assert_eq!(daemon, [&vec!["daemon", "--no-cache"]]);
+    let library = house.images().join("a b.png");
+    let images = calls.iter().filter(|call| call[0] == "img").collect::<Vec<_>>();
+    let expected = vec![
+        "img",
+        "--outputs",
+        "HEADLESS-1",
+        "--resize",
+        "crop",
+        "--fill-color",
+        "000000",
+        "--filter",
+        "Lanczos3",
+        "--transition-type",
+        "wipe",
+        "--transition-step",
+        "90",
+        "--transition-duration",
+        "3",
+        "--transition-fps",
+        "60",
+        "--transition-angle",
+        "45",
+        "--transition-pos",
+        "center",
+        "--transition-bezier",
+        "0.25,0.1,0.25,1.0",
+        "--transition-wave",
+        "20,20",
+        "--",
+        Path::new(&library).to_str().unwrap(),
+    ];
+    assert_eq!(images, [&expected]);
+
+    // Where the settings cannot say so, another one is not taken into use.
+    let writable = fs::metadata(house.config_file()).unwrap().permissions();
+    fs::set_permissions(house.config_file(), fs::Permissions::from_mode(0o444)).unwrap();
+    let refused = house.client().post("/backends/swaybg/activate", &json!({})).fails(500);
+    assert!(refused.to_string().contains("config.toml"), "{refused}");
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
+    wait_until("awww alone again", || running("swaybg", runtime).is_empty());
+    fs::set_permissions(house.config_file(), writable).unwrap();
+
+    // Another setter by name, and one that is not there.
+    let answer = house.client().post("/backends/swaybg/activate", &json!({})).ok();
+    assert_eq!(answer, json!({ "status": "activated", "backend": "swaybg" }));
+    see(&desktop, &house, "HEADLESS-1", RED);
+    assert_eq!(house.client().get("/config").ok()["backend"]["type"], "swaybg");
+    let refused = house.client().post("/backends/hyprpaper/activate", &json!({})).fails(503);
+    assert_eq!(refused["error_code"], "no_backend");
+    assert_eq!(refused["meta"]["checked"], json!(["hyprpaper", "hyprctl"]));
+    assert!(refused["error"].as_str().unwrap().contains("not installed"), "{refused}");
+    house.client().post("/backends/nitrogen/activate", &json!({})).fails(404);
+}

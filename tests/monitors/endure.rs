@@ -1,0 +1,203 @@
+//! Daemons, setters, compositors, monitors and files that come and go under what hangs.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::scene::{BLUE, GREEN, RED, plain, running, see, set, three, watch_for_gaps};
+use crate::support::House;
+
+#[test]
+fn the_daemon_comes_and_goes_under_a_picture() {
+    let desktop = Desktop::wayland(&["1280x720"]);
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, ..] = three(&house);
+    set(&house, red, "HEADLESS-1").ok();
+    see(&desktop, &house, "HEADLESS-1", RED);
+    let setter = running("swaybg", &runtime);
+    // `House` is borrowed by the watcher, so another one looks.
+    let eye = House::on(&desktop);
+    watch_for_gaps(&desktop, &eye, "HEADLESS-1", &[RED], || {
+        for kill in [false, true, false] {
+            if kill {
+                house.kill9();
+            } else {
+                assert_eq!(house.stop(), Some(0));
+            }
+            house.start();
+            let mut events = house.events("wallpaper_changed");
+            set(&house, red, "HEADLESS-1").ok();
+            events.wait_for("wallpaper_changed");
+        }
+    });
+    assert_eq!(running("swaybg", &runtime), setter, "taken over, not replaced");
+    let answer = house.client().post("/shutdown", &json!({ "clear": true })).ok();
+    assert_eq!(answer["status"], "shutting_down");
+    assert_eq!(house.wait().code(), Some(0));
+    assert!(running("swaybg", &runtime).is_empty());
+    for setters in fs::read_dir(Path::new(&runtime).join("murald")).unwrap().flatten() {
+        let left: Vec<_> = fs::read_dir(setters.path()).unwrap().flatten().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn a_setter_that_dies_is_back_within_a_second() {
+    let desktop = Desktop::wayland(&["1280x720"]);
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, ..] = three(&house);
+    set(&house, red, "HEADLESS-1").ok();
+    let mut events = house.events("wallpaper_changed,backend_unavailable");
+    for _ in 0..3 {
+        let victim = running("swaybg", &runtime)[0];
+        let killed = Instant::now();
+        assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
+        let changed = events.wait_for("wallpaper_changed");
+        assert_eq!(changed["source"], "restore");
+        assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
+        see(&desktop, &house, "HEADLESS-1", RED);
+    }
+    // The fourth within a minute is one too many.
+    let victim = running("swaybg", &runtime)[0];
+    assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
+    let gone = events.wait_for("backend_unavailable");
+    assert_eq!((&gone["backend"], gone.get("retrying")), (&json!("swaybg"), None));
+    // Asked for again it is tried again.
+    set(&house, red, "HEADLESS-1").ok();
+    see(&desktop, &house, "HEADLESS-1", RED);
+}
+
+#[test]
+fn a_monitor_that_comes_back_gets_its_picture_back() {
+    let desktop = Desktop::x11(&["--pluggable", "1280x720", "1024x768"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, green, _] = three(&house);
+    set(&house, red, "DUMMY0").ok();
+    set(&house, green, "DUMMY1").ok();
+    see(&desktop, &house, "DUMMY1", GREEN);
+    desktop.run("unplug", &["DUMMY1"]);
+    wait_until("one monitor less", || {
+        house.client().get("/monitors").ok().as_array().unwrap().len() == 1
+    });
+    let body =
+        house.client().post("/wallpaper/set", &json!({"image_id": red, "monitor": "DUMMY1"}));
+    assert!(body.fails(400)["error"].as_str().unwrap().contains("DUMMY0"));
+    let mut events = house.events("wallpaper_changed");
+    assert_eq!(desktop.run("plug", &["1024x768"]), "DUMMY1");
+    let plugged = Instant::now();
+    let changed = events.wait_for("wallpaper_changed");
+    assert_eq!((&changed["source"], &changed["image_id"]), (&json!("restore"), &json!(green)));
+    assert!(plugged.elapsed() < Duration::from_millis(500), "{:?}", plugged.elapsed());
+    see(&desktop, &house, "DUMMY1", GREEN);
+    see(&desktop, &house, "DUMMY0", RED);
+}
+
+#[test]
+fn the_pictures_are_back_after_the_compositor_was_killed() {
+    let mut desktop = Desktop::wayland(&["640x480", "800x600"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, green, _] = three(&house);
+    set(&house, red, "HEADLESS-1").ok();
+    set(&house, green, "HEADLESS-2").ok();
+    for _ in 0..2 {
+        let mut events = house.events("wallpaper_changed,backend_unavailable");
+        desktop.again();
+        let mut back = [events.wait_for("wallpaper_changed"), events.wait_for("wallpaper_changed")];
+        back.sort_by_key(|event| event["image_id"].as_i64());
+        for (event, id) in back.iter().zip([red, green]) {
+            assert_eq!((&event["source"], &event["image_id"]), (&json!("restore"), &json!(id)));
+        }
+        see(&desktop, &house, "HEADLESS-1", RED);
+        see(&desktop, &house, "HEADLESS-2", GREEN);
+        assert_eq!(running("swaybg", desktop.var("XDG_RUNTIME_DIR").unwrap()).len(), 1);
+    }
+}
+
+#[test]
+fn a_setter_that_is_installed_later_is_found() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let mut house = House::on(&desktop);
+    let swaybg = desktop.output("sh", &["-c", "command -v swaybg"]);
+    house.only(&[]);
+    house.start();
+    let [red, ..] = three(&house);
+    let refused = set(&house, red, "HEADLESS-1").fails(503);
+    assert_eq!(refused["error_code"], "no_backend");
+    assert!(refused["meta"]["checked"].as_array().unwrap().contains(&json!("swaybg")));
+    house.client().get("/wallpaper/current").fails(503);
+    let random = house.client().post("/wallpaper/random", &json!({})).fails(503);
+    assert_eq!(random["error_code"], "no_backend");
+    let known = || {
+        let all = house.client().get("/backends").ok();
+        let mut all = all.as_array().unwrap().iter();
+        all.find(|backend| backend["name"] == "swaybg").unwrap().clone()
+    };
+    assert_eq!((&known()["installed"], &known()["missing"]), (&json!(false), &json!(["swaybg"])));
+    std::os::unix::fs::symlink(swaybg, house.root().join("only/swaybg")).unwrap();
+    assert_eq!((&known()["installed"], &known()["available"]), (&json!(true), &json!(true)));
+    house.client().get("/wallpaper/current").ok();
+    assert_eq!(set(&house, red, "HEADLESS-1").ok()["backend"], "swaybg");
+    see(&desktop, &house, "HEADLESS-1", RED);
+    assert_eq!(known()["active"], true);
+}
+
+#[test]
+fn a_picture_that_leaves_the_library_stays_on_its_monitor() {
+    let desktop = Desktop::wayland(&["640x480", "640x480", "640x480"]);
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, green, blue] = three(&house);
+    let body =
+        json!({ "image_id": green, "mode": "extend", "monitors": ["HEADLESS-2", "HEADLESS-3"] });
+    house.client().post("/wallpaper/set", &body).ok();
+    set(&house, blue, "HEADLESS-1").ok();
+    for id in [green, blue] {
+        house
+            .client()
+            .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+            .ok();
+    }
+    assert!(!house.images().join("green.png").exists());
+    // Another swaybg has to show what was deleted.
+    set(&house, red, "HEADLESS-2").ok();
+    for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", RED), ("HEADLESS-3", GREEN)] {
+        see(&desktop, &house, output, color);
+    }
+    let held = house.root().join("cache/murald/setters/swaybg/held");
+    let count = || fs::read_dir(&held).unwrap().count();
+    assert_eq!(count(), 3);
+    // So it does under the next daemon, and the one after it.
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
+    let setter = running("swaybg", runtime);
+    for kill in [false, true] {
+        match kill {
+            true => house.kill9(),
+            false => assert_eq!(house.stop(), Some(0)),
+        }
+        house.start();
+        let mut events = house.events("wallpaper_changed");
+        set(&house, red, "HEADLESS-2").ok();
+        events.wait_for("wallpaper_changed");
+        for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", RED), ("HEADLESS-3", GREEN)] {
+            see(&desktop, &house, output, color);
+        }
+        assert_eq!(running("swaybg", runtime), setter, "taken over, not replaced");
+    }
+    let blue = house.import(&[&plain(&house, "blue.png", BLUE)])[0];
+    set(&house, blue, "HEADLESS-2").ok();
+    for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", BLUE), ("HEADLESS-3", GREEN)] {
+        see(&desktop, &house, output, color);
+    }
+    set(&house, red, "*").ok();
+    assert_eq!(count(), 1, "what no longer hangs is let go");
+}

@@ -1,0 +1,125 @@
+//! What is hung, and what is seen of it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+use crate::support::client::Answer;
+
+pub(crate) type Rgb = [u8; 3];
+
+pub(crate) const RED: Rgb = [200, 30, 30];
+pub(crate) const GREEN: Rgb = [30, 180, 60];
+pub(crate) const BLUE: Rgb = [40, 60, 200];
+
+/// A plain picture; setters may darken it by a level or two.
+pub(crate) fn plain(house: &House, name: &str, color: Rgb) -> PathBuf {
+    let path = house.root().join(name);
+    image::RgbImage::from_pixel(640, 360, image::Rgb(color)).save(&path).unwrap();
+    path
+}
+
+/// The colour of an output's middle.
+pub(crate) fn seen(desktop: &Desktop, house: &House, output: &str) -> Rgb {
+    let path = house.root().join(format!("shot-{output}.png"));
+    desktop.shot(&path, output);
+    let picture = image::open(&path).unwrap().into_rgb8();
+    picture.get_pixel(picture.width() / 2, picture.height() / 2).0
+}
+
+pub(crate) fn near(one: Rgb, other: Rgb) -> bool {
+    one.iter().zip(other).all(|(&a, b)| a.abs_diff(b) <= 4)
+}
+
+#[track_caller]
+pub(crate) fn see(desktop: &Desktop, house: &House, output: &str, color: Rgb) {
+    wait_until(&format!("{color:?} on {output}"), || near(seen(desktop, house, output), color));
+}
+
+pub(crate) fn set(house: &House, image: i64, monitor: &str) -> Answer {
+    house.client().post("/wallpaper/set", &json!({ "image_id": image, "monitor": monitor }))
+}
+
+/// Red, green and blue in the library.
+pub(crate) fn three(house: &House) -> [i64; 3] {
+    let paths = [("red", RED), ("green", GREEN), ("blue", BLUE)]
+        .map(|(name, color)| plain(house, &format!("{name}.png"), color));
+    let one = |path: &PathBuf| house.import(&[path])[0];
+    [one(&paths[0]), one(&paths[1]), one(&paths[2])]
+}
+
+/// The processes that run this program for this user's desktop, by their environment.
+pub(crate) fn running(program: &str, runtime: &str) -> Vec<u32> {
+    let mut pids = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse() else { continue };
+        let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        let name = read("comm");
+        let environment = read("environ");
+        let wanted = format!("XDG_RUNTIME_DIR={runtime}");
+        let ours = environment.split(|&byte| byte == 0).any(|one| one == wanted.as_bytes());
+        if ours && String::from_utf8_lossy(&name).trim() == program {
+            pids.push(pid);
+        }
+    }
+    pids
+}
+
+/// Samples an output as fast as it goes until told to stop; the colours that were neither.
+pub(crate) fn watch_for_gaps(
+    desktop: &Desktop,
+    house: &House,
+    output: &str,
+    allowed: &[Rgb],
+    change: impl FnOnce(),
+) -> usize {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut samples = 0;
+            while !done.load(Ordering::Relaxed) {
+                let color = middle(desktop, house, output);
+                assert!(allowed.iter().any(|&one| near(color, one)), "saw {color:?} on {output}");
+                samples += 1;
+            }
+            samples
+        });
+        // Also when the change fails, or the watcher would look for ever.
+        let told = Tell(&done);
+        change();
+        drop(told);
+        watcher.join().unwrap()
+    })
+}
+
+/// Straight from grim, without the encoding of a PNG: 15 ms.
+fn middle(desktop: &Desktop, house: &House, output: &str) -> Rgb {
+    let path = house.root().join("watch.ppm");
+    let mut grim = desktop.command("grim");
+    let status = grim.args(["-t", "ppm", "-o", output]).arg(&path).status();
+    assert!(status.unwrap().success());
+    let bytes = fs::read(&path).unwrap();
+    // A header of three lines, then the pixels, row after row.
+    let mut lines = bytes.splitn(4, |&byte| byte == b'\n').skip(1);
+    let size = String::from_utf8(lines.next().unwrap().to_vec()).unwrap();
+    let (width, height) = size.split_once(' ').unwrap();
+    let (width, height): (usize, usize) = (width.parse().unwrap(), height.parse().unwrap());
+    let pixels = lines.nth(1).unwrap();
+    pixels[(height / 2 * width + width / 2) * 3..][..3].try_into().unwrap()
+}
+
+struct Tell<'a>(&'a AtomicBool);
+
+impl Drop for Tell<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn in_library(house: &House) -> PathBuf {
+    house.images().join("halves.png")
+}
