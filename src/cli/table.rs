@@ -1,4 +1,5 @@
-//! Tables that fit the terminal: wide columns give way, with `…` where something was cut.
+//! Tables that fit the terminal: wide columns give way, with `…` where something was cut, and where
+//! that is not enough the last ones are left out, as those are that have nothing in them.
 
 use std::fmt::Write as _;
 
@@ -22,6 +23,8 @@ pub(super) struct Table {
 struct Column {
     title: &'static str,
     right: bool,
+    /// Numbers and times say something else when they are cut.
+    whole: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,19 +85,20 @@ impl<T: ToString> From<T> for Cell {
 }
 
 impl Table {
-    /// A title that begins with `>` has its column flush right. Without any titles no heading is
-    /// printed.
+    /// A column whose title begins with `>` is flush right and never cut, with `=` it is never cut.
+    /// Without any titles no heading is printed.
     pub(super) fn new(titles: &[&'static str]) -> Self {
-        let column = |title: &&'static str| match title.strip_prefix('>') {
-            Some(title) => Column { title, right: true },
-            None => Column { title, right: false },
+        let column = |&title: &&'static str| Column {
+            title: title.trim_start_matches(['>', '=']),
+            right: title.starts_with('>'),
+            whole: title.starts_with(['>', '=']),
         };
         Self { columns: titles.iter().map(column).collect(), rows: Vec::new() }
     }
 
-    /// Two columns: names and values.
+    /// Two columns: names and values, which are whole, so that a path can be copied.
     pub(super) fn sheet() -> Self {
-        Self::new(&["", ""])
+        Self::new(&["=", "="])
     }
 
     pub(super) fn row<const N: usize>(&mut self, cells: [Cell; N]) {
@@ -108,48 +112,61 @@ impl Table {
     }
 
     pub(super) fn render(&self, terminal: Terminal) -> String {
-        let widths = self.widths(terminal);
+        let shown = self.shown(terminal);
         let mut out = String::new();
         if self.columns.iter().any(|column| !column.title.is_empty()) {
             let titles: Vec<Cell> =
                 self.columns.iter().map(|one| Cell::from(one.title).look(Look::Bold)).collect();
-            self.line(&mut out, &titles, &widths, terminal);
+            self.line(&mut out, &titles, &shown, terminal);
         }
         for row in &self.rows {
-            self.line(&mut out, row, &widths, terminal);
+            self.line(&mut out, row, &shown, terminal);
         }
         out
     }
 
-    /// The natural widths, less what is too much: the widest columns give first.
-    fn widths(&self, terminal: Terminal) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.columns.iter().map(|one| width(one.title)).collect();
-        for row in &self.rows {
-            for (widest, cell) in widths.iter_mut().zip(row) {
-                *widest = (*widest).max(cell.natural(terminal));
-            }
+    /// The columns that are shown, with their widths: the natural ones, less what is too much. The
+    /// widest give first.
+    fn shown(&self, terminal: Terminal) -> Vec<(usize, usize)> {
+        let natural = |at: usize| {
+            let cells = self.rows.iter().map(|row| row[at].natural(terminal));
+            cells.max().filter(|&widest| widest > 0 || self.rows.is_empty())
+        };
+        let mut shown: Vec<(usize, usize)> = (0..self.columns.len())
+            .filter_map(|at| Some((at, natural(at)?.max(width(self.columns[at].title)))))
+            .collect();
+        let is_sheet = self.columns.iter().all(|column| column.whole && !column.right);
+        let least = |&(at, wide): &(usize, usize)| {
+            if self.columns[at].whole { wide } else { wide.min(LEAST) }
+        };
+        let room = |shown: &[(usize, usize)]| {
+            terminal.columns.saturating_sub(GAP * shown.len().saturating_sub(1))
+        };
+        while !is_sheet && shown.len() > 2 && shown.iter().map(least).sum::<usize>() > room(&shown)
+        {
+            shown.pop();
         }
-        let gaps = GAP * widths.len().saturating_sub(1);
-        while widths.iter().sum::<usize>() + gaps > terminal.columns {
-            match widths.iter_mut().filter(|width| **width > LEAST).max() {
-                Some(widest) => *widest -= 1,
+        while shown.iter().map(|(_, wide)| wide).sum::<usize>() > room(&shown) {
+            let giving = shown.iter_mut().filter(|one| one.1 > least(one));
+            match giving.max_by_key(|one| one.1) {
+                Some(widest) => widest.1 -= 1,
                 None => break,
             }
         }
-        widths
+        shown
     }
 
-    fn line(&self, out: &mut String, cells: &[Cell], widths: &[usize], terminal: Terminal) {
-        for (at, ((cell, &wide), column)) in cells.iter().zip(widths).zip(&self.columns).enumerate()
-        {
-            let used = cell.natural(terminal).min(wide);
-            let fill = " ".repeat(wide - used);
-            if column.right {
+    fn line(&self, out: &mut String, cells: &[Cell], shown: &[(usize, usize)], terminal: Terminal) {
+        for (place, &(at, wide)) in shown.iter().enumerate() {
+            let cell = &cells[at];
+            let fill = " ".repeat(wide - cell.natural(terminal).min(wide));
+            let right = self.columns[at].right;
+            if right {
                 out.push_str(&fill);
             }
             paint(out, cell, wide, terminal);
-            if at + 1 < widths.len() {
-                if !column.right {
+            if place + 1 < shown.len() {
+                if !right {
                     out.push_str(&fill);
                 }
                 out.push_str(&" ".repeat(GAP));
@@ -201,7 +218,7 @@ mod tests {
         fn check(columns: usize, expected: &str) {
             let found = table().render(Terminal { columns, ..PLAIN });
             assert_eq!(found, expected);
-            assert!(found.lines().all(|line| width(line) <= columns.max(23)), "{found}");
+            assert!(found.lines().all(|line| width(line) <= columns), "{found}");
         }
         check(
             80,
@@ -216,11 +233,29 @@ mod tests {
              112  夕焼け\n",
         );
         check(
-            1,
-            " ID  NAME      TAGS\n  \
-             7  sunset …  sea, sky\n\
+            16,
+            " ID  NAME\n  \
+             7  sunset ove…\n\
              112  夕焼け\n",
         );
+    }
+
+    #[test]
+    fn what_would_mislead_or_say_nothing_is_not_shown() {
+        let mut table = Table::new(&["=WHEN", "NAME", "TAGS", "BY"]);
+        table.row(["2026-11-21 12:49".into(), "a long name".into(), "".into(), "random".into()]);
+        let found = |columns| table.render(Terminal { columns, ..PLAIN });
+        assert_eq!(
+            found(80),
+            "WHEN              NAME         BY\n\
+             2026-11-21 12:49  a long name  random\n"
+        );
+        assert_eq!(found(30), "WHEN              NAME\n2026-11-21 12:49  a long name\n");
+        let mut sheet = Table::sheet();
+        sheet.field("file", "/a/long/path/to/a/picture.png");
+        sheet.field("tags", "");
+        let whole = "file  /a/long/path/to/a/picture.png\ntags\n";
+        assert_eq!(sheet.render(Terminal { columns: 20, ..PLAIN }), whole);
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn monitors(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
 }
 
 fn table(screen: &mut Screen, monitors: &[Monitor]) -> Result<(), Failure> {
-    let titles = ["NAME", "MODE", "AT", "SCALE", "TURNED", "DESCRIPTION"];
+    let titles = ["=NAME", "=MODE", "=AT", "=SCALE", "=TURNED", "DESCRIPTION"];
     let mut table = Table::new(&titles);
     for monitor in monitors {
         let Monitor { width, height, x, y, scale, refresh_rate, .. } = monitor;
@@ -71,18 +71,29 @@ fn turned(transform: u8) -> &'static str {
 fn backends(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let answer = call.connect()?.get(&Place::new(&[&"backends"]))?;
     screen.show(&answer, |screen, backends: Vec<BackendInfo>| {
-        let mut table = Table::new(&["NAME", "STATE", "SHOWS", "ON", "VERSION"]);
+        let mut table = Table::new(&["=NAME", "STATE", "SHOWS", "=ON", "=VERSION"]);
         for backend in backends {
             table.row([
                 (&backend.name).into(),
                 state(&backend),
-                backend.capabilities.content_kinds.join(", ").into(),
+                shows(&backend).into(),
                 backend.capabilities.compositors.join(", ").into(),
                 backend.version.unwrap_or_default().into(),
             ]);
         }
         screen.table(&table)
     })
+}
+
+fn shows(backend: &BackendInfo) -> String {
+    let kinds = backend.capabilities.content_kinds.iter().map(|kind| match kind.as_str() {
+        "static_image" => "images",
+        "animated_image" => "animations",
+        "video" => "videos",
+        "web" => "HTML",
+        other => other,
+    });
+    kinds.collect::<Vec<_>>().join(", ")
 }
 
 fn state(backend: &BackendInfo) -> Cell {

@@ -29,7 +29,7 @@ fn list(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         if entries.is_empty() {
             return screen.line("no entries");
         }
-        let titles = [">ENTRY", "WHEN", ">ID", "NAME", "MONITORS", "MODE", "BY", "BACKEND"];
+        let titles = [">ENTRY", "=WHEN", ">ID", "NAME", "MONITORS", "=MODE", "BY", "=BACKEND"];
         let mut table = Table::new(&titles);
         for entry in entries {
             table.row([

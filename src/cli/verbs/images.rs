@@ -74,7 +74,7 @@ fn page(screen: &mut Screen, page: Page<Image>, call: &Call) -> Result<(), Failu
             count(all.total_pages, "page")
         ));
     }
-    let mut table = Table::new(&[">ID", "NAME", "TYPE", ">PIXELS", ">SIZE", "COLORS", "TAGS"]);
+    let mut table = Table::new(&[">ID", "NAME", "=TYPE", ">PIXELS", ">SIZE", "COLORS", "TAGS"]);
     let swatches = screen.terminal().is_some_and(|terminal| terminal.color);
     for image in &page.data {
         // As words they would take the room of the name.

@@ -126,7 +126,7 @@ pub(super) fn people(
         return Ok(());
     }
     screen.line("")?;
-    let mut table = Table::new(&[">PLACE", "WHEN", ">ID", "NAME", "TYPE"]);
+    let mut table = Table::new(&[">PLACE", "=WHEN", ">ID", "NAME", "TYPE"]);
     for (place, item) in playlist.images.iter().enumerate() {
         table.row([
             (place + 1).into(),
@@ -238,7 +238,7 @@ fn running(screen: &mut Screen, all: &[ActivePlaylist]) -> Result<(), Failure> {
     if all.is_empty() {
         return screen.line(NONE);
     }
-    let mut table = Table::new(&[">ID", "NAME", "MONITORS", ">IMAGE", "PLACE", "NEXT CHANGE"]);
+    let mut table = Table::new(&[">ID", "NAME", "MONITORS", ">IMAGE", ">PLACE", "=NEXT CHANGE"]);
     for one in all {
         let next = match one.next_change_at {
             _ if one.paused => "paused".to_owned(),

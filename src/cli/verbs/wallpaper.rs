@@ -92,7 +92,7 @@ fn current(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         if current.monitors.is_empty() {
             return screen.line("no wallpaper is set; `murald set ID` or `murald random` sets one");
         }
-        let mut table = Table::new(&["MONITOR", ">ID", "NAME", "MODE", "BACKEND", "SINCE"]);
+        let mut table = Table::new(&["=MONITOR", ">ID", "NAME", "=MODE", "=BACKEND", "=SINCE"]);
         for hung in current.monitors {
             table.row([
                 hung.monitor_name.into(),
