@@ -125,6 +125,28 @@ impl Stage {
         }
     }
 
+    /// Steps that need not wait for each other: those of one backend stay together, and those that
+    /// have an output in common, in their order.
+    pub(super) fn groups(&self, steps: Vec<Step>) -> Vec<Vec<Step>> {
+        let mut groups: Vec<Vec<(usize, Step)>> = Vec::new();
+        for (number, step) in steps.into_iter().enumerate() {
+            let outputs = self.outputs_of(&step);
+            let belongs = |(_, other): &(usize, Step)| {
+                other.seat().backend == step.seat().backend
+                    || self.outputs_of(other).iter().any(|name| outputs.contains(name))
+            };
+            let joined = groups.extract_if(.., |group| group.iter().any(belongs)).flatten();
+            let mut group: Vec<_> = joined.collect();
+            group.push((number, step));
+            groups.push(group);
+        }
+        let in_order = |mut group: Vec<(usize, Step)>| {
+            group.sort_by_key(|(number, _)| *number);
+            group.into_iter().map(|(_, step)| step).collect()
+        };
+        groups.into_iter().map(in_order).collect()
+    }
+
     /// Whether a job will not change what is to be seen on these outputs.
     fn leaves_alone(&self, job: &Job, outputs: &[&str]) -> bool {
         match &job.purpose {

@@ -278,8 +278,10 @@ impl Stage {
         self.stale.retain(|seat| self.shown.contains_key(seat));
         let mut before = self.shown.clone();
         before.retain(|seat, _| !self.past.untold.contains(seat));
-        let restored = survey.restored(&before, &steps);
-        self.start(Job::new(steps.into(), Purpose::Restore(restored)));
+        for steps in self.groups(steps) {
+            let restored = survey.restored(&before, &steps);
+            self.start(Job::new(steps.into(), Purpose::Restore(restored)));
+        }
     }
 
     /// Tells, once each time it becomes so, that there is no backend.

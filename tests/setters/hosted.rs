@@ -1,11 +1,8 @@
 //! A real daemon on a real desktop whose wallpapers go to the stand-in for wal-qt's host.
 
 use std::fs;
-use std::io::Write;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -223,80 +220,8 @@ fn a_setter_that_does_not_start_is_tried_again() {
     assert_eq!((&back["source"], &back["image_id"]), (&json!("restore"), &json!(id)));
 }
 
-#[test]
-fn a_setter_that_hangs_at_its_start_stops_nobody() {
-    let mut hosted = Hosted::with(
-        "hyprpaper",
-        &["hyprpaper", "hyprctl"],
-        &["640x480"],
-        "",
-        &[("HYPRLAND_INSTANCE_SIGNATURE", "sig")],
-    );
-    let runtime = hosted.desktop.var("XDG_RUNTIME_DIR").unwrap();
-    fs::create_dir_all(Path::new(runtime).join("hypr/sig")).unwrap();
-    let id = hosted.picture("one.png");
-    hosted.cue("hyprpaper", "hang");
-    let mut asks = UnixStream::connect(hosted.house.socket()).unwrap();
-    let body = json!({ "image_id": id }).to_string();
-    let length = body.len();
-    write!(
-        asks,
-        "POST /wallpaper/set HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
-    let started = || hosted.house.log().contains("started hyprpaper");
-    wait_until("its start", started);
-    let asked = Instant::now();
-    for path in ["/healthz", "/images", "/monitors", "/wallpaper/current", "/backends"] {
-        hosted.house.client().get(path).ok();
-    }
-    assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
-    let told = Instant::now();
-    assert_eq!(hosted.house.stop(), Some(0));
-    assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
-}
-
-#[test]
-fn a_setter_that_hangs_holds_no_other_monitor() {
-    let settings = "load_timeout_ms = 4000\n[backend.auto_priorities]\nimage = ['swaybg']";
-    let hosted = Hosted::new(&["640x480", "640x480", "640x480"], settings, &[]);
-    hosted
-        .house
-        .client()
-        .patch("/config", &json!({ "backend": { "selection_mode": "auto" } }))
-        .ok();
-    let (red, blue, page) =
-        (hosted.picture("a.png"), hosted.picture("b.png"), hosted.page("vertical"));
-    hosted.set(&json!({ "image_id": red }));
-    fs::write(hosted.notes.join("cue-wal-qt-host"), "hang").unwrap();
-    let client = hosted.house.client();
-    let set = |id: i64, monitor: &str| {
-        client.post("/wallpaper/set", &json!({ "image_id": id, "monitor": monitor }))
-    };
-    std::thread::scope(|scope| {
-        let hangs = scope.spawn(|| set(page, "HEADLESS-1"));
-        wait_until("the load", || {
-            hosted.requests().iter().any(|(route, _)| route == "/wallpaper/load")
-        });
-        let asked = Instant::now();
-        // Its own monitor has to wait; what comes for others passes it.
-        let waits = scope.spawn(|| set(blue, "HEADLESS-1"));
-        for id in [blue, red, blue] {
-            assert_eq!(set(id, "HEADLESS-2").ok()["status"], "set");
-        }
-        assert!(!hangs.is_finished() && !waits.is_finished(), "{:?}", asked.elapsed());
-        let error = hangs.join().unwrap().fails(500);
-        assert!(error["details"].as_str().unwrap().contains("4000 ms"), "{error}");
-        assert_eq!(waits.join().unwrap().ok()["status"], "set");
-    });
-    let current = client.get("/wallpaper/current").ok();
-    let all = current["monitors"].as_array().unwrap().iter();
-    let shown: Vec<&Value> = all.map(|monitor| &monitor["image_id"]).collect();
-    assert_eq!(shown, [&json!(blue), &json!(blue), &json!(red)]);
-}
-
 /// Two films in the library.
-fn films(hosted: &Hosted) -> [i64; 2] {
+pub fn films(hosted: &Hosted) -> [i64; 2] {
     ["red", "blue"].map(|color| {
         let path = hosted.house.root().join(format!("{color}.mp4"));
         let source = format!("color={color}:s=64x36:d=1");
@@ -305,75 +230,6 @@ fn films(hosted: &Hosted) -> [i64; 2] {
         assert!(ffmpeg.arg(&path).status().unwrap().success());
         hosted.house.import(&[&path])[0]
     })
-}
-
-/// The process of a setter that is on record: its line of `/proc/self/stat` comes second.
-fn recorded(hosted: &Hosted, name: &str) -> String {
-    let murald = Path::new(hosted.desktop.var("XDG_RUNTIME_DIR").unwrap()).join("murald");
-    let setters = fs::read_dir(murald).unwrap().next().unwrap().unwrap().path();
-    let text = fs::read_to_string(setters.join(name)).unwrap();
-    text.lines().nth(1).unwrap().split(' ').next().unwrap().to_owned()
-}
-
-#[test]
-fn a_film_that_hangs_holds_no_other_monitor_of_its_setter() {
-    let outputs = ["640x480", "640x480", "640x480"];
-    let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
-    let [red, blue] = films(&hosted);
-    let client = hosted.house.client();
-    let mut events = hosted.house.events("wallpaper_changed");
-    let set = |image: i64, monitors: Value| {
-        client.post("/wallpaper/set", &json!({ "image_id": image, "monitors": monitors }))
-    };
-    set(red, json!(["HEADLESS-2", "HEADLESS-3"])).ok();
-    assert_eq!(events.wait_for("wallpaper_changed")["monitors"].as_array().unwrap().len(), 2);
-    let starts = || fs::read_dir(hosted.notes.join("calls")).unwrap().count();
-    assert_eq!(starts(), 2);
-    hosted.cue("mpvpaper", "hang");
-    std::thread::scope(|scope| {
-        let hangs = scope.spawn(|| set(red, json!(["HEADLESS-1"])));
-        wait_until("the start", || starts() == 3);
-        let asked = Instant::now();
-        for id in [blue, red, blue] {
-            assert_eq!(set(id, json!(["HEADLESS-2"])).ok()["status"], "set");
-        }
-        assert_eq!(set(blue, json!(["HEADLESS-2", "HEADLESS-3"])).ok()["status"], "set");
-        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
-        assert!(!hangs.is_finished());
-        let error = hangs.join().unwrap().fails(500);
-        assert!(error["details"].as_str().unwrap().contains("HEADLESS-1"), "{error}");
-    });
-    assert_eq!(starts(), 3, "the others were told by a word");
-
-    // Where one of two does not come up, the other goes back to what hung before.
-    hosted.cue("mpvpaper", "die");
-    let mut events = hosted.house.events("wallpaper_changed");
-    set(red, json!(["HEADLESS-1", "HEADLESS-2"])).fails(500);
-    let back = events.wait_for("wallpaper_changed");
-    assert_eq!((&back["source"], &back["image_id"]), (&json!("restore"), &json!(blue)));
-    assert_eq!(back["monitors"], json!(["HEADLESS-2"]));
-
-    // The same when it is to hang again.
-    hosted.cue("mpvpaper", "");
-    set(red, json!(["HEADLESS-1"])).ok();
-    let pid = recorded(&hosted, "mpvpaper@HEADLESS-1-1.json");
-    assert_eq!(hosted.house.stop(), Some(0));
-    hosted.cue("mpvpaper", "hang");
-    hosted.desktop.output("kill", &["-9", &pid]);
-    hosted.house.start();
-    let starts = || fs::read_dir(hosted.notes.join("calls")).unwrap().count();
-    wait_until("the start", || starts() == 6);
-    let (client, asked) = (hosted.house.client(), Instant::now());
-    let set = |image: i64, monitor: &str| {
-        client.post("/wallpaper/set", &json!({ "image_id": image, "monitor": monitor })).ok()
-    };
-    assert_eq!(set(red, "HEADLESS-2")["status"], "set");
-    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
-    let current = client.get("/wallpaper/current").ok();
-    let all = current["monitors"].as_array().unwrap().iter();
-    let shown: Vec<&Value> = all.map(|monitor| &monitor["image_id"]).collect();
-    assert_eq!(shown, [&json!(red), &json!(red), &json!(blue)]);
-    assert_eq!(starts(), 6);
 }
 
 #[test]
