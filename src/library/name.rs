@@ -66,7 +66,7 @@ impl Name {
     }
 
     /// The file's name for one of its numbers.
-    fn file(&self, candidate: &str) -> String {
+    pub(super) fn file(&self, candidate: &str) -> String {
         match self.extension.as_str() {
             "" => candidate.to_owned(),
             extension => format!("{candidate}.{extension}"),

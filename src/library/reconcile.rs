@@ -2,24 +2,29 @@
 //!
 //! Removed are only files that are known to be ours and unfinished: temporary ones, and those that
 //! the database notes as loose. A file that nobody knows was put there by its owner, or survived a
-//! lost database: it is adopted, never deleted. A row whose file is gone is purged, unless its
+//! lost database: it is adopted, never deleted, and one that was renamed keeps its row. A row whose file is gone is purged, unless its
 //! directory is away, too, or empty of all of several: then a disk is not there, and the rows wait.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::disk::{TEMPORARY, remove};
+use super::disk::{TEMPORARY, checksum, open, remove};
 use super::edit::undo_renames;
 use super::intake::Shelf;
+use super::name::Name;
 use super::package::looks_like_package;
 use super::{Error, walk::looks_like_picture};
 use crate::events::Hub;
+use crate::store::edits::{self, Rename};
 use crate::store::images::{self, Checksum};
 use crate::store::loose;
 use crate::wire::{Event, GalleryDomain, OrphanReason};
+
+/// An image's id, its file or package, and what is in it.
+type Row = (i64, PathBuf, Checksum);
 
 /// Returns the files to be adopted.
 pub(super) fn reconcile(shelf: &Shelf, hub: &Hub) -> Result<Vec<PathBuf>, Error> {
@@ -31,16 +36,66 @@ pub(super) fn reconcile(shelf: &Shelf, hub: &Hub) -> Result<Vec<PathBuf>, Error>
     undo_renames(shelf)?;
     remove_loose(shelf)?;
     let files = list(&shelf.directory)?;
+    follow_owner(shelf, &mut rows, &files)?;
     purge_missing(shelf, hub, &mut rows, &files)?;
     let checksums: HashSet<String> =
         rows.iter().map(|(.., checksum)| images::hex(checksum)).collect();
     shelf.thumbnails.sweep(|hex| checksums.contains(hex));
+    let strangers = strangers(&rows, &files).into_iter();
+    let fit = |path: &&PathBuf| looks_like_picture(path) || looks_like_package(path);
+    Ok(strangers.filter(fit).cloned().collect())
+}
+
+/// Files without a row.
+fn strangers<'a>(rows: &[Row], files: &'a [PathBuf]) -> Vec<&'a PathBuf> {
     let owned: HashSet<&Path> = rows.iter().map(|(_, path, _)| path.as_path()).collect();
-    Ok(files
-        .into_iter()
-        .filter(|path| !owned.contains(path.as_path()))
-        .filter(|path| looks_like_picture(path) || looks_like_package(path))
-        .collect())
+    files.iter().filter(|path| !owned.contains(path.as_path())).collect()
+}
+
+/// Files that their owner has renamed keep their rows.
+fn follow_owner(shelf: &Shelf, rows: &mut [Row], files: &[PathBuf]) -> Result<(), Error> {
+    let strangers = strangers(rows, files);
+    if strangers.is_empty() {
+        return Ok(());
+    }
+    let lost: HashMap<Checksum, usize> = (rows.iter().enumerate())
+        .filter(|(_, (_, path, _))| is_gone(path))
+        .map(|(at, (.., checksum))| (*checksum, at))
+        .collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    for path in strangers.into_iter().filter(|path| path.is_file() && looks_like_picture(path)) {
+        // What cannot be read is told of when it is looked at to be adopted.
+        let size = path.metadata().map(|meta| meta.len()).unwrap_or_default();
+        if !shelf.store.read(|c| images::has_size(c, size))? {
+            continue;
+        }
+        let Ok(checksum) = open(path).and_then(|mut file| checksum(path, &mut file)) else {
+            continue;
+        };
+        let Some((id, home, _)) = lost.get(&checksum).map(|&at| &mut rows[at]) else { continue };
+        // Of two copies the first has it.
+        if is_gone(home) && renamed(shelf, *id, path)? {
+            home.clone_from(path);
+        }
+    }
+    Ok(())
+}
+
+/// Gives a row the name that its file has now, if it is one that a picture can have.
+fn renamed(shelf: &Shelf, id: i64, to: &Path) -> Result<bool, Error> {
+    let Some(image) = shelf.store.read(|c| images::get(c, id))? else { return Ok(false) };
+    let name = Name::of(to, image.format)?;
+    let fits = to.file_name().is_some_and(|own| own == &*name.file(&name.stem));
+    let free = name.stem == image.name || !shelf.store.read(|c| images::has_name(c, &name.stem))?;
+    if !fits || !free || image.web_meta.is_some() {
+        return Ok(false);
+    }
+    let moved = Rename { image_id: id, from: image.path.clone(), to: to.to_owned() };
+    shelf.store.write(|c| edits::finish_rename(c, &image, &moved, &name.stem))?;
+    log::info!("{} is {} now", image.path.display(), to.display());
+    Ok(true)
 }
 
 /// Files on their way in or out when the last run ended.
@@ -91,7 +146,7 @@ fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
 fn purge_missing(
     shelf: &Shelf,
     hub: &Hub,
-    rows: &mut Vec<(i64, PathBuf, Checksum)>,
+    rows: &mut Vec<Row>,
     files: &[PathBuf],
 ) -> Result<(), Error> {
     let missing = missing(rows, files);
@@ -116,12 +171,9 @@ fn purge_missing(
 
 /// The images whose files are gone for good. Rows may lie in several directories, from when the
 /// library's was another one.
-fn missing(rows: &[(i64, PathBuf, Checksum)], files: &[PathBuf]) -> HashSet<i64> {
+fn missing(rows: &[Row], files: &[PathBuf]) -> HashSet<i64> {
     let listed: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
-    let gone = |path: &Path| {
-        !listed.contains(path)
-            && matches!(path.symlink_metadata(), Err(e) if e.kind() == io::ErrorKind::NotFound)
-    };
+    let gone = |path: &Path| !listed.contains(path) && is_gone(path);
     let mut homes: BTreeMap<&OsStr, (Vec<i64>, usize)> = BTreeMap::new();
     for (id, path, _) in rows {
         let home = path.parent().unwrap_or(path).as_os_str();
@@ -143,6 +195,10 @@ fn missing(rows: &[(i64, PathBuf, Checksum)], files: &[PathBuf]) -> HashSet<i64>
         }
     }
     all
+}
+
+fn is_gone(path: &Path) -> bool {
+    matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Its directory is not there: what is in it cannot be told.

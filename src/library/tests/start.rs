@@ -87,3 +87,35 @@ fn each_directory_of_the_library_is_waited_for() {
     assert_eq!(names, ["new", "old"]);
     alive.end();
 }
+
+#[test]
+fn a_file_that_its_owner_has_renamed_keeps_its_row() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let paths = ["a.png", "b.png", "c.png"].iter().enumerate();
+    let paths = paths.map(|(n, name)| scene.source(name, png(n as u8))).collect();
+    let started = alive.library.import(paths, None).unwrap();
+    alive.batch(&started.batch_id);
+    alive.end();
+    let ids =
+        |name: &str| scene.images().iter().find(|image| image.name == name).map(|image| image.id);
+    let (a, c) = (ids("a"), ids("c"));
+    let rename = |from: &str, to: &str| {
+        fs::rename(scene.at(&format!("images/{from}")), scene.at(&format!("images/{to}"))).unwrap();
+    };
+    rename("a.png", "lake.png");
+    fs::copy(scene.at("images/lake.png"), scene.at("images/the lake.png")).unwrap();
+    // Where the name cannot be a picture's, it is another picture.
+    rename("c.png", ".c.png");
+    let mut alive = scene.start();
+    while alive.next()["event"] != "gallery_changed" {}
+    alive.end();
+    let mut alive = scene.start();
+    let none = alive.library.import(Vec::new(), None).unwrap();
+    alive.batch(&none.batch_id);
+    assert_eq!((ids("lake"), ids("the lake"), ids("a")), (a, None, None));
+    assert!(ids("c").is_some_and(|now| Some(now) != c));
+    alive.end();
+    fs::remove_file(scene.at("images/the lake.png")).unwrap();
+    scene.check_agreement();
+}
