@@ -124,7 +124,8 @@ fn heading(verb: &Verb) -> String {
             Arity::One => format!(" Ar {}", argument.name),
             Arity::Optional => format!(" Op Ar {}", argument.name),
             Arity::Some => format!(" Ar {} ...", argument.name),
-            Arity::Any => format!(" Op Ar {} ...", argument.name),
+            // Or what follows would be inside.
+            Arity::Any => format!(" Oo Ar {} ... Oc", argument.name),
         };
     }
     if !verb.flags.is_empty() {

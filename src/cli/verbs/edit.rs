@@ -31,7 +31,7 @@ pub(super) const UPDATE: Verb =
                 "--folder",
                 "ID",
                 Kind::FolderOrRoot,
-                "Move it to this folder; root is outside of all",
+                "Move it to this folder; root: out of all folders",
             ),
             Flag::value("--selected", "WHICH", ON_OFF, "Select it, or no longer"),
             Flag::value("--audio", "WHICH", ON_OFF, "Play a video's sound, or not"),

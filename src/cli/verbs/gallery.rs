@@ -41,13 +41,13 @@ pub(super) const FLAGS: &[Flag] = &[
         "Only images of this hue: 0 (red) to 11, 99 for grey",
     ),
     Flag::value("--similar-to", "ID", Kind::Image, "Only images with a palette like this image's"),
-    Flag::value("--max-delta-e", "D", Kind::Number, "How much like it, in ΔE; 18 by default"),
     Flag::value(
-        "--folder",
-        "ID",
-        Kind::FolderOrRoot,
-        "Only images in this folder; root is outside of all",
+        "--max-delta-e",
+        "D",
+        Kind::Number,
+        "How different that palette may be, in ΔE; 18 by default",
     ),
+    Flag::value("--folder", "ID", Kind::FolderOrRoot, "Only images in this folder; root: in none"),
 ];
 
 /// Whether a call asks for some of the images only.

@@ -12,12 +12,8 @@ use super::playlists::{ONE, people, place};
 use crate::wire::{Playlist, PlaylistOrder, PlaylistType};
 
 const ITEMS: &str = "Ids of images; ID@HH:MM with the time of day for time_of_day";
-const TYPE: Flag = Flag::value(
-    "--type",
-    "TYPE",
-    Kind::Words(PlaylistType::WORDS),
-    "When the image changes; timer by default",
-);
+const TYPE: Flag =
+    Flag::value("--type", "TYPE", Kind::Words(PlaylistType::WORDS), "When the image changes");
 const INTERVAL: Flag = Flag::value(
     "--interval",
     "TIME",
@@ -28,7 +24,7 @@ const ORDER: Flag = Flag::value(
     "--order",
     "ORDER",
     Kind::Words(PlaylistOrder::WORDS),
-    "In the order given, the default, or shuffled",
+    "In the order given, or shuffled",
 );
 const FIRST: Flag = Flag::value(
     "--from-first",
@@ -46,7 +42,10 @@ pub(super) const CREATE: Verb = Verb::new(&["playlist", "create"], "Create a pla
     .help(
         "    murald playlist create evening 3 4 5 --interval 10m --order random\n    \
          murald playlist create day 3@07:00 4@19:30 --type time_of_day\n\n\
-         With day_of_week the first image is Sunday's, the second Monday's, and so on.",
+         A timer changes the image after each interval; it is the default, with 5 minutes.\n\
+         The type manual changes it only when you ask for it, time_of_day at the times that\n\
+         the images have, and day_of_week every day: the first image is Sunday's, the second\n\
+         Monday's, and so on.",
     );
 pub(super) const EDIT: Verb = Verb::new(&["playlist", "edit"], "Change a playlist", edit)
     .arguments(&[ONE, Argument::any("IMAGE", Kind::Item, "Its images, in place of those it has")])

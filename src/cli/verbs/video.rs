@@ -10,9 +10,10 @@ use super::super::progress::Progress;
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::images::ONE;
 use super::{FOLDER, empty};
 use crate::wire::Image;
+
+const ONE: Argument = Argument::one("ID", Kind::Image, "The video");
 
 pub(super) const GROUP: Group = Group {
     title: "Videos",
