@@ -64,7 +64,7 @@ impl fmt::Display for Failure {
                 checked.join(", ")
             ),
             Self::NotUsable { backend, missing, .. } if missing.is_empty() => {
-                write!(f, "{backend} is for another kind of session than this one")
+                write!(f, "{backend} is installed, but there is no session of its kind")
             }
             Self::NotUsable { backend, missing, .. } => {
                 write!(f, "{backend} is not installed: there is no {}", missing.join(", no "))
