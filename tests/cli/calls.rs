@@ -1,74 +1,13 @@
 //! The command as people and scripts use it: the real executable, with and without a daemon.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::support::{House, PATIENCE};
-
-fn run(house: &House, line: &[&str]) -> Output {
-    house.murald(line).output().unwrap()
-}
-
-/// What a call printed, which must have succeeded.
-#[track_caller]
-fn ok(house: &House, line: &[&str]) -> String {
-    let output = run(house, line);
-    assert_eq!(output.status.code(), Some(0), "{line:?}: {}", stderr(&output));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-#[track_caller]
-fn json_of(house: &House, line: &[&str]) -> Value {
-    serde_json::from_str(&ok(house, line)).unwrap()
-}
-
-/// Checks a failed call: its exit code, no output, and how what it says begins.
-#[track_caller]
-fn fails(house: &House, line: &[&str], code: i32, told: &str) {
-    let output = run(house, line);
-    let found = stderr(&output);
-    assert_eq!(output.status.code(), Some(code), "{line:?}: {found}");
-    assert!(output.stdout.is_empty(), "{line:?}");
-    assert!(found.starts_with(told), "{line:?}: {found}");
-    assert!(!found.contains("Commands:") && found.lines().count() < 5, "{line:?}: {found}");
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn wait(mut child: Child) -> ExitStatus {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        if Instant::now() > deadline {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            panic!("it does not end");
-        }
-        std::thread::yield_now();
-    }
-}
-
-/// Different pictures, `count` of them, in a directory.
-fn pictures(house: &House, count: u8) -> PathBuf {
-    let directory = house.root().join("pictures");
-    fs::create_dir_all(&directory).unwrap();
-    for number in 0..count {
-        let color = image::Rgb([number, 255 - number, 90]);
-        let picture = image::RgbImage::from_pixel(120 + u32::from(number), 80, color);
-        picture.save(directory.join(format!("p{number}.png"))).unwrap();
-    }
-    directory
-}
+use crate::call::{fails, json_of, ok, pictures, run, stderr};
+use crate::support::{House, end_of};
 
 #[test]
 fn without_a_daemon() {
@@ -146,8 +85,7 @@ fn wrong_usage() {
 
 #[test]
 fn what_the_daemon_refuses() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let no_section = "murald: there is no section \"wall\": sections are app, daemon, monitors, ";
     fails(&house, &["config", "get", "wall"], 1, no_section);
     // It is changed by activating one, through the whole and through each backend's section.
@@ -186,8 +124,7 @@ fn what_the_daemon_refuses() {
 
 #[test]
 fn sections_of_the_file_are_sections_of_the_command() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let set = |line: &[&str]| json_of(&house, &[&["config", "set"], line].concat());
     assert_eq!(set(&["backend.auto_priorities", "image", "[\"feh\"]"])["image"], json!(["feh"]));
     assert_eq!(set(&["backend.awww", "fill-color", "123456"])["fill_color"], "123456");
@@ -200,8 +137,7 @@ fn sections_of_the_file_are_sections_of_the_command() {
 
 #[test]
 fn themes_are_files_and_json() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let themes = house.config_file().with_file_name("themes");
     fs::create_dir_all(&themes).unwrap();
     fs::write(themes.join("nord.css"), ":root {}\n").unwrap();
@@ -255,13 +191,12 @@ fn another_socket() {
     house.env("MURALD_SOCKET", socket);
     assert!(json_of(&house, &["config", "get"]).is_object());
     ok(&house, &["stop"]);
-    assert_eq!(wait(daemon).code(), Some(0));
+    assert_eq!(end_of(daemon).code(), Some(0));
 }
 
 #[test]
 fn settings_by_word_and_by_json() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let set = |line: &[&str]| ok(&house, &[&["config", "set"], line].concat());
     let get = |section: &str, key: &str| json_of(&house, &["config", "get", section, key]);
     set(&["app", "images_per_page", "80"]);
@@ -282,138 +217,9 @@ fn settings_by_word_and_by_json() {
     assert_eq!(get("app", "theme"), "dark");
 }
 
-/// A call that goes on, and the lines that it prints.
-struct Running {
-    child: Child,
-    lines: Receiver<String>,
-}
-
-impl Running {
-    fn new(house: &House, line: &[&str]) -> Self {
-        let mut command = house.murald(line);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
-        });
-        Self { child, lines }
-    }
-
-    /// The first event, with `cause` called until one comes: nothing tells when the stream is open.
-    fn first(&self, mut cause: impl FnMut(u32)) -> Value {
-        for turn in 0.. {
-            cause(turn);
-            match self.lines.recv_timeout(Duration::from_millis(100)) {
-                Ok(line) => return serde_json::from_str(&line).unwrap(),
-                Err(_) => assert!(turn < 200, "no event comes"),
-            }
-        }
-        unreachable!()
-    }
-
-    fn end(mut self) -> (ExitStatus, String) {
-        let mut errors = self.child.stderr.take().unwrap();
-        let status = wait(self.child);
-        let mut told = String::new();
-        errors.read_to_string(&mut told).unwrap();
-        (status, told)
-    }
-}
-
-fn change(house: &House, turn: u32) {
-    ok(house, &["config", "set", "app", "images_per_page", &(60 + turn % 9).to_string()]);
-}
-
-#[test]
-fn events_are_lines_until_the_daemon_ends() {
-    let mut house = House::new();
-    house.start();
-    let events = Running::new(&house, &["events", "--types", "config_changed,gallery_changed"]);
-    let event = events.first(|turn| change(&house, turn));
-    assert_eq!(event["event"], "config_changed");
-    assert_eq!(event["data"]["sections"], json!(["app"]));
-    ok(&house, &["stop"]);
-    let (status, told) = events.end();
-    assert_eq!((status.code(), told.as_str()), (Some(69), "murald: the daemon has ended\n"));
-}
-
-#[test]
-fn a_reader_that_goes_is_a_quiet_end() {
-    let mut house = House::new();
-    house.start();
-    // Whoever reads goes while nothing happens.
-    let mut events = house.murald(&["events"]);
-    let mut events = events.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(events.stdout.take());
-    let mut errors = events.stderr.take().unwrap();
-    assert_eq!(wait(events).code(), Some(0));
-    let mut told = String::new();
-    errors.read_to_string(&mut told).unwrap();
-    assert_eq!(told, "");
-    for line in [&["status"][..], &["--help"]] {
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        let output = house.murald(line).stdout(writer).output().unwrap();
-        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{line:?}");
-    }
-}
-
-#[test]
-fn imports_tell_how_they_go() {
-    let mut house = House::new();
-    house.start();
-    let directory = pictures(&house, 4);
-    fs::write(directory.join("bad.png"), "letters").unwrap();
-    let directory = directory.to_str().unwrap();
-    let output = run(&house, &["import", directory]);
-    assert_eq!(output.status.code(), Some(1));
-    let told = stderr(&output);
-    assert!(told.starts_with("murald: 1 file could not be imported\n  "), "{told}");
-    assert!(told.contains("bad.png: "), "{told}");
-    let lines = String::from_utf8(output.stdout).unwrap();
-    let events: Vec<Value> =
-        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let count = |kind: &str| events.iter().filter(|event| event["event"] == kind).count();
-    assert_eq!(events[0]["event"], "processing_started");
-    assert_eq!((count("image_processed"), count("image_error")), (4, 1));
-    assert_eq!(events.last().unwrap()["event"], "processing_complete");
-    assert_eq!(events.last().unwrap()["data"]["succeeded"], 4);
-    // A relative path is meant from here, not from where the daemon is.
-    let mut again = house.murald(&["import", "p0.png", "p1.png"]);
-    let again = again.current_dir(directory).output().unwrap();
-    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
-    let started = json_of(&house, &["import", "--no-wait", directory]);
-    assert_eq!(started["total"], 5);
-    assert_eq!(json_of(&house, &["images", "list"])["pagination"]["total_items"], 4);
-}
-
-#[test]
-fn an_interrupted_import_is_cancelled() {
-    let mut house = House::new();
-    house.start();
-    let directory = pictures(&house, 250);
-    let import = Running::new(&house, &["import", directory.to_str().unwrap()]);
-    let first = import.lines.recv_timeout(PATIENCE).unwrap();
-    assert!(first.contains("processing_started"), "{first}");
-    let status = Command::new("kill").args(["-INT", &import.child.id().to_string()]).status();
-    assert!(status.unwrap().success());
-    let mut last = String::new();
-    while let Ok(line) = import.lines.recv_timeout(PATIENCE) {
-        last = line;
-    }
-    assert!(last.contains("processing_cancelled"), "{last}");
-    let (status, told) = import.end();
-    assert_eq!(status.code(), Some(1));
-    assert!(told.starts_with("murald: cancelled after "), "{told}");
-    let taken = &json_of(&house, &["images", "list"])["pagination"]["total_items"];
-    assert!(taken.as_u64().unwrap() < 250, "{taken}");
-}
-
 #[test]
 fn images_from_all_sides() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let directory = pictures(&house, 3);
     house.import(&[&directory]);
     let list = json_of(&house, &["images", "list", "--sort-by", "name", "--sort-order", "asc"]);
@@ -431,8 +237,7 @@ fn images_from_all_sides() {
 
 #[test]
 fn folders_from_all_sides() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let directory = pictures(&house, 2);
     let images = house.import(&[&directory]);
     let make =
@@ -459,8 +264,7 @@ fn folders_from_all_sides() {
 
 #[test]
 fn people_get_tables_that_fit() {
-    let mut house = House::new();
-    house.start();
+    let mut house = House::started();
     let directory = pictures(&house, 2);
     fs::rename(directory.join("p0.png"), directory.join(format!("{}.png", "long ".repeat(30))))
         .unwrap();

@@ -9,8 +9,7 @@ use crate::support::House;
 
 /// A house whose daemon has a picture and a folder.
 fn house() -> House {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let picture = house.root().join("red lake.png");
     image::RgbImage::new(4, 4).save(&picture).unwrap();
     house.import(&[&picture]);

@@ -8,10 +8,12 @@
     clippy::unwrap_used
 )]
 
+mod call;
 mod calls;
 mod completions;
 #[path = "../desktop/mod.rs"]
 mod desktop;
+mod going_on;
 mod requests;
 #[path = "../support/mod.rs"]
 mod support;

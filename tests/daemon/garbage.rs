@@ -26,12 +26,6 @@ const GARBAGE: [&[u8]; 8] = [
     b"GET /config HTTP/1.1\r\n\r\nGET /config HTTP/1.1\r\n\r\nGET /config HTTP/1.1\r\n\r\n",
 ];
 
-fn started() -> House {
-    let mut house = House::new();
-    house.start();
-    house
-}
-
 fn is_well(house: &House) {
     let began = Instant::now();
     house.client().get("/healthz").ok();
@@ -68,7 +62,7 @@ fn raise_descriptors() -> usize {
 #[test]
 fn ten_thousand_that_say_nothing_or_rubbish() {
     let number = raise_descriptors().saturating_sub(500).min(10_000);
-    let mut house = started();
+    let mut house = House::started();
     let before = memory(&house);
     let mut crowd = Vec::with_capacity(number);
     for at in 0..number {
@@ -95,7 +89,7 @@ fn ten_thousand_that_say_nothing_or_rubbish() {
 #[test]
 fn with_256_descriptors() {
     raise_descriptors();
-    let house = &mut started();
+    let house = &mut House::started();
     // After the start: the daemon counts on more than it has, and meets EMFILE.
     let pid = Pid::from_raw(i32::try_from(house.pid()).unwrap());
     let limit = Rlimit { current: Some(256), maximum: Some(256) };
@@ -117,7 +111,7 @@ fn with_256_descriptors() {
 
 #[test]
 fn floods_that_never_end() {
-    let house = &mut started();
+    let house = &mut House::started();
     let piece = vec![b'a'; 1 << 20];
     let mut header = connect(house);
     header.write_all(b"GET /healthz HTTP/1.1\r\nX: ").unwrap();
@@ -144,7 +138,7 @@ fn floods_that_never_end() {
 /// What takes time with the square of its length is refused, or done in a moment.
 #[test]
 fn bodies_of_very_many_small_things() {
-    let house = started();
+    let house = House::started();
     let text = |at: u32| format!("k{at}").into();
     let list: Vec<Value> = (0..200_000).map(text).collect();
     let object = |list: &[Value]| -> Map<String, Value> {

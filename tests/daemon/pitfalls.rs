@@ -70,8 +70,7 @@ fn what_happens_at_the_start_is_told_to_who_comes_then() {
 #[test]
 fn a_library_whose_disk_is_away_is_not_forgotten() {
     let desktop = Desktop::wayland(&["640x480"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let mut house = House::started_on(&desktop);
     let pictures = [plain(&house, "a.png", [200, 30, 30]), plain(&house, "b.png", [30, 180, 60])];
     let ids = house.import(&[&pictures[0], &pictures[1]]);
     set(&house, &json!({ "image_id": ids[0] })).ok();
@@ -100,8 +99,7 @@ fn a_library_whose_disk_is_away_is_not_forgotten() {
 
 #[test]
 fn a_page_whose_package_is_gone_is_an_orphan() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let (id, other) = (page(&house), plain(&house, "other.png", [1, 2, 3]));
     house.import(&[&other]);
     let mut events = house.events("image_orphan_purged");
@@ -116,8 +114,7 @@ fn a_page_whose_package_is_gone_is_an_orphan() {
 #[test]
 fn what_cannot_be_shown_is_refused_alike_in_every_mode_and_never_picked() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let (page, picture) = (page(&house), plain(&house, "a.png", [200, 30, 30]));
     for mode in ["individual", "clone", "extend"] {
         for monitors in [json!([]), json!(["HEADLESS-2"])] {
@@ -138,8 +135,7 @@ fn what_cannot_be_shown_is_refused_alike_in_every_mode_and_never_picked() {
 
 #[test]
 fn nothing_is_an_empty_list_everywhere() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let client = house.client();
     for path in ["/playlists", "/playlists/active", "/monitors", "/images/history", "/api/themes"] {
         assert_eq!(client.get(path).ok(), json!([]), "{path}");
@@ -165,8 +161,7 @@ fn check_methods(client: &Client) {
 #[test]
 fn the_fields_of_events_come_in_their_order() {
     let desktop = Desktop::wayland(&["640x480"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let picture = house.import(&[&plain(&house, "a.png", [200, 30, 30])])[0];
     let body = json!({ "name": "one", "images": [{ "image_id": picture }] });
     let mut events = house.events("");

@@ -36,8 +36,7 @@ fn log(house: &House) -> Vec<Value> {
 
 #[test]
 fn a_second_daemon_is_told_of_the_first() {
-    let mut house = House::new();
-    house.start();
+    let mut house = House::started();
     let second = failed_start(&house);
     assert_eq!(second.status.code(), Some(75), "{}", stderr(&second));
     assert!(stderr(&second).contains("running already"), "{}", stderr(&second));
@@ -81,8 +80,7 @@ fn the_socket_is_the_owner_s_alone_whatever_the_umask() {
 /// As root, or through a sudo that asks no password: the tests' machine has either.
 #[test]
 fn another_user_is_refused_though_the_socket_is_open_to_all() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let socket = house.socket();
     for (path, mode) in [(house.root(), 0o755), (socket.parent().unwrap(), 0o755), (&socket, 0o666)]
     {
@@ -128,8 +126,7 @@ fn bad_settings_end_it_with_78_and_are_not_touched() {
 
 #[test]
 fn it_ends_in_time_whatever_clients_are_connected() {
-    let mut house = House::new();
-    house.start();
+    let mut house = House::started();
     let mut events = house.events("");
     let silent = UnixStream::connect(house.socket()).unwrap();
     let mut half = UnixStream::connect(house.socket()).unwrap();
@@ -148,8 +145,7 @@ fn it_ends_in_time_whatever_clients_are_connected() {
 
 #[test]
 fn a_client_can_stop_it() {
-    let mut house = House::new();
-    house.start();
+    let mut house = House::started();
     let answer = house.client().post("/shutdown", &json!({})).ok();
     assert_eq!(answer, json!({ "status": "shutting_down" }));
     assert_eq!(house.wait().code(), Some(0));
@@ -180,8 +176,7 @@ fn the_service_manager_hears_of_beginning_and_end() {
 
 #[test]
 fn sighup_opens_the_log_anew_and_reads_the_settings_again() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let path = house.root().join("data/murald/daemon.log");
     fs::rename(&path, path.with_extension("old")).unwrap();
     house.signal("-HUP");
@@ -191,8 +186,7 @@ fn sighup_opens_the_log_anew_and_reads_the_settings_again() {
 
 #[test]
 fn the_log_knows_each_request_by_its_id() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let client = house.client();
     let own = client.send("GET", "/nowhere", "X-Request-ID: my.own-id_1\r\n", b"");
     own.fails(404);
@@ -270,8 +264,7 @@ fn a_service_manager_can_pass_the_socket() {
 
 #[test]
 fn a_second_signal_ends_it_at_once() {
-    let mut house = House::new();
-    house.start();
+    let mut house = House::started();
     // A request that is being read keeps the first end waiting.
     house.signal("-INT");
     house.signal("-INT");
@@ -299,8 +292,7 @@ fn directories_that_cannot_be_written_are_said_plainly() {
 
 #[test]
 fn it_answers_within_a_moment_and_sleeps_when_idle() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     house.client().get("/healthz").ok();
     // Every thread's voluntary waits; none may grow while nothing happens.
     let wakes = || -> u64 {

@@ -294,8 +294,7 @@ fn examples(name: &str, heading: &str) -> Vec<String> {
 
 #[test]
 fn the_manifest_of_an_html_wallpaper_is_understood() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let package = house.root().join("rain");
     fs::create_dir(&package).unwrap();
     let examples = examples("murald.1", "HTML WALLPAPERS");
@@ -321,8 +320,7 @@ fn the_manifest_of_an_html_wallpaper_is_understood() {
 #[test]
 fn the_examples_work() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     for (name, color) in [("lake", [32, 64, 160]), ("hill", [90, 90, 20])] {
         let path = house.root().join(format!("{name}.png"));
         image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();

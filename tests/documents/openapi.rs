@@ -73,8 +73,7 @@ impl Recorder {
 #[test]
 fn every_answer_is_as_described() {
     let desktop = Desktop::wayland(&["640x360", "800x600"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let mut events = house.events("");
     // Read as they come: a client that is late loses some.
     let told = std::thread::spawn(move || {

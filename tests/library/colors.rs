@@ -45,8 +45,7 @@ fn lab_and_hue_groups_are_imagemagicks() {
 
 #[test]
 fn searches_by_colour_find_what_imagemagicks_distances_say() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let (ids, palettes) = library(&house);
     let flat: Vec<Rgb> = palettes.iter().flatten().copied().collect();
     let seen = ask(house.root(), &flat);

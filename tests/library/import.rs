@@ -51,8 +51,7 @@ fn check_agreement(house: &House) -> usize {
 
 #[test]
 fn a_batch_tells_of_every_picture() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let source = source(&house, 30);
     let mut events = house.events("");
     let started = house.client().post("/images", &json!({ "paths": [source] }));
@@ -101,8 +100,7 @@ fn a_batch_tells_of_every_picture() {
 
 #[test]
 fn a_record_has_what_the_picture_has() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let path = picture(house.root(), "Some picture.png", 7);
     let id = house.import(&[&path])[0];
     let client = house.client();
@@ -184,8 +182,7 @@ fn bomb() -> Vec<u8> {
 
 #[test]
 fn hostile_files_are_told_of_and_stop_nothing() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let directory = hostile(&house);
     let last = picture(house.root(), "zz-last.png", 5);
     let mut events = house.events("image_processed,image_error,processing_complete");
@@ -229,8 +226,7 @@ fn hostile_files_are_told_of_and_stop_nothing() {
 
 #[test]
 fn bad_requests_start_nothing() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let client = house.client();
     let post = |body: Value| client.post("/images", &body);
     post(json!({})).fails(400);
@@ -249,8 +245,7 @@ fn bad_requests_start_nothing() {
 
 #[test]
 fn a_cancelled_batch_keeps_what_it_took() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let source = source(&house, 60);
     let mut events = house.events("image_processed,processing_complete,processing_cancelled");
     let batch =
@@ -275,8 +270,7 @@ fn a_cancelled_batch_keeps_what_it_took() {
 
 #[test]
 fn a_killed_daemon_leaves_rows_and_files_in_agreement() {
-    let mut house = House::new();
-    house.start();
+    let mut house = House::started();
     let source = source(&house, 40);
     for round in 0..5 {
         let mut events = house.events("image_processed,processing_complete");

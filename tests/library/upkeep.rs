@@ -9,8 +9,7 @@ use crate::support::House;
 
 /// A house with plain pictures of these names and colours, and their ids.
 fn house(pictures: &[(&str, [u8; 3])]) -> (House, Vec<i64>) {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let ids = pictures.iter().map(|&(name, color)| {
         let path = house.root().join(name);
         image::RgbImage::from_pixel(40, 30, image::Rgb(color)).save(&path).unwrap();

@@ -34,12 +34,6 @@ fn import(house: &House, path: &Path) -> Answer {
     house.client().post("/images/import-web", &json!({ "path": path }))
 }
 
-fn started() -> House {
-    let mut house = House::new();
-    house.start();
-    house
-}
-
 /// What lies in the library's directory.
 fn shelf(house: &House) -> BTreeSet<String> {
     let entries = fs::read_dir(house.images()).into_iter().flatten().flatten();
@@ -54,7 +48,7 @@ fn rows(house: &House) -> BTreeSet<String> {
 
 #[test]
 fn a_package_is_taken_in_whole() {
-    let house = started();
+    let house = House::started();
     let mut events = house.events("gallery_changed");
     let source = package(&house, "rain, at #1");
     let image = import(&house, &source).ok();
@@ -113,7 +107,7 @@ fn a_package_is_taken_in_whole() {
 
 #[test]
 fn a_bare_page_gets_a_manifest_and_a_card() {
-    let house = started();
+    let house = House::started();
     let source = house.root().join("Quiet night");
     fs::create_dir(&source).unwrap();
     fs::write(source.join("index.html"), "<html>").unwrap();
@@ -133,7 +127,7 @@ fn a_bare_page_gets_a_manifest_and_a_card() {
 
 #[test]
 fn what_leaves_a_package_is_refused_and_leaves_nothing() {
-    let house = started();
+    let house = House::started();
     let check = |spoil: &dyn Fn(&Path), expected: &str| {
         let root = package(&house, "bad");
         spoil(&root);
@@ -176,7 +170,7 @@ fn what_leaves_a_package_is_refused_and_leaves_nothing() {
 
 #[test]
 fn what_a_page_may_do_and_shows_can_be_changed() {
-    let house = started();
+    let house = House::started();
     let image = import(&house, &package(&house, "rain")).ok();
     let path = format!("/images/{}", image["id"]);
     let patch = |body: Value| house.client().patch(&path, &body);
@@ -217,7 +211,7 @@ fn what_a_page_may_do_and_shows_can_be_changed() {
 
 #[test]
 fn a_kill_leaves_a_package_whole_or_not_at_all() {
-    let mut house = started();
+    let mut house = House::started();
     let root = package(&house, "large");
     for at in 0..1500 {
         fs::write(root.join(format!("assets/{at}")), vec![at as u8; 9000]).unwrap();
@@ -267,7 +261,7 @@ fn copied(house: &House) -> usize {
 
 #[test]
 fn packages_survive_a_lost_database() {
-    let mut house = started();
+    let mut house = House::started();
     import(&house, &package(&house, "rain")).ok();
     assert_eq!(house.stop(), Some(0));
     fs::remove_dir_all(house.database().parent().unwrap()).unwrap();

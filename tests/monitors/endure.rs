@@ -15,8 +15,7 @@ use crate::support::House;
 fn the_daemon_comes_and_goes_under_a_picture() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
-    let mut house = House::on(&desktop);
-    house.start();
+    let mut house = House::started_on(&desktop);
     let [red, ..] = three(&house);
     set(&house, red, "HEADLESS-1").ok();
     see(&desktop, &house, "HEADLESS-1", RED);
@@ -51,8 +50,7 @@ fn the_daemon_comes_and_goes_under_a_picture() {
 fn a_setter_that_dies_is_back_within_a_second() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let [red, ..] = three(&house);
     set(&house, red, "HEADLESS-1").ok();
     let mut events = house.events("wallpaper_changed,backend_unavailable");
@@ -78,8 +76,7 @@ fn a_setter_that_dies_is_back_within_a_second() {
 #[test]
 fn a_monitor_that_comes_back_gets_its_picture_back() {
     let desktop = Desktop::x11(&["--pluggable", "1280x720", "1024x768"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let [red, green, _] = three(&house);
     set(&house, red, "DUMMY0").ok();
     set(&house, green, "DUMMY1").ok();
@@ -104,8 +101,7 @@ fn a_monitor_that_comes_back_gets_its_picture_back() {
 #[test]
 fn the_pictures_are_back_after_the_compositor_was_killed() {
     let mut desktop = Desktop::wayland(&["640x480", "800x600"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let [red, green, _] = three(&house);
     set(&house, red, "HEADLESS-1").ok();
     set(&house, green, "HEADLESS-2").ok();
@@ -154,8 +150,7 @@ fn a_setter_that_is_installed_later_is_found() {
 #[test]
 fn a_picture_that_leaves_the_library_stays_on_its_monitor() {
     let desktop = Desktop::wayland(&["640x480", "640x480", "640x480"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let mut house = House::started_on(&desktop);
     let [red, green, blue] = three(&house);
     let body =
         json!({ "image_id": green, "mode": "extend", "monitors": ["HEADLESS-2", "HEADLESS-3"] });

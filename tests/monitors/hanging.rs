@@ -15,8 +15,7 @@ use crate::support::House;
 #[test]
 fn each_monitor_of_sway_shows_its_own_picture() {
     let desktop = Desktop::wayland(&[]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let [red, green, blue] = three(&house);
     let mut events = house.events("wallpaper_changed");
 
@@ -74,8 +73,7 @@ fn each_monitor_of_sway_shows_its_own_picture() {
 #[test]
 fn no_frame_shows_neither_picture() {
     let desktop = Desktop::wayland(&["1920x1080"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let [red, green, _] = three(&house);
     set(&house, red, "HEADLESS-1").ok();
     see(&desktop, &house, "HEADLESS-1", RED);
@@ -90,8 +88,7 @@ fn no_frame_shows_neither_picture() {
 #[test]
 fn feh_hangs_pictures_under_x() {
     let desktop = Desktop::x11(&[]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let [red, green, blue] = three(&house);
     set(&house, red, "VIRTUAL-2").ok();
     see(&desktop, &house, "VIRTUAL-2", RED);
@@ -107,8 +104,7 @@ fn feh_hangs_pictures_under_x() {
 #[test]
 fn an_extended_picture_meets_at_the_seam() {
     let desktop = Desktop::wayland(&["1280x720", "1280x720"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     // Left half red, right half blue: the seam between the monitors is the seam of the picture.
     let path = house.root().join("halves.png");
     image::RgbImage::from_fn(2560, 720, |x, _| image::Rgb(if x < 1280 { RED } else { BLUE }))
@@ -133,8 +129,7 @@ fn an_extended_picture_meets_at_the_seam() {
 #[test]
 fn what_cannot_hang_is_refused_plainly() {
     let desktop = Desktop::wayland(&["1280x720"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let client = house.client();
     client.post("/wallpaper/random", &json!({})).fails(404);
     let [red, green, blue] = three(&house);
@@ -172,8 +167,7 @@ fn what_cannot_hang_is_refused_plainly() {
 #[test]
 fn hostile_names_arrive_whole() {
     let desktop = Desktop::wayland(&["1280x720"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     for (number, name) in
         ["a b,c#d%20.png", "'quoted' \"twice\".png", "$(touch x);`.png", "größe ☃.png", "-o.png"]
             .iter()
@@ -194,8 +188,7 @@ fn the_last_of_many_requests_wins() {
     let rounds = 20 * seconds.unwrap_or(2_usize);
     let desktop = Desktop::wayland(&["1280x720", "640x480"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let ids = three(&house);
     set(&house, ids[1], "*").ok();
     let before = Holdings::of(&house);

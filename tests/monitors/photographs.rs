@@ -16,8 +16,7 @@ const NEAR: f32 = 3.0;
 
 /// A daemon with so many photographs, and their ids.
 fn gallery(desktop: &Desktop, count: u32) -> (House, Vec<Photograph>, Vec<i64>) {
-    let mut house = House::on(desktop);
-    house.start();
+    let house = House::started_on(desktop);
     let directory = house.root().join("photographs");
     let photographs = take(&directory, count);
     assert_eq!(house.import(&[&directory]).len(), photographs.len());
@@ -75,8 +74,7 @@ fn x_s_monitors_show_their_photographs() {
 #[test]
 fn x_shows_no_frame_without_a_picture() {
     let desktop = Desktop::x11(&["1280x720"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let colors = [[200, 30, 30], [30, 180, 60]];
     let ids = colors.map(|color| {
         let path = house.root().join(format!("{}.png", color[0]));

@@ -92,8 +92,7 @@ fn settle(house: &House, holds: impl Fn(&Value) -> bool) {
 #[test]
 fn sway_s_monitors_of_all_kinds() {
     let desktop = Desktop::wayland(&["640x360", "512x384", "800x600"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     settle(&house, |all| all.as_array().unwrap().len() == 3);
     compare(&desktop, &house, 0);
     let layouts = [
@@ -130,8 +129,7 @@ fn sway_s_monitors_of_all_kinds() {
 #[test]
 fn x_s_monitors_of_all_sizes() {
     let desktop = Desktop::x11(&["640x360", "400x300", "512x384"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     settle(&house, |all| all.as_array().unwrap().len() == 3);
     compare(&desktop, &house, 0);
 }
@@ -185,8 +183,7 @@ fn see_bands(desktop: &Desktop, house: &House, names: &[&str]) {
 #[test]
 fn what_is_left_of_the_layout_is_cut_for_at_once() {
     let desktop = Desktop::x11(&["--pluggable", "640x480", "640x480", "640x480"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let id = bands(&house);
     house.client().post("/wallpaper/set", &json!({ "image_id": id, "mode": "extend" })).ok();
     let all = ["DUMMY0", "DUMMY1", "DUMMY2"];
@@ -207,8 +204,7 @@ fn what_is_left_of_the_layout_is_cut_for_at_once() {
 #[test]
 fn a_playlist_s_picture_is_cut_for_the_monitors_that_are_there() {
     let desktop = Desktop::wayland(&["--pluggable", "640x480", "640x480", "640x480"]);
-    let mut house = House::on(&desktop);
-    house.start();
+    let house = House::started_on(&desktop);
     let id = bands(&house);
     let playlist = json!({
         "name": "wide", "configuration": { "type": "manual" }, "images": [{ "image_id": id }],

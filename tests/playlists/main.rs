@@ -31,8 +31,7 @@ pub const COLORS: [Rgb; 6] =
 
 /// A started daemon on a desktop, and plain pictures of the first colours, by their ids.
 pub fn house(desktop: &Desktop, pictures: usize) -> (House, Vec<i64>) {
-    let mut house = House::on(desktop);
-    house.start();
+    let house = House::started_on(desktop);
     let ids = pictures_of(&house, pictures);
     (house, ids)
 }

@@ -70,6 +70,20 @@ impl House {
         house
     }
 
+    /// A house without a desktop, its daemon ready.
+    pub fn started() -> Self {
+        let mut house = Self::new();
+        house.start();
+        house
+    }
+
+    /// A house on a desktop, its daemon ready.
+    pub fn started_on(desktop: &crate::desktop::Desktop) -> Self {
+        let mut house = Self::on(desktop);
+        house.start();
+        house
+    }
+
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -184,19 +198,7 @@ impl House {
 
     /// Waits until the daemon has ended by itself.
     pub fn wait(&mut self) -> ExitStatus {
-        let mut child = self.child.take().unwrap();
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                return status;
-            }
-            if Instant::now() > deadline {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                panic!("the daemon does not end");
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        end_of(self.child.take().unwrap())
     }
 
     /// SIGTERM, and the exit code.
@@ -233,6 +235,22 @@ impl House {
                 _ => return ids,
             }
         }
+    }
+}
+
+/// Waits until a program has ended by itself.
+pub fn end_of(mut child: Child) -> ExitStatus {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

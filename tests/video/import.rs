@@ -36,8 +36,7 @@ fn thumbnail(house: &House, id: &Value, resolution: &str) -> ((u32, u32), [u8; 3
 
 #[test]
 fn every_container_and_codec_is_taken_with_size_length_poster_and_palette() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let sound = ["-f", "lavfi", "-i", "sine=d=4", "-shortest"];
     let mut checked = 0;
     let mut check = |name: &str, encoder: &str, options: &[&str]| {
@@ -109,8 +108,7 @@ fn the_poster_is_the_frame_at_one_tenth_and_thumbnails_heal() {
 /// The same white, once as every screen has it and twice as HDR screens do.
 #[test]
 fn hdr_videos_look_like_others_in_their_posters() {
-    let mut house = House::new();
-    house.start();
+    let mut house = House::started();
     let source = "color=0xb4b4b4:s=320x180:r=10:d=1";
     let check = |house: &House, name: &str, transfer: &str, expected: u8| {
         let filter = format!(
@@ -144,8 +142,7 @@ exec "$REAL_FFMPEG" "$@"
 
 #[test]
 fn pictures_are_as_they_are_shown() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     // What telephones write when they are held upright.
     let lying = make(&house, "lying.mp4", MOVING, H264);
     let standing = house.root().join("standing.mp4");
@@ -168,8 +165,7 @@ fn pictures_are_as_they_are_shown() {
 
 #[test]
 fn stills_that_only_ffmpeg_decodes() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let check = |name: &str, encoder: &str, options: &[&str]| {
         if !has_encoder(encoder) {
             eprintln!("this ffmpeg has no {encoder}: {name} is left out");
@@ -202,8 +198,7 @@ fn stills_that_only_ffmpeg_decodes() {
 
 #[test]
 fn what_is_damaged_or_no_video_is_refused() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let films = [
         make(&house, "index-behind.mp4", MOVING, H264),
         make(&house, "index-in-front.mp4", MOVING, &[H264, &["-movflags", "+faststart"]].concat()),

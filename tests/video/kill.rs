@@ -23,8 +23,7 @@ const FRAME: f64 = 1.0 / 30.0;
 #[test]
 fn a_kill_leaves_the_video_or_its_loop() {
     let rounds = std::env::var("MURALD_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(16);
-    let mut house = House::new();
-    house.start();
+    let mut house = House::started();
     // Every loop is a frame shorter, and so another one than those before it.
     let source = format!("testsrc2=s=64x64:r=30:d={}", 3 + rounds / 30);
     let id = house.import(&[&make(&house, "film.mp4", &source, H264)])[0];

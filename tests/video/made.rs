@@ -11,8 +11,7 @@ use crate::support::client::Answer;
 
 /// A house with one film of four seconds in it: its id.
 fn house() -> (House, i64) {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let film = make(&house, "film.mp4", MOVING, H264);
     let id = house.import(&[&film])[0];
     (house, id)
@@ -84,8 +83,7 @@ fn a_deleted_cache_is_no_reason_not_to_delete() {
 
 #[test]
 fn a_palette_is_of_the_moment_asked_for() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     let source = "color=red:s=160x90:r=10:d=1[a];color=blue:s=160x90:r=10:d=1[b];\
         [a][b]concat=n=2:v=1:a=0";
     let id = house.import(&[&make(&house, "film.mkv", source, H264)])[0];
@@ -250,8 +248,7 @@ fn steps(path: &Path) -> (f64, f64, f64) {
 
 #[test]
 fn blended_halves_have_no_seam() {
-    let mut house = House::new();
-    house.start();
+    let house = House::started();
     // A slow zoom: every frame differs from every other.
     let zoom = "mandelbrot=s=320x180:r=30:maxiter=300,trim=end=4";
     for (name, source) in [("zoom.mp4", zoom), ("pattern.mp4", MOVING)] {

@@ -82,8 +82,7 @@ fn children(house: &House, name: &str) -> Vec<u32> {
 
 #[test]
 fn without_ffmpeg_all_is_refused_that_needs_it() {
-    let mut house = House::new();
-    house.start();
+    let mut house = House::started();
     let film = make(&house, "film.mp4", "testsrc2=s=64x64:d=2", H264);
     let id = house.import(&[&film])[0];
     house.client().post(&format!("/images/{id}/ensure-browser-preview"), &json!({})).ok();

@@ -1,0 +1,53 @@
+//! One call of the command, and what came of it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::support::House;
+
+pub(crate) fn run(house: &House, line: &[&str]) -> Output {
+    house.murald(line).output().unwrap()
+}
+
+/// What a call printed, which must have succeeded.
+#[track_caller]
+pub(crate) fn ok(house: &House, line: &[&str]) -> String {
+    let output = run(house, line);
+    assert_eq!(output.status.code(), Some(0), "{line:?}: {}", stderr(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[track_caller]
+pub(crate) fn json_of(house: &House, line: &[&str]) -> Value {
+    serde_json::from_str(&ok(house, line)).unwrap()
+}
+
+/// Checks a failed call: its exit code, no output, and how what it says begins.
+#[track_caller]
+pub(crate) fn fails(house: &House, line: &[&str], code: i32, told: &str) {
+    let output = run(house, line);
+    let found = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{line:?}: {found}");
+    assert!(output.stdout.is_empty(), "{line:?}");
+    assert!(found.starts_with(told), "{line:?}: {found}");
+    assert!(!found.contains("Commands:") && found.lines().count() < 5, "{line:?}: {found}");
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Different pictures, `count` of them, in a directory.
+pub(crate) fn pictures(house: &House, count: u8) -> PathBuf {
+    let directory = house.root().join("pictures");
+    fs::create_dir_all(&directory).unwrap();
+    for number in 0..count {
+        let color = image::Rgb([number, 255 - number, 90]);
+        let picture = image::RgbImage::from_pixel(120 + u32::from(number), 80, color);
+        picture.save(directory.join(format!("p{number}.png"))).unwrap();
+    }
+    directory
+}

@@ -1,0 +1,136 @@
+//! Calls that go on: events, imports that are followed, and what ends them.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::call::{json_of, ok, pictures, run, stderr};
+use crate::support::{House, PATIENCE, end_of};
+
+/// A call that goes on, and the lines that it prints.
+struct Running {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Running {
+    fn new(house: &House, line: &[&str]) -> Self {
+        let mut command = house.murald(line);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Self { child, lines }
+    }
+
+    /// The first event, with `cause` called until one comes: nothing tells when the stream is open.
+    fn first(&self, mut cause: impl FnMut(u32)) -> Value {
+        for turn in 0.. {
+            cause(turn);
+            match self.lines.recv_timeout(Duration::from_millis(100)) {
+                Ok(line) => return serde_json::from_str(&line).unwrap(),
+                Err(_) => assert!(turn < 200, "no event comes"),
+            }
+        }
+        unreachable!()
+    }
+
+    fn end(mut self) -> (ExitStatus, String) {
+        let mut errors = self.child.stderr.take().unwrap();
+        let status = end_of(self.child);
+        let mut told = String::new();
+        errors.read_to_string(&mut told).unwrap();
+        (status, told)
+    }
+}
+
+fn change(house: &House, turn: u32) {
+    ok(house, &["config", "set", "app", "images_per_page", &(60 + turn % 9).to_string()]);
+}
+
+#[test]
+fn events_are_lines_until_the_daemon_ends() {
+    let house = House::started();
+    let events = Running::new(&house, &["events", "--types", "config_changed,gallery_changed"]);
+    let event = events.first(|turn| change(&house, turn));
+    assert_eq!(event["event"], "config_changed");
+    assert_eq!(event["data"]["sections"], json!(["app"]));
+    ok(&house, &["stop"]);
+    let (status, told) = events.end();
+    assert_eq!((status.code(), told.as_str()), (Some(69), "murald: the daemon has ended\n"));
+}
+
+#[test]
+fn a_reader_that_goes_is_a_quiet_end() {
+    let house = House::started();
+    // Whoever reads goes while nothing happens.
+    let mut events = house.murald(&["events"]);
+    let mut events = events.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(events.stdout.take());
+    let mut errors = events.stderr.take().unwrap();
+    assert_eq!(end_of(events).code(), Some(0));
+    let mut told = String::new();
+    errors.read_to_string(&mut told).unwrap();
+    assert_eq!(told, "");
+    for line in [&["status"][..], &["--help"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = house.murald(line).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{line:?}");
+    }
+}
+
+#[test]
+fn imports_tell_how_they_go() {
+    let house = House::started();
+    let directory = pictures(&house, 4);
+    fs::write(directory.join("bad.png"), "letters").unwrap();
+    let directory = directory.to_str().unwrap();
+    let output = run(&house, &["import", directory]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = stderr(&output);
+    assert!(told.starts_with("murald: 1 file could not be imported\n  "), "{told}");
+    assert!(told.contains("bad.png: "), "{told}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let events: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let count = |kind: &str| events.iter().filter(|event| event["event"] == kind).count();
+    assert_eq!(events[0]["event"], "processing_started");
+    assert_eq!((count("image_processed"), count("image_error")), (4, 1));
+    assert_eq!(events.last().unwrap()["event"], "processing_complete");
+    assert_eq!(events.last().unwrap()["data"]["succeeded"], 4);
+    // A relative path is meant from here, not from where the daemon is.
+    let mut again = house.murald(&["import", "p0.png", "p1.png"]);
+    let again = again.current_dir(directory).output().unwrap();
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    let started = json_of(&house, &["import", "--no-wait", directory]);
+    assert_eq!(started["total"], 5);
+    assert_eq!(json_of(&house, &["images", "list"])["pagination"]["total_items"], 4);
+}
+
+#[test]
+fn an_interrupted_import_is_cancelled() {
+    let house = House::started();
+    let directory = pictures(&house, 250);
+    let import = Running::new(&house, &["import", directory.to_str().unwrap()]);
+    let first = import.lines.recv_timeout(PATIENCE).unwrap();
+    assert!(first.contains("processing_started"), "{first}");
+    let status = Command::new("kill").args(["-INT", &import.child.id().to_string()]).status();
+    assert!(status.unwrap().success());
+    let mut last = String::new();
+    while let Ok(line) = import.lines.recv_timeout(PATIENCE) {
+        last = line;
+    }
+    assert!(last.contains("processing_cancelled"), "{last}");
+    let (status, told) = import.end();
+    assert_eq!(status.code(), Some(1));
+    assert!(told.starts_with("murald: cancelled after "), "{told}");
+    let taken = &json_of(&house, &["images", "list"])["pagination"]["total_items"];
+    assert!(taken.as_u64().unwrap() < 250, "{taken}");
+}
