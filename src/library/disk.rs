@@ -115,21 +115,67 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 /// Renames without ever replacing anything.
 pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // File systems that cannot promise that: a link can.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if from.is_dir() => {
-            // A rename replaces a directory only where it is empty: this one cannot be.
-            fs::create_dir(to)?;
-            fs::rename(from, to)
-        }
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            fs::hard_link(from, to)?;
-            fs::remove_file(from)
-        }
+        // File systems that cannot promise that.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => rename_by_hand(from, to),
         other => Ok(other?),
     }
 }
 
+/// The same in two steps, of which the first fails where something is there.
+fn rename_by_hand(from: &Path, to: &Path) -> io::Result<()> {
+    if from.is_dir() {
+        fs::create_dir(to)?;
+        // Replaces a directory only where it is empty.
+        return fs::rename(from, to).inspect_err(|_| drop(fs::remove_dir(to)));
+    }
+    match fs::hard_link(from, to) {
+        Ok(()) => fs::remove_file(from),
+        // No links either, as over FUSE: all that is left is to look first.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists && is_free(to) => {
+            fs::rename(from, to)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_free(path: &Path) -> bool {
+    matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
+}
+
 /// So that what was renamed or removed in it stays so after a power loss.
 pub(super) fn sync_directory(path: &Path) -> Result<(), Error> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(Error::file("flush", path))
+    match File::open(path).and_then(|file| file.sync_all()) {
+        // Network file systems that have no such thing for directories.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+        {
+            Ok(())
+        }
+        synced => synced.map_err(Error::file("flush", path)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_replaced_by_hand_either() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("file"), "file").unwrap();
+        fs::create_dir(at("full")).unwrap();
+        fs::write(at("full/x"), "").unwrap();
+        for taken in ["file", "full"] {
+            for from in ["file", "full"] {
+                let refused = rename_by_hand(&at(from), &at(taken)).unwrap_err();
+                assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists, "{from} to {taken}");
+            }
+        }
+        rename_by_hand(&at("file"), &at("other")).unwrap();
+        rename_by_hand(&at("full"), &at("moved")).unwrap();
+        assert!(is_free(&at("file")) && is_free(&at("full")));
+        assert_eq!(fs::read(at("other")).unwrap(), b"file");
+        assert!(at("moved/x").is_file());
+    }
 }
