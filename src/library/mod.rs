@@ -107,7 +107,8 @@ pub fn start(
 ) -> io::Result<(Library, Running)> {
     let budget = Arc::new(Budget::new(media::MEMORY_MAX));
     let ffmpeg = transcoder.ffmpeg().clone();
-    let thumbnails = Thumbnails::new(&settings.thumbnails_dir, Arc::clone(&budget), ffmpeg);
+    let thumbnails =
+        Thumbnails::new(&settings.thumbnails_dir, Arc::clone(&budget), ffmpeg, store.clone());
     let shelf = Arc::new(Shelf {
         directory: settings.images_dir.clone(),
         store: store.clone(),

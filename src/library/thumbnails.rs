@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::budget::Budget;
 use super::{Error, decode, film, package};
 use crate::media;
+use crate::store::{Store, images};
 use crate::transcode::Ffmpeg;
 use crate::wire::{Image, Resolution};
 
@@ -35,6 +36,7 @@ struct Shared {
     budget: Arc<Budget>,
     /// For what it alone decodes.
     ffmpeg: Ffmpeg,
+    store: Store,
     serial: AtomicU64,
     /// Counted after each thumbnail that we put or remove.
     changes: AtomicU64,
@@ -71,7 +73,7 @@ struct Running {
 }
 
 impl Thumbnails {
-    pub(super) fn new(directory: &Path, budget: Arc<Budget>, ffmpeg: Ffmpeg) -> Self {
+    pub(super) fn new(directory: &Path, budget: Arc<Budget>, ffmpeg: Ffmpeg, store: Store) -> Self {
         let used = |size: &Resolution| {
             fs::read_dir(directory.join(size.as_str())).is_ok_and(|mut all| all.next().is_some())
         };
@@ -81,6 +83,7 @@ impl Thumbnails {
             directory: directory.to_owned(),
             budget,
             ffmpeg,
+            store,
             serial: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             sizes: AtomicU8::new(sizes),
@@ -270,6 +273,7 @@ impl Thumbnails {
     fn make(&self, image: &Image, (hex, resolution): &Key) -> Result<(), Error> {
         if let Some(meta) = &image.web_meta {
             let made = package::thumbnail(meta, *resolution, &self.shared.budget)?;
+            self.check(image)?;
             return self.put(hex, *resolution, &made.webp);
         }
         let file = File::open(&image.path).map_err(Error::file("read", &image.path))?;
@@ -283,7 +287,19 @@ impl Thumbnails {
             }
             decoded => decoded?.thumbnail,
         };
+        self.check(image)?;
         self.put(hex, *resolution, &made.webp)
+    }
+
+    /// Fails as for a missing file where the image was renamed meanwhile: another one may have its
+    /// old name by now, and it was that one's picture.
+    fn check(&self, image: &Image) -> Result<(), Error> {
+        let now = self.shared.store.read(|c| images::get(c, image.id))?;
+        let same = |now: Image| now.path == image.path && now.checksum == image.checksum;
+        if now.is_some_and(same) {
+            return Ok(());
+        }
+        Err(Error::file("read", &image.path)(io::ErrorKind::NotFound.into()))
     }
 
     fn path(&self, (hex, resolution): &Key) -> PathBuf {

@@ -44,13 +44,15 @@ pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Answer, F
 /// `GET /images/{id}/raw`
 pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
     let mut image = find(api, request.record()?)?;
-    // Between the look at its row and at its file it may get another name, or two.
+    // Between the look at its row and at its file it may get another name, and another image its
+    // own: a name is free again only once the row says so.
     loop {
         let answer = file(request, &image.path, image.format.content_type());
-        if answer.is_ok() {
-            return answer;
-        }
-        match api.library.moved(&image)? {
+        let now = match &answer {
+            Ok(_) => Some(find(api, image.id)?).filter(|now| now.path != image.path),
+            Err(_) => api.library.moved(&image)?,
+        };
+        match now {
             Some(now) => image = now,
             None => return answer,
         }

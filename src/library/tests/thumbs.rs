@@ -145,3 +145,23 @@ fn the_cache_may_lie_on_another_file_system() {
     assert!(cached(&cache).is_empty());
     alive.end();
 }
+
+#[test]
+fn a_name_that_another_picture_has_by_now_gives_nobody_its_thumbnail() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let paths = vec![scene.source("a.png", large(1600, 1200)), scene.source("b.png", png(1))];
+    let started = alive.library.import(paths, None).unwrap();
+    alive.batch(&started.batch_id);
+    let mut images = scene.images();
+    images.sort_by(|one, other| one.name.cmp(&other.name));
+    // As somebody has read them who comes to the files only now.
+    let (a, b) = (&images[0], &images[1]);
+    for (image, name) in [(a, "c"), (b, "a")] {
+        alive.library.edit(image.id, Some(name), &Default::default()).unwrap();
+    }
+    let made = alive.library.thumbnail(a, Resolution::P720).unwrap();
+    let probe = media::probe(&mut Cursor::new(fs::read(made).unwrap())).unwrap();
+    assert_eq!((probe.width, probe.height), (960, 720));
+    alive.end();
+}
