@@ -18,6 +18,7 @@ use super::limits::{Budget, Claim, Limits};
 use super::parse::{self, Refusal};
 use super::promise::{Outcome, Promise, Promises};
 use super::sse::{Opening, Streams};
+use super::waiting::Waiting;
 
 /// Pipelined requests of one connection before others have their turn.
 const PIPELINED: u32 = 16;
@@ -33,6 +34,7 @@ pub(super) struct Shared {
     /// Large bodies on their way.
     pub(super) bodies: Arc<Budget>,
     pub(super) promises: Arc<Promises>,
+    pub(super) waiting: Waiting,
     pub(super) streams: Arc<Streams>,
     pub(super) ids: RequestIds,
     pub(super) stopping: AtomicBool,

@@ -29,6 +29,8 @@ pub struct Limits {
     pub requests: u32,
     /// Answers owed by other threads.
     pub promises: usize,
+    /// Requests that wait for slow work.
+    pub waiting: usize,
     /// Event streams.
     pub streams: usize,
     /// For a whole head.
@@ -59,6 +61,7 @@ impl Default for Limits {
             bodies: 16,
             requests: 1_000,
             promises: 256,
+            waiting: 64,
             streams: 256,
             head_time: Duration::from_secs(10),
             body_pause: Duration::from_secs(10),
@@ -105,7 +108,7 @@ pub(super) struct Budget {
 
 /// One thing of a [`Budget`]; dropping it makes room for the next.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub struct Claim {
     budget: Arc<Budget>,
 }
 

@@ -1,6 +1,6 @@
 //! The API: HTTP/1.1 on a Unix socket.
 //!
-//! Blocking handlers on four workers that share one epoll: a connection costs a slot, no thread.
+//! Blocking handlers on workers that share one epoll: a connection costs a slot, no thread.
 //! From the socket up: `listener` takes clients in, `workers` give them their turns, `connection`
 //! is the state machine of one, `parse` and `request` make a request of its bytes, `router` finds
 //! the handler in the one table of `routes`, `answer`, `failure`, `files`, `promise`, `errand` and
@@ -27,6 +27,7 @@ mod slots;
 mod sse;
 mod statuses;
 mod timers;
+mod waiting;
 mod workers;
 
 use std::fmt;
@@ -42,16 +43,18 @@ pub use answer::{Answer, Full};
 pub use failure::Failure;
 pub use files::{Conditions, file};
 pub use handlers::{Api, Lists, Stop};
-pub use limits::Limits;
+pub use limits::{Claim, Limits};
 pub use promise::{Giver, Promise};
 pub use query::{Paging, Query};
 pub use request::Request;
 pub use router::{Handler, Route, Site};
 pub use routes::ROUTES;
+pub use waiting::Reply;
 
 use crate::thread::{Spawner, Thread};
 
-const WORKERS: usize = 4;
+/// More than requests may wait for slow work.
+const WORKERS: usize = 72;
 const RUNNERS: usize = 2;
 /// What the threads get for what they have in hand when the time for requests is over.
 const LAST_TURN: Duration = Duration::from_millis(200);
@@ -84,6 +87,7 @@ impl Server {
             budget: limits::Budget::new(limits.connections),
             bodies: limits::Budget::new(limits.bodies),
             promises: promise::Promises::new(limits.promises)?,
+            waiting: waiting::Waiting::new(limits.waiting),
             streams: sse::Streams::new(spawner, &limits)?,
             ids: exchange::RequestIds::new(),
             stopping: AtomicBool::new(false),
@@ -113,6 +117,7 @@ impl Server {
         let mut late = self.pool.shared.streams.end(deadline);
         // Closed only with the pool, which we hold: what comes is the word or the deadline.
         if self.emptied.recv_deadline(deadline).is_err() {
+            self.pool.shared.waiting.end();
             self.pool.refuse_owed();
         }
         self.pool.finish_end();
@@ -130,6 +135,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        self.pool.shared.waiting.end();
         self.pool.finish_end();
         self.errands = None;
         // The streams of a server that was not ended in order get no farewell to wait for.

@@ -9,9 +9,11 @@ use tiny_http::Method;
 
 use super::answer::Answer;
 use super::failure::Failure;
+use super::limits::Claim;
 use super::parse::{Fields, Head};
 use super::promise::{Giver, Promise, Promises};
 use super::query::Query;
+use super::waiting::{Reply, Waiting};
 
 /// No route is deeper.
 const SEGMENTS: usize = 8;
@@ -27,6 +29,7 @@ pub struct Request<'a> {
     id: &'a str,
     pub(super) fields: Fields<'a>,
     promises: &'a Arc<Promises>,
+    waiting: &'a Waiting,
 }
 
 /// The parts of a path between its slashes, each decoded by itself: `%2F` stays inside a name.
@@ -44,11 +47,12 @@ impl<'a> Request<'a> {
         body: &'a [u8],
         id: &'a str,
         promises: &'a Arc<Promises>,
+        waiting: &'a Waiting,
     ) -> Result<Self, Failure> {
         let segments = Segments::of(head.path)?;
         let query = Query::of(head.query)?;
         let (method, fields, captures) = (head.method, head.fields, [0; 2]);
-        Ok(Self { method, segments, captures, query, body, id, fields, promises })
+        Ok(Self { method, segments, captures, query, body, id, fields, promises, waiting })
     }
 
     pub fn method(&self) -> &Method {
@@ -117,6 +121,22 @@ impl<'a> Request<'a> {
         let (promise, giver) = self.promise(patience)?;
         self.promises.errands.send(Box::new(work), giver);
         Ok(Answer::Later(promise))
+    }
+
+    /// Has another thread do something slow and waits for its result. After `patience` the client is
+    /// told to try again (503).
+    pub fn wait<T: Send + 'static, E: Into<Failure> + Send + 'static>(
+        &self,
+        patience: Duration,
+        command: impl FnOnce(Reply<T, E>),
+    ) -> Result<T, Failure> {
+        self.waiting.wait(patience, command)
+    }
+
+    /// Leave to do something slow in this thread, as long as it is held; of all requests only so many
+    /// have it at a time (503).
+    pub fn permit(&self) -> Result<Claim, Failure> {
+        self.waiting.permit()
     }
 
     pub(super) fn segments(&self) -> Option<&[Cow<'a, str>]> {
@@ -199,7 +219,7 @@ mod tests {
         let head = parse::head(bytes, &Limits::default()).unwrap().unwrap();
         let rest = &bytes[head.size..];
         let promises = Promises::new(1).unwrap();
-        body(Request::new(head, rest, "x", &promises))
+        body(Request::new(head, rest, "x", &promises, &Waiting::new(1)))
     }
 
     #[test]

@@ -119,6 +119,7 @@ fn allow<C>(routes: &[&Route<C>]) -> String {
 mod tests {
     use super::super::limits::Limits;
     use super::super::promise::Promises;
+    use super::super::waiting::Waiting;
     use super::super::{ROUTES, parse};
     use super::*;
 
@@ -146,7 +147,8 @@ mod tests {
             let bytes = format!("{line} HTTP/1.1\r\n\r\n");
             let head = parse::head(bytes.as_bytes(), &Limits::default()).unwrap().unwrap();
             let promises = Promises::new(1).unwrap();
-            let request = Request::new(head, b"", "x", &promises).unwrap();
+            let waiting = Waiting::new(1);
+            let request = Request::new(head, b"", "x", &promises, &waiting).unwrap();
             let failure = site.handle(request).unwrap_err();
             assert_eq!(failure.status(), status, "{line}");
             let full = failure.into_full("x");

@@ -60,7 +60,7 @@ impl Connection {
         exchange.keep_alive = framing.keep_alive && self.served < shared.limits.requests;
         let id = exchange.id;
         let body = &bytes[head.size..size];
-        let outcome = Request::new(head, body, id.as_str(), &shared.promises)
+        let outcome = Request::new(head, body, id.as_str(), &shared.promises, &shared.waiting)
             .and_then(|request| handle(shared, request));
         (size, self.respond(shared, exchange, outcome))
     }

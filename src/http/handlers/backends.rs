@@ -20,22 +20,18 @@ pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Answer, Failur
 /// say so: it stays in use after a restart, in `auto` mode too, which this ends. Where the settings
 /// cannot be written, the wall goes back to what they say.
 pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
-    let (promise, giver) = request.promise(PATIENCE)?;
     let name = request.placeholder(0).to_owned();
-    let (config, walls) = (api.config.clone(), api.walls.clone());
-    let reply = move |result: Result<crate::wallpaper::Activated, _>| {
-        giver.give(result.map_err(Failure::from).and_then(|activated| {
-            let name = activated.backend.as_str();
-            let fixed = [("type", name), ("selection_mode", SelectionMode::Fixed.as_str())];
-            let settings = fixed.map(|(key, value)| (key.to_owned(), value.into()));
-            config
-                .patch_section(Section::Backend, &settings.into_iter().collect())
-                .inspect_err(|_| walls.settings_changed(Vec::new()))?;
-            Ok(Answer::json(200, &json!({"status": "activated", "backend": name}))?)
-        }));
-    };
-    api.walls.activate(name, Box::new(reply));
-    Ok(Answer::Later(promise))
+    let back = || api.walls.settings_changed(Vec::new());
+    let activated = request.wait(PATIENCE, |reply| api.walls.activate(name, reply));
+    // After the patience it may still come about, and the client was told that it did not.
+    let activated = activated.inspect_err(|_| back())?;
+    let name = activated.backend.as_str();
+    let fixed = [("type", name), ("selection_mode", SelectionMode::Fixed.as_str())];
+    let settings = fixed.map(|(key, value)| (key.to_owned(), value.into()));
+    api.config
+        .patch_section(Section::Backend, &settings.into_iter().collect())
+        .inspect_err(|_| back())?;
+    Ok(Answer::json(200, &json!({"status": "activated", "backend": name}))?)
 }
 
 fn info(api: &Api, entry: &Registration) -> BackendInfo {

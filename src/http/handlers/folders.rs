@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::Api;
-use super::images::REMOVAL;
 use crate::http::{Answer, Failure, Request};
 use crate::library::Deleted;
 use crate::store::folders::{self, FolderChange, FolderQuery, Refusal};
@@ -51,11 +50,12 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Answer,
 /// `DELETE /folders/{id}`
 pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
     let id = request.record()?;
-    let library = api.library.clone();
+    let library = &api.library;
     match request.query().get("mode") {
         None | Some("keep_contents") => gone("keep_contents", library.dissolve_folder(id)?),
         Some("delete_all") => {
-            request.errand(REMOVAL, move || gone("delete_all", library.delete_folder(id)?))
+            let _permit = request.permit()?;
+            gone("delete_all", library.delete_folder(id)?)
         }
         Some(other) => {
             let allowed = "mode is one of keep_contents, delete_all";

@@ -1,11 +1,12 @@
 //! The library's images: lists of them, one, its files, and their end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::{Api, gallery};
-use crate::http::{Answer, Conditions, Failure, Request, file};
+use crate::http::{Answer, Failure, Reply, Request, file};
 use crate::library;
 use crate::store::images;
 use crate::transcode;
@@ -14,8 +15,6 @@ use crate::wire::{DeleteImages, Image, Page, Resolution};
 const WEBP: &str = "image/webp";
 /// For a thumbnail that must be made, and those that wait before it.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Removing many files.
-pub(super) const REMOVAL: Duration = Duration::from_secs(300);
 
 /// `GET /images`
 pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
@@ -66,22 +65,20 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Ans
     if let Some(path) = api.library.thumbnails().present(&image).get(resolution.as_str()) {
         return file(request, path, WEBP);
     }
-    let (library, conditions) = (api.library.clone(), Conditions::of(request));
-    let (transcoder, format) = (api.library.transcoder(), image.format);
-    let make = move || {
-        let path =
-            library.thumbnail(&image, resolution).map_err(|error| thumbnail_failed(&error))?;
-        conditions.file(&path, WEBP)
+    let path = if transcode::is_needed_for(image.format) {
+        let (library, transcoder) = (api.library.clone(), api.library.transcoder());
+        let make = move || library.thumbnail(&image, resolution).map_err(thumbnail_failed);
+        let ran = |reply: Reply<_, Failure>| {
+            transcoder.soon(Box::new(move |ran| {
+                reply(ran.map_err(Failure::from).and_then(|_| make()));
+            }));
+        };
+        request.wait(PATIENCE, ran)?
+    } else {
+        let _permit = request.permit()?;
+        api.library.thumbnail(&image, resolution).map_err(thumbnail_failed)?
     };
-    if !transcode::is_needed_for(format) {
-        return request.errand(PATIENCE, make);
-    }
-    // Errands are not to wait for a program that hangs.
-    let (promise, giver) = request.promise(PATIENCE)?;
-    transcoder.soon(Box::new(move |ran| {
-        giver.give(ran.map_err(Failure::from).and_then(|_| make()));
-    }));
-    Ok(Answer::Later(promise))
+    file(request, &path, WEBP)
 }
 
 /// `DELETE /images`; ids that are not there are not counted.
@@ -90,11 +87,9 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Answer
     if ids.is_empty() {
         return Err(Failure::bad_request("ids is empty"));
     }
-    let library = api.library.clone();
-    request.errand(REMOVAL, move || {
-        let deleted = library.delete(&ids)?;
-        Ok(Answer::json(200, &json!({ "deleted": deleted }))?)
-    })
+    let _permit = request.permit()?;
+    let deleted = api.library.delete(&ids)?;
+    Ok(Answer::json(200, &json!({ "deleted": deleted }))?)
 }
 
 fn find(api: &Api, id: i64) -> Result<Image, Failure> {
@@ -103,11 +98,11 @@ fn find(api: &Api, id: i64) -> Result<Image, Failure> {
 }
 
 /// Several may have waited for the same thumbnail: the error is theirs together.
-fn thumbnail_failed(error: &library::Error) -> Failure {
+fn thumbnail_failed(error: Arc<library::Error>) -> Failure {
     if error.is_missing_file() {
         return Failure::not_found("the image's file is gone");
     }
-    if let library::Error::Transcode { source: transcode::Error::Missing { .. }, .. } = error {
+    if let library::Error::Transcode { source: transcode::Error::Missing { .. }, .. } = *error {
         return Failure::new(503, "the thumbnail cannot be made").details(error.reason());
     }
     Failure::new(500, "the thumbnail cannot be made").details(error.reason())

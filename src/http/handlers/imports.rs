@@ -1,7 +1,6 @@
 //! Taking pictures in. The answer says what was found; how each file fares is told by events.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -10,9 +9,6 @@ use super::Api;
 use crate::http::{Answer, Failure, Request};
 use crate::store::folders;
 use crate::wire::{ImportImages, ImportWeb};
-
-/// For walking through large directories.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// `POST /images`
 pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
@@ -23,13 +19,11 @@ pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Answer
     let absolute = |path: &PathBuf| absolute(api, "paths", path);
     let paths = paths.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
     known(api, folder_id)?;
-    let library = api.library.clone();
-    request.errand(PATIENCE, move || {
-        let started = library.import(paths, folder_id)?;
-        let (total, batch_id) = (started.total, started.batch_id);
-        let body = json!({"status": "processing", "total": total, "batch_id": batch_id});
-        Ok(Answer::json(202, &body)?)
-    })
+    let _permit = request.permit()?;
+    let started = api.library.import(paths, folder_id)?;
+    let (total, batch_id) = (started.total, started.batch_id);
+    let body = json!({"status": "processing", "total": total, "batch_id": batch_id});
+    Ok(Answer::json(202, &body)?)
 }
 
 /// `POST /images/import-web`
@@ -37,8 +31,8 @@ pub(in crate::http) fn import_web(api: &Api, request: &Request<'_>) -> Result<An
     let ImportWeb { path, folder_id } = request.json()?;
     let path = absolute(api, "path", &path)?;
     known(api, folder_id)?;
-    let library = api.library.clone();
-    request.errand(PATIENCE, move || Ok(Answer::json(200, &library.import_web(&path, folder_id)?)?))
+    let _permit = request.permit()?;
+    Ok(Answer::json(200, &api.library.import_web(&path, folder_id)?)?)
 }
 
 #[derive(Deserialize)]
@@ -49,11 +43,9 @@ struct Cancel {
 /// `POST /images/cancel-import`
 pub(in crate::http) fn cancel(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
     let Cancel { batch_id } = request.json()?;
-    let library = api.library.clone();
-    request.errand(PATIENCE, move || {
-        library.cancel(&batch_id)?;
-        Ok(Answer::json(200, &json!({"status": "cancelled", "batch_id": batch_id}))?)
-    })
+    let _permit = request.permit()?;
+    api.library.cancel(&batch_id)?;
+    Ok(Answer::json(200, &json!({"status": "cancelled", "batch_id": batch_id}))?)
 }
 
 /// The daemon's working directory is nobody's business: paths are absolute or begin with `~`.

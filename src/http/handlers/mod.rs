@@ -1,4 +1,4 @@
-//! One file for each resource: parse, call a handle, answer. Workers run them.
+//! One file for each resource: parse, call a handle, wait for it, answer. Workers run them.
 
 pub(super) mod backends;
 pub(super) mod config;

@@ -1,4 +1,4 @@
-//! Playlists: their records, and what the conductor is told to do. It answers; no worker waits.
+//! Playlists: their records, and what the conductor is told to do. The request waits for it.
 
 use std::time::Duration;
 
@@ -8,11 +8,10 @@ use super::Api;
 use super::folders::name;
 use super::monitors::named;
 use crate::http::{Answer, Failure, Request};
-use crate::playlist::{self, Act, Reply};
+use crate::playlist::{self, Act};
 use crate::store::playlists::{self, PlaylistChange, Refusal};
 use crate::wire::{
-    ActivePlaylist, CreatePlaylist, NewConfiguration, NewPlaylistItem, PatchPlaylist, Playlist,
-    StartPlaylist,
+    ActivePlaylist, CreatePlaylist, NewConfiguration, NewPlaylistItem, PatchPlaylist, StartPlaylist,
 };
 
 /// The conductor waits for nothing but the disk.
@@ -52,17 +51,15 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Answer,
         configuration: body.configuration.map(NewConfiguration::from).unwrap_or_default(),
         images: body.images.map(items),
     };
-    later(
-        request,
-        |reply| api.playlists.change(id, change, reply),
-        |playlist: Playlist| Ok(Answer::json(200, &playlist)?),
-    )
+    let playlist = request.wait(PATIENCE, |reply| api.playlists.change(id, change, reply))?;
+    Ok(Answer::json(200, &playlist)?)
 }
 
 /// `DELETE /playlists/{id}`
 pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
     let id = request.record()?;
-    later(request, |reply| api.playlists.delete(id, reply), |()| status("deleted"))
+    request.wait(PATIENCE, |reply| api.playlists.delete(id, reply))?;
+    status("deleted")
 }
 
 /// `POST /playlists/{id}/start`; the body is optional.
@@ -73,8 +70,8 @@ pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Answer,
     if monitors.iter().any(|name| name == "*") {
         monitors.clear();
     }
-    let start = |reply| api.playlists.start(id, monitors, body.extend, reply);
-    later(request, start, |()| status("started"))
+    request.wait(PATIENCE, |reply| api.playlists.start(id, monitors, body.extend, reply))?;
+    status("started")
 }
 
 /// `POST /playlists/{id}/stop`
@@ -104,19 +101,20 @@ pub(in crate::http) fn previous(api: &Api, request: &Request<'_>) -> Result<Answ
 
 /// `GET /playlists/active`
 pub(in crate::http) fn active(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
-    let answer = |active: Vec<ActivePlaylist>| Ok(Answer::json(200, &active)?);
-    later(request, |reply| api.playlists.active(reply), answer)
+    Ok(Answer::json(200, &running(api, request)?)?)
 }
 
 /// `GET /playlists/active/{monitor}`
 pub(in crate::http) fn active_on(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
-    let monitor = request.placeholder(0).to_owned();
-    let answer = move |active: Vec<ActivePlaylist>| {
-        let one = active.into_iter().find(|one| one.monitors.contains(&monitor));
-        let none = || Failure::not_found(format!("no playlist runs on the monitor {monitor:?}"));
-        Ok(Answer::json(200, &one.ok_or_else(none)?)?)
-    };
-    later(request, |reply| api.playlists.active(reply), answer)
+    let monitor = request.placeholder(0);
+    let mut running = running(api, request)?.into_iter();
+    let one = running.find(|one| one.monitors.iter().any(|name| name == monitor));
+    let none = || Failure::not_found(format!("no playlist runs on the monitor {monitor:?}"));
+    Ok(Answer::json(200, &one.ok_or_else(none)?)?)
+}
+
+fn running(api: &Api, request: &Request<'_>) -> Result<Vec<ActivePlaylist>, Failure> {
+    request.wait(PATIENCE, |reply| api.playlists.active(reply))
 }
 
 /// `POST /playlists/active/stop`
@@ -146,7 +144,8 @@ pub(in crate::http) fn previous_all(api: &Api, request: &Request<'_>) -> Result<
 
 fn act(api: &Api, request: &Request<'_>, act: Act, done: &'static str) -> Result<Answer, Failure> {
     let id = request.record()?;
-    later(request, |reply| api.playlists.act(id, act, reply), move |()| status(done))
+    request.wait(PATIENCE, |reply| api.playlists.act(id, act, reply))?;
+    status(done)
 }
 
 fn act_on_all(
@@ -155,25 +154,12 @@ fn act_on_all(
     act: Act,
     done: &'static str,
 ) -> Result<Answer, Failure> {
-    let answer = move |count: usize| {
-        let playlists = if count == 1 { "playlist" } else { "playlists" };
-        let message = format!("{count} {playlists} {done}");
-        Ok(Answer::json(200, &json!({ "message": message, done: count }))?)
-    };
-    later(request, |reply| api.playlists.act_on_all(act, reply), answer)
+    let count: usize = request.wait(PATIENCE, |reply| api.playlists.act_on_all(act, reply))?;
+    let playlists = if count == 1 { "playlist" } else { "playlists" };
+    let message = format!("{count} {playlists} {done}");
+    Ok(Answer::json(200, &json!({ "message": message, done: count }))?)
 }
 
 fn status(done: &str) -> Result<Answer, Failure> {
     Ok(Answer::json(200, &json!({ "status": done }))?)
-}
-
-/// Hands a command over; the conductor's thread answers.
-fn later<T: 'static>(
-    request: &Request<'_>,
-    command: impl FnOnce(Reply<T>),
-    answer: impl FnOnce(T) -> Result<Answer, Failure> + Send + 'static,
-) -> Result<Answer, Failure> {
-    let (promise, giver) = request.promise(PATIENCE)?;
-    command(Box::new(move |result| giver.give(result.map_err(Failure::from).and_then(answer))));
-    Ok(Answer::Later(promise))
 }

@@ -1,4 +1,4 @@
-//! What ffmpeg makes of videos. Its threads answer when it is done: no worker waits.
+//! What ffmpeg makes of videos. Its threads do it, the request waits.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::Api;
 use super::imports::known;
-use crate::http::{Answer, Failure, Request};
-use crate::library::LoopGoes;
+use crate::http::{Answer, Failure, Reply, Request};
+use crate::library::{self, LoopGoes};
 use crate::transcode::Cut;
-use crate::wire::{ExportLoop, ExtractPalette, LoopAction};
+use crate::wire::{ExportLoop, ExtractPalette, Image, LoopAction};
 
 /// For a long film, and those that wait before it. Whoever asks again finds it made.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -22,16 +22,10 @@ pub(in crate::http) fn ensure_preview(api: &Api, request: &Request<'_>) -> Resul
         Some(other) => return Err(Failure::parameter("force", other, "force is 0 or 1")),
     };
     let id = request.record()?;
-    let (promise, giver) = request.promise(PATIENCE)?;
-    let thumbnails = api.library.thumbnails().clone();
-    let reply = move |made: Result<_, _>| {
-        giver.give(made.map_err(Failure::from).and_then(|mut image| {
-            thumbnails.complete(&mut image);
-            Ok(Answer::json(200, &image)?)
-        }));
-    };
-    api.library.ensure_preview(id, force, Box::new(reply));
-    Ok(Answer::Later(promise))
+    let made = |reply| api.library.ensure_preview(id, force, reply);
+    let mut image = request.wait(PATIENCE, made)?;
+    api.library.thumbnails().complete(&mut image);
+    Ok(Answer::json(200, &image)?)
 }
 
 /// `POST /images/{id}/extract-video-palette`
@@ -41,17 +35,11 @@ pub(in crate::http) fn extract_palette(
 ) -> Result<Answer, Failure> {
     let ExtractPalette { time_seconds } = request.json()?;
     let id = request.record()?;
-    let (promise, giver) = request.promise(PATIENCE)?;
-    let thumbnails = api.library.thumbnails().clone();
-    let reply = move |taken: Result<_, _>| {
-        giver.give(taken.map_err(Failure::from).and_then(|mut image| {
-            thumbnails.complete(&mut image);
-            let body = json!({ "image_id": image.id, "colors": image.colors, "image": image });
-            Ok(Answer::json(200, &body)?)
-        }));
-    };
-    api.library.take_palette(id, time_seconds, Box::new(reply));
-    Ok(Answer::Later(promise))
+    let taken = |reply| api.library.take_palette(id, time_seconds, reply);
+    let mut image = request.wait(PATIENCE, taken)?;
+    api.library.thumbnails().complete(&mut image);
+    let body = json!({ "image_id": image.id, "colors": image.colors, "image": image });
+    Ok(Answer::json(200, &body)?)
 }
 
 /// `POST /images/{id}/video-loop-export`
@@ -67,18 +55,18 @@ pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<A
     };
     known(api, body.folder_id)?;
     let cut = Cut { from: body.in_seconds, to: body.out_seconds, blend_halves: body.blend_halves };
-    let (promise, giver) = request.promise(PATIENCE)?;
-    let (walls, action) = (api.walls.clone(), body.action);
-    let reply = move |made: Result<_, _>| {
-        if made.is_ok() && action == LoopAction::Replace {
-            // Where the film hangs, the loop takes its place.
-            walls.settings_changed(Vec::new());
-        }
-        giver.give(made.map_err(Failure::from).and_then(|image: crate::wire::Image| {
-            let body = json!({ "action": action, "image_id": image.id, "path": image.path });
-            Ok(Answer::json(200, &body)?)
-        }));
+    let walls = api.walls.clone();
+    let made = |reply: Reply<Image, library::Error>| {
+        let told = move |made: Result<_, _>| {
+            if made.is_ok() && body.action == LoopAction::Replace {
+                // Where the film hangs, the loop takes its place, also where nobody waits any more.
+                walls.settings_changed(Vec::new());
+            }
+            reply(made);
+        };
+        api.library.export_loop(id, (cut, body.preset), goes, Box::new(told));
     };
-    api.library.export_loop(id, (cut, body.preset), goes, Box::new(reply));
-    Ok(Answer::Later(promise))
+    let image = request.wait(PATIENCE, made)?;
+    let body = json!({ "action": body.action, "image_id": image.id, "path": image.path });
+    Ok(Answer::json(200, &body)?)
 }

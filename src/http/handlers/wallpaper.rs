@@ -1,4 +1,4 @@
-//! Hanging pictures, and what hangs. The stage answers when the picture is up: no worker waits.
+//! Hanging pictures, and what hangs. The request waits until the picture is up.
 
 use std::time::Duration;
 
@@ -85,7 +85,6 @@ fn hang(
     source: Source,
 ) -> Result<Answer, Failure> {
     let targets = Targets::from_names(named(names)?);
-    let (promise, giver) = request.promise(PATIENCE)?;
     let wanted = wallpaper::Request {
         ask,
         targets,
@@ -93,12 +92,8 @@ fn hang(
         source: HistorySource { kind: source, playlist_id: None, playlist_name: None },
     };
     let all = wanted.targets == Targets::All;
-    let reply = move |result: Result<Applied, _>| {
-        let outcome = result.map_err(Failure::from);
-        giver.give(outcome.and_then(|applied| Ok(Answer::json(200, &Hung::of(applied, all))?)));
-    };
-    api.walls.set(wanted, Box::new(reply));
-    Ok(Answer::Later(promise))
+    let applied = request.wait(PATIENCE, |reply| api.walls.set(wanted, reply))?;
+    Ok(Answer::json(200, &Hung::of(applied, all))?)
 }
 
 #[derive(Serialize)]
