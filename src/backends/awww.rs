@@ -235,7 +235,7 @@ fn args(options: &Options, outputs: &[String], path: &Path) -> Vec<OsString> {
     }
     add("--transition-fps", options.transition_fps.to_string());
     add("--transition-angle", options.transition_angle.to_string());
-    add("--transition-pos", options.transition_pos.to_string());
+    add("--transition-pos", options.transition_pos.clone());
     add("--transition-bezier", options.transition_bezier.clone());
     add("--transition-wave", options.transition_wave.clone());
     if options.invert_y {

@@ -20,9 +20,9 @@ mod watch;
 pub use error::{Error, Place};
 pub use handle::{Change, Changed, ConfigHandle, Source, check};
 pub use schema::{
-    App, AutoPriorities, Awww, AwwwFilter, AwwwFormat, AwwwPosition, AwwwResize, AwwwTransition,
-    Backend, BackendName, Bezier, Compositor, Daemon, Feh, FehMode, Hyprpaper, HyprpaperFit,
-    ImageFit, ImageRendering, Key, Kind, LogLevel, Misfit, Monitors, Mpvpaper, ParallaxDirection,
+    App, AutoPriorities, Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend,
+    BackendName, Bezier, Compositor, Daemon, Feh, FehMode, Hyprpaper, HyprpaperFit, ImageFit,
+    ImageRendering, Key, Kind, LogLevel, Misfit, Monitors, Mpvpaper, ParallaxDirection,
     ParallaxDriver, RemoteGallery, Rule, Section, SelectionMode, Swaybg, SwaybgFit, Value, WalQt,
     WalQtTransition,
 };

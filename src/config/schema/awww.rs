@@ -1,6 +1,6 @@
 //! `[backend.awww]`: the words are those of its command line.
 
-use super::form::{COLOR, is_bezier, is_color, is_size};
+use super::form::{COLOR, is_bezier, is_color, is_size, numbers};
 use super::key::Key;
 use super::settings::settings;
 use crate::wire::words;
@@ -10,14 +10,6 @@ words! {
         None = "none", Simple = "simple", Fade = "fade", Left = "left", Right = "right",
         Top = "top", Bottom = "bottom", Wipe = "wipe", Wave = "wave", Grow = "grow",
         Center = "center", Any = "any", Outer = "outer", Random = "random",
-    }
-}
-
-words! {
-    AwwwPosition {
-        Center = "center", Top = "top", Bottom = "bottom", Left = "left", Right = "right",
-        TopLeft = "top-left", TopRight = "top-right", BottomLeft = "bottom-left",
-        BottomRight = "bottom-right",
     }
 }
 
@@ -51,8 +43,8 @@ settings! {
         transition_fps: u16 = Key::integer(60).within(1, u16::MAX as i64),
         /// Direction of wipe and wave, in degrees
         transition_angle: f64 = Key::number(45.0),
-        /// Where grow and outer begin
-        transition_pos: AwwwPosition = Key::word("center", AwwwPosition::WORDS),
+        /// Where grow and outer begin: a place by its name, or X,Y
+        transition_pos: String = Key::text("center").form(POSITION, is_position),
         /// Pace of the transition, as the four numbers of a CSS cubic-bezier
         transition_bezier: String = Key::text("0.25,0.1,0.25,1.0").form(CURVE, is_curve),
         /// Width and height of the wave
@@ -70,9 +62,45 @@ settings! {
     }
 }
 
+const POSITIONS: [&str; 9] = [
+    "center",
+    "top",
+    "bottom",
+    "left",
+    "right",
+    "top-left",
+    "top-right",
+    "bottom-left",
+    "bottom-right",
+];
+const POSITION: &str = "center, top, bottom, left, right, top-left, top-right, bottom-left, \
+    bottom-right, or X,Y: fractions of the monitor such as 0.4,0.9 or pixels such as 400,900";
+
+/// awww takes a whole number for pixels and any other for a fraction; a negative one is a flag to it.
+fn is_position(text: &str) -> bool {
+    let is_point = |point: Vec<f64>| point.len() == 2 && point.iter().all(|&part| part >= 0.0);
+    POSITIONS.contains(&text) || numbers(text).is_some_and(is_point)
+}
+
 const CURVE: &str = "four comma-separated numbers that are not all 0";
 
 /// awww refuses a curve of zeros.
 fn is_curve(text: &str) -> bool {
     is_bezier(text) && text.split(',').any(|part| part.trim().parse() != Ok(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transition_pos_takes_names_fractions_and_pixels() {
+        for good in ["center", "bottom-right", "0.4,0.9", "400,900", "0.680,1", "0, 0"] {
+            assert!(is_position(good), "{good}");
+        }
+        for bad in ["", "middle", "Center", "0.4", "1,2,3", "40%,90%", "-1,5", "inf,0", "a,b", "1,"]
+        {
+            assert!(!is_position(bad), "{bad}");
+        }
+    }
 }

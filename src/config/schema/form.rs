@@ -17,7 +17,7 @@ impl TryFrom<String> for Bezier {
 }
 
 /// Comma-separated finite numbers.
-fn numbers(text: &str) -> Option<Vec<f64>> {
+pub(super) fn numbers(text: &str) -> Option<Vec<f64>> {
     let number = |part: &str| part.trim().parse().ok().filter(|value: &f64| value.is_finite());
     text.split(',').map(number).collect()
 }

@@ -16,7 +16,7 @@ mod settings;
 mod swaybg;
 mod wal_qt;
 
-pub use awww::{Awww, AwwwFilter, AwwwFormat, AwwwPosition, AwwwResize, AwwwTransition};
+pub use awww::{Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition};
 pub use backend::{AutoPriorities, Backend, BackendName, SelectionMode};
 pub use client::{App, Monitors, RemoteGallery};
 pub use daemon::{Compositor, Daemon, LogLevel};

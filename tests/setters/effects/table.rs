@@ -73,6 +73,7 @@ fn awww() -> Vec<Row> {
         row("transition_fps", json!(144), Called("--transition-fps 144")),
         row("transition_angle", json!(30), Called("--transition-angle 30")),
         row("transition_pos", json!("top-left"), Called("--transition-pos top-left")),
+        row("transition_pos", json!("0.4,0.9"), Called("--transition-pos 0.4,0.9")),
         row("transition_bezier", json!("0,0,1,1"), Called("--transition-bezier 0,0,1,1")),
         row("transition_wave", json!("5,6"), Called("--transition-wave 5,6")),
         row("resize", json!("fit"), Called("--resize fit")),
