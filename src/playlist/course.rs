@@ -62,7 +62,7 @@ pub(super) struct Course {
 impl From<Score> for Tune {
     fn from(score: Score) -> Self {
         let Score { id, name, configuration, items } = score;
-        let rule = Rule::of(&configuration, items.iter().map(|item| item.time));
+        let rule = Rule::of(&configuration, items.iter().map(Item::minutes));
         let random =
             configuration.order == PlaylistOrder::Random && !matches!(rule, Rule::Slots(_));
         let places = items.iter().enumerate().rev().filter(|_| random);

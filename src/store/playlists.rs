@@ -31,8 +31,15 @@ pub struct Item {
     pub image_id: i64,
     pub media_type: MediaType,
     pub animated: bool,
-    /// Minutes since midnight.
-    pub time: Option<u16>,
+    /// Minutes since midnight in a playlist that goes by them.
+    pub time: Option<i64>,
+}
+
+impl Item {
+    /// Its time, where it is one of a day.
+    pub fn minutes(&self) -> Option<u16> {
+        self.time.and_then(|time| u16::try_from(time).ok())
+    }
 }
 
 /// A playlist without what changes while it runs.

@@ -154,9 +154,9 @@ pub struct PlaylistConfiguration {
 pub struct PlaylistItem {
     pub image_id: i64,
     pub media_type: MediaType,
-    /// Minutes since midnight, for `time_of_day`.
+    /// Minutes since midnight, for `time_of_day`; any number that a client keeps for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time: Option<u16>,
+    pub time: Option<i64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -34,11 +34,13 @@ fn bad_records_are_refused_and_change_nothing() {
     check(configured(json!({ "type": "hourly" })), 400, "type");
     check(configured(json!({ "order": "up" })), 400, "order");
     check(json!({ "name": "new", "images": [{ "image_id": 777 }] }), 400, "777");
-    check(json!({ "name": "new", "images": [at(json!(1440))] }), 400, "time");
+    let many = vec![json!({ "image_id": image }); 10_001];
+    check(json!({ "name": "new", "images": many }), 400, "10000");
     let day = json!({ "type": "time_of_day" });
     let with = |images: Value| json!({ "name": "new", "configuration": day, "images": images });
     check(with(json!([{ "image_id": image }])), 400, "time");
     check(with(json!([at(json!(5)), at(json!(5))])), 400, "time");
+    check(with(json!([at(json!(1440))])), 400, "1440");
     for body in [json!({ "id": 77 }), json!({ "configuration": { "colour": 1 } })] {
         house.client().patch(&format!("/playlists/{id}"), &body).fails(400);
     }
@@ -59,6 +61,24 @@ fn bad_records_are_refused_and_change_nothing() {
     house.client().post("/images/select-all", &json!({ "selected": true })).ok();
     let heard: Vec<_> = (0..3).map(|_| events.next().1["domain"].clone()).collect();
     assert_eq!(heard, ["playlists", "playlists", "images"]);
+}
+
+#[test]
+fn times_are_kept_where_the_playlist_does_not_go_by_them() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (house, ids) = house(&desktop, 2);
+    let id = make(&house, "kept", json!({ "type": "manual" }), &ids);
+    let path = format!("/playlists/{id}");
+    let images = json!([{ "image_id": ids[0], "time": 1444 }, { "image_id": ids[1], "time": -5 }]);
+    let patched = house.client().patch(&path, &json!({ "images": images })).ok();
+    assert_eq!(patched["images"][0]["time"], 1444);
+    assert_eq!(house.client().get(&path).ok()["images"][1]["time"], -5);
+    start(&house, id, &[]);
+    // The same list is none for a playlist that goes by the time of day.
+    let day = json!({ "configuration": { "type": "time_of_day" } });
+    let refused = house.client().patch(&path, &day).fails(400).to_string();
+    assert!(refused.contains("1444"), "{refused}");
+    assert_eq!(house.client().get(&path).ok()["configuration"]["type"], "manual");
 }
 
 #[test]

@@ -11,8 +11,8 @@ use super::Error;
 /// Between the positions of neighbours, where there is room.
 const STEP: i64 = 1 << 20;
 
-/// An image and its minutes since midnight.
-pub(super) type Row = (i64, Option<u16>);
+/// An image and its time: minutes since midnight where the playlist goes by them, else any number.
+pub(super) type Row = (i64, Option<i64>);
 
 /// A row as it is kept.
 struct Kept {
@@ -186,7 +186,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         fn whatever_the_edit_the_list_is_what_was_asked_for(
-            lists in proptest::collection::vec(proptest::collection::vec((0_usize..4, proptest::option::of(0_u16..2)), 0..8), 1..12)
+            lists in proptest::collection::vec(proptest::collection::vec((0_usize..4, proptest::option::of(0_i64..2)), 0..8), 1..12)
         ) {
             let (_directory, store) = scratch();
             let (id, ids) = empty(&store, 4);

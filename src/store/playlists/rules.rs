@@ -15,6 +15,8 @@ use crate::wire::{
 const INTERVALS: std::ops::RangeInclusive<i64> = 1..=31_536_000;
 /// Minutes since midnight.
 const MINUTES: std::ops::RangeInclusive<i64> = 0..=1439;
+/// Items of a playlist.
+const ITEMS_MAX: usize = 10_000;
 /// Ids that a refusal names at most.
 const NAMED: usize = 20;
 
@@ -31,10 +33,11 @@ pub enum Refusal {
     NoPlaylist { id: i64 },
     Taken { name: String },
     Interval { seconds: i64 },
+    TooMany { items: usize },
     UnknownImages { ids: Vec<i64> },
     Time { minutes: i64 },
     NoTime { image_id: i64 },
-    SameTime { minutes: u16 },
+    SameTime { minutes: i64 },
     Store(Error),
 }
 
@@ -49,6 +52,9 @@ impl fmt::Display for Refusal {
                 INTERVALS.start(),
                 INTERVALS.end()
             ),
+            Self::TooMany { items } => {
+                write!(f, "images cannot have {items} items: a playlist has {ITEMS_MAX} at most")
+            }
             Self::UnknownImages { ids } => {
                 let named: Vec<_> = ids.iter().take(NAMED).map(ToString::to_string).collect();
                 let more = if ids.len() > NAMED { " and more" } else { "" };
@@ -114,27 +120,23 @@ pub(super) fn configuration(
     })
 }
 
-/// Images that there are, and minutes that there are.
+/// Images that there are. Their times are looked at in [`fit`].
 pub(super) fn images(
     connection: &Connection,
     images: &[NewPlaylistItem],
 ) -> Result<Vec<Row>, Refusal> {
+    if images.len() > ITEMS_MAX {
+        return Err(Refusal::TooMany { items: images.len() });
+    }
     let mut known = connection.prepare_cached("SELECT 1 FROM image WHERE id = ?1")?;
     let mut unknown = BTreeSet::new();
-    let mut taken = Vec::with_capacity(images.len());
     for item in images {
         if !known.exists([item.image_id])? {
             unknown.insert(item.image_id);
         }
-        let time = match item.time {
-            None => None,
-            Some(minutes) if MINUTES.contains(&minutes) => Some(minutes as u16),
-            Some(minutes) => return Err(Refusal::Time { minutes }),
-        };
-        taken.push((item.image_id, time));
     }
     if unknown.is_empty() {
-        Ok(taken)
+        Ok(images.iter().map(|item| (item.image_id, item.time)).collect())
     } else {
         Err(Refusal::UnknownImages { ids: unknown.into_iter().collect() })
     }
@@ -148,6 +150,9 @@ pub(super) fn fit(kind: PlaylistType, rows: &[Row]) -> Result<(), Refusal> {
     let mut times = BTreeSet::new();
     for &(image_id, time) in rows {
         let minutes = time.ok_or(Refusal::NoTime { image_id })?;
+        if !MINUTES.contains(&minutes) {
+            return Err(Refusal::Time { minutes });
+        }
         if !times.insert(minutes) {
             return Err(Refusal::SameTime { minutes });
         }

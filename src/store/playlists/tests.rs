@@ -77,7 +77,8 @@ fn changes_are_merged_or_refused_whole() {
         "the library has no image 77, 99",
     );
     let range = "images.time cannot be 1440: it is 0 to 1439 minutes since midnight";
-    check(none(), Some(&[(ids[0], Some(1440))]), range);
+    check(kind.clone(), Some(&[(ids[0], Some(1440))]), range);
+    check(kind.clone(), Some(&[(ids[0], Some(-1))]), &range.replace("1440", "-1"));
     check(kind.clone(), None, &format!("image {} has no time, which time_of_day needs", ids[0]));
     let same = [(ids[0], Some(61)), (ids[1], Some(61))];
     check(kind.clone(), Some(&same), "two images have the time 61 (01:01)");
