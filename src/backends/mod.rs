@@ -35,6 +35,12 @@ pub trait Backend: Send {
     /// pictures are up; what they replace goes only then. An error leaves what hung.
     fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error>;
 
+    /// What people are to be told about the scene that [`Self::show`] has just shown: what hides it,
+    /// or keeps it from being seen. A sentence each.
+    fn warnings(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Takes down all that is ours: pictures and processes.
     fn clear(&mut self) -> Result<(), Error>;
 

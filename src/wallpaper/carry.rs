@@ -68,13 +68,14 @@ impl Stage {
     }
 
     /// A step that was in hand is done, or has failed.
-    fn done(&mut self, seat: &Seat, result: Result<(), backends::Error>) {
+    fn done(&mut self, seat: &Seat, result: Result<Vec<String>, backends::Error>) {
         let Some(at) = self.jobs.iter().position(|job| job.holds(seat)) else { return };
         let mut job = self.jobs.remove(at);
         let step = job.in_hand.extract_if(.., |step| step.seat() == seat).next();
         match result {
-            Ok(()) => {
+            Ok(warnings) => {
                 job.is_seen = true;
+                job.warn(warnings);
                 self.step_done(step);
                 if let Purpose::Restore(restored) = &mut job.purpose {
                     let hang = restored.iter_mut().filter_map(|picture| picture.split_off(seat));

@@ -25,8 +25,8 @@ pub(super) enum Order {
 /// What a hand tells the stage.
 #[derive(Debug)]
 pub(super) enum Report {
-    /// The order is carried out, or is not.
-    Done { seat: Seat, result: Result<(), Error> },
+    /// The order is carried out, with what people are to be told about it, or is not.
+    Done { seat: Seat, result: Result<Vec<String>, Error> },
     /// A process ended and the scene has gone with it.
     Lost { seat: Seat },
 }
@@ -112,20 +112,20 @@ impl Work {
         }
     }
 
-    fn carry_out(&mut self, order: Order) -> Result<(), Error> {
+    fn carry_out(&mut self, order: Order) -> Result<Vec<String>, Error> {
         match order {
             Order::Show(scene) => {
                 let cut = self.slices.cut(self.held.hold(scene.clone()), &self.cancel)?;
                 self.backend.show(&cut, &self.cancel)?;
                 self.slices.tidy(&cut);
                 self.held.tidy(&scene);
-                Ok(())
+                Ok(self.backend.warnings())
             }
             Order::Clear => {
                 self.backend.clear()?;
                 self.slices.tidy(&[]);
                 self.held.tidy(&[]);
-                Ok(())
+                Ok(Vec::new())
             }
         }
     }

@@ -82,6 +82,19 @@ impl Job {
         self.in_hand.iter().any(|step| step.seat() == seat)
     }
 
+    /// Adds to what the answer warns of.
+    pub(super) fn warn(&mut self, warnings: Vec<String>) {
+        let Purpose::Hang(hang) = &mut self.purpose else {
+            return warnings.iter().for_each(|warning| log::warn!("{warning}"));
+        };
+        let known = &mut hang.applied.warnings;
+        for warning in warnings {
+            if !known.contains(&warning) {
+                known.push(warning);
+            }
+        }
+    }
+
     /// The steps that are not done.
     pub(super) fn left(&self) -> impl Iterator<Item = &Step> {
         self.in_hand.iter().chain(&self.steps)

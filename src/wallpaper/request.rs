@@ -39,9 +39,15 @@ pub struct Applied {
     pub image_id: i64,
     /// Connected ones.
     pub monitors: Vec<String>,
+    /// Named in the request, but not connected.
+    pub skipped: Vec<String>,
     /// As carried out: what cannot be cut into slices is cloned.
     pub mode: Mode,
     pub backend: BackendName,
+    /// What else is wrong with what is to be seen, or may be: for people.
+    pub warnings: Vec<String>,
+    /// How the picture differs from what was asked for: for people.
+    pub note: Option<String>,
 }
 
 impl Applied {

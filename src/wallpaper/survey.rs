@@ -63,18 +63,18 @@ impl Survey {
         request: &Request,
         checked: impl FnOnce() -> Vec<String>,
     ) -> Result<Feasible, Failure> {
-        let monitors = self.monitors(&request.targets);
+        let targets = self.targets(&request.targets);
         // That there is none is told before anything else.
         let image = match request.ask {
             Ask::Image(id) => {
                 store.read(|c| store::images::get(c, id))?.ok_or(Failure::NoImage { id })?
             }
-            Ask::Random => self.random(store, monitors.as_deref().unwrap_or_default())?,
+            Ask::Random => self.random(store, targets.as_ref().map_or(&[], |(found, _)| found))?,
         };
         if orphan::file_is_missing(&image.path) {
             return Err(Failure::FileGone { id: image.id, path: image.path });
         }
-        let monitors = monitors?;
+        let (monitors, skipped) = targets?;
         let kind = Kind::of(image.media_type, image.animated);
         let backend = match selection::choose(&self.preference, &self.available, kind) {
             Ok(backend) => backend,
@@ -90,12 +90,21 @@ impl Survey {
         };
         let mode = scene::effective_mode(request.mode, kind);
         let rows = rows(&image, &monitors, mode, backend);
-        let applied =
-            Applied { outcome: Outcome::Set, image_id: image.id, monitors, mode, backend };
+        let applied = Applied {
+            outcome: Outcome::Set,
+            image_id: image.id,
+            monitors,
+            skipped,
+            mode,
+            backend,
+            warnings: Vec::new(),
+            note: None,
+        };
         Ok(Feasible { image, rows, applied, source: request.source.clone() })
     }
 
-    fn monitors(&self, targets: &Targets) -> Result<Vec<String>, Failure> {
+    /// The connected monitors that are meant, and those that are skipped.
+    fn targets(&self, targets: &Targets) -> Result<(Vec<String>, Vec<String>), Failure> {
         targets.resolve(self.connected().into_iter()).map_err(|why| match why {
             NoTarget::Unknown { names, connected } => Failure::UnknownMonitors { names, connected },
             NoTarget::None => Failure::NoMonitor,

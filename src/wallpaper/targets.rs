@@ -11,7 +11,7 @@ pub enum Targets {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoTarget {
-    /// These are not connected; those are.
+    /// None of these is connected; those are.
     Unknown { names: Vec<String>, connected: Vec<String> },
     /// No monitor is connected at all.
     None,
@@ -32,22 +32,22 @@ impl Targets {
         if named.is_empty() { Self::All } else { Self::Named(named) }
     }
 
-    /// The names of connected outputs that are meant.
+    /// The names of connected outputs that are meant, and those that are named and not connected.
+    /// At least one must be connected.
     pub(super) fn resolve<'a>(
         &self,
         connected: impl Iterator<Item = &'a str>,
-    ) -> Result<Vec<String>, NoTarget> {
+    ) -> Result<(Vec<String>, Vec<String>), NoTarget> {
         let connected: Vec<String> = connected.map(str::to_owned).collect();
         match self {
             Self::All if connected.is_empty() => Err(NoTarget::None),
-            Self::All => Ok(connected),
+            Self::All => Ok((connected, Vec::new())),
             Self::Named(names) => {
-                let missing = |name: &&String| !connected.contains(name);
-                let unknown: Vec<String> = names.iter().filter(missing).cloned().collect();
-                if unknown.is_empty() {
-                    Ok(names.clone())
-                } else {
-                    Err(NoTarget::Unknown { names: unknown, connected })
+                let (found, missing): (Vec<_>, Vec<_>) =
+                    names.iter().cloned().partition(|name| connected.contains(name));
+                match found.is_empty() {
+                    true => Err(NoTarget::Unknown { names: missing, connected }),
+                    false => Ok((found, missing)),
                 }
             }
         }
@@ -75,16 +75,19 @@ mod tests {
 
     #[test]
     fn names_are_resolved_against_what_is_connected() {
-        let check = |names: &[&str], connected: &[&str], expected: Result<&[&str], NoTarget>| {
+        type Found<'a> = (&'a [&'a str], &'a [&'a str]);
+        let check = |names: &[&str], connected: &[&str], expected: Result<Found<'_>, NoTarget>| {
             let owned = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
-            assert_eq!(named(names).resolve(connected.iter().copied()), expected.map(owned));
+            let expected = expected.map(|(found, skipped)| (owned(found), owned(skipped)));
+            assert_eq!(named(names).resolve(connected.iter().copied()), expected);
         };
-        check(&[], &["A", "B"], Ok(&["A", "B"]));
-        check(&["B", "*"], &["A", "B"], Ok(&["A", "B"]));
-        check(&["B", "B"], &["A", "B"], Ok(&["B"]));
+        check(&[], &["A", "B"], Ok((&["A", "B"], &[])));
+        check(&["B", "*"], &["A", "B"], Ok((&["A", "B"], &[])));
+        check(&["B", "B"], &["A", "B"], Ok((&["B"], &[])));
+        check(&["C", "B", "D"], &["A", "B"], Ok((&["B"], &["C", "D"])));
         check(&[], &[], Err(NoTarget::None));
         let unknown = NoTarget::Unknown { names: vec!["C".into()], connected: vec!["A".into()] };
-        check(&["A", "C"], &["A"], Err(unknown));
+        check(&["C"], &["A"], Err(unknown));
     }
 
     #[test]

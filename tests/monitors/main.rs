@@ -8,6 +8,7 @@
     clippy::unwrap_used
 )]
 
+mod answers;
 mod awww;
 #[path = "../desktop/mod.rs"]
 mod desktop;

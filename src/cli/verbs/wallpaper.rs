@@ -71,8 +71,13 @@ struct Hung {
     status: String,
     image_id: i64,
     monitors: Vec<String>,
+    #[serde(default)]
+    skipped: Vec<String>,
     mode: String,
     backend: String,
+    #[serde(default)]
+    warnings: Vec<String>,
+    note: Option<String>,
 }
 
 fn hung(screen: &mut Screen, answer: &Answer) -> Result<(), Failure> {
@@ -82,7 +87,12 @@ fn hung(screen: &mut Screen, answer: &Answer) -> Result<(), Failure> {
             return screen.line(format!("a newer request for {on} came in between"));
         }
         let Hung { image_id, mode, backend, .. } = hung;
-        screen.line(format!("image {image_id} is on {on} now ({mode}, {backend})"))
+        screen.line(format!("image {image_id} is on {on} now ({mode}, {backend})"))?;
+        if !hung.skipped.is_empty() {
+            screen.line(format!("not connected, left out: {}", hung.skipped.join(", ")))?;
+        }
+        let warnings = hung.warnings.iter().map(|warning| format!("warning: {warning}"));
+        hung.note.into_iter().chain(warnings).try_for_each(|line| screen.line(line))
     })
 }
 

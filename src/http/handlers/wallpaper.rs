@@ -103,8 +103,14 @@ struct Hung {
     /// The one monitor, `*` where all were meant, else the names with commas.
     monitor: String,
     monitors: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skipped: Vec<String>,
     mode: Mode,
     backend: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 impl Hung {
@@ -117,8 +123,11 @@ impl Hung {
             image_id: applied.image_id,
             monitor: if all { "*".to_owned() } else { applied.monitors.join(",") },
             monitors: applied.monitors,
+            skipped: applied.skipped,
             mode: applied.mode,
             backend: applied.backend.as_str(),
+            warnings: applied.warnings,
+            note: applied.note,
         }
     }
 }

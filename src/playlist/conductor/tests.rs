@@ -75,7 +75,17 @@ impl StubWall {
             _ => Ok(Outcome::Set),
         };
         let mode = request.mode;
-        reply(outcome.map(|outcome| Applied { outcome, image_id: id, monitors, mode, backend }));
+        let applied = |outcome| Applied {
+            outcome,
+            image_id: id,
+            monitors,
+            skipped: Vec::new(),
+            mode,
+            backend,
+            warnings: Vec::new(),
+            note: None,
+        };
+        reply(outcome.map(applied));
     }
 }
 
