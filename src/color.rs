@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 /// Red, green and blue of sRGB.
 pub type Rgb = [u8; 3];
 
-/// Colours of a palette at most.
-pub const PALETTE_MAX: usize = 8;
+/// Colours of an image at most: those that somebody chose can be more than the eight that we find.
+pub const PALETTE_MAX: usize = 12;
 /// The hue group of pictures in which no colour decides.
 pub const NEUTRAL: u8 = 99;
 /// Lab chroma below which a colour counts as grey (contract 4).

@@ -51,7 +51,7 @@ pub(super) fn image(row: &Row<'_>) -> Result<Image, Error> {
 
 /// The columns that [`entry`] reads, in its order.
 pub(super) const ENTRY_COLUMNS: &str =
-    "id, name, media_type, folder_id, tags, colors, file_size, imported_at";
+    "id, name, media_type, folder_id, tags, colors, file_size, imported_at, animated";
 
 pub(super) fn entry(row: &Row<'_>) -> Result<Entry, Error> {
     let colors: Vec<u8> = row.get(5)?;
@@ -64,6 +64,7 @@ pub(super) fn entry(row: &Row<'_>) -> Result<Entry, Error> {
         colors: colors.chunks_exact(3).map(|color| [color[0], color[1], color[2]]).collect(),
         file_size: row.get::<_, i64>(6)?.unsigned_abs(),
         imported_at: row.get(7)?,
+        animated: row.get(8)?,
     })
 }
 

@@ -14,7 +14,8 @@ pub mod unix;
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain, OrphanReason, SkippedItem};
 pub use names::{
-    Format, LoopAction, LoopPreset, MediaType, Mode, Resolution, SortOrder, Source, Unknown,
+    Format, LoopAction, LoopPreset, MediaFilter, MediaType, Mode, Resolution, SortOrder, Source,
+    Unknown,
 };
 pub(crate) use names::{Word, words};
 pub use record::{

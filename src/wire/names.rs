@@ -95,6 +95,11 @@ words! {
 }
 
 words! {
+    /// What a list is of: a media type, or pictures that move, in whatever format.
+    MediaFilter { Image = "image", Video = "video", Gif = "gif", Web = "web" }
+}
+
+words! {
     /// How a picture is laid over monitors.
     Mode { Individual = "individual", Clone = "clone", Extend = "extend" }
 }

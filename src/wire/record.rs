@@ -52,7 +52,7 @@ pub struct Image {
     /// `sha256:<hex>`
     pub checksum: String,
     pub tags: Vec<String>,
-    /// `#rrggbb`, most dominant first, at most 8.
+    /// `#rrggbb`, most dominant first, at most 12.
     pub colors: Vec<String>,
     /// 0 to 11, or 99 where no colour decides.
     pub hue_group: u8,

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -66,6 +67,7 @@ fn changes_are_checked_whole() {
         json!({ "tags": ["a,b"] }),
         json!({ "tags": [" "] }),
         json!({ "colors": ["red"] }),
+        json!({ "colors": vec!["#010203"; 13] }),
         json!({ "folder_id": "root" }),
         json!({ "is_selected": 1 }),
     ] {
@@ -82,6 +84,12 @@ fn changes_are_checked_whole() {
     assert_eq!(changed["tags"], json!(["blue", "calm"]));
     assert_eq!(changed["colors"], json!(["#ff0000", "#00ff00"]));
     assert_eq!(changed["hue_group"], 0);
+    // A client may choose more colours than we find.
+    let twelve: Vec<String> = (0..12).map(|at| format!("#{:02x}0000", at * 20)).collect();
+    assert_eq!(patch(json!({ "colors": twelve })).ok()["colors"], json!(twelve));
+    let found = client.get("/images?colors=%23dc0000").ok();
+    assert_eq!(found["pagination"]["total_items"], 1);
+    patch(json!({ "colors": ["#ff0000", "#00ff00"] })).ok();
     assert_eq!((&changed["is_selected"], &changed["audio_enabled"]), (&json!(true), &json!(true)));
     assert_eq!(client.get("/images/tags").ok(), json!({ "tags": ["blue", "calm"] }));
     let none = client.post("/images/select-all", &json!({ "selected": false })).ok();
@@ -107,6 +115,7 @@ fn a_search_combines_everything() {
     check("search=calm%20red", &["Red lake"]);
     check("tags=water", &["Blue lake", "Red lake"]);
     check("tags=water,Calm", &["Red lake"]);
+    check("tags=WATER,calm", &["Red lake"]);
     check("hue_group=0", &["Red forest", "Red lake"]);
     check("hue_group=99", &["Grey"]);
     check("colors_near=%23dc1414~15", &["Red forest", "Red lake"]);
@@ -122,12 +131,34 @@ fn a_search_combines_everything() {
         "palette_similar_to=x",
         "folder_id=x",
         "media_type=film",
+        "animated=yes",
         "sort_order=up",
         "tags=a,,b",
     ] {
         client.get(&format!("/images?{bad}")).fails(400);
     }
     client.get("/images?palette_similar_to=999").fails(404);
+}
+
+#[test]
+fn pictures_that_move_are_listed_as_gif_whatever_their_format() {
+    let (house, _) = house(&[("Still.png", [9, 9, 9])]);
+    for (name, frames) in
+        [("Moving.gif", &["xc:red", "xc:blue"][..]), ("Standing.gif", &["xc:red"])]
+    {
+        let path = house.root().join(name);
+        let made = Command::new("convert").args(["-size", "8x8"]).args(frames).arg(&path).status();
+        assert!(made.unwrap().success());
+        house.import(&[&path]);
+    }
+    let check =
+        |query: &str, expected: &[&str]| assert_eq!(names(&house, query), expected, "{query}");
+    check("media_type=gif", &["Moving"]);
+    check("animated=true", &["Moving"]);
+    check("animated=false", &["Standing", "Still"]);
+    check("media_type=image&animated=false", &["Standing", "Still"]);
+    check("media_type=image", &["Moving", "Standing", "Still"]);
+    check("media_type=gif&animated=false", &[]);
 }
 
 #[test]

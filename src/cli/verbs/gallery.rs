@@ -3,7 +3,7 @@
 use super::super::arguments::Call;
 use super::super::connection::Place;
 use super::super::verb::{Flag, Kind};
-use super::MEDIA_TYPES;
+use super::MEDIA_FILTERS;
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::value("--page", "N", Kind::Count, "Which page, counted from 1"),
@@ -20,7 +20,12 @@ pub(super) const FLAGS: &[Flag] = &[
         Kind::Words(&["asc", "desc"]),
         "Rising or falling; desc by default",
     ),
-    Flag::value("--media-type", "TYPE", Kind::Words(MEDIA_TYPES), "Only images of this type"),
+    Flag::value(
+        "--media-type",
+        "TYPE",
+        Kind::Words(MEDIA_FILTERS),
+        "Only images of this type; gif: pictures that move, whatever their format",
+    ),
     Flag::value("--tags", "A,B", Kind::List(&[]), "Only images with all of these tags"),
     Flag::value(
         "--colors",

@@ -116,7 +116,7 @@ fn starts(words: &[String], verb: &[&str]) -> bool {
 /// A switch that can be told to be off.
 const ON_OFF: Kind = Kind::Words(&["on", "off"]);
 const MODES: &[&str] = crate::wire::Mode::WORDS;
-const MEDIA_TYPES: &[&str] = crate::wire::MediaType::WORDS;
+const MEDIA_FILTERS: &[&str] = crate::wire::MediaFilter::WORDS;
 
 const MONITORS: Flag =
     Flag::value("--monitor", "NAME", Kind::Monitor, "Only this monitor, instead of all").many();

@@ -85,7 +85,10 @@ fn overrides(given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
 
 fn colors(given: &[String]) -> Result<Vec<color::Rgb>, Failure> {
     if given.len() > color::PALETTE_MAX {
-        return Err(Failure::bad_request("colors has more than 8 colours"));
+        return Err(Failure::bad_request(format!(
+            "colors has more than {} colours",
+            color::PALETTE_MAX
+        )));
     }
     let one = |text: &String| {
         color::parse_hex(text).ok_or_else(|| {

@@ -4,7 +4,7 @@ use super::super::query::{Paging, Query as Parameters};
 use crate::color::{Rgb, parse_hex};
 use crate::http::Failure;
 use crate::store::index::{Near, Query, SortBy};
-use crate::wire::{MediaType, SortOrder};
+use crate::wire::{MediaFilter, SortOrder};
 
 /// ΔE76 up to which palettes are similar, where the client does not say.
 const SIMILAR: f32 = 18.0;
@@ -15,7 +15,8 @@ pub(super) fn query(parameters: &Parameters<'_>) -> Result<(Query, Paging), Fail
     let within = distance(parameters, "palette_max_delta_e")?.unwrap_or(SIMILAR);
     let similar_to = parameters.value::<i64>("palette_similar_to", "it is the id of an image")?;
     let query = Query {
-        media_type: parameters.word::<MediaType>("media_type")?,
+        media_type: parameters.word::<MediaFilter>("media_type")?,
+        animated: parameters.value("animated", "animated is true or false")?,
         search: parameters.get("search").unwrap_or_default().to_owned(),
         tags: parameters.list("tags", |tag| Ok(tag.to_owned()))?.unwrap_or_default(),
         colors: parameters.list("colors", |item| color("colors", item, item))?.unwrap_or_default(),
@@ -87,12 +88,13 @@ mod tests {
     #[test]
     fn every_filter_is_read() {
         let all = parse(
-            "media_type=video&search=a+b&tags=x,y&colors=%23ff0080,00ff00&hue_group=99&page=3\
+            "media_type=gif&animated=true&search=a+b&tags=x,y&colors=%23ff0080,00ff00&hue_group=99&page=3\
              &colors_near=%23010203~2.5&palette_similar_to=7&folder_id=root&sort_by=hue\
              &sort_order=asc&per_page=9&unknown=1",
         )
         .unwrap();
-        assert_eq!((all.media_type, all.search.as_str()), (Some(MediaType::Video), "a b"));
+        assert_eq!((all.media_type, all.search.as_str()), (Some(MediaFilter::Gif), "a b"));
+        assert_eq!(all.animated, Some(true));
         assert_eq!((all.tags.len(), all.colors), (2, vec![[255, 0, 128], [0, 255, 0]]));
         assert_eq!(all.colors_near, [Near { color: [1, 2, 3], within: 2.5 }]);
         assert_eq!((all.hue_group, all.similar_to), (Some(99), Some((7, SIMILAR))));
@@ -111,7 +113,8 @@ mod tests {
         };
         check("sort_by=size", "name, imported_at, file_size, hue");
         check("sort_order=up", "asc, desc");
-        check("media_type=gif", "image, video, web");
+        check("media_type=GIF", "image, video, gif, web");
+        check("animated=1", "true or false");
         check("hue_group=12", "0 to 11, or 99");
         check("hue_group=-1", "0 to 11, or 99");
         check("hue_group=300", "0 to 11, or 99");

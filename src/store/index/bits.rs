@@ -29,6 +29,10 @@ impl Bits {
         self.words.iter_mut().zip(&other.words).for_each(|(mine, theirs)| *mine &= theirs);
     }
 
+    pub(super) fn and_not(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(mine, theirs)| *mine &= !theirs);
+    }
+
     pub(super) fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }

@@ -1,6 +1,6 @@
 //! Palettes as columns: exact colours, and CIELAB in hundredths for distances.
 //!
-//! The rounding moves a ΔE by less than 0.02. All eight places of a palette are looked at together:
+//! The rounding moves a ΔE by less than 0.02. All places of a palette are looked at together:
 //! the compiler makes vector instructions of it. A place without a colour holds one that is farther
 //! from every real one than real ones are from each other.
 
@@ -28,7 +28,7 @@ pub struct Near {
     pub within: f32,
 }
 
-/// L, a and b of the eight places.
+/// L, a and b of all places.
 type Places = [[i16; PALETTE_MAX]; 3];
 
 #[derive(Debug, Default)]

@@ -31,6 +31,7 @@ pub struct Entry {
     pub id: i64,
     pub name: String,
     pub media_type: MediaType,
+    pub animated: bool,
     pub folder_id: Option<i64>,
     pub tags: Vec<String>,
     pub colors: Vec<Rgb>,

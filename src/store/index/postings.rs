@@ -11,10 +11,13 @@ use crate::wire::MediaType;
 #[derive(Debug, Default)]
 pub(super) struct Postings {
     media: HashMap<MediaType, Bits>,
+    animated: Bits,
     hues: HashMap<u8, Bits>,
     root: Bits,
     folders: HashMap<i64, Vec<Slot>>,
     tags: HashMap<String, Vec<Slot>>,
+    /// The tags that are the same in lower case.
+    spellings: HashMap<String, Vec<String>>,
 }
 
 impl Postings {
@@ -25,7 +28,13 @@ impl Postings {
             None => self.root.set(slot),
             Some(folder) => add(&mut self.folders, folder, slot),
         }
+        if entry.animated {
+            self.animated.set(slot);
+        }
         for tag in &entry.tags {
+            if !self.tags.contains_key(tag) {
+                self.spellings.entry(tag.to_lowercase()).or_default().push(tag.clone());
+            }
             add(&mut self.tags, tag.clone(), slot);
         }
     }
@@ -37,8 +46,12 @@ impl Postings {
             None => self.root.unset(slot),
             Some(folder) => remove(&mut self.folders, &folder, slot),
         }
+        self.animated.unset(slot);
         for tag in &entry.tags {
             remove(&mut self.tags, tag, slot);
+            if !self.tags.contains_key(tag) {
+                self.forget_spelling(tag);
+            }
         }
     }
 
@@ -55,12 +68,33 @@ impl Postings {
     pub(super) fn folder(&self, folder: Option<i64>, among: &mut Bits) {
         match folder {
             None => among.and(&self.root),
-            Some(folder) => among.and(&bits(self.folders.get(&folder))),
+            Some(folder) => among.and(&bits(self.folders.get(&folder).into_iter().flatten())),
         }
     }
 
+    /// Leaves those that move, or those that do not.
+    pub(super) fn animated(&self, animated: bool, among: &mut Bits) {
+        if animated {
+            among.and(&self.animated);
+        } else {
+            among.and_not(&self.animated);
+        }
+    }
+
+    /// Leaves those with this tag, in whatever case it is written.
     pub(super) fn tag(&self, tag: &str, among: &mut Bits) {
-        among.and(&bits(self.tags.get(tag)));
+        let spellings = self.spellings.get(&tag.to_lowercase()).into_iter().flatten();
+        among.and(&bits(spellings.filter_map(|tag| self.tags.get(tag)).flatten()));
+    }
+
+    fn forget_spelling(&mut self, tag: &str) {
+        let lower = tag.to_lowercase();
+        if let Some(spellings) = self.spellings.get_mut(&lower) {
+            spellings.retain(|spelling| spelling != tag);
+            if spellings.is_empty() {
+                self.spellings.remove(&lower);
+            }
+        }
     }
 
     pub(super) fn in_folder(&self, folder: Option<i64>) -> usize {
@@ -85,8 +119,8 @@ fn only(set: Option<&Bits>, among: &mut Bits) {
     }
 }
 
-fn bits(list: Option<&Vec<Slot>>) -> Bits {
-    list.into_iter().flatten().copied().collect()
+fn bits<'a>(slots: impl Iterator<Item = &'a Slot>) -> Bits {
+    slots.copied().collect()
 }
 
 fn add<K: Eq + Hash>(lists: &mut HashMap<K, Vec<Slot>>, key: K, slot: Slot) {

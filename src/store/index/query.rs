@@ -4,7 +4,7 @@ use super::bits::Bits;
 use super::colors::Near;
 use super::{Entry, Index, Slot};
 use crate::color::Rgb;
-use crate::wire::{MediaType, words};
+use crate::wire::{MediaFilter, MediaType, words};
 
 words! {
     /// What a list is sorted by.
@@ -14,10 +14,11 @@ words! {
 /// Filters combine by AND; what is empty or none does not filter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    pub media_type: Option<MediaType>,
+    pub media_type: Option<MediaFilter>,
+    pub animated: Option<bool>,
     /// Words; each must be in the name or a tag.
     pub search: String,
-    /// The image has all of them.
+    /// The image has all of them, in upper or lower case.
     pub tags: Vec<String>,
     /// Every one is in the palette.
     pub colors: Vec<Rgb>,
@@ -38,6 +39,7 @@ impl Default for Query {
     fn default() -> Self {
         Self {
             media_type: None,
+            animated: None,
             search: String::new(),
             tags: Vec::new(),
             colors: Vec::new(),
@@ -97,7 +99,15 @@ impl Index {
             filter(&|among| self.postings.folder(folder, among));
         }
         if let Some(media_type) = query.media_type {
-            filter(&|among| self.postings.media(media_type, among));
+            filter(&|among| match media_type {
+                MediaFilter::Image => self.postings.media(MediaType::Image, among),
+                MediaFilter::Video => self.postings.media(MediaType::Video, among),
+                MediaFilter::Web => self.postings.media(MediaType::Web, among),
+                MediaFilter::Gif => self.postings.animated(true, among),
+            });
+        }
+        if let Some(animated) = query.animated {
+            filter(&|among| self.postings.animated(animated, among));
         }
         if let Some(group) = query.hue_group {
             filter(&|among| self.postings.hue(group, among));

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::color::hue_group;
+use crate::wire::MediaFilter;
 
 fn entry(id: i64) -> Entry {
     // Every value has its own period, so that all combinations come up.
@@ -12,6 +13,7 @@ fn entry(id: i64) -> Entry {
         id,
         name: format!("{} {}", ["Lake", "forest", "Äther", "night sky"][n as usize % 4], n % 7),
         media_type: if n.is_multiple_of(5) { MediaType::Video } else { MediaType::Image },
+        animated: n.is_multiple_of(7),
         folder_id: [None, Some(1), Some(2)][n as usize % 3],
         tags: ["Blue", "dark", "calm"].iter().take(n as usize % 4).map(|t| t.to_string()).collect(),
         colors: match n % 6 {
@@ -33,7 +35,12 @@ fn queries() -> Vec<Query> {
     };
     let mut queries = vec![
         some(&|_| ()),
-        some(&|q| q.media_type = Some(MediaType::Video)),
+        some(&|q| q.media_type = Some(MediaFilter::Video)),
+        some(&|q| q.media_type = Some(MediaFilter::Web)),
+        some(&|q| q.media_type = Some(MediaFilter::Gif)),
+        some(&|q| q.animated = Some(true)),
+        some(&|q| q.animated = Some(false)),
+        some(&|q| (q.media_type, q.animated) = (Some(MediaFilter::Gif), Some(false))),
         some(&|q| q.search = " LAKE 3 ".into()),
         some(&|q| q.search = "äth".into()),
         some(&|q| q.search = "dark sky".into()),
@@ -42,6 +49,7 @@ fn queries() -> Vec<Query> {
         some(&|q| q.search = "lakes".into()),
         some(&|q| q.search = "a\0".into()),
         some(&|q| q.tags = vec!["Blue".into(), "dark".into()]),
+        some(&|q| q.tags = vec!["bLUE".into(), "LAKE".into()]),
         some(&|q| q.tags = vec!["no such".into()]),
         some(&|q| q.folder = Some(None)),
         some(&|q| q.folder = Some(Some(2))),
@@ -62,11 +70,11 @@ fn queries() -> Vec<Query> {
             queries.push(some(&|q| (q.sort_by, q.descending) = (*sort_by, descending)));
             queries.push(some(&|q| {
                 (q.sort_by, q.descending) = (*sort_by, descending);
-                (q.offset, q.limit, q.media_type) = (7, 5, Some(MediaType::Image));
+                (q.offset, q.limit, q.media_type) = (7, 5, Some(MediaFilter::Image));
             }));
             queries.push(some(&|q| {
                 (q.sort_by, q.descending) = (*sort_by, descending);
-                (q.offset, q.limit, q.media_type) = (157, 50, Some(MediaType::Image));
+                (q.offset, q.limit, q.media_type) = (157, 50, Some(MediaFilter::Image));
             }));
             queries
                 .push(some(&|q| (q.sort_by, q.descending, q.offset) = (*sort_by, descending, 148)));
@@ -105,9 +113,16 @@ fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
         entry.colors.iter().any(|&one| of.iter().any(|&other| close(one, other, within)))
     };
     let text = format!("{}\n{}", entry.name, entry.tags.join("\n")).to_lowercase();
-    query.media_type.is_none_or(|kind| entry.media_type == kind)
+    let is_of = |filter| match filter {
+        MediaFilter::Gif => entry.animated,
+        filter => entry.media_type.as_str() == filter.as_str(),
+    };
+    let tagged =
+        |tag: &String| entry.tags.iter().any(|own| own.to_lowercase() == tag.to_lowercase());
+    query.media_type.is_none_or(is_of)
+        && query.animated.is_none_or(|animated| entry.animated == animated)
         && query.search.to_lowercase().split_whitespace().all(|word| text.contains(word))
-        && query.tags.iter().all(|tag| entry.tags.contains(tag))
+        && query.tags.iter().all(tagged)
         && query.colors.iter().all(|color| entry.colors.contains(color))
         && query.colors_near.iter().all(|near| any(near.within, &[near.color]))
         && query.hue_group.is_none_or(|group| hue_group(&entry.colors) == group)
@@ -141,7 +156,8 @@ fn it_stays_in_step_with_changes() {
     entries.retain(|entry| entry.id % 2 == 0);
     for entry in entries.iter_mut().filter(|entry| entry.id % 3 == 0) {
         entry.name = format!("renamed {}", entry.id);
-        entry.tags = vec!["lake".into()];
+        entry.tags = vec!["lake".into(), ["Blue", "BLUE"][entry.id as usize % 4 / 2].into()];
+        entry.animated = !entry.animated;
         entry.colors = vec![[250, 10, 10]];
         entry.folder_id = Some(7);
         entry.file_size += 1;
@@ -153,7 +169,7 @@ fn it_stays_in_step_with_changes() {
     }
     index.remove(9999);
     check_all(&index, &entries);
-    assert_eq!(index.tags(), ["Blue", "calm", "dark", "lake"]);
+    assert_eq!(index.tags(), ["BLUE", "Blue", "calm", "dark", "lake"]);
     assert_eq!(
         index.in_folder(Some(7)),
         entries.iter().filter(|e| e.folder_id == Some(7)).count() as u64
