@@ -1,11 +1,16 @@
-//! Arguments in, exit code out: the daemon, a client command or a look at the settings.
+//! Arguments in, exit code out: the daemon, a client command or a look at the settings; or a program
+//! that the daemon starts, which this becomes.
 
 use std::process::ExitCode;
 
 use murald::cli::{self, Failure, Next, Start};
 use murald::daemon::{self, Options};
+use murald::process;
 
 fn main() -> ExitCode {
+    if let Some(code) = process::become_program() {
+        return code;
+    }
     match cli::main() {
         Next::End(code) => code,
         Next::Check(check) => check.tell(daemon::check(&check.file)),

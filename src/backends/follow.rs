@@ -3,7 +3,7 @@
 //! Runs on the hand's thread. The log is a file, not a pipe: the setter outlives us.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -37,7 +37,7 @@ pub(super) fn follow<T>(
     let notify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
     // Before the first read: what is written after it wakes us.
     inotify::add_watch(&notify, log, inotify::WatchFlags::MODIFY)?;
-    let mut lines = Lines { file: File::open(log)?, pending: Vec::new() };
+    let mut lines = Lines { file: File::open(log)?, position: 0, pending: Vec::new() };
     loop {
         // Looked at before the lines are read: what it wrote before its end is then among them.
         let alive = child.is_running();
@@ -47,7 +47,11 @@ pub(super) fn follow<T>(
         if !alive {
             return Ok(Followed::Ended);
         }
+        // One that never stops writing never lets the wait below come to its end.
         let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Followed::Late);
+        }
         let mut fds = [
             PollFd::new(&notify, PollFlags::IN),
             PollFd::from_borrowed_fd(child.as_fd(), PollFlags::IN),
@@ -70,27 +74,102 @@ fn drain(notify: &impl AsFd) {
     while events.next().is_ok() {}
 }
 
+/// A line of more is no word of a setter's: it is read in pieces.
+const LINE_MAX: usize = 64 << 10;
+
 struct Lines {
     file: File,
+    /// Where in the file the reading is.
+    position: u64,
     /// The start of a line whose end is not written yet.
     pending: Vec<u8>,
 }
 
 impl Lines {
+    /// Reads what is there now, a piece at a time: a log grows as fast as it is read, if its setter
+    /// has run wild, so no more than it was long at first.
     fn read_new<T>(
         &mut self,
         read: &mut impl FnMut(&str) -> ControlFlow<T>,
     ) -> io::Result<ControlFlow<T>> {
-        self.file.read_to_end(&mut self.pending)?;
+        let length = self.file.metadata()?.len();
+        if length < self.position {
+            // It has become too long and was emptied.
+            self.position = self.file.seek(SeekFrom::Start(0))?;
+            self.pending.clear();
+        }
+        while self.position < length {
+            let wanted = (LINE_MAX - self.pending.len()) as u64;
+            let file = Read::by_ref(&mut self.file);
+            let count =
+                file.take(wanted.min(length - self.position)).read_to_end(&mut self.pending)?;
+            if count == 0 {
+                break;
+            }
+            self.position += count as u64;
+            if let ControlFlow::Break(seen) = self.take_lines(read) {
+                return Ok(ControlFlow::Break(seen));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn take_lines<T>(&mut self, read: &mut impl FnMut(&str) -> ControlFlow<T>) -> ControlFlow<T> {
         let mut start = 0;
         while let Some(length) = self.pending[start..].iter().position(|&byte| byte == b'\n') {
             let line = String::from_utf8_lossy(&self.pending[start..start + length]);
-            if let ControlFlow::Break(seen) = read(&line) {
-                return Ok(ControlFlow::Break(seen));
-            }
+            read(&line)?;
             start += length + 1;
         }
         self.pending.drain(..start);
-        Ok(ControlFlow::Continue(()))
+        if self.pending.len() >= LINE_MAX {
+            self.pending.clear();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn lines(file: &Path) -> Lines {
+        Lines { file: File::open(file).unwrap(), position: 0, pending: Vec::new() }
+    }
+
+    fn read(lines: &mut Lines) -> Vec<String> {
+        let mut all = Vec::new();
+        let more = lines.read_new(&mut |line: &str| {
+            all.push(line.to_owned());
+            ControlFlow::<()>::Continue(())
+        });
+        assert!(more.unwrap().is_continue());
+        all
+    }
+
+    #[test]
+    fn log_is_read_line_by_line_as_it_grows_and_again_when_it_was_emptied() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("x.log");
+        fs::write(&log, "one\ntw").unwrap();
+        let mut lines = lines(&log);
+        assert_eq!(read(&mut lines), ["one"]);
+        fs::write(&log, "one\ntwo\n").unwrap();
+        assert_eq!(read(&mut lines), ["two"]);
+        fs::write(&log, "new\n").unwrap();
+        assert_eq!(read(&mut lines), ["new"]);
+    }
+
+    #[test]
+    fn log_without_an_end_of_line_takes_no_more_memory_than_a_line_may() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("x.log");
+        let mut text = vec![b'x'; 5 << 20];
+        text.extend_from_slice(b"\nlast\n");
+        fs::write(&log, text).unwrap();
+        let mut lines = lines(&log);
+        assert_eq!(read(&mut lines).pop().as_deref(), Some("last"));
+        assert!(lines.pending.capacity() <= 2 * LINE_MAX, "{}", lines.pending.capacity());
     }
 }

@@ -20,6 +20,8 @@ use super::{Cancel, Identity};
 /// After SIGKILL a process is gone as soon as the kernel gets round to it, unless a device holds it.
 const KILLED: Duration = Duration::from_secs(2);
 
+const CPU_IS_USED_UP: i32 = Signal::XCPU.as_raw();
+
 #[derive(Clone, Debug)]
 pub struct Child {
     identity: Identity,
@@ -136,6 +138,7 @@ impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(CPU_IS_USED_UP) => f.write_str("it used more processor time than it may"),
             Self::Signal(signal) => write!(f, "signal {signal}"),
             Self::Gone => f.write_str("unknown exit code"),
         }

@@ -1,14 +1,16 @@
 //! What to start, and how it is started: an own session, no terminal, a cleaned environment.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fmt::Write as _;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 
-use rustix::process::Signal;
+use rustix::pipe::{PipeFlags, pipe_with};
 
+use super::launcher::{self, Orders, ResourceLimits};
 use super::{Error, is_plain};
 
 /// What the service manager gives us for ourselves; a child that used it would speak in our name.
@@ -28,11 +30,17 @@ pub struct Launch {
     pub args: Vec<OsString>,
     /// Over our own environment.
     pub env: Vec<(OsString, OsString)>,
+    limits: ResourceLimits,
 }
 
 impl Launch {
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), args: Vec::new(), env: Vec::new() }
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            limits: ResourceLimits::default(),
+        }
     }
 
     pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
@@ -50,53 +58,76 @@ impl Launch {
         show_command(&self.program, &self.args)
     }
 
-    /// Starts it. Without `record` it is killed when the thread that starts it ends. With it, the child itself appends its line of `/proc/self/stat` to that file
-    /// before it becomes the program: if we are killed at this instant, the record is there all the
-    /// same.
-    #[allow(clippy::disallowed_methods)]
+    /// What it may use at most. How long it may run is said where it is waited for.
+    pub fn limits(mut self, limits: ResourceLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Starts it; the program is there when this returns. With a `record` it outlives us, and has
+    /// appended its line of `/proc/self/stat` to that file before it became the program: if we are
+    /// killed at this instant, the record is there all the same. Without one it is killed when the
+    /// thread that starts it ends.
     pub(super) fn start(
         &self,
         stdout: Stdio,
         stderr: Stdio,
-        record: Option<OwnedFd>,
-    ) -> Result<std::process::Child, Error> {
-        let mut command = std::process::Command::new(&self.program);
-        command
-            .args(&self.args)
-            .envs(self.env.iter().map(|(name, value)| (name, value)))
-            // We may have been started on a mount that has to go later.
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(stdout)
-            .stderr(stderr);
-        for name in OURS {
-            command.env_remove(name);
-        }
-        let prepare = move || -> std::io::Result<()> {
-            rustix::process::setsid()?;
-            if record.is_none() {
-                // Nobody would read its answer any more. Cleared in what it starts itself.
-                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        record: Option<&Path>,
+    ) -> Result<Child, Error> {
+        let record = record.map(|path| CString::new(path.as_os_str().as_bytes())).transpose();
+        let started = record.map_err(io::Error::from).and_then(|record| {
+            let bound_to = record.is_none().then(rustix::process::getpid);
+            let orders = Orders { bound_to, record, limits: self.limits };
+            match launcher::command(&orders, &self.program, &self.args) {
+                Some(command) => self.start_by_launcher(command, stdout, stderr),
+                None => self.fork(orders, stdout, stderr),
             }
-            if let Some(record) = &record {
-                let stat = rustix::fs::open(
-                    c"/proc/self/stat",
-                    rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC,
-                    rustix::fs::Mode::empty(),
-                )?;
-                let mut line = [0; 1024];
-                let len = rustix::io::read(&stat, &mut line)?;
-                rustix::io::write(record.as_fd(), &line[..len])?;
-            }
-            Ok(())
-        };
+        });
+        started.map_err(|source| Error::Start { program: self.program.clone(), source })
+    }
+
+    fn start_by_launcher(
+        &self,
+        mut command: Command,
+        stdout: Stdio,
+        stderr: Stdio,
+    ) -> io::Result<Child> {
+        let (report, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+        let mut child = self.prepare(&mut command, stdout, stderr).stdin(theirs).spawn()?;
+        // It holds our copy of their end.
+        drop(command);
+        launcher::outcome(report).inspect_err(|_| {
+            // It has given up, and ends.
+            child.wait().ok();
+        })?;
+        Ok(child)
+    }
+
+    /// For an executable that is no launcher.
+    #[allow(clippy::disallowed_methods)]
+    fn fork(&self, orders: Orders, stdout: Stdio, stderr: Stdio) -> io::Result<Child> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).stdin(Stdio::null());
         // SAFETY: between fork and exec only calls that are async-signal-safe are allowed, as other
-        // threads may have held locks. The closure makes system calls on its own stack and nothing
-        // else: no allocation, no lock, and errors of rustix carry a number only.
+        // threads may have held locks. The orders are carried out by system calls and nothing else:
+        // no allocation, no lock, and errors of rustix carry a number only.
         unsafe {
-            command.pre_exec(prepare);
+            command.pre_exec(move || orders.carry_out());
         }
-        command.spawn().map_err(|source| Error::Start { program: self.program.clone(), source })
+        self.prepare(&mut command, stdout, stderr).spawn()
+    }
+
+    fn prepare<'a>(
+        &self,
+        command: &'a mut Command,
+        stdout: Stdio,
+        stderr: Stdio,
+    ) -> &'a mut Command {
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        OURS.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        command.stdout(stdout).stderr(stderr)
     }
 }
 

@@ -161,6 +161,7 @@ impl Drain {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::ResourceLimits;
 
     fn sh(script: &str) -> Launch {
         Launch::new("/bin/sh").args(["-c", script])
@@ -231,6 +232,34 @@ mod tests {
         let cancelled = run(&sh("sleep 1000"), Duration::from_secs(600), Some(&cancel));
         assert!(matches!(cancelled, Err(Error::Cancelled)));
         assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn resource_limits_bound_memory_processor_time_and_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("flood");
+        let check = |limits: ResourceLimits, script: &str| {
+            let launch = sh(script).limits(limits);
+            run(&launch, Duration::from_secs(60), None).unwrap()
+        };
+        let none = ResourceLimits::default();
+
+        let cpu = Some(Duration::from_secs(1));
+        let spun = check(ResourceLimits { cpu, ..none }, "while :; do :; done");
+        assert_eq!(spun.complaint(), "it used more processor time than it may");
+
+        let output = ResourceLimits { output: Some(10_000), ..none };
+        let flood = format!("head -c 20000 /dev/zero >'{}'; echo $?", file.display());
+        let flooded = check(output, &flood);
+        assert_eq!(std::fs::metadata(&file).unwrap().len(), 10_000);
+        // It is told, not killed.
+        assert_eq!((flooded.ended, &flooded.stdout[..]), (Ended::Code(0), &b"1\n"[..]));
+        assert!(flooded.complaint().contains("File too large"), "{}", flooded.stderr);
+
+        let memory = ResourceLimits { memory: Some(64 << 20), ..none };
+        let hog = "head -c 200000000 /dev/zero | tail -c 150000000 | wc -c";
+        assert_eq!(check(none, hog).stdout, b"150000000\n");
+        assert_ne!(check(memory, hog).stdout, b"150000000\n");
     }
 
     #[test]

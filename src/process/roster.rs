@@ -16,10 +16,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Child, Ended, Error, Identity, Launch, show_command, tail};
+use super::{Child, Ended, Error, Identity, Launch, ResourceLimits, show_command, tail};
 
 /// How much of a log is quoted in a message at most.
 const TAIL: usize = 4 << 10;
+/// Of each file of a setter: its log where nobody empties it, as the daemon is gone. Shared memory
+/// counts too, and a buffer for an 8K screen has 133 MB.
+const OUTPUT_MAX: u64 = 1 << 30;
 
 /// The directory of the records, ours alone.
 #[derive(Clone, Debug)]
@@ -249,8 +252,9 @@ fn start(launch: &Launch, record: &Record, path: &Path, file: &mut File) -> Resu
     // One of the same number may have left its log.
     log.set_len(0).map_err(|source| Error::io("empty", &log_path, source))?;
     let stdout = log.try_clone().map_err(|source| Error::io("share", &log_path, source))?;
-    let to_child = file.try_clone().map_err(|e| failed("share", e))?;
-    let started = launch.start(Stdio::from(stdout), Stdio::from(log), Some(to_child.into()))?;
+    let limits = ResourceLimits { output: Some(OUTPUT_MAX), ..ResourceLimits::default() };
+    let launch = launch.clone().limits(limits);
+    let started = launch.start(Stdio::from(stdout), Stdio::from(log), Some(path))?;
     Child::hold_own(started.id()).map_err(|e| failed("take hold of the process of", e))
 }
 

@@ -17,6 +17,7 @@ mod hosted;
 mod hyprpaper;
 mod mpvpaper;
 mod parallax;
+mod start;
 mod stub;
 mod swaybg;
 mod wal_qt;

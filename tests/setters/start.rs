@@ -1,0 +1,84 @@
+//! How the daemon starts a setter: what the program finds when it is there, and what is said when it
+//! is not.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::desktop::Desktop;
+use crate::support::House;
+
+/// A daemon whose swaybg is a script, and a picture to show.
+struct Scripted {
+    house: House,
+    picture: i64,
+    _desktop: Desktop,
+}
+
+impl Scripted {
+    fn new(script: impl Fn(&House) -> String) -> Self {
+        let desktop = Desktop::wayland(&["1"]);
+        let mut house = House::on(&desktop);
+        let script = script(&house);
+        house.stub("swaybg", &script);
+        house.configure("[backend]\ntype = 'swaybg'\n");
+        house.start();
+        let file = house.root().join("a.png");
+        image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
+        let picture = house.import(&[&file])[0];
+        Self { house, picture, _desktop: desktop }
+    }
+
+    fn set(&self) -> crate::support::client::Answer {
+        self.house.client().post("/wallpaper/set", &json!({ "image_id": self.picture }))
+    }
+}
+
+fn real_swaybg() -> PathBuf {
+    murald::process::which("swaybg").expect("swaybg is not installed")
+}
+
+#[test]
+fn setter_is_the_daemon_s_own_child_in_a_session_of_its_own() {
+    let scripted = Scripted::new(|house| {
+        let (notes, swaybg) = (house.root().join("notes"), real_swaybg());
+        format!(
+            "#!/bin/sh\nread stat </proc/$$/stat\n{{ echo \"$stat\"; pwd; readlink /proc/$$/fd/0\n\
+             grep 'Max file size' /proc/$$/limits; ls /proc/$$/fd; }} >'{}'\n\
+             exec '{}' \"$@\"\n",
+            notes.display(),
+            swaybg.display()
+        )
+    });
+    scripted.set().ok();
+    let notes = fs::read_to_string(scripted.house.root().join("notes")).unwrap();
+    let lines: Vec<&str> = notes.lines().collect();
+    let fields: Vec<&str> = lines[0].rsplit_once(") ").unwrap().1.split(' ').collect();
+    let pid = lines[0].split(' ').next().unwrap();
+    let [parent, group, session] = [1, 2, 3].map(|at| fields[at]);
+    assert_eq!(parent, scripted.house.pid().to_string(), "no launcher stays between them");
+    assert_eq!((group, session), (pid, pid));
+    assert_eq!(lines[1..3], ["/", "/dev/null"]);
+    // A log that nobody empties must have an end.
+    assert!(lines[3].contains(&(1 << 30).to_string()), "{}", lines[3]);
+    // What the shell itself holds open lies above; nothing else of the daemon's is handed on.
+    let open: Vec<&str> = lines[4..].iter().copied().filter(|fd| fd.len() == 1).collect();
+    assert_eq!(open, ["0", "1", "2"]);
+}
+
+#[test]
+fn setter_that_cannot_be_executed_is_named_with_the_cause() {
+    let scripted = Scripted::new(|_| "#!/nowhere/interpreter\n".to_owned());
+    let answer = scripted.set();
+    assert_eq!(answer.status, 500, "{}", answer.text());
+    let text = answer.text();
+    assert!(text.contains("swaybg") && text.contains("No such file"), "{text}");
+    let runtime = fs::read_dir(scripted.house.socket().parent().unwrap()).unwrap().flatten();
+    let records: Vec<_> = runtime
+        .flat_map(|entry| fs::read_dir(entry.path()).into_iter().flatten().flatten())
+        .map(|entry| entry.file_name())
+        .filter(|name| name.to_string_lossy().starts_with("swaybg-"))
+        .collect();
+    assert!(records.is_empty(), "{records:?}");
+}
