@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Error;
 use crate::wire::{Folder, Timestamp};
@@ -65,8 +65,10 @@ impl From<rusqlite::Error> for Refusal {
 /// Which folders a list shows.
 #[derive(Clone, Debug, Default)]
 pub struct FolderQuery {
-    /// The children of this folder, or within it none: those at the root.
-    pub parent: Option<Option<i64>>,
+    /// Those in this folder; none is the root.
+    pub parent: Option<i64>,
+    /// Also those that lie deeper.
+    pub deep: bool,
     /// A part of the name, in either case.
     pub search: Option<String>,
 }
@@ -94,14 +96,18 @@ pub fn get(connection: &Connection, id: i64) -> Result<Option<Folder>, Error> {
 
 /// By name, without regard to case.
 pub fn list(connection: &Connection, query: &FolderQuery) -> Result<Vec<Folder>, Error> {
-    let sql =
-        format!("{SELECT} WHERE (:any_parent OR parent_id IS :parent) ORDER BY lower(name), id");
+    let within = match (query.deep, query.parent) {
+        (false, _) => "parent_id IS ?1",
+        (true, None) => "?1 IS NULL",
+        (true, Some(_)) => {
+            "id IN (WITH RECURSIVE within(id) AS (SELECT id FROM folder WHERE parent_id = ?1 UNION \
+             SELECT folder.id FROM folder JOIN within ON folder.parent_id = within.id) \
+             SELECT id FROM within)"
+        }
+    };
+    let sql = format!("{SELECT} WHERE {within} ORDER BY lower(name), id");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(
-        named_params! {":any_parent": query.parent.is_none(), ":parent": query.parent.flatten()},
-        from_row,
-    )?;
-    let folders = rows.collect::<Result<Vec<_>, _>>()?;
+    let folders = statement.query_map([query.parent], from_row)?.collect::<Result<Vec<_>, _>>()?;
     // Not in SQL: its lower() knows ASCII only.
     let wanted = query.search.as_deref().map(str::to_lowercase);
     let fits = |folder: &Folder| {
@@ -173,7 +179,7 @@ pub fn dissolve(connection: &Connection, id: i64) -> Result<usize, Refusal> {
         "UPDATE image SET folder_id = ?2 WHERE folder_id = ?1",
         params![id, folder.parent_id],
     )?;
-    let children = list(connection, &FolderQuery { parent: Some(Some(id)), search: None })?;
+    let children = list(connection, &FolderQuery { parent: Some(id), ..FolderQuery::default() })?;
     // Out of the way first: a child may have its parent's own name.
     connection.execute(
         "UPDATE folder SET name = name || char(0) || id, parent_id = ?2 WHERE id = ?1",
@@ -308,7 +314,7 @@ mod tests {
     }
 
     fn names(store: &Store, parent: Option<i64>) -> Vec<String> {
-        let query = FolderQuery { parent: Some(parent), search: None };
+        let query = FolderQuery { parent, ..FolderQuery::default() };
         let folders = store.read(|c| list(c, &query)).unwrap();
         folders.into_iter().map(|folder| folder.name).collect()
     }
@@ -379,7 +385,7 @@ mod tests {
         make(&store, "in", Some(top)).unwrap();
         make(&store, "Grün", None).unwrap();
         assert_eq!(store.write(|c| remove(c, top)).unwrap(), 2);
-        let query = FolderQuery { parent: None, search: Some("GRÜ".into()) };
+        let query = FolderQuery { search: Some("GRÜ".into()), ..FolderQuery::default() };
         assert_eq!(store.read(|c| list(c, &query)).unwrap().len(), 1);
         assert_eq!(names(&store, None), ["Grün"]);
     }

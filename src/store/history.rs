@@ -28,6 +28,8 @@ pub struct HistoryQuery {
     pub monitor: Option<String>,
     /// Only entries newer than this one.
     pub since_id: Option<i64>,
+    /// Only entries older than this one: what comes after a page.
+    pub before_id: Option<i64>,
     pub limit: u32,
 }
 
@@ -62,11 +64,12 @@ pub fn insert(connection: &Connection, entry: &NewEntry<'_>) -> Result<(), Error
 pub fn list(connection: &Connection, query: &HistoryQuery) -> Result<Vec<HistoryEntry>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT id, image_id, image_name, monitors, mode, set_at, source, playlist_id, \
-         playlist_name, backend FROM history WHERE id > :since_id AND (:monitor IS NULL OR EXISTS \
+         playlist_name, backend FROM history WHERE id > :since_id AND id < :before_id AND (:monitor IS NULL OR EXISTS \
          (SELECT 1 FROM json_each(monitors) WHERE value = :monitor)) ORDER BY id DESC LIMIT :limit",
     )?;
     let mut rows = statement.query(named_params! {
         ":since_id": query.since_id.unwrap_or(0),
+        ":before_id": query.before_id.unwrap_or(i64::MAX),
         ":monitor": query.monitor,
         ":limit": query.limit,
     })?;
@@ -128,12 +131,21 @@ mod tests {
         };
         store.write(|c| (0..KEPT + 5).try_for_each(|number| insert(c, &entry(number)))).unwrap();
         let of = |monitor: &str, limit| {
-            let query = HistoryQuery { monitor: Some(monitor.to_owned()), since_id: None, limit };
+            let monitor = Some(monitor.to_owned());
+            let query = HistoryQuery { monitor, limit, ..HistoryQuery::default() };
             store.read(|c| list(c, &query)).unwrap()
         };
         assert_eq!(of("DP-1", 1)[0].image_id, KEPT + 4);
         assert_eq!(of("DP-1", u32::MAX).len() as i64, KEPT);
         assert!(of("DP-2", 50).is_empty());
+        // Page by page, each entry comes once.
+        let mut pages = vec![of("DP-1", 999)];
+        while let Some(last) = pages.last().and_then(|page| page.last()) {
+            let query = HistoryQuery { before_id: Some(last.id), limit: 999, ..Default::default() };
+            pages.push(store.read(|c| list(c, &query)).unwrap());
+        }
+        let ids: Vec<i64> = pages.iter().flatten().map(|entry| entry.image_id).collect();
+        assert_eq!(ids, (5..KEPT + 5).rev().collect::<Vec<_>>());
         assert_eq!(store.write(clear_all).unwrap() as i64, KEPT);
     }
 

@@ -209,10 +209,10 @@ fn without_a_compositor_there_are_no_monitors_and_no_wallpaper() {
 fn the_history_is_listed_within_bounds() {
     let mut daemon = daemon();
     assert_eq!(
-        daemon.client.get("/images/history?limit=1000&monitor=x&since_id=4").json(),
+        daemon.client.get("/images/history?limit=1001&monitor=x&since_id=4&before_id=9").json(),
         json!([])
     );
-    for bad in ["limit=0", "limit=1001", "limit=x", "since_id=x"] {
+    for bad in ["limit=0", "limit=-1", "limit=x", "since_id=x", "before_id=x"] {
         let reply = daemon.client.get(&format!("/images/history?{bad}"));
         assert!(reply.status == 400 && reply.text().contains(&bad[..5]), "{bad}: {reply:?}");
     }

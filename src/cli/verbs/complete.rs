@@ -150,6 +150,7 @@ struct Source<'a> {
 impl Source<'_> {
     fn values(&self, kind: Kind, partial: &str, plain: &[String]) -> Vec<Candidate> {
         let images = Place::new(&[&"images"]).query("per_page", Some(IMAGES));
+        let folders = Place::new(&[&"folders"]).query("parent_id", Some("all"));
         let words = |words: &[&str]| words.iter().map(|&word| (word.into(), "".into())).collect();
         match kind {
             Kind::File => vec![(":files".into(), String::new())],
@@ -161,9 +162,9 @@ impl Source<'_> {
                 list.iter().map(|word| (format!("{done}{word}"), String::new())).collect()
             }
             Kind::Image | Kind::Item => self.listed(&images, "id", "name"),
-            Kind::Folder => self.listed(&Place::new(&[&"folders"]), "id", "name"),
+            Kind::Folder => self.listed(&folders, "id", "name"),
             Kind::FolderOrRoot => {
-                let mut found = self.listed(&Place::new(&[&"folders"]), "id", "name");
+                let mut found = self.listed(&folders, "id", "name");
                 found.push(("root".into(), String::new()));
                 found
             }

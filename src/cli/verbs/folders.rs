@@ -58,8 +58,9 @@ pub(super) const GROUP: Group = Group {
 };
 
 fn list(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    let parent = call.query("--parent").unwrap_or_else(|| "all".into());
     let place = Place::new(&[&"folders"])
-        .query("parent_id", call.query("--parent"))
+        .query("parent_id", Some(parent))
         .query("search", call.query("--search"));
     let answer = call.connect()?.get(&place)?;
     screen.show(&answer, |screen, folders: Data<Folder>| {

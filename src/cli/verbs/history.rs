@@ -14,8 +14,9 @@ use crate::wire::{HistoryEntry, HistorySource};
 pub(super) const LIST: Verb =
     Verb::new(&["history"], "List the wallpapers that were shown, newest first", list).flags(&[
         Flag::value("--monitor", "NAME", Kind::Monitor, "Only what this monitor showed"),
-        Flag::value("--limit", "N", Kind::Count, "At most this many, 1 to 1000; 50 by default"),
+        Flag::value("--limit", "N", Kind::Count, "At most this many, up to 1000; 50 by default"),
         Flag::value("--since-id", "N", Kind::Count, "Only entries after this one"),
+        Flag::value("--before-id", "N", Kind::Count, "Only entries before this one"),
     ]);
 pub(super) const CLEAR: Verb = Verb::new(&["history", "clear"], "Forget the history", clear);
 
@@ -23,7 +24,8 @@ fn list(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let place = Place::new(&[&"images", &"history"])
         .query("monitor", call.query("--monitor"))
         .query("limit", call.query("--limit"))
-        .query("since_id", call.query("--since-id"));
+        .query("since_id", call.query("--since-id"))
+        .query("before_id", call.query("--before-id"));
     let answer = call.connect()?.get(&place)?;
     screen.show(&answer, |screen, entries: Vec<HistoryEntry>| {
         if entries.is_empty() {

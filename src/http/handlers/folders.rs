@@ -11,15 +11,16 @@ use crate::wire::{CreateFolder, Data, MoveImages, PatchFolder};
 /// Bytes.
 const NAME_MAX: usize = 255;
 
-/// `GET /folders`
+/// `GET /folders`: a level of the tree, or what a search finds below it.
 pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
     let query = request.query();
-    let parent = match query.get("parent_id") {
-        None => None,
-        Some("root" | "null") => Some(None),
-        Some(_) => Some(query.value("parent_id", "parent_id is an id, root or null")?),
+    let search = query.get("search").filter(|part| !part.is_empty()).map(str::to_owned);
+    let (parent, whole) = match query.get("parent_id") {
+        None | Some("root" | "null") => (None, false),
+        Some("all") => (None, true),
+        Some(_) => (query.value("parent_id", "parent_id is an id, root or all")?, false),
     };
-    let query = FolderQuery { parent, search: query.get("search").map(str::to_owned) };
+    let query = FolderQuery { parent, deep: whole || search.is_some(), search };
     let data = api.store.read(|connection| folders::list(connection, &query))?;
     Ok(Answer::json(200, &Data { data })?)
 }

@@ -13,10 +13,11 @@ const LIMIT_MOST: u64 = 1000;
 /// `GET /images/history`
 pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
     let query = request.query();
-    let limit = query.integer("limit", 1, LIMIT_MOST)?.unwrap_or(LIMIT);
+    let limit = query.integer("limit", 1, u64::MAX)?.unwrap_or(LIMIT).min(LIMIT_MOST);
     let query = history::HistoryQuery {
         monitor: query.get("monitor").map(str::to_owned),
         since_id: query.value("since_id", "since_id is an integer")?,
+        before_id: query.value("before_id", "before_id is an integer")?,
         limit: u32::try_from(limit).expect("at most a thousand"),
     };
     let entries = api.store.read(|connection| history::list(connection, &query))?;
