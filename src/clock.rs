@@ -233,16 +233,15 @@ fn expired(timer: &OwnedFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
 
-    const LONG: Duration = Duration::from_secs(10);
+    const LONG: Duration = Duration::from_secs(60);
 
     #[test]
     fn boot_times_are_plain_numbers() {
         let at = Boottime::from_nanos(5);
         assert_eq!((at + Duration::from_nanos(3)).since(at), Duration::from_nanos(3));
         assert_eq!(at.since(at + LONG), Duration::ZERO);
-        assert_eq!((at - LONG).as_nanos(), 5 - 10_000_000_000);
+        assert_eq!((at - LONG).as_nanos(), 5 - 60_000_000_000);
         assert_eq!(at + Duration::MAX, Boottime::from_nanos(i64::MAX));
         assert!(Now::read().boot > at);
     }
@@ -260,11 +259,11 @@ mod tests {
     fn it_rings_on_either_clock_and_not_before() {
         let (spawner, _deaths) = Spawner::new();
         let (alarm, rings) = Alarm::watching(&spawner, None).unwrap();
-        let (now, started) = (Now::read(), Instant::now());
+        let now = Now::read();
         let span = Duration::from_millis(30);
         alarm.set(Deadlines { boot: Some(now.boot + span), wall: None }).unwrap();
         rings.recv_timeout(LONG).unwrap();
-        assert!(Now::read().boot >= now.boot + span && started.elapsed() < LONG);
+        assert!(Now::read().boot >= now.boot + span);
         let wall = now.wall.timestamp() + Duration::from_millis(60);
         alarm.set(Deadlines { boot: None, wall: Some(wall) }).unwrap();
         rings.recv_timeout(LONG).unwrap();

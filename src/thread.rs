@@ -112,7 +112,7 @@ mod tests {
     fn a_panic_is_reported_under_the_thread_s_name() {
         let (spawner, deaths) = Spawner::new();
         let thread = spawner.spawn("doomed", || panic!("on purpose")).unwrap();
-        assert_eq!(deaths.recv_timeout(Duration::from_secs(5)).as_deref(), Ok("doomed"));
+        assert_eq!(deaths.recv_timeout(Duration::from_secs(60)).as_deref(), Ok("doomed"));
         drop(thread);
     }
 

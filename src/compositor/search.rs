@@ -266,7 +266,7 @@ mod tests {
             })
             .unwrap();
         then(dir.path());
-        let session = told.recv_timeout(Duration::from_secs(10)).unwrap_or_else(|_| {
+        let session = told.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| {
             stop.cancel();
             None
         });
@@ -304,6 +304,6 @@ mod tests {
         let theirs = stop.clone();
         let thread = spawner.spawn("search", move || assert!(search.next(&theirs).is_none()));
         stop.cancel();
-        assert!(thread.unwrap().join_by(Instant::now() + Duration::from_secs(10)));
+        assert!(thread.unwrap().join_by(Instant::now() + Duration::from_secs(60)));
     }
 }

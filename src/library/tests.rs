@@ -24,7 +24,7 @@ use crate::transcode;
 mod start;
 mod thumbs;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Scene {
     directory: tempfile::TempDir,

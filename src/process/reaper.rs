@@ -195,7 +195,7 @@ mod tests {
         assert!(told.try_recv().is_err());
         let pid = Pid::from_raw(setter.child().identity().pid).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
-        assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok(()));
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(()));
         assert_eq!(setter.child().ended(), Some(crate::process::Ended::Signal(9)));
         drop(reaper);
         assert!(deaths.try_recv().is_err());

@@ -362,7 +362,7 @@ mod tests {
         let pid = rustix::process::Pid::from_raw(setter.child().identity().pid);
         assert_eq!(rustix::process::getsid(pid).ok(), pid);
         assert_eq!(rustix::process::getpgid(pid).ok(), pid);
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while setter.log_tail() != "hello" {
             assert!(Instant::now() < deadline, "log: {}", setter.log_tail());
             std::thread::yield_now();
@@ -394,7 +394,7 @@ mod tests {
         let (_dir, roster) = roster();
         let deaf = Launch::new("/bin/sh").args(["-c", "trap '' TERM; echo deaf; sleep 1000; :"]);
         let setter = roster.start(&deaf, "mpvpaper", None).unwrap();
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while setter.log_tail() != "deaf" {
             assert!(Instant::now() < deadline, "never started");
             std::thread::yield_now();

@@ -10,7 +10,7 @@ use murald::thread::{Deaths, Spawner};
 use serde_json::Value;
 
 /// An edit is heard after a fraction of this.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 /// Three times what the watch gives an edit after its end, for a second event to come.
 const QUIET: Duration = Duration::from_millis(800);
 

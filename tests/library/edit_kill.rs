@@ -28,7 +28,7 @@ const KEPT: u32 = 8;
 /// Deleted and taken in again.
 const PREY: u32 = 4;
 const NAMES: u64 = 6;
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Renames, moves and deletes until it is killed; not a test of its own.
 #[test]

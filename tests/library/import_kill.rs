@@ -75,7 +75,7 @@ fn kill_at(directory: &Path, round: u32) {
     // Spread evenly, in steps that never meet.
     let spread = |steps: u32| (f64::from(round) * 0.618_034).fract() * f64::from(steps);
     let begun = spread(PICTURES) as usize;
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while files(&directory.join("images")).len() < begun {
         assert!(Instant::now() < deadline, "the victim does not come so far");
         std::thread::yield_now();

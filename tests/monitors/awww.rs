@@ -4,7 +4,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -110,18 +109,15 @@ fn who_waits_for_a_setter_that_hangs_is_told_that_the_daemon_ends() {
 /// Has the daemon end while a request waits for a setter for ever.
 fn stops_while_it_hangs(house: &mut House, path: &str, body: Value, clear: bool) {
     let (client, hangs) = (house.client(), house.root().join("hangs"));
-    let begun = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let waiting = scope.spawn(|| client.post(path, &body));
         wait_until("the setter hangs", || hangs.exists());
-        let begun = Instant::now();
         house.client().post("/shutdown", &json!({ "clear": clear })).ok();
         let answer = waiting.join().unwrap().fails(503);
         assert_eq!(answer["error"], "the daemon is ending");
-        begun
     });
     assert_eq!(house.wait().code(), Some(0));
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    assert!(!house.log().contains("does not end in time"), "{}", house.log());
+    assert!(!house.log().contains("left behind"), "{}", house.log());
     fs::remove_file(hangs).unwrap();
 }
 

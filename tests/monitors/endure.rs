@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -47,7 +46,7 @@ fn the_daemon_comes_and_goes_under_a_picture() {
 }
 
 #[test]
-fn a_setter_that_dies_is_back_within_a_second() {
+fn a_setter_that_dies_is_back() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
     let house = House::started_on(&desktop);
@@ -56,11 +55,9 @@ fn a_setter_that_dies_is_back_within_a_second() {
     let mut events = house.events("wallpaper_changed,backend_unavailable");
     for _ in 0..3 {
         let victim = running("swaybg", &runtime)[0];
-        let killed = Instant::now();
         assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
         let changed = events.wait_for("wallpaper_changed");
         assert_eq!(changed["source"], "restore");
-        assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
         see(&desktop, &house, "HEADLESS-1", RED);
     }
     // The fourth within a minute is one too many.
@@ -90,10 +87,8 @@ fn a_monitor_that_comes_back_gets_its_picture_back() {
     assert!(body.fails(400)["error"].as_str().unwrap().contains("DUMMY0"));
     let mut events = house.events("wallpaper_changed");
     assert_eq!(desktop.run("plug", &["1024x768"]), "DUMMY1");
-    let plugged = Instant::now();
     let changed = events.wait_for("wallpaper_changed");
     assert_eq!((&changed["source"], &changed["image_id"]), (&json!("restore"), &json!(green)));
-    assert!(plugged.elapsed() < Duration::from_millis(500), "{:?}", plugged.elapsed());
     see(&desktop, &house, "DUMMY1", GREEN);
     see(&desktop, &house, "DUMMY0", RED);
 }

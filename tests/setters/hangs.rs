@@ -1,10 +1,9 @@
 //! Setters that hang, under a real daemon: what concerns other monitors goes on.
 
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -34,19 +33,18 @@ fn a_setter_that_hangs_at_its_start_stops_nobody() {
     .unwrap();
     let started = || hosted.house.log().contains("started hyprpaper");
     wait_until("its start", started);
-    let asked = Instant::now();
     for path in ["/healthz", "/images", "/monitors", "/wallpaper/current", "/backends"] {
         hosted.house.client().get(path).ok();
     }
-    assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
-    let told = Instant::now();
-    assert_eq!(hosted.house.stop(), Some(0));
-    assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
+    asks.set_nonblocking(true).unwrap();
+    let unanswered = asks.read(&mut [0]).expect_err("nobody had to wait for it");
+    assert_eq!(unanswered.kind(), ErrorKind::WouldBlock);
+    hosted.house.ends_well();
 }
 
 #[test]
 fn a_setter_that_hangs_holds_no_other_monitor() {
-    let settings = "load_timeout_ms = 4000\n[backend.auto_priorities]\nimage = ['swaybg']";
+    let settings = "load_timeout_ms = 15000\n[backend.auto_priorities]\nimage = ['swaybg']";
     let hosted = Hosted::new(&["640x480", "640x480", "640x480"], settings, &[]);
     hosted
         .house
@@ -66,15 +64,14 @@ fn a_setter_that_hangs_holds_no_other_monitor() {
         wait_until("the load", || {
             hosted.requests().iter().any(|(route, _)| route == "/wallpaper/load")
         });
-        let asked = Instant::now();
         // Its own monitor has to wait; what comes for others passes it.
         let waits = scope.spawn(|| set(blue, "HEADLESS-1"));
         for id in [blue, red, blue] {
             assert_eq!(set(id, "HEADLESS-2").ok()["status"], "set");
         }
-        assert!(!hangs.is_finished() && !waits.is_finished(), "{:?}", asked.elapsed());
+        assert!(!hangs.is_finished() && !waits.is_finished());
         let error = hangs.join().unwrap().fails(500);
-        assert!(error["details"].as_str().unwrap().contains("4000 ms"), "{error}");
+        assert!(error["details"].as_str().unwrap().contains("15000 ms"), "{error}");
         assert_eq!(waits.join().unwrap().ok()["status"], "set");
     });
     let current = client.get("/wallpaper/current").ok();
@@ -102,7 +99,6 @@ fn a_film_that_hangs_at_the_start_holds_no_other_setter() {
     for pid in pids {
         hosted.desktop.output("kill", &["-9", &pid]);
     }
-    let begun = Instant::now();
     hosted.house.start();
     wait_until("the still", || {
         let png = hosted.house.root().join("shot.png");
@@ -111,7 +107,7 @@ fn a_film_that_hangs_at_the_start_holds_no_other_setter() {
         let wanted = [b'o', b'n', 199];
         seen.get_pixel(320, 240).0.iter().zip(wanted).all(|(one, other)| one.abs_diff(other) <= 4)
     });
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(!hosted.house.log().contains("does not play in time"), "the film hangs still");
 }
 
 #[test]
@@ -132,12 +128,10 @@ fn a_film_that_hangs_holds_no_other_monitor_of_its_setter() {
     std::thread::scope(|scope| {
         let hangs = scope.spawn(|| set(red, json!(["HEADLESS-1"])));
         wait_until("the start", || starts() == 3);
-        let asked = Instant::now();
         for id in [blue, red, blue] {
             assert_eq!(set(id, json!(["HEADLESS-2"])).ok()["status"], "set");
         }
         assert_eq!(set(blue, json!(["HEADLESS-2", "HEADLESS-3"])).ok()["status"], "set");
-        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
         assert!(!hangs.is_finished());
         let error = hangs.join().unwrap().fails(500);
         assert!(error["details"].as_str().unwrap().contains("HEADLESS-1"), "{error}");
@@ -162,12 +156,11 @@ fn a_film_that_hangs_holds_no_other_monitor_of_its_setter() {
     hosted.house.start();
     let starts = || fs::read_dir(hosted.notes.join("calls")).unwrap().count();
     wait_until("the start", || starts() == 6);
-    let (client, asked) = (hosted.house.client(), Instant::now());
+    let client = hosted.house.client();
     let set = |image: i64, monitor: &str| {
         client.post("/wallpaper/set", &json!({ "image_id": image, "monitor": monitor })).ok()
     };
     assert_eq!(set(red, "HEADLESS-2")["status"], "set");
-    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
     let current = client.get("/wallpaper/current").ok();
     let all = current["monitors"].as_array().unwrap().iter();
     let shown: Vec<&Value> = all.map(|monitor| &monitor["image_id"]).collect();

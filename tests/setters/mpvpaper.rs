@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use murald::backends::{Backend, Error, Hanging, Kind};
 use murald::config::BackendName;
@@ -130,11 +130,9 @@ fn one_that_hangs_is_killed_and_the_old_one_stays() {
     let (one, broken) = (video(&stubs, "one.mp4", ""), video(&stubs, "broken.mp4", "broken"));
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
     let process = stubs.wall.processes("mpvpaper");
-    let begun = Instant::now();
     let scene = [("HEADLESS-1", &*one), ("HEADLESS-2", &*broken)];
     let error = show(&stubs, &mut *mpvpaper, &scene).unwrap_err();
     assert!(error.to_string().contains("does not play in time"), "{error}");
-    assert!(begun.elapsed() >= Duration::from_secs(9));
     assert_eq!(stubs.note("mpvpaper-deaf").len(), 1);
     assert_eq!(stubs.wall.processes("mpvpaper"), process);
     mpvpaper.clear().unwrap();

@@ -115,10 +115,9 @@ fn errors_leave_what_hung() {
     wall.pixels("WL-1").is_all(RED);
     // An output that is gone is not waited for.
     wall.desktop.run("unplug", &["WL-2"]);
-    let (begun, two) = (Instant::now(), wall.hang(&[("WL-1", &blue)]));
+    let two = wall.hang(&[("WL-1", &blue)]);
     let scene = [two[0].clone(), Hanging { path: blue, ..scene[1].clone() }];
     swaybg.show(&scene, &wall.cancel).unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(9));
     wall.pixels("WL-1").is_all(BLUE);
     assert!(swaybg.show(&scene[1..], &wall.cancel).is_err());
     wall.pixels("WL-1").is_all(BLUE);

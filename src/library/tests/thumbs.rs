@@ -16,6 +16,14 @@ fn counted() -> bool {
     true
 }
 
+/// The same for the machine that is never idle.
+static REFUSALS: AtomicUsize = AtomicUsize::new(0);
+
+fn refused() -> bool {
+    REFUSALS.fetch_add(1, Ordering::SeqCst);
+    false
+}
+
 fn soon(is_idle: fn() -> bool) -> Option<Idle> {
     Some(Idle { after: Duration::from_millis(5), is_idle })
 }
@@ -93,9 +101,11 @@ fn what_is_missing_is_made_in_quiet_times_and_then_there_is_rest() {
     alive.library.thumbnail(&image, Resolution::Default).unwrap();
     wait_for("the cache", || cached(&scene.at("thumbnails")) == all);
     // Nothing is missing: nobody looks at the machine any more.
-    let looks = LOOKS.load(Ordering::SeqCst);
-    std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(LOOKS.load(Ordering::SeqCst), looks);
+    wait_for("rest", || {
+        let looks = LOOKS.load(Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(100));
+        LOOKS.load(Ordering::SeqCst) == looks
+    });
     alive.end();
 
     // What a run did not come round to is made by the next.
@@ -110,10 +120,10 @@ fn a_busy_machine_is_left_alone_and_a_broken_picture_holds_nobody_up() {
     let scene = Scene::new();
     let paths =
         vec![scene.source("a.png", large(900, 600)), scene.source("b.png", large(900, 601))];
-    let mut alive = scene.start_with(soon(|| false), &scene.at("thumbnails"));
+    let mut alive = scene.start_with(soon(refused), &scene.at("thumbnails"));
     let started = alive.library.import(paths, None).unwrap();
     alive.batch(&started.batch_id);
-    std::thread::sleep(Duration::from_millis(100));
+    wait_for("a look at the machine", || REFUSALS.load(Ordering::SeqCst) > 0);
     assert_eq!(cached(&scene.at("thumbnails")).len(), 1, "only what an import makes");
     alive.end();
     let broken = scene.images().remove(0);
