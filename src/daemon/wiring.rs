@@ -13,7 +13,7 @@ use crate::backends::{Setters, Settings, Versions};
 use crate::compositor::{self, Compositor};
 use crate::config::{self, BackendName, Config, ConfigHandle, LogLevel, Section};
 use crate::events::Hub;
-use crate::http::{Api, Limits, Lists, ROUTES, Server, Site};
+use crate::http::{Api, Limits, ListCache, ROUTES, Router, Server};
 use crate::library::{self, Idle, Library, machine_is_idle};
 use crate::lock::{Lock, Socket};
 use crate::logging::{self, Log};
@@ -115,9 +115,9 @@ impl House {
             playlists,
             library,
             dirs,
-            lists: Lists::default(),
+            lists: ListCache::default(),
         };
-        let server = Server::start(listener, &spawner, Site::new(api, ROUTES), Limits::fitted())
+        let server = Server::start(listener, &spawner, Router::new(api, ROUTES), Limits::fitted())
             .map_err(start("the server"))?;
         let watch = watch_config(&config, &spawner);
         let wakes = Wakes { signals: signals_come, stops, deaths };

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use rustix::buffer::spare_capacity;
 
-use super::answer::Body;
-use super::limits::Claim;
+use super::limits::Permit;
+use super::response::Body;
 
 /// Read at a time.
 const PIECE: usize = 16 << 10;
@@ -106,7 +106,7 @@ enum Tail {
         file: File,
         offset: u64,
         left: u64,
-        _claim: Claim,
+        _claim: Permit,
     },
 }
 
@@ -154,7 +154,7 @@ impl Output {
     }
 
     /// Adds a body; one in a file needs a `claim` for its descriptor.
-    pub(super) fn body(&mut self, body: Body, claim: Option<Claim>) {
+    pub(super) fn body(&mut self, body: Body, claim: Option<Permit>) {
         let bytes = match (body, claim) {
             (Body::Bytes(bytes), _) => Bytes::Own(bytes),
             (Body::Shared(bytes), _) => Bytes::Shared(bytes),
@@ -269,7 +269,7 @@ fn park(bytes: &mut Vec<u8>, spare: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::limits::Budget;
+    use super::super::limits::Semaphore;
     use super::*;
     use std::io::{Read, Seek};
 
@@ -304,7 +304,7 @@ mod tests {
         let check = |body: Body, expected: &[u8]| {
             let mut output = Output::default();
             output.bytes().extend_from_slice(b"head:");
-            output.body(body, Budget::new(1).claim());
+            output.body(body, Semaphore::new(1).claim());
             let bytes = received(output);
             assert!(bytes == [b"head:", expected].concat(), "{} bytes", bytes.len());
         };
@@ -323,7 +323,7 @@ mod tests {
         let (near, _far) = pair();
         let mut output = Output::default();
         let file = tempfile::tempfile().unwrap();
-        output.body(Body::File { file, offset: 0, length: 9 }, Budget::new(1).claim());
+        output.body(Body::File { file, offset: 0, length: 9 }, Semaphore::new(1).claim());
         assert_eq!(output.flush(&near), Flushed::Gone);
     }
 

@@ -12,9 +12,9 @@ use std::time::Instant;
 use std::{mem, net};
 
 use super::buffers::{Filled, Flushed, Input, Output};
-use super::exchange::{Exchange, RequestIds};
-use super::failure::Failure;
-use super::limits::{Budget, Claim, Limits};
+use super::error::Error;
+use super::limits::{Limits, Permit, Semaphore};
+use super::meta::{RequestIds, RequestMeta};
 use super::parse::{self, Refusal};
 use super::promise::{Outcome, Promise, Promises};
 use super::sse::{Opening, Streams};
@@ -30,9 +30,9 @@ pub(super) struct Shared {
     pub(super) service: Arc<dyn super::Service>,
     pub(super) limits: Limits,
     /// Descriptors.
-    pub(super) budget: Arc<Budget>,
+    pub(super) budget: Arc<Semaphore>,
     /// Large bodies on their way.
-    pub(super) bodies: Arc<Budget>,
+    pub(super) bodies: Arc<Semaphore>,
     pub(super) promises: Arc<Promises>,
     pub(super) waiting: Waiting,
     pub(super) streams: Arc<Streams>,
@@ -53,7 +53,7 @@ pub(super) struct Connection {
     last: Instant,
     /// After what is in `output`, it is over.
     closing: bool,
-    claim: Claim,
+    claim: Permit,
 }
 
 #[derive(Debug)]
@@ -67,11 +67,11 @@ enum Phase {
     Body {
         size: usize,
         since: Instant,
-        _claim: Option<Claim>,
+        _claim: Option<Permit>,
     },
     Promised {
         promise: Promise,
-        exchange: Box<Exchange<'static>>,
+        meta: Box<RequestMeta<'static>>,
     },
     /// The refusal is in the output.
     Refused,
@@ -103,7 +103,7 @@ enum Step {
 }
 
 impl Connection {
-    pub(super) fn new(socket: UnixStream, claim: Claim) -> Self {
+    pub(super) fn new(socket: UnixStream, claim: Permit) -> Self {
         let (input, output) = (Input::default(), Output::default());
         let (phase, last) = (Phase::Idle, Instant::now());
         Self { socket, input, output, phase, served: 0, last, closing: false, claim }
@@ -146,7 +146,7 @@ impl Connection {
     }
 
     /// The socket, what must still be sent on it, and its descriptor's claim.
-    pub(super) fn into_parts(self) -> (UnixStream, Vec<u8>, Claim) {
+    pub(super) fn into_parts(self) -> (UnixStream, Vec<u8>, Permit) {
         (self.socket, self.output.into_bytes(), self.claim)
     }
 
@@ -212,13 +212,13 @@ impl Connection {
     /// Its deadline has passed.
     pub(super) fn expire(&mut self, shared: &Shared) -> Next {
         if self.promise().is_some() {
-            return self.keep_promise(shared, Err(Failure::busy("the answer takes too long")));
+            return self.keep_promise(shared, Err(Error::busy("the answer takes too long")));
         }
         match mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Head { .. } | Phase::Body { .. } if self.output.is_empty() => {
                 let why = Refusal { status: 408, why: "the request does not come to its end" };
-                let exchange = self.unknown(shared);
-                self.refuse(shared, exchange, why);
+                let meta = self.unknown(shared);
+                self.refuse(shared, meta, why);
                 self.turn(shared)
             }
             _ => Next::Close,
@@ -228,10 +228,10 @@ impl Connection {
     /// The promised answer is there.
     pub(super) fn keep_promise(&mut self, shared: &Shared, outcome: Outcome) -> Next {
         match mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Promised { promise, exchange } => {
+            Phase::Promised { promise, meta } => {
                 // Its place is free for the next before the client hears.
                 drop(promise);
-                self.answer(shared, *exchange, outcome)
+                self.answer(shared, *meta, outcome)
             }
             phase => {
                 self.phase = phase;
@@ -240,8 +240,8 @@ impl Connection {
         }
     }
 
-    fn answer(&mut self, shared: &Shared, exchange: Exchange<'_>, outcome: Outcome) -> Next {
-        match self.respond(shared, exchange, outcome) {
+    fn answer(&mut self, shared: &Shared, meta: RequestMeta<'_>, outcome: Outcome) -> Next {
+        match self.respond(shared, meta, outcome) {
             Step::Next(next) => next,
             Step::Answered | Step::Starved => self.turn(shared),
         }
@@ -267,8 +267,8 @@ impl Connection {
                 (0, Step::Starved)
             }
             Err(refusal) => {
-                let exchange = self.unknown(shared);
-                (0, self.refuse(shared, exchange, refusal))
+                let meta = self.unknown(shared);
+                (0, self.refuse(shared, meta, refusal))
             }
         };
         input.consume(used);

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
-use super::failure::Failure;
+use super::error::Error;
 use super::promise::{Giver, Outcome};
 use crate::thread::panic_text;
 
@@ -36,7 +36,7 @@ impl Errands {
     /// Hands an errand over; where too many wait, the giver is told.
     pub(super) fn send(&self, work: Work, giver: Giver) {
         if let Err(full) = self.inbox.try_send(Errand { work, giver }) {
-            full.into_inner().giver.give(Err(Failure::busy("too many requests take their time")));
+            full.into_inner().giver.give(Err(Error::busy("too many requests take their time")));
         }
     }
 
@@ -59,7 +59,7 @@ impl Errand {
         // Also for a client that has gone: it may have asked for a change.
         let outcome = catch_unwind(AssertUnwindSafe(self.work)).unwrap_or_else(|panic| {
             let text = panic_text(&*panic).to_owned();
-            Err(Failure::internal(format!("a handler panicked: {text}")))
+            Err(Error::internal(format!("a handler panicked: {text}")))
         });
         self.giver.give(outcome);
     }

@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use tiny_http::Method;
 
-use super::answer::{Answer, Body, Full};
-use super::failure::Failure;
+use super::error::Error;
 use super::request::Request;
+use super::response::{Body, Full, Response};
 
 /// What a request says of the file that it wants, apart from the request: errands outlive it.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub fn file(
     request: &Request<'_>,
     path: &Path,
     content_type: &'static str,
-) -> Result<Answer, Failure> {
+) -> Result<Response, Error> {
     Conditions::of(request).file(path, content_type)
 }
 
@@ -46,7 +46,7 @@ impl Conditions {
 
     /// Answers with a file: 200, 206 for a single range, 304 where the client has it already, 416
     /// for a range that the file does not have. A missing file is a 404.
-    pub fn file(&self, path: &Path, content_type: &'static str) -> Result<Answer, Failure> {
+    pub fn file(&self, path: &Path, content_type: &'static str) -> Result<Response, Error> {
         let (file, metadata) = open(path)?;
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let tag = tag(&metadata);
@@ -59,14 +59,14 @@ impl Conditions {
                 .header("Accept-Ranges", "bytes")
         };
         if self.is_fresh(&tag, modified) {
-            return Ok(Answer::Full(full(304, 0, 0)));
+            return Ok(Response::Full(full(304, 0, 0)));
         }
-        Ok(Answer::Full(match self.range(&tag, modified, size) {
+        Ok(Response::Full(match self.range(&tag, modified, size) {
             Range::Whole => full(200, 0, size),
             Range::Part { first, last } => full(206, first, last - first + 1)
                 .header("Content-Range", format!("bytes {first}-{last}/{size}")),
             Range::Beyond => {
-                return Err(Failure::new(416, "the file has no such range")
+                return Err(Error::new(416, "the file has no such range")
                     .details(format!("it has {size} bytes"))
                     .header("Content-Range", format!("bytes */{size}")));
             }
@@ -100,11 +100,11 @@ impl Conditions {
     }
 }
 
-fn open(path: &Path) -> Result<(File, Metadata), Failure> {
-    let gone = || Failure::not_found("the file is gone");
+fn open(path: &Path) -> Result<(File, Metadata), Error> {
+    let gone = || Error::not_found("the file is gone");
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => gone(),
-        _ => Failure::new(500, "the file cannot be read").cause(error),
+        _ => Error::new(500, "the file cannot be read").cause(error),
     };
     // Asked before it is opened: opening a FIFO would wait for its writer.
     if !std::fs::metadata(path).map_err(failed)?.is_file() {

@@ -99,36 +99,36 @@ impl Limits {
     }
 }
 
-/// A number of things that may exist at a time; each holds a [`Claim`] while it does.
+/// A number of things that may exist at a time; each holds a [`Permit`] while it does.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct Semaphore {
     used: AtomicUsize,
     most: usize,
 }
 
-/// One thing of a [`Budget`]; dropping it makes room for the next.
+/// One thing of a [`Semaphore`]; dropping it makes room for the next.
 #[derive(Debug)]
-pub struct Claim {
-    budget: Arc<Budget>,
+pub struct Permit {
+    budget: Arc<Semaphore>,
 }
 
-impl Budget {
+impl Semaphore {
     pub(super) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { used: AtomicUsize::new(0), most })
     }
 
-    pub(super) fn claim(self: &Arc<Self>) -> Option<Claim> {
+    pub(super) fn claim(self: &Arc<Self>) -> Option<Permit> {
         let raised = self
             .used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
                 (used < self.most).then_some(used + 1)
             })
             .is_ok();
-        raised.then(|| Claim { budget: Arc::clone(self) })
+        raised.then(|| Permit { budget: Arc::clone(self) })
     }
 }
 
-impl Drop for Claim {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(1, Ordering::Relaxed);
     }
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_budget_is_never_exceeded_and_given_back() {
-        let budget = Budget::new(2);
+        let budget = Semaphore::new(2);
         let (one, two) = (budget.claim(), budget.claim());
         assert!(one.is_some() && two.is_some() && budget.claim().is_none());
         drop(one);

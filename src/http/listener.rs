@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 use rustix::process::geteuid;
 
-use super::answer::{Body, Delimited, Frame, write_head};
-use super::failure::Failure;
+use super::error::Error;
+use super::response::{Body, Delimited, Frame, write_head};
 use super::workers::{LISTENER_KEY, Pool};
 
 /// Clients taken in before others have their turn.
@@ -55,7 +55,7 @@ impl Pool {
 
     fn welcome(&self, socket: UnixStream) {
         if !is_ours(&socket) {
-            return self.refuse(&socket, Failure::new(403, "this socket is another user's"));
+            return self.refuse(&socket, Error::new(403, "this socket is another user's"));
         }
         let budget = &self.shared.budget;
         // Another newcomer may take the place that was made for this one.
@@ -64,12 +64,12 @@ impl Pool {
         });
         match claim {
             Some(claim) => self.admit(socket, claim),
-            None => self.refuse(&socket, Failure::busy("too many connections")),
+            None => self.refuse(&socket, Error::busy("too many connections")),
         }
     }
 
     /// Says why, as far as the socket takes it, before it is closed.
-    fn refuse(&self, mut socket: &UnixStream, failure: Failure) {
+    fn refuse(&self, mut socket: &UnixStream, failure: Error) {
         let id = self.shared.ids.take(None);
         let full = failure.into_full(id.as_str());
         let delimited = Delimited::By(full.body.length());

@@ -3,29 +3,29 @@
 //! Blocking handlers on workers that share one epoll: a connection costs a slot, no thread.
 //! From the socket up: `listener` takes clients in, `workers` give them their turns, `connection`
 //! is the state machine of one, `parse` and `request` make a request of its bytes, `router` finds
-//! the handler in the one table of `routes`, `answer`, `failure`, `files`, `promise`, `errand` and
+//! the handler in the one table of `routes`, `response`, `error`, `files`, `promise`, `errand` and
 //! `sse` are what can come back. `limits` has every bound.
 
-mod answer;
 mod bell;
 mod buffers;
 mod connection;
 mod errand;
-mod exchange;
-mod failure;
+mod error;
+mod error_status;
 mod files;
 mod handlers;
 mod limits;
 mod listener;
+mod meta;
 mod parse;
 mod promise;
 mod query;
 mod request;
+mod response;
 mod router;
 mod routes;
 mod slots;
 mod sse;
-mod statuses;
 mod timers;
 mod waiting;
 mod workers;
@@ -39,15 +39,15 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-pub use answer::{Answer, Full};
-pub use failure::Failure;
+pub use error::Error;
 pub use files::{Conditions, file};
-pub use handlers::{Api, Lists, Stop};
-pub use limits::{Claim, Limits};
+pub use handlers::{Api, ListCache, Stop};
+pub use limits::{Limits, Permit};
 pub use promise::{Giver, Promise};
 pub use query::{Paging, Query};
 pub use request::Request;
-pub use router::{Handler, Route, Site};
+pub use response::{Full, Response};
+pub use router::{Handler, Route, Router};
 pub use routes::ROUTES;
 pub use waiting::Reply;
 
@@ -61,7 +61,7 @@ const LAST_TURN: Duration = Duration::from_millis(200);
 
 /// What answers requests; it is called by several workers at a time.
 pub trait Service: Send + Sync + 'static {
-    fn handle(&self, request: Request<'_>) -> Result<Answer, Failure>;
+    fn handle(&self, request: Request<'_>) -> Result<Response, Error>;
 }
 
 /// A running server. Dropping it ends it at once; [`Server::end`] lets requests finish.
@@ -84,12 +84,12 @@ impl Server {
     ) -> io::Result<Self> {
         let shared = connection::Shared {
             service: Arc::new(service),
-            budget: limits::Budget::new(limits.connections),
-            bodies: limits::Budget::new(limits.bodies),
+            budget: limits::Semaphore::new(limits.connections),
+            bodies: limits::Semaphore::new(limits.bodies),
             promises: promise::Promises::new(limits.promises)?,
             waiting: waiting::Waiting::new(limits.waiting),
             streams: sse::Streams::new(spawner, &limits)?,
-            ids: exchange::RequestIds::new(),
+            ids: meta::RequestIds::new(),
             stopping: AtomicBool::new(false),
             refusing: AtomicBool::new(false),
             limits,

@@ -9,16 +9,16 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::answer::Answer;
 use super::bell::Bell;
 use super::errand::Errands;
-use super::failure::Failure;
-use super::limits::{Budget, Claim};
+use super::error::Error;
+use super::limits::{Permit, Semaphore};
+use super::response::Response;
 
 /// What the client gets in the end.
-pub(super) type Outcome = Result<Answer, Failure>;
+pub(super) type Outcome = Result<Response, Error>;
 
-/// An answer that is owed; the handler returns it as [`Answer::Later`].
+/// An answer that is owed; the handler returns it as [`Response::Later`].
 #[derive(Debug)]
 pub struct Promise {
     cell: Arc<Cell>,
@@ -36,7 +36,7 @@ pub struct Giver {
 #[derive(Debug)]
 struct Cell {
     state: Mutex<State>,
-    _claim: Claim,
+    _claim: Permit,
 }
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ enum State {
 /// All promises of a server.
 #[derive(Debug)]
 pub(super) struct Promises {
-    budget: Arc<Budget>,
+    budget: Arc<Semaphore>,
     /// Tokens of connections whose answers are there. At most one for each promise made since the
     /// last look, and a ring follows each.
     ready: Mutex<Vec<u64>>,
@@ -62,7 +62,7 @@ pub(super) struct Promises {
 
 impl Promises {
     pub(super) fn new(most: usize) -> io::Result<Arc<Self>> {
-        let (budget, ready) = (Budget::new(most), Mutex::default());
+        let (budget, ready) = (Semaphore::new(most), Mutex::default());
         Ok(Arc::new(Self { budget, ready, bell: Bell::new()?, errands: Errands::new() }))
     }
 
@@ -110,7 +110,7 @@ impl Giver {
     }
 
     /// Answers the client, if it is still there. Never blocks.
-    pub fn give(mut self, outcome: Result<Answer, Failure>) {
+    pub fn give(mut self, outcome: Result<Response, Error>) {
         self.put(outcome);
     }
 
@@ -133,7 +133,7 @@ impl Giver {
 impl Drop for Giver {
     fn drop(&mut self) {
         if !self.given {
-            self.put(Err(Failure::internal("an answer was promised and never given")));
+            self.put(Err(Error::internal("an answer was promised and never given")));
         }
     }
 }
@@ -149,7 +149,7 @@ mod tests {
 
     fn status(outcome: Option<Outcome>) -> u16 {
         match outcome {
-            Some(Ok(Answer::Full(full))) => full.status,
+            Some(Ok(Response::Full(full))) => full.status,
             Some(Err(failure)) => failure.status(),
             _ => 0,
         }
@@ -159,12 +159,12 @@ mod tests {
     fn a_gift_reaches_the_waiting_connection_before_and_after_it_waits() {
         let promises = Promises::new(2).unwrap();
         let (early, giver) = promises.make(Duration::from_secs(1)).unwrap();
-        giver.give(Ok(Answer::empty(204)));
+        giver.give(Ok(Response::empty(204)));
         assert_eq!(status(early.await_at(7)), 204);
 
         let (late, giver) = promises.make(Duration::from_secs(1)).unwrap();
         assert!(late.await_at(8).is_none() && giver.is_awaited());
-        giver.give(Ok(Answer::empty(202)));
+        giver.give(Ok(Response::empty(202)));
         assert_eq!(promises.take_ready(), [8]);
         assert_eq!(status(late.await_at(8)), 202);
     }
@@ -180,7 +180,7 @@ mod tests {
         let (promise, giver) = promises.make(Duration::from_secs(1)).unwrap();
         drop(promise);
         assert!(!giver.is_awaited());
-        giver.give(Ok(Answer::empty(204)));
+        giver.give(Ok(Response::empty(204)));
         assert!(promises.take_ready().is_empty());
     }
 }

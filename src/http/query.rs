@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use super::failure::Failure;
+use super::error::Error;
 use super::request::decode;
 use crate::wire::{Pagination, Unknown};
 
@@ -28,14 +28,14 @@ pub struct Paging {
 }
 
 impl<'a> Query<'a> {
-    pub(super) fn of(raw: Option<&'a str>) -> Result<Self, Failure> {
+    pub(super) fn of(raw: Option<&'a str>) -> Result<Self, Error> {
         let Some(raw) = raw else { return Ok(Self::default()) };
-        let bad = || Failure::bad_request("the query has a bad percent sequence");
+        let bad = || Error::bad_request("the query has a bad percent sequence");
         let pairs = raw.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             Ok((decode(name, true).ok_or_else(bad)?, decode(value, true).ok_or_else(bad)?))
         });
-        Ok(Self { pairs: pairs.collect::<Result<_, Failure>>()? })
+        Ok(Self { pairs: pairs.collect::<Result<_, Error>>()? })
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -43,26 +43,22 @@ impl<'a> Query<'a> {
     }
 
     /// An enumerated parameter.
-    pub fn word<T: FromStr<Err = Unknown>>(&self, name: &str) -> Result<Option<T>, Failure> {
+    pub fn word<T: FromStr<Err = Unknown>>(&self, name: &str) -> Result<Option<T>, Error> {
         let parsed = self.get(name).map(str::parse).transpose();
-        parsed.map_err(|unknown| Failure::word(name, &unknown))
+        parsed.map_err(|unknown| Error::word(name, &unknown))
     }
 
     /// Any other parameter with a type; `allowed` says what it may be.
-    pub fn value<T: FromStr>(
-        &self,
-        name: &str,
-        allowed: impl Display,
-    ) -> Result<Option<T>, Failure> {
+    pub fn value<T: FromStr>(&self, name: &str, allowed: impl Display) -> Result<Option<T>, Error> {
         let Some(text) = self.get(name) else { return Ok(None) };
         match text.parse() {
             Ok(value) => Ok(Some(value)),
-            Err(_) => Err(Failure::parameter(name, text, allowed)),
+            Err(_) => Err(Error::parameter(name, text, allowed)),
         }
     }
 
     /// An integer parameter between two bounds, both included.
-    pub fn integer(&self, name: &str, from: u64, to: u64) -> Result<Option<u64>, Failure> {
+    pub fn integer(&self, name: &str, from: u64, to: u64) -> Result<Option<u64>, Error> {
         let allowed = || match to {
             u64::MAX => format!("{name} is an integer from {from}"),
             _ => format!("{name} is an integer from {from} to {to}"),
@@ -70,7 +66,7 @@ impl<'a> Query<'a> {
         let number = self.value(name, allowed())?;
         match number {
             Some(number) if !(from..=to).contains(&number) => {
-                Err(Failure::parameter(name, &number.to_string(), allowed()))
+                Err(Error::parameter(name, &number.to_string(), allowed()))
             }
             _ => Ok(number),
         }
@@ -80,18 +76,18 @@ impl<'a> Query<'a> {
     pub fn list<T>(
         &self,
         name: &str,
-        item: impl Fn(&str) -> Result<T, Failure>,
-    ) -> Result<Option<Vec<T>>, Failure> {
+        item: impl Fn(&str) -> Result<T, Error>,
+    ) -> Result<Option<Vec<T>>, Error> {
         let Some(text) = self.get(name) else { return Ok(None) };
         let items = text.split(',').map(|part| match part.trim() {
-            "" => Err(Failure::parameter(name, text, format!("{name} has no empty items"))),
+            "" => Err(Error::parameter(name, text, format!("{name} has no empty items"))),
             part => item(part),
         });
         items.collect::<Result<_, _>>().map(Some)
     }
 
     /// `page` from 1; `per_page` from 1, where more than 200 counts as 200.
-    pub fn paging(&self) -> Result<Paging, Failure> {
+    pub fn paging(&self) -> Result<Paging, Error> {
         let page = self.integer("page", 1, u64::MAX)?.unwrap_or(1);
         let per_page = self.integer("per_page", 1, u64::MAX)?.unwrap_or(PER_PAGE);
         Ok(Paging { page, per_page: per_page.min(PER_PAGE_MOST) })

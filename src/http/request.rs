@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use tiny_http::Method;
 
-use super::answer::Answer;
-use super::failure::Failure;
-use super::limits::Claim;
+use super::error::Error;
+use super::limits::Permit;
 use super::parse::{Fields, Head};
 use super::promise::{Giver, Promise, Promises};
 use super::query::Query;
+use super::response::Response;
 use super::waiting::{Reply, Waiting};
 
 /// No route is deeper.
@@ -48,7 +48,7 @@ impl<'a> Request<'a> {
         id: &'a str,
         promises: &'a Arc<Promises>,
         waiting: &'a Waiting,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Error> {
         let segments = Segments::of(head.path)?;
         let query = Query::of(head.query)?;
         let (method, fields, captures) = (head.method, head.fields, [0; 2]);
@@ -78,20 +78,20 @@ impl<'a> Request<'a> {
     }
 
     /// The route's first placeholder as a record's id; 400 where it is none.
-    pub fn record(&self) -> Result<i64, Failure> {
+    pub fn record(&self) -> Result<i64, Error> {
         let text = self.placeholder(0);
-        text.parse().map_err(|_| Failure::bad_request(format!("{text:?} is not an id")))
+        text.parse().map_err(|_| Error::bad_request(format!("{text:?} is not an id")))
     }
 
     /// The body as an object of type `T`; 400 with line, column and field where it is none.
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         if self.body.trim_ascii().is_empty() {
-            return Err(Failure::bad_request("the body is empty: it must be a JSON object"));
+            return Err(Error::bad_request("the body is empty: it must be a JSON object"));
         }
         // serde would read a struct's fields from an array, too.
         if !self.body.trim_ascii_start().starts_with(b"{") {
             let details = "at line 1 column 1";
-            return Err(Failure::bad_request("the body must be a JSON object").details(details));
+            return Err(Error::bad_request("the body must be a JSON object").details(details));
         }
         let mut json = serde_json::Deserializer::from_slice(self.body);
         let value = serde_path_to_error::deserialize(&mut json)
@@ -101,14 +101,14 @@ impl<'a> Request<'a> {
     }
 
     /// The same, with `T`'s defaults where there is no body at all.
-    pub fn json_or_default<T: DeserializeOwned + Default>(&self) -> Result<T, Failure> {
+    pub fn json_or_default<T: DeserializeOwned + Default>(&self) -> Result<T, Error> {
         if self.body.trim_ascii().is_empty() { Ok(T::default()) } else { self.json() }
     }
 
     /// For an answer that another thread will give: the handler returns the [`Promise`], the
     /// thread keeps the [`Giver`]. After `patience` the client is told to try again (503).
-    pub fn promise(&self, patience: Duration) -> Result<(Promise, Giver), Failure> {
-        self.promises.make(patience).ok_or_else(|| Failure::busy("too many answers are pending"))
+    pub fn promise(&self, patience: Duration) -> Result<(Promise, Giver), Error> {
+        self.promises.make(patience).ok_or_else(|| Error::busy("too many answers are pending"))
     }
 
     /// For slow work: it runs in a thread that nobody else waits for, also if the client leaves.
@@ -116,26 +116,26 @@ impl<'a> Request<'a> {
     pub fn errand(
         &self,
         patience: Duration,
-        work: impl FnOnce() -> Result<Answer, Failure> + Send + 'static,
-    ) -> Result<Answer, Failure> {
+        work: impl FnOnce() -> Result<Response, Error> + Send + 'static,
+    ) -> Result<Response, Error> {
         let (promise, giver) = self.promise(patience)?;
         self.promises.errands.send(Box::new(work), giver);
-        Ok(Answer::Later(promise))
+        Ok(Response::Later(promise))
     }
 
     /// Has another thread do something slow and waits for its result. After `patience` the client is
     /// told to try again (503).
-    pub fn wait<T: Send + 'static, E: Into<Failure> + Send + 'static>(
+    pub fn wait<T: Send + 'static, E: Into<Error> + Send + 'static>(
         &self,
         patience: Duration,
         command: impl FnOnce(Reply<T, E>),
-    ) -> Result<T, Failure> {
+    ) -> Result<T, Error> {
         self.waiting.wait(patience, command)
     }
 
     /// Leave to do something slow in this thread, as long as it is held; of all requests only so many
     /// have it at a time (503).
-    pub fn permit(&self) -> Result<Claim, Failure> {
+    pub fn permit(&self) -> Result<Permit, Error> {
         self.waiting.permit()
     }
 
@@ -144,7 +144,7 @@ impl<'a> Request<'a> {
     }
 }
 
-fn malformed(path: &str, error: &serde_json::Error) -> Failure {
+fn malformed(path: &str, error: &serde_json::Error) -> Error {
     let text = error.to_string();
     // serde_json ends its messages with the place, which details say by themselves.
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -152,7 +152,7 @@ fn malformed(path: &str, error: &serde_json::Error) -> Failure {
     let field = if matches!(path, "." | "?") { String::new() } else { format!(", field {path}") };
     let details = format!("line {}, column {}{field}", error.line(), error.column());
     let kind = if error.is_data() { "the body does not fit" } else { "the body is not JSON" };
-    Failure::bad_request(format!("{kind}: {what}")).details(details)
+    Error::bad_request(format!("{kind}: {what}")).details(details)
 }
 
 /// What serde expects, in words of JSON instead of Rust's.
@@ -169,11 +169,11 @@ fn plainly(what: &str) -> Cow<'_, str> {
 }
 
 impl<'a> Segments<'a> {
-    fn of(path: &'a str) -> Result<Self, Failure> {
+    fn of(path: &'a str) -> Result<Self, Error> {
         let mut segments = Self::default();
         for raw in path.strip_prefix('/').unwrap_or(path).split('/') {
             let part = decode(raw, false)
-                .ok_or_else(|| Failure::bad_request("the path has a bad percent sequence"))?;
+                .ok_or_else(|| Error::bad_request("the path has a bad percent sequence"))?;
             match segments.parts.get_mut(segments.number) {
                 Some(place) => *place = part,
                 None => {
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::wire::{CreatePlaylist, ImportImages, PatchImage, PatchPlaylist, SetWallpaper};
 
-    fn with<T>(bytes: &[u8], body: impl FnOnce(Result<Request<'_>, Failure>) -> T) -> T {
+    fn with<T>(bytes: &[u8], body: impl FnOnce(Result<Request<'_>, Error>) -> T) -> T {
         let head = parse::head(bytes, &Limits::default()).unwrap().unwrap();
         let rest = &bytes[head.size..];
         let promises = Promises::new(1).unwrap();

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use tiny_http::Method;
 
 use super::Service;
-use super::answer::Answer;
-use super::failure::Failure;
+use super::error::Error;
 use super::request::Request;
+use super::response::Response;
 
-pub type Handler<C> = fn(&C, &Request<'_>) -> Result<Answer, Failure>;
+pub type Handler<C> = fn(&C, &Request<'_>) -> Result<Response, Error>;
 
 /// A line of a route table.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Route<C: 'static> {
 
 /// A route table at work: the [`Service`] of a server.
 #[derive(Debug)]
-pub struct Site<C: 'static> {
+pub struct Router<C: 'static> {
     context: C,
     resources: Vec<Resource<C>>,
 }
@@ -43,7 +43,7 @@ enum Part {
     Any,
 }
 
-impl<C> Site<C> {
+impl<C> Router<C> {
     pub fn new(context: C, table: &'static [Route<C>]) -> Self {
         let mut resources: Vec<Resource<C>> = Vec::new();
         for route in table {
@@ -57,11 +57,11 @@ impl<C> Site<C> {
         Self { context, resources }
     }
 
-    fn find(&self, request: &mut Request<'_>) -> Result<Handler<C>, Failure> {
+    fn find(&self, request: &mut Request<'_>) -> Result<Handler<C>, Error> {
         let segments = request.segments();
         let resource = segments
             .and_then(|segments| self.resources.iter().find(|one| matches(&one.parts, segments)))
-            .ok_or_else(|| Failure::not_found("there is nothing at this path"))?;
+            .ok_or_else(|| Error::not_found("there is nothing at this path"))?;
         let wanted = match request.method() {
             Method::Head => &Method::Get,
             method => method,
@@ -69,7 +69,7 @@ impl<C> Site<C> {
         let route = resource.routes.iter().find(|route| route.method == *wanted);
         let route = route.ok_or_else(|| {
             let allow = allow(&resource.routes);
-            Failure::new(405, format!("{} is not allowed here", request.method()))
+            Error::new(405, format!("{} is not allowed here", request.method()))
                 .details(format!("allowed: {allow}"))
                 .header("Allow", allow)
         })?;
@@ -81,8 +81,8 @@ impl<C> Site<C> {
     }
 }
 
-impl<C: Send + Sync> Service for Site<C> {
-    fn handle(&self, mut request: Request<'_>) -> Result<Answer, Failure> {
+impl<C: Send + Sync> Service for Router<C> {
+    fn handle(&self, mut request: Request<'_>) -> Result<Response, Error> {
         let handler = self.find(&mut request)?;
         handler(&self.context, &request)
     }
@@ -123,8 +123,8 @@ mod tests {
     use super::super::{ROUTES, parse};
     use super::*;
 
-    fn says<const STATUS: u16>(_: &(), request: &Request<'_>) -> Result<Answer, Failure> {
-        Err(Failure::new(STATUS, request.placeholder(0).to_owned()))
+    fn says<const STATUS: u16>(_: &(), request: &Request<'_>) -> Result<Response, Error> {
+        Err(Error::new(STATUS, request.placeholder(0).to_owned()))
     }
 
     const fn route(method: Method, pattern: &'static str, handler: Handler<()>) -> Route<()> {
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn paths_find_their_handlers() {
-        let site = Site::new((), &TABLE);
+        let site = Router::new((), &TABLE);
         let check = |line: &str, status: u16, said: &str| {
             let bytes = format!("{line} HTTP/1.1\r\n\r\n");
             let head = parse::head(bytes.as_bytes(), &Limits::default()).unwrap().unwrap();

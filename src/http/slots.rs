@@ -160,13 +160,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::limits::Budget;
+    use super::super::limits::Semaphore;
     use super::*;
     use std::os::unix::net::UnixStream;
 
     #[test]
     fn the_most_silent_is_found_again_and_again() {
-        let (slots, budget) = (Slots::new(300), Budget::new(300));
+        let (slots, budget) = (Slots::new(300), Semaphore::new(300));
         let tokens: Vec<Token> = (0..300)
             .map(|_| {
                 let token = slots.allot().unwrap();

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::bell::Bell;
-use super::limits::{Budget, Claim, Limits};
+use super::limits::{Limits, Permit, Semaphore};
 use crate::events::{Frame, Hub, Kinds, Subscription};
 use crate::thread::{Spawner, Thread};
 
@@ -28,7 +28,7 @@ pub(super) struct Streams {
     spawner: Spawner,
     keepalive: Duration,
     pause: Duration,
-    seats: Arc<Budget>,
+    seats: Arc<Semaphore>,
     end: Arc<Bell>,
     number: AtomicU64,
     /// `None` once the end has begun.
@@ -38,8 +38,8 @@ pub(super) struct Streams {
 /// Leave to open one stream: a place among the streams, and one for its bell's descriptor.
 #[derive(Debug)]
 pub(super) struct Seat {
-    _seat: Claim,
-    _bell: Claim,
+    _seat: Permit,
+    _bell: Permit,
 }
 
 /// What a stream is opened with.
@@ -64,7 +64,7 @@ struct Stream {
     next_keepalive: Instant,
     keepalive: Duration,
     pause: Duration,
-    _claims: (Claim, Seat),
+    _claims: (Permit, Seat),
 }
 
 enum Flow {
@@ -78,14 +78,14 @@ impl Streams {
             spawner: spawner.clone(),
             keepalive: limits.keepalive,
             pause: limits.stream_pause,
-            seats: Budget::new(limits.streams),
+            seats: Semaphore::new(limits.streams),
             end: Arc::new(Bell::new()?),
             number: AtomicU64::new(0),
             threads: Mutex::new(Some(Vec::new())),
         }))
     }
 
-    pub(super) fn seat(&self, descriptors: &Arc<Budget>) -> Option<Seat> {
+    pub(super) fn seat(&self, descriptors: &Arc<Semaphore>) -> Option<Seat> {
         Some(Seat { _seat: self.seats.claim()?, _bell: descriptors.claim()? })
     }
 
@@ -93,7 +93,7 @@ impl Streams {
     pub(super) fn start(
         &self,
         opening: Opening,
-        (socket, pending, claim): (UnixStream, Vec<u8>, Claim),
+        (socket, pending, claim): (UnixStream, Vec<u8>, Permit),
     ) -> io::Result<()> {
         let Opening { seat, hub, kinds, chunked } = opening;
         let rung = Arc::new(Bell::new()?);

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
-use super::failure::Failure;
-use super::limits::{Budget, Claim};
+use super::error::Error;
+use super::limits::{Permit, Semaphore};
 
 /// What another thread calls with its result.
 pub type Reply<T, E> = Box<dyn FnOnce(Result<T, E>) + Send>;
 
 #[derive(Debug)]
 pub(super) struct Waiting {
-    permits: Arc<Budget>,
+    permits: Arc<Semaphore>,
     /// Closed when the time for answers is over.
     end: Mutex<Option<Sender<()>>>,
     ended: Receiver<()>,
@@ -25,18 +25,18 @@ pub(super) struct Waiting {
 impl Waiting {
     pub(super) fn new(most: usize) -> Self {
         let (end, ended) = bounded(0);
-        Self { permits: Budget::new(most), end: Mutex::new(Some(end)), ended }
+        Self { permits: Semaphore::new(most), end: Mutex::new(Some(end)), ended }
     }
 
-    pub(super) fn permit(&self) -> Result<Claim, Failure> {
-        self.permits.claim().ok_or_else(|| Failure::busy("too many requests take their time"))
+    pub(super) fn permit(&self) -> Result<Permit, Error> {
+        self.permits.claim().ok_or_else(|| Error::busy("too many requests take their time"))
     }
 
-    pub(super) fn wait<T: Send + 'static, E: Into<Failure> + Send + 'static>(
+    pub(super) fn wait<T: Send + 'static, E: Into<Error> + Send + 'static>(
         &self,
         patience: Duration,
         command: impl FnOnce(Reply<T, E>),
-    ) -> Result<T, Failure> {
+    ) -> Result<T, Error> {
         let _permit = self.permit()?;
         let (answer, answered) = bounded(1);
         // It fails only where nobody waits any more.
@@ -44,10 +44,10 @@ impl Waiting {
         select! {
             recv(answered) -> result => match result {
                 Ok(result) => result.map_err(Into::into),
-                Err(_) => Err(Failure::internal("who was asked has gone without an answer")),
+                Err(_) => Err(Error::internal("who was asked has gone without an answer")),
             },
-            recv(self.ended) -> _ => Err(Failure::busy("the daemon is ending")),
-            default(patience) => Err(Failure::busy("the answer takes too long")),
+            recv(self.ended) -> _ => Err(Error::busy("the daemon is ending")),
+            default(patience) => Err(Error::busy("the answer takes too long")),
         }
     }
 
@@ -63,7 +63,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn status(result: Result<u8, Failure>) -> u16 {
+    fn status(result: Result<u8, Error>) -> u16 {
         result.map_or_else(|failure| failure.status(), u16::from)
     }
 
@@ -71,9 +71,9 @@ mod tests {
     fn waits_end_with_the_answer_or_its_absence_or_the_deadline_or_the_server() {
         let waiting = Waiting::new(1);
         let wait =
-            |patience, command: fn(Reply<u8, Failure>)| status(waiting.wait(patience, command));
+            |patience, command: fn(Reply<u8, Error>)| status(waiting.wait(patience, command));
         assert_eq!(wait(LONG, |reply| reply(Ok(7))), 7);
-        assert_eq!(wait(LONG, |reply| reply(Err(Failure::not_found("no")))), 404);
+        assert_eq!(wait(LONG, |reply| reply(Err(Error::not_found("no")))), 404);
         assert_eq!(wait(LONG, drop), 500);
         assert_eq!(wait(Duration::ZERO, std::mem::forget), 503);
         waiting.end();
@@ -86,6 +86,6 @@ mod tests {
         let permit = waiting.permit().unwrap();
         assert_eq!(waiting.permit().unwrap_err().status(), 503);
         drop(permit);
-        assert_eq!(status(waiting.wait(LONG, |reply: Reply<_, Failure>| reply(Ok(1)))), 1);
+        assert_eq!(status(waiting.wait(LONG, |reply: Reply<_, Error>| reply(Ok(1)))), 1);
     }
 }

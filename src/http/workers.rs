@@ -16,8 +16,8 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
 use super::bell::Bell;
 use super::connection::{Connection, Next, Shared};
-use super::failure::Failure;
-use super::limits::Claim;
+use super::error::Error;
+use super::limits::Permit;
 use super::slots::{Slots, Token};
 use super::timers::Timers;
 
@@ -43,8 +43,8 @@ pub(super) struct Pool {
 }
 
 /// What a client gets whose answer is not there when the server must end.
-fn ending() -> Failure {
-    Failure::busy("the daemon is ending")
+fn ending() -> Error {
+    Error::busy("the daemon is ending")
 }
 
 /// A worker's buffers, lent to the connection that has its turn.
@@ -107,8 +107,8 @@ impl Pool {
     }
 
     /// Takes a new client in.
-    pub(super) fn admit(&self, socket: UnixStream, claim: Claim) {
-        // Budget and slots have the same number: a claim has a slot, or another is just leaving it.
+    pub(super) fn admit(&self, socket: UnixStream, claim: Permit) {
+        // Semaphore and slots have the same number: a claim has a slot, or another is just leaving it.
         let Some(token) = self.slots.allot() else { return };
         let connection = Box::new(Connection::new(socket, claim));
         let added = self.add(connection.socket(), token.number(), EventFlags::ONESHOT);

@@ -9,7 +9,7 @@ use murald::backends::{Setters, Versions};
 use murald::compositor::Outputs;
 use murald::config::ConfigHandle;
 use murald::events::Hub;
-use murald::http::{Api, Limits, Lists, ROUTES, Server, Site, Stop};
+use murald::http::{Api, Limits, ListCache, ROUTES, Router, Server, Stop};
 use murald::library;
 use murald::paths::{Dirs, Env};
 use murald::playlist::{self, ConductorOwner, StageWall};
@@ -73,7 +73,7 @@ fn daemon() -> Daemon {
     let (library, imports) =
         library::start(&settings, store.clone(), events.clone(), transcoder, &spawner).unwrap();
     let dirs = Dirs::new(env).unwrap();
-    let (events_too, lists) = (events.clone(), Lists::default());
+    let (events_too, lists) = (events.clone(), ListCache::default());
     let api = Api {
         events: events_too,
         stop,
@@ -89,7 +89,7 @@ fn daemon() -> Daemon {
     };
     let socket = home.join("s");
     let listener = UnixListener::bind(&socket).unwrap();
-    let server = Server::start(listener, &spawner, Site::new(api, ROUTES), Limits::default());
+    let server = Server::start(listener, &spawner, Router::new(api, ROUTES), Limits::default());
     let client = Client::to(&socket);
     Daemon {
         client,

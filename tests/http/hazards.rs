@@ -12,7 +12,7 @@ use murald::http::{Limits, Server};
 use murald::thread::Spawner;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::support::{House, is_well, odd_site, until};
+use super::support::{House, is_well, odd_router, until};
 
 /// In a process of its own, so that its descriptors and memory are its own, too.
 struct Apart {
@@ -36,7 +36,7 @@ fn serve_apart() {
     }
     let listener = UnixListener::bind(&socket).unwrap();
     let (spawner, _deaths) = Spawner::new();
-    let site = odd_site(&Hub::new(), channel().0, Path::new(&socket));
+    let site = odd_router(&Hub::new(), channel().0, Path::new(&socket));
     let _server = Server::start(listener, &spawner, site, Limits::fitted()).unwrap();
     println!("\nserving");
     // Until it is killed.

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use murald::events::{Hub, Kinds};
-use murald::http::{Answer, Failure, Giver, Limits, Request, Route, Server, Site};
+use murald::http::{Error, Giver, Limits, Request, Response, Route, Router, Server};
 use murald::thread::{Deaths, Spawner};
 use tiny_http::Method::{self, Get, Post};
 
@@ -45,35 +45,35 @@ const fn route(
 }
 
 static ODD: [Route<Odd>; 10] = [
-    route(Get, "/tiny", |_, _| Ok(Answer::bytes(200, "text/plain", b"tiny".as_slice()))),
-    route(Get, "/large", |_, _| Ok(Answer::bytes(200, "text/plain", vec![b'x'; LARGE]))),
+    route(Get, "/tiny", |_, _| Ok(Response::bytes(200, "text/plain", b"tiny".as_slice()))),
+    route(Get, "/large", |_, _| Ok(Response::bytes(200, "text/plain", vec![b'x'; LARGE]))),
     route(Post, "/echo", |_, request| {
-        Ok(Answer::bytes(200, "text/plain", request.body().to_vec()))
+        Ok(Response::bytes(200, "text/plain", request.body().to_vec()))
     }),
     route(Get, "/echo/{name}", |_, request| {
-        Ok(Answer::bytes(200, "text/plain", request.placeholder(0).as_bytes().to_vec()))
+        Ok(Response::bytes(200, "text/plain", request.placeholder(0).as_bytes().to_vec()))
     }),
     route(Get, "/panic", |_, _| panic!("on purpose")),
-    route(Get, "/empty", |_, _| Ok(Answer::empty(204))),
-    route(Get, "/fail", |_, _| Err(Failure::internal("SELECT secret"))),
+    route(Get, "/empty", |_, _| Ok(Response::empty(204))),
+    route(Get, "/fail", |_, _| Err(Error::internal("SELECT secret"))),
     route(Get, "/later", later),
     route(Get, "/file/{name}", |odd, request| {
         murald::http::file(request, &odd.directory.join(request.placeholder(0)), "image/png")
     }),
-    route(Get, "/events", |odd, _| Ok(Answer::events(&odd.hub, Kinds::ALL))),
+    route(Get, "/events", |odd, _| Ok(Response::events(&odd.hub, Kinds::ALL))),
 ];
 
-fn later(odd: &Odd, request: &Request<'_>) -> Result<Answer, Failure> {
+fn later(odd: &Odd, request: &Request<'_>) -> Result<Response, Error> {
     let patience = request.query().value("ms", "milliseconds")?.unwrap_or(60_000);
     let (promise, giver) = request.promise(Duration::from_millis(patience))?;
     odd.givers.lock().unwrap().send(giver).unwrap();
-    Ok(Answer::Later(promise))
+    Ok(Response::Later(promise))
 }
 
 /// The misbehaving site.
-pub(crate) fn odd_site(hub: &Hub, give: Sender<Giver>, directory: &Path) -> Site<Odd> {
+pub(crate) fn odd_router(hub: &Hub, give: Sender<Giver>, directory: &Path) -> Router<Odd> {
     let (givers, directory) = (Mutex::new(give), directory.to_owned());
-    Site::new(Odd { hub: hub.clone(), givers, directory }, &ODD)
+    Router::new(Odd { hub: hub.clone(), givers, directory }, &ODD)
 }
 
 impl House {
@@ -87,7 +87,7 @@ impl House {
         let listener = UnixListener::bind(&socket).unwrap();
         let (spawner, deaths) = Spawner::new();
         let (hub, (give, givers)) = (Hub::new(), channel());
-        let site = odd_site(&hub, give, directory.path());
+        let site = odd_router(&hub, give, directory.path());
         let server = Server::start(listener, &spawner, site, limits).unwrap();
         Self { hub, givers, server: Some(server), deaths, directory, socket }
     }

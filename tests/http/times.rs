@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use murald::http::{Answer, Limits};
+use murald::http::{Limits, Response};
 
 use super::support::{House, LARGE, PATIENCE};
 
@@ -101,7 +101,7 @@ fn promised_answers_come_when_they_are_given() {
     let givers: Vec<_> = clients.iter().map(|_| house.givers.recv().unwrap()).collect();
     house.is_well();
     for giver in givers {
-        giver.give(Ok(Answer::bytes(200, "text/plain", b"late".as_slice())));
+        giver.give(Ok(Response::bytes(200, "text/plain", b"late".as_slice())));
     }
     for client in &mut clients {
         assert_eq!((client.reply().text(), client.reply().text()), ("late", "tiny"));

@@ -7,19 +7,19 @@ use super::wallpaper::PATIENCE;
 use crate::backends::{Kind, REGISTRY, Registration};
 use crate::compositor::Compositor;
 use crate::config::{Section, SelectionMode};
-use crate::http::{Answer, Failure, Request};
+use crate::http::{Error, Request, Response};
 use crate::wire::{BackendInfo, Capabilities};
 
 /// `GET /backends`
-pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let list: Vec<BackendInfo> = REGISTRY.iter().map(|entry| info(api, entry)).collect();
-    Ok(Answer::json(200, &list)?)
+    Ok(Response::json(200, &list)?)
 }
 
 /// `POST /backends/{name}/activate`; answers once the new backend shows the scene and the settings
 /// say so: it stays in use after a restart, in `auto` mode too, which this ends. Where the settings
 /// cannot be written, the wall goes back to what they say.
-pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let name = request.placeholder(0).to_owned();
     let back = || api.walls.settings_changed(Vec::new());
     let activated = request.wait(PATIENCE, |reply| api.walls.activate(name, reply));
@@ -31,7 +31,7 @@ pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Answ
     api.config
         .patch_section(Section::Backend, &settings.into_iter().collect())
         .inspect_err(|_| back())?;
-    Ok(Answer::json(200, &json!({"status": "activated", "backend": name}))?)
+    Ok(Response::json(200, &json!({"status": "activated", "backend": name}))?)
 }
 
 fn info(api: &Api, entry: &Registration) -> BackendInfo {

@@ -4,83 +4,83 @@ use serde_json::{Map, Value};
 
 use super::Api;
 use crate::config::{BackendName, Changed, Section};
-use crate::http::{Answer, Failure, Request};
+use crate::http::{Error, Request, Response};
 
 /// `GET /config`
-pub(in crate::http) fn whole(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
-    Ok(Answer::json(200, &api.config.current().to_json())?)
+pub(in crate::http) fn whole(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
+    Ok(Response::json(200, &api.config.current().to_json())?)
 }
 
 /// `PATCH /config`: an object of sections; answers with the whole.
-pub(in crate::http) fn patch_whole(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn patch_whole(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let changed = api.config.patch(&request.json()?)?;
     changed_answer(api.config.current().to_json(), &changed)
 }
 
 /// `POST /config/reset`
-pub(in crate::http) fn reset_whole(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn reset_whole(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let changed = api.config.reset_all()?;
     changed_answer(api.config.current().to_json(), &changed)
 }
 
 /// `GET /config/{section}`
-pub(in crate::http) fn section(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn section(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     shown(api, section_of(request)?)
 }
 
 /// `PATCH /config/{section}`: an object of keys; answers with the section.
-pub(in crate::http) fn patch_section(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn patch_section(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     patch(api, section_of(request)?, request)
 }
 
 /// `GET /config/backends/{backend}`
-pub(in crate::http) fn backend(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn backend(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     shown(api, Section::Setter(backend_of(request)?))
 }
 
 /// `PATCH /config/backends/{backend}`: an object of keys; answers with the backend's settings.
-pub(in crate::http) fn patch_backend(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn patch_backend(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     patch(api, Section::Setter(backend_of(request)?), request)
 }
 
 /// `POST /config/backends/{backend}/reset`
-pub(in crate::http) fn reset_backend(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn reset_backend(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let name = backend_of(request)?;
     api.config.reset_backend(name)?;
     shown(api, Section::Setter(name))
 }
 
-fn shown(api: &Api, section: Section) -> Result<Answer, Failure> {
-    Ok(Answer::json(200, &api.config.current().section(section))?)
+fn shown(api: &Api, section: Section) -> Result<Response, Error> {
+    Ok(Response::json(200, &api.config.current().section(section))?)
 }
 
-fn patch(api: &Api, section: Section, request: &Request<'_>) -> Result<Answer, Failure> {
+fn patch(api: &Api, section: Section, request: &Request<'_>) -> Result<Response, Error> {
     let changed = api.config.patch_section(section, &request.json()?)?;
     changed_answer(api.config.current().section(section), &changed)
 }
 
-fn changed_answer(mut body: Map<String, Value>, changed: &Changed) -> Result<Answer, Failure> {
+fn changed_answer(mut body: Map<String, Value>, changed: &Changed) -> Result<Response, Error> {
     if changed.restart_required {
         body.insert("restart_required".to_owned(), true.into());
     }
-    Ok(Answer::json(200, &body)?)
+    Ok(Response::json(200, &body)?)
 }
 
 /// `backend` has its own routes and is a 404 here.
-fn section_of(request: &Request<'_>) -> Result<Section, Failure> {
+fn section_of(request: &Request<'_>) -> Result<Section, Error> {
     match request.placeholder(0) {
         "app" => Ok(Section::App),
         "daemon" => Ok(Section::Daemon),
         "monitors" => Ok(Section::Monitors),
         "remote_gallery" => Ok(Section::RemoteGallery),
-        name => Err(Failure::not_found(format!("there is no section {name:?}"))
+        name => Err(Error::not_found(format!("there is no section {name:?}"))
             .details("sections are app, daemon, monitors, remote_gallery, and backends/NAME")),
     }
 }
 
-fn backend_of(request: &Request<'_>) -> Result<BackendName, Failure> {
+fn backend_of(request: &Request<'_>) -> Result<BackendName, Error> {
     request.placeholder(0).parse().map_err(|unknown: crate::wire::Unknown| {
-        Failure::not_found(format!("there is no backend {:?}", unknown.value))
+        Error::not_found(format!("there is no backend {:?}", unknown.value))
             .details(format!("backends are {}", unknown.allowed.join(", ")))
     })
 }

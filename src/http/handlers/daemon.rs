@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Api, Stop};
-use crate::http::{Answer, Failure, Request};
+use crate::http::{Error, Request, Response};
 use crate::transcode;
 
 /// `GET /healthz`
-pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
-    Ok(Answer::bytes(200, "application/json", br#"{"status":"ok"}"#.as_slice()))
+pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
+    Ok(Response::bytes(200, "application/json", br#"{"status":"ok"}"#.as_slice()))
 }
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ struct Info {
 }
 
 /// `GET /info`
-pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let names = rustix::system::uname();
     let info = Info {
         version: env!("CARGO_PKG_VERSION"),
@@ -35,7 +35,7 @@ pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Answer, Failur
         os: std::env::consts::OS,
         arch: std::env::consts::ARCH,
     };
-    Ok(Answer::json(200, &info)?)
+    Ok(Response::json(200, &info)?)
 }
 
 #[derive(Serialize)]
@@ -44,9 +44,9 @@ struct Able {
 }
 
 /// `GET /capabilities`
-pub(in crate::http) fn capabilities(_: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn capabilities(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let transcoder_available = transcode::is_available();
-    Ok(Answer::json(200, &Able { transcoder_available })?)
+    Ok(Response::json(200, &Able { transcoder_available })?)
 }
 
 #[derive(Default, Deserialize)]
@@ -56,10 +56,10 @@ struct Shutdown {
 }
 
 /// `POST /shutdown`; the optional body `{"clear": true}` takes the wallpapers down, too.
-pub(in crate::http) fn shutdown(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn shutdown(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let Shutdown { clear } = request.json_or_default()?;
     log::info!(target: "http", request_id = request.id(); "a client asks the daemon to stop");
     // Full or closed: the daemon is stopping already.
     api.stop.try_send(Stop { clear }).ok();
-    Ok(Answer::bytes(200, "application/json", br#"{"status":"shutting_down"}"#.as_slice()))
+    Ok(Response::bytes(200, "application/json", br#"{"status":"shutting_down"}"#.as_slice()))
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Api;
 use crate::color;
-use crate::http::{Answer, Failure, Request};
+use crate::http::{Error, Request, Response};
 use crate::store::edits::ImageChange;
 use crate::wire::{PatchImage, SelectAll};
 
@@ -15,7 +15,7 @@ const TAG_MAX: usize = 255;
 const OVERRIDES_MAX: usize = 64 << 10;
 
 /// `PATCH /images/{id}`
-pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let body: PatchImage = request.json()?;
     let change = ImageChange {
@@ -36,34 +36,34 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Answer,
         api.walls.settings_changed(Vec::new());
     }
     api.library.thumbnails().complete(&mut image);
-    Ok(Answer::json(200, &image)?)
+    Ok(Response::json(200, &image)?)
 }
 
 /// `POST /images/select-all`
-pub(in crate::http) fn select_all(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn select_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let SelectAll { selected } = request.json()?;
     let updated = api.library.select_all(selected)?;
-    Ok(Answer::json(200, &json!({ "updated": updated, "selected": selected }))?)
+    Ok(Response::json(200, &json!({ "updated": updated, "selected": selected }))?)
 }
 
 /// `GET /images/tags`
-pub(in crate::http) fn all_tags(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
-    Ok(Answer::json(200, &json!({ "tags": api.store.tags()? }))?)
+pub(in crate::http) fn all_tags(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
+    Ok(Response::json(200, &json!({ "tags": api.store.tags()? }))?)
 }
 
 /// Trimmed, each once, in the order given.
-fn tags(given: Vec<String>) -> Result<Vec<String>, Failure> {
+fn tags(given: Vec<String>) -> Result<Vec<String>, Error> {
     if given.len() > TAGS_MAX {
-        return Err(Failure::bad_request(format!("tags has more than {TAGS_MAX} tags")));
+        return Err(Error::bad_request(format!("tags has more than {TAGS_MAX} tags")));
     }
     let mut tags: Vec<String> = Vec::with_capacity(given.len());
     for tag in given {
         let trimmed = tag.trim();
         if trimmed.len() > TAG_MAX {
-            return Err(Failure::bad_request(format!("a tag has more than {TAG_MAX} bytes")));
+            return Err(Error::bad_request(format!("a tag has more than {TAG_MAX} bytes")));
         }
         if trimmed.is_empty() || trimmed.contains(',') || trimmed.chars().any(char::is_control) {
-            return Err(Failure::bad_request(format!("tags cannot have {tag:?}"))
+            return Err(Error::bad_request(format!("tags cannot have {tag:?}"))
                 .details("a tag is not empty and has no comma and no control character"));
         }
         if !tags.iter().any(|known| known == trimmed) {
@@ -74,25 +74,25 @@ fn tags(given: Vec<String>) -> Result<Vec<String>, Failure> {
 }
 
 /// A page of the gallery carries two hundred of these.
-fn overrides(given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+fn overrides(given: Map<String, Value>) -> Result<Map<String, Value>, Error> {
     let size = serde_json::to_vec(&given)?.len();
     if size > OVERRIDES_MAX {
         let text = format!("wallpaper_config_overrides has more than {OVERRIDES_MAX} bytes");
-        return Err(Failure::bad_request(text));
+        return Err(Error::bad_request(text));
     }
     Ok(given)
 }
 
-fn colors(given: &[String]) -> Result<Vec<color::Rgb>, Failure> {
+fn colors(given: &[String]) -> Result<Vec<color::Rgb>, Error> {
     if given.len() > color::PALETTE_MAX {
-        return Err(Failure::bad_request(format!(
+        return Err(Error::bad_request(format!(
             "colors has more than {} colours",
             color::PALETTE_MAX
         )));
     }
     let one = |text: &String| {
         color::parse_hex(text).ok_or_else(|| {
-            Failure::bad_request(format!("colors cannot have {text:?}"))
+            Error::bad_request(format!("colors cannot have {text:?}"))
                 .details("a colour is #rrggbb")
         })
     };

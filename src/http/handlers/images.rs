@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Api, gallery};
-use crate::http::{Answer, Failure, Reply, Request, file};
+use super::{Api, image_query};
+use crate::http::{Error, Reply, Request, Response, file};
 use crate::library;
 use crate::store::images;
 use crate::transcode;
@@ -17,8 +17,8 @@ const WEBP: &str = "image/webp";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// `GET /images`
-pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
-    let asked = gallery::query(request.query())?;
+pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let asked = image_query::query(request.query())?;
     let (query, paging) = &asked;
     if let Some((id, _)) = query.similar_to {
         // Only to say so: a list would be empty.
@@ -30,18 +30,18 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Answer, 
         let page = Page { data: images, pagination: paging.of(total) };
         Ok(serde_json::to_vec(&page)?)
     })?;
-    Ok(Answer::shared_json(bytes))
+    Ok(Response::shared_json(bytes))
 }
 
 /// `GET /images/{id}`
-pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let mut image = find(api, request.record()?)?;
     api.library.thumbnails().complete(&mut image);
-    Ok(Answer::json(200, &image)?)
+    Ok(Response::json(200, &image)?)
 }
 
 /// `GET /images/{id}/raw`
-pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let mut image = find(api, request.record()?)?;
     // Between the look at its row and at its file it may get another name, and another image its
     // own: a name is free again only once the row says so.
@@ -59,7 +59,7 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Answer, F
 }
 
 /// `GET /images/{id}/thumbnail`; one that is missing is made first.
-pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let resolution = request.query().word("resolution")?.unwrap_or(Resolution::Default);
     let image = find(api, request.record()?)?;
     if let Some(path) = api.library.thumbnails().present(&image).get(resolution.as_str()) {
@@ -68,9 +68,9 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Ans
     let path = if transcode::is_needed_for(image.format) {
         let (library, transcoder) = (api.library.clone(), api.library.transcoder());
         let make = move || library.thumbnail(&image, resolution).map_err(thumbnail_failed);
-        let ran = |reply: Reply<_, Failure>| {
+        let ran = |reply: Reply<_, Error>| {
             transcoder.soon(Box::new(move |ran| {
-                reply(ran.map_err(Failure::from).and_then(|_| make()));
+                reply(ran.map_err(Error::from).and_then(|_| make()));
             }));
         };
         request.wait(PATIENCE, ran)?
@@ -82,28 +82,28 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Ans
 }
 
 /// `DELETE /images`; ids that are not there are not counted.
-pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let DeleteImages { ids } = request.json()?;
     if ids.is_empty() {
-        return Err(Failure::bad_request("ids is empty"));
+        return Err(Error::bad_request("ids is empty"));
     }
     let _permit = request.permit()?;
     let deleted = api.library.delete(&ids)?;
-    Ok(Answer::json(200, &json!({ "deleted": deleted }))?)
+    Ok(Response::json(200, &json!({ "deleted": deleted }))?)
 }
 
-fn find(api: &Api, id: i64) -> Result<Image, Failure> {
+fn find(api: &Api, id: i64) -> Result<Image, Error> {
     let found = api.store.read(|connection| images::get(connection, id))?;
-    found.ok_or_else(|| Failure::not_found(format!("there is no image {id}")))
+    found.ok_or_else(|| Error::not_found(format!("there is no image {id}")))
 }
 
 /// Several may have waited for the same thumbnail: the error is theirs together.
-fn thumbnail_failed(error: Arc<library::Error>) -> Failure {
+fn thumbnail_failed(error: Arc<library::Error>) -> Error {
     if error.is_missing_file() {
-        return Failure::not_found("the image's file is gone");
+        return Error::not_found("the image's file is gone");
     }
     if let library::Error::Transcode { source: transcode::Error::Missing { .. }, .. } = *error {
-        return Failure::new(503, "the thumbnail cannot be made").details(error.reason());
+        return Error::new(503, "the thumbnail cannot be made").details(error.reason());
     }
-    Failure::new(500, "the thumbnail cannot be made").details(error.reason())
+    Error::new(500, "the thumbnail cannot be made").details(error.reason())
 }

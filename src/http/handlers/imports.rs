@@ -6,15 +6,15 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Api;
-use crate::http::{Answer, Failure, Request};
+use crate::http::{Error, Request, Response};
 use crate::store::folders;
 use crate::wire::{ImportImages, ImportWeb};
 
 /// `POST /images`
-pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let ImportImages { paths, folder_id } = request.json()?;
     if paths.is_empty() {
-        return Err(Failure::bad_request("paths is empty"));
+        return Err(Error::bad_request("paths is empty"));
     }
     let absolute = |path: &PathBuf| absolute(api, "paths", path);
     let paths = paths.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
@@ -23,16 +23,16 @@ pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Answer
     let started = api.library.import(paths, folder_id)?;
     let (total, batch_id) = (started.total, started.batch_id);
     let body = json!({"status": "processing", "total": total, "batch_id": batch_id});
-    Ok(Answer::json(202, &body)?)
+    Ok(Response::json(202, &body)?)
 }
 
 /// `POST /images/import-web`
-pub(in crate::http) fn import_web(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn import_web(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let ImportWeb { path, folder_id } = request.json()?;
     let path = absolute(api, "path", &path)?;
     known(api, folder_id)?;
     let _permit = request.permit()?;
-    Ok(Answer::json(200, &api.library.import_web(&path, folder_id)?)?)
+    Ok(Response::json(200, &api.library.import_web(&path, folder_id)?)?)
 }
 
 #[derive(Deserialize)]
@@ -41,27 +41,27 @@ struct Cancel {
 }
 
 /// `POST /images/cancel-import`
-pub(in crate::http) fn cancel(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn cancel(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let Cancel { batch_id } = request.json()?;
     let _permit = request.permit()?;
     api.library.cancel(&batch_id)?;
-    Ok(Answer::json(200, &json!({"status": "cancelled", "batch_id": batch_id}))?)
+    Ok(Response::json(200, &json!({"status": "cancelled", "batch_id": batch_id}))?)
 }
 
 /// The daemon's working directory is nobody's business: paths are absolute or begin with `~`.
-fn absolute(api: &Api, field: &str, path: &Path) -> Result<PathBuf, Failure> {
+fn absolute(api: &Api, field: &str, path: &Path) -> Result<PathBuf, Error> {
     let path = api.dirs.tilde(path);
     if path.is_absolute() {
         return Ok(path);
     }
     let error = format!("{field}: {:?} is not absolute", path.display().to_string());
-    Err(Failure::bad_request(error).details(format!("{field} begins with / or ~")))
+    Err(Error::bad_request(error).details(format!("{field} begins with / or ~")))
 }
 
-pub(super) fn known(api: &Api, folder: Option<i64>) -> Result<(), Failure> {
+pub(super) fn known(api: &Api, folder: Option<i64>) -> Result<(), Error> {
     match folder {
         Some(id) if !api.store.read(|connection| folders::exists(connection, id))? => {
-            Err(Failure::bad_request(format!("folder_id: there is no folder {id}")))
+            Err(Error::bad_request(format!("folder_id: there is no folder {id}")))
         }
         _ => Ok(()),
     }

@@ -6,11 +6,11 @@ pub(super) mod daemon;
 pub(super) mod edits;
 pub(super) mod events;
 pub(super) mod folders;
-mod gallery;
 pub(super) mod history;
+mod image_query;
 pub(super) mod images;
 pub(super) mod imports;
-mod lists;
+mod list_cache;
 pub(super) mod monitors;
 pub(super) mod playlists;
 pub(super) mod themes;
@@ -19,7 +19,7 @@ pub(super) mod wallpaper;
 
 use std::time::Instant;
 
-pub use lists::Lists;
+pub use list_cache::ListCache;
 
 use crossbeam_channel::Sender;
 
@@ -46,7 +46,7 @@ pub struct Api {
     pub playlists: Playlists,
     pub library: Library,
     pub dirs: Dirs,
-    pub lists: Lists,
+    pub lists: ListCache,
 }
 
 /// A client's wish that the daemon stop.

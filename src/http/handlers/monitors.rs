@@ -2,7 +2,7 @@
 
 use super::Api;
 use crate::compositor::Output;
-use crate::http::{Answer, Failure, Request};
+use crate::http::{Error, Request, Response};
 use crate::wire::Monitor;
 
 /// Of a request; no machine has as many.
@@ -11,35 +11,35 @@ const NAMES_MAX: usize = 256;
 const NAME_MAX: usize = 255;
 
 /// `GET /monitors`
-pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let outputs = api.setters.outputs.list();
-    Ok(Answer::json(200, &outputs.iter().map(monitor).collect::<Vec<_>>())?)
+    Ok(Response::json(200, &outputs.iter().map(monitor).collect::<Vec<_>>())?)
 }
 
 /// `GET /monitors/{name}`
-pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let name = request.placeholder(0);
     let outputs = api.setters.outputs.list();
     let Some(output) = outputs.iter().find(|output| output.name == name) else {
-        return Err(Failure::not_found(format!("no monitor {name:?} is connected")));
+        return Err(Error::not_found(format!("no monitor {name:?} is connected")));
     };
-    Ok(Answer::json(200, &monitor(output))?)
+    Ok(Response::json(200, &monitor(output))?)
 }
 
 /// Names of monitors in a body, each once, in the order given. They need not be connected: those of
 /// a dock that is away are declared, too.
-pub(super) fn named(names: Vec<String>) -> Result<Vec<String>, Failure> {
+pub(super) fn named(names: Vec<String>) -> Result<Vec<String>, Error> {
     if names.len() > NAMES_MAX {
-        return Err(Failure::bad_request(format!("more than {NAMES_MAX} monitors are named")));
+        return Err(Error::bad_request(format!("more than {NAMES_MAX} monitors are named")));
     }
     let mut named = Vec::with_capacity(names.len());
     for name in names {
         if name.is_empty() {
-            return Err(Failure::bad_request("the name of a monitor is empty"));
+            return Err(Error::bad_request("the name of a monitor is empty"));
         }
         if name.len() > NAME_MAX {
             let text = format!("the name of a monitor has more than {NAME_MAX} bytes");
-            return Err(Failure::bad_request(text));
+            return Err(Error::bad_request(text));
         }
         if !named.contains(&name) {
             named.push(name);

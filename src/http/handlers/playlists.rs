@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Api;
 use super::folders::name;
 use super::monitors::named;
-use crate::http::{Answer, Failure, Request};
+use crate::http::{Error, Request, Response};
 use crate::playlist::{self, Act};
 use crate::store::playlists::{self, PlaylistChange, Refusal};
 use crate::wire::{
@@ -18,31 +18,31 @@ use crate::wire::{
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// `GET /playlists`
-pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
-    Ok(Answer::json(200, &api.store.read(playlists::list)?)?)
+pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
+    Ok(Response::json(200, &api.store.read(playlists::list)?)?)
 }
 
 /// `POST /playlists`
-pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: CreatePlaylist = request.json()?;
     let new = PlaylistChange {
         name: Some(name(&body.name)?),
         configuration: body.configuration,
         images: Some(body.images),
     };
-    Ok(Answer::json(201, &api.playlists.create(&new)?)?)
+    Ok(Response::json(201, &api.playlists.create(&new)?)?)
 }
 
 /// `GET /playlists/{id}`
-pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let playlist = api.store.read(|connection| playlists::get(connection, id))?;
     let playlist = playlist.ok_or(playlist::Failure::Refused(Refusal::NoPlaylist { id }))?;
-    Ok(Answer::json(200, &playlist)?)
+    Ok(Response::json(200, &playlist)?)
 }
 
 /// `PATCH /playlists/{id}`
-pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let body: PatchPlaylist = request.json()?;
     let items = |items: Vec<_>| items.into_iter().map(NewPlaylistItem::from).collect();
@@ -52,18 +52,18 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Answer,
         images: body.images.map(items),
     };
     let playlist = request.wait(PATIENCE, |reply| api.playlists.change(id, change, reply))?;
-    Ok(Answer::json(200, &playlist)?)
+    Ok(Response::json(200, &playlist)?)
 }
 
 /// `DELETE /playlists/{id}`
-pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     request.wait(PATIENCE, |reply| api.playlists.delete(id, reply))?;
     status("deleted")
 }
 
 /// `POST /playlists/{id}/start`; the body is optional.
-pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let body: StartPlaylist = request.json_or_default()?;
     let mut monitors = named(body.monitors)?;
@@ -75,74 +75,74 @@ pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Answer,
 }
 
 /// `POST /playlists/{id}/stop`
-pub(in crate::http) fn stop(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn stop(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     act(api, request, Act::Stop, "stopped")
 }
 
 /// `POST /playlists/{id}/pause`
-pub(in crate::http) fn pause(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn pause(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     act(api, request, Act::Pause, "paused")
 }
 
 /// `POST /playlists/{id}/resume`
-pub(in crate::http) fn resume(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn resume(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     act(api, request, Act::Resume, "resumed")
 }
 
 /// `POST /playlists/{id}/next`
-pub(in crate::http) fn next(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn next(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     act(api, request, Act::Next, "advanced")
 }
 
 /// `POST /playlists/{id}/previous`
-pub(in crate::http) fn previous(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn previous(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     act(api, request, Act::Previous, "rewound")
 }
 
 /// `GET /playlists/active`
-pub(in crate::http) fn active(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
-    Ok(Answer::json(200, &running(api, request)?)?)
+pub(in crate::http) fn active(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    Ok(Response::json(200, &running(api, request)?)?)
 }
 
 /// `GET /playlists/active/{monitor}`
-pub(in crate::http) fn active_on(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn active_on(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let monitor = request.placeholder(0);
     let mut running = running(api, request)?.into_iter();
     let one = running.find(|one| one.monitors.iter().any(|name| name == monitor));
-    let none = || Failure::not_found(format!("no playlist runs on the monitor {monitor:?}"));
-    Ok(Answer::json(200, &one.ok_or_else(none)?)?)
+    let none = || Error::not_found(format!("no playlist runs on the monitor {monitor:?}"));
+    Ok(Response::json(200, &one.ok_or_else(none)?)?)
 }
 
-fn running(api: &Api, request: &Request<'_>) -> Result<Vec<ActivePlaylist>, Failure> {
+fn running(api: &Api, request: &Request<'_>) -> Result<Vec<ActivePlaylist>, Error> {
     request.wait(PATIENCE, |reply| api.playlists.active(reply))
 }
 
 /// `POST /playlists/active/stop`
-pub(in crate::http) fn stop_all(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn stop_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     act_on_all(api, request, Act::Stop, "stopped")
 }
 
 /// `POST /playlists/active/pause`
-pub(in crate::http) fn pause_all(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn pause_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     act_on_all(api, request, Act::Pause, "paused")
 }
 
 /// `POST /playlists/active/resume`
-pub(in crate::http) fn resume_all(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn resume_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     act_on_all(api, request, Act::Resume, "resumed")
 }
 
 /// `POST /playlists/active/next`
-pub(in crate::http) fn next_all(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn next_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     act_on_all(api, request, Act::Next, "advanced")
 }
 
 /// `POST /playlists/active/previous`
-pub(in crate::http) fn previous_all(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn previous_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     act_on_all(api, request, Act::Previous, "reversed")
 }
 
-fn act(api: &Api, request: &Request<'_>, act: Act, done: &'static str) -> Result<Answer, Failure> {
+fn act(api: &Api, request: &Request<'_>, act: Act, done: &'static str) -> Result<Response, Error> {
     let id = request.record()?;
     request.wait(PATIENCE, |reply| api.playlists.act(id, act, reply))?;
     status(done)
@@ -153,13 +153,13 @@ fn act_on_all(
     request: &Request<'_>,
     act: Act,
     done: &'static str,
-) -> Result<Answer, Failure> {
+) -> Result<Response, Error> {
     let count: usize = request.wait(PATIENCE, |reply| api.playlists.act_on_all(act, reply))?;
     let playlists = if count == 1 { "playlist" } else { "playlists" };
     let message = format!("{count} {playlists} {done}");
-    Ok(Answer::json(200, &json!({ "message": message, done: count }))?)
+    Ok(Response::json(200, &json!({ "message": message, done: count }))?)
 }
 
-fn status(done: &str) -> Result<Answer, Failure> {
-    Ok(Answer::json(200, &json!({ "status": done }))?)
+fn status(done: &str) -> Result<Response, Error> {
+    Ok(Response::json(200, &json!({ "status": done }))?)
 }

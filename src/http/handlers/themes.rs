@@ -3,24 +3,24 @@
 use std::path::{Path, PathBuf};
 
 use super::Api;
-use crate::http::{Answer, Failure, Request, file};
+use crate::http::{Error, Request, Response, file};
 use crate::wire::Theme;
 
 /// `GET /api/themes`
-pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let mut names = names(&api.dirs.themes());
     names.sort_unstable();
     let themes: Vec<Theme> = names.iter().map(|name| theme(name)).collect();
-    Ok(Answer::json(200, &themes)?)
+    Ok(Response::json(200, &themes)?)
 }
 
 /// `GET /api/themes/{name}.css`
-pub(in crate::http) fn css(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn css(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let asked = request.placeholder(0);
     let name = asked.strip_suffix(".css");
     let path = name.and_then(|name| find(&api.dirs.themes(), name));
     let path = path.ok_or_else(|| {
-        Failure::not_found(format!("there is no theme {:?}", name.unwrap_or(asked)))
+        Error::not_found(format!("there is no theme {:?}", name.unwrap_or(asked)))
     })?;
     file(request, &path, "text/css; charset=utf-8")
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Api;
 use super::imports::known;
-use crate::http::{Answer, Failure, Reply, Request};
+use crate::http::{Error, Reply, Request, Response};
 use crate::library::{self, LoopGoes};
 use crate::transcode::Cut;
 use crate::wire::{ExportLoop, ExtractPalette, Image, LoopAction};
@@ -15,40 +15,40 @@ use crate::wire::{ExportLoop, ExtractPalette, Image, LoopAction};
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// `POST /images/{id}/ensure-browser-preview`; `?force=1` makes it anew.
-pub(in crate::http) fn ensure_preview(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn ensure_preview(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let force = match request.query().get("force") {
         None | Some("" | "0" | "false") => false,
         Some("1" | "true") => true,
-        Some(other) => return Err(Failure::parameter("force", other, "force is 0 or 1")),
+        Some(other) => return Err(Error::parameter("force", other, "force is 0 or 1")),
     };
     let id = request.record()?;
     let made = |reply| api.library.ensure_preview(id, force, reply);
     let mut image = request.wait(PATIENCE, made)?;
     api.library.thumbnails().complete(&mut image);
-    Ok(Answer::json(200, &image)?)
+    Ok(Response::json(200, &image)?)
 }
 
 /// `POST /images/{id}/extract-video-palette`
 pub(in crate::http) fn extract_palette(
     api: &Api,
     request: &Request<'_>,
-) -> Result<Answer, Failure> {
+) -> Result<Response, Error> {
     let ExtractPalette { time_seconds } = request.json()?;
     let id = request.record()?;
     let taken = |reply| api.library.take_palette(id, time_seconds, reply);
     let mut image = request.wait(PATIENCE, taken)?;
     api.library.thumbnails().complete(&mut image);
     let body = json!({ "image_id": image.id, "colors": image.colors, "image": image });
-    Ok(Answer::json(200, &body)?)
+    Ok(Response::json(200, &body)?)
 }
 
 /// `POST /images/{id}/video-loop-export`
-pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: ExportLoop = request.json()?;
     let id = request.record()?;
     let goes = match (body.action, body.folder_id) {
         (LoopAction::Replace, Some(_)) => {
-            return Err(Failure::bad_request("folder_id is for import_new only"));
+            return Err(Error::bad_request("folder_id is for import_new only"));
         }
         (LoopAction::Replace, None) => LoopGoes::Replace,
         (LoopAction::ImportNew, folder) => LoopGoes::New { folder },
@@ -68,5 +68,5 @@ pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<A
     };
     let image = request.wait(PATIENCE, made)?;
     let body = json!({ "action": body.action, "image_id": image.id, "path": image.path });
-    Ok(Answer::json(200, &body)?)
+    Ok(Response::json(200, &body)?)
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Api;
 use super::monitors::named;
-use crate::http::{Answer, Failure, Request};
+use crate::http::{Error, Request, Response};
 use crate::store::{self, images, scene};
 use crate::wallpaper::{self, Applied, Ask, Outcome, Targets};
 use crate::wire::{
@@ -17,7 +17,7 @@ use crate::wire::{
 pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// `GET /wallpaper/current`
-pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let status = api.walls.status();
     let had_none = status.active.is_none() && !status.checked.is_empty();
     if had_none && api.setters.available().is_empty() {
@@ -53,15 +53,15 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Answer, Fai
         set_at: newest.as_ref().map(|one| one.set_at),
         monitors,
     };
-    Ok(Answer::json(200, &current)?)
+    Ok(Response::json(200, &current)?)
 }
 
 /// `POST /wallpaper/set`
-pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: SetWallpaper = request.json()?;
     let names = match (body.monitor, body.monitors) {
         (Some(_), Some(_)) => {
-            return Err(Failure::bad_request("monitor and monitors cannot both be given"));
+            return Err(Error::bad_request("monitor and monitors cannot both be given"));
         }
         (Some(name), None) => vec![name],
         (None, names) => names.unwrap_or_default(),
@@ -70,7 +70,7 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Answer, F
 }
 
 /// `POST /wallpaper/random`; the body is optional.
-pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Answer, Failure> {
+pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: RandomWallpaper = request.json_or_default()?;
     let names = body.monitor.into_iter().collect();
     hang(api, request, Ask::Random, names, body.mode, Source::Random)
@@ -83,7 +83,7 @@ fn hang(
     names: Vec<String>,
     mode: Option<Mode>,
     source: Source,
-) -> Result<Answer, Failure> {
+) -> Result<Response, Error> {
     let targets = Targets::from_names(named(names)?);
     let wanted = wallpaper::Request {
         ask,
@@ -93,7 +93,7 @@ fn hang(
     };
     let all = wanted.targets == Targets::All;
     let applied = request.wait(PATIENCE, |reply| api.walls.set(wanted, reply))?;
-    Ok(Answer::json(200, &Hung::of(applied, all))?)
+    Ok(Response::json(200, &Hung::of(applied, all))?)
 }
 
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! Lists of images that were written as JSON a moment ago.
+//! ListCache of images that were written as JSON a moment ago.
 //!
 //! A gallery asks for the same page again and again while nothing changes. An answer is used again
 //! as long as the database has not changed (its generation) and no thumbnail has come or gone.
@@ -7,16 +7,16 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::http::{Failure, Paging};
+use crate::http::{Error, Paging};
 use crate::library::Thumbnails;
 use crate::store::Store;
 use crate::store::index::Query;
 
-/// Lists kept: a few galleries with a few pages each, some hundred kilobytes.
+/// ListCache kept: a few galleries with a few pages each, some hundred kilobytes.
 const KEPT: usize = 16;
 
 #[derive(Default)]
-pub struct Lists {
+pub struct ListCache {
     /// The last used one first.
     kept: Mutex<VecDeque<List>>,
 }
@@ -37,14 +37,14 @@ struct State {
     thumbnails: u64,
 }
 
-impl Lists {
+impl ListCache {
     /// The list, or a new one from `make`.
     pub(super) fn get(
         &self,
         asked: &Asked,
         (store, thumbnails): (&Store, &Thumbnails),
-        make: impl FnOnce() -> Result<Vec<u8>, Failure>,
-    ) -> Result<Arc<[u8]>, Failure> {
+        make: impl FnOnce() -> Result<Vec<u8>, Error>,
+    ) -> Result<Arc<[u8]>, Error> {
         // Before the list is made: what changes meanwhile makes it stale, not wrong.
         let state = State { generation: store.generation(), thumbnails: thumbnails.generation() };
         if let Some(json) = self.find(asked, &state) {
@@ -67,8 +67,8 @@ impl Lists {
     }
 }
 
-impl fmt::Debug for Lists {
+impl fmt::Debug for ListCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lists").finish_non_exhaustive()
+        f.debug_struct("ListCache").finish_non_exhaustive()
     }
 }

@@ -1,34 +1,34 @@
 //! Every answer that is not a success: its status and its body, in one place.
 //!
-//! Handlers turn a room's error into a [`Failure`] with `?`. Codes are stable, messages may get
+//! Handlers turn a room's error into an [`Error`] with `?`. Codes are stable, messages may get
 //! better. What a client must not see (SQL, paths of ours, panics) is the `cause`, which goes to
 //! the log under the request's id.
 
 use std::borrow::Cow;
-use std::error::Error;
+use std::error::Error as StdError;
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::answer::{Answer, Full};
-use super::statuses::chain;
+use super::error_status::chain;
+use super::response::{Full, Response};
 use crate::wire::{ErrorBody, ErrorCode, Unknown};
 
 /// Bytes of a message: it may quote what a client sent.
 const TEXT_MAX: usize = 2000;
 
 #[derive(Debug)]
-pub struct Failure {
+pub struct Error {
     status: u16,
     error: Cow<'static, str>,
     details: Option<String>,
     code: Option<ErrorCode>,
     meta: Option<Box<Map<String, Value>>>,
     headers: Vec<(&'static str, String)>,
-    cause: Option<Box<dyn Error + Send + Sync>>,
+    cause: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-impl Failure {
+impl Error {
     pub fn new(status: u16, error: impl Into<Cow<'static, str>>) -> Self {
         let error = error.into();
         let (details, code, meta, headers, cause) = (None, None, None, Vec::new(), None);
@@ -62,7 +62,7 @@ impl Failure {
     }
 
     /// 500. The client learns that it is not its fault, the log learns why.
-    pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::new(500, "internal error").cause(cause)
     }
 
@@ -81,7 +81,7 @@ impl Failure {
 
     /// For the log only.
     #[must_use]
-    pub fn cause(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub fn cause(mut self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.cause = Some(cause.into());
         self
     }
@@ -116,8 +116,8 @@ impl Failure {
             error_code: self.code,
             meta: self.meta.map(|meta| *meta),
         };
-        match Answer::json(self.status, &body) {
-            Ok(Answer::Full(mut full)) => {
+        match Response::json(self.status, &body) {
+            Ok(Response::Full(mut full)) => {
                 full.headers.append(&mut self.headers);
                 full
             }
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::wire::Mode;
 
-    fn check(failure: Failure, status: u16, body: &str) {
+    fn check(failure: Error, status: u16, body: &str) {
         assert_eq!(failure.status(), status);
         let full = failure.into_full("id-1");
         assert_eq!(full.status, status);
@@ -150,15 +150,15 @@ mod tests {
 
     #[test]
     fn bodies_carry_what_there_is_and_nothing_else() {
-        check(Failure::not_found("no image 7"), 404, r#"{"error":"no image 7","code":404}"#);
+        check(Error::not_found("no image 7"), 404, r#"{"error":"no image 7","code":404}"#);
         check(
-            Failure::word("mode", &"stretch".parse::<Mode>().unwrap_err()),
+            Error::word("mode", &"stretch".parse::<Mode>().unwrap_err()),
             400,
             r#"{"error":"mode cannot be \"stretch\"","code":400,"details":"mode is one of individual, clone, extend"}"#,
         );
         let meta = [("checked".to_owned(), Value::from(vec!["feh"]))].into_iter().collect();
         check(
-            Failure::busy("no backend").code(ErrorCode::NoBackend, meta),
+            Error::busy("no backend").code(ErrorCode::NoBackend, meta),
             503,
             r#"{"error":"no backend","code":503,"error_code":"no_backend","meta":{"checked":["feh"]}}"#,
         );
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_a_client_sent_is_not_sent_back_whole() {
-        let failure = Failure::bad_request("é".repeat(1 << 20)).details("x".repeat(TEXT_MAX));
+        let failure = Error::bad_request("é".repeat(1 << 20)).details("x".repeat(TEXT_MAX));
         let text = failure.into_full("id-1").text();
         assert!(text.len() < 3 * TEXT_MAX && text.contains("éé…"), "{}", text.len());
         assert!(text.contains("xx\"}"), "{text}");
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn causes_stay_in_the_log() {
         check(
-            Failure::internal("near SELECT: syntax error"),
+            Error::internal("near SELECT: syntax error"),
             500,
             r#"{"error":"internal error","code":500,"details":"the log has more under request id-1"}"#,
         );

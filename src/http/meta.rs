@@ -28,7 +28,7 @@ pub(super) struct RequestIds {
 
 /// Everything about a request that its answer's head and log line need.
 #[derive(Debug)]
-pub(super) struct Exchange<'a> {
+pub(super) struct RequestMeta<'a> {
     pub(super) id: RequestId,
     pub(super) method: Method,
     pub(super) path: Cow<'a, str>,
@@ -82,13 +82,13 @@ impl fmt::Debug for RequestId {
     }
 }
 
-impl Exchange<'_> {
+impl RequestMeta<'_> {
     pub(super) fn is_head(&self) -> bool {
         self.method == Method::Head
     }
 
-    pub(super) fn into_owned(self) -> Exchange<'static> {
-        Exchange { path: Cow::Owned(self.path.into_owned()), ..self }
+    pub(super) fn into_owned(self) -> RequestMeta<'static> {
+        RequestMeta { path: Cow::Owned(self.path.into_owned()), ..self }
     }
 
     /// The request's line in the log, which has every id that a client was given.

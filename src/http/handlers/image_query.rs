@@ -2,7 +2,7 @@
 
 use super::super::query::{Paging, Query as Parameters};
 use crate::color::{Rgb, parse_hex};
-use crate::http::Failure;
+use crate::http::Error;
 use crate::store::index::{Near, Query, SortBy};
 use crate::wire::{MediaFilter, SortOrder};
 
@@ -10,7 +10,7 @@ use crate::wire::{MediaFilter, SortOrder};
 const SIMILAR: f32 = 18.0;
 
 /// Reads all parameters; filters combine by AND.
-pub(super) fn query(parameters: &Parameters<'_>) -> Result<(Query, Paging), Failure> {
+pub(super) fn query(parameters: &Parameters<'_>) -> Result<(Query, Paging), Error> {
     let paging = parameters.paging()?;
     let within = distance(parameters, "palette_max_delta_e")?.unwrap_or(SIMILAR);
     let similar_to = parameters.value::<i64>("palette_similar_to", "it is the id of an image")?;
@@ -32,41 +32,41 @@ pub(super) fn query(parameters: &Parameters<'_>) -> Result<(Query, Paging), Fail
     Ok((query, paging))
 }
 
-fn hue_group(parameters: &Parameters<'_>) -> Result<Option<u8>, Failure> {
+fn hue_group(parameters: &Parameters<'_>) -> Result<Option<u8>, Error> {
     let allowed = "hue_group is 0 to 11, or 99 for neutral";
     match parameters.value("hue_group", allowed)? {
         Some(group @ (12..=98 | 100..)) => {
-            Err(Failure::parameter("hue_group", &u8::to_string(&group), allowed))
+            Err(Error::parameter("hue_group", &u8::to_string(&group), allowed))
         }
         group => Ok(group),
     }
 }
 
-fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, Failure> {
+fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, Error> {
     match parameters.get("folder_id") {
         Some("root") => Ok(Some(None)),
         _ => Ok(parameters.value("folder_id", "folder_id is an id, or root")?.map(Some)),
     }
 }
 
-fn color(name: &str, item: &str, hex: &str) -> Result<Rgb, Failure> {
+fn color(name: &str, item: &str, hex: &str) -> Result<Rgb, Error> {
     let allowed = "colours are written #rrggbb";
-    parse_hex(hex).ok_or_else(|| Failure::parameter(name, item, allowed))
+    parse_hex(hex).ok_or_else(|| Error::parameter(name, item, allowed))
 }
 
 /// `#rrggbb~maxDeltaE`
-fn near(item: &str) -> Result<Near, Failure> {
-    let refused = || Failure::parameter("colors_near", item, "items are written #rrggbb~12.5");
+fn near(item: &str) -> Result<Near, Error> {
+    let refused = || Error::parameter("colors_near", item, "items are written #rrggbb~12.5");
     let (hex, within) = item.split_once('~').ok_or_else(refused)?;
     let within = within.parse().ok().filter(is_distance).ok_or_else(refused)?;
     Ok(Near { color: color("colors_near", item, hex)?, within })
 }
 
-fn distance(parameters: &Parameters<'_>, name: &str) -> Result<Option<f32>, Failure> {
+fn distance(parameters: &Parameters<'_>, name: &str) -> Result<Option<f32>, Error> {
     let allowed = format!("{name} is a number from 0");
     match parameters.value::<f32>(name, &allowed)? {
         Some(number) if !is_distance(&number) => {
-            Err(Failure::parameter(name, &number.to_string(), allowed))
+            Err(Error::parameter(name, &number.to_string(), allowed))
         }
         number => Ok(number),
     }

@@ -16,7 +16,7 @@ use crate::events::{Hub, Kinds};
 const JSON: &str = "application/json";
 
 #[derive(Debug)]
-pub enum Answer {
+pub enum Response {
     Full(Full),
     /// Another thread will answer.
     Later(Promise),
@@ -49,7 +49,7 @@ pub(super) enum Body {
     },
 }
 
-impl Answer {
+impl Response {
     pub fn json(status: u16, value: &impl Serialize) -> serde_json::Result<Self> {
         Ok(Self::bytes(status, JSON, serde_json::to_vec(value)?))
     }

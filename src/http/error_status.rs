@@ -1,15 +1,15 @@
 //! Which status and code each room's errors get: one table, one test.
 
-use std::error::Error;
+use std::error::Error as StdError;
 
 use serde_json::{Map, Value, json};
 
-use super::failure::Failure;
+use super::error::Error;
 use crate::store::folders;
 use crate::wire::ErrorCode;
 use crate::{config, library, playlist, store, transcode, wallpaper};
 
-impl From<store::Error> for Failure {
+impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         if error.is_storage() {
             // Something the user can mend: the message says what.
@@ -21,13 +21,13 @@ impl From<store::Error> for Failure {
 }
 
 /// An answer that cannot be written as JSON is our mistake.
-impl From<serde_json::Error> for Failure {
+impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Self::internal(error)
     }
 }
 
-impl From<config::Error> for Failure {
+impl From<config::Error> for Error {
     fn from(error: config::Error) -> Self {
         use config::Error as Why;
         let text = error.to_string();
@@ -48,7 +48,7 @@ impl From<config::Error> for Failure {
     }
 }
 
-impl From<wallpaper::Failure> for Failure {
+impl From<wallpaper::Failure> for Error {
     fn from(error: wallpaper::Failure) -> Self {
         use wallpaper::Failure as Why;
         let text = error.to_string();
@@ -80,7 +80,7 @@ impl From<wallpaper::Failure> for Failure {
     }
 }
 
-impl From<folders::Refusal> for Failure {
+impl From<folders::Refusal> for Error {
     fn from(refusal: folders::Refusal) -> Self {
         use folders::Refusal as Why;
         match refusal {
@@ -92,7 +92,7 @@ impl From<folders::Refusal> for Failure {
     }
 }
 
-impl From<playlist::Failure> for Failure {
+impl From<playlist::Failure> for Error {
     fn from(failure: playlist::Failure) -> Self {
         use playlist::Failure as Why;
         use store::playlists::Refusal;
@@ -109,7 +109,7 @@ impl From<playlist::Failure> for Failure {
     }
 }
 
-impl From<library::Error> for Failure {
+impl From<library::Error> for Error {
     fn from(error: library::Error) -> Self {
         use library::Error as Why;
         match error {
@@ -139,7 +139,7 @@ impl From<library::Error> for Failure {
     }
 }
 
-impl From<transcode::Error> for Failure {
+impl From<transcode::Error> for Error {
     fn from(error: transcode::Error) -> Self {
         use transcode::Error as Why;
         match error {
@@ -163,7 +163,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// An error with its causes: "cannot open x: permission denied".
-pub(super) fn chain(error: &dyn Error) -> String {
+pub(super) fn chain(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -181,7 +181,7 @@ mod tests {
     use crate::wallpaper::Failure as Why;
     use crate::wire::MediaType;
 
-    fn check(failure: impl Into<Failure>, status: u16, body: &str) {
+    fn check(failure: impl Into<Error>, status: u16, body: &str) {
         let full = failure.into().into_full("id-1");
         assert_eq!(full.status, status, "{}", full.text());
         assert!(full.text().contains(body), "{} lacks {body}", full.text());
