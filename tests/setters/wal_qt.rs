@@ -31,7 +31,13 @@ pub fn play(role: &Role) {
     fs::remove_file(&socket).ok();
     let listener = UnixListener::bind(socket).unwrap();
     let server = Server::from_listener(listener, None).unwrap();
-    let mut host = Host { role, monitors: json!({}), refusals: 0, questions: 0 };
+    let idle = |name: &str| {
+        json!({ "name": name, "visible": true, "last_transition": "none", "in_progress": false,
+            "parallax": { "enabled": false }, "current_kind": "image" })
+    };
+    let outputs = fs::read_to_string(role.notes.join("outputs")).unwrap();
+    let monitors = outputs.lines().map(|name| (name.to_owned(), idle(name))).collect();
+    let mut host = Host { role, monitors, refusals: 0, questions: 0 };
     for request in server.incoming_requests() {
         host.answer(request);
     }
@@ -39,7 +45,7 @@ pub fn play(role: &Role) {
 
 struct Host<'a> {
     role: &'a Role,
-    /// By name: target and load state.
+    /// By name, as the status has it: fields that some versions leave out are added by loads.
     monitors: Value,
     refusals: u32,
     questions: u32,
@@ -84,7 +90,9 @@ impl Host<'_> {
                 self.questions += 1;
                 let all = self.monitors.as_object().unwrap().values().cloned();
                 let count = if self.questions > 2 { 2 } else { 0 };
-                ok(json!({ "ok": true, "status": {
+                let place = |name| json!({ "name": name, "x": 0, "y": 0, "width": 640 });
+                let topology: Vec<_> = ["HEADLESS-1", "HEADLESS-2"].map(place).into();
+                ok(json!({ "ok": true, "api_version": "0", "status": { "topology": topology,
                     "monitor_count": count, "monitors": all.collect::<Vec<_>>() } }))
             }
             (Method::Post, "/wallpaper/load", cue) => self.load(body, cue),
@@ -145,6 +153,16 @@ impl Host<'_> {
             "garbage" => return (200, "<html>".to_owned()),
             "hang" => self.role.hang(),
             _ => {}
+        }
+        if matches!(cue, "newest" | "mute") {
+            for target in &targets {
+                let monitor = &mut self.monitors[target["name"].as_str().unwrap()];
+                if cue == "newest" {
+                    monitor["current_target"] = target["target"].clone();
+                }
+                monitor["current_kind"] = target["kind"].clone();
+            }
+            return (202, json!({ "ok": true, "accepted": true }).to_string());
         }
         let outcome = if cue == "fail" { "failed" } else { "applied" };
         let state = match cue {
@@ -320,6 +338,32 @@ fn the_end_of_a_host_that_somebody_else_started_is_noticed() {
     assert!(!wal_qt.is_whole());
     show(&stubs, &mut *wal_qt, &scene).unwrap();
     assert_eq!(stubs.wall.processes("wal-qt").len(), 1);
+}
+
+#[test]
+fn hosts_that_leave_fields_of_their_status_out_are_believed_by_what_is_there() {
+    let stubs = Stubs::new(&["640x480"]);
+    let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
+    let red = stubs.wall.hang(&[("HEADLESS-1", &red)]);
+    let blue = stubs.wall.hang(&[("HEADLESS-1", &blue)]);
+    let mut first = stubs.wall.backend(BackendName::WalQt);
+    // It never says what it shows.
+    stubs.cue("wal-qt-host", "mute");
+    show(&stubs, &mut *first, &red).unwrap();
+    stubs.cue("wal-qt-host", "newest");
+    show(&stubs, &mut *first, &blue).unwrap();
+    // The next daemon reads off the status that nothing is to be done.
+    drop(first);
+    let mut second = stubs.wall.backend(BackendName::WalQt);
+    forget(&stubs);
+    show(&stubs, &mut *second, &blue).unwrap();
+    assert!(!routes(&stubs).contains(&"/wallpaper/load".to_owned()));
+    // Accepted, and the picture before stays: that is no success.
+    stubs.wall.set_json("wal-qt", "load_timeout_ms", json!(1000));
+    stubs.cue("wal-qt-host", "mute");
+    let error = show(&stubs, &mut *second, &red).unwrap_err();
+    assert!(error.to_string().contains("HEADLESS-1: not displayed within"), "{error}");
+    second.clear().unwrap();
 }
 
 #[test]

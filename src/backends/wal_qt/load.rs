@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::backends::{Hanging, Kind, Web};
 use crate::config::WalQt as Options;
@@ -128,6 +128,8 @@ pub(super) enum Progress {
     },
     /// Some have not said yet.
     Waiting,
+    /// Nothing is under way, and what is shown is not said: some hosts never do.
+    Unsaid,
 }
 
 /// What the answer to a load says.
@@ -154,21 +156,34 @@ pub(super) fn loaded(answer: &Value, pieces: &[Piece]) -> Progress {
     Progress::Done
 }
 
-/// What `GET /wallpaper/status` says of a load.
+/// What `GET /wallpaper/status` says of a load. Any field may be missing: which there are differs
+/// from host to host.
 pub(super) fn displayed(status: &Value, pieces: &[Piece]) -> Progress {
     let mut progress = Progress::Done;
     for piece in pieces {
-        let monitor = monitor(status, &piece.output);
-        match monitor.and_then(|monitor| monitor["load_state"].as_str()) {
-            Some("displayed") => {}
-            Some("failed") => {
-                let why = monitor.and_then(|monitor| monitor["error"].as_str());
-                return failed(&piece.output, why.unwrap_or("it cannot be loaded"));
-            }
-            _ => progress = Progress::Waiting,
+        match progress_on(monitor(status, &piece.output), piece) {
+            Progress::Done => {}
+            failed @ Progress::Failed { .. } => return failed,
+            Progress::Unsaid if progress == Progress::Done => progress = Progress::Unsaid,
+            Progress::Unsaid => {}
+            Progress::Waiting => progress = Progress::Waiting,
         }
     }
     progress
+}
+
+fn progress_on(monitor: &Value, piece: &Piece) -> Progress {
+    let shown = target_of(monitor).map(|target| target == piece.target.to_string_lossy());
+    match (monitor["load_state"].as_str(), shown) {
+        (Some("failed"), _) => {
+            failed(&piece.output, monitor["error"].as_str().unwrap_or("it cannot be loaded"))
+        }
+        // What was displayed before is still told of.
+        (_, Some(false)) => Progress::Waiting,
+        (Some("displayed"), _) | (None, Some(true)) => Progress::Done,
+        (None, None) if monitor["in_progress"] == false => Progress::Unsaid,
+        _ => Progress::Waiting,
+    }
 }
 
 /// How many monitors the host has.
@@ -178,18 +193,27 @@ pub(super) fn monitor_count(status: &Value) -> u64 {
 
 /// What an output shows, as the status says; none unless it is displayed.
 pub(super) fn target<'a>(status: &'a Value, output: &str) -> Option<&'a str> {
-    let monitor = monitor(status, output).filter(|monitor| monitor["load_state"] == "displayed")?;
-    monitor["target"].as_str()
+    let monitor = monitor(status, output);
+    let state = monitor["load_state"].as_str();
+    state.is_none_or(|state| state == "displayed").then(|| target_of(monitor)).flatten()
 }
 
-/// The part of the status that is about an output, wherever its version has it.
-fn monitor<'a>(status: &'a Value, output: &str) -> Option<&'a Map<String, Value>> {
-    match status {
-        Value::Object(fields) if fields.get("name").is_some_and(|name| name == output) => {
-            Some(fields)
-        }
-        Value::Object(fields) => fields.values().find_map(|value| monitor(value, output)),
-        Value::Array(items) => items.iter().find_map(|value| monitor(value, output)),
+fn target_of(monitor: &Value) -> Option<&str> {
+    monitor["current_target"].as_str().or(monitor["target"].as_str())
+}
+
+/// The part of the status that is about an output, wherever its version has it; null if none is.
+fn monitor<'a>(status: &'a Value, output: &str) -> &'a Value {
+    // Elsewhere in it outputs are listed by name, too.
+    let monitors = status.pointer("/status/monitors").or(status.get("monitors"));
+    named(monitors.unwrap_or(status), output).unwrap_or(&Value::Null)
+}
+
+fn named<'a>(value: &'a Value, output: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(_) if value["name"] == output => Some(value),
+        Value::Object(fields) => fields.values().find_map(|field| named(field, output)),
+        Value::Array(items) => items.iter().find_map(|item| named(item, output)),
         _ => None,
     }
 }
@@ -276,21 +300,65 @@ mod tests {
         check(json!([]), failed("", "it says no"));
     }
 
+    /// A status with this as its only monitor.
+    fn status(monitor: Value) -> Value {
+        json!({ "ok": true, "api_version": "0", "status": {
+            "topology": [{ "name": "A", "x": 0, "y": 0, "width": 640, "height": 480 }],
+            "monitor_count": 1, "monitors": [monitor],
+        } })
+    }
+
     #[test]
-    fn statuses() {
+    fn statuses_of_hosts_that_tell_the_state_of_a_load() {
         let pieces = [piece("A", "/x", "image")];
-        let status = |state: &str| {
-            json!({ "ok": true, "status": { "monitor_count": 1, "monitors": [
-                { "name": "A", "target": "/x", "load_state": state, "error": "bad" },
-            ] } })
+        let with = |state: &str, target: &str| {
+            status(json!({ "name": "A", "target": target, "load_state": state, "error": "bad" }))
         };
-        let check = |state, expected| assert_eq!(displayed(&status(state), &pieces), expected);
-        check("displayed", Progress::Done);
-        check("loading", Progress::Waiting);
-        check("failed", failed("A", "bad"));
+        let check = |state, target, expected| {
+            assert_eq!(displayed(&with(state, target), &pieces), expected, "{state} {target}");
+        };
+        check("displayed", "/x", Progress::Done);
+        check("loading", "/x", Progress::Waiting);
+        check("failed", "/x", failed("A", "bad"));
+        check("displayed", "/before", Progress::Waiting);
         assert_eq!(displayed(&json!({}), &pieces), Progress::Waiting);
-        assert_eq!(monitor_count(&status("x")), 1);
-        assert_eq!(target(&status("displayed"), "A"), Some("/x"));
-        assert_eq!(target(&status("loading"), "A"), None);
+        assert_eq!(monitor_count(&with("x", "/x")), 1);
+        assert_eq!(target(&with("displayed", "/x"), "A"), Some("/x"));
+        assert_eq!(target(&with("loading", "/x"), "A"), None);
+    }
+
+    #[test]
+    fn statuses_of_hosts_that_leave_fields_out() {
+        let pieces = [piece("A", "/x", "image")];
+        let check = |monitor: Value, expected, shown| {
+            let status = status(monitor);
+            assert_eq!(displayed(&status, &pieces), expected, "{status}");
+            assert_eq!(target(&status, "A"), shown, "{status}");
+        };
+        let idle = |target: Option<&str>| {
+            let mut monitor = json!({ "current_kind": "image", "in_progress": false,
+                "last_transition": "none", "name": "A", "visible": true });
+            if let Some(target) = target {
+                monitor["current_target"] = target.into();
+            }
+            monitor
+        };
+        check(idle(Some("/x")), Progress::Done, Some("/x"));
+        check(idle(Some("/before")), Progress::Waiting, Some("/before"));
+        check(idle(None), Progress::Unsaid, None);
+        check(json!({ "name": "A", "in_progress": true }), Progress::Waiting, None);
+        check(json!({ "name": "A" }), Progress::Waiting, None);
+        check(json!({ "name": "B", "current_target": "/x" }), Progress::Waiting, None);
+        check(json!({ "name": "A", "load_state": "displayed" }), Progress::Done, None);
+        let loading = json!({ "name": "A", "load_state": "loading", "current_target": "/x" });
+        check(loading, Progress::Waiting, None);
+        for odd in
+            [json!(null), json!([]), json!({ "name": 7 }), json!({ "name": "A", "load_state": 1 })]
+        {
+            check(odd, Progress::Waiting, None);
+        }
+        // One that has not said outweighs one that never will.
+        let two = [piece("A", "/x", "image"), piece("B", "/x", "image")];
+        assert_eq!(displayed(&status(idle(None)), &two), Progress::Waiting);
     }
 }

@@ -28,6 +28,8 @@ use host::{GRACE, Host};
 use load::{Piece, Progress};
 
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
+/// A host that tells what it shows does so within this.
+const SAID_WITHIN: Duration = Duration::from_secs(1);
 /// What its engine decodes; it turns photographs by itself. JSON has no place for other names.
 const TAKES: Takes = Takes {
     formats: &[
@@ -200,8 +202,14 @@ fn load(
     let until = Instant::now() + limit;
     let answer = client.insist(PATH, &load::body(pieces, options), limit, Some(until));
     let answer = answer.map_err(|failed| client.error(PATH, failed))?;
+    let accepted = Instant::now();
     let mut progress = load::loaded(&answer, pieces);
-    while progress == Progress::Waiting {
+    loop {
+        match progress {
+            Progress::Waiting => {}
+            Progress::Unsaid if accepted.elapsed() < SAID_WITHIN => {}
+            _ => break,
+        }
         if Instant::now() > until {
             let output = pieces[0].output.clone();
             let why = format!("not displayed within {} ms", limit.as_millis());
@@ -219,7 +227,7 @@ fn load(
         Progress::Failed { output, why } => {
             Err(Error::Refused(format!("wal-qt cannot load it on {output}: {why}")))
         }
-        Progress::Done | Progress::Waiting => Ok(()),
+        Progress::Done | Progress::Unsaid | Progress::Waiting => Ok(()),
     }
 }
 
