@@ -41,7 +41,7 @@ impl Touched {
 }
 
 /// From so many changes on, if they are of every sixteenth image too, the index is better built anew
-/// than changed one by one: after a selection of all, or the end of a large folder.
+/// than changed one by one: after the end of a large folder.
 const MANY: usize = 1000;
 
 /// None until somebody asks.
@@ -115,6 +115,19 @@ impl Store {
         self.with_index(|_| ())
     }
 
+    /// Writes what the index holds nothing of, such as what is selected: it stays as it is, however
+    /// many images are touched.
+    pub fn write_beside_index<T, E: From<Error>>(
+        &self,
+        body: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.write(|transaction| {
+            let value = body(transaction)?;
+            self.shared.touched.clear();
+            Ok(value)
+        })
+    }
+
     fn with_index<T>(&self, ask: impl FnOnce(&Index) -> T) -> Result<T, Error> {
         let shared = &self.shared;
         if let Some(index) = &*shared.index.read().unwrap_or_else(PoisonError::into_inner) {
@@ -137,6 +150,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::edits;
     use crate::store::images::tests::picture;
     use crate::store::tests::scratch;
 
@@ -153,6 +167,11 @@ mod tests {
             .map_err(|error: Error| error)
             .unwrap();
         assert_eq!(total(), 1500);
+        let generation = store.generation();
+        let selected = store.write_beside_index(|c| edits::select_all(c, true)).unwrap();
+        assert_eq!(selected, 1500);
+        assert!(store.shared.index.read().unwrap().is_some(), "the index is still there");
+        assert!(store.generation() > generation, "lists are written anew");
         store.write(|c| images::delete(c, &ids[..1200])).unwrap();
         assert_eq!(total(), 300);
     }
