@@ -115,9 +115,10 @@ impl From<library::Error> for Error {
         match error {
             Why::Busy | Why::Ended => Self::busy(error.to_string()),
             Why::NoImage { .. } | Why::FileGone { .. } => Self::new(404, error.to_string()),
-            Why::BadName { .. } | Why::NotWeb { .. } | Why::Package { .. } => {
-                Self::new(400, error.to_string())
-            }
+            Why::BadName { .. }
+            | Why::BadOverride { .. }
+            | Why::NotWeb { .. }
+            | Why::Package { .. } => Self::new(400, error.to_string()),
             Why::NoBatch(_) => Self::new(404, error.to_string()),
             Why::NotVideo { .. } | Why::BadLoop { .. } => Self::new(400, error.to_string()),
             Why::Same { .. } => Self::new(409, error.to_string()),

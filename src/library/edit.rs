@@ -30,6 +30,9 @@ impl Library {
         {
             return Err(Error::NotWeb { id });
         }
+        if let (Some(meta), Some(overrides)) = (&image.web_meta, &change.overrides) {
+            package::check_overrides(meta, overrides)?;
+        }
         let renamed = name.map(|name| self.wanted_name(&image, name)).transpose()?.flatten();
         match renamed {
             Some(name) => self.rename(&image, &name, change)?,

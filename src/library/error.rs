@@ -18,6 +18,11 @@ pub enum Error {
     NotWeb {
         id: i64,
     },
+    /// A value that a web package does not allow for a property: "it ...".
+    BadOverride {
+        key: String,
+        why: String,
+    },
     /// An image cannot be called so.
     BadName {
         name: String,
@@ -135,6 +140,9 @@ impl fmt::Display for Error {
                 "image {id} is not a web wallpaper: wallpaper_config_overrides and web_capabilities \
                  are for those alone"
             ),
+            Self::BadOverride { key, why } => {
+                write!(f, "wallpaper_config_overrides cannot have {key:?} so: {why}")
+            }
             Self::BadName { name, why } => write!(f, "the name {name:?} cannot be used: {why}"),
             Self::Busy => write!(f, "too many imports are waiting: try again later"),
             Self::NoBatch(id) => write!(f, "no import {id:?} is running"),

@@ -148,11 +148,15 @@ pub fn finish_rename(
     name: &str,
 ) -> Result<(), Error> {
     let meta = image.web_meta.as_ref().map(|meta| meta.moved(&rename.to));
+    // A package's own preview moves with it; that of a film lies elsewhere.
+    let preview = image.preview_path.as_deref().map(|preview| {
+        preview.strip_prefix(&rename.from).map_or(preview.to_owned(), |own| rename.to.join(own))
+    });
     let path = meta.as_ref().map_or(&rename.to, |meta| &meta.entry_path);
     let meta = meta.as_ref().map(|meta| json!(meta).to_string());
     connection.execute(
-        "UPDATE image SET name = ?2, path = ?3, web_meta = ?4 WHERE id = ?1",
-        params![rename.image_id, name, text(path), meta],
+        "UPDATE image SET name = ?2, path = ?3, web_meta = ?4, preview_path = ?5 WHERE id = ?1",
+        params![rename.image_id, name, text(path), meta, preview.as_deref().map(text)],
     )?;
     forget_rename(connection, rename.image_id)
 }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Rows, named_params};
+use serde_json::Map;
 
 use super::index::Entry;
 pub use super::row::hex;
@@ -37,20 +38,31 @@ pub struct NewImage {
     pub folder_id: Option<i64>,
     pub source_path: PathBuf,
     /// Of a package; `path` is its page.
-    pub web: Option<WebMeta>,
+    pub web: Option<NewPackage>,
+}
+
+/// What only a package has.
+#[derive(Clone, Debug)]
+pub struct NewPackage {
+    pub meta: WebMeta,
+    /// Its own preview, in it.
+    pub preview: Option<PathBuf>,
+    pub overrides: Map<String, serde_json::Value>,
 }
 
 impl NewImage {
     /// Its file, or its package.
     pub fn home(&self) -> &Path {
-        self.web.as_ref().map_or(&self.path, |web| &web.package_root)
+        self.web.as_ref().map_or(&self.path, |web| &web.meta.package_root)
     }
 
     /// Gives it its name and its place.
     pub fn settle(&mut self, name: &str, home: &Path) {
         self.name = name.to_owned();
-        self.web = self.web.take().map(|web| web.moved(home));
-        self.path = self.web.as_ref().map_or(home, |web| &web.entry_path).to_owned();
+        if let Some(web) = &mut self.web {
+            web.meta = web.meta.moved(home);
+        }
+        self.path = self.web.as_ref().map_or(home, |web| &web.meta.entry_path).to_owned();
     }
 }
 
@@ -74,14 +86,16 @@ pub struct ListQuery {
 
 /// Adds a row and returns its id. A taken name, path or checksum is [`Error::is_taken`].
 pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
+    let web = image.web.as_ref();
+    let preview = web.and_then(|web| Some(web.meta.package_root.join(web.preview.as_ref()?)));
     connection
         .prepare_cached(
             "INSERT INTO image (name, path, media_type, format, width, height, duration, animated, \
              audio_enabled, file_size, checksum, tags, colors, hue_group, folder_id, imported_at, \
-             source_path, web_meta) \
+             source_path, web_meta, preview_path, overrides) \
              VALUES (:name, :path, :media_type, :format, :width, :height, :duration, :animated, \
              :audio_enabled, :file_size, :checksum, '[]', :colors, :hue_group, :folder_id, :imported_at, \
-             :source_path, :web_meta)",
+             :source_path, :web_meta, :preview_path, :overrides)",
         )?
         .execute(named_params! {
             ":name": image.name,
@@ -100,7 +114,9 @@ pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
             ":folder_id": image.folder_id,
             ":imported_at": Timestamp::now().as_micros(),
             ":source_path": image.source_path.to_string_lossy(),
-            ":web_meta": image.web.as_ref().map(|web| serde_json::json!(web).to_string()),
+            ":web_meta": web.map(|web| serde_json::json!(web.meta).to_string()),
+            ":preview_path": preview.as_ref().map(|preview| preview.to_string_lossy()),
+            ":overrides": web.map(|web| serde_json::json!(web.overrides).to_string()),
         })?;
     Ok(connection.last_insert_rowid())
 }
@@ -242,8 +258,8 @@ pub struct Purged {
     pub playlists: usize,
 }
 
-/// Removes an image's row, if it is there, with every reference to it. Its preview is loose then;
-/// its file is the caller's.
+/// Removes an image's row, if it is there, with every reference to it. The preview that was made of
+/// it is loose then; its file is the caller's.
 pub fn purge(connection: &Connection, id: i64) -> Result<Purged, Error> {
     let playlists: i64 = connection
         .prepare_cached(
@@ -253,7 +269,7 @@ pub fn purge(connection: &Connection, id: i64) -> Result<Purged, Error> {
     connection
         .prepare_cached(
             "INSERT OR IGNORE INTO loose_file (path) SELECT preview_path FROM image \
-             WHERE id = ?1 AND preview_path IS NOT NULL",
+             WHERE id = ?1 AND preview_path IS NOT NULL AND web_meta IS NULL",
         )?
         .execute([id])?;
     // A row that is missing already takes nothing with it.
@@ -288,9 +304,11 @@ pub fn delete(connection: &Connection, ids: &[i64]) -> Result<Gone, Error> {
     Ok(gone)
 }
 
-/// What is an image's alone, thumbnails apart: its file or package, and its preview.
+/// What is an image's alone, thumbnails apart: its file or package, and the preview that was made
+/// of it. A package's own lies in it.
 pub fn on_disk(image: &Image) -> impl Iterator<Item = &Path> {
-    std::iter::once(image.home()).chain(image.preview_path.as_deref())
+    let preview = image.preview_path.as_deref().filter(|_| image.web_meta.is_none());
+    std::iter::once(image.home()).chain(preview)
 }
 
 fn one<P: rusqlite::Params>(

@@ -19,7 +19,8 @@ fn package(house: &House, name: &str) -> PathBuf {
     let manifest = json!({
         "waypaper": "1", "title": "Rain", "author": "somebody", "entry": "page.html",
         "preview": "preview.png", "capabilities": { "keyboard": true },
-        "parallax_direction": "vertical", "wallpaper_config": { "speed": { "default": 2 } },
+        "parallax_direction": "vertical", "wallpaper_config": { "speed": { "default": 2, "max": 10 } },
+        "wallpaper_config_overrides": { "speed": 4, "gone": 1 },
     });
     fs::write(root.join("waypaper.json"), manifest.to_string()).unwrap();
     fs::write(root.join("page.html"), format!("<html><title>{name}</title>")).unwrap();
@@ -67,6 +68,10 @@ fn a_package_is_taken_in_whole() {
     assert_eq!(meta["capabilities"]["keyboard"], true);
     assert_eq!(meta["parallax_direction"], "vertical");
     assert_eq!(meta["wallpaper_config"]["speed"]["default"], 2);
+    assert_eq!(image["wallpaper_config_overrides"], json!({ "speed": 4 }), "what it may override");
+    let left_out = r#"\"gone\": the package does not declare it"#;
+    wait_until("the override that is left out is told", || house.log().contains(left_out));
+    assert_eq!(image["preview_path"], json!(root.join("preview.png")));
     assert_eq!(fs::read(root.join("assets/app.js")).unwrap(), b"let x = 1;");
     let id = image["id"].as_i64().unwrap();
     let raw = house.client().get(&format!("/images/{id}/raw"));
@@ -74,6 +79,9 @@ fn a_package_is_taken_in_whole() {
     assert!(raw.text().contains("<html>"));
     let thumbnail = house.client().get(&format!("/images/{id}/thumbnail?resolution=4k"));
     assert_eq!(thumbnail.header("content-type"), Some("image/webp"));
+
+    // Its manifest means the package, too.
+    assert_eq!(import(&house, &source.join("waypaper.json")).ok()["id"], id);
 
     // The same again is not taken twice, whatever it is called.
     let copy = house.root().join("copy");
@@ -96,6 +104,7 @@ fn a_package_is_taken_in_whole() {
     let renamed = rename("sea");
     assert_eq!(renamed["path"], json!(house.images().join("sea/page.html")));
     assert_eq!(renamed["web_meta"]["package_root"], json!(house.images().join("sea")));
+    assert_eq!(renamed["preview_path"], json!(house.images().join("sea/preview.png")));
     assert_eq!(shelf(&house), BTreeSet::from(["sea".to_owned(), "rain, at #1_1".to_owned()]));
     assert!(house.client().get(&format!("/images/{id}/raw")).text().contains("<html>"));
 
@@ -111,8 +120,9 @@ fn a_bare_page_gets_a_manifest_and_a_card() {
     let source = house.root().join("Quiet night");
     fs::create_dir(&source).unwrap();
     fs::write(source.join("index.html"), "<html>").unwrap();
-    let image = import(&house, &source).ok();
+    let image = import(&house, &source.join("index.html")).ok();
     assert_eq!(image["web_meta"]["title"], "Quiet night");
+    assert!(image.get("preview_path").is_none());
     assert_eq!((&image["colors"], &image["hue_group"]), (&json!([]), &json!(99)));
     let manifest = image["web_meta"]["manifest_path"].as_str().unwrap();
     let text: Value = serde_json::from_slice(&fs::read(manifest).unwrap()).unwrap();
@@ -148,6 +158,11 @@ fn what_leaves_a_package_is_refused_and_leaves_nothing() {
     check(&manifest(r#"{"entry": "missing.html"}"#), "missing.html is not there");
     check(&manifest(r#"{"entry": "assets"}"#), "assets is not there");
     check(&manifest("{"), "line 1 column 1");
+    let large = format!(r#"{{"wallpaper_config": {{"x": "{}"}}}}"#, "x".repeat(64 << 10));
+    check(
+        &|root| fs::write(root.join("waypaper.json"), &large).unwrap(),
+        "wallpaper_config in waypaper.json has 65544 bytes, more than 65536",
+    );
     check(
         &|root| {
             fs::remove_file(root.join("waypaper.json")).unwrap();
@@ -174,7 +189,7 @@ fn what_a_page_may_do_and_shows_can_be_changed() {
     let image = import(&house, &package(&house, "rain")).ok();
     let path = format!("/images/{}", image["id"]);
     let patch = |body: Value| house.client().patch(&path, &body);
-    assert_eq!(image["wallpaper_config_overrides"], json!({}));
+    assert_eq!(image["wallpaper_config_overrides"], json!({ "speed": 4 }));
     let granted = patch(json!({ "web_capabilities": { "network": true, "keyboard": false } })).ok();
     let expected = json!({
         "network": true, "keyboard": false, "audio_reactive": false, "parallax_aware": false,
@@ -194,6 +209,15 @@ fn what_a_page_may_do_and_shows_can_be_changed() {
         json!({ "wallpaper_config_overrides": [1] }),
     ] {
         patch(bad).fails(400);
+    }
+    for (overrides, says) in [
+        (json!({ "speed": 9, "sped": 9 }), r#""sped" so: the package does not declare it"#),
+        (json!({ "speed": "fast" }), r#""speed" so: it is a number, not "fast""#),
+        (json!({ "speed": 11 }), r#""speed" so: it is 10 or less, not 11"#),
+    ] {
+        let body = patch(json!({ "wallpaper_config_overrides": overrides, "tags": ["x"] }));
+        let error = body.fails(400)["error"].as_str().unwrap().to_owned();
+        assert!(error.ends_with(says), "{error}");
     }
     // Both or neither: the manifest cannot be written, and so the row stays.
     fs::write(&manifest, "{").unwrap();

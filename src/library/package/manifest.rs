@@ -2,7 +2,8 @@
 //! but an `index.html`. Reads files of the package and never writes.
 //!
 //! The fields are those that wal-qt's packages have: `entry` (or `file`), `title`, `description`,
-//! `author`, `preview`, `capabilities`, `parallax_direction`, `wallpaper_config`; and of
+//! `author`, `preview`, `capabilities`, `parallax_direction`, `wallpaper_config`,
+//! `wallpaper_config_overrides`; and of
 //! `project.json` also `type` and `general.properties`. All others are left alone.
 
 use std::fs::File;
@@ -12,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Refusal;
+use super::{Refusal, overrides};
 use crate::wire::{WebCapabilities, WebMeta};
 
 /// The manifest's file where a package has none of its own.
@@ -38,6 +39,8 @@ pub(super) struct Manifest {
     pub(super) capabilities: WebCapabilities,
     pub(super) parallax_direction: Option<String>,
     pub(super) wallpaper_config: Map<String, Value>,
+    /// As they are written.
+    pub(super) overrides: Option<Value>,
 }
 
 /// What the file has; a null is a field that is not there.
@@ -55,6 +58,7 @@ struct Fields {
     capabilities: Option<WebCapabilities>,
     parallax_direction: Option<String>,
     wallpaper_config: Option<Map<String, Value>>,
+    wallpaper_config_overrides: Option<Value>,
     general: Option<General>,
 }
 
@@ -62,6 +66,13 @@ struct Fields {
 #[serde(default)]
 struct General {
     properties: Option<Map<String, Value>>,
+}
+
+/// The package that a path means: its directory, or its manifest or page in it.
+pub(super) fn package_of(path: &Path) -> &Path {
+    let names = [NAMES[0], NAMES[1], ENTRY];
+    let is_one = path.file_name().is_some_and(|name| names.iter().any(|one| name == *one));
+    path.parent().filter(|_| is_one && path.is_file()).unwrap_or(path)
 }
 
 impl Manifest {
@@ -102,6 +113,13 @@ impl Manifest {
         let direction = fields.parallax_direction;
         let fallback = || root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let properties = fields.general.and_then(|general| general.properties);
+        let declared = fields.wallpaper_config.or(properties).unwrap_or_default();
+        let size = Value::Object(declared.clone()).to_string().len();
+        if size > overrides::SIZE_MAX {
+            let most = overrides::SIZE_MAX;
+            let problem = format!("wallpaper_config in {name} has {size} bytes, more than {most}");
+            return Err(Refusal::new(problem));
+        }
         Ok(Self {
             file,
             entry,
@@ -116,7 +134,8 @@ impl Manifest {
             capabilities: fields.capabilities.unwrap_or_default(),
             parallax_direction: direction
                 .filter(|direction| ["horizontal", "vertical"].contains(&direction.as_str())),
-            wallpaper_config: fields.wallpaper_config.or(properties).unwrap_or_default(),
+            wallpaper_config: declared,
+            overrides: fields.wallpaper_config_overrides,
         })
     }
 

@@ -5,17 +5,20 @@
 //! that asks. The source is never touched, and nothing that leaves it is followed.
 
 mod manifest;
+mod overrides;
 mod tree;
 
 use std::fs::{self, File};
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
+
 use super::budget::Budget;
 use super::intake::{Shelf, Taken};
 use super::name::Name;
 use super::{Error, Library, decode};
-use crate::store::images::{self, NewImage};
+use crate::store::images::{self, NewImage, NewPackage};
 use crate::wire::{Format, GalleryDomain, Image, Resolution, WebMeta};
 use crate::{color, media};
 
@@ -70,6 +73,7 @@ impl Library {
 
 impl Shelf {
     fn take_package(&self, source: &Path, folder: Option<i64>) -> Result<Taken, Error> {
+        let source = manifest::package_of(source);
         let package = Package::open(source).map_err(|refusal| refusal.of(source))?;
         let name = Name::of_package(package.tree.root())?;
         // Removed with all that is in it unless it lands.
@@ -136,7 +140,11 @@ impl Shelf {
             colors,
             folder_id: folder,
             source_path: source.to_owned(),
-            web: Some(manifest.meta(root)),
+            web: Some(NewPackage {
+                meta: manifest.meta(root),
+                preview: manifest.preview.clone(),
+                overrides: manifest.own_overrides(source),
+            }),
         }
     }
 }
@@ -154,6 +162,17 @@ impl Package {
 }
 
 impl Manifest {
+    /// Those that its declarations allow; the log says which are left out.
+    fn own_overrides(&self, source: &Path) -> Map<String, Value> {
+        let Some(given) = &self.overrides else { return Map::new() };
+        let (kept, refused) = overrides::allowed(&self.wallpaper_config, given);
+        if let Some(first) = refused.first() {
+            let (source, number, key) = (source.display(), refused.len(), &first.key);
+            log::warn!("{source}: {number} overrides are left out; {key:?}: {}", first.why);
+        }
+        kept
+    }
+
     /// Gives a package that has no manifest one, so that there is where capabilities are kept.
     fn complete(&self, root: &Path) -> Result<(), Error> {
         if self.file.is_some() {
@@ -164,6 +183,12 @@ impl Manifest {
             .and_then(|mut file| file.write_all(self.text().as_bytes()))
             .map_err(Error::file("write", &path))
     }
+}
+
+/// Whether a package in the library allows these values.
+pub(super) fn check_overrides(meta: &WebMeta, overrides: &Map<String, Value>) -> Result<(), Error> {
+    let checked = overrides::check(&meta.wallpaper_config, overrides);
+    checked.map_err(|bad| Error::BadOverride { key: bad.key, why: bad.why })
 }
 
 /// Writes a package's capabilities into its manifest, in place of those that it asked for.
