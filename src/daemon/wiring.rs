@@ -84,6 +84,8 @@ impl House {
         // Another socket makes it no other library: two would remove each other's unfinished files.
         let library_lock = Lock::take(&places.database).map_err(Error::Lock)?;
         let store = Store::open(&places.database).map_err(Error::Store)?;
+        // Until the library has found out how many files are missing.
+        store.keep_rows(true);
         let wanted = wanted_compositor(&settings);
         let outputs = compositor::Watch::start(&spawner, wanted, env)
             .map_err(start("the watch on the outputs"))?;

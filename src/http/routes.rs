@@ -3,8 +3,8 @@
 use tiny_http::Method::{self, Delete, Get, Patch, Post};
 
 use super::handlers::{
-    Api, backends, config, daemon, edits, events, folders, history, images, imports, monitors,
-    playlists, themes, video, wallpaper,
+    Api, backends, config, daemon, edits, events, folders, history, images, imports, library,
+    monitors, playlists, themes, video, wallpaper,
 };
 use super::router::{Handler, Route};
 
@@ -107,6 +107,12 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Patch, "/folders/{id}", folders::patch, "Rename or move a folder"),
     route(Delete, "/folders/{id}", folders::delete, "Delete a folder"),
     route(Get, "/folders/{id}/path", folders::path, "The folders from the root down to this one"),
+    route(
+        Post,
+        "/library/purge-missing",
+        library::purge_missing,
+        "Forget all images whose files are missing",
+    ),
     route(Get, "/api/themes", themes::list, "List the user's themes for graphical clients"),
     route(Get, "/api/themes/{name}.css", themes::css, "A theme's style sheet"),
     route(Get, "/monitors", monitors::list, "List the connected monitors"),

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::Error;
 use crate::store::images::Checksum;
+use crate::wire::Timestamp;
 
 /// What temporary files in the library's directory begin with.
 pub(super) const TEMPORARY: &str = ".murald-import-";
@@ -27,10 +28,31 @@ pub(super) struct Copy {
     pub(super) size: u64,
 }
 
+/// Tells the temporary files of this run of the daemon from those that others left behind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run(i64);
+
+impl Run {
+    pub(super) fn begin() -> Self {
+        Self(Timestamp::now().as_micros())
+    }
+
+    /// What its temporary files begin with.
+    pub(super) fn prefix(self) -> String {
+        format!("{TEMPORARY}{:x}-", self.0)
+    }
+}
+
+/// Makes a directory of the library where it is missing.
+pub(super) fn make_directory(path: &Path) -> Result<(), Error> {
+    fs::create_dir_all(path).map_err(Error::file("make", path))
+}
+
 impl Copy {
-    /// A name in `directory` for what is about to be made; no other copy has this `serial`.
-    pub(super) fn new(directory: &Path, serial: u64) -> Self {
-        let path = directory.join(format!("{TEMPORARY}{serial}"));
+    /// A name in `directory` for what is about to be made; no other copy of this run has this
+    /// `serial`.
+    pub(super) fn new(directory: &Path, run: Run, serial: u64) -> Self {
+        let path = directory.join(format!("{}{serial}", run.prefix()));
         Self { path, kept: false, checksum: [0; 32], size: 0 }
     }
 

@@ -91,7 +91,6 @@ impl Library {
         name: &Name,
         change: &ImageChange,
     ) -> Result<(), Error> {
-        self.wait_for_reconciliation();
         let directory = image.home().parent().unwrap_or(Path::new("/"));
         self.shelf.names.look_anew(&name.stem);
         let reserved = self.shelf.names.reserve(name, directory, &self.store)?;

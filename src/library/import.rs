@@ -13,12 +13,10 @@ use crossbeam_channel::{Receiver, Sender, after, never, select};
 use super::batch::Batch;
 use super::idle::Nudge;
 use super::intake::{Shelf, Taken};
-use super::reconcile::reconcile;
 use super::walk::Found;
 use super::{Error, Started};
 use crate::events::Hub;
 use crate::memory;
-use crate::store::images;
 use crate::wire::Timestamp;
 
 /// Batches that run or wait; one more is refused.
@@ -27,8 +25,19 @@ pub(super) const BATCHES_MAX: usize = 64;
 pub(super) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
 pub(super) enum Message {
-    Start { files: Vec<Found>, folder: Option<i64>, reply: Reply<Started> },
-    Cancel { batch: String, reply: Reply<()> },
+    Start {
+        files: Vec<Found>,
+        folder: Option<i64>,
+        reply: Reply<Started>,
+    },
+    Cancel {
+        batch: String,
+        reply: Reply<()>,
+    },
+    /// Files that lie in the library's directory and have no rows.
+    Adopt {
+        files: Vec<PathBuf>,
+    },
 }
 
 /// One file for a worker.
@@ -78,25 +87,9 @@ struct State {
 }
 
 impl Importer {
-    /// The body of the thread. `unreconciled` is dropped once rows and files agree.
-    pub(super) fn run(self, unreconciled: Sender<()>) {
+    /// The body of the thread.
+    pub(super) fn run(self) {
         let mut state = State::default();
-        match reconcile(&self.shelf, &self.hub) {
-            Ok(files) if files.is_empty() => {}
-            Ok(files) => {
-                log::info!("{} files in the library are not known: looking at them", files.len());
-                let found = files.into_iter().map(|path| Found { path, problem: None });
-                state.batches.push_back(Batch::new(None, None, found.collect()));
-            }
-            Err(error) => {
-                log::error!("the library could not be looked through: {}", error.reason())
-            }
-        }
-        drop(unreconciled);
-        if self.shelf.store.read(|c| images::count(c, None)).is_ok_and(|images| images > 0) {
-            // The last run may not have come round to all thumbnails.
-            self.nudge.give();
-        }
         loop {
             self.dispatch(&mut state);
             let due = state.batches.front().and_then(Batch::gallery_due);
@@ -175,6 +168,10 @@ impl Importer {
                 let total = batch.total();
                 state.batches.push_back(batch);
                 reply(Ok(Started { batch_id, total }));
+            }
+            Message::Adopt { files } => {
+                let found = files.into_iter().map(|path| Found { path, problem: None });
+                state.batches.push_back(Batch::new(None, None, found.collect()));
             }
             Message::Cancel { batch, reply } => reply(self.cancel(&batch, state)),
         }

@@ -31,6 +31,7 @@ pub(super) struct Shelf {
     pub(super) thumbnails: Thumbnails,
     pub(super) budget: Arc<Budget>,
     pub(super) names: Names,
+    pub(super) run: disk::Run,
     pub(super) serial: AtomicU64,
     /// For what it alone decodes.
     pub(super) ffmpeg: Ffmpeg,
@@ -153,7 +154,7 @@ impl Shelf {
         if !self.directory.is_dir() {
             fs::create_dir_all(&self.directory).ok();
         }
-        Copy::new(&self.directory, self.serial.fetch_add(1, Ordering::Relaxed))
+        Copy::new(&self.directory, self.run, self.serial.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Decodes what was copied, and leaves its thumbnail in the cache.

@@ -1,8 +1,8 @@
 //! The library: what comes in, what stays, what goes.
 //!
-//! [`Library`] is the handle; [`Running`] owns the threads `import`, `import-1..n` and `thumbs`. Pictures are
-//! taken in one file to a worker, whole or not at all ([`intake`]); a start finds out what the last
-//! run left ([`reconcile`]); thumbnails are a cache that mends itself ([`Thumbnails`]). Nothing here
+//! [`Library`] is the handle; [`Running`] owns the threads `import`, `import-1..n`, `reconcile` and
+//! `thumbs`. Pictures are taken in one file to a worker, whole or not at all ([`intake`]); a start
+//! finds out what the last run left, while everybody is served ([`reconcile`]); thumbnails are a cache that mends itself ([`Thumbnails`]). Nothing here
 //! waits on a client or a setter, and no source file is ever changed.
 
 mod batch;
@@ -13,9 +13,12 @@ mod edit;
 mod error;
 mod film;
 mod folders;
+mod guard;
 mod idle;
 mod import;
 mod intake;
+mod leftovers;
+mod missing;
 mod name;
 mod package;
 mod reconcile;
@@ -32,7 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use crossbeam_channel::{Sender, TrySendError, bounded};
 
 use crate::events::Hub;
 use crate::media;
@@ -42,9 +45,13 @@ use crate::transcode::Transcoder;
 use crate::wire::{Image, Resolution};
 
 use budget::Budget;
+use disk::Run;
+use guard::Guard;
 use idle::Nudge;
 use import::{BATCHES_MAX, Importer, Message, Reply, work};
 use intake::Shelf;
+use leftovers::Leftovers;
+use reconcile::Reconciler;
 
 pub use error::Error;
 pub use folders::Deleted;
@@ -84,8 +91,7 @@ pub struct Library {
     transcoder: Transcoder,
     store: Store,
     hub: Hub,
-    /// Closed once rows and files agree.
-    reconciled: Receiver<()>,
+    guard: Guard,
     nudge: Nudge,
 }
 
@@ -97,7 +103,7 @@ pub struct Running {
     threads: Vec<Thread>,
 }
 
-/// Starts the threads. The first thing that they do is to reconcile rows and files.
+/// Starts the threads. Rows and files are reconciled in the background.
 pub fn start(
     settings: &Settings,
     store: Store,
@@ -115,18 +121,20 @@ pub fn start(
         thumbnails: thumbnails.clone(),
         budget,
         names: Default::default(),
+        run: Run::begin(),
         serial: AtomicU64::new(0),
         ffmpeg: transcoder.imports().clone(),
         audio: Arc::clone(&settings.video_audio),
     });
+    // Before anybody can be served: what this run notes must not be taken for the last one's.
+    let leftovers = Leftovers::take(&shelf);
     let shared = Arc::clone(&shelf);
     let workers = settings.workers.max(1);
     let (inbox, messages) = bounded(BATCHES_MAX);
     let (jobs, waiting) = bounded(workers);
     let (done, results) = bounded(workers);
     let (end, ended) = bounded(0);
-    let (unreconciled, reconciled) = bounded(0);
-    let mut threads = Vec::with_capacity(workers + 1);
+    let mut threads = Vec::with_capacity(workers + 3);
     for number in 1..=workers {
         let (shelf, waiting, done) = (Arc::clone(&shelf), waiting.clone(), done.clone());
         let body = move || work(&shelf, &waiting, &done);
@@ -138,6 +146,16 @@ pub fn start(
         let worker = idle::Worker { idle, store, thumbnails, nudged, end };
         threads.push(spawner.spawn("thumbs", move || worker.run())?);
     }
+    let guard = Guard::default();
+    let reconciler = Reconciler {
+        shelf: Arc::clone(&shelf),
+        hub: hub.clone(),
+        leftovers,
+        guard: guard.clone(),
+        importer: inbox.clone(),
+        nudge: nudge.clone(),
+        end: ended.clone(),
+    };
     let importer = Importer {
         shelf,
         hub: hub.clone(),
@@ -148,9 +166,10 @@ pub fn start(
         workers,
         nudge: nudge.clone(),
     };
-    threads.push(spawner.spawn("import", move || importer.run(unreconciled))?);
+    threads.push(spawner.spawn("import", move || importer.run())?);
+    threads.push(spawner.spawn("reconcile", move || reconciler.run())?);
     let shelf = shared;
-    let library = Library { inbox, shelf, thumbnails, transcoder, store, hub, reconciled, nudge };
+    let library = Library { inbox, shelf, thumbnails, transcoder, store, hub, guard, nudge };
     Ok((library, Running { end, threads }))
 }
 
@@ -199,12 +218,6 @@ impl Library {
         // its end.
         let now = self.store.write(|c| images::get(c, image.id))?;
         Ok(now.filter(|now| now.path != image.path))
-    }
-
-    /// For changes to files: what is half done must not be taken for the last run's, and undone.
-    fn wait_for_reconciliation(&self) {
-        // Nothing is ever sent: it ends when the thread has done it, or has died.
-        self.reconciled.recv().ok();
     }
 
     fn ask<T: Send + 'static>(

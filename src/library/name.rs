@@ -152,6 +152,12 @@ impl Names {
         Reserved { names: self, name: name.to_owned(), path: path.to_owned() }
     }
 
+    /// The same, unless somebody is about to give it away.
+    pub(super) fn try_hold(&self, name: &str, path: &Path) -> Option<Reserved<'_>> {
+        let free = self.lock().reserved.insert(name.to_owned());
+        free.then(|| Reserved { names: self, name: name.to_owned(), path: path.to_owned() })
+    }
+
     /// For a name that somebody chose: free again, it is given without a number.
     pub(super) fn look_anew(&self, stem: &str) {
         self.lock().hints.remove(stem);

@@ -1,19 +1,28 @@
-//! At start: the library's directory and its rows agree again, whatever ended the last run.
+//! The thread `reconcile`, which ends when it is done: the library's directory and its rows agree
+//! again, whatever ended the last run.
 //!
-//! Removed are only files that are known to be ours and unfinished: temporary ones, and those that
-//! the database notes as loose. A file that nobody knows was put there by its owner, or survived a
-//! lost database: it is adopted, never deleted, and one that was renamed keeps its row. A row whose file is gone is purged, unless its
-//! directory is away, too, or empty of all of several: then a disk is not there, and the rows wait.
+//! Everybody is served meanwhile, so each row is looked at again in the transaction that changes it,
+//! and nothing here holds a lock across a look at the disk but that one. Removed are only files that
+//! are known to be ours and unfinished: temporary ones, and those that the database notes as loose
+//! ([`Leftovers`]). A file that nobody knows was put there by its owner, or survived a lost database:
+//! it is adopted, never deleted, and one that was renamed keeps its row. What becomes of rows whose
+//! files are gone says [`missing`](super::missing).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ffi::OsStr;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::disk::{TEMPORARY, checksum, open, remove};
-use super::edit::undo_renames;
+use crossbeam_channel::{Receiver, Sender, TryRecvError};
+
+use super::disk::{self, TEMPORARY, checksum, open, remove};
+use super::guard::Guard;
+use super::idle::Nudge;
+use super::import::Message;
 use super::intake::Shelf;
+use super::leftovers::Leftovers;
+use super::missing::{Row, Verdict, is_gone, purge};
 use super::name::Name;
 use super::package::looks_like_package;
 use super::{Error, walk::looks_like_picture};
@@ -21,29 +30,75 @@ use crate::events::Hub;
 use crate::store::edits::{self, Rename};
 use crate::store::images::{self, Checksum};
 use crate::store::loose;
-use crate::wire::{Event, GalleryDomain, OrphanReason};
 
-/// An image's id, its file or package, and what is in it.
-type Row = (i64, PathBuf, Checksum);
+pub(super) struct Reconciler {
+    pub(super) shelf: Arc<Shelf>,
+    pub(super) hub: Hub,
+    pub(super) leftovers: Leftovers,
+    pub(super) guard: Guard,
+    /// Takes the files that are to be adopted.
+    pub(super) importer: Sender<Message>,
+    pub(super) nudge: Nudge,
+    /// Closed when the daemon ends.
+    pub(super) end: Receiver<()>,
+}
 
-/// Returns the files to be adopted.
-pub(super) fn reconcile(shelf: &Shelf, hub: &Hub) -> Result<Vec<PathBuf>, Error> {
-    let mut rows = shelf.store.read(images::files)?;
-    // An empty directory in the place of one that is away would look like one that was emptied.
-    if rows.is_empty() {
-        fs::create_dir_all(&shelf.directory).map_err(Error::file("make", &shelf.directory))?;
+impl Reconciler {
+    /// The body of the thread.
+    pub(super) fn run(self) {
+        let (shelf, importer, nudge) =
+            (Arc::clone(&self.shelf), self.importer.clone(), self.nudge.clone());
+        match self.reconcile() {
+            Ok(files) if files.is_empty() => {}
+            Ok(files) => {
+                log::info!("{} files in the library are not known: looking at them", files.len());
+                // Gone, it has ended with the daemon.
+                importer.send(Message::Adopt { files }).ok();
+            }
+            Err(error) => {
+                log::error!("the library could not be looked through: {}", error.reason());
+            }
+        }
+        if shelf.store.read(|c| images::count(c, None)).is_ok_and(|images| images > 0) {
+            // The last run may not have come round to all thumbnails.
+            nudge.give();
+        }
     }
-    undo_renames(shelf)?;
-    remove_loose(shelf)?;
-    let files = list(&shelf.directory)?;
-    follow_owner(shelf, &mut rows, &files)?;
-    purge_missing(shelf, hub, &mut rows, &files)?;
-    let checksums: HashSet<String> =
-        rows.iter().map(|(.., checksum)| images::hex(checksum)).collect();
-    shelf.thumbnails.sweep(|hex| checksums.contains(hex));
-    let strangers = strangers(&rows, &files).into_iter();
-    let fit = |path: &&PathBuf| looks_like_picture(path) || looks_like_package(path);
-    Ok(strangers.filter(fit).cloned().collect())
+
+    /// Returns the files to be adopted.
+    fn reconcile(self) -> Result<Vec<PathBuf>, Error> {
+        let (shelf, store) = (&*self.shelf, &self.shelf.store);
+        // Before the look: what changes meanwhile makes it stale, not wrong.
+        let generation = store.generation();
+        let mut rows = store.read(images::files)?;
+        // An empty directory in the place of one that is away would look like one that was emptied.
+        if rows.is_empty() {
+            disk::make_directory(&shelf.directory)?;
+        }
+        self.leftovers.clear(shelf)?;
+        let files = list(shelf)?;
+        let goes_on = || self.end.try_recv() != Err(TryRecvError::Disconnected);
+        follow_owner(shelf, &mut rows, &files, goes_on)?;
+        let verdict = Verdict::on(&rows, &files);
+        self.guard.note(store, generation, &rows, &verdict);
+        purge(store, &self.hub, &verdict.purge)?;
+        let gone: HashSet<i64> = verdict.purge.into_iter().collect();
+        rows.retain(|(id, ..)| !gone.contains(id));
+        let checksums: HashSet<String> =
+            rows.iter().map(|(.., checksum)| images::hex(checksum)).collect();
+        let imported = |hex: &str| store.read(|c| images::has_checksum(c, hex)).unwrap_or(true);
+        shelf.thumbnails.sweep(|hex| checksums.contains(hex) || imported(hex));
+        let strangers = strangers(&rows, &files).into_iter();
+        let fit = |path: &&PathBuf| looks_like_picture(path) || looks_like_package(path);
+        let is_ours = |path: &Path| {
+            store.read(|c| Ok::<_, Error>(images::has_path(c, path)? || loose::has(c, path)?))
+        };
+        // What has landed since the rows were read, or is landing, is no stranger.
+        strangers
+            .filter(fit)
+            .filter_map(|path| is_ours(path).map(|ours| (!ours).then(|| path.clone())).transpose())
+            .collect()
+    }
 }
 
 /// Files without a row.
@@ -53,7 +108,12 @@ fn strangers<'a>(rows: &[Row], files: &'a [PathBuf]) -> Vec<&'a PathBuf> {
 }
 
 /// Files that their owner has renamed keep their rows.
-fn follow_owner(shelf: &Shelf, rows: &mut [Row], files: &[PathBuf]) -> Result<(), Error> {
+fn follow_owner(
+    shelf: &Shelf,
+    rows: &mut [Row],
+    files: &[PathBuf],
+    goes_on: impl Fn() -> bool,
+) -> Result<(), Error> {
     let strangers = strangers(rows, files);
     if strangers.is_empty() {
         return Ok(());
@@ -66,6 +126,9 @@ fn follow_owner(shelf: &Shelf, rows: &mut [Row], files: &[PathBuf]) -> Result<()
         return Ok(());
     }
     for path in strangers.into_iter().filter(|path| path.is_file() && looks_like_picture(path)) {
+        if !goes_on() {
+            return Ok(());
+        }
         // What cannot be read is told of when it is looked at to be adopted.
         let size = path.metadata().map(|meta| meta.len()).unwrap_or_default();
         if !shelf.store.read(|c| images::has_size(c, size))? {
@@ -76,7 +139,7 @@ fn follow_owner(shelf: &Shelf, rows: &mut [Row], files: &[PathBuf]) -> Result<()
         };
         let Some((id, home, _)) = lost.get(&checksum).map(|&at| &mut rows[at]) else { continue };
         // Of two copies the first has it.
-        if is_gone(home) && renamed(shelf, *id, path)? {
+        if is_gone(home) && renamed(shelf, *id, home, path)? {
             home.clone_from(path);
         }
     }
@@ -84,42 +147,36 @@ fn follow_owner(shelf: &Shelf, rows: &mut [Row], files: &[PathBuf]) -> Result<()
 }
 
 /// Gives a row the name that its file has now, if it is one that a picture can have.
-fn renamed(shelf: &Shelf, id: i64, to: &Path) -> Result<bool, Error> {
+fn renamed(shelf: &Shelf, id: i64, from: &Path, to: &Path) -> Result<bool, Error> {
     let Some(image) = shelf.store.read(|c| images::get(c, id))? else { return Ok(false) };
     let name = Name::of(to, image.format)?;
     let fits = to.file_name().is_some_and(|own| own == &*name.file(&name.stem));
-    let free = name.stem == image.name || !shelf.store.read(|c| images::has_name(c, &name.stem))?;
-    if !fits || !free || image.web_meta.is_some() {
-        return Ok(false);
-    }
-    let moved = Rename { image_id: id, from: image.path.clone(), to: to.to_owned() };
-    shelf.store.write(|c| edits::finish_rename(c, &image, &moved, &name.stem))?;
-    log::info!("{} is {} now", image.path.display(), to.display());
-    Ok(true)
-}
-
-/// Files on their way in or out when the last run ended.
-fn remove_loose(shelf: &Shelf) -> Result<(), Error> {
-    for path in shelf.store.read(loose::list)?.into_iter().filter(|path| !is_away(path)) {
-        // A row is the stronger word.
-        if !shelf.store.read(|c| images::has_path(c, &path))? {
-            match remove(&path) {
-                Ok(()) => log::info!("removed {}, which was half in the library", path.display()),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    log::warn!("cannot remove {}: {error}", path.display());
-                    continue;
-                }
-            }
+    // Somebody may be about to give it to another picture.
+    let Some(_held) = shelf.names.try_hold(&name.stem, to) else { return Ok(false) };
+    let done = shelf.store.write(|c| -> Result<_, Error> {
+        // As it is by now: clients rename, delete and give files back.
+        let Some(image) = images::get(c, id)?.filter(|now| now.path == from && is_gone(from))
+        else {
+            return Ok(false);
+        };
+        let free = name.stem == image.name || !images::has_name(c, &name.stem)?;
+        if !fits || !free || image.web_meta.is_some() {
+            return Ok(false);
         }
-        shelf.store.write(|c| loose::unmark(c, &path))?;
+        let moved = Rename { image_id: id, from: image.path.clone(), to: to.to_owned() };
+        edits::finish_rename(c, &image, &moved, &name.stem)?;
+        Ok(true)
+    })?;
+    if done {
+        log::info!("{} is {} now", from.display(), to.display());
     }
-    Ok(())
+    Ok(done)
 }
 
-/// The files and packages of the library's directory, sorted; temporary ones are removed on the
-/// way.
-fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+/// The files and packages of the library's directory, sorted; temporary ones of other runs are
+/// removed on the way.
+pub(super) fn list(shelf: &Shelf) -> Result<Vec<PathBuf>, Error> {
+    let (directory, ours) = (&shelf.directory, shelf.run.prefix());
     let mut files = Vec::new();
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(files),
@@ -131,7 +188,11 @@ fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
         if !kind.is_file() && !kind.is_dir() {
             continue;
         }
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY)) {
+        let name = entry.file_name();
+        if let Some(name) = name.to_str().filter(|name| name.starts_with(TEMPORARY)) {
+            if name.starts_with(&ours) {
+                continue;
+            }
             if let Err(error) = remove(&entry.path()) {
                 log::warn!("cannot remove {}: {error}", entry.path().display());
             }
@@ -141,64 +202,6 @@ fn list(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     files.sort_unstable();
     Ok(files)
-}
-
-fn purge_missing(
-    shelf: &Shelf,
-    hub: &Hub,
-    rows: &mut Vec<Row>,
-    files: &[PathBuf],
-) -> Result<(), Error> {
-    let missing = missing(rows, files);
-    if missing.is_empty() {
-        return Ok(());
-    }
-    for (id, path, _) in rows.extract_if(.., |(id, ..)| missing.contains(id)) {
-        log::warn!("{} is gone: image {id} leaves the library", path.display());
-        let purged = shelf.store.write(|c| images::purge(c, id))?;
-        hub.publish(&Event::ImageOrphanPurged {
-            image_id: id,
-            reason: OrphanReason::FileMissing,
-            monitor_states_purged: purged.monitor_states,
-            history_entries_purged: purged.history_entries,
-            playlists_affected: purged.playlists,
-        });
-    }
-    hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
-    // Their previews.
-    remove_loose(shelf)
-}
-
-/// The images whose files are gone for good. Rows may lie in several directories, from when the
-/// library's was another one.
-fn missing(rows: &[Row], files: &[PathBuf]) -> HashSet<i64> {
-    let listed: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
-    let gone = |path: &Path| !listed.contains(path) && is_gone(path);
-    let mut homes: BTreeMap<&OsStr, (Vec<i64>, usize)> = BTreeMap::new();
-    for (id, path, _) in rows {
-        let home = path.parent().unwrap_or(path).as_os_str();
-        let (missing, total) = homes.entry(home).or_default();
-        *total += 1;
-        missing.extend(gone(path).then_some(*id));
-    }
-    let mut all = HashSet::new();
-    for (home, (missing, total)) in
-        homes.into_iter().filter(|(_, (missing, _))| !missing.is_empty())
-    {
-        if !Path::new(home).is_dir() || (missing.len() == total && total > 1) {
-            log::error!(
-                "no picture of {total} is in {}: is its disk there?",
-                Path::new(home).display()
-            );
-        } else {
-            all.extend(missing);
-        }
-    }
-    all
-}
-
-fn is_gone(path: &Path) -> bool {
-    matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Its directory is not there: what is in it cannot be told.

@@ -29,7 +29,6 @@ impl Library {
     /// Removes images with their files, thumbnails and every reference to them; returns how many
     /// there were.
     pub fn delete(&self, ids: &[i64]) -> Result<usize, Error> {
-        self.wait_for_reconciliation();
         let leaving =
             self.store.write(|c| -> Result<_, Error> { self.leaving(images::delete(c, ids)?) })?;
         self.discard(&leaving)

@@ -120,6 +120,17 @@ impl Alive {
         self.events.recv_timeout(PATIENCE).expect("an event")
     }
 
+    /// Until rows and files agree.
+    fn reconciled(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let threads = &self.running.as_ref().unwrap().threads;
+        let thread = threads.iter().find(|thread| thread.name() == "reconcile").unwrap();
+        while !thread.has_ended() {
+            assert!(Instant::now() < deadline, "it does not end");
+            std::thread::yield_now();
+        }
+    }
+
     /// The events up to the end of a batch.
     fn batch(&self, id: &str) -> Vec<Value> {
         let mut events = Vec::new();

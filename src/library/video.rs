@@ -87,7 +87,6 @@ impl Library {
         let library = self.clone();
         self.transcoder.later(Box::new(move |ran| {
             let work = |ffmpeg: &Ffmpeg| {
-                library.wait_for_reconciliation();
                 library.on_video(id, |image| {
                     // It may have become a shorter one while this waited.
                     check_cut(cut, image.duration)?;

@@ -188,6 +188,28 @@ pub fn has_path(connection: &Connection, path: &Path) -> Result<bool, Error> {
     Ok(statement.exists([path.to_string_lossy()])?)
 }
 
+/// Whether a row has this content; hexadecimal digits that are no checksum are none's.
+pub fn has_checksum(connection: &Connection, hex: &str) -> Result<bool, Error> {
+    let mut statement =
+        connection.prepare_cached("SELECT 1 FROM image WHERE checksum = unhex(?1)")?;
+    Ok(statement.exists([hex])?)
+}
+
+/// Where an image's file or package is, and its preview.
+pub fn places(
+    connection: &Connection,
+    id: i64,
+) -> Result<Option<(PathBuf, Option<PathBuf>)>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT ifnull(web_meta ->> '$.package_root', path), preview_path FROM image WHERE id = ?1",
+    )?;
+    let places = statement.query_row([id], |row| {
+        let preview: Option<String> = row.get(1)?;
+        Ok((PathBuf::from(row.get::<_, String>(0)?), preview.map(PathBuf::from)))
+    });
+    Ok(places.optional()?)
+}
+
 /// One page of the library and the number of images on all pages.
 pub fn list(connection: &Connection, query: &ListQuery) -> Result<(Vec<Image>, u64), Error> {
     let filter = if query.media_type.is_some() { "WHERE media_type = :media_type" } else { "" };

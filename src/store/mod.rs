@@ -20,7 +20,7 @@ pub mod scene;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
@@ -49,6 +49,8 @@ struct Shared {
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
     generation: AtomicU64,
+    /// Rows whose files are missing are kept.
+    keeps_rows: AtomicBool,
     touched: Touched,
     index: SharedIndex,
 }
@@ -73,6 +75,7 @@ impl Store {
                 writer: Mutex::new(writer),
                 readers: Mutex::default(),
                 generation: AtomicU64::new(1),
+                keeps_rows: AtomicBool::new(false),
                 touched,
                 index: SharedIndex::default(),
             }),
@@ -122,6 +125,15 @@ impl Store {
     /// Grows with every committed transaction: equal numbers mean equal rows.
     pub fn generation(&self) -> u64 {
         self.shared.generation.load(Ordering::Acquire)
+    }
+
+    /// Says whether rows whose files are missing are kept, whoever finds them missing.
+    pub fn keep_rows(&self, keep: bool) {
+        self.shared.keeps_rows.store(keep, Ordering::Release);
+    }
+
+    pub fn keeps_rows(&self) -> bool {
+        self.shared.keeps_rows.load(Ordering::Acquire)
     }
 
     /// Moves the write-ahead log into the database file; for the end of the daemon.

@@ -34,6 +34,9 @@ pub(super) fn purge(
     image_id: i64,
     reason: OrphanReason,
 ) -> Result<bool, store::Error> {
+    if reason == OrphanReason::FileMissing && store.keeps_rows() {
+        return Ok(false);
+    }
     let purged = store.write(|transaction| {
         let row = images::get(transaction, image_id)?;
         // Looked at again where nobody can rename it meanwhile.

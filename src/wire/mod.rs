@@ -20,9 +20,9 @@ pub use names::{
 pub(crate) use names::{Word, words};
 pub use record::{
     ActivePlaylist, BackendInfo, Capabilities, CurrentMonitor, CurrentWallpaper, Data, Folder,
-    HistoryEntry, HistorySource, Image, Monitor, Page, Pagination, Playback, Playlist,
-    PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Theme, WebCapabilities,
-    WebMeta,
+    HistoryEntry, HistorySource, Image, LibraryHealth, Monitor, Page, Pagination, Playback,
+    Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Theme,
+    WebCapabilities, WebMeta,
 };
 pub use request::{
     CreateFolder, CreatePlaylist, DeleteImages, ExportLoop, ExtractPalette, ImportImages,

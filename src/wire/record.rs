@@ -294,6 +294,15 @@ pub struct CurrentMonitor {
     pub set_at: Timestamp,
 }
 
+/// Whether the files of the library are where its rows say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LibraryHealth {
+    /// Images that have lost their files and are kept all the same.
+    pub missing: usize,
+    /// So many are missing that no row is removed.
+    pub guarded: bool,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Theme {
     pub name: String,

@@ -167,6 +167,7 @@ fn images(to: &Recorder, house: &House, pictures: &[PathBuf]) {
     ] {
         to.get(&format!("/images{query}"));
     }
+    to.post("/library/purge-missing", json!({}));
     to.post("/images/select-all", json!({ "selected": true }));
     for path in ["/images/1", "/images/99", "/images/x", "/images/tags"] {
         to.get(path);

@@ -14,6 +14,7 @@ mod crowd;
 mod desktop;
 mod edit_kill;
 mod formats;
+mod guard;
 mod import;
 mod import_kill;
 #[path = "../support/mod.rs"]

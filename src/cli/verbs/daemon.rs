@@ -43,6 +43,8 @@ struct Info {
     version: String,
     pid: i32,
     uptime: u64,
+    #[serde(default)]
+    warnings: Vec<String>,
 }
 
 fn info(connection: &Connection) -> Result<Info, Failure> {
@@ -120,6 +122,9 @@ fn status(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         let paused = if one.paused { ", paused" } else { "" };
         let text = format!("{} on {}{paused}", one.playlist_name, one.applied_to.join(", "));
         sheet.field("playlist", text);
+    }
+    for warning in &about.warnings {
+        sheet.field("warning", Cell::from(warning).look(Look::Bad));
     }
     screen.table(&sheet)
 }

@@ -12,6 +12,7 @@ mod gallery;
 mod history;
 mod images;
 mod import;
+mod library;
 mod playlist;
 mod playlists;
 mod themes;
@@ -29,6 +30,7 @@ pub static GROUPS: &[Group] = &[
     import::GROUP,
     images::GROUP,
     folders::GROUP,
+    library::GROUP,
     video::GROUP,
     playlists::GROUP,
     backends::GROUP,

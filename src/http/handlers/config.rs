@@ -8,19 +8,19 @@ use crate::http::{Error, Request, Response};
 
 /// `GET /config`
 pub(in crate::http) fn whole(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::json(200, &api.config.current().to_json())?)
+    Ok(Response::json(200, &all(api))?)
 }
 
 /// `PATCH /config`: an object of sections; answers with the whole.
 pub(in crate::http) fn patch_whole(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let changed = api.config.patch(&request.json()?)?;
-    changed_answer(api.config.current().to_json(), &changed)
+    changed_answer(all(api), &changed)
 }
 
 /// `POST /config/reset`
 pub(in crate::http) fn reset_whole(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let changed = api.config.reset_all()?;
-    changed_answer(api.config.current().to_json(), &changed)
+    changed_answer(all(api), &changed)
 }
 
 /// `GET /config/{section}`
@@ -48,6 +48,16 @@ pub(in crate::http) fn reset_backend(api: &Api, request: &Request<'_>) -> Result
     let name = backend_of(request)?;
     api.config.reset_backend(name)?;
     shown(api, Section::Setter(name))
+}
+
+/// The settings, and all warnings of the daemon.
+fn all(api: &Api) -> Map<String, Value> {
+    let mut whole = api.config.current().to_json();
+    let warnings = api.warnings();
+    if !warnings.is_empty() {
+        whole.insert("warnings".to_owned(), warnings.into());
+    }
+    whole
 }
 
 fn shown(api: &Api, section: Section) -> Result<Response, Error> {

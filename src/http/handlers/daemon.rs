@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Api, Stop};
 use crate::http::{Error, Request, Response};
 use crate::transcode;
+use crate::wire::LibraryHealth;
 
 /// `GET /healthz`
 pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
@@ -21,6 +22,9 @@ struct Info {
     runtime_version: &'static str,
     os: &'static str,
     arch: &'static str,
+    library: LibraryHealth,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// `GET /info`
@@ -34,6 +38,8 @@ pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Response, Erro
         runtime_version: env!("MURALD_RUSTC"),
         os: std::env::consts::OS,
         arch: std::env::consts::ARCH,
+        library: api.library.health(),
+        warnings: api.warnings(),
     };
     Ok(Response::json(200, &info)?)
 }

@@ -10,6 +10,7 @@ pub(super) mod history;
 mod image_query;
 pub(super) mod images;
 pub(super) mod imports;
+pub(super) mod library;
 mod list_cache;
 pub(super) mod monitors;
 pub(super) mod playlists;
@@ -47,6 +48,15 @@ pub struct Api {
     pub library: Library,
     pub dirs: Dirs,
     pub lists: ListCache,
+}
+
+impl Api {
+    /// What is not as it should be, for people.
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.config.current().warnings.clone();
+        warnings.extend(self.library.warning());
+        warnings
+    }
 }
 
 /// A client's wish that the daemon stop.

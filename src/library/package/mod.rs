@@ -62,7 +62,6 @@ struct Package {
 impl Library {
     /// Takes a web package in: seconds for a large one.
     pub fn import_web(&self, source: &Path, folder: Option<i64>) -> Result<Image, Error> {
-        self.wait_for_reconciliation();
         let taken = self.shelf.take_package(source, folder)?;
         if !taken.duplicate {
             self.changed(GalleryDomain::Images);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::store::edits::{self, Rename};
+use crate::wire::LibraryHealth;
 
 #[test]
 fn a_start_mends_what_the_last_run_left() {
@@ -50,13 +51,14 @@ fn rows_wait_for_a_disk_that_is_not_there() {
     alive.end();
     fs::rename(scene.at("images"), scene.at("elsewhere")).unwrap();
     let mut alive = scene.start();
-    // Answered after the library was looked through.
-    let empty = alive.library.import(Vec::new(), None).unwrap();
-    alive.batch(&empty.batch_id);
+    alive.reconciled();
+    let expected = LibraryHealth { missing: 3, guarded: true };
+    assert_eq!(alive.library.health(), expected);
     assert_eq!(scene.images().len(), 3);
     assert!(!scene.at("images").exists(), "it would hide that a disk is away");
-    alive.end();
     fs::rename(scene.at("elsewhere"), scene.at("images")).unwrap();
+    assert_eq!(alive.library.health(), LibraryHealth::default(), "the files are back");
+    alive.end();
     scene.check_agreement();
 }
 
@@ -111,8 +113,7 @@ fn a_file_that_its_owner_has_renamed_keeps_its_row() {
     while alive.next()["event"] != "gallery_changed" {}
     alive.end();
     let mut alive = scene.start();
-    let none = alive.library.import(Vec::new(), None).unwrap();
-    alive.batch(&none.batch_id);
+    alive.reconciled();
     assert_eq!((ids("lake"), ids("the lake"), ids("a")), (a, None, None));
     assert!(ids("c").is_some_and(|now| Some(now) != c));
     alive.end();

@@ -1,0 +1,74 @@
+//! What the last run noted in the database and did not finish: renames, and files on their way in or
+//! out. The notes are taken before anybody is served, so that those of this run are never taken for
+//! them; the files are removed later, by the thread `reconcile`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Error;
+use super::disk::remove;
+use super::edit::undo_renames;
+use super::intake::Shelf;
+use super::reconcile::is_away;
+use crate::store::images;
+use crate::store::loose;
+
+pub(super) struct Leftovers {
+    loose: Vec<PathBuf>,
+}
+
+impl Leftovers {
+    /// Undoes the rename that the last run may have had in hand, and takes the notes.
+    pub(super) fn take(shelf: &Shelf) -> Self {
+        let taken = undo_renames(shelf)
+            .and_then(|()| shelf.store.read(loose::list).map_err(Error::from))
+            .inspect_err(|error| log::error!("what the last run left stays: {}", error.reason()));
+        Self { loose: taken.unwrap_or_default() }
+    }
+
+    /// Removes the files, and then their notes.
+    pub(super) fn clear(self, shelf: &Shelf) -> Result<(), Error> {
+        // Held until the notes are gone: whoever gets the name after that notes it anew.
+        let held: Vec<_> = (self.loose.iter().filter(|path| !is_away(path)))
+            .filter_map(|path| Some((path, shelf.names.try_hold(&stem(path), path)?)))
+            .collect();
+        let mut done = Vec::new();
+        for (path, _) in &held {
+            // A row is the stronger word.
+            if shelf.store.read(|c| images::has_path(c, path))? || is_removed(path) {
+                done.push(*path);
+            }
+        }
+        if done.is_empty() {
+            return Ok(());
+        }
+        shelf.store.write(|c| {
+            // Its row may have been deleted since, and then the note is that deletion's.
+            let settled = |path: &Path| Ok(images::has_path(c, path)? || !path.exists());
+            done.iter().try_for_each(|path| match settled(path) {
+                Ok(true) => loose::unmark(c, path),
+                other => other.map(drop),
+            })
+        })?;
+        Ok(())
+    }
+}
+
+fn is_removed(path: &Path) -> bool {
+    match remove(path) {
+        Ok(()) => {
+            log::info!("removed {}, which was half in the library", path.display());
+            true
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => {
+            log::warn!("cannot remove {}: {error}", path.display());
+            false
+        }
+    }
+}
+
+/// The name under which a file of the library is reserved.
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}

@@ -1,0 +1,165 @@
+//! The library guard, and a start that finds files missing while clients ask for things.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use murald::store::images::{self, NewImage};
+use murald::store::{self, Store};
+use murald::wire::Format;
+use serde_json::json;
+
+use crate::desktop::wait_until;
+use crate::support::House;
+
+/// Rows of pictures in the library's directory, and files for those that are kept.
+fn fill(house: &House, total: u64, is_there: impl Fn(u64) -> bool) {
+    let store = Store::open(&house.database()).unwrap();
+    fs::create_dir_all(house.images()).unwrap();
+    let insert = |c: &store::Connection| -> Result<(), store::Error> {
+        (0..total).try_for_each(|number| {
+            let path = house.images().join(format!("{number:05}.png"));
+            if is_there(number) {
+                picture(&path, number);
+            }
+            images::insert(c, &row(&path, number)).map(drop)
+        })
+    };
+    store.write(|c| insert(c)).unwrap();
+    store.checkpoint().unwrap();
+}
+
+/// Different for each number, so that none is taken for another.
+fn picture(path: &Path, number: u64) {
+    let [a, b, c, ..] = number.to_le_bytes();
+    image::RgbImage::from_pixel(4, 3, image::Rgb([a, b, c])).save(path).unwrap();
+}
+
+fn row(path: &Path, number: u64) -> NewImage {
+    let mut checksum = [7; 32];
+    checksum[..8].copy_from_slice(&number.to_le_bytes());
+    NewImage {
+        name: path.file_stem().unwrap().to_str().unwrap().to_owned(),
+        path: path.to_owned(),
+        format: Format::Png,
+        width: 4,
+        height: 3,
+        duration: 0.0,
+        animated: false,
+        audio_enabled: false,
+        file_size: 90,
+        checksum,
+        colors: vec![[1, 2, 3]],
+        hue_group: 99,
+        folder_id: None,
+        source_path: path.to_owned(),
+        web: None,
+    }
+}
+
+fn total(house: &House) -> u64 {
+    let page = house.client().get("/images?per_page=1").ok();
+    page["pagination"]["total_items"].as_u64().unwrap()
+}
+
+fn status(house: &House) -> String {
+    let output = house.murald(&["status"]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn guard_keeps_the_rows_of_a_library_that_lost_most_of_its_files() {
+    let mut house = House::new();
+    fill(&house, 50, |number| number < 2);
+    house.start();
+    let client = house.client();
+    let info = || client.get("/info").ok();
+    wait_until("the guard", || info()["library"] == json!({ "missing": 48, "guarded": true }));
+    let said = "48 of 50 pictures are missing";
+    assert!(info()["warnings"][0].as_str().unwrap().contains(said), "{}", info());
+    assert!(client.get("/config").ok()["warnings"][0].as_str().unwrap().contains(said));
+    assert!(status(&house).contains(said), "{}", status(&house));
+    // Neither a look at one nor a picture set purges anything.
+    client.get("/images/30").ok();
+    client.get("/images/30/raw").fails(404);
+    client.get("/images/30/thumbnail").fails(404);
+    assert_eq!(total(&house), 50);
+
+    // Half of the files return: few enough are missing by then.
+    (2..45).for_each(|number| picture(&house.images().join(format!("{number:05}.png")), number));
+    assert_eq!(info()["library"], json!({ "missing": 0, "guarded": false }));
+    assert!(info().get("warnings").is_none(), "{}", info());
+    assert_eq!(total(&house), 50, "the five wait for the next start");
+    assert_eq!(house.stop(), Some(0));
+    house.start();
+    wait_until("the five are purged", || total(&house) == 45);
+}
+
+#[test]
+fn purge_missing_forgets_what_the_guard_keeps() {
+    let mut house = House::new();
+    fill(&house, 50, |number| number < 2);
+    house.start();
+    let client = house.client();
+    let guarded = || client.get("/info").ok()["library"]["guarded"] == true;
+    wait_until("the guard", guarded);
+    let mut events = house.events("gallery_changed,image_orphan_purged");
+    let output = house.murald(&["library", "purge-missing"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "{\"purged\":48}\n");
+    assert_eq!(events.wait_for("image_orphan_purged")["reason"], "file_missing");
+    assert!(!guarded());
+    assert_eq!(total(&house), 2);
+    let again = client.post("/library/purge-missing", &json!({}));
+    assert_eq!(again.ok(), json!({ "purged": 0 }));
+}
+
+#[test]
+fn guarded_images_have_their_cached_thumbnails() {
+    let mut house = House::started();
+    let sources: Vec<_> =
+        (0..30).map(|number| house.root().join(format!("{number}.png"))).collect();
+    sources.iter().zip(0..).for_each(|(path, number)| picture(path, number));
+    let paths: Vec<&Path> = sources.iter().map(AsRef::as_ref).collect();
+    let ids = house.import(&paths);
+    assert_eq!(house.stop(), Some(0));
+    fs::remove_dir_all(house.images()).unwrap();
+    fs::create_dir(house.images()).unwrap();
+    house.start();
+    let client = house.client();
+    wait_until("the guard", || client.get("/info").ok()["library"]["guarded"] == true);
+    for id in ids {
+        let thumbnail = client.get(&format!("/images/{id}/thumbnail"));
+        assert_eq!(thumbnail.status, 200);
+    }
+}
+
+/// Less than a fifth: they are purged, in one step, while clients rename, delete and look.
+#[test]
+fn clients_are_served_while_missing_files_are_purged() {
+    let mut house = House::new();
+    fill(&house, 7000, |number| (1200..1300).contains(&number) || number >= 6900);
+    // Only a look at the rest, so that the test does not write thousands of files.
+    (1300..6900).for_each(|n| fs::write(house.images().join(format!("{n:05}.png")), "").unwrap());
+    house.start();
+    let client = house.client();
+    let renamed: Vec<_> = (1..=4)
+        .map(|number| {
+            let (id, name) = (1200 + number, format!("lake {number}"));
+            client.patch(&format!("/images/{id}"), &json!({ "name": name })).ok()
+        })
+        .collect();
+    let ids = json!({ "ids": [1206, 1207] }).to_string();
+    client.send("DELETE", "/images", "Content-Type: application/json\r\n", ids.as_bytes()).ok();
+    wait_until("the missing ones are purged", || total(&house) == 5798);
+    for (image, number) in renamed.iter().zip(1..) {
+        assert_eq!(image["name"], format!("lake {number}"));
+        assert!(house.images().join(format!("lake {number}.png")).is_file());
+        assert_eq!(client.get(&format!("/images/{}", image["id"])).ok()["name"], image["name"]);
+    }
+    let gone: BTreeSet<_> = ["01205.png", "01206.png"].into();
+    assert!(gone.iter().all(|name| !house.images().join(name).exists()));
+    assert_eq!(house.stop(), Some(0));
+    let store = Store::open(&house.database()).unwrap();
+    let files = store.read(images::files).map_err(|e: store::Error| e).unwrap();
+    assert!(files.iter().all(|(_, path, _)| path.is_file()));
+}
