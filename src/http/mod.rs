@@ -17,6 +17,7 @@ mod handlers;
 mod limits;
 mod listener;
 mod meta;
+mod nearest;
 mod parse;
 mod promise;
 mod query;

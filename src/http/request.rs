@@ -9,6 +9,7 @@ use tiny_http::Method;
 
 use super::error::Error;
 use super::limits::Permit;
+use super::nearest::nearest;
 use super::parse::{Fields, Head};
 use super::promise::{Giver, Promise, Promises};
 use super::query::Query;
@@ -157,6 +158,13 @@ fn malformed(path: &str, error: &serde_json::Error) -> Error {
 
 /// What serde expects, in words of JSON instead of Rust's.
 fn plainly(what: &str) -> Cow<'_, str> {
+    if let Some((field, known)) = unknown_field(what) {
+        return match nearest(field, known.split('`').skip(1).step_by(2)) {
+            Some(nearest) => format!("unknown field `{field}`, nearest is `{nearest}`: {known}"),
+            None => format!("unknown field `{field}`: this request takes none"),
+        }
+        .into();
+    }
     let Some((found, expected)) = what.rsplit_once(", expected ") else { return what.into() };
     let expected = match expected {
         "i64" => "an integer",
@@ -166,6 +174,13 @@ fn plainly(what: &str) -> Cow<'_, str> {
         _ => return what.into(),
     };
     format!("{found}, expected {expected}").into()
+}
+
+/// The field that serde does not know, and what it says of those that it knows: that there are
+/// none, or each in backticks.
+fn unknown_field(what: &str) -> Option<(&str, &str)> {
+    let rest = what.strip_prefix("unknown field `")?;
+    ["`, expected ", "`, there are no "].iter().find_map(|middle| rest.rsplit_once(middle))
 }
 
 impl<'a> Segments<'a> {
@@ -213,7 +228,10 @@ mod tests {
     use super::super::limits::Limits;
     use super::super::parse;
     use super::*;
-    use crate::wire::{CreatePlaylist, ImportImages, PatchImage, PatchPlaylist, SetWallpaper};
+    use crate::wire::{
+        CreatePlaylist, ImportImages, NoFields, PatchFolder, PatchImage, PatchPlaylist,
+        SetWallpaper,
+    };
 
     fn with<T>(bytes: &[u8], body: impl FnOnce(Result<Request<'_>, Error>) -> T) -> T {
         let head = parse::head(bytes, &Limits::default()).unwrap().unwrap();
@@ -296,6 +314,23 @@ mod tests {
         check::<PatchImage>(r#"{"web_capabilities": [true]}"#, Err([item, "web_capabilities"]));
         let inner = r#"{"images": [{"image_id": 1}, {"image_id": "x"}]}"#;
         check::<PatchPlaylist>(inner, Err(["expected an integer", "field images[1].image_id"]));
+        check::<SetWallpaper>(
+            r#"{"image_id": 1, "moniter": "A"}"#,
+            Err([
+                "unknown field `moniter`, nearest is `monitor`: one of `image_id`, `monitor`",
+                "field moniter",
+            ]),
+        );
+        check::<PatchPlaylist>(
+            r#"{"configuration": {"intervall": 5}}"#,
+            Err(["nearest is `interval`", "field configuration.intervall"]),
+        );
+        check::<NoFields>("{}", Ok(()));
+        let none = "unknown field `monitor`: this request takes none";
+        check::<NoFields>(r#"{"monitor": "A"}"#, Err([none, "field monitor"]));
+        // A field can be called as oddly as the message that tells of it.
+        let odd = "unknown field `na`, expected `b`, nearest is `name`";
+        check::<PatchFolder>(r#"{"na`, expected `b": 1}"#, Err([odd, ""]));
         check::<SetWallpaper>(r#"{"image_id": 99999999999999999999}"#, Err(["", "image_id"]));
     }
 }

@@ -149,6 +149,13 @@ impl Conductor {
 
     fn act_on_all(&mut self, act: Act) -> Result<usize, Failure> {
         let ids: Vec<i64> = self.running.keys().copied().collect();
+        let follows_the_clock = |one: &Performance| matches!(one.tune.rule, Rule::Slots(_));
+        if matches!(act, Act::Next | Act::Previous)
+            && self.running.values().all(follows_the_clock)
+            && let Some(one) = self.running.values().next()
+        {
+            return Err(Failure::NoSteps { name: one.tune.name.clone(), kind: one.tune.kind });
+        }
         let count = self.carry_out(act, &ids)?;
         let (playlist_id, number) = (None, Some(count));
         let event = match act {

@@ -26,7 +26,7 @@ pub use record::{
 };
 pub use request::{
     CreateFolder, CreatePlaylist, DeleteImages, ExportLoop, ExtractPalette, ImportImages,
-    ImportWeb, MoveImages, NewConfiguration, NewPlaylistItem, PatchCapabilities,
+    ImportWeb, MoveImages, NewConfiguration, NewPlaylistItem, NoFields, PatchCapabilities,
     PatchConfiguration, PatchFolder, PatchImage, PatchPlaylist, PatchPlaylistItem, RandomWallpaper,
     SelectAll, SetWallpaper, StartPlaylist,
 };

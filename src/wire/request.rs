@@ -47,7 +47,11 @@ pub struct ExportLoop {
 }
 
 /// `POST /wallpaper/set`; without `monitor` and `monitors`, or with `*`: all connected.
+///
+/// A field that is not known is refused, here and wherever a mistyped `monitor` would change every
+/// screen.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SetWallpaper {
     pub image_id: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,12 +62,14 @@ pub struct SetWallpaper {
     pub mode: Option<Mode>,
 }
 
-/// `POST /wallpaper/random`
+/// `POST /wallpaper/random`; monitors are as in [`SetWallpaper`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RandomWallpaper {
-    /// `*` or absent: all connected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitors: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
 }
@@ -296,8 +302,13 @@ pub struct PatchPlaylist {
 
 /// `POST /playlists/{id}/start`; without `monitors`, or with `*`: all connected.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct StartPlaylist {
     pub monitors: Vec<String>,
     pub extend: bool,
 }
+
+/// The other actions on playlists, of one and of all.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoFields {}

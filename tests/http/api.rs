@@ -146,7 +146,9 @@ fn shutdown_asks_once_and_always_answers() {
 #[test]
 fn events_are_filtered_by_type() {
     let mut daemon = daemon();
-    for bad in ["?types=wallpaper", "?types=", "?types=config_changed,,"] {
+    let mut everything = Client::to(&daemon.directory.path().join("s"));
+    everything.say("GET /events?types= HTTP/1.1\r\n\r\n").reply();
+    for bad in ["?types=wallpaper", "?types=,", "?types=config_changed,,"] {
         let reply = daemon.client.get(&format!("/events{bad}"));
         assert_eq!(reply.status, 400, "{bad}");
         assert!(reply.text().contains("types"), "{}", reply.text());
@@ -156,6 +158,8 @@ fn events_are_filtered_by_type() {
     daemon.events.publish(&Event::ConfigChanged { sections: vec!["app".into()], source: None });
     let heard = daemon.client.read_until("\n\n");
     assert!(heard.contains("event: config_changed") && !heard.contains("gallery"), "{heard}");
+    everything.read_until("event: gallery_changed");
+    everything.read_until("event: config_changed");
 }
 
 #[test]
@@ -196,7 +200,7 @@ fn without_a_compositor_there_are_no_monitors_and_no_wallpaper() {
     };
     check("/wallpaper/set", "", 400, "empty");
     check("/wallpaper/set", "{}", 400, "image_id");
-    check("/wallpaper/set", r#"{"image_id":1,"monitor":"A","monitors":["B"]}"#, 400, "both");
+    check("/wallpaper/set", r#"{"image_id":1,"monitor":"A","monitors":["B"]}"#, 400, "different");
     check("/wallpaper/set", r#"{"image_id":1,"monitor":""}"#, 400, "empty");
     check("/wallpaper/set", r#"{"image_id":1,"mode":"up"}"#, 400, "individual");
     check("/wallpaper/set", r#"{"image_id":1,"monitor":"A"}"#, 404, "no image 1");

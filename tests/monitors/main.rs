@@ -20,3 +20,4 @@ mod scene;
 mod seams;
 #[path = "../support/mod.rs"]
 mod support;
+mod wishes;

@@ -96,6 +96,7 @@ fn acts_that_cannot_be_carried_out() {
     for action in ["stop", "pause", "resume", "next", "previous"] {
         post(&format!("/playlists/{week}/{action}"), json!({})).fails(409);
     }
+    assert_eq!(post("/playlists/active/next", json!({})).ok()["advanced"], 0);
     start(&house, week, &[]);
     for action in ["next", "previous"] {
         post(&format!("/playlists/{week}/{action}"), json!({})).fails(400);
@@ -103,8 +104,16 @@ fn acts_that_cannot_be_carried_out() {
     for _ in 0..2 {
         assert_eq!(tell(&house, week, "pause"), json!({ "status": "paused" }));
     }
-    let answer = post("/playlists/active/next", json!({})).ok();
-    assert_eq!(answer["advanced"], 0);
+    for action in ["next", "previous"] {
+        let refused = post(&format!("/playlists/active/{action}"), json!({})).fails(400);
+        assert!(refused["error"].as_str().unwrap().contains("follows the clock"), "{refused}");
+    }
+    // Fields that they do not know could be meant to spare a monitor.
+    for path in ["active/stop".to_owned(), format!("{week}/stop"), format!("{week}/start")] {
+        let refused = post(&format!("/playlists/{path}"), json!({ "monitor": "DP-1" })).fails(400);
+        assert!(refused["error"].as_str().unwrap().contains("`monitor`"), "{refused}");
+    }
+    assert_eq!(active(&house).len(), 1);
     // One that runs is stopped by its deletion.
     let mut events = house.events("playlist_stopped,gallery_changed");
     assert_eq!(house.client().delete(&format!("/playlists/{week}")).ok()["status"], "deleted");

@@ -14,9 +14,6 @@ use crate::wire::CurrentWallpaper;
 
 const ID: Argument = Argument::one("ID", Kind::Image, "The image");
 const ON: &[Flag] = &[MONITORS, MODE];
-/// The API takes one monitor here.
-const ANYWHERE: &[Flag] =
-    &[Flag::value("--monitor", "NAME", Kind::Monitor, "Only this monitor, instead of all"), MODE];
 const SET_HELP: &str = "`individual`, the default, and `clone` show the whole picture on each monitor;\n\
                         `extend` spreads it over all of them. Only still images can be spread, the rest is\n\
                         cloned.";
@@ -28,11 +25,11 @@ pub(super) const GROUP: Group = Group {
             .arguments(&[ID])
             .flags(ON)
             .help(SET_HELP),
-        Verb::new(&["random"], "Show an image at random", random).flags(ANYWHERE).help(
+        Verb::new(&["random"], "Show an image at random", random).flags(ON).help(
             "One that is not shown there already, if there is another that the backend can show.",
         ),
         Verb::new(&["wallpaper", "set"], "The same as `set`", set).arguments(&[ID]).flags(ON),
-        Verb::new(&["wallpaper", "random"], "The same as `random`", random).flags(ANYWHERE),
+        Verb::new(&["wallpaper", "random"], "The same as `random`", random).flags(ON),
         Verb::new(&["wallpaper", "current"], "List what each monitor shows", current),
         history::LIST,
         history::CLEAR,
@@ -40,30 +37,25 @@ pub(super) const GROUP: Group = Group {
 };
 
 fn set(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let mut body = mode(call);
+    let mut body = wishes(call);
     body.insert("image_id".into(), call.value("ID").expect("the table requires it").clone());
-    let monitors = call.all("--monitor");
-    if !monitors.is_empty() {
-        body.insert("monitors".into(), json!(monitors));
-    }
     let answer =
         call.connect()?.post(&Place::new(&[&"wallpaper", &"set"]), &Value::Object(body))?;
     hung(screen, &answer)
 }
 
 fn random(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let mut body = mode(call);
-    if let Some(monitor) = call.value("--monitor") {
-        body.insert("monitor".into(), monitor.clone());
-    }
-    let answer =
-        call.connect()?.post(&Place::new(&[&"wallpaper", &"random"]), &Value::Object(body))?;
+    let body = Value::Object(wishes(call));
+    let answer = call.connect()?.post(&Place::new(&[&"wallpaper", &"random"]), &body)?;
     hung(screen, &answer)
 }
 
-fn mode(call: &Call) -> Map<String, Value> {
+/// Where and how.
+fn wishes(call: &Call) -> Map<String, Value> {
     let mode = call.value("--mode").map(|mode| ("mode".to_owned(), mode.clone()));
-    mode.into_iter().collect()
+    let monitors = Some(call.all("--monitor")).filter(|monitors| !monitors.is_empty());
+    let monitors = monitors.map(|monitors| ("monitors".to_owned(), json!(monitors)));
+    mode.into_iter().chain(monitors).collect()
 }
 
 #[derive(Deserialize)]

@@ -11,7 +11,8 @@ use crate::http::{Error, Request, Response};
 use crate::playlist::{self, Act};
 use crate::store::playlists::{self, PlaylistChange, Refusal};
 use crate::wire::{
-    ActivePlaylist, CreatePlaylist, NewConfiguration, NewPlaylistItem, PatchPlaylist, StartPlaylist,
+    ActivePlaylist, CreatePlaylist, NewConfiguration, NewPlaylistItem, NoFields, PatchPlaylist,
+    StartPlaylist,
 };
 
 /// The conductor waits for nothing but the disk.
@@ -144,6 +145,7 @@ pub(in crate::http) fn previous_all(api: &Api, request: &Request<'_>) -> Result<
 
 fn act(api: &Api, request: &Request<'_>, act: Act, done: &'static str) -> Result<Response, Error> {
     let id = request.record()?;
+    let NoFields {} = request.json_or_default()?;
     request.wait(PATIENCE, |reply| api.playlists.act(id, act, reply))?;
     status(done)
 }
@@ -154,6 +156,7 @@ fn act_on_all(
     act: Act,
     done: &'static str,
 ) -> Result<Response, Error> {
+    let NoFields {} = request.json_or_default()?;
     let count: usize = request.wait(PATIENCE, |reply| api.playlists.act_on_all(act, reply))?;
     let playlists = if count == 1 { "playlist" } else { "playlists" };
     let message = format!("{count} {playlists} {done}");

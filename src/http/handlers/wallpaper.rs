@@ -45,7 +45,10 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
     })?;
     let newest = monitors.iter().max_by_key(|monitor| monitor.set_at).cloned();
     let current = CurrentWallpaper {
-        backend: newest.as_ref().map(|one| one.backend.clone()),
+        backend: newest
+            .as_ref()
+            .map(|one| one.backend.clone())
+            .or_else(|| status.active.map(|backend| backend.to_string())),
         image_id: newest.as_ref().map(|one| one.image_id),
         image_name: newest.as_ref().map(|one| one.image_name.clone()),
         image_path: newest.as_ref().map(|one| one.image_path.clone()),
@@ -59,21 +62,27 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
 /// `POST /wallpaper/set`
 pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: SetWallpaper = request.json()?;
-    let names = match (body.monitor, body.monitors) {
-        (Some(_), Some(_)) => {
-            return Err(Error::bad_request("monitor and monitors cannot both be given"));
-        }
-        (Some(name), None) => vec![name],
-        (None, names) => names.unwrap_or_default(),
-    };
+    let names = wished(body.monitor, body.monitors)?;
     hang(api, request, Ask::Image(body.image_id), names, body.mode, Source::Manual)
 }
 
 /// `POST /wallpaper/random`; the body is optional.
 pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: RandomWallpaper = request.json_or_default()?;
-    let names = body.monitor.into_iter().collect();
+    let names = wished(body.monitor, body.monitors)?;
     hang(api, request, Ask::Random, names, body.mode, Source::Random)
+}
+
+/// The monitors that a body names; none means all. Clients send `*` along with a list.
+fn wished(monitor: Option<String>, monitors: Option<Vec<String>>) -> Result<Vec<String>, Error> {
+    let list = monitors.unwrap_or_default();
+    match monitor {
+        None => Ok(list),
+        Some(name) if name == "*" => Ok(list),
+        Some(name) if list.iter().all(|other| *other == name) => Ok(vec![name]),
+        Some(name) => Err(Error::bad_request("monitor and monitors name different ones")
+            .details(format!("monitor is {name:?}, monitors is {list:?}"))),
+    }
 }
 
 fn hang(

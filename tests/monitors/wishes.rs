@@ -1,0 +1,56 @@
+//! Which monitors a request means, in every way that clients write it.
+
+use serde_json::{Value, json};
+
+use crate::desktop::Desktop;
+use crate::scene::{BLUE, GREEN, RED, see, set, three};
+use crate::support::House;
+
+#[test]
+fn a_list_counts_beside_a_star_and_a_mistyped_monitor_changes_nothing() {
+    let desktop = Desktop::x11(&["2"]);
+    let house = House::started_on(&desktop);
+    let [red, green, blue] = three(&house);
+    let client = house.client();
+    let ask = |body: Value| client.post("/wallpaper/set", &body);
+    // Nothing was shown yet: who would show it is known all the same.
+    let current = client.get("/wallpaper/current").ok();
+    assert_eq!(current, json!({ "backend": "feh", "monitors": [] }));
+    let all = ask(json!({ "image_id": red, "monitor": "*", "monitors": [] })).ok();
+    assert_eq!(all["monitor"], "*");
+    let list = json!({ "image_id": green, "monitor": "*", "monitors": ["VIRTUAL-2"] });
+    assert_eq!(ask(list).ok()["monitors"], json!(["VIRTUAL-2"]));
+    see(&desktop, &house, "VIRTUAL-1", RED);
+    see(&desktop, &house, "VIRTUAL-2", GREEN);
+    let same = json!({ "image_id": blue, "monitor": "VIRTUAL-2", "monitors": ["VIRTUAL-2"] });
+    assert_eq!(ask(same).ok()["monitor"], "VIRTUAL-2");
+    see(&desktop, &house, "VIRTUAL-2", BLUE);
+
+    for (path, body, says) in [
+        (
+            "set",
+            json!({ "image_id": red, "monitor": "VIRTUAL-1", "monitors": ["VIRTUAL-2"] }),
+            "different",
+        ),
+        ("set", json!({ "image_id": green, "moniter": "VIRTUAL-2" }), "nearest is `monitor`"),
+        ("random", json!({ "monitr": "VIRTUAL-2" }), "nearest is `monitor`"),
+        ("random", json!({ "monitors": "VIRTUAL-2" }), "field monitors"),
+        ("random", json!({ "monitors": ["DP-9"] }), "VIRTUAL-1, VIRTUAL-2"),
+    ] {
+        let refused = client.post(&format!("/wallpaper/{path}"), &body).fails(400).to_string();
+        assert!(refused.contains(says), "{body}: {refused}");
+    }
+    // At random on one of them; the other keeps its picture, whichever comes.
+    for _ in 0..4 {
+        let before = client.get("/wallpaper/current").ok()["monitors"][1]["image_id"].clone();
+        let shown = client.post("/wallpaper/random", &json!({ "monitors": ["VIRTUAL-2"] })).ok();
+        assert_eq!(shown["monitors"], json!(["VIRTUAL-2"]));
+        assert_ne!(shown["image_id"], before, "another than is shown now");
+        let current = client.get("/wallpaper/current").ok();
+        assert_eq!(current["monitors"][0]["image_id"], red);
+        assert_eq!(current["monitors"][1]["image_id"], shown["image_id"]);
+    }
+    set(&house, green, "*").ok();
+    see(&desktop, &house, "VIRTUAL-1", GREEN);
+    see(&desktop, &house, "VIRTUAL-2", GREEN);
+}
