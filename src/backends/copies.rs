@@ -88,7 +88,15 @@ impl Copies {
     ) -> Result<Option<PathBuf>, Error> {
         let source = &state.0;
         let mut file = BufReader::new(File::open(source).map_err(|e| file_error(source, &e))?);
+        // Where it can be shown as it is, it is not read any further.
         // The decoders may panic on hostile bytes.
+        let looked = catch_unwind(AssertUnwindSafe(|| media::upright(&mut file)));
+        if let Ok(Ok((format, upright))) = looked
+            && takes.formats.contains(&format)
+            && (takes.turns || upright)
+        {
+            return Ok(None);
+        }
         let looked = catch_unwind(AssertUnwindSafe(|| media::probe(&mut file)));
         let probe = match looked {
             Ok(Ok(probe)) => probe,
@@ -101,14 +109,13 @@ impl Copies {
             Ok(Err(error)) => return Err(file_error(source, &error)),
             Err(_) => return Err(damaged(source)),
         };
-        if takes.formats.contains(&probe.format) && (takes.turns || probe.is_upright()) {
-            return Ok(None);
-        }
         let copy = self.named(state, "png");
         if !copy.exists() {
             let (width, height) = (probe.width, probe.height);
             let whole = Tile { x: 0, y: 0, width, height, pixels: (width, height) };
-            let made = catch_unwind(AssertUnwindSafe(|| probe.slices(&mut file, &[whole])));
+            let made = catch_unwind(AssertUnwindSafe(|| {
+                probe.slices(&mut file, &[whole], &|| cancel.is_cancelled())
+            }));
             let bytes = made.map_err(|_| damaged(source))?.map_err(|e| file_error(source, &e))?;
             self.land(&copy, |to| to.write_all(&bytes.concat()))?;
         }

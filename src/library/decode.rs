@@ -29,7 +29,7 @@ pub(super) fn thumbnail(
         // Beside the picture: what the encoder takes of the thumbnail's size.
         let encoder = 16 * u64::from(target.0) * u64::from(target.1);
         let _allowance = budget.take(probe.memory(target) + encoder);
-        let thumbnail = probe.thumbnail(input, frame)?;
+        let thumbnail = probe.thumbnail(input, frame, &|| false)?;
         Ok(Decoded { probe, thumbnail })
     })
 }

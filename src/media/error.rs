@@ -35,6 +35,8 @@ pub enum Error {
         format: Format,
         what: String,
     },
+    /// Whoever asked for it has meanwhile thought better of it.
+    Stopped,
     /// The encoder refused what we made.
     Encode(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -88,6 +90,7 @@ impl fmt::Display for Error {
             Self::Unsupported { format, what } => {
                 write!(f, "this variety of {} is not supported: {what}", name(*format))
             }
+            Self::Stopped => write!(f, "it is no longer wanted"),
             Self::Encode(_) => write!(f, "the result cannot be encoded"),
         }
     }

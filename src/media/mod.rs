@@ -30,7 +30,7 @@ pub use card::card;
 pub use error::Error;
 pub use palette::palette;
 pub use picture::{Picture, fit};
-pub use probe::{Input, MEMORY_MAX, PIXELS_MAX, Probe, SIDE_MAX, format, probe};
+pub use probe::{Input, MEMORY_MAX, PIXELS_MAX, Probe, SIDE_MAX, Stop, format, probe, upright};
 pub use slice::Tile;
 pub use thumbnail::Thumbnail;
 pub use webp::encode;

@@ -8,7 +8,7 @@ use super::Error;
 use super::exif::Orientation;
 use super::icc::{Conversion, PROFILE_MAX};
 use super::picture::Picture;
-use super::probe::{Goal, Header, Input, check_bounds};
+use super::probe::{Goal, Header, Input, Stop, check_bounds};
 use super::shrink::Shrink;
 use crate::wire::Format;
 
@@ -59,6 +59,7 @@ impl Details {
         header: &Header,
         input: &mut dyn Input,
         goal: Goal,
+        stop: Stop<'_>,
     ) -> Result<Picture, Error> {
         let mut reader = open(input, false)?;
         let kind = reader.output_color_type().0;
@@ -74,6 +75,9 @@ impl Details {
             }
         } else {
             for _ in 0..header.size.1 {
+                if stop() {
+                    return Err(Error::Stopped);
+                }
                 let row = reader.next_row().map_err(from_crate)?;
                 let row = row.ok_or(Error::Truncated(Format::Png))?;
                 shrink.row(widened(kind, row.data(), &mut line));

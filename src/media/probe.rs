@@ -22,6 +22,9 @@ pub trait Input: BufRead + Seek {}
 
 impl<T: BufRead + Seek + ?Sized> Input for T {}
 
+/// Asked whether what is being made is no longer wanted.
+pub type Stop<'a> = &'a dyn Fn() -> bool;
+
 /// A file that is a picture which we decode.
 #[derive(Clone, Debug)]
 pub struct Probe {
@@ -103,9 +106,26 @@ pub fn probe(input: &mut dyn Input) -> Result<Probe, Error> {
     Ok(Probe { format, width, height, animated: header.animated, header, details })
 }
 
+/// What a picture is by its first bytes, and whether it is stored as it is shown: not every program
+/// looks at the orientation. Reads no pixels.
+pub fn upright(input: &mut dyn Input) -> Result<(Format, bool), Error> {
+    let format = format(input)?;
+    input.rewind().map_err(Error::Read)?;
+    let orientation = match format {
+        Format::Jpg => jpeg::orientation(input)?,
+        Format::Png => png::header(input)?.0.orientation,
+        Format::Webp => webp::header(input)?.0.orientation,
+        Format::Tiff => tiff::header(input)?.0.orientation,
+        // GIF and BMP have no way to say it.
+        _ => Orientation::Upright,
+    };
+    Ok((format, orientation == Orientation::Upright))
+}
+
 /// Refuses what is larger than is ever decoded; before anything is allocated for it.
 pub(super) fn check_bounds((width, height): (u32, u32), channels: usize) -> Result<(), Error> {
-    let bytes = u64::from(width) * u64::from(height) * channels as u64;
+    // Each of the factors has 32 bits at most, and the last one is small.
+    let bytes = (u64::from(width) * u64::from(height)).saturating_mul(channels as u64);
     if width > SIDE_MAX || height > SIDE_MAX || bytes > PIXELS_MAX {
         return Err(Error::TooLarge { width, height });
     }
@@ -113,17 +133,12 @@ pub(super) fn check_bounds((width, height): (u32, u32), channels: usize) -> Resu
 }
 
 impl Probe {
-    /// Whether it is stored as it is shown. Not every program looks at the orientation.
-    pub fn is_upright(&self) -> bool {
-        self.header.orientation == Orientation::Upright
-    }
-
     /// Bytes that [`Self::decode`] will need at most, its result included.
     pub fn memory(&self, target: (u32, u32)) -> u64 {
         let (size, channels) = (self.header.size, self.header.channels);
         let goal = self.goal(target);
         let working = match &self.details {
-            Details::Jpeg(details) => details.memory(&self.header, goal),
+            Details::Jpeg(details) => return details.memory(goal),
             Details::Png(details) => details.memory(&self.header),
             Details::Gif(details) => details.memory(),
             Details::Webp(details) => details.memory(&self.header),
@@ -134,8 +149,14 @@ impl Probe {
     }
 
     /// The first frame, reduced by averages on the way where it is far larger than `target`
-    /// (as shown); never reduced below it. Reads `input` from its beginning.
-    pub fn decode(&self, input: &mut dyn Input, target: (u32, u32)) -> Result<Picture, Error> {
+    /// (as shown); never reduced below it. Reads `input` from its beginning. `stop` is asked again and
+    /// again whether the picture is still wanted.
+    pub fn decode(
+        &self,
+        input: &mut dyn Input,
+        target: (u32, u32),
+        stop: Stop<'_>,
+    ) -> Result<Picture, Error> {
         let bytes = self.memory(target);
         if bytes > MEMORY_MAX {
             let (format, (width, height)) = (self.format, (self.width, self.height));
@@ -144,12 +165,12 @@ impl Probe {
         input.seek(SeekFrom::Start(0)).map_err(Error::Read)?;
         let (header, goal) = (&self.header, self.goal(target));
         let mut picture = match &self.details {
-            Details::Jpeg(details) => details.decode(header, input, goal),
-            Details::Png(details) => details.decode(header, input, goal),
+            Details::Jpeg(details) => details.decode(header, input, goal, stop),
+            Details::Png(details) => details.decode(header, input, goal, stop),
             Details::Gif(details) => details.decode(header, input, goal),
             Details::Webp(details) => details.decode(header, input, goal),
             Details::Bmp(details) => details.decode(header, input, goal),
-            Details::Tiff(details) => details.decode(header, input, goal),
+            Details::Tiff(details) => details.decode(header, input, goal, stop),
         }?;
         // Reduced by now: the fewer pixels to convert.
         if let Some(conversion) = self.conversion() {

@@ -4,7 +4,7 @@ use png::{BitDepth, ColorType, Compression, Encoder};
 
 use super::Error;
 use super::picture::{Picture, Region};
-use super::probe::{Input, Probe};
+use super::probe::{Input, Probe, Stop};
 
 /// A monitor's place in the layout, and what it shows there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,13 @@ pub struct Tile {
 impl Probe {
     /// Scales the picture to cover all of `tiles`, centred, and cuts for each the part that it
     /// shows, at its own pixels: one PNG for each, in their order.
-    pub fn slices(&self, input: &mut dyn Input, tiles: &[Tile]) -> Result<Vec<Vec<u8>>, Error> {
-        let picture = self.decode(input, wanted((self.width, self.height), tiles))?.upright();
+    pub fn slices(
+        &self,
+        input: &mut dyn Input,
+        tiles: &[Tile],
+        stop: Stop<'_>,
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        let picture = self.decode(input, wanted((self.width, self.height), tiles), stop)?.upright();
         let extent = picture.extent();
         let slice = |tile: &Tile| {
             let region = region(extent, tiles, tile);

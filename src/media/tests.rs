@@ -106,7 +106,7 @@ fn probed(bytes: &[u8]) -> Result<Probe, Error> {
 
 fn thumbnail(bytes: &[u8], side: u32) -> Result<Picture, Error> {
     let mut input = Cursor::new(bytes);
-    Ok(probe(&mut input)?.thumbnail(&mut input, (side, side))?.picture)
+    Ok(probe(&mut input)?.thumbnail(&mut input, (side, side), &|| false)?.picture)
 }
 
 #[test]
@@ -243,6 +243,31 @@ fn cameras_that_lie_on_their_side() {
 }
 
 #[test]
+fn an_orientation_is_learned_without_the_pixels() {
+    let plain = jpeg(&scene(640, 400), 95);
+    let exif = block(6);
+    let length = (exif.len() as u16 + 2).to_be_bytes();
+    let turned = [&plain[..2], &[0xff, 0xe1], &length, &exif, &plain[2..]].concat();
+    // Cut where its data begin: there is no more that could be read.
+    let scan = turned.windows(2).position(|two| two == [0xff, 0xda]).unwrap();
+    let check = |bytes: &[u8], expected| {
+        assert_eq!(super::upright(&mut Cursor::new(bytes)).unwrap(), expected);
+    };
+    check(&turned[..scan + 2], (Format::Jpg, false));
+    check(&plain, (Format::Jpg, true));
+    for (format, bytes) in all(&scene(20, 10)) {
+        check(&bytes, (format, true));
+    }
+}
+
+#[test]
+fn sizes_do_not_overflow_when_they_are_checked() {
+    let mut huge = apng(1);
+    huge[16..24].fill(0xff);
+    assert!(matches!(probed(&huge), Err(Error::TooLarge { width: u32::MAX, height: u32::MAX })));
+}
+
+#[test]
 fn sixteen_bits_grey_and_alpha() {
     let check = |picture: DynamicImage, expected: &[u8]| {
         for format in [ImageFormat::Png, ImageFormat::Tiff] {
@@ -298,7 +323,7 @@ fn slices_show_their_part() {
     let left = Tile { x: 0, y: 0, width: 200, height: 100, pixels: (400, 200) };
     let right = Tile { x: 200, pixels: (100, 50), ..left };
     let mut input = Cursor::new(&bytes[..]);
-    let slices = probe(&mut input).unwrap().slices(&mut input, &[left, right]).unwrap();
+    let slices = probe(&mut input).unwrap().slices(&mut input, &[left, right], &|| false).unwrap();
     for (slice, (size, color)) in
         slices.iter().zip([((400, 200), [255, 0, 0]), ((100, 50), [0, 0, 255])])
     {

@@ -1,7 +1,7 @@
 //! Thumbnails: small WebP pictures, never larger than what they show.
 
 use super::picture::{Picture, fit};
-use super::probe::{Input, Probe};
+use super::probe::{Input, Probe, Stop};
 use super::{Error, webp};
 
 /// A thumbnail, and the pixels that it was made of.
@@ -19,9 +19,14 @@ impl Probe {
     }
 
     /// Decodes the picture and makes the thumbnail that fits into `frame`.
-    pub fn thumbnail(&self, input: &mut dyn Input, frame: (u32, u32)) -> Result<Thumbnail, Error> {
+    pub fn thumbnail(
+        &self,
+        input: &mut dyn Input,
+        frame: (u32, u32),
+        stop: Stop<'_>,
+    ) -> Result<Thumbnail, Error> {
         let (width, height) = self.fit(frame);
-        let picture = self.decode(input, (width, height))?.resized(width, height);
+        let picture = self.decode(input, (width, height), stop)?.resized(width, height);
         Ok(Thumbnail { webp: webp::encode(&picture)?, picture })
     }
 }

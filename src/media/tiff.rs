@@ -11,7 +11,7 @@ use super::Error;
 use super::exif::Orientation;
 use super::icc::Conversion;
 use super::picture::Picture;
-use super::probe::{Goal, Header, Input, MEMORY_MAX, check_bounds};
+use super::probe::{Goal, Header, Input, MEMORY_MAX, Stop, check_bounds};
 use super::shrink::Shrink;
 use crate::wire::Format;
 
@@ -111,6 +111,7 @@ impl Details {
         header: &Header,
         input: &mut dyn Input,
         goal: Goal,
+        stop: Stop<'_>,
     ) -> Result<Picture, Error> {
         let mut decoder = open(input, self.palette_tag)?;
         let (width, channels) = (header.size.0 as usize, header.channels);
@@ -120,6 +121,9 @@ impl Details {
         let down = header.size.1.div_ceil(self.chunk.1.max(1));
         let mut band = Vec::new();
         for row in 0..down {
+            if stop() {
+                return Err(Error::Stopped);
+            }
             let height = self.chunk.1.min(header.size.1 - row * self.chunk.1) as usize;
             if !self.is_tiled(header) {
                 // A strip may be the whole picture: no second copy of it is made.

@@ -100,7 +100,8 @@ impl Slices {
             }
             probe => (file, probe),
         };
-        let slices = probe.and_then(|probe| probe.slices(&mut file, tiles));
+        let slices =
+            probe.and_then(|probe| probe.slices(&mut file, tiles, &|| cancel.is_cancelled()));
         slices.map_err(|error| file_error(source, &error))
     }
 

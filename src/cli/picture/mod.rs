@@ -35,7 +35,7 @@ pub(super) fn render(file: &[u8], terminal: Terminal) -> Option<String> {
     let mut input = Cursor::new(file);
     let probe = media::probe(&mut input).ok()?;
     let size = probe.fit((1024, 1024));
-    let picture = probe.decode(&mut input, size).ok()?;
+    let picture = probe.decode(&mut input, size, &|| false).ok()?;
     let (cell, rows) = cell();
     let columns = u32::try_from(terminal.columns).unwrap_or(u32::MAX).min(FRAME.0);
     let rows = rows.saturating_sub(2).clamp(2, FRAME.1);
@@ -91,7 +91,7 @@ mod tests {
         picture.put_pixel(1, 0, image::Rgba([0, 0, 255, 0]));
         picture.write_to(&mut file, image::ImageFormat::Png).unwrap();
         let probe = media::probe(&mut file).unwrap();
-        probe.decode(&mut file, (2, 1)).unwrap()
+        probe.decode(&mut file, (2, 1), &|| false).unwrap()
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The passes of a progressive JPEG over the frequencies of a block.
 
 use super::bits::Bits;
+use super::decoder::{Damage, NO_CODE};
 use super::huffman::Table;
-use super::scaled::{Damage, NO_CODE};
 
 /// One pass over the data.
 pub(super) struct Scan {

@@ -1,0 +1,352 @@
+//! Decodes a JPEG, whole or at a half, a quarter or an eighth of its size without ever making the
+//! whole.
+//!
+//! Coded data must be read to the last bit, but of each block only as many frequencies are
+//! transformed as there are samples wanted, and passes that bring none of those are skipped. Rows
+//! are handed on as they come, so that the memory is that of a few of them; only where a picture
+//! comes in several passes are its coefficients held. Data that end before the picture does are an
+//! error: nothing is made up.
+
+use super::bits::{Bits, marker};
+use super::component::{Component, mean};
+use super::damaged;
+use super::frame::{Frame, Plan};
+use super::huffman::Table;
+use super::progressive::{Scan, first_pass, refine};
+use super::rows::{Colors, Rows};
+use crate::media::Error;
+use crate::media::probe::Stop;
+
+/// What is wrong with the file.
+pub(super) type Damage = &'static str;
+
+const SHORT: Damage = "its data end too early";
+pub(super) const NO_CODE: Damage = "its data are no code";
+const NO_TABLE: Damage = "a table is missing";
+
+/// Takes the rows of the picture as RGB, from the top.
+pub(super) type Sink<'a> = &'a mut dyn FnMut(&[u8]);
+
+/// Decodes the picture that `frame` announced. `stop` is asked again and again whether the picture is
+/// still wanted.
+pub(super) fn decode(
+    data: &[u8],
+    (frame, plan): (&Frame, Plan),
+    stop: Stop<'_>,
+    sink: Sink<'_>,
+) -> Result<(), Error> {
+    let mut decoder = Decoder::new(frame, plan, stop);
+    let mut at = 2;
+    loop {
+        at = marker(data, at).ok_or_else(|| damaged(SHORT))?;
+        let kind = data[at + 1];
+        at += 2;
+        if kind == 0xd9 {
+            return decoder.finish(sink);
+        }
+        if matches!(kind, 0x01 | 0xd0..=0xd8) {
+            continue;
+        }
+        let content = content(data, at).ok_or_else(|| damaged(SHORT))?;
+        at += 2 + content.len();
+        match kind {
+            0xda => at = decoder.scan(content, data, at, sink)?,
+            0xc0..=0xcf if !matches!(kind, 0xc4 | 0xc8 | 0xcc) => {
+                decoder.check_frame(&Frame::read(kind, content)?)?;
+            }
+            _ => decoder.segment(kind, content).map_err(damaged)?,
+        }
+    }
+}
+
+/// Of the segment whose length stands at `at`.
+fn content(data: &[u8], at: usize) -> Option<&[u8]> {
+    let length = data.get(at..at + 2)?;
+    data.get(at + 2..at + usize::from(u16::from_be_bytes([length[0], length[1]])))
+}
+
+struct Decoder<'a> {
+    frame: &'a Frame,
+    plan: Plan,
+    stop: Stop<'a>,
+    /// The frame header has been met.
+    framed: bool,
+    components: Vec<Component>,
+    quantisers: [Option<[f32; 64]>; 4],
+    dc: [Option<Table>; 4],
+    ac: [Option<Table>; 4],
+    /// Units from one restart to the next, 0 for none.
+    restart: usize,
+    jfif: bool,
+    /// What Adobe's programs note: 0 for no transform of colours.
+    adobe: Option<u8>,
+    rows: Option<Rows>,
+}
+
+impl<'a> Decoder<'a> {
+    fn new(frame: &'a Frame, plan: Plan, stop: Stop<'a>) -> Self {
+        let component = |(at, &part)| Component::new(part, frame.shape(&plan, at));
+        Self {
+            frame,
+            plan,
+            stop,
+            framed: false,
+            components: frame.parts.iter().enumerate().map(component).collect(),
+            quantisers: [None; 4],
+            dc: [const { None }; 4],
+            ac: [const { None }; 4],
+            restart: 0,
+            jfif: false,
+            adobe: None,
+            rows: None,
+        }
+    }
+
+    fn check_frame(&mut self, frame: &Frame) -> Result<(), Error> {
+        if self.framed {
+            return Err(damaged("it has two frames"));
+        }
+        self.framed = true;
+        if frame == self.frame { Ok(()) } else { Err(damaged("it has changed meanwhile")) }
+    }
+
+    fn segment(&mut self, kind: u8, content: &[u8]) -> Result<(), Damage> {
+        match kind {
+            0xc4 => self.huffman(content)?,
+            0xdb => self.quantiser(content)?,
+            0xdd => {
+                let [high, low, ..] = content else { return Err(SHORT) };
+                self.restart = usize::from(u16::from_be_bytes([*high, *low]));
+            }
+            0xe0 if content.starts_with(b"JFIF\0") => self.jfif = true,
+            0xee if content.starts_with(b"Adobe") => self.adobe = content.get(11).copied(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn huffman(&mut self, mut content: &[u8]) -> Result<(), Damage> {
+        while let [kind, rest @ ..] = content {
+            let (counts, symbols) = rest.split_first_chunk::<16>().ok_or(SHORT)?;
+            let total: usize = counts.iter().map(|&count| usize::from(count)).sum();
+            let (tables, table) = match kind >> 4 {
+                0 => (&mut self.dc, Table::new(counts, symbols)),
+                _ => (&mut self.ac, Table::of_coefficients(counts, symbols)),
+            };
+            let table = table.ok_or("a table is no code")?;
+            *tables.get_mut(usize::from(kind & 15)).ok_or("a table has no place")? = Some(table);
+            content = &symbols[total..];
+        }
+        Ok(())
+    }
+
+    fn quantiser(&mut self, mut content: &[u8]) -> Result<(), Damage> {
+        while let [kind, rest @ ..] = content {
+            let width = if kind >> 4 == 0 { 1 } else { 2 };
+            let values = rest.get(..64 * width).ok_or(SHORT)?;
+            let steps = values.chunks_exact(width);
+            let steps = steps.map(|v| v.iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte)));
+            let mut table = [0.0; 64];
+            table.iter_mut().zip(steps).for_each(|(entry, step)| *entry = step as f32);
+            let place = self.quantisers.get_mut(usize::from(kind & 15));
+            *place.ok_or("a table has no place")? = Some(table);
+            content = &rest[64 * width..];
+        }
+        Ok(())
+    }
+
+    /// Reads a pass whose data begin at `at`; returns where the next marker is looked for.
+    fn scan(
+        &mut self,
+        content: &[u8],
+        data: &[u8],
+        at: usize,
+        sink: Sink<'_>,
+    ) -> Result<usize, Error> {
+        let scan = self.scan_header(content).map_err(damaged)?;
+        self.begin(&scan).map_err(damaged)?;
+        let mut bits = Bits::new(data, at);
+        // Where nothing but means is wanted, passes without them are skipped unread. Else all must
+        // be read: each one leaves out what the others have told.
+        let wanted = |&(part, ..): &(usize, usize, usize)| self.components[part].last_wanted > 0;
+        if scan.first == 0 || scan.parts.iter().any(wanted) {
+            self.blocks(&scan, &mut bits, sink)?;
+        }
+        let mut next = bits.marker().ok_or_else(|| damaged(SHORT))?;
+        // Restarts that belong to what was skipped.
+        while matches!(data[next + 1], 0xd0..=0xd7) {
+            next = marker(data, next + 2).ok_or_else(|| damaged(SHORT))?;
+        }
+        Ok(next)
+    }
+
+    fn scan_header(&self, content: &[u8]) -> Result<Scan, Damage> {
+        let [count, rest @ ..] = content else { return Err(SHORT) };
+        let (parts, rest) = rest.split_at_checked(2 * usize::from(*count)).ok_or(SHORT)?;
+        let [first, last, bits, ..] = rest else { return Err(SHORT) };
+        let part = |part: &[u8]| {
+            let component = self.frame.parts.iter().position(|own| own.id == part[0]);
+            let component = component.ok_or("a pass is of no component")?;
+            Ok((component, usize::from(part[1] >> 4 & 3), usize::from(part[1] & 3)))
+        };
+        let parts = parts.chunks_exact(2).map(part).collect::<Result<Vec<_>, Damage>>()?;
+        let (first, last) = (usize::from(*first), usize::from(*last));
+        let (high, low) = (u32::from(bits >> 4), u32::from(bits & 15));
+        let scan = match self.frame.progressive {
+            true => Scan { parts, first, last, high, low },
+            false => Scan { parts, first: 0, last: 63, high: 0, low: 0 },
+        };
+        let sound = scan.first <= scan.last && scan.last < 64 && scan.low < 14;
+        // Means come for several components at once, and alone; all else one by one.
+        let mixed = scan.first > 0 && scan.parts.len() > 1;
+        if scan.parts.is_empty() || !sound || mixed {
+            return Err("a pass is of nothing");
+        }
+        Ok(scan)
+    }
+
+    /// Looks whether the pass brings what is due.
+    fn begin(&mut self, scan: &Scan) -> Result<(), Damage> {
+        if !self.plan.held && scan.parts.len() != self.components.len() {
+            return Err("it has changed meanwhile");
+        }
+        let due = (scan.high > 0).then_some(scan.high);
+        for &(part, ..) in &scan.parts {
+            let component = &mut self.components[part];
+            for lacking in &mut component.lacking[scan.first..=scan.last] {
+                if *lacking != due || due.is_some_and(|due| due != scan.low + 1) {
+                    return Err("its passes do not follow each other");
+                }
+                *lacking = Some(scan.low);
+            }
+            if component.quantiser.is_none() {
+                let table = self.quantisers.get(component.part.quantiser).copied().flatten();
+                component.quantiser = Some(Box::new(table.ok_or(NO_TABLE)?));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes through the blocks of a pass in the order of the file.
+    fn blocks(&mut self, scan: &Scan, bits: &mut Bits<'_>, sink: Sink<'_>) -> Result<(), Error> {
+        let single = (scan.parts.len() == 1).then(|| scan.parts[0].0);
+        let units = self.frame.units();
+        let (across, down) = single.map_or(units, |part| self.components[part].shape.covered);
+        let (mut until_restart, mut run) = (self.restart, 0);
+        self.components.iter_mut().for_each(|component| component.prediction = 0);
+        for y in 0..down {
+            self.check_stop()?;
+            for x in 0..across {
+                if self.restart > 0 {
+                    if until_restart == 0 {
+                        self.restart(bits).map_err(damaged)?;
+                        (until_restart, run) = (self.restart, 0);
+                    }
+                    until_restart -= 1;
+                }
+                for &part in &scan.parts {
+                    let (w, h) =
+                        if single.is_some() { (1, 1) } else { self.components[part.0].part.blocks };
+                    for at in 0..w * h {
+                        let place = (x * w + at % w, y * h + at / w);
+                        self.block(scan, part, place, bits, &mut run).map_err(damaged)?;
+                    }
+                }
+            }
+            if bits.is_overrun() {
+                return Err(damaged(SHORT));
+            }
+            if !self.plan.held {
+                self.emit(y, sink);
+            }
+        }
+        Ok(())
+    }
+
+    fn restart(&mut self, bits: &mut Bits<'_>) -> Result<(), Damage> {
+        if bits.is_overrun() {
+            return Err(SHORT);
+        }
+        let at = bits.marker().ok_or(SHORT)?;
+        bits.restart(at).ok_or("a restart is missing")?;
+        self.components.iter_mut().for_each(|component| component.prediction = 0);
+        Ok(())
+    }
+
+    #[inline]
+    fn block(
+        &mut self,
+        scan: &Scan,
+        (part, dc, ac): (usize, usize, usize),
+        place: (usize, usize),
+        bits: &mut Bits<'_>,
+        run: &mut u32,
+    ) -> Result<(), Damage> {
+        let component = &mut self.components[part];
+        let dc = || self.dc[dc].as_ref().ok_or(NO_TABLE);
+        let ac = || self.ac[ac].as_ref().ok_or(NO_TABLE);
+        if !self.frame.progressive {
+            let mut block = [0; 64];
+            let seen = component.read((dc()?, ac()?), bits, &mut block)?;
+            if self.plan.held {
+                let held = component.held(place);
+                held.copy_from_slice(&block[..held.len()]);
+            } else {
+                component.transform(&block, seen, (place.0, place.1 % component.part.blocks.1));
+            }
+            return Ok(());
+        }
+        match (scan.first, scan.high) {
+            (0, 0) => {
+                let step = mean(dc()?, bits)?;
+                component.prediction = component.prediction.wrapping_add(step);
+                component.held(place)[0] = (component.prediction << scan.low) as i16;
+            }
+            (0, _) => component.held(place)[0] |= i16::from(bits.bit()) << scan.low,
+            (_, 0) => first_pass(component.held(place), scan, ac()?, bits, run)?,
+            _ => refine(component.held(place), scan, ac()?, bits, run)?,
+        }
+        Ok(())
+    }
+
+    /// All is read: makes pixels of what is held.
+    fn finish(mut self, sink: Sink<'_>) -> Result<(), Error> {
+        let lacks = |component: &Component| {
+            let [mean, others @ ..] = &component.lacking;
+            *mean != Some(0) || others.iter().flatten().any(|&bits| bits > 0)
+        };
+        if self.components.iter().any(lacks) {
+            return Err(damaged("its last passes are missing"));
+        }
+        let (_, units) = self.frame.units();
+        if self.plan.held {
+            for unit in 0..units {
+                self.check_stop()?;
+                self.components.iter_mut().for_each(|component| component.transform_row(unit));
+                self.emit(unit, sink);
+            }
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.write(&self.components, units - 1, sink);
+        }
+        Ok(())
+    }
+
+    /// A row of units is there. The one before goes out now: its last rows are blended with the
+    /// first ones of this.
+    fn emit(&mut self, unit: usize, sink: Sink<'_>) {
+        let rows = self.rows.get_or_insert_with(|| {
+            let colors = Colors::of(&self.components, self.jfif, self.adobe);
+            let most = self.frame.most.1 * self.plan.side;
+            Rows::new(self.frame.scaled(self.plan.side as u32), most, colors)
+        });
+        if unit > 0 {
+            rows.write(&self.components, unit - 1, sink);
+        }
+        self.components.iter_mut().for_each(Component::advance);
+    }
+
+    fn check_stop(&self) -> Result<(), Error> {
+        if (self.stop)() { Err(Error::Stopped) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,229 @@
+//! What a frame header says, and what follows from it: which blocks there are, how many samples
+//! are made of each, and what all of that takes. Refuses what is not decoded here.
+
+use super::damaged;
+use super::idct::Size;
+use crate::media::Error;
+use crate::media::probe::check_bounds;
+use crate::wire::Format;
+
+/// Passes over the data: a progressive picture of any program has ten to twenty.
+const SCANS_MAX: u32 = 200;
+/// Blocks that all passes together may go through: about the three seconds that anybody waits. The
+/// largest pictures of all that are taken have a third of it.
+const VISITS_MAX: u64 = 64 << 20;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub(super) progressive: bool,
+    /// In pixels, as stored.
+    pub(super) size: (u32, u32),
+    /// One for grey, three for colours, four for inks.
+    pub(super) parts: Vec<Part>,
+    /// Blocks in a unit of the component that has most, across and down.
+    pub(super) most: (usize, usize),
+}
+
+/// A component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) id: u8,
+    /// Blocks in a unit, across and down.
+    pub(super) blocks: (usize, usize),
+    pub(super) quantiser: usize,
+}
+
+/// How a picture is to be decoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    /// Samples to a block's side, of the component that has most: 1, 2, 4 or 8.
+    pub(super) side: usize,
+    /// Of each block only the mean is held.
+    pub(super) means: bool,
+    /// Coefficients are held until all passes are read; else each row of blocks is done with when
+    /// it has been read.
+    pub(super) held: bool,
+}
+
+/// A component under a plan.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Samples that are made of a block.
+    pub(super) size: Size,
+    /// How often each sample stands in the picture, across and down.
+    pub(super) repeat: (usize, usize),
+    /// Samples that the picture covers, across and down.
+    pub(super) samples: (usize, usize),
+    /// Blocks in a row of units, and rows of blocks: whole units.
+    pub(super) stride: usize,
+    pub(super) rows: usize,
+    /// Blocks that the picture covers, across and down.
+    pub(super) covered: (usize, usize),
+    /// So many coefficients of each block are held, in the coded order.
+    pub(super) kept: usize,
+}
+
+impl Frame {
+    pub(super) fn read(kind: u8, content: &[u8]) -> Result<Self, Error> {
+        let what = match kind {
+            0xc3 => Some("lossless coding"),
+            0xc9.. => Some("arithmetic coding"),
+            0xc5.. => Some("several frames in one"),
+            _ => None,
+        };
+        if let Some(what) = what {
+            return Err(unsupported(what));
+        }
+        let [precision, h1, h2, w1, w2, count, components @ ..] = content else {
+            return Err(damaged("its frame header is too short"));
+        };
+        if *precision != 8 {
+            return Err(unsupported(format!("{precision} bits a sample")));
+        }
+        let side = |high: u8, low: u8| u32::from(u16::from_be_bytes([high, low]));
+        let size = (side(*w1, *w2), side(*h1, *h2));
+        if size.0 == 0 || size.1 == 0 {
+            return Err(damaged("it has no pixels"));
+        }
+        check_bounds(size, 3)?;
+        if !matches!(count, 1 | 3 | 4) {
+            return Err(unsupported(format!("{count} components")));
+        }
+        let components = components.get(..3 * usize::from(*count));
+        let components = components.ok_or_else(|| damaged("its frame header is too short"))?;
+        let mut parts: Vec<_> = components.chunks_exact(3).map(Part::read).collect();
+        if let [alone] = &mut parts[..] {
+            // What it says counts in units only, and a pass of one component has none.
+            alone.blocks = (1, 1);
+        }
+        let sides = |part: &Part| [part.blocks.0, part.blocks.1];
+        if parts.iter().flat_map(sides).any(|blocks| !(1..=4).contains(&blocks)) {
+            return Err(damaged("its components have no size"));
+        }
+        let most = parts.iter().fold((1, 1), |most: (usize, usize), part| {
+            (most.0.max(part.blocks.0), most.1.max(part.blocks.1))
+        });
+        let fits = |part: &Part| most.0 % part.blocks.0 == 0 && most.1 % part.blocks.1 == 0;
+        if !parts.iter().all(fits) {
+            return Err(unsupported("components whose sizes are no multiples of each other"));
+        }
+        Ok(Self { progressive: kind == 0xc2, size, parts, most })
+    }
+
+    /// Whether a component has a third of the samples, which no scaled block has.
+    pub(super) fn has_thirds(&self) -> bool {
+        self.parts
+            .iter()
+            .any(|part| self.most.0 == 3 * part.blocks.0 || self.most.1 == 3 * part.blocks.1)
+    }
+
+    /// Units of interleaved blocks, across and down.
+    pub(super) fn units(&self) -> (usize, usize) {
+        let units = |length: u32, most: usize| (length as usize).div_ceil(8 * most);
+        (units(self.size.0, self.most.0), units(self.size.1, self.most.1))
+    }
+
+    /// Pixels of the picture at `side` samples to a block's side.
+    pub(super) fn scaled(&self, side: u32) -> (u32, u32) {
+        ((self.size.0 * side).div_ceil(8), (self.size.1 * side).div_ceil(8))
+    }
+
+    pub(super) fn shape(&self, plan: &Plan, part: usize) -> Shape {
+        let Part { blocks, .. } = self.parts[part];
+        let ratio = (self.most.0 / blocks.0, self.most.1 / blocks.1);
+        // A component of fewer blocks gives more samples of each: nothing need be stretched.
+        let samples = |ratio: usize| match plan.side * ratio {
+            _ if plan.means => 1,
+            samples @ (1 | 2 | 4 | 8) => samples,
+            more if more > 8 && ratio != 3 => 8,
+            _ => plan.side,
+        };
+        let size = Size { width: samples(ratio.0), height: samples(ratio.1) };
+        let covers = |length: u32, own: usize, most: usize, samples: usize| {
+            (length as usize * own * samples).div_ceil(8 * most)
+        };
+        let cover = |width: usize, height: usize| {
+            let across = covers(self.size.0, blocks.0, self.most.0, width);
+            (across, covers(self.size.1, blocks.1, self.most.1, height))
+        };
+        let units = self.units();
+        let kept = match size.last_wanted() {
+            _ if !plan.held => 0,
+            0 => 1,
+            // Each pass over a band must know all that the ones before have left of it.
+            _ if self.progressive => 64,
+            last => last + 1,
+        };
+        Shape {
+            size,
+            repeat: (plan.side * ratio.0 / size.width, plan.side * ratio.1 / size.height),
+            samples: cover(size.width, size.height),
+            stride: units.0 * blocks.0,
+            rows: units.1 * blocks.1,
+            covered: cover(1, 1),
+            kept,
+        }
+    }
+
+    /// Bytes that decoding takes at most, beside the file and the result.
+    pub(super) fn memory(&self, plan: &Plan) -> u64 {
+        let part = |part: usize| {
+            let shape = self.shape(plan, part);
+            (2 * shape.stride * shape.rows * shape.kept + shape.band(self.parts[part])) as u64
+        };
+        // The last of it: a row as it is put together.
+        (0..self.parts.len()).map(part).sum::<u64>() + 16 * u64::from(self.size.0)
+    }
+}
+
+impl Shape {
+    /// Samples in a row of units.
+    pub(super) fn plane_stride(&self) -> usize {
+        self.stride * self.size.width
+    }
+
+    /// Bytes of the two rows of units that are at hand, and one row of samples.
+    fn band(&self, part: Part) -> usize {
+        self.plane_stride() * (2 * part.blocks.1 * self.size.height + 1)
+    }
+}
+
+impl Part {
+    fn read(bytes: &[u8]) -> Self {
+        let (across, down) = (usize::from(bytes[1] >> 4), usize::from(bytes[1] & 15));
+        Self { id: bytes[0], blocks: (across, down), quantiser: usize::from(bytes[2]) }
+    }
+}
+
+/// Counts the work that the passes of a file are, before any of it is done.
+#[derive(Default)]
+pub(super) struct Effort {
+    scans: u32,
+    visits: u64,
+}
+
+impl Effort {
+    pub(super) fn add(&mut self, frame: &Frame, scan: &[u8]) -> Result<(), Error> {
+        let named = |id: u8| frame.parts.iter().position(|part| part.id == id);
+        let count = usize::from(scan.first().copied().unwrap_or(0));
+        let parts = scan.get(1..).unwrap_or(&[]).chunks_exact(2).take(count);
+        let plan = Plan { side: 8, means: false, held: false };
+        let blocks = |part: usize| {
+            let shape = frame.shape(&plan, part);
+            (shape.stride * shape.rows) as u64
+        };
+        self.scans += 1;
+        self.visits += parts.filter_map(|part| named(part[0])).map(blocks).sum::<u64>();
+        if self.scans > SCANS_MAX {
+            return Err(unsupported(format!("more than {SCANS_MAX} passes over its data")));
+        }
+        if self.visits > VISITS_MAX {
+            return Err(unsupported("its passes go through more blocks than murald decodes"));
+        }
+        Ok(())
+    }
+}
+
+fn unsupported(what: impl Into<String>) -> Error {
+    Error::Unsupported { format: Format::Jpg, what: what.into() }
+}

@@ -1,0 +1,250 @@
+//! Against libjpeg-turbo's pixels (djpeg; of the inks Pillow's), which lie beside the samples as PNG;
+//! and what is refused.
+
+use super::*;
+use crate::media::{png, probe};
+use std::io::Cursor;
+
+macro_rules! samples {
+    ($($name:literal)+) => {
+        &[$(Sample {
+            name: $name,
+            data: include_bytes!(concat!("samples/", $name, ".jpg")),
+            pixels: include_bytes!(concat!("samples/", $name, ".png")),
+        }),+]
+    };
+}
+
+struct Sample {
+    name: &'static str,
+    data: &'static [u8],
+    pixels: &'static [u8],
+}
+
+const SAMPLES: &[Sample] = samples!(
+    "halved" "upright" "wide" "progressive" "grey-progressive" "restarts" "inks" "scan-each"
+    "scan-each-restarts" "fine-chroma" "fine-progressive" "mixed" "quarter" "high" "thirds"
+    "plain-rgb" "cmyk" "ycck"
+);
+
+fn sample(name: &str) -> &'static [u8] {
+    SAMPLES.iter().find(|sample| sample.name == name).unwrap().data
+}
+
+fn looked(data: &[u8]) -> Result<Details, Error> {
+    header(&mut Cursor::new(data)).map(|(_, details)| details)
+}
+
+fn decoded_by(data: &[u8], details: &Details, plan: Plan) -> Result<Vec<u8>, Error> {
+    let mut pixels = Vec::new();
+    let mut take = |row: &[u8]| pixels.extend_from_slice(row);
+    decoder::decode(data, (&details.frame, plan), &|| false, &mut take)?;
+    Ok(pixels)
+}
+
+/// RGB, with so many samples to a block's side.
+fn decoded(data: &[u8], side: u32) -> Result<Vec<u8>, Error> {
+    let details = looked(data)?;
+    decoded_by(data, &details, details.plan(side))
+}
+
+/// How alike two pictures are, in dB; above 40 nobody sees a difference.
+fn likeness(a: &[u8], b: &[u8]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let square = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b)).powi(2);
+    let error = a.iter().zip(b).map(square).sum::<f64>() / a.len() as f64;
+    10.0 * (255.0 * 255.0 / error).log10()
+}
+
+/// Where the data of each pass lie.
+fn passes(data: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let (mut passes, mut at) = (Vec::<std::ops::Range<usize>>::new(), 2);
+    while let Some(next) = bits::marker(data, at) {
+        if let Some(open) = passes.last_mut().filter(|pass| pass.end == 0)
+            && !matches!(data[next + 1], 0xd0..=0xd7)
+        {
+            open.end = next;
+        }
+        at = next + 2;
+        if !matches!(data[next + 1], 0xd0..=0xd9) {
+            let length = usize::from(u16::from_be_bytes([data[at], data[at + 1]]));
+            at += length;
+            if data[next + 1] == START_OF_SCAN {
+                passes.push(at..0);
+            }
+        }
+    }
+    passes
+}
+
+#[test]
+fn pixels_are_those_of_libjpeg_turbo() {
+    for Sample { name, data, pixels } in SAMPLES {
+        let mut input = Cursor::new(*pixels);
+        let (header, details) = png::header(&mut input).unwrap();
+        let goal = Goal { ample: header.size, enough: header.size };
+        input.set_position(0);
+        let expected = details.decode(&header, &mut input, goal, &|| false).unwrap();
+        let likeness = likeness(&decoded(data, 8).unwrap(), expected.pixels());
+        assert!(likeness > 45.0, "{name}: {likeness:.1} dB");
+    }
+}
+
+#[test]
+fn scaled_is_what_the_whole_is_from_afar() {
+    for Sample { name, data, .. } in SAMPLES {
+        let frame = looked(data).unwrap().frame;
+        let all = decoded(data, 8).unwrap();
+        let scaled = [1, 2, 4].into_iter().filter(|_| !frame.has_thirds());
+        for side in scaled {
+            let mut shrink = Shrink::new(frame.size, 3, 8 / side);
+            shrink.rows(&all);
+            let averaged = shrink.finish(Orientation::default());
+            assert_eq!(frame.scaled(side), (averaged.width(), averaged.height()));
+            let likeness = likeness(&decoded(data, side).unwrap(), averaged.pixels());
+            // The smaller the picture, the more of it is its last row and column, which stand for
+            // pixels beyond its edge.
+            let enough = if frame.size.0 > 100 { 36.0 } else { 27.0 };
+            assert!(likeness > enough, "{name} at {side}: {likeness:.1} dB");
+        }
+    }
+}
+
+#[test]
+fn means_alone_are_close() {
+    let data = sample("progressive");
+    let details = looked(data).unwrap();
+    let plan = Plan { side: 1, means: false, held: true };
+    let all = decoded_by(data, &details, plan).unwrap();
+    let means = decoded_by(data, &details, Plan { means: true, ..plan }).unwrap();
+    assert!(likeness(&all, &means) > 25.0);
+    assert!(details.frame.memory(&Plan { means: true, ..plan }) < details.frame.memory(&plan));
+}
+
+#[test]
+fn a_cut_file_with_an_end_mark_is_refused() {
+    for Sample { name, data, .. } in SAMPLES {
+        for part in 1..32 {
+            let mut cut = data[..data.len() * part / 32].to_vec();
+            cut.extend([0xff, END_OF_IMAGE]);
+            assert!(decoded(&cut, 8).is_err(), "{name}: {part} of 32");
+            // In passes that are skipped nobody looks for an end.
+            let skips = looked(data).unwrap().frame.progressive;
+            assert!(skips || decoded(&cut, 1).is_err(), "{name}: {part} of 32, at an eighth");
+        }
+    }
+}
+
+#[test]
+fn a_pass_that_is_missing_is_refused() {
+    for name in ["scan-each", "progressive", "fine-progressive", "grey-progressive"] {
+        let data = sample(name);
+        let passes = passes(data);
+        assert!(passes.len() > 2, "{name}");
+        for pass in &passes {
+            // With its header, which ends where its data begin.
+            let start = data[..pass.start].windows(2).rposition(|two| two == [0xff, START_OF_SCAN]);
+            let without = [&data[..start.unwrap()], &data[pass.end..]].concat();
+            assert!(decoded(&without, 8).is_err(), "{name}: {pass:?}");
+        }
+    }
+}
+
+#[test]
+fn damage_is_no_panic() {
+    for Sample { data, .. } in SAMPLES {
+        let size = looked(data).unwrap().frame.size;
+        for at in (0..data.len()).step_by(data.len() / 50) {
+            let mut damaged = data.to_vec();
+            damaged[at] ^= 1 << (at % 8);
+            // The size is bounded by who calls.
+            if looked(&damaged).is_ok_and(|details| details.frame.size == size) {
+                decoded(&damaged, if at % 2 == 0 { 1 } else { 8 }).map(drop).ok();
+            }
+        }
+    }
+}
+
+#[test]
+fn passes_that_nobody_asks_for_are_not_read() {
+    let data = sample("progressive");
+    // The last one refines the light's finer frequencies.
+    let last = passes(data).pop().unwrap();
+    let mut spoilt = data.to_vec();
+    spoilt[last].fill(0);
+    assert!(decoded(data, 1).unwrap() == decoded(&spoilt, 1).unwrap());
+    let whole = decoded(&spoilt, 8);
+    assert!(whole.is_err() || whole.unwrap() != decoded(data, 8).unwrap());
+}
+
+#[test]
+fn what_is_not_supported_is_not_called_damaged() {
+    let check = |data: &[u8], expected: &str| {
+        let why = looked(data).unwrap_err();
+        assert_eq!(why.to_string(), format!("this variety of JPEG is not supported: {expected}"));
+    };
+    check(include_bytes!("samples/arithmetic.jpg"), "arithmetic coding");
+    let halved = sample("halved");
+    let frame = halved.windows(2).position(|two| two == [0xff, 0xc0]).unwrap();
+    let with = |at: usize, value: u8| {
+        let mut data = halved.to_vec();
+        data[frame + at] = value;
+        data
+    };
+    check(&with(1, 0xc3), "lossless coding");
+    check(&with(1, 0xc5), "several frames in one");
+    check(&with(4, 12), "12 bits a sample");
+    check(&with(9, 2), "2 components");
+    let mut odd = with(11, 0x31);
+    odd[frame + 14] = 0x21;
+    check(&odd, "components whose sizes are no multiples of each other");
+}
+
+#[test]
+fn bombs_of_passes_are_refused_by_their_headers() {
+    let data = sample("grey-progressive");
+    let passes = passes(data);
+    let [.., last] = &passes[..] else { panic!("no pass") };
+    let start = data[..last.start].windows(2).rposition(|two| two == [0xff, START_OF_SCAN]);
+    let pass = &data[start.unwrap()..last.end];
+    let with = |more: usize| {
+        let mut all = data[..last.end].to_vec();
+        (0..more).for_each(|_| all.extend(pass));
+        all.extend([0xff, END_OF_IMAGE]);
+        all
+    };
+    assert!(looked(&with(200 - passes.len())).is_ok());
+    let why = looked(&with(201 - passes.len())).unwrap_err().to_string();
+    assert!(why.ends_with("more than 200 passes over its data"), "{why}");
+    // Fewer, but of a large picture.
+    let mut large = with(30);
+    let frame = large.windows(2).position(|two| two == [0xff, 0xc2]).unwrap();
+    large[frame + 5..frame + 9].copy_from_slice(&[50, 200, 50, 200]);
+    let why = looked(&large).unwrap_err().to_string();
+    assert!(why.ends_with("more blocks than murald decodes"), "{why}");
+}
+
+#[test]
+fn decoding_ends_when_it_is_no_longer_wanted() {
+    for name in ["upright", "progressive"] {
+        let details = looked(sample(name)).unwrap();
+        let asked = std::cell::Cell::new(0);
+        let stop = || asked.replace(asked.get() + 1) == 3;
+        let plan = details.plan(8);
+        let stopped = decoder::decode(sample(name), (&details.frame, plan), &stop, &mut |_| {});
+        assert!(matches!(stopped, Err(Error::Stopped)), "{name}");
+        assert_eq!(asked.get(), 4);
+    }
+}
+
+#[test]
+fn a_picture_in_one_pass_takes_the_memory_of_a_few_rows() {
+    let data = sample("halved");
+    let probe = probe(&mut Cursor::new(data)).unwrap();
+    assert!(probe.memory((500, 500)) < 2 * 3 * 141 * 93);
+    let mut large = Frame::clone(&looked(data).unwrap().frame);
+    large.size = (12_000, 12_000);
+    let plan = Plan { side: 8, means: false, held: false };
+    assert!(large.memory(&plan) < 2 << 20, "{}", large.memory(&plan));
+    assert!(large.memory(&Plan { held: true, ..plan }) > 12_000 * 12_000 * 2);
+}
