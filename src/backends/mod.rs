@@ -1,7 +1,7 @@
 //! The six setters behind one trait.
 //!
 //! A backend makes the screen show what it is told and keeps it shown. Each backend in use is owned
-//! by one thread of `wallpaper` (its hand), which calls it and may wait for it: nothing here is
+//! by one thread of `wallpaper` (its worker), which calls it and may wait for it: nothing here is
 //! called by a thread that others need. A backend knows no database, no playlist and no client.
 
 mod awww;

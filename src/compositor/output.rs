@@ -22,4 +22,8 @@ pub struct Output {
     pub transform: u8,
     /// X11 only.
     pub primary: bool,
+    /// Which coming of the output this is: one that went and came back between two looks is another,
+    /// and shows nothing of what its forerunner showed.
+    #[serde(skip)]
+    pub instance: u64,
 }

@@ -174,6 +174,7 @@ impl Head {
             refresh_rate: f64::from(millihertz) / 1000.0,
             transform: self.transform,
             primary: false,
+            instance: self.global.into(),
         })
     }
 }

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use x11rb::connection::Connection;
+use x11rb::protocol::Event;
 use x11rb::protocol::randr::{
     self, ConnectionExt as _, Crtc, GetCrtcInfoReply, GetOutputInfoReply, Mode, ModeFlag, ModeInfo,
     MonitorInfo, NotifyMask, Rotation,
@@ -58,33 +59,43 @@ pub(super) fn follow(
     // Monitors that a user lays over outputs are told of by the root window's own event only.
     let structure = ChangeWindowAttributesAux::new().event_mask(EventMask::STRUCTURE_NOTIFY);
     server.change_window_attributes(root, &structure)?;
+    let mut instance = 0;
     loop {
         // Before the question: what changes after it gives events anew.
-        while server.poll_for_event()?.is_some() {}
-        tell(monitors(&server, root)?);
-        if !wait(&server, stop)? {
-            return Ok(());
+        while let Some(event) = server.poll_for_event()? {
+            instance += u64::from(is_switch(&event));
+        }
+        tell(monitors(&server, root, instance)?);
+        match wait(&server, stop)? {
+            Some(event) => instance += u64::from(is_switch(&event)),
+            None => return Ok(()),
         }
     }
 }
 
-/// Until there is an event; `false` when the wait is cancelled.
-fn wait(server: &RustConnection, stop: &Cancel) -> Result<bool, Error> {
+/// Whether a controller has been switched on, off or over. The server paints all monitors with one
+/// picture, so that one that went and came back concerns them all.
+fn is_switch(event: &Event) -> bool {
+    matches!(event, Event::RandrNotify(notify) if notify.sub_code == randr::Notify::CRTC_CHANGE)
+}
+
+/// The next event; none when the wait is cancelled.
+fn wait(server: &RustConnection, stop: &Cancel) -> Result<Option<Event>, Error> {
     server.flush()?;
     loop {
         // Events that came with the replies are in the library's queue, not in the socket.
-        if server.poll_for_event()?.is_some() {
-            return Ok(true);
+        if let Some(event) = server.poll_for_event()? {
+            return Ok(Some(event));
         }
         let stream = server.stream();
         let mut fds = [PollFd::new(stop, PollFlags::IN), PollFd::new(stream, PollFlags::IN)];
         if poll(&mut fds, None).is_ok() && !fds[0].revents().is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
     }
 }
 
-fn monitors(server: &RustConnection, root: Window) -> Result<Vec<Output>, Error> {
+fn monitors(server: &RustConnection, root: Window, instance: u64) -> Result<Vec<Output>, Error> {
     let monitors = server.randr_get_monitors(root, true)?;
     let resources = server.randr_get_screen_resources_current(root)?.reply()?;
     let modes: HashMap<Mode, ModeInfo> =
@@ -93,7 +104,8 @@ fn monitors(server: &RustConnection, root: Window) -> Result<Vec<Output>, Error>
     for monitor in monitors.reply()?.monitors {
         let name = server.get_atom_name(monitor.name)?.reply()?.name;
         let screen = Screen::of(server, &monitor, resources.config_timestamp)?;
-        outputs.push(output(&String::from_utf8_lossy(&name), &monitor, &screen, &modes));
+        let output = output(&String::from_utf8_lossy(&name), &monitor, &screen, &modes);
+        outputs.push(Output { instance, ..output });
     }
     Ok(outputs)
 }
@@ -160,6 +172,7 @@ fn output(
         refresh_rate: mode.map_or(0.0, refresh_rate),
         transform: own.map_or(0, |crtc| transform(crtc.rotation)),
         primary: monitor.primary,
+        instance: 0,
     }
 }
 

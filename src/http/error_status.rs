@@ -1,6 +1,7 @@
 //! Which status and code each room's errors get: one table, one test.
 
 use std::error::Error as StdError;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -11,6 +12,12 @@ use crate::{config, library, playlist, store, transcode, wallpaper};
 
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
+        Self::from(Arc::new(error))
+    }
+}
+
+impl From<Arc<store::Error>> for Error {
+    fn from(error: Arc<store::Error>) -> Self {
         if error.is_storage() {
             // Something the user can mend: the message says what.
             Self::new(500, error.to_string()).cause(error)
@@ -55,7 +62,7 @@ impl From<wallpaper::Failure> for Error {
         match error {
             Why::NoBackend { checked } | Why::NotUsable { checked, .. } => Self::new(503, text)
                 .code(ErrorCode::NoBackend, object(json!({ "checked": checked }))),
-            Why::Incompatible { backend, media_type, image_id, image_name } => {
+            Why::Incompatible { backend, media_type, image_id, image_name, .. } => {
                 let meta = json!({
                     "backend": backend.as_str(),
                     "media_type": media_type,
@@ -104,6 +111,7 @@ impl From<playlist::Failure> for Error {
             Why::Refused(_) | Why::Empty { .. } | Why::NoMonitor { .. } | Why::NoSteps { .. } => {
                 Self::new(400, text)
             }
+            Why::Picture(failure) => failure.into(),
             Why::Busy | Why::Ending => Self::busy(text),
         }
     }
@@ -178,6 +186,7 @@ pub(super) fn chain(error: &dyn StdError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backends::Kind;
     use crate::config::BackendName;
     use crate::wallpaper::Failure as Why;
     use crate::wire::MediaType;
@@ -214,6 +223,7 @@ mod tests {
         check(
             Why::Incompatible {
                 backend: BackendName::Feh,
+                kind: Kind::Video,
                 media_type: MediaType::Video,
                 image_id: 7,
                 image_name: "x".into(),
@@ -254,6 +264,8 @@ mod tests {
         check(Not::NotRunning { name: name() }, 409, "does not run");
         check(Not::Empty { name: name() }, 400, "no images");
         check(Not::NoMonitor { declared: names(), connected: vec![] }, 400, "no monitor");
+        let gone = Not::Picture(Why::FileGone { id: 7, path: "/x".into() });
+        check(gone, 404, "gone");
         check(Not::Busy, 503, "try again");
         check(folders::Refusal::NoFolder { id: 7 }, 404, "no folder 7");
         check(folders::Refusal::Taken { name: "x".into() }, 409, "already");

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::store::playlists::Refusal;
 use crate::store::{self};
+use crate::wallpaper;
 use crate::wire::PlaylistType;
 
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub enum Failure {
         name: String,
         kind: PlaylistType,
     },
+    /// Its picture is not shown.
+    Picture(wallpaper::Failure),
     /// More is asked for than can be followed.
     Busy,
     /// The daemon is ending.
@@ -49,6 +52,7 @@ impl fmt::Display for Failure {
             Self::NoSteps { name, kind } => {
                 write!(f, "the playlist {name:?} follows the clock ({kind}): it has no steps")
             }
+            Self::Picture(failure) => failure.fmt(f),
             Self::Busy => f.write_str("too many playlist commands at once: try again"),
             Self::Ending => f.write_str("the daemon is ending"),
         }
@@ -59,6 +63,7 @@ impl std::error::Error for Failure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Refused(refusal) => refusal.source(),
+            Self::Picture(failure) => failure.source(),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! What hangs, or hung last, on each monitor; kept for monitors that are away.
 
-use rusqlite::{Connection, Row, named_params};
+use rusqlite::{Connection, Row, named_params, params};
 
 use super::Error;
 use super::row::{json, word};
@@ -18,17 +18,35 @@ pub struct Hung {
     pub set_at: Timestamp,
 }
 
+/// In place of a monitor: what was last set for all of them. No compositor has such a name.
+const EVERY_MONITOR: &str = "*";
+
 /// Sorted by monitor.
 pub fn all(connection: &Connection) -> Result<Vec<Hung>, Error> {
     let mut statement = connection.prepare_cached(
-        "SELECT monitor, image_id, mode, together, backend, set_at FROM scene ORDER BY monitor",
+        "SELECT monitor, image_id, mode, together, backend, set_at FROM scene WHERE monitor <> ?1 \
+         ORDER BY monitor",
     )?;
-    let mut rows = statement.query([])?;
+    let mut rows = statement.query([EVERY_MONITOR])?;
     let mut hung = Vec::new();
     while let Some(row) = rows.next()? {
         hung.push(from_row(row)?);
     }
     Ok(hung)
+}
+
+/// What was last set for all monitors: a monitor that was never seen before gets it.
+pub fn for_every_monitor(connection: &Connection) -> Result<Option<Hung>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT monitor, image_id, mode, together, backend, set_at FROM scene WHERE monitor = ?1",
+    )?;
+    let mut rows = statement.query([EVERY_MONITOR])?;
+    rows.next()?.map(from_row).transpose()
+}
+
+/// Notes that this was set for all monitors; `hung` is any one of them.
+pub fn put_for_every_monitor(connection: &Connection, hung: &Hung) -> Result<(), Error> {
+    put(connection, &Hung { monitor: EVERY_MONITOR.to_owned(), ..hung.clone() })
 }
 
 pub fn put(connection: &Connection, hung: &Hung) -> Result<(), Error> {
@@ -52,6 +70,9 @@ pub fn put(connection: &Connection, hung: &Hung) -> Result<(), Error> {
 
 /// Removes the monitors' states that show an image that is gone.
 pub fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
+    let mut statement =
+        connection.prepare_cached("DELETE FROM scene WHERE image_id = ?1 AND monitor = ?2")?;
+    statement.execute(params![image_id, EVERY_MONITOR])?;
     let mut statement = connection.prepare_cached("DELETE FROM scene WHERE image_id = ?1")?;
     Ok(statement.execute([image_id])?)
 }

@@ -9,13 +9,13 @@ use crate::backends;
 use crate::wire::Event;
 
 use super::Failure;
-use super::hand::{Hand, Order, Report};
-use super::job::{Hang, Job, Purpose, Restored};
+use super::backoff::Backoff;
+use super::job::{Failed, Hang, Job, Purpose, Restored};
 use super::plan::{self, Step};
 use super::request::Activated;
 use super::seat::Seat;
 use super::stage::{Stage, chain};
-use super::trouble::Trouble;
+use super::worker::{News, Order, Report, Worker};
 
 impl Stage {
     /// Gives the orders for the job's next steps, all of one backend at once; without any left, the
@@ -33,19 +33,24 @@ impl Stage {
                 Step::Show { seat, scene } => (seat, Order::Show(scene)),
                 Step::Clear { seat } => (seat, Order::Clear),
             };
-            match self.hand(&seat) {
-                Ok(hand) => hand.give(order),
-                Err(error) => {
-                    let error = backends::Error::Unavailable(format!("cannot use it: {error}"));
-                    self.done(&seat, Err(error));
-                }
-            }
+            let given = self.worker(&seat).map(|worker| worker.give(order));
+            let why = match given {
+                Ok(true) => continue,
+                Ok(false) => "its thread has just ended".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            self.done(&seat, Err(backends::Error::Unavailable(format!("cannot use it: {why}"))));
         }
     }
 
-    fn hand(&mut self, seat: &Seat) -> std::io::Result<&Hand> {
-        if !self.hands.contains_key(seat) {
-            // One ring is enough: the hand looks at all its processes.
+    fn worker(&mut self, seat: &Seat) -> std::io::Result<&Worker> {
+        if !self.workers.contains_key(seat) {
+            let may_work = |backoff: &Backoff| backoff.may_work(Instant::now());
+            if !self.backoffs.get(seat).is_none_or(may_work) {
+                let why = "it failed several times within a minute by a mistake of murald";
+                return Err(std::io::Error::other(why));
+            }
+            // One ring is enough: the worker looks at all its processes.
             let (ring, told) = bounded(1);
             let (setters, output) = (&self.setters, seat.output.as_deref());
             let made = setters
@@ -53,16 +58,23 @@ impl Stage {
                 .ok_or_else(|| std::io::Error::other("it is not registered"))?;
             let cache = setters.cache_of(seat.backend, output);
             let report = self.report.clone();
-            let hand = Hand::start(&self.spawner, seat.clone(), made, &cache, told, report)?;
-            self.hands.insert(seat.clone(), hand);
+            self.workers_made += 1;
+            let of = (seat.clone(), self.workers_made);
+            let worker = Worker::start(&self.spawner, of, made, &cache, told, report)?;
+            self.workers.insert(seat.clone(), worker);
         }
-        Ok(&self.hands[seat])
+        Ok(&self.workers[seat])
     }
 
     pub(super) fn hear(&mut self, report: Report) {
-        match report {
-            Report::Done { seat, result } => self.done(&seat, result),
-            Report::Lost { seat } => self.lost(&seat),
+        let Report { seat, worker, news } = report;
+        if self.workers.get(&seat).is_none_or(|known| known.number != worker) {
+            return;
+        }
+        match news {
+            News::Done(result) => self.done(&seat, result),
+            News::Lost => self.lost(&seat),
+            News::Panicked => self.panicked(&seat),
         }
         self.go_on();
     }
@@ -83,8 +95,12 @@ impl Stage {
                 }
             }
             Err(error) => {
-                log::warn!("{seat}: {error}");
-                job.failures.push((seat.clone(), error));
+                let outdated = step.is_some_and(|step| self.is_outdated(&step));
+                log::warn!(
+                    "{seat}: {error}{}",
+                    if outdated { " (outputs have changed)" } else { "" }
+                );
+                job.failures.push(Failed { seat: seat.clone(), error, outdated });
             }
         }
         if !job.in_hand.is_empty() {
@@ -100,7 +116,7 @@ impl Stage {
     fn step_done(&mut self, step: Option<Step>) {
         let backend = match step {
             Some(Step::Show { seat, scene }) => {
-                self.troubles.entry(seat.clone()).or_default().over();
+                self.backoffs.entry(seat.clone()).or_default().over();
                 self.stale.remove(&seat);
                 self.past.untold.remove(&seat);
                 let backend = seat.backend;
@@ -110,7 +126,7 @@ impl Stage {
             Some(Step::Clear { seat }) => {
                 self.shown.remove(&seat);
                 // A seat that shows nothing needs no thread.
-                self.hands.remove(&seat);
+                self.workers.remove(&seat);
                 seat.backend
             }
             None => return,
@@ -137,19 +153,27 @@ impl Stage {
     /// Some of the steps that were in hand have failed.
     fn steps_failed(&mut self, mut job: Job) {
         let failures = std::mem::take(&mut job.failures);
-        let Some((first, error)) = failures.first() else { return self.start(job) };
-        let backend = first.backend;
+        let Some(Failed { seat, error, .. }) = failures.first() else { return self.start(job) };
+        let backend = seat.backend;
+        // What is to be seen then depends on when it failed.
+        self.stale.extend(failures.iter().map(|failed| failed.seat.clone()));
+        self.look_again |= failures.iter().any(|failed| failed.outdated);
         match job.purpose {
             Purpose::Hang(hang) => {
                 let seats = hang.seats();
-                let mine = failures.iter().find(|(seat, _)| seats.contains(seat));
-                if let Some((_, error)) = mine {
+                let mine = failures.iter().find(|failed| seats.contains(&failed.seat));
+                if let Some(Failed { seat, error, outdated }) = mine {
+                    if *outdated && self.is_connected(seat, &hang.applied.monitors) {
+                        let seat = seat.clone();
+                        job.purpose = Purpose::Hang(hang);
+                        return self.try_anew(job, &seat);
+                    }
                     // What hung before hangs again where the others have let go of it.
                     self.look_again |= job.is_seen;
                     return self.refuse(*hang, error.clone());
                 }
                 // One that should have let go of a screen that another covers by now.
-                job.gave_up.extend(failures.into_iter().map(|(seat, _)| seat));
+                job.gave_up.extend(failures.into_iter().map(|failed| failed.seat));
                 job.purpose = Purpose::Hang(hang);
             }
             Purpose::Activate { backend: wanted, before, reply, .. } if wanted == backend => {
@@ -158,11 +182,11 @@ impl Stage {
                 return reply(Err(Failure::Setter { backend, source: error.clone() }));
             }
             Purpose::Activate { .. } => {
-                job.gave_up.extend(failures.into_iter().map(|(seat, _)| seat));
+                job.gave_up.extend(failures.into_iter().map(|failed| failed.seat));
             }
             Purpose::Restore(ref mut restored) => {
-                for (seat, _) in &failures {
-                    restored.iter_mut().for_each(|picture| drop(picture.split_off(seat)));
+                for failed in &failures {
+                    restored.iter_mut().for_each(|picture| drop(picture.split_off(&failed.seat)));
                 }
                 self.restore_failed(&failures);
             }
@@ -183,26 +207,29 @@ impl Stage {
         (hang.reply)(Err(Failure::Setter { backend, source: error }));
     }
 
-    /// Tells of it once, and sets the time for each to be tried again.
-    fn restore_failed(&mut self, failures: &[(Seat, backends::Error)]) {
-        let Some((Seat { backend, .. }, error)) = failures.first() else { return };
+    /// Tells of an outage once, and sets the time for each to be tried again. What failed because
+    /// outputs came or went meanwhile is no outage.
+    fn restore_failed(&mut self, failures: &[Failed]) {
+        let real: Vec<&Failed> = failures.iter().filter(|failed| !failed.outdated).collect();
+        let Some(Failed { seat: Seat { backend, .. }, error, .. }) = real.first() else { return };
         let text = error.to_string();
-        self.hub.publish(&Event::WallpaperRestoreFailed {
-            backend: backend.to_string(),
-            error: text.clone(),
-        });
-        let is_out = |error: &backends::Error| matches!(error, backends::Error::Unavailable(_));
-        let out: Vec<&Seat> =
-            failures.iter().filter(|(_, error)| is_out(error)).map(|(seat, _)| seat).collect();
-        // One that was recalled is not asked for by what differs.
-        let shown = out.iter().filter(|seat| self.shown.contains_key(**seat));
-        self.stale.extend(shown.map(|&seat| seat.clone()));
         let now = Instant::now();
-        let retrying = out.iter().fold(false, |retrying, &seat| {
-            let again = self.troubles.entry(seat.clone()).or_default().failed(now);
-            retrying | again.is_some()
-        });
-        if !out.is_empty() {
+        let (mut is_news, mut is_out, mut retrying) = (false, false, false);
+        for Failed { seat, error, .. } in real {
+            let backoff = self.backoffs.entry(seat.clone()).or_default();
+            is_news |= backoff.is_news();
+            if matches!(error, backends::Error::Unavailable(_)) {
+                is_out = true;
+                retrying |= backoff.failed(now).is_some();
+            }
+        }
+        if is_news {
+            self.hub.publish(&Event::WallpaperRestoreFailed {
+                backend: backend.to_string(),
+                error: text.clone(),
+            });
+        }
+        if is_out && (is_news || !retrying) {
             self.hub.publish(&Event::BackendUnavailable {
                 message: format!("{backend} does not start: {text}"),
                 backend: Some(backend.to_string()),
@@ -212,18 +239,57 @@ impl Stage {
         }
     }
 
+    /// Whether outputs have come, gone or changed since a step was planned.
+    fn is_outdated(&self, step: &Step) -> bool {
+        let Step::Show { scene, .. } = step else { return false };
+        let outputs = self.setters.outputs.list();
+        !scene.iter().all(|hanging| outputs.contains(&hanging.output))
+    }
+
+    fn is_connected(&self, seat: &Seat, monitors: &[String]) -> bool {
+        let outputs = self.setters.outputs.list();
+        let there = |name: &String| outputs.iter().any(|output| output.name == *name);
+        monitors.iter().any(|name| seat.serves(name) && there(name))
+    }
+
+    /// Plans what was asked for once more, for the outputs that are there by now.
+    fn try_anew(&mut self, mut job: Job, seat: &Seat) {
+        job.steps.push_back(Step::Show { seat: seat.clone(), scene: Vec::new() });
+        self.replan(&mut job);
+        self.start(job);
+    }
+
     /// A process ended by itself, and its pictures with it.
     fn lost(&mut self, seat: &Seat) {
         self.shown.remove(seat);
         self.note_hung(seat.backend);
-        let trouble = self.troubles.entry(seat.clone()).or_default();
-        if trouble.died(Instant::now()) {
+        let backoff = self.backoffs.entry(seat.clone()).or_default();
+        if backoff.died(Instant::now()) {
             log::warn!("{seat} ended by itself: showing its pictures again");
             self.look();
             return;
         }
-        let message =
-            format!("{seat} keeps ending by itself: it is left alone until the next change");
+        self.given_up(seat, "keeps ending by itself");
+    }
+
+    /// A worker died by a mistake of ours. Another takes over what it shows.
+    fn panicked(&mut self, seat: &Seat) {
+        self.workers.remove(seat);
+        let goes_on = self.backoffs.entry(seat.clone()).or_default().panicked(Instant::now());
+        if self.shown.contains_key(seat) {
+            self.stale.insert(seat.clone());
+        }
+        let why = "its thread failed by a mistake of murald, which the log tells of";
+        self.done(seat, Err(backends::Error::Unavailable(why.to_owned())));
+        if goes_on {
+            self.look_again = true;
+        } else {
+            self.given_up(seat, "keeps failing by a mistake of murald");
+        }
+    }
+
+    fn given_up(&self, seat: &Seat, why: &str) {
+        let message = format!("{seat} {why}: it is left alone until the next change");
         log::error!("{message}");
         self.hub.publish(&Event::BackendUnavailable {
             message,
@@ -243,6 +309,7 @@ impl Stage {
             Purpose::Restore(_) => {}
             Purpose::Activate { backend, restored, reply, .. } => {
                 self.commit_restored(&restored);
+                self.note_activated(backend);
                 reply(Ok(Activated { backend }));
             }
             Purpose::Clear { failed, reply } => reply(failed.map_or(Ok(()), Err)),
@@ -258,12 +325,12 @@ impl Stage {
     }
 
     pub(super) fn next_retry(&self) -> Option<Instant> {
-        self.troubles.values().filter_map(Trouble::retry_at).min()
+        self.backoffs.values().filter_map(Backoff::retry_at).min()
     }
 
     pub(super) fn retry(&mut self) {
         let now = Instant::now();
-        self.troubles.values_mut().for_each(|trouble| trouble.wake(now));
+        self.backoffs.values_mut().for_each(|backoff| backoff.wake(now));
         self.look();
         self.go_on();
     }

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::backends;
+use crate::backends::{self, Kind};
 use crate::config::BackendName;
 use crate::store;
 use crate::wire::MediaType;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Failure {
     /// No setter that fits the session is installed.
     NoBackend {
@@ -23,6 +24,7 @@ pub enum Failure {
     /// The setter in use cannot show content of this kind.
     Incompatible {
         backend: BackendName,
+        kind: Kind,
         media_type: MediaType,
         image_id: i64,
         image_name: String,
@@ -48,7 +50,8 @@ pub enum Failure {
         backend: BackendName,
         source: backends::Error,
     },
-    Store(store::Error),
+    /// Shared, since one failure may be the answer to several.
+    Store(Arc<store::Error>),
     /// More is asked for than the setters can follow.
     Busy,
     /// The daemon is ending.
@@ -69,8 +72,14 @@ impl fmt::Display for Failure {
             Self::NotUsable { backend, missing, .. } => {
                 write!(f, "{backend} is not installed: there is no {}", missing.join(", no "))
             }
-            Self::Incompatible { backend, media_type, image_name, .. } => {
-                write!(f, "{backend} cannot show {image_name:?}: its media type is {media_type}")
+            Self::Incompatible { backend, kind, image_name, .. } => {
+                let kind = match kind {
+                    Kind::StaticImage => "a still picture",
+                    Kind::AnimatedImage => "an animated picture",
+                    Kind::Video => "a video",
+                    Kind::Web => "a web page",
+                };
+                write!(f, "{backend} cannot show {image_name:?}: it is {kind}")
             }
             Self::UnknownBackend { name } => write!(f, "there is no backend {name:?}"),
             Self::UnknownMonitors { names, connected } if connected.is_empty() => {
@@ -102,7 +111,7 @@ impl std::error::Error for Failure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Setter { source, .. } => Some(source),
-            Self::Store(source) => Some(source),
+            Self::Store(source) => Some(&**source),
             _ => None,
         }
     }
@@ -110,6 +119,6 @@ impl std::error::Error for Failure {
 
 impl From<store::Error> for Failure {
     fn from(source: store::Error) -> Self {
-        Self::Store(source)
+        Self::Store(Arc::new(source))
     }
 }

@@ -1,7 +1,7 @@
 //! A second name for each file that hangs, so that a picture that leaves the library can be shown
 //! again: a setter may have to start anew for another monitor's sake.
 //!
-//! Runs on the hand's thread. It holds files by hard links, which cost no space while the library
+//! Runs on the worker's thread. It holds files by hard links, which cost no space while the library
 //! has them; on another file system there are copies of what is small. Packages of web pages are
 //! not held.
 

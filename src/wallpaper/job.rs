@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::backends;
-use crate::config::BackendName;
+use crate::config::{BackendName, SelectionMode};
 use crate::events::Hub;
 use crate::store::scene::Hung;
 use crate::store::{self, Store};
@@ -21,11 +21,19 @@ pub(super) struct Job {
     pub(super) steps: VecDeque<Step>,
     pub(super) purpose: Purpose,
     /// Of those that were in hand together.
-    pub(super) failures: Vec<(Seat, backends::Error)>,
+    pub(super) failures: Vec<Failed>,
     /// A step of it is done, and to be seen.
     pub(super) is_seen: bool,
     /// Seats that did not let go of a screen that another covers by now.
     pub(super) gave_up: BTreeSet<Seat>,
+}
+
+/// A step that failed.
+pub(super) struct Failed {
+    pub(super) seat: Seat,
+    pub(super) error: backends::Error,
+    /// The outputs were others by then than those that it was planned for.
+    pub(super) outdated: bool,
 }
 
 pub(super) enum Purpose {
@@ -36,7 +44,7 @@ pub(super) enum Purpose {
     Activate {
         backend: BackendName,
         /// What was activated before, for when this one fails.
-        before: Option<BackendName>,
+        before: Option<Activation>,
         restored: Vec<Restored>,
         reply: Reply<Activated>,
     },
@@ -46,11 +54,21 @@ pub(super) enum Purpose {
     },
 }
 
+/// A backend that was activated, while the settings do not say so.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Activation {
+    pub(super) backend: BackendName,
+    /// What the settings said then: once they say something else, they rule.
+    pub(super) settings: (BackendName, SelectionMode),
+}
+
 /// A picture that somebody asked for.
 pub(super) struct Hang {
     pub(super) image: Image,
     /// What the scene's rows will be.
     pub(super) rows: Vec<Hung>,
+    /// For all monitors: those that come later have it, too.
+    pub(super) for_all: bool,
     pub(super) applied: Applied,
     pub(super) source: HistorySource,
     pub(super) reply: Reply<Applied>,
@@ -138,6 +156,9 @@ impl Hang {
         };
         store.write(|transaction| {
             self.rows.iter().try_for_each(|row| store::scene::put(transaction, row))?;
+            if self.for_all {
+                store::scene::put_for_every_monitor(transaction, &self.rows[0])?;
+            }
             store::history::insert(transaction, &entry)
         })?;
         hub.publish(&changed(&self.image, &self.rows, self.source.kind, self.applied.backend));

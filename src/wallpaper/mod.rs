@@ -1,15 +1,15 @@
 //! What hangs on the monitors, and the thread that hangs it.
 //!
 //! The thread `stage` owns the scene: it decides what hangs where (`scene`, `selection` and `plan`,
-//! all pure) and gives the orders. A `hand` carries them out: one thread for each `seat`, which is a
+//! all pure) and gives the orders. A `worker` carries them out: a thread for each `seat`, which is a
 //! backend in use, or one of its outputs where those have processes of their own. The stage never
 //! waits for a setter, so that it can always answer. Changes on different monitors by different seats
 //! are carried out side by side, others one after the other (`line`); those that wait are superseded
 //! by later ones for the same monitors.
 
+mod backoff;
 mod carry;
 mod failure;
-mod hand;
 mod held;
 mod job;
 mod line;
@@ -24,7 +24,7 @@ mod slices;
 mod stage;
 mod survey;
 mod targets;
-mod trouble;
+mod worker;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,6 +61,8 @@ pub struct Status {
     pub checked: Vec<String>,
     /// Settings changed that the stage has not looked at yet, and whose.
     changed: Option<Vec<BackendName>>,
+    /// What was activated is not what the settings will say.
+    deactivated: bool,
     /// What each backend is known to show.
     hung: BTreeMap<BackendName, Arc<[Hanging]>>,
 }
@@ -114,6 +116,12 @@ impl Walls {
         drop(status);
         // Where the inbox is full the stage finds the note after the command that it has in hand.
         self.inbox.try_send(Command::SettingsChanged).ok();
+    }
+
+    /// Goes back to what the settings say: what was activated could not be written there.
+    pub fn deactivate(&self) {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).deactivated = true;
+        self.settings_changed(Vec::new());
     }
 
     pub fn status(&self) -> Status {

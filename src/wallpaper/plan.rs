@@ -95,6 +95,7 @@ pub(super) mod tests {
                 refresh_rate: 60.0,
                 transform: 0,
                 primary: false,
+                instance: 0,
             },
             image_id,
             path: "/x.png".into(),

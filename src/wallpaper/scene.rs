@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use crate::backends::{Hanging, Kind, Web};
 use crate::compositor::Output;
-use crate::config::BackendName;
 use crate::store::scene::Hung;
 use crate::wire::{Image, Mode};
 
 use super::plan::Shown;
 use super::seat::Seat;
+use super::selection::Choice;
 
 /// The images of the scene by id.
 pub(super) type Pictures = BTreeMap<i64, Image>;
@@ -21,7 +21,7 @@ pub(super) fn wanted(
     scene: &[Hung],
     pictures: &Pictures,
     outputs: &[Output],
-    choose: impl Fn(Kind) -> Option<BackendName>,
+    choose: impl Fn(Kind) -> Option<Choice>,
 ) -> Shown {
     let mut wanted = Shown::new();
     for output in outputs {
@@ -30,7 +30,8 @@ pub(super) fn wanted(
             continue;
         };
         let hanging = hanging(output, image, hung);
-        if let Some(backend) = choose(hanging.kind) {
+        if let Some(Choice { backend, kind }) = choose(hanging.kind) {
+            let hanging = Hanging { kind, ..hanging };
             wanted.entry(Seat::of(backend, &output.name)).or_default().push(hanging);
         }
     }
@@ -38,6 +39,23 @@ pub(super) fn wanted(
         scene.sort_by(|one, other| one.output.name.cmp(&other.output.name));
     }
     wanted
+}
+
+/// Gives connected outputs that were never seen before what was last set for all. A picture that is
+/// stretched over those that were there then is stretched over these, too.
+pub(super) fn adopt(rows: &mut Vec<Hung>, for_all: &Hung, outputs: &[Output]) {
+    let is_new = |output: &&Output| rows.iter().all(|row| row.monitor != output.name);
+    let new: Vec<String> = outputs.iter().filter(is_new).map(|one| one.name.clone()).collect();
+    if new.is_empty() {
+        return;
+    }
+    let shares = |row: &Hung| {
+        (row.image_id, row.mode, row.set_at) == (for_all.image_id, for_all.mode, for_all.set_at)
+    };
+    rows.extend(new.into_iter().map(|monitor| Hung { monitor, ..for_all.clone() }));
+    let mut group: Vec<&mut Hung> = rows.iter_mut().filter(|row| shares(row)).collect();
+    let together: Vec<String> = group.iter().map(|row| row.monitor.clone()).collect();
+    group.iter_mut().for_each(|row| row.together.clone_from(&together));
 }
 
 /// How a picture is really laid over monitors: only stills are cut into slices.
@@ -82,4 +100,46 @@ fn overlaid(
     });
     let set = overrides.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone()));
     defaults.chain(set).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wallpaper::plan::tests::hanging;
+    use crate::wire::Timestamp;
+
+    #[test]
+    fn new_outputs_have_what_was_last_set_for_all() {
+        let row = |monitor: &str, image_id, seconds| Hung {
+            monitor: monitor.to_owned(),
+            image_id,
+            mode: Mode::Extend,
+            together: vec![monitor.to_owned()],
+            backend: "swaybg".to_owned(),
+            set_at: Timestamp::from_micros(seconds),
+        };
+        let outputs = ["A", "B", "C"].map(|name| hanging(name, 0).output);
+        let check = |rows: &[Hung], expected: &[(&str, i64, &[&str])]| {
+            let mut rows = rows.to_vec();
+            adopt(&mut rows, &row("*", 1, 10), &outputs);
+            let seen: Vec<_> = rows
+                .iter()
+                .map(|row| (row.monitor.as_str(), row.image_id, row.together.join(" ")))
+                .collect();
+            let expected: Vec<_> =
+                expected.iter().map(|(name, id, all)| (*name, *id, all.join(" "))).collect();
+            assert_eq!(seen, expected);
+        };
+        let all: &[&str] = &["A", "B", "C"];
+        check(&[], &[("A", 1, all), ("B", 1, all), ("C", 1, all)]);
+        // One that was set by itself keeps its own, and what is away is left alone.
+        let (own, away) = (row("A", 2, 20), row("AWAY", 3, 5));
+        let both: &[&str] = &["B", "C"];
+        let expected =
+            [("A", 2, &["A"][..]), ("AWAY", 3, &["AWAY"]), ("B", 1, both), ("C", 1, both)];
+        check(&[own.clone(), away], &expected);
+        let known = [own, row("B", 1, 10), row("C", 4, 10)];
+        check(&known, &[("A", 2, &["A"]), ("B", 1, &["B"]), ("C", 4, &["C"])]);
+        check(&known[..2], &[("A", 2, &["A"]), ("B", 1, both), ("C", 1, both)]);
+    }
 }

@@ -1,4 +1,4 @@
-//! What one hand holds: pure.
+//! What one worker deals with: pure.
 
 use std::fmt;
 

@@ -41,21 +41,37 @@ pub(super) fn active(preference: &Preference, available: &[Candidate]) -> Option
     preferred.or(available.first()).map(|candidate| candidate.name)
 }
 
-/// The backend for content of this kind.
+/// A backend, and as what it shows the content: an animated picture may become a still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    pub(super) backend: BackendName,
+    pub(super) kind: Kind,
+}
+
+/// The backend for content of this kind. One that can animate goes before one that shows the first
+/// frame of an animated picture.
 pub(super) fn choose(
     preference: &Preference,
     available: &[Candidate],
     kind: Kind,
-) -> Result<BackendName, NoChoice> {
+) -> Result<Choice, NoChoice> {
     let active = active(preference, available).ok_or(NoChoice::None)?;
-    let shows = |name: &BackendName| {
-        available.iter().any(|candidate| candidate.name == *name && candidate.kinds.contains(&kind))
+    let shown_as = |kind: Kind| {
+        let shows = |name: &BackendName| {
+            let mut candidates = available.iter();
+            candidates.any(|one| one.name == *name && one.kinds.contains(&kind))
+        };
+        let backend = match preference.selection {
+            SelectionMode::Fixed => Some(active).filter(shows),
+            SelectionMode::Auto => preference.order(kind).iter().copied().find(shows),
+        };
+        backend.map(|backend| Choice { backend, kind })
     };
-    let chosen = match preference.selection {
-        SelectionMode::Fixed => Some(active).filter(shows),
-        SelectionMode::Auto => preference.order(kind).iter().copied().find(shows),
+    let still = || match kind {
+        Kind::AnimatedImage => shown_as(Kind::StaticImage),
+        Kind::StaticImage | Kind::Video | Kind::Web => None,
     };
-    chosen.ok_or(NoChoice::Incompatible { backend: active })
+    shown_as(kind).or_else(still).ok_or(NoChoice::Incompatible { backend: active })
 }
 
 impl Preference {
@@ -95,7 +111,8 @@ mod tests {
             let toml: String = keys.iter().map(|key| format!("backend.{key}\n")).collect();
             std::fs::write(&path, &toml).unwrap();
             let preference = Preference::of(&crate::config::check(&path).unwrap());
-            assert_eq!(choose(&preference, &available, kind), expected, "{toml}");
+            let chosen = choose(&preference, &available, kind);
+            assert_eq!(chosen.map(|choice| choice.backend), expected, "{toml}");
         };
         let still = Kind::StaticImage;
         check(&[], still, Ok(Awww));
@@ -122,7 +139,8 @@ mod tests {
             };
             let available: Vec<_> =
                 available.iter().map(|&(name, kinds)| Candidate { name, kinds }).collect();
-            assert_eq!(choose(&preference, &available, kind), expected);
+            let chosen = choose(&preference, &available, kind);
+            assert_eq!(chosen.map(|choice| choice.backend), expected);
         };
         use BackendName::{Awww, Mpvpaper, Swaybg};
         let (fixed, auto) = (SelectionMode::Fixed, SelectionMode::Auto);
@@ -135,5 +153,28 @@ mod tests {
         check(auto, &both, Kind::StaticImage, Ok(Swaybg));
         check(auto, &both, Kind::Video, Ok(Mpvpaper));
         check(auto, &both, Kind::Web, Err(NoChoice::Incompatible { backend }));
+    }
+
+    #[test]
+    fn an_animated_picture_is_a_still_only_where_nothing_animates() {
+        const ANIMATED: &[Kind] = &[Kind::StaticImage, Kind::AnimatedImage];
+        use BackendName::{Awww, Mpvpaper, Swaybg};
+        let check = |selection, fixed, available: &[(BackendName, &'static [Kind])], expected| {
+            let image = vec![Swaybg, Awww];
+            let preference =
+                Preference { selection, fixed, image, video: Vec::new(), web: Vec::new() };
+            let available: Vec<_> =
+                available.iter().map(|&(name, kinds)| Candidate { name, kinds }).collect();
+            let chosen = choose(&preference, &available, Kind::AnimatedImage);
+            assert_eq!(chosen.map(|choice| (choice.backend, choice.kind)), expected);
+        };
+        let (fixed, auto) = (SelectionMode::Fixed, SelectionMode::Auto);
+        let both = [(Awww, ANIMATED), (Swaybg, STILLS), (Mpvpaper, VIDEO)];
+        check(auto, Swaybg, &both, Ok((Awww, Kind::AnimatedImage)));
+        check(auto, Swaybg, &both[1..], Ok((Swaybg, Kind::StaticImage)));
+        check(fixed, Swaybg, &both, Ok((Swaybg, Kind::StaticImage)));
+        check(fixed, Awww, &both, Ok((Awww, Kind::AnimatedImage)));
+        let none = Err(NoChoice::Incompatible { backend: Mpvpaper });
+        check(fixed, Mpvpaper, &both, none);
     }
 }

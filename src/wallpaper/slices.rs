@@ -1,6 +1,6 @@
 //! Pictures that are stretched over several monitors: cut for each, and kept while they hang.
 //!
-//! Runs on the hand's thread, since cutting takes as long as decoding. A slice's name says all that
+//! Runs on the worker's thread, since cutting takes as long as decoding. A slice's name says all that
 //! it was made from, so one that exists is right; those that nothing uses any more are removed.
 
 use std::fs::{self, File};

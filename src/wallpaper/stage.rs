@@ -1,4 +1,4 @@
-//! The thread `stage`: takes requests, plans, gives orders to the hands and answers.
+//! The thread `stage`: takes requests, plans, gives orders to the workers and answers.
 //!
 //! It waits only for messages. Files are looked up and rows are written here; setters are not.
 
@@ -14,23 +14,23 @@ use crate::store::{self, Store};
 use crate::thread::Spawner;
 use crate::wire::{Event, OrphanReason};
 
-use super::hand::{Hand, Report};
-use super::job::{Hang, Job, Purpose};
+use super::backoff::Backoff;
+use super::job::{Activation, Hang, Job, Purpose};
 use super::line::Waiting;
 use super::orphan;
 use super::past::Past;
 use super::plan::{self, Shown, Step};
 use super::request::{Activated, Applied, Ask, Reply, Request};
-use super::scene::Pictures;
+use super::scene::{self, Pictures};
 use super::seat::Seat;
 use super::selection::{self, Candidate, Preference};
 use super::survey::{Feasible, Survey};
-use super::trouble::Trouble;
+use super::worker::{Report, Worker};
 use super::{Failure, SharedStatus};
 
 /// Images that a random request leaves because their files are gone, before it says so.
 const PICKS: usize = 32;
-/// Reports that wait. A hand has at most one order to report and one loss: this never fills up.
+/// Reports that wait. A worker has at most one order to report and one loss: this never fills up.
 const REPORTS: usize = 256;
 
 pub(super) enum Command {
@@ -60,22 +60,24 @@ pub(super) struct Stage {
     pub(super) hub: Hub,
     pub(super) setters: Setters,
     status: SharedStatus,
-    pub(super) hands: BTreeMap<Seat, Hand>,
+    pub(super) workers: BTreeMap<Seat, Worker>,
     pub(super) report: Sender<Report>,
     reports: Receiver<Report>,
-    /// What the hands have reported as shown.
+    /// What the workers have reported as shown.
     pub(super) shown: Shown,
     /// More than one only where none stands in another's way.
     pub(super) jobs: Vec<Job>,
     pub(super) waiting: VecDeque<Waiting>,
-    pub(super) troubles: BTreeMap<Seat, Trouble>,
+    pub(super) backoffs: BTreeMap<Seat, Backoff>,
     /// Something changed while a job was in hand: look again afterwards.
     pub(super) look_again: bool,
     /// Seats to be told to show what they show: settings changed since, or they were not asked yet.
     pub(super) stale: BTreeSet<Seat>,
     pub(super) past: Past,
     /// Activated, but not yet what the settings say.
-    pub(super) activated: Option<BackendName>,
+    pub(super) activated: Option<Activation>,
+    /// Workers so far.
+    pub(super) workers_made: u64,
 }
 
 impl Stage {
@@ -94,17 +96,18 @@ impl Stage {
             hub,
             setters,
             status,
-            hands: BTreeMap::new(),
+            workers: BTreeMap::new(),
             report,
             reports,
             shown: Shown::new(),
             jobs: Vec::new(),
             waiting: VecDeque::new(),
-            troubles: BTreeMap::new(),
+            backoffs: BTreeMap::new(),
             look_again: false,
             stale: BTreeSet::new(),
             past,
             activated: None,
+            workers_made: 0,
         }
     }
 
@@ -134,10 +137,16 @@ impl Stage {
     fn heed_settings(&mut self) {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(changed) = status.changed.take() else { return };
+        let deactivated = std::mem::take(&mut status.deactivated);
         drop(status);
+        if deactivated {
+            self.activated = None;
+        }
         self.stale
             .extend(self.shown.keys().filter(|seat| changed.contains(&seat.backend)).cloned());
-        self.activated = None;
+        let settings = (self.setters.settings)();
+        let now = (settings.backend.kind, settings.backend.selection_mode);
+        self.activated = self.activated.filter(|activated| activated.settings == now);
         self.look();
     }
 
@@ -178,25 +187,24 @@ impl Stage {
     }
 
     /// Ends what is in hand and what waits: setters that hang must not keep all from being taken
-    /// down. A hand that is made anew takes its setters over.
+    /// down. A worker that is made anew takes their processes over.
     fn break_off(&mut self) {
         for job in std::mem::take(&mut self.jobs) {
             for step in &job.in_hand {
-                self.hands.remove(step.seat());
+                self.workers.remove(step.seat());
             }
             job.refuse(Failure::Ending);
         }
         for waiting in std::mem::take(&mut self.waiting) {
             waiting.into_command().refuse(Failure::Ending);
         }
-        // Of orders that nobody asks about any more.
-        while self.reports.try_recv().is_ok() {}
     }
 
     fn hang(&mut self, feasible: Feasible, survey: Survey, reply: Reply<Applied>) {
         let hang = Hang {
             image: feasible.image,
             rows: feasible.rows,
+            for_all: feasible.for_all,
             applied: feasible.applied,
             source: feasible.source,
             reply,
@@ -213,11 +221,24 @@ impl Stage {
     /// jobs have in hand are left out: they are looked at afterwards.
     pub(super) fn steps_of(&mut self, hang: &Hang, survey: Survey) -> (Vec<Step>, Shown) {
         let wanted = survey.with(&hang.image, &hang.rows).wanted(&self.shown);
-        let mut steps = plan::steps(&self.shown, &wanted);
+        let mut steps = plan::steps(&self.told(), &wanted);
         let later = steps.extract_if(.., |step| self.is_busy(step.seat())).collect();
         let later = self.with_dependants(later, &mut steps, &hang.seats());
         self.look_again |= !later.is_empty();
         (steps, wanted)
+    }
+
+    /// What is shown once the orders that are given are carried out. Plans begin from there: what
+    /// was shown before a job says nothing about what it leaves to do.
+    fn told(&self) -> Shown {
+        let mut told = self.shown.clone();
+        for step in self.jobs.iter().flat_map(|job| &job.in_hand) {
+            match step {
+                Step::Show { seat, scene } => drop(told.insert(seat.clone(), scene.clone())),
+                Step::Clear { seat } => drop(told.remove(seat)),
+            }
+        }
+        told
     }
 
     /// Makes a backend the one in use. Until the settings say so too, it is remembered here.
@@ -231,7 +252,9 @@ impl Stage {
             let missing = entry.map(|entry| self.setters.missing(entry)).unwrap_or_default();
             return reply(Err(Failure::NotUsable { backend, checked, missing }));
         }
-        let before = self.activated.replace(backend);
+        let settings = (self.setters.settings)();
+        let settings = (settings.backend.kind, settings.backend.selection_mode);
+        let before = self.activated.replace(Activation { backend, settings });
         let survey = match self.survey() {
             Ok(survey) => survey,
             Err(error) => {
@@ -262,13 +285,13 @@ impl Stage {
         self.note_active(&survey);
         self.recall(&survey);
         let wanted = survey.wanted(&self.shown);
-        let mut steps = plan::steps(&self.shown, &wanted);
+        let mut steps = plan::steps(&self.told(), &wanted);
         let stale = std::mem::take(&mut self.stale);
         for seat in &stale {
             plan::insist(&mut steps, &wanted, seat);
         }
         // One that did not start has its own time to be tried again.
-        steps.retain(|step| self.troubles.get(step.seat()).is_none_or(Trouble::may_try));
+        steps.retain(|step| self.backoffs.get(step.seat()).is_none_or(Backoff::may_try));
         let later = |step: &mut Step| self.is_busy(step.seat()) || !self.is_apart(step);
         let later: Vec<Step> = steps.extract_if(.., later).collect();
         let later = self.with_dependants(later, &mut steps, &[]);
@@ -290,6 +313,10 @@ impl Stage {
             // Which setters would fit is not known before there is a compositor.
             return;
         }
+        if self.jobs.iter().any(|job| matches!(job.purpose, Purpose::Activate { .. })) {
+            // In use once it shows everything.
+            return;
+        }
         let active = selection::active(&survey.preference, &survey.available);
         let checked = if active.is_none() { self.setters.programs(None) } else { Vec::new() };
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
@@ -303,6 +330,12 @@ impl Stage {
                 Event::BackendUnavailable { message, backend: None, retrying: false, checked };
             self.hub.publish(&event);
         }
+    }
+
+    /// Lets everybody see that a backend has come into use.
+    pub(super) fn note_activated(&self, backend: BackendName) {
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        (status.active, status.checked) = (Some(backend), Vec::new());
     }
 
     /// Lets everybody see what a backend shows.
@@ -320,26 +353,31 @@ impl Stage {
 
     /// Reads what there is, and purges images of the scene whose files are gone.
     pub(super) fn survey(&self) -> Result<Survey, store::Error> {
-        let (mut rows, pictures) = self.store.read(|connection| {
+        let (mut rows, mut for_all, pictures) = self.store.read(|connection| {
             let rows = store::scene::all(connection)?;
+            let for_all = store::scene::for_every_monitor(connection)?;
             let mut pictures = Pictures::new();
-            for id in rows.iter().map(|row| row.image_id) {
+            for id in rows.iter().chain(&for_all).map(|row| row.image_id) {
                 pictures.extend(store::images::get(connection, id)?.map(|image| (id, image)));
             }
-            Ok::<_, store::Error>((rows, pictures))
+            Ok::<_, store::Error>((rows, for_all, pictures))
         })?;
         for image in pictures.values().filter(|image| orphan::is_gone(image)) {
             if orphan::purge(&self.store, &self.hub, image.id, OrphanReason::FileMissing)? {
                 rows.retain(|row| row.image_id != image.id);
+                for_all = for_all.filter(|row| row.image_id != image.id);
             }
         }
         let mut preference = Preference::of(&(self.setters.settings)());
         if let Some(activated) = self.activated {
             preference.selection = SelectionMode::Fixed;
-            preference.fixed = activated;
+            preference.fixed = activated.backend;
         }
         let available = self.setters.available().into_iter().map(Candidate::from).collect();
         let outputs = self.setters.outputs.list();
+        if let Some(for_all) = for_all {
+            scene::adopt(&mut rows, &for_all, &outputs);
+        }
         Ok(Survey { rows, pictures, outputs, available, preference })
     }
 
@@ -376,8 +414,8 @@ impl Stage {
     }
 
     fn end(self) {
-        // Setters stay as they are; the hands end when they are dropped with `self`, all at once.
-        self.hands.values().for_each(Hand::cancel);
+        // Setters stay as they are; the workers end when they are dropped with `self`, all at once.
+        self.workers.values().for_each(Worker::cancel);
         for job in self.jobs {
             job.refuse(Failure::Ending);
         }

@@ -31,6 +31,7 @@ pub(super) struct Survey {
 pub(super) struct Feasible {
     pub(super) image: Image,
     pub(super) rows: Vec<Hung>,
+    pub(super) for_all: bool,
     pub(super) applied: Applied,
     pub(super) source: HistorySource,
 }
@@ -76,18 +77,22 @@ impl Survey {
         }
         let (monitors, skipped) = targets?;
         let kind = Kind::of(image.media_type, image.animated);
-        let backend = match selection::choose(&self.preference, &self.available, kind) {
-            Ok(backend) => backend,
+        let choice = match selection::choose(&self.preference, &self.available, kind) {
+            Ok(choice) => choice,
             Err(NoChoice::None) => return Err(Failure::NoBackend { checked: checked() }),
             Err(NoChoice::Incompatible { backend }) => {
                 return Err(Failure::Incompatible {
                     backend,
+                    kind,
                     media_type: image.media_type,
                     image_id: image.id,
                     image_name: image.name,
                 });
             }
         };
+        let backend = choice.backend;
+        let note = (choice.kind != kind)
+            .then(|| format!("{backend} shows stills only: this is the first frame"));
         let mode = scene::effective_mode(request.mode, kind);
         let rows = rows(&image, &monitors, mode, backend);
         let applied = Applied {
@@ -98,9 +103,10 @@ impl Survey {
             mode,
             backend,
             warnings: Vec::new(),
-            note: None,
+            note,
         };
-        Ok(Feasible { image, rows, applied, source: request.source.clone() })
+        let for_all = request.targets == Targets::All;
+        Ok(Feasible { image, rows, for_all, applied, source: request.source.clone() })
     }
 
     /// The connected monitors that are meant, and those that are skipped.
@@ -144,9 +150,10 @@ impl Survey {
             for hanging in scene {
                 let name = &hanging.output.name;
                 let before = shown.get(seat).into_iter().flatten();
-                let hung = before
-                    .into_iter()
-                    .any(|old| old.output.name == *name && old.image_id == hanging.image_id);
+                let hung = before.into_iter().any(|old| {
+                    let same = old.image_id == hanging.image_id;
+                    old.output.name == *name && same && old.extended_over == hanging.extended_over
+                });
                 let row = self.rows.iter().find(|row| row.monitor == *name);
                 let (Some(row), false) = (row, hung) else { continue };
                 let Some(image) = self.pictures.get(&row.image_id) else { continue };

@@ -47,3 +47,64 @@ fn monitors_that_are_not_connected_are_skipped_and_named() {
     see(&desktop, &house, "VIRTUAL-1", GREEN);
     see(&desktop, &house, "VIRTUAL-2", BLUE);
 }
+
+#[test]
+fn an_animated_picture_is_shown_as_a_still_where_nothing_animates() {
+    let desktop = Desktop::x11(&["1"]);
+    let house = House::started_on(&desktop);
+    let path = house.root().join("moves.gif");
+    let frames = ["xc:rgb(30,180,60)", "xc:rgb(200,30,30)", path.to_str().unwrap()];
+    desktop.output("convert", &[&["-size", "64x36"][..], &frames].concat());
+    let id = house.import(&[&path])[0];
+    assert_eq!(house.client().get(&format!("/images/{id}")).ok()["animated"], true);
+    let answer = house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+    let note = answer["note"].as_str().unwrap();
+    assert!(note.contains("first frame"), "{note}");
+    see(&desktop, &house, "VIRTUAL-1", GREEN);
+    // A still has none.
+    let still = three(&house)[2];
+    let answer = house.client().post("/wallpaper/set", &json!({ "image_id": still })).ok();
+    assert_eq!(answer.get("note"), None);
+}
+
+#[test]
+fn one_backend_is_active_as_soon_as_it_is_activated() {
+    let desktop = Desktop::x11(&["1"]);
+    let mut house = House::on(&desktop);
+    // Of another program's name, and never run but for the version.
+    house.configure("[backend]\ntype = 'swaybg'\n");
+    house.start();
+    let active = || {
+        let all = house.client().get("/backends").ok();
+        let all = all.as_array().unwrap().iter().filter(|one| one["active"] == true);
+        all.map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for _ in 0..20 {
+        house.client().post("/backends/feh/activate", &json!({})).ok();
+        assert_eq!(active(), ["feh"]);
+    }
+    assert_eq!(house.client().get("/config").ok()["backend"]["type"], "feh");
+}
+
+#[test]
+fn a_backend_that_is_not_installed_is_stored_with_a_warning() {
+    let desktop = Desktop::x11(&["1"]);
+    let mut house = House::on(&desktop);
+    house.only(&["feh"]);
+    house.configure("[backend]\ntype = 'feh'\n");
+    house.start();
+    let warnings = || names(&house.client().get("/config").ok(), "warnings");
+    assert!(warnings().is_empty());
+    let patch = json!({ "backend": { "type": "hyprpaper" } });
+    let answer = house.client().patch("/config", &patch).ok();
+    assert_eq!(answer["backend"]["type"], "hyprpaper");
+    let said = names(&answer, "warnings");
+    assert!(said[0].contains("hyprpaper is not installed") && said[0].contains("feh is used"));
+    assert_eq!(warnings(), said);
+    // It goes when it is installed.
+    for program in ["hyprpaper", "hyprctl"] {
+        let path = house.root().join("only").join(program);
+        std::os::unix::fs::symlink("/bin/false", path).unwrap();
+    }
+    assert!(warnings().is_empty());
+}

@@ -10,6 +10,7 @@
 
 mod answers;
 mod awww;
+mod blinks;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod endure;

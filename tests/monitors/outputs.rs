@@ -42,6 +42,7 @@ fn sway_outputs(desktop: &Desktop) -> Vec<Output> {
         refresh_rate: o["current_mode"]["refresh"].as_f64().unwrap() / 1000.0,
         transform: turned.iter().position(|t| o["transform"] == **t).unwrap().try_into().unwrap(),
         primary: false,
+        instance: 0,
     };
     all.iter().filter(|o| o["active"] == true).map(output).collect()
 }
@@ -52,7 +53,7 @@ fn agree(desktop: &Desktop, outputs: &Outputs) {
         list
     };
     let ours = || {
-        let plain = |o: &Output| Output { description: String::new(), ..o.clone() };
+        let plain = |o: &Output| Output { description: String::new(), instance: 0, ..o.clone() };
         sorted(outputs.list().iter().map(plain).collect())
     };
     let theirs = sorted(sway_outputs(desktop));

@@ -102,6 +102,7 @@ mod tests {
             refresh_rate: 60.0,
             transform: 0,
             primary: false,
+            instance: 0,
         }
     }
 

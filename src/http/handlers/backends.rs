@@ -12,7 +12,10 @@ use crate::wire::{BackendInfo, Capabilities};
 
 /// `GET /backends`
 pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    let list: Vec<BackendInfo> = REGISTRY.iter().map(|entry| info(api, entry)).collect();
+    // Read once: what is in use may change meanwhile, and is one.
+    let active = api.walls.status().active;
+    let info = |entry| info(api, entry, active == Some(entry.name));
+    let list: Vec<BackendInfo> = REGISTRY.iter().map(info).collect();
     Ok(Response::json(200, &list)?)
 }
 
@@ -21,7 +24,7 @@ pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Erro
 /// cannot be written, the wall goes back to what they say.
 pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let name = request.placeholder(0).to_owned();
-    let back = || api.walls.settings_changed(Vec::new());
+    let back = || api.walls.deactivate();
     let activated = request.wait(PATIENCE, |reply| api.walls.activate(name, reply));
     // After the patience it may still come about, and the client was told that it did not.
     let activated = activated.inspect_err(|_| back())?;
@@ -34,7 +37,7 @@ pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Resp
     Ok(Response::json(200, &json!({"status": "activated", "backend": name}))?)
 }
 
-fn info(api: &Api, entry: &Registration) -> BackendInfo {
+fn info(api: &Api, entry: &Registration, active: bool) -> BackendInfo {
     let missing = api.setters.missing(entry);
     let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
     let compositors: Vec<&str> =
@@ -43,7 +46,7 @@ fn info(api: &Api, entry: &Registration) -> BackendInfo {
         name: entry.name.to_string(),
         installed: missing.is_empty(),
         available: api.setters.is_available(entry),
-        active: api.walls.status().active == Some(entry.name),
+        active,
         version: if missing.is_empty() { api.setters.version(entry) } else { None },
         capabilities: Capabilities {
             content_kinds: names(entry.kinds),

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::Api;
-use crate::config::{BackendName, Changed, Section};
+use crate::backends::REGISTRY;
+use crate::config::{Backend, BackendName, Changed, Section, SelectionMode};
 use crate::http::{Error, Request, Response};
 
 /// `GET /config`
@@ -52,12 +53,29 @@ pub(in crate::http) fn reset_backend(api: &Api, request: &Request<'_>) -> Result
 
 /// The settings, and all warnings of the daemon.
 fn all(api: &Api) -> Map<String, Value> {
-    let mut whole = api.config.current().to_json();
-    let warnings = api.warnings();
+    let config = api.config.current();
+    let mut whole = config.to_json();
+    let mut warnings = api.warnings();
+    warnings.extend(unused_backend(api, &config.backend));
     if !warnings.is_empty() {
         whole.insert("warnings".to_owned(), warnings.into());
     }
     whole
+}
+
+/// What to say where the settings name a backend that is not installed.
+fn unused_backend(api: &Api, settings: &Backend) -> Option<String> {
+    let named = REGISTRY.iter().find(|entry| entry.name == settings.kind)?;
+    let missing = api.setters.missing(named);
+    if settings.selection_mode != SelectionMode::Fixed || missing.is_empty() {
+        return None;
+    }
+    let (name, missing) = (named.name, missing.join(", no "));
+    let used = match api.setters.available().first() {
+        Some(first) => format!("{} is used instead", first.name),
+        None => "no other can be used instead".to_owned(),
+    };
+    Some(format!("backend.type: {name} is not installed (there is no {missing}); {used}"))
 }
 
 fn shown(api: &Api, section: Section) -> Result<Response, Error> {

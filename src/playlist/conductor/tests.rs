@@ -60,6 +60,7 @@ impl StubWall {
         let backend = BackendName::Swaybg;
         let refused = |media_type| wallpaper::Failure::Incompatible {
             backend,
+            kind: crate::backends::Kind::of(media_type, false),
             media_type,
             image_id: id,
             image_name: "x".into(),

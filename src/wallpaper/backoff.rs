@@ -1,0 +1,136 @@
+//! When a backend that failed is tried again: pure.
+//!
+//! One that does not start is tried again after 1, 2, 4, 8 and 16 seconds. One whose processes die
+//! is shown again at once, and one whose worker dies has another one, three times a minute at most.
+
+use std::time::{Duration, Instant};
+
+const TRIES: u32 = 5;
+const DEATHS: usize = 3;
+const PER: Duration = Duration::from_secs(60);
+
+/// The failures of one worker's backend.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Backoff {
+    /// Of starts, one after the other.
+    failures: u32,
+    /// It has failed since it last showed what it should, and that was told.
+    told: bool,
+    deaths: Vec<Instant>,
+    panics: Vec<Instant>,
+    standing: Standing,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Standing {
+    /// It may be told to show.
+    #[default]
+    Free,
+    RetryAt(Instant),
+    /// Left alone until somebody asks for it.
+    GivenUp,
+}
+
+impl Backoff {
+    /// It did not start: when it is tried again, if ever.
+    pub(super) fn failed(&mut self, now: Instant) -> Option<Instant> {
+        let at = (self.failures < TRIES).then(|| now + Duration::from_secs(1 << self.failures));
+        self.standing = at.map_or(Standing::GivenUp, Standing::RetryAt);
+        self.failures += 1;
+        at
+    }
+
+    /// Whether a failure is the first of an outage: only that one is told.
+    pub(super) fn is_news(&mut self) -> bool {
+        !std::mem::replace(&mut self.told, true)
+    }
+
+    /// It died: whether it may be shown again.
+    pub(super) fn died(&mut self, now: Instant) -> bool {
+        note(&mut self.deaths, now) <= DEATHS
+    }
+
+    /// Its worker died: whether another may be made at once.
+    pub(super) fn panicked(&mut self, now: Instant) -> bool {
+        note(&mut self.panics, now) <= DEATHS
+    }
+
+    /// Whether its worker may be made, for what its last ones have come to.
+    pub(super) fn may_work(&self, now: Instant) -> bool {
+        recent(&self.panics, now) <= DEATHS
+    }
+
+    pub(super) fn may_try(&self) -> bool {
+        self.standing == Standing::Free
+    }
+
+    pub(super) fn retry_at(&self) -> Option<Instant> {
+        match self.standing {
+            Standing::RetryAt(at) => Some(at),
+            Standing::Free | Standing::GivenUp => None,
+        }
+    }
+
+    /// Frees it when its time has come.
+    pub(super) fn wake(&mut self, now: Instant) {
+        if self.retry_at().is_some_and(|at| at <= now) {
+            self.standing = Standing::Free;
+        }
+    }
+
+    /// It shows what it should. Deaths are remembered: dying after each success is the trouble.
+    pub(super) fn over(&mut self) {
+        self.failures = 0;
+        self.told = false;
+        self.standing = Standing::Free;
+    }
+}
+
+/// Notes that it happened now; how often it has within the last minute.
+fn note(times: &mut Vec<Instant>, now: Instant) -> usize {
+    times.retain(|&time| now.duration_since(time) < PER);
+    times.push(now);
+    times.len()
+}
+
+fn recent(times: &[Instant], now: Instant) -> usize {
+    times.iter().filter(|&&time| now.duration_since(time) < PER).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_are_retried_five_times_with_back_off() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        let mut wait = || backoff.failed(now).map(|at| (at - now).as_secs());
+        assert_eq!([(); 6].map(|()| wait()), [Some(1), Some(2), Some(4), Some(8), Some(16), None]);
+        assert!(!backoff.may_try());
+        backoff.over();
+        assert!(backoff.may_try());
+        let again = backoff.failed(now).unwrap();
+        assert_eq!(again, now + Duration::from_secs(1));
+        backoff.wake(now);
+        assert!(!backoff.may_try());
+        backoff.wake(again);
+        assert!(backoff.may_try() && backoff.retry_at().is_none());
+    }
+
+    #[test]
+    fn three_deaths_a_minute_are_borne() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        assert_eq!([(); 4].map(|()| backoff.died(now)), [true, true, true, false]);
+        assert!(backoff.died(now + PER));
+        assert_eq!([(); 4].map(|()| backoff.panicked(now)), [true, true, true, false]);
+        assert!(!backoff.may_work(now) && backoff.may_work(now + PER));
+    }
+
+    #[test]
+    fn an_outage_is_news_once() {
+        let mut backoff = Backoff::default();
+        assert_eq!([(); 3].map(|()| backoff.is_news()), [true, false, false]);
+        backoff.over();
+        assert!(backoff.is_news());
+    }
+}

@@ -1,0 +1,203 @@
+//! The thread that deals with one backend, so that nobody else has to wait for it.
+//!
+//! It carries out one order at a time and reports each to the stage. When its handle is dropped it
+//! cancels the order in hand and leaves the processes as they stand. A panic ends this thread alone:
+//! the stage hears of it and makes another, which takes the processes over.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use crossbeam_channel::{Receiver, Sender, bounded, select};
+
+use crate::backends::{Backend, Error, Hanging};
+use crate::process::Cancel;
+use crate::thread::{Spawner, Thread, panic_text};
+
+use super::held::Held;
+use super::seat::Seat;
+use super::slices::Slices;
+
+/// What a worker is told to do.
+#[derive(Debug)]
+pub(super) enum Order {
+    Show(Vec<Hanging>),
+    Clear,
+}
+
+/// What a worker tells the stage.
+#[derive(Debug)]
+pub(super) struct Report {
+    pub(super) seat: Seat,
+    /// Which of the workers of this seat it comes from: one that was replaced is not heard any more.
+    pub(super) worker: u64,
+    pub(super) news: News,
+}
+
+#[derive(Debug)]
+pub(super) enum News {
+    /// The order is carried out, with what people are to be told about it, or is not.
+    Done(Result<Vec<String>, Error>),
+    /// A process ended and what it showed has gone with it.
+    Lost,
+    /// The thread ends by a mistake of ours. What it showed stays.
+    Panicked,
+}
+
+/// Dropping it closes the orders and cancels, then joins the thread: the order of the fields.
+pub(super) struct Worker {
+    orders: Option<Sender<Order>>,
+    cancel: Cancel,
+    pub(super) number: u64,
+    _thread: Thread,
+}
+
+impl Worker {
+    /// `cache` is the seat's own; `told` is rung by the reaper when a process of it has ended.
+    pub(super) fn start(
+        spawner: &Spawner,
+        (seat, number): (Seat, u64),
+        backend: Box<dyn Backend>,
+        cache: &Path,
+        told: Receiver<()>,
+        reports: Sender<Report>,
+    ) -> std::io::Result<Self> {
+        let cancel = Cancel::new()?;
+        // One order at a time: the stage waits for its report before it sends another.
+        let (orders, inbox) = bounded(1);
+        let slices = Slices::new(cache.join("slices"));
+        let held = Held::new(cache.join("held"));
+        let name = seat.backend.as_str();
+        let mut work = Work { backend, slices, held, cancel: cancel.clone() };
+        let thread = spawner.spawn(name, move || {
+            let tell = |news| {
+                let report = Report { seat: seat.clone(), worker: number, news };
+                // The stage has ended.
+                reports.send(report).is_ok()
+            };
+            // Nothing of it is used afterwards.
+            let run = catch_unwind(AssertUnwindSafe(|| work.run(&inbox, &told, &tell)));
+            if let Err(panic) = run {
+                log::error!("the thread of {seat} died: {}", panic_text(&*panic));
+                tell(News::Panicked);
+            }
+        })?;
+        Ok(Self { orders: Some(orders), cancel, number, _thread: thread })
+    }
+
+    /// Breaks off what it has in hand, for good.
+    pub(super) fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Whether it takes the order. One that has just died does not.
+    pub(super) fn give(&self, order: Order) -> bool {
+        self.orders.as_ref().is_some_and(|orders| orders.try_send(order).is_ok())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.orders = None;
+        self.cancel.cancel();
+    }
+}
+
+struct Work {
+    backend: Box<dyn Backend>,
+    slices: Slices,
+    held: Held,
+    cancel: Cancel,
+}
+
+impl Work {
+    /// Until the orders end, or nobody hears the reports.
+    fn run(&mut self, orders: &Receiver<Order>, told: &Receiver<()>, tell: &impl Fn(News) -> bool) {
+        loop {
+            let heard = select! {
+                recv(orders) -> order => match order {
+                    Ok(order) => tell(News::Done(self.carry_out(order))),
+                    Err(_) => return,
+                },
+                recv(told) -> _ => self.backend.is_whole() || tell(News::Lost),
+            };
+            if !heard {
+                return;
+            }
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) -> Result<Vec<String>, Error> {
+        match order {
+            Order::Show(scene) => {
+                let cut = self.slices.cut(self.held.hold(scene.clone()), &self.cancel)?;
+                self.backend.show(&cut, &self.cancel)?;
+                self.slices.tidy(&cut);
+                self.held.tidy(&scene);
+                Ok(self.backend.warnings())
+            }
+            Order::Clear => {
+                self.backend.clear()?;
+                self.slices.tidy(&[]);
+                self.held.tidy(&[]);
+                Ok(Vec::new())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BackendName;
+
+    /// Panics at the second picture, and when one of its processes has ended.
+    struct Faulty(bool);
+
+    impl Backend for Faulty {
+        fn show(&mut self, _: &[Hanging], _: &Cancel) -> Result<(), Error> {
+            assert!(!std::mem::replace(&mut self.0, true), "on purpose");
+            Ok(())
+        }
+
+        fn clear(&mut self) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn is_whole(&mut self) -> bool {
+            panic!("on purpose");
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_worker_is_reported_and_ends_nothing_else() {
+        let (spawner, deaths) = Spawner::new();
+        let dir = tempfile::tempdir().unwrap();
+        let (reports, heard) = bounded(8);
+        let seat = Seat { backend: BackendName::Feh, output: None };
+        let start = |number| {
+            let (ring, told) = bounded(1);
+            let faulty = Box::new(Faulty(false));
+            let of = (seat.clone(), number);
+            let worker = Worker::start(&spawner, of, faulty, dir.path(), told, reports.clone());
+            (worker.unwrap(), ring)
+        };
+        let next = || {
+            let patience = std::time::Duration::from_secs(30);
+            let report = heard.recv_timeout(patience).expect("a report");
+            (report.worker, report.news)
+        };
+        let (first, _ring) = start(1);
+        assert!(first.give(Order::Show(Vec::new())));
+        assert!(matches!(next(), (1, News::Done(Ok(_)))));
+        assert!(first.give(Order::Show(Vec::new())));
+        assert!(matches!(next(), (1, News::Panicked)));
+        // Another serves the seat, and dies of the end of a process.
+        let (second, ring) = start(2);
+        assert!(second.give(Order::Clear));
+        assert!(matches!(next(), (2, News::Done(Ok(_)))));
+        ring.send(()).unwrap();
+        assert!(matches!(next(), (2, News::Panicked)));
+        drop((first, second));
+        assert!(deaths.try_recv().is_err(), "the daemon goes on");
+    }
+}
