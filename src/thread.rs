@@ -36,21 +36,44 @@ impl Spawner {
 
     /// Starts a thread. `name` has at most 15 bytes.
     pub fn spawn(&self, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
-        debug_assert!(name.len() <= NAME_MAX, "thread name too long: {name}");
         let deaths = self.deaths.clone();
-        let owned = name.to_owned();
-        let (ended, end) = bounded::<()>(0);
-        let handle =
-            std::thread::Builder::new().name(owned.clone()).stack_size(STACK).spawn(move || {
-                let _ended = ended;
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(body)) {
-                    log::error!("thread {owned} died: {}", panic_text(&*panic));
-                    // Full means that the end has begun already.
-                    deaths.try_send(owned).ok();
-                }
-            })?;
-        Ok(Thread { name: name.to_owned(), handle: Some(handle), end })
+        let died = move |name: &str| {
+            // Full means that the end has begun already.
+            deaths.try_send(name.to_owned()).ok();
+        };
+        start(name, STACK, body, died)
     }
+
+    /// Starts one of many of its kind, with a stack of so many bytes: its panic is logged, and is the
+    /// end of what it had in hand alone.
+    pub fn spawn_expendable(
+        &self,
+        name: &str,
+        stack: usize,
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Thread> {
+        start(name, stack, body, |_| ())
+    }
+}
+
+fn start(
+    name: &str,
+    stack: usize,
+    body: impl FnOnce() + Send + 'static,
+    died: impl FnOnce(&str) + Send + 'static,
+) -> io::Result<Thread> {
+    debug_assert!(name.len() <= NAME_MAX, "thread name too long: {name}");
+    let owned = name.to_owned();
+    let (ended, end) = bounded::<()>(0);
+    let builder = std::thread::Builder::new().name(owned.clone()).stack_size(stack);
+    let handle = builder.spawn(move || {
+        let _ended = ended;
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(body)) {
+            log::error!("thread {owned} died: {}", panic_text(&*panic));
+            died(&owned);
+        }
+    })?;
+    Ok(Thread { name: name.to_owned(), handle: Some(handle), end })
 }
 
 /// A running thread, joined on drop.
@@ -114,6 +137,14 @@ mod tests {
         let thread = spawner.spawn("doomed", || panic!("on purpose")).unwrap();
         assert_eq!(deaths.recv_timeout(Duration::from_secs(60)).as_deref(), Ok("doomed"));
         drop(thread);
+    }
+
+    #[test]
+    fn a_panic_of_an_expendable_thread_is_nobody_s_death() {
+        let (spawner, deaths) = Spawner::new();
+        let body = || panic!("on purpose");
+        drop(spawner.spawn_expendable("one-of-many", 64 << 10, body).unwrap());
+        assert!(deaths.is_empty());
     }
 
     #[test]

@@ -1,324 +1,256 @@
-//! One client's connection: a state machine over a non-blocking socket.
+//! One client's connection, from its first byte to its last, with blocking reads and writes.
 //!
-//! A worker takes a connection out of its slot, lets it have a turn, and puts it back to wait for
-//! what [`Next`] says. Nothing here waits.
+//! Runs in the worker that has the connection. Its socket's time-outs are set once; a deadline is
+//! looked at between reads. While it waits for its client its [`Seat`] says so, and it may be shut
+//! down from outside for a newcomer.
 
+mod body;
 mod messages;
+mod send;
 
-use std::os::unix::net::UnixStream;
+use std::mem;
+use std::net::Shutdown;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use std::{mem, net};
 
-use super::buffers::{Filled, Flushed, Input, Output};
-use super::error::Error;
-use super::limits::{Limits, Permit, Semaphore};
+use super::input::Input;
+use super::limits::Limits;
 use super::meta::{RequestIds, RequestMeta};
-use super::parse::{self, Refusal};
-use super::promise::{Outcome, Promise, Promises};
-use super::sse::{Opening, Streams};
+use super::parse::{self, Framing, Refusal};
+use super::seats::{Seat, Seats};
+use super::semaphore::Semaphore;
+use super::sse::Streams;
 use super::waiting::Waiting;
 
-/// Pipelined requests of one connection before others have their turn.
-const PIPELINED: u32 = 16;
-/// Reads of a refused client's leftovers in one turn.
-const LEFTOVERS: u32 = 64;
+/// Answers to pipelined requests are gathered up to here.
+const GATHERED: usize = 16 << 10;
 
 /// What all connections of a server share.
 pub(super) struct Shared {
     pub(super) service: Arc<dyn super::Service>,
     pub(super) limits: Limits,
-    /// Descriptors.
-    pub(super) budget: Arc<Semaphore>,
+    pub(super) seats: Seats,
     /// Large bodies on their way.
-    pub(super) bodies: Arc<Semaphore>,
-    pub(super) promises: Arc<Promises>,
+    pub(super) bodies: Semaphore,
     pub(super) waiting: Waiting,
-    pub(super) streams: Arc<Streams>,
+    pub(super) streams: Streams,
     pub(super) ids: RequestIds,
     pub(super) stopping: AtomicBool,
-    /// The time for answers is over: what is still owed is refused.
-    pub(super) refusing: AtomicBool,
 }
 
-#[derive(Debug)]
-pub(super) struct Connection {
-    socket: UnixStream,
+/// A worker's memory, used for one connection after the other.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
     input: Input,
-    output: Output,
-    phase: Phase,
+    output: Vec<u8>,
+}
+
+pub(super) struct Connection<'s> {
+    shared: &'s Shared,
+    seat: &'s Arc<Seat>,
+    buffers: &'s mut Buffers,
     served: u32,
-    /// The last byte either way.
-    last: Instant,
-    /// After what is in `output`, it is over.
-    closing: bool,
-    claim: Permit,
+    /// When the last answer was out, or the connection was made.
+    idle_since: Instant,
 }
 
-#[derive(Debug)]
-enum Phase {
-    /// No byte of a request yet.
-    Idle,
-    Head {
-        since: Instant,
-    },
-    /// The whole message has `size` bytes.
-    Body {
-        size: usize,
-        since: Instant,
-        _claim: Option<Permit>,
-    },
-    Promised {
-        promise: Promise,
-        meta: Box<RequestMeta<'static>>,
-    },
-    /// The refusal is in the output.
-    Refused,
-    /// The refusal is out; the client may still send what it had in mind.
-    Linger {
-        until: Instant,
-    },
-}
-
-/// What a connection waits for after its turn.
-#[derive(Debug)]
-pub(super) enum Next {
-    Read,
-    Write,
-    /// Its next turn, after the others'.
-    Turn,
-    /// The answer that another thread owes it.
-    Answer,
+/// What follows an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Request,
     Close,
-    /// It becomes an event stream.
-    Stream(Box<Opening>),
+    /// The client may still send what it had in mind.
+    Linger,
 }
 
+/// Why no more is read.
+#[derive(Clone, Copy, Debug)]
+enum Stop {
+    /// There is nobody to tell, or nothing to say.
+    Quietly,
+    Refuse(Refusal),
+}
+
+/// How far a look at the input has come.
 enum Step {
-    Answered,
-    /// More bytes are needed.
-    Starved,
-    Next(Next),
+    /// The head is not complete.
+    More,
+    /// The body is not, behind a head of so many bytes.
+    Body(usize, Framing),
+    /// Answered; so many bytes were the request's.
+    Done(usize, Next),
 }
 
-impl Connection {
-    pub(super) fn new(socket: UnixStream, claim: Permit) -> Self {
-        let (input, output) = (Input::default(), Output::default());
-        let (phase, last) = (Phase::Idle, Instant::now());
-        Self { socket, input, output, phase, served: 0, last, closing: false, claim }
+const LATE: Stop =
+    Stop::Refuse(Refusal { status: 408, why: "the request does not come to its end" });
+const GAVE_WAY: Stop = Stop::Refuse(Refusal {
+    status: 503,
+    why: "the request came too slowly: others need its place",
+});
+
+impl<'s> Connection<'s> {
+    pub(super) fn new(shared: &'s Shared, seat: &'s Arc<Seat>, buffers: &'s mut Buffers) -> Self {
+        buffers.input.clear();
+        buffers.output.clear();
+        Self { shared, seat, buffers, served: 0, idle_since: Instant::now() }
     }
 
-    pub(super) fn socket(&self) -> &UnixStream {
-        &self.socket
-    }
-
-    pub(super) fn promise(&self) -> Option<&Promise> {
-        match &self.phase {
-            Phase::Promised { promise, .. } => Some(promise),
-            _ => None,
-        }
-    }
-
-    /// Since when it has neither sent nor taken a byte; `None` where that is our fault.
-    pub(super) fn silent_since(&self) -> Option<Instant> {
-        self.promise().is_none().then_some(self.last)
-    }
-
-    /// Whether we owe it nothing.
-    pub(super) fn is_settled(&self) -> bool {
-        self.promise().is_none() && self.output.is_empty()
-    }
-
-    pub(super) fn deadline(&self, limits: &Limits) -> Instant {
-        if !self.output.is_empty() {
-            return self.last + limits.write_pause;
-        }
-        match &self.phase {
-            Phase::Idle | Phase::Refused => self.last + limits.idle,
-            Phase::Head { since } => *since + limits.head_time,
-            Phase::Body { since, .. } => {
-                (self.last + limits.body_pause).min(*since + limits.body_time)
-            }
-            Phase::Promised { promise, .. } => promise.deadline,
-            Phase::Linger { until } => *until,
-        }
-    }
-
-    /// The socket, what must still be sent on it, and its descriptor's claim.
-    pub(super) fn into_parts(self) -> (UnixStream, Vec<u8>, Permit) {
-        (self.socket, self.output.into_bytes(), self.claim)
-    }
-
-    /// Lends it a thread's buffers for a turn, or takes them back from an idle one.
-    pub(super) fn unpark(&mut self, spare: &mut [Vec<u8>; 2]) {
-        self.input.unpark(&mut spare[0]);
-        self.output.unpark(&mut spare[1]);
-    }
-
-    pub(super) fn park(&mut self, spare: &mut [Vec<u8>; 2]) {
-        self.input.park(&mut spare[0]);
-        self.output.park(&mut spare[1]);
-    }
-
-    /// The socket is readable or writable.
-    pub(super) fn turn(&mut self, shared: &Shared) -> Next {
-        if !self.output.is_empty()
-            && let Some(next) = self.flush()
+    /// Serves requests until one side has enough.
+    pub(super) fn serve(mut self) {
+        let limits = &self.shared.limits;
+        let shortest =
+            limits.idle.min(limits.head_time).min(limits.body_pause).min(limits.body_time);
+        let socket = self.seat.socket();
+        if socket.set_read_timeout(Some(shortest)).is_err()
+            || socket.set_write_timeout(Some(limits.write_pause)).is_err()
         {
-            return next;
+            return;
         }
-        match self.phase {
-            Phase::Linger { .. } => return self.linger(),
-            Phase::Promised { .. } => return Next::Answer,
-            _ => {}
-        }
-        let mut handled = 0;
-        let mut drained = false;
         loop {
-            if (self.output.is_full() || self.closing || handled == PIPELINED)
-                && let Some(next) = self.flush()
-            {
-                return next;
-            }
-            if self.closing {
-                return self.farewell(shared);
-            }
-            if handled == PIPELINED && !self.input.is_empty() {
-                return Next::Turn;
-            }
-            match self.step(shared) {
-                Step::Answered => handled += 1,
-                Step::Next(Next::Answer) => return self.flush().unwrap_or(Next::Answer),
-                Step::Next(next) => return next,
-                Step::Starved => {
-                    if let Some(next) = self.flush() {
-                        return next;
-                    }
-                    if mem::take(&mut drained) {
-                        return Next::Read;
-                    }
-                    match self.input.fill(&self.socket) {
-                        Filled::Some { drained: all } => drained = all,
-                        Filled::Nothing => return Next::Read,
-                        Filled::End => return Next::Close,
-                    }
-                    self.last = Instant::now();
+            match self.request() {
+                Ok(Next::Request) => {}
+                Ok(Next::Close) => {
+                    self.flush().ok();
+                    return;
                 }
+                Ok(Next::Linger) => {
+                    if self.flush().is_ok() {
+                        self.linger();
+                    }
+                    return;
+                }
+                Err(_) => return,
             }
         }
     }
 
-    /// Its deadline has passed.
-    pub(super) fn expire(&mut self, shared: &Shared) -> Next {
-        if self.promise().is_some() {
-            return self.keep_promise(shared, Err(Error::busy("the answer takes too long")));
-        }
-        match mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Head { .. } | Phase::Body { .. } if self.output.is_empty() => {
-                let why = Refusal { status: 408, why: "the request does not come to its end" };
-                let meta = self.unknown(shared);
-                self.refuse(shared, meta, why);
-                self.turn(shared)
+    /// Reads and answers one request.
+    fn request(&mut self) -> Result<Next, Stop> {
+        let limits = &self.shared.limits;
+        let mut since = None;
+        loop {
+            if !self.buffers.input.is_empty() {
+                match self.look() {
+                    Step::More => {}
+                    Step::Done(size, next) => {
+                        self.buffers.input.consume(size);
+                        self.idle_since = Instant::now();
+                        return Ok(next);
+                    }
+                    Step::Body(size, framing) => return self.with_body(size, framing),
+                }
+                since = since.or_else(|| Some(Instant::now()));
             }
-            _ => Next::Close,
+            let read = match since {
+                None => self.fill(self.idle_since, self.idle_since + limits.idle, Stop::Quietly),
+                Some(since) => self.fill(since, since + limits.head_time, LATE),
+            };
+            if let Err(Stop::Refuse(refusal)) = read {
+                let meta = self.unknown();
+                return Ok(self.refuse(&meta, refusal));
+            }
+            read?;
         }
     }
 
-    /// The promised answer is there.
-    pub(super) fn keep_promise(&mut self, shared: &Shared, outcome: Outcome) -> Next {
-        match mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Promised { promise, meta } => {
-                // Its place is free for the next before the client hears.
-                drop(promise);
-                self.answer(shared, *meta, outcome)
-            }
-            phase => {
-                self.phase = phase;
-                self.turn(shared)
-            }
-        }
-    }
-
-    fn answer(&mut self, shared: &Shared, meta: RequestMeta<'_>, outcome: Outcome) -> Next {
-        match self.respond(shared, meta, outcome) {
-            Step::Next(next) => next,
-            Step::Answered | Step::Starved => self.turn(shared),
-        }
-    }
-
-    /// Handles one request, if there is a whole one.
-    fn step(&mut self, shared: &Shared) -> Step {
-        if self.input.is_empty() {
-            self.phase = Phase::Idle;
-            return Step::Starved;
-        }
-        if matches!(self.phase, Phase::Body { size, .. } if self.input.unread().len() < size) {
-            return Step::Starved;
-        }
+    /// Answers the request at the start of the input, if it is all there.
+    fn look(&mut self) -> Step {
         // The head borrows from the input while the rest of the connection changes.
-        let mut input = mem::take(&mut self.input);
-        let (used, step) = match parse::head(input.unread(), &shared.limits) {
-            Ok(Some(head)) => self.message(shared, head, input.unread()),
-            Ok(None) => {
-                if matches!(self.phase, Phase::Idle) {
-                    self.phase = Phase::Head { since: self.last };
+        let input = mem::take(&mut self.buffers.input);
+        let bytes = input.unread();
+        let step = match parse::head(bytes, &self.shared.limits) {
+            Ok(None) => Step::More,
+            Ok(Some(head)) => match head.framing {
+                Ok(framing) => match framing.length() {
+                    Some(length) if bytes.len() >= head.size + length => {
+                        let size = head.size + length;
+                        let body = &bytes[head.size..size];
+                        Step::Done(size, self.answer(head, framing, body))
+                    }
+                    _ => Step::Body(head.size, framing),
+                },
+                Err(refusal) => {
+                    let meta = self.meta(&head);
+                    Step::Done(bytes.len(), self.refuse(&meta, refusal))
                 }
-                (0, Step::Starved)
-            }
+            },
             Err(refusal) => {
-                let meta = self.unknown(shared);
-                (0, self.refuse(shared, meta, refusal))
+                let meta = self.unknown();
+                Step::Done(bytes.len(), self.refuse(&meta, refusal))
             }
         };
-        input.consume(used);
-        self.input = input;
+        self.buffers.input = input;
         step
     }
 
-    /// Sends what is in the output; `Some` where the turn ends with it.
-    fn flush(&mut self) -> Option<Next> {
-        match self.output.flush(&self.socket) {
-            Flushed::All => None,
-            Flushed::Blocked { some } => {
-                if some {
-                    self.last = Instant::now();
-                }
-                Some(Next::Write)
+    /// Waits for bytes, until the deadline. What was gathered for the client goes out first.
+    fn fill(&mut self, since: Instant, deadline: Instant, late: Stop) -> Result<(), Stop> {
+        self.flush()?;
+        self.buffers.input.trim();
+        if Instant::now() >= deadline {
+            return Err(late);
+        }
+        self.seat.reads(since);
+        self.shared.seats.tell();
+        // In this order: whoever ends the server finds us reading, or we find that it ends.
+        let stopping = || self.shared.stopping.load(Ordering::SeqCst);
+        if stopping() {
+            return Err(Stop::Quietly);
+        }
+        let read = loop {
+            match self.buffers.input.fill(self.seat.socket()) {
+                Ok(0) => break Err(Stop::Quietly),
+                Ok(_) => break Ok(()),
+                Err(error) => match error.kind() {
+                    std::io::ErrorKind::Interrupted => {}
+                    std::io::ErrorKind::WouldBlock if Instant::now() < deadline => {}
+                    std::io::ErrorKind::WouldBlock => break Err(late),
+                    _ => break Err(Stop::Quietly),
+                },
             }
-            Flushed::Paused => {
-                self.last = Instant::now();
-                Some(Next::Write)
-            }
-            Flushed::Gone => Some(Next::Close),
+        };
+        if self.seat.works() {
+            return read;
+        }
+        // It was shut. Nobody waits for an answer who has not begun to ask.
+        match late {
+            Stop::Refuse(_) if !stopping() => Err(GAVE_WAY),
+            _ => Err(Stop::Quietly),
         }
     }
 
-    /// The last answer is out.
-    fn farewell(&mut self, shared: &Shared) -> Next {
-        if matches!(self.phase, Phase::Refused) {
-            // Closing with unread bytes would cut the client's own sending short with an error,
-            // and it might never read why.
-            self.phase = Phase::Linger { until: Instant::now() + shared.limits.linger };
-            self.socket.shutdown(net::Shutdown::Write).ok();
-            return self.linger();
+    /// The refusal is out. Closing with unread bytes would cut the client's own sending short with
+    /// an error, and it might never read why: what it still sends is taken, within limits.
+    fn linger(&mut self) {
+        let limits = &self.shared.limits;
+        let (socket, deadline) = (self.seat.socket(), Instant::now() + limits.linger);
+        if socket.shutdown(Shutdown::Write).is_err()
+            || socket.set_read_timeout(Some(limits.linger)).is_err()
+        {
+            return;
         }
-        Next::Close
-    }
-
-    fn linger(&mut self) -> Next {
-        for _ in 0..LEFTOVERS {
-            self.input.clear();
-            match self.input.fill(&self.socket) {
-                Filled::Some { .. } => {}
-                Filled::Nothing => {
-                    self.input.clear();
-                    return Next::Read;
-                }
-                Filled::End => return Next::Close,
+        let mut left = limits.linger_bytes;
+        while left > 0 && Instant::now() < deadline {
+            self.buffers.input.clear();
+            self.seat.reads(Instant::now());
+            self.shared.seats.tell();
+            match self.buffers.input.fill(socket) {
+                Ok(read) if read > 0 && self.seat.works() => left = left.saturating_sub(read),
+                _ => return,
             }
         }
-        self.input.clear();
-        Next::Read
+    }
+
+    /// A request of which nothing is known.
+    fn unknown(&self) -> RequestMeta<'static> {
+        RequestMeta {
+            id: self.shared.ids.take(None),
+            method: "?".parse().expect("ASCII is a method"),
+            path: "?".into(),
+            minor: 1,
+            keep_alive: false,
+            began: Instant::now(),
+        }
     }
 }

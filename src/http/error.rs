@@ -10,8 +10,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::error_status::chain;
-use super::response::{Full, Response};
+use super::response::Response;
 use crate::wire::{ErrorBody, ErrorCode, Unknown};
 
 /// Bytes of a message: it may quote what a client sent.
@@ -97,7 +96,7 @@ impl Error {
     }
 
     /// The answer; what only the log may know goes there.
-    pub(super) fn into_full(mut self, request_id: &str) -> Full {
+    pub(super) fn into_response(mut self, request_id: &str) -> Response {
         if let Some(cause) = &self.cause {
             let mut why = chain(&**cause);
             // Often the cause begins with what the client is told.
@@ -117,14 +116,26 @@ impl Error {
             meta: self.meta.map(|meta| *meta),
         };
         match Response::json(self.status, &body) {
-            Ok(Response::Full(mut full)) => {
-                full.headers.append(&mut self.headers);
-                full
+            Ok(mut response) => {
+                response.headers.append(&mut self.headers);
+                response
             }
             // Strings and a map of JSON values always serialise.
-            _ => unreachable!("an error body is plain JSON"),
+            Err(_) => unreachable!("an error body is plain JSON"),
         }
     }
+}
+
+/// An error with its causes: "cannot open x: permission denied".
+pub(super) fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
 }
 
 fn clipped(mut text: String) -> String {
@@ -143,7 +154,7 @@ mod tests {
 
     fn check(failure: Error, status: u16, body: &str) {
         assert_eq!(failure.status(), status);
-        let full = failure.into_full("id-1");
+        let full = failure.into_response("id-1");
         assert_eq!(full.status, status);
         assert_eq!(full.text(), body);
     }
@@ -167,7 +178,7 @@ mod tests {
     #[test]
     fn what_a_client_sent_is_not_sent_back_whole() {
         let failure = Error::bad_request("é".repeat(1 << 20)).details("x".repeat(TEXT_MAX));
-        let text = failure.into_full("id-1").text();
+        let text = failure.into_response("id-1").text();
         assert!(text.len() < 3 * TEXT_MAX && text.contains("éé…"), "{}", text.len());
         assert!(text.contains("xx\"}"), "{text}");
     }

@@ -1,11 +1,10 @@
 //! Which status and code each room's errors get: one table, one test.
 
-use std::error::Error as StdError;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::error::Error;
+use super::error::{Error, chain};
 use crate::store::folders;
 use crate::wire::ErrorCode;
 use crate::{config, library, playlist, store, transcode, wallpaper};
@@ -171,18 +170,6 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// An error with its causes: "cannot open x: permission denied".
-pub(super) fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,7 +179,7 @@ mod tests {
     use crate::wire::MediaType;
 
     fn check(failure: impl Into<Error>, status: u16, body: &str) {
-        let full = failure.into().into_full("id-1");
+        let full = failure.into().into_response("id-1");
         assert_eq!(full.status, status, "{}", full.text());
         assert!(full.text().contains(body), "{} lacks {body}", full.text());
     }

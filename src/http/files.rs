@@ -10,7 +10,7 @@ use tiny_http::Method;
 
 use super::error::Error;
 use super::request::Request;
-use super::response::{Body, Full, Response};
+use super::response::{Body, Response};
 
 /// What a request says of the file that it wants, apart from the request: errands outlive it.
 #[derive(Clone, Debug, Default)]
@@ -53,15 +53,15 @@ impl Conditions {
         let size = metadata.len();
         let full = |status, offset, length| {
             let body = Body::File { file, offset, length };
-            Full { status, content_type, headers: Vec::new(), body }
+            Response::new(status, content_type, body)
                 .header("ETag", tag.as_str())
                 .header("Last-Modified", httpdate::fmt_http_date(modified))
                 .header("Accept-Ranges", "bytes")
         };
         if self.is_fresh(&tag, modified) {
-            return Ok(Response::Full(full(304, 0, 0)));
+            return Ok(full(304, 0, 0));
         }
-        Ok(Response::Full(match self.range(&tag, modified, size) {
+        Ok(match self.range(&tag, modified, size) {
             Range::Whole => full(200, 0, size),
             Range::Part { first, last } => full(206, first, last - first + 1)
                 .header("Content-Range", format!("bytes {first}-{last}/{size}")),
@@ -70,7 +70,7 @@ impl Conditions {
                     .details(format!("it has {size} bytes"))
                     .header("Content-Range", format!("bytes */{size}")));
             }
-        }))
+        })
     }
 
     /// Whether the client has this very file. A tag is decisive; the date counts only without one.

@@ -3,20 +3,27 @@
 //! Plain values, read by all workers. [`Limits::fitted`] raises the descriptor limit of the
 //! process; nothing else here has an effect.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors that are not the clients': database, compositor, children, log.
 const OURS: u64 = 128;
+/// A worker has its connection, and sometimes a file on its way.
+const WORKER: usize = 2;
+/// A stream has its connection, and what wakes it.
+const STREAM: usize = 2;
 
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Descriptors that clients may hold together: one for a connection, one more for an event
-    /// stream or a file on its way.
-    pub connections: usize,
+    /// Connections at a time, each with its thread; event streams do not count.
+    pub workers: usize,
+    /// After which a worker without a connection ends.
+    pub worker_idle: Duration,
+    /// Bytes of a worker's stack: handlers read pictures on it.
+    pub stack: usize,
+    /// Of an event stream's.
+    pub stream_stack: usize,
     /// Bytes of a request's line and headers.
     pub head: usize,
     /// Bytes of a path.
@@ -27,8 +34,6 @@ pub struct Limits {
     pub bodies: usize,
     /// Requests on one connection.
     pub requests: u32,
-    /// Answers owed by other threads.
-    pub promises: usize,
     /// Requests that wait for slow work.
     pub waiting: usize,
     /// Event streams.
@@ -45,6 +50,8 @@ pub struct Limits {
     pub idle: Duration,
     /// For a refused client to read why, while it still sends.
     pub linger: Duration,
+    /// Bytes that it may still send.
+    pub linger_bytes: usize,
     /// Between two keepalive comments of an event stream.
     pub keepalive: Duration,
     /// How long an event client may not read.
@@ -54,13 +61,15 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 16_384,
+            workers: 256,
+            worker_idle: Duration::from_secs(60),
+            stack: 512 << 10,
+            stream_stack: 128 << 10,
             head: 16 << 10,
             path: 8 << 10,
             body: 8 << 20,
             bodies: 16,
             requests: 1_000,
-            promises: 256,
             waiting: 64,
             streams: 256,
             head_time: Duration::from_secs(10),
@@ -69,6 +78,7 @@ impl Default for Limits {
             write_pause: Duration::from_secs(30),
             idle: Duration::from_secs(75),
             linger: Duration::from_secs(2),
+            linger_bytes: 32 << 20,
             keepalive: Duration::from_secs(30),
             stream_pause: Duration::from_secs(600),
         }
@@ -76,12 +86,12 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The defaults, with no more connections than the process has descriptors for. Raises the
-    /// soft descriptor limit towards the hard one, but no further than can be used: children
-    /// inherit it, and some of them walk through all of it.
+    /// The defaults, with no more clients than the process has descriptors for. Raises the soft
+    /// descriptor limit towards the hard one, but no further than can be used: children inherit it,
+    /// and some of them walk through all of it.
     pub fn fitted() -> Self {
-        let mut limits = Self::default();
-        let wanted = limits.connections as u64 + OURS;
+        let limits = Self::default();
+        let wanted = OURS + (limits.workers * WORKER + limits.streams * STREAM) as u64;
         let now = getrlimit(Resource::Nofile);
         let mut soft = now.current.unwrap_or(u64::MAX);
         let reachable = wanted.min(now.maximum.unwrap_or(u64::MAX));
@@ -92,45 +102,18 @@ impl Limits {
                 Err(error) => log::warn!("cannot raise the descriptor limit: {error}"),
             }
         }
-        // Even a process with hardly any descriptors serves a few clients.
-        let left = soft.saturating_sub(OURS).max(16);
-        limits.connections = limits.connections.min(usize::try_from(left).unwrap_or(usize::MAX));
-        limits
-    }
-}
-
-/// A number of things that may exist at a time; each holds a [`Permit`] while it does.
-#[derive(Debug)]
-pub(super) struct Semaphore {
-    used: AtomicUsize,
-    most: usize,
-}
-
-/// One thing of a [`Semaphore`]; dropping it makes room for the next.
-#[derive(Debug)]
-pub struct Permit {
-    budget: Arc<Semaphore>,
-}
-
-impl Semaphore {
-    pub(super) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { used: AtomicUsize::new(0), most })
+        limits.for_descriptors(soft)
     }
 
-    pub(super) fn claim(self: &Arc<Self>) -> Option<Permit> {
-        let raised = self
-            .used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                (used < self.most).then_some(used + 1)
-            })
-            .is_ok();
-        raised.then(|| Permit { budget: Arc::clone(self) })
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.budget.used.fetch_sub(1, Ordering::Relaxed);
+    /// Even a process with hardly any descriptors serves a few clients, and some of its workers never
+    /// wait for slow work.
+    fn for_descriptors(mut self, number: u64) -> Self {
+        let left = usize::try_from(number.saturating_sub(OURS)).unwrap_or(usize::MAX);
+        let shared = left / (WORKER + STREAM);
+        self.workers = self.workers.min(shared.max(8));
+        self.streams = self.streams.min(shared.max(4));
+        self.waiting = self.waiting.min(self.workers / 2);
+        self
     }
 }
 
@@ -139,12 +122,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_is_never_exceeded_and_given_back() {
-        let budget = Semaphore::new(2);
-        let (one, two) = (budget.claim(), budget.claim());
-        assert!(one.is_some() && two.is_some() && budget.claim().is_none());
-        drop(one);
-        let three = budget.claim();
-        assert!(three.is_some() && budget.claim().is_none());
+    fn few_descriptors_mean_few_clients_and_room_for_quick_requests() {
+        let check = |descriptors, expected: (usize, usize, usize)| {
+            let limits = Limits::default().for_descriptors(descriptors);
+            assert_eq!((limits.workers, limits.streams, limits.waiting), expected);
+        };
+        check(u64::MAX, (256, 256, 64));
+        check(OURS + 1024, (256, 256, 64));
+        check(1024, (224, 224, 64));
+        check(256, (32, 32, 16));
+        check(32, (8, 4, 4));
+        check(0, (8, 4, 4));
     }
 }

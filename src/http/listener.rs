@@ -1,92 +1,137 @@
-//! The listening socket: takes clients in, runs in whichever worker its event reaches.
+//! The thread `listen`: takes clients in and gives each a worker.
 //!
-//! It survives a shortage of descriptors, and never lets a silent crowd lock a client out: at the
-//! cap the connection that has been silent longest makes room.
+//! It survives a shortage of descriptors and of threads, and never lets a silent or slow crowd lock
+//! a client out: the connection that has kept its worker waiting longest makes room. Where all
+//! workers are at work, the newcomer waits here, and those behind it in the backlog.
 
 use std::io::Write;
-use std::os::unix::net::UnixStream;
-use std::sync::PoisonError;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::{Receiver, select};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 use rustix::process::geteuid;
 
 use super::error::Error;
+use super::pool::{Placed, Pool};
 use super::response::{Body, Delimited, Frame, write_head};
-use super::workers::{LISTENER_KEY, Pool};
+use super::waker::Waker;
 
-/// Clients taken in before others have their turn.
-const AT_ONCE: u32 = 64;
 /// How long the listener rests when descriptors are short.
-const REST: Duration = Duration::from_millis(50);
+const REST: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Between two complaints about that in the log.
 const COMPLAINT: Duration = Duration::from_secs(60);
 
-impl Pool {
-    /// Takes in those that wait.
-    pub(super) fn accept(&self) {
-        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(listener) = listener.as_ref() else { return };
-        let mut made_room = false;
-        for _ in 0..AT_ONCE {
-            match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(socket) => {
-                    made_room = false;
-                    self.welcome(socket.into());
-                }
+pub(super) struct Listener {
+    pub(super) socket: UnixListener,
+    pub(super) pool: Arc<Pool>,
+    /// The end of the server: for a wait in `poll`, and for one on a channel, where it closes.
+    pub(super) end: Arc<Waker>,
+    pub(super) ended: Receiver<()>,
+    /// When it was last said that descriptors are short.
+    pub(super) complained: Option<Instant>,
+}
+
+impl Listener {
+    /// The thread's whole life.
+    pub(super) fn run(mut self) {
+        while !self.is_ending() {
+            let mut waited =
+                [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&*self.end, PollFlags::IN)];
+            match poll(&mut waited, None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => panic!("cannot wait for clients: {error}"),
+            }
+            if !waited[0].revents().is_empty() && !self.is_ending() {
+                self.accept();
+            }
+        }
+    }
+
+    fn is_ending(&self) -> bool {
+        self.pool.shared.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Takes in those that wait in the backlog.
+    fn accept(&mut self) {
+        while !self.is_ending() {
+            match accept_with(&self.socket, SocketFlags::CLOEXEC) {
+                Ok(socket) => self.welcome(socket.into()),
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(Errno::AGAIN) => break,
+                Err(Errno::AGAIN) => return,
                 Err(error) => {
                     self.complain(error);
-                    // A descriptor that another process takes at once helps nobody.
-                    if !made_room && self.evict() {
-                        made_room = true;
-                        continue;
-                    }
-                    // The listener is armed again when it has rested.
-                    self.timers.set(LISTENER_KEY, None, Some(Instant::now() + REST));
-                    return;
+                    // One that keeps its worker waiting has a descriptor to give. It takes a moment,
+                    // and another process may take what was given: so it rests in any case.
+                    self.pool.shared.seats.shut_longest(|_| true);
+                    poll(&mut [PollFd::new(&*self.end, PollFlags::IN)], Some(&REST)).ok();
                 }
             }
         }
-        self.rearm_listener(listener);
     }
 
     fn welcome(&self, socket: UnixStream) {
         if !is_ours(&socket) {
             return self.refuse(&socket, Error::new(403, "this socket is another user's"));
         }
-        let budget = &self.shared.budget;
-        // Another newcomer may take the place that was made for this one.
-        let claim = budget.claim().or_else(|| {
-            std::iter::from_fn(|| self.evict().then(|| budget.claim())).take(4).flatten().next()
-        });
-        match claim {
-            Some(claim) => self.admit(socket, claim),
-            None => self.refuse(&socket, Error::busy("too many connections")),
+        let seats = &self.pool.shared.seats;
+        let mut seat = seats.take(socket);
+        loop {
+            match self.pool.place(seat) {
+                Placed::Yes => break,
+                Placed::NoWorker(seat, error) => {
+                    log::error!(target: "http", "cannot start a thread for a client: {error}");
+                    self.refuse(seat.socket(), Error::busy("there is no thread to be had"));
+                    seats.leave(&seat);
+                    break;
+                }
+                Placed::NoRoom(back) => seat = back,
+            }
+            if self.is_ending() {
+                seats.leave(&seat);
+                break;
+            }
+            self.wait_for_room();
+        }
+        seats.newcomer_waits(false);
+    }
+
+    /// The first time round it only says that it waits: who was at work until then may not be now.
+    fn wait_for_room(&self) {
+        let seats = &self.pool.shared.seats;
+        if !seats.newcomer_waits(true) {
+            return;
+        }
+        select! {
+            recv(seats.told) -> _ => {}
+            recv(self.ended) -> _ => {}
         }
     }
 
     /// Says why, as far as the socket takes it, before it is closed.
-    fn refuse(&self, mut socket: &UnixStream, failure: Error) {
-        let id = self.shared.ids.take(None);
-        let full = failure.into_full(id.as_str());
-        let delimited = Delimited::By(full.body.length());
+    fn refuse(&self, mut socket: &UnixStream, error: Error) {
+        let id = self.pool.shared.ids.take(None);
+        let answer = error.into_response(id.as_str());
+        let delimited = Delimited::By(answer.body.length());
         let frame = Frame { request_id: id.as_str(), keep_alive: false, delimited };
         let mut bytes = Vec::new();
-        write_head(&mut bytes, full.status, full.content_type, &full.headers, frame);
-        if let Body::Bytes(body) = &full.body {
+        write_head(&mut bytes, answer.status, answer.content_type, &answer.headers, frame);
+        if let Body::Bytes(body) = &answer.body {
             bytes.extend_from_slice(body);
         }
+        // Into the empty buffer of a fresh socket: this never waits.
         socket.write_all(&bytes).ok();
-        log::info!(target: "http", request_id = id.as_str(); "refused a client: {}", full.status);
+        log::info!(target: "http", request_id = id.as_str(); "refused a client: {}", answer.status);
     }
 
-    fn complain(&self, error: Errno) {
-        let mut last = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_none_or(|last| last.elapsed() >= COMPLAINT) {
-            *last = Some(Instant::now());
+    fn complain(&mut self, error: Errno) {
+        if self.complained.is_none_or(|last| last.elapsed() >= COMPLAINT) {
+            self.complained = Some(Instant::now());
             log::warn!(target: "http", "cannot accept clients: {error}; silent ones are closed");
         }
     }

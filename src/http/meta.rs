@@ -87,10 +87,6 @@ impl RequestMeta<'_> {
         self.method == Method::Head
     }
 
-    pub(super) fn into_owned(self) -> RequestMeta<'static> {
-        RequestMeta { path: Cow::Owned(self.path.into_owned()), ..self }
-    }
-
     /// The request's line in the log, which has every id that a client was given.
     pub(super) fn log(&self, status: u16) {
         if Level::Info > log::max_level() {

@@ -1,78 +1,73 @@
 //! The API: HTTP/1.1 on a Unix socket.
 //!
-//! Blocking handlers on workers that share one epoll: a connection costs a slot, no thread.
-//! From the socket up: `listener` takes clients in, `workers` give them their turns, `connection`
-//! is the state machine of one, `parse` and `request` make a request of its bytes, `router` finds
-//! the handler in the one table of `routes`, `response`, `error`, `files`, `promise`, `errand` and
-//! `sse` are what can come back. `limits` has every bound.
+//! Blocking, a worker for each connection. From the socket up: `listener` takes clients in, `pool`
+//! gives each a worker, `seats` knows what each worker waits for, `connection` serves one from its
+//! first byte to its last, `parse` and `request` make a request of its bytes, `router` finds the
+//! handler in the one table of `routes`; `response`, `error`, `files` and `sse` are what can come
+//! back. A handler waits for what it needs (`waiting`). `limits` has every bound.
 
-mod bell;
-mod buffers;
 mod connection;
-mod errand;
 mod error;
 mod error_status;
 mod files;
 mod handlers;
+mod input;
 mod limits;
 mod listener;
 mod meta;
 mod nearest;
 mod parse;
-mod promise;
+mod pool;
 mod query;
 mod request;
 mod response;
 mod router;
 mod routes;
-mod slots;
+mod seats;
+mod semaphore;
 mod sse;
-mod timers;
 mod waiting;
-mod workers;
+mod waker;
 
 use std::fmt;
 use std::io;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Sender, bounded};
 
 pub use error::Error;
 pub use files::{Conditions, file};
 pub use handlers::{Api, ListCache, Stop};
-pub use limits::{Limits, Permit};
-pub use promise::{Giver, Promise};
+pub use limits::Limits;
 pub use query::{Paging, Query};
 pub use request::Request;
-pub use response::{Full, Response};
+pub use response::Response;
 pub use router::{Handler, Route, Router};
 pub use routes::ROUTES;
+pub use semaphore::Permit;
 pub use waiting::Reply;
 
 use crate::thread::{Spawner, Thread};
 
-/// More than requests may wait for slow work.
-const WORKERS: usize = 72;
-const RUNNERS: usize = 2;
 /// What the threads get for what they have in hand when the time for requests is over.
-const LAST_TURN: Duration = Duration::from_millis(200);
+const LAST_TURN: Duration = Duration::from_millis(500);
 
-/// What answers requests; it is called by several workers at a time.
+/// What answers requests; it is called by many workers at a time.
 pub trait Service: Send + Sync + 'static {
     fn handle(&self, request: Request<'_>) -> Result<Response, Error>;
 }
 
 /// A running server. Dropping it ends it at once; [`Server::end`] lets requests finish.
 pub struct Server {
-    pool: Arc<workers::Pool>,
-    emptied: Receiver<()>,
-    /// Closed, it ends the threads of the errands.
-    errands: Option<Sender<()>>,
-    // Joined after `Drop` has told them to end.
-    threads: Vec<Thread>,
+    pool: Arc<pool::Pool>,
+    end: Arc<waker::Waker>,
+    /// Closed, it ends the listener where it waits for a worker.
+    ended: Option<Sender<()>>,
+    // Joined after `stop` has told it to end.
+    listener: Option<Thread>,
 }
 
 impl Server {
@@ -85,67 +80,70 @@ impl Server {
     ) -> io::Result<Self> {
         let shared = connection::Shared {
             service: Arc::new(service),
-            budget: limits::Semaphore::new(limits.connections),
-            bodies: limits::Semaphore::new(limits.bodies),
-            promises: promise::Promises::new(limits.promises)?,
+            seats: seats::Seats::new(),
+            bodies: semaphore::Semaphore::new(limits.bodies),
             waiting: waiting::Waiting::new(limits.waiting),
             streams: sse::Streams::new(spawner, &limits)?,
             ids: meta::RequestIds::new(),
             stopping: AtomicBool::new(false),
-            refusing: AtomicBool::new(false),
             limits,
         };
-        let (emptied, told) = bounded(1);
-        let pool = workers::Pool::new(shared, listener, emptied)?;
-        let (errands, end) = bounded(0);
-        let mut server = Self { pool, emptied: told, errands: Some(errands), threads: Vec::new() };
-        for number in 0..WORKERS {
-            let pool = Arc::clone(&server.pool);
-            server.threads.push(spawner.spawn(&format!("http-{number}"), move || pool.work())?);
-        }
-        for number in 0..RUNNERS {
-            let (promises, end) = (Arc::clone(&server.pool.shared.promises), end.clone());
-            let body = move || promises.errands.run(&end);
-            server.threads.push(spawner.spawn(&format!("errand-{number}"), body)?);
-        }
-        Ok(server)
+        let pool = pool::Pool::new(shared, spawner);
+        let end = Arc::new(waker::Waker::new()?);
+        let (sender, ended) = bounded(0);
+        listener.set_nonblocking(true)?;
+        let listener = listener::Listener {
+            socket: listener,
+            pool: Arc::clone(&pool),
+            end: Arc::clone(&end),
+            ended,
+            complained: None,
+        };
+        let listener = spawner.spawn("listen", move || listener.run())?;
+        Ok(Self { pool, end, ended: Some(sender), listener: Some(listener) })
     }
 
     /// Takes no more clients, lets running requests finish and ends the event streams. What is not
     /// finished by the deadline is refused. Returns the names of threads that were late.
     pub fn end(mut self, deadline: Instant) -> Vec<String> {
-        self.pool.begin_end();
-        let mut late = self.pool.shared.streams.end(deadline);
-        // Closed only with the pool, which we hold: what comes is the word or the deadline.
-        if self.emptied.recv_deadline(deadline).is_err() {
-            self.pool.shared.waiting.end();
-            self.pool.refuse_owed();
-        }
-        self.pool.finish_end();
-        self.errands = None;
+        self.stop();
+        let shared = &self.pool.shared;
+        shared.seats.shut_readers();
+        let mut late = shared.streams.end(deadline);
+        let finished = shared.seats.wait_empty(deadline);
+        shared.waiting.end();
         let last = deadline.max(Instant::now()) + LAST_TURN;
-        for thread in self.threads.drain(..) {
-            let name = thread.name().to_owned();
-            if !thread.join_by(last) {
-                late.push(name);
-            }
+        if !finished && !shared.seats.wait_empty(last) {
+            shared.seats.shut_all();
         }
+        late.extend(self.pool.end(last));
         late
+    }
+
+    /// No new clients, and no further request from those that are there.
+    fn stop(&mut self) {
+        self.pool.shared.stopping.store(true, Ordering::SeqCst);
+        self.end.wake();
+        self.ended = None;
+        // Joined: nobody can connect any more.
+        self.listener = None;
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.pool.shared.waiting.end();
-        self.pool.finish_end();
-        self.errands = None;
+        self.stop();
+        let shared = &self.pool.shared;
+        shared.waiting.end();
+        shared.seats.shut_all();
         // The streams of a server that was not ended in order get no farewell to wait for.
-        self.pool.shared.streams.end(Instant::now());
+        shared.streams.end(Instant::now());
+        self.pool.end(Instant::now() + LAST_TURN);
     }
 }
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("threads", &self.threads).finish_non_exhaustive()
+        f.debug_struct("Server").finish_non_exhaustive()
     }
 }

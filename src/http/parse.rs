@@ -28,10 +28,16 @@ pub(super) struct Head<'b> {
 /// How the message goes on after its head, and the connection after the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Framing {
-    /// Bytes.
-    pub(super) body: usize,
+    /// Bytes of the body; `None` where it comes in chunks.
+    length: Option<usize>,
     pub(super) keep_alive: bool,
     pub(super) wants_continue: bool,
+}
+
+impl Framing {
+    pub(super) fn length(&self) -> Option<usize> {
+        self.length
+    }
 }
 
 /// The headers that somebody reads.
@@ -150,7 +156,7 @@ fn framing(
     minor: u8,
     limits: &Limits,
 ) -> Result<Framing, Refusal> {
-    let (mut length, mut encoded, mut wants_continue, mut keep_alive) = (None, false, false, true);
+    let (mut length, mut encoding, mut wants_continue, mut keep_alive) = (None, None, false, true);
     for header in headers {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         if is("content-length") {
@@ -160,7 +166,8 @@ fn framing(
             }
             length = Some(this);
         } else if is("transfer-encoding") {
-            encoded = true;
+            // A list of encodings, in one header or several, is none of ours.
+            encoding = Some(if encoding.is_none() { header.value } else { b"several" });
         } else if is("connection") {
             let mut options = header.value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
             keep_alive &= !options.any(|option| option.eq_ignore_ascii_case(b"close"));
@@ -171,18 +178,17 @@ fn framing(
             wants_continue = true;
         }
     }
-    if encoded {
-        return Err(match length {
-            Some(_) => refusal(400, "both a length and a transfer encoding"),
-            None => refusal(411, "a body needs a Content-Length"),
-        });
-    }
-    match usize::try_from(length.unwrap_or(0)) {
-        Ok(body) if body <= limits.body => {
-            // HTTP/1.0 is answered and closed, whatever it asks for.
-            Ok(Framing { body, keep_alive: keep_alive && minor == 1, wants_continue })
-        }
-        _ => Err(refusal(413, "the body is larger than 8 MiB")),
+    // HTTP/1.0 is answered and closed, whatever it asks for.
+    let framing = |length| Framing { length, keep_alive: keep_alive && minor == 1, wants_continue };
+    match (encoding, length) {
+        (Some(_), Some(_)) => Err(refusal(400, "both a length and a transfer encoding")),
+        (Some(_), None) if minor == 0 => Err(refusal(400, "HTTP/1.0 has no transfer encodings")),
+        (Some(encoding), None) if encoding.eq_ignore_ascii_case(b"chunked") => Ok(framing(None)),
+        (Some(_), None) => Err(refusal(501, "the only transfer encoding is chunked")),
+        (None, length) => match usize::try_from(length.unwrap_or(0)) {
+            Ok(length) if length <= limits.body => Ok(framing(Some(length))),
+            _ => Err(refusal(413, "the body is larger than 8 MiB")),
+        },
     }
 }
 
@@ -199,12 +205,14 @@ fn content_length(value: &[u8]) -> Result<u64, Refusal> {
 mod tests {
     use super::*;
 
+    const CHUNKED: usize = usize::MAX;
+
     /// `Ok(None)`: incomplete. `Ok(Some(..))`: body length and whether the connection stays.
     fn check(bytes: &[u8], expected: Result<Option<(usize, bool)>, u16>) {
         let found = match head(bytes, &Limits::default()) {
             Ok(None) => Ok(None),
             Ok(Some(head)) => match head.framing {
-                Ok(framing) => Ok(Some((framing.body, framing.keep_alive))),
+                Ok(framing) => Ok(Some((framing.length.unwrap_or(CHUNKED), framing.keep_alive))),
                 Err(refusal) => Err(refusal.status),
             },
             Err(refusal) => Err(refusal.status),
@@ -233,7 +241,11 @@ mod tests {
         check(&get("Content-Length: 8388608\r\n"), Ok(Some((8 << 20, true))));
         check(&get("Content-Length: 8388609\r\n"), Err(413));
         check(&get("Content-Length: 99999999999999999999999\r\n"), Err(413));
-        check(&get("Transfer-Encoding: chunked\r\n"), Err(411));
+        check(&get("Transfer-Encoding: Chunked\r\n"), Ok(Some((CHUNKED, true))));
+        check(&get("Transfer-Encoding: gzip, chunked\r\n"), Err(501));
+        check(&get("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), Err(501));
+        check(&get("Transfer-Encoding: gzip\r\n"), Err(501));
+        check(b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", Err(400));
         check(&get("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"), Err(400));
         check(&get("Expect: 100-continue\r\n"), Ok(Some((0, true))));
         check(&get("Expect: a miracle\r\n"), Err(417));

@@ -8,7 +8,6 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::error::Error;
-use super::request::decode;
 use crate::wire::{Pagination, Unknown};
 
 const PER_PAGE: u64 = 50;
@@ -110,6 +109,27 @@ impl Paging {
     }
 }
 
+/// Percent-decodes once; `plus` reads `+` as a space, as forms write it. `None`: not two
+/// hexadecimal digits after a `%`, or not UTF-8.
+pub(super) fn decode(raw: &str, plus: bool) -> Option<Cow<'_, str>> {
+    if !raw.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
+        return Some(Cow::Borrowed(raw));
+    }
+    let mut bytes = Vec::with_capacity(raw.len());
+    let mut rest = raw.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                (digit()? << 4 | digit()?) as u8
+            }
+            b'+' if plus => b' ',
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok().map(Cow::Owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,7 +160,7 @@ mod tests {
         let query = Query::of(Some("a=1+2%2B3&a=no&mode=up&&flag&c=x%2Cy,z")).unwrap();
         assert_eq!((query.get("a"), query.get("flag")), (Some("1 2+3"), Some("")));
         assert_eq!(query.get("b"), None);
-        let text = query.word::<Mode>("mode").unwrap_err().into_full("x").text();
+        let text = query.word::<Mode>("mode").unwrap_err().into_response("x").text();
         assert!(text.contains("mode") && text.contains("up") && text.contains("extend"), "{text}");
         let list = query.list("c", |item| Ok(item.to_owned())).unwrap().unwrap();
         assert_eq!(list, ["x", "y", "z"]);

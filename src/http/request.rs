@@ -1,19 +1,16 @@
 //! A whole request, as a handler sees it: decoded once, never a socket.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use tiny_http::Method;
 
 use super::error::Error;
-use super::limits::Permit;
 use super::nearest::nearest;
 use super::parse::{Fields, Head};
-use super::promise::{Giver, Promise, Promises};
-use super::query::Query;
-use super::response::Response;
+use super::query::{Query, decode};
+use super::semaphore::Permit;
 use super::waiting::{Reply, Waiting};
 
 /// No route is deeper.
@@ -29,7 +26,6 @@ pub struct Request<'a> {
     body: &'a [u8],
     id: &'a str,
     pub(super) fields: Fields<'a>,
-    promises: &'a Arc<Promises>,
     waiting: &'a Waiting,
 }
 
@@ -47,13 +43,12 @@ impl<'a> Request<'a> {
         head: Head<'a>,
         body: &'a [u8],
         id: &'a str,
-        promises: &'a Arc<Promises>,
         waiting: &'a Waiting,
     ) -> Result<Self, Error> {
         let segments = Segments::of(head.path)?;
         let query = Query::of(head.query)?;
         let (method, fields, captures) = (head.method, head.fields, [0; 2]);
-        Ok(Self { method, segments, captures, query, body, id, fields, promises, waiting })
+        Ok(Self { method, segments, captures, query, body, id, fields, waiting })
     }
 
     pub fn method(&self) -> &Method {
@@ -104,24 +99,6 @@ impl<'a> Request<'a> {
     /// The same, with `T`'s defaults where there is no body at all.
     pub fn json_or_default<T: DeserializeOwned + Default>(&self) -> Result<T, Error> {
         if self.body.trim_ascii().is_empty() { Ok(T::default()) } else { self.json() }
-    }
-
-    /// For an answer that another thread will give: the handler returns the [`Promise`], the
-    /// thread keeps the [`Giver`]. After `patience` the client is told to try again (503).
-    pub fn promise(&self, patience: Duration) -> Result<(Promise, Giver), Error> {
-        self.promises.make(patience).ok_or_else(|| Error::busy("too many answers are pending"))
-    }
-
-    /// For slow work: it runs in a thread that nobody else waits for, also if the client leaves.
-    /// The handler returns what this returns.
-    pub fn errand(
-        &self,
-        patience: Duration,
-        work: impl FnOnce() -> Result<Response, Error> + Send + 'static,
-    ) -> Result<Response, Error> {
-        let (promise, giver) = self.promise(patience)?;
-        self.promises.errands.send(Box::new(work), giver);
-        Ok(Response::Later(promise))
     }
 
     /// Has another thread do something slow and waits for its result. After `patience` the client is
@@ -202,27 +179,6 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Percent-decodes once; `plus` reads `+` as a space, as forms write it. `None`: not two
-/// hexadecimal digits after a `%`, or not UTF-8.
-pub(super) fn decode(raw: &str, plus: bool) -> Option<Cow<'_, str>> {
-    if !raw.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
-        return Some(Cow::Borrowed(raw));
-    }
-    let mut bytes = Vec::with_capacity(raw.len());
-    let mut rest = raw.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let mut digit = || char::from(rest.next()?).to_digit(16);
-                (digit()? << 4 | digit()?) as u8
-            }
-            b'+' if plus => b' ',
-            other => other,
-        });
-    }
-    String::from_utf8(bytes).ok().map(Cow::Owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::limits::Limits;
@@ -236,8 +192,7 @@ mod tests {
     fn with<T>(bytes: &[u8], body: impl FnOnce(Result<Request<'_>, Error>) -> T) -> T {
         let head = parse::head(bytes, &Limits::default()).unwrap().unwrap();
         let rest = &bytes[head.size..];
-        let promises = Promises::new(1).unwrap();
-        body(Request::new(head, rest, "x", &promises, &Waiting::new(1)))
+        body(Request::new(head, rest, "x", &Waiting::new(1)))
     }
 
     #[test]
@@ -274,7 +229,7 @@ mod tests {
                     (found, Err(_)) => found.err().expect(body),
                     (Err(failure), Ok(())) => panic!("{body}: {failure:?}"),
                 };
-                let text = failure.into_full("x").text();
+                let text = failure.into_response("x").text();
                 for part in expected.unwrap_err() {
                     assert!(text.contains(part), "{body} gave {text} without {part}");
                 }

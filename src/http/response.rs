@@ -10,26 +10,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use tiny_http::StatusCode;
 
-use super::promise::Promise;
 use crate::events::{Hub, Kinds};
 
 const JSON: &str = "application/json";
 
+/// An answer; its head is written when its request is known.
 #[derive(Debug)]
-pub enum Response {
-    Full(Full),
-    /// Another thread will answer.
-    Later(Promise),
-    /// The connection becomes a stream of these events.
-    Events {
-        hub: Hub,
-        kinds: Kinds,
-    },
-}
-
-/// An answer that is known whole.
-#[derive(Debug)]
-pub struct Full {
+pub struct Response {
     pub(super) status: u16,
     pub(super) content_type: &'static str,
     pub(super) headers: Vec<(&'static str, String)>,
@@ -47,6 +34,11 @@ pub(super) enum Body {
         offset: u64,
         length: u64,
     },
+    /// The connection becomes a stream of these events.
+    Events {
+        hub: Hub,
+        kinds: Kinds,
+    },
 }
 
 impl Response {
@@ -63,22 +55,23 @@ impl Response {
         content_type: &'static str,
         bytes: impl Into<Cow<'static, [u8]>>,
     ) -> Self {
-        let (headers, body) = (Vec::new(), Body::Bytes(bytes.into()));
-        Self::Full(Full { status, content_type, headers, body })
+        Self::new(status, content_type, Body::Bytes(bytes.into()))
     }
 
     /// A success that is JSON already.
     pub fn shared_json(json: Arc<[u8]>) -> Self {
-        let (headers, body) = (Vec::new(), Body::Shared(json));
-        Self::Full(Full { status: 200, content_type: JSON, headers, body })
+        Self::new(200, JSON, Body::Shared(json))
     }
 
     pub fn events(hub: &Hub, kinds: Kinds) -> Self {
-        Self::Events { hub: hub.clone(), kinds }
+        let body = Body::Events { hub: hub.clone(), kinds };
+        Self::new(200, "text/event-stream", body).header("Cache-Control", "no-store")
     }
-}
 
-impl Full {
+    pub(super) fn new(status: u16, content_type: &'static str, body: Body) -> Self {
+        Self { status, content_type, headers: Vec::new(), body }
+    }
+
     #[must_use]
     pub(super) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
@@ -91,16 +84,19 @@ impl Full {
             Body::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
             Body::Shared(bytes) => String::from_utf8_lossy(bytes).into_owned(),
             Body::File { length, .. } => format!("{length} bytes of a file"),
+            Body::Events { .. } => "events".to_owned(),
         }
     }
 }
 
 impl Body {
+    /// Of a stream, none is known.
     pub(super) fn length(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Shared(bytes) => bytes.len() as u64,
             Self::File { length, .. } => *length,
+            Self::Events { .. } => 0,
         }
     }
 }

@@ -118,7 +118,6 @@ fn allow<C>(routes: &[&Route<C>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::limits::Limits;
-    use super::super::promise::Promises;
     use super::super::waiting::Waiting;
     use super::super::{ROUTES, parse};
     use super::*;
@@ -146,12 +145,11 @@ mod tests {
         let check = |line: &str, status: u16, said: &str| {
             let bytes = format!("{line} HTTP/1.1\r\n\r\n");
             let head = parse::head(bytes.as_bytes(), &Limits::default()).unwrap().unwrap();
-            let promises = Promises::new(1).unwrap();
             let waiting = Waiting::new(1);
-            let request = Request::new(head, b"", "x", &promises, &waiting).unwrap();
+            let request = Request::new(head, b"", "x", &waiting).unwrap();
             let failure = site.handle(request).unwrap_err();
             assert_eq!(failure.status(), status, "{line}");
-            let full = failure.into_full("x");
+            let full = failure.into_response("x");
             assert!(format!("{full:?} {}", full.text()).contains(said), "{line}: {full:?}");
         };
         check("GET /images/7", 201, "\"7\"");

@@ -1,20 +1,24 @@
 //! Event streams: one thread (`sse-N`) for each client that listens.
 //!
-//! The thread owns the client's socket. It waits in `poll` for an event, for the client to go and
+//! The thread owns the client's socket, which it never waits for in a write. It waits in `poll` for an event, for the client to go and
 //! for the end of the server, with a time-out only for the next keepalive. While its client does
 //! not read it takes no more events: the hub drops and counts them for this client alone.
 
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
 
-use super::bell::Bell;
-use super::limits::{Limits, Permit, Semaphore};
+use super::error::Error;
+use super::limits::Limits;
+use super::seats::Seat;
+use super::semaphore::{Permit, Semaphore};
+use super::waker::Waker;
 use crate::events::{Frame, Hub, Kinds, Subscription};
 use crate::thread::{Spawner, Thread};
 
@@ -28,34 +32,30 @@ pub(super) struct Streams {
     spawner: Spawner,
     keepalive: Duration,
     pause: Duration,
-    seats: Arc<Semaphore>,
-    end: Arc<Bell>,
+    permits: Semaphore,
+    stack: usize,
+    end: Arc<Waker>,
     number: AtomicU64,
     /// `None` once the end has begun.
     threads: Mutex<Option<Vec<Thread>>>,
 }
 
-/// Leave to open one stream: a place among the streams, and one for its bell's descriptor.
-#[derive(Debug)]
-pub(super) struct Seat {
-    _seat: Permit,
-    _bell: Permit,
-}
-
 /// What a stream is opened with.
 #[derive(Debug)]
 pub(super) struct Opening {
-    pub(super) seat: Seat,
+    pub(super) seat: Arc<Seat>,
+    /// Of the answer.
+    pub(super) head: Vec<u8>,
     pub(super) hub: Hub,
     pub(super) kinds: Kinds,
     pub(super) chunked: bool,
 }
 
 struct Stream {
-    socket: UnixStream,
+    seat: Arc<Seat>,
     subscription: Subscription,
-    rung: Arc<Bell>,
-    end: Arc<Bell>,
+    rung: Arc<Waker>,
+    end: Arc<Waker>,
     chunked: bool,
     pending: Vec<u8>,
     /// How much of `pending` the client took.
@@ -64,7 +64,7 @@ struct Stream {
     next_keepalive: Instant,
     keepalive: Duration,
     pause: Duration,
-    _claims: (Permit, Seat),
+    _permit: Permit,
 }
 
 enum Flow {
@@ -73,60 +73,58 @@ enum Flow {
 }
 
 impl Streams {
-    pub(super) fn new(spawner: &Spawner, limits: &Limits) -> io::Result<Arc<Self>> {
-        Ok(Arc::new(Self {
+    pub(super) fn new(spawner: &Spawner, limits: &Limits) -> io::Result<Self> {
+        Ok(Self {
             spawner: spawner.clone(),
             keepalive: limits.keepalive,
             pause: limits.stream_pause,
-            seats: Semaphore::new(limits.streams),
-            end: Arc::new(Bell::new()?),
+            permits: Semaphore::new(limits.streams),
+            stack: limits.stream_stack,
+            end: Arc::new(Waker::new()?),
             number: AtomicU64::new(0),
             threads: Mutex::new(Some(Vec::new())),
-        }))
+        })
     }
 
-    pub(super) fn seat(&self, descriptors: &Arc<Semaphore>) -> Option<Seat> {
-        Some(Seat { _seat: self.seats.claim()?, _bell: descriptors.claim()? })
-    }
-
-    /// Starts a stream whose head is in `pending`. Where that fails the socket is closed.
-    pub(super) fn start(
-        &self,
-        opening: Opening,
-        (socket, pending, claim): (UnixStream, Vec<u8>, Permit),
-    ) -> io::Result<()> {
-        let Opening { seat, hub, kinds, chunked } = opening;
-        let rung = Arc::new(Bell::new()?);
+    /// Starts a stream. Where that cannot be, the connection is still the caller's, to say so (503).
+    pub(super) fn open(&self, opening: Opening) -> Result<(), Error> {
+        let permit = self.permits.try_acquire();
+        let permit = permit.ok_or_else(|| Error::busy("too many event streams"))?;
+        let failed = |error: io::Error| Error::busy("there is no room for a stream").cause(error);
+        let rung = Arc::new(Waker::new().map_err(failed)?);
         let ring = Arc::clone(&rung);
+        let Opening { seat, head, hub, kinds, chunked } = opening;
         let now = Instant::now();
         let stream = Stream {
-            socket,
-            subscription: hub.subscribe(kinds, move || ring.ring()),
+            seat,
+            subscription: hub.subscribe(kinds, move || ring.wake()),
             rung,
             end: Arc::clone(&self.end),
             chunked,
-            pending,
+            pending: head,
             sent: 0,
             progress: now,
-            next_keepalive: now + self.keepalive,
+            next_keepalive: now,
             keepalive: self.keepalive,
             pause: self.pause,
-            _claims: (claim, seat),
+            _permit: permit,
         };
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(threads) = threads.as_mut() else { return Ok(()) };
+        let ending = || Error::busy("the daemon is ending");
+        let threads = threads.as_mut().ok_or_else(ending)?;
         threads.retain(|thread| !thread.has_ended());
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         // The number is for the log; the kernel shows ten digits of it.
         let name = format!("sse-{}", number % 10_000_000_000);
-        threads.push(self.spawner.spawn(&name, move || stream.run())?);
+        let thread = self.spawner.spawn_expendable(&name, self.stack, move || stream.run());
+        threads.push(thread.map_err(failed)?);
         Ok(())
     }
 
     /// Ends all streams; returns the names of the threads that were late.
     pub(super) fn end(&self, deadline: Instant) -> Vec<String> {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.end.ring();
+        self.end.wake();
         let mut late = Vec::new();
         for thread in threads.unwrap_or_default() {
             let name = thread.name().to_owned();
@@ -140,6 +138,7 @@ impl Streams {
 
 impl Stream {
     fn run(mut self) {
+        self.next_keepalive = Instant::now() + self.keepalive;
         loop {
             self.gather();
             match self.flush() {
@@ -162,7 +161,7 @@ impl Stream {
         let now = Instant::now();
         let mut text = String::new();
         // Silenced before looking: an event after the look rings again.
-        self.rung.silence();
+        self.rung.reset();
         while text.len() < PIECE
             && let Ok(frame) = self.subscription.receiver().try_recv()
         {
@@ -189,15 +188,15 @@ impl Stream {
     }
 
     fn flush(&mut self) -> Flow {
-        use std::io::Write;
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         while self.sent < self.pending.len() {
-            match (&self.socket).write(&self.pending[self.sent..]) {
+            match send(self.seat.socket(), &self.pending[self.sent..], flags) {
                 Ok(sent) => {
                     self.sent += sent;
                     self.progress = Instant::now();
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Flow::Goes,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(Errno::AGAIN) => return Flow::Goes,
+                Err(Errno::INTR) => {}
                 Err(_) => return Flow::Ended,
             }
         }
@@ -216,15 +215,15 @@ impl Stream {
         }
         // Without flags a socket still reports that its other end is gone.
         let socket = if stuck { PollFlags::OUT } else { PollFlags::empty() };
-        // What does not fit is lost in the hub: the bell says nothing while the client is stuck.
-        let bell = if stuck { PollFlags::empty() } else { PollFlags::IN };
+        // What does not fit is lost in the hub: the waker says nothing while the client is stuck.
+        let events = if stuck { PollFlags::empty() } else { PollFlags::IN };
         let mut waited = [
-            PollFd::new(&self.socket, socket),
-            PollFd::from_borrowed_fd(self.rung.as_fd(), bell),
+            PollFd::new(self.seat.socket(), socket),
+            PollFd::from_borrowed_fd(self.rung.as_fd(), events),
             PollFd::from_borrowed_fd(self.end.as_fd(), PollFlags::IN),
         ];
         match poll(&mut waited, Some(&timespec(left))) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         let gone = waited[0].revents().intersects(PollFlags::HUP | PollFlags::ERR);
@@ -252,7 +251,7 @@ impl Stream {
                 continue;
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            let mut waited = [PollFd::new(&self.socket, PollFlags::OUT)];
+            let mut waited = [PollFd::new(self.seat.socket(), PollFlags::OUT)];
             if left.is_zero() || poll(&mut waited, Some(&timespec(left))).is_err() {
                 return;
             }

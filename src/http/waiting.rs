@@ -3,20 +3,20 @@
 //! A handler waits in the worker of its connection. Only so many may, so that quick requests always
 //! find a worker.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
 use super::error::Error;
-use super::limits::{Permit, Semaphore};
+use super::semaphore::{Permit, Semaphore};
 
 /// What another thread calls with its result.
 pub type Reply<T, E> = Box<dyn FnOnce(Result<T, E>) + Send>;
 
 #[derive(Debug)]
 pub(super) struct Waiting {
-    permits: Arc<Semaphore>,
+    permits: Semaphore,
     /// Closed when the time for answers is over.
     end: Mutex<Option<Sender<()>>>,
     ended: Receiver<()>,
@@ -29,7 +29,7 @@ impl Waiting {
     }
 
     pub(super) fn permit(&self) -> Result<Permit, Error> {
-        self.permits.claim().ok_or_else(|| Error::busy("too many requests take their time"))
+        self.permits.try_acquire().ok_or_else(|| Error::busy("too many requests take their time"))
     }
 
     pub(super) fn wait<T: Send + 'static, E: Into<Error> + Send + 'static>(

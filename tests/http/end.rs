@@ -23,7 +23,7 @@ fn idle_clients_do_not_delay_it_and_running_requests_finish() {
     let end = std::thread::spawn(move || server.end(Instant::now() + PATIENCE));
     assert!(idle.is_hung_up() && halfway.is_hung_up());
     assert!(std::os::unix::net::UnixStream::connect(&house.socket).is_err());
-    giver.give(Ok(Response::bytes(200, "text/plain", b"done".as_slice())));
+    giver(Ok(Response::bytes(200, "text/plain", b"done".as_slice())));
     let reply = running.reply();
     assert_eq!((reply.text(), reply.header("Connection")), ("done", Some("close")));
     assert!(running.is_hung_up());
@@ -49,7 +49,7 @@ fn it_waits_for_nobody_past_its_deadline_but_tells_them() {
         assert_eq!(reply.text(), r#"{"error":"the daemon is ending","code":503}"#);
         assert!(client.is_hung_up());
     }
-    giver.give(Ok(Response::empty(204)));
+    giver(Ok(Response::empty(204)));
 }
 
 #[test]

@@ -148,3 +148,29 @@ fn streams_have_a_cap_and_requests_behind_them_no_effect() {
     });
     house.end();
 }
+
+#[test]
+fn a_panic_in_one_stream_ends_that_one_alone() {
+    // No clock goes as far.
+    let house = House::with(Limits { keepalive: Duration::MAX, streams: 1, ..Limits::default() });
+    for _ in 0..3 {
+        let mut client = house.connect();
+        client.say("GET /events HTTP/1.1\r\n\r\n");
+        while client.more() {}
+        until("the stream's place is free", || subscribers(&house) == 0);
+        house.is_well();
+    }
+    house.end();
+}
+
+#[test]
+fn a_stream_that_gets_no_thread_is_refused() {
+    // More than there are addresses.
+    let house = House::with(Limits { stream_stack: 1 << 47, ..Limits::default() });
+    let mut client = house.connect();
+    let refused = client.get("/events");
+    assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));
+    assert_eq!(client.get("/tiny").text(), "tiny");
+    assert_eq!(subscribers(&house), 0);
+    house.end();
+}

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use murald::events::{Hub, Kinds};
-use murald::http::{Error, Giver, Limits, Request, Response, Route, Router, Server};
+use murald::http::{Error, Limits, Reply as Answer, Request, Response, Route, Router, Server};
 use murald::thread::{Deaths, Spawner};
 use tiny_http::Method::{self, Get, Post};
 
@@ -21,13 +21,16 @@ pub(crate) const LARGE: usize = 8 << 20;
 
 pub(crate) struct House {
     pub(crate) hub: Hub,
-    /// The givers of the promises that `/later` made.
+    /// What `/later` waits for.
     pub(crate) givers: Receiver<Giver>,
     pub(crate) server: Option<Server>,
     pub(crate) deaths: Deaths,
     pub(crate) directory: tempfile::TempDir,
     pub(crate) socket: PathBuf,
 }
+
+/// Gives a request of `/later` its answer.
+pub(crate) type Giver = Answer<Response, Error>;
 
 /// What the misbehaving site knows.
 pub(crate) struct Odd {
@@ -65,9 +68,9 @@ static ODD: [Route<Odd>; 10] = [
 
 fn later(odd: &Odd, request: &Request<'_>) -> Result<Response, Error> {
     let patience = request.query().value("ms", "milliseconds")?.unwrap_or(60_000);
-    let (promise, giver) = request.promise(Duration::from_millis(patience))?;
-    odd.givers.lock().unwrap().send(giver).unwrap();
-    Ok(Response::Later(promise))
+    request.wait(Duration::from_millis(patience), |giver| {
+        odd.givers.lock().unwrap().send(giver).unwrap()
+    })
 }
 
 /// The misbehaving site.

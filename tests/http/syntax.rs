@@ -41,7 +41,13 @@ fn refused_requests_are_answered_and_the_connection_closed() {
     check(b"GET /tiny HTTP/1.1\r\nHost : x\r\n\r\n", 400);
     check(b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabcde", 400);
     check(b"POST /echo HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400);
-    check(b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 411);
+    check(b"POST /echo HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc", 501);
+    for chunks in
+        ["x\r\nabc", "3\r\nabcd\r\n0\r\n\r\n", "\r\n\r\n", "-1\r\n", "0\r\nTrailer: x\r\n\r\n"]
+    {
+        let head = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+        check(format!("{head}{chunks}").as_bytes(), 400);
+    }
     check(
         b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc",
         400,
@@ -183,6 +189,28 @@ fn large_bodies_go_through() {
         });
         assert!(client.reply().body == body);
     });
+    // In chunks, as large but no larger.
+    for (chunks, status) in [(8, 200), (9, 413)] {
+        let mut client = house.connect();
+        client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let mut writer = client.socket.try_clone().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                use std::io::Write;
+                for _ in 0..chunks {
+                    writer.write_all(b"100000\r\n").unwrap();
+                    writer.write_all(&body[..1 << 20]).unwrap();
+                    writer.write_all(b"\r\n").unwrap();
+                }
+                writer.write_all(b"0\r\n\r\n").unwrap();
+            });
+            assert_eq!(client.reply().status, status);
+        });
+    }
+    // A line of a chunk that never ends is cut off, however quickly it comes.
+    let mut client = house.connect();
+    client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;").say(&body);
+    assert_eq!(client.reply().status, 400);
     // A client that is refused in mid-body can still read why.
     let mut client = house.connect();
     client.socket.set_write_timeout(Some(PATIENCE)).unwrap();

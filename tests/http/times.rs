@@ -91,7 +91,7 @@ fn clients_that_do_not_read_are_closed_and_hold_nobody_up() {
 }
 
 #[test]
-fn promised_answers_come_when_they_are_given() {
+fn slow_work_is_waited_for_and_holds_nobody_up() {
     let house = House::new();
     let mut clients: Vec<_> = (0..8).map(|_| house.connect()).collect();
     for client in &mut clients {
@@ -101,7 +101,7 @@ fn promised_answers_come_when_they_are_given() {
     let givers: Vec<_> = clients.iter().map(|_| house.givers.recv().unwrap()).collect();
     house.is_well();
     for giver in givers {
-        giver.give(Ok(Response::bytes(200, "text/plain", b"late".as_slice())));
+        giver(Ok(Response::bytes(200, "text/plain", b"late".as_slice())));
     }
     for client in &mut clients {
         assert_eq!((client.reply().text(), client.reply().text()), ("late", "tiny"));
@@ -110,49 +110,67 @@ fn promised_answers_come_when_they_are_given() {
 }
 
 #[test]
-fn promises_that_are_not_kept_are_answered_all_the_same() {
-    let house = one(|limits| limits.promises = 1);
+fn slow_work_is_bounded_in_number_and_time() {
+    let house = one(|limits| limits.waiting = 1);
     let mut client = house.connect();
     client.say("GET /later HTTP/1.1\r\n\r\n");
     let giver = house.givers.recv().unwrap();
-    assert_eq!(house.connect().get("/later").status, 503);
+    let refused = house.connect().get("/later");
+    assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));
+    house.is_well();
     drop(giver);
     assert_eq!(client.reply().status, 500);
     // The place is free again once the answer is out.
     client.say("GET /later?ms=30 HTTP/1.1\r\n\r\n");
     let giver = house.givers.recv().unwrap();
     assert_eq!(client.reply().status, 503);
-    assert!(!giver.is_awaited());
-    drop(giver);
-    // A client that leaves is noticed at once.
+    giver(Ok(Response::empty(204)));
+    // A client that leaves is no reason to stop, nor to answer.
     client.say("GET /later HTTP/1.1\r\n\r\n");
     let giver = house.givers.recv().unwrap();
     drop(client);
-    super::support::until("the client is gone", || !giver.is_awaited());
-    drop(giver);
+    giver(Ok(Response::empty(204)));
+    house.is_well();
     house.end();
 }
 
 #[test]
-fn large_bodies_that_do_not_come_are_counted() {
+fn slow_bodies_keep_nobody_else_s_out() {
     let house = one(|limits| limits.bodies = 2);
-    let large = "POST /echo HTTP/1.1\r\nContent-Length: 100000\r\n\r\n";
-    let mut slow = [house.connect(), house.connect()];
-    for client in &mut slow {
-        client.say("POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 70000\r\n\r\n");
-        assert_eq!(client.reply().status, 100);
+    let head = "POST /echo HTTP/1.1\r\nContent-Length: 100000\r\n\r\n";
+    // Large already, and then no more comes; those that only say how large they are do not count.
+    let slow: Vec<_> = (0..20)
+        .map(|_| {
+            let mut client = house.connect();
+            client.say(head).say(vec![b'x'; 70_000]);
+            client
+        })
+        .collect();
+    for _ in 0..3 {
+        let mut quick = house.connect();
+        quick.say(head).say(vec![b'y'; 100_000]);
+        assert_eq!(quick.reply().body.len(), 100_000);
     }
-    let mut third = house.connect();
-    assert_eq!(third.say(large).reply().status, 503);
-    let mut small = house.connect();
-    assert_eq!(
-        small.say("POST /echo HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello").reply().text(),
-        "hello"
-    );
-    slow[0].say(vec![b'x'; 70_000]);
-    assert_eq!(slow[0].reply().body.len(), 70_000);
-    let mut fourth = house.connect();
-    fourth.say(large).say(vec![b'y'; 100_000]);
-    assert_eq!(fourth.reply().body.len(), 100_000);
+    house.is_well();
+    drop(slow);
+    house.is_well();
+    house.end();
+}
+
+#[test]
+fn chunks_come_in_pieces_and_have_the_same_time() {
+    let house = House::new();
+    let mut client = house.connect();
+    client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n");
+    assert_eq!(client.reply().status, 100);
+    for byte in b"5;name=value\r\nhello\r\n6\r\n world\r\n0\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n" {
+        client.say([*byte]);
+    }
+    assert_eq!((client.reply().text(), client.reply().text()), ("hello world", "tiny"));
+    house.end();
+    let house = one(|limits| limits.body_pause = SHORT);
+    let mut client = house.connect();
+    client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel");
+    assert_eq!(client.reply().status, 408);
     house.end();
 }

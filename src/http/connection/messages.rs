@@ -1,167 +1,118 @@
-//! From a whole message to the answer in the output: the part of a connection's turn that knows
-//! requests. Handlers run here.
+//! From a whole request to its answer. Handlers run here.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::{Connection, Next, Phase, Shared, Step};
+use super::{Connection, GATHERED, Next, Shared};
 use crate::http::error::Error;
 use crate::http::meta::RequestMeta;
-use crate::http::parse::{Head, Refusal};
-use crate::http::promise::Outcome;
+use crate::http::parse::{Framing, Head, Refusal};
 use crate::http::request::Request;
-use crate::http::response::{Body, Delimited, Frame, Full, Response, write_head};
+use crate::http::response::{Body, Delimited, Frame, Response, write_head};
 use crate::http::sse::Opening;
 use crate::thread::panic_text;
 
-/// Larger bodies on their way are counted: together they must not fill the memory.
-const LARGE: usize = 64 << 10;
-
-impl Connection {
-    /// A head is complete: handles the message if its body is, too. Says how many bytes it took.
-    pub(super) fn message(
-        &mut self,
-        shared: &Shared,
-        head: Head<'_>,
-        bytes: &[u8],
-    ) -> (usize, Step) {
-        let mut meta = RequestMeta {
-            id: shared.ids.take(head.fields.request_id),
+impl Connection<'_> {
+    pub(super) fn meta<'h>(&self, head: &Head<'h>) -> RequestMeta<'h> {
+        RequestMeta {
+            id: self.shared.ids.take(head.fields.request_id),
             method: head.method.clone(),
             path: head.path.into(),
             minor: head.minor,
             keep_alive: false,
             began: Instant::now(),
-        };
-        let framing = match head.framing {
-            Ok(framing) => framing,
-            Err(refusal) => return (0, self.refuse(shared, meta, refusal)),
-        };
-        let size = head.size + framing.body;
-        if bytes.len() < size {
-            let mut claim = None;
-            if framing.body > LARGE {
-                claim = shared.bodies.claim();
-                if claim.is_none() {
-                    let busy =
-                        Refusal { status: 503, why: "too many large bodies are on their way" };
-                    return (0, self.refuse(shared, meta, busy));
-                }
-            }
-            if framing.wants_continue && bytes.len() == head.size {
-                self.output.bytes().extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
-            }
-            self.phase = Phase::Body { size, since: self.last, _claim: claim };
-            return (0, Step::Starved);
         }
-        self.phase = Phase::Idle;
+    }
+
+    /// Answers a whole request.
+    pub(super) fn answer(&mut self, head: Head<'_>, framing: Framing, body: &[u8]) -> Next {
         self.served += 1;
-        meta.keep_alive = framing.keep_alive && self.served < shared.limits.requests;
+        let mut meta = self.meta(&head);
+        meta.keep_alive = framing.keep_alive && self.served < self.shared.limits.requests;
         let id = meta.id;
-        let body = &bytes[head.size..size];
-        let outcome = Request::new(head, body, id.as_str(), &shared.promises, &shared.waiting)
-            .and_then(|request| handle(shared, request));
-        (size, self.respond(shared, meta, outcome))
-    }
-
-    pub(super) fn respond(
-        &mut self,
-        shared: &Shared,
-        meta: RequestMeta<'_>,
-        outcome: Outcome,
-    ) -> Step {
-        let full = match outcome {
-            Ok(Response::Full(full)) => full,
-            Ok(Response::Later(promise)) => {
-                let meta = Box::new(meta.into_owned());
-                self.phase = Phase::Promised { promise, meta };
-                return Step::Next(Next::Answer);
-            }
-            Ok(Response::Events { hub, kinds }) => {
-                let chunked = meta.minor == 1;
-                match shared.streams.seat(&shared.budget) {
-                    Some(seat) => {
-                        self.open_stream(&meta, chunked);
-                        if meta.is_head() {
-                            return Step::Answered;
-                        }
-                        let opening = Opening { seat, hub, kinds, chunked };
-                        return Step::Next(Next::Stream(Box::new(opening)));
-                    }
-                    None => Error::busy("too many event streams").into_full(meta.id.as_str()),
-                }
-            }
-            Err(failure) => failure.into_full(meta.id.as_str()),
-        };
-        self.put(shared, meta, full);
-        Step::Answered
-    }
-
-    /// Writes an answer into the output.
-    fn put(&mut self, shared: &Shared, meta: RequestMeta<'_>, mut full: Full) {
-        let mut claim = None;
-        if matches!(full.body, Body::File { .. }) {
-            claim = shared.budget.claim();
-            if claim.is_none() {
-                full = Error::busy("too many connections").into_full(meta.id.as_str());
-            }
+        let answer = Request::new(head, body, id.as_str(), &self.shared.waiting)
+            .and_then(|request| handle(self.shared, request))
+            .unwrap_or_else(|error| error.into_response(id.as_str()));
+        if let Body::Events { .. } = answer.body {
+            return self.open_stream(meta, answer);
         }
-        let keep_alive = meta.keep_alive && !shared.stopping.load(Ordering::Relaxed);
+        self.put(&meta, answer)
+    }
+
+    pub(super) fn refuse(&mut self, meta: &RequestMeta<'_>, refusal: Refusal) -> Next {
+        let error = Error::new(refusal.status, refusal.why);
+        self.put(meta, error.into_response(meta.id.as_str()));
+        Next::Linger
+    }
+
+    /// Writes an answer, behind those of the requests before it.
+    fn put(&mut self, meta: &RequestMeta<'_>, answer: Response) -> Next {
+        let keep_alive = meta.keep_alive && !self.shared.stopping.load(Ordering::Relaxed);
         let frame = Frame {
             request_id: meta.id.as_str(),
             keep_alive,
-            delimited: Delimited::By(full.body.length()),
+            delimited: Delimited::By(answer.body.length()),
         };
-        let (status, headers) = (full.status, &full.headers);
-        write_head(self.output.bytes(), status, full.content_type, headers, frame);
-        if !meta.is_head() && full.body.length() > 0 {
-            self.output.body(full.body, claim);
-        }
-        self.closing = !keep_alive;
-        self.last = Instant::now();
+        let output = &mut self.buffers.output;
+        write_head(output, answer.status, answer.content_type, &answer.headers, frame);
+        let status = answer.status;
+        let sent = if meta.is_head() { Ok(()) } else { self.put_body(&answer.body) };
         meta.log(status);
+        if sent.is_ok() && keep_alive { Next::Request } else { Next::Close }
     }
 
-    /// Writes the head of an event stream, the last answer on this connection.
-    fn open_stream(&mut self, meta: &RequestMeta<'_>, chunked: bool) {
-        let request_id = meta.id.as_str();
-        let delimited = Delimited::Stream { chunked };
-        let frame = Frame { request_id, keep_alive: false, delimited };
-        let headers = [("Cache-Control", "no-store".to_owned())];
-        write_head(self.output.bytes(), 200, "text/event-stream", &headers, frame);
-        self.closing = true;
-        meta.log(200);
+    fn put_body(&mut self, body: &Body) -> Result<(), super::Stop> {
+        let bytes: &[u8] = match body {
+            Body::Bytes(bytes) => bytes,
+            Body::Shared(bytes) => bytes,
+            Body::File { file, offset, length } => {
+                self.flush()?;
+                return self.send_file(file, *offset, *length);
+            }
+            Body::Events { .. } => &[],
+        };
+        if self.buffers.output.len() + bytes.len() <= GATHERED {
+            self.buffers.output.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.flush()?;
+        self.send(bytes)
     }
 
-    pub(super) fn refuse(
-        &mut self,
-        shared: &Shared,
-        meta: RequestMeta<'_>,
-        refusal: Refusal,
-    ) -> Step {
-        let failure = Error::new(refusal.status, refusal.why);
-        let full = failure.into_full(meta.id.as_str());
-        self.put(shared, RequestMeta { keep_alive: false, ..meta }, full);
-        self.phase = Phase::Refused;
-        Step::Answered
-    }
-
-    /// A request of which nothing is known.
-    pub(super) fn unknown(&self, shared: &Shared) -> RequestMeta<'static> {
-        RequestMeta {
-            id: shared.ids.take(None),
-            method: "?".parse().expect("ASCII is a method"),
-            path: "?".into(),
-            minor: 1,
+    /// The connection becomes a stream, and its socket another thread's.
+    fn open_stream(&mut self, meta: RequestMeta<'_>, answer: Response) -> Next {
+        let Body::Events { hub, kinds } = answer.body else { return Next::Close };
+        let chunked = meta.minor == 1;
+        let frame = Frame {
+            request_id: meta.id.as_str(),
             keep_alive: false,
-            began: Instant::now(),
+            delimited: Delimited::Stream { chunked },
+        };
+        let mut head = Vec::new();
+        write_head(&mut head, 200, answer.content_type, &answer.headers, frame);
+        if meta.is_head() {
+            self.buffers.output.append(&mut head);
+            meta.log(200);
+            return Next::Close;
+        }
+        if self.flush().is_err() {
+            return Next::Close;
+        }
+        let opening = Opening { seat: Arc::clone(self.seat), head, hub, kinds, chunked };
+        match self.shared.streams.open(opening) {
+            Ok(()) => {
+                meta.log(200);
+                Next::Close
+            }
+            Err(error) => self.put(&meta, error.into_response(meta.id.as_str())),
         }
     }
 }
 
 /// Runs the handler; its panic is an answer, too.
-fn handle(shared: &Shared, request: Request<'_>) -> Outcome {
+fn handle(shared: &Shared, request: Request<'_>) -> Result<Response, Error> {
     let id = request.id();
     catch_unwind(AssertUnwindSafe(|| shared.service.handle(request))).unwrap_or_else(|panic| {
         let text = panic_text(&*panic);

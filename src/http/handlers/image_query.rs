@@ -82,7 +82,7 @@ mod tests {
 
     fn parse(raw: &str) -> Result<Query, String> {
         let parameters = Parameters::of(Some(raw)).unwrap();
-        query(&parameters).map(|(query, _)| query).map_err(|f| f.into_full("x").text())
+        query(&parameters).map(|(query, _)| query).map_err(|f| f.into_response("x").text())
     }
 
     #[test]

@@ -1,0 +1,80 @@
+//! Bytes to the client. Most answers fit into the socket at once; where one does not, the worker
+//! waits for its client, as long as that goes on reading.
+
+use std::fs::File;
+use std::time::Instant;
+
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+
+use super::{Connection, Stop};
+
+/// Sent at a time; the seat then says anew how long the client has not read.
+const PIECE: usize = 256 << 10;
+/// The same, of a file.
+const FILE_PIECE: u64 = 1 << 20;
+/// More is not kept for the next answers.
+const KEPT: usize = 64 << 10;
+
+impl Connection<'_> {
+    /// Sends what was gathered.
+    pub(super) fn flush(&mut self) -> Result<(), Stop> {
+        if self.buffers.output.is_empty() {
+            return Ok(());
+        }
+        let sent = self.send(&self.buffers.output);
+        self.buffers.output.clear();
+        if self.buffers.output.capacity() > KEPT {
+            self.buffers.output = Vec::new();
+        }
+        sent
+    }
+
+    pub(super) fn send(&self, bytes: &[u8]) -> Result<(), Stop> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let mut rest = match send(self.seat.socket(), bytes, flags) {
+            Ok(sent) => &bytes[sent..],
+            Err(Errno::AGAIN | Errno::INTR) => bytes,
+            Err(_) => return Err(Stop::Quietly),
+        };
+        if rest.is_empty() {
+            return Ok(());
+        }
+        while !rest.is_empty() {
+            self.waits_for_reader();
+            let piece = &rest[..rest.len().min(PIECE)];
+            match send(self.seat.socket(), piece, SendFlags::NOSIGNAL) {
+                Ok(sent) => rest = &rest[sent..],
+                Err(Errno::INTR) => {}
+                // Among them the time-out, and a shutdown for somebody else.
+                Err(_) => return Err(Stop::Quietly),
+            }
+        }
+        self.back_to_work()
+    }
+
+    /// Sends a part of a file without copying it through our memory.
+    pub(super) fn send_file(&self, file: &File, offset: u64, length: u64) -> Result<(), Stop> {
+        let (mut at, end) = (offset, offset + length);
+        while at < end {
+            self.waits_for_reader();
+            let piece = usize::try_from((end - at).min(FILE_PIECE)).unwrap_or(usize::MAX);
+            match rustix::fs::sendfile(self.seat.socket(), file, Some(&mut at), piece) {
+                // The file has shrunk, and the length that was announced cannot be kept.
+                Ok(0) => return Err(Stop::Quietly),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return Err(Stop::Quietly),
+            }
+        }
+        self.back_to_work()
+    }
+
+    fn waits_for_reader(&self) {
+        self.seat.writes(Instant::now());
+        self.shared.seats.tell();
+    }
+
+    fn back_to_work(&self) -> Result<(), Stop> {
+        if self.seat.works() { Ok(()) } else { Err(Stop::Quietly) }
+    }
+}

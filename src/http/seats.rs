@@ -1,0 +1,220 @@
+//! The connections that have a worker, and what each worker waits for.
+//!
+//! Where all workers are taken, the connection that has kept its worker waiting longest for its
+//! client is shut down from outside, and its worker is free. One that is being worked for is never
+//! touched: its state says so, and a worker that goes back to work finds out whether it was shut.
+
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+/// States of a connection; all others say since when, and for what, its worker waits.
+const WORKING: u64 = 0;
+const SHUT: u64 = 1;
+/// The last bit of a waiting state: the client does not send, or does not read.
+const WRITING: u64 = 1;
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Seat {
+    socket: UnixStream,
+    state: AtomicU64,
+    /// A large body is on its way.
+    pub(super) large: AtomicBool,
+    /// What times are counted from.
+    began: Instant,
+}
+
+#[derive(Debug)]
+pub(super) struct Seats {
+    taken: Mutex<Vec<Arc<Seat>>>,
+    emptied: Condvar,
+    began: Instant,
+    /// A newcomer waits for a seat: whoever begins to wait for its client tells.
+    newcomer: AtomicBool,
+    tell: Sender<()>,
+    pub(super) told: Receiver<()>,
+}
+
+impl Seat {
+    pub(super) fn socket(&self) -> &UnixStream {
+        &self.socket
+    }
+
+    /// The worker waits for its client to send, since then.
+    pub(super) fn reads(&self, since: Instant) {
+        self.waits(since, 0);
+    }
+
+    /// The worker waits for its client to read, since then.
+    pub(super) fn writes(&self, since: Instant) {
+        self.waits(since, WRITING);
+    }
+
+    fn waits(&self, since: Instant, what: u64) {
+        let micros = since.saturating_duration_since(self.began).as_micros();
+        let micros = u64::try_from(micros).unwrap_or(u64::MAX >> 2) + 1;
+        self.change(micros << 1 | what);
+    }
+
+    /// The worker goes back to work; `false` where the connection was shut meanwhile.
+    pub(super) fn works(&self) -> bool {
+        self.change(WORKING)
+    }
+
+    /// What is shut stays so.
+    fn change(&self, new: u64) -> bool {
+        let change = |state| (state != SHUT).then_some(new);
+        self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change).is_ok()
+    }
+
+    fn waiting(&self) -> Option<u64> {
+        Some(self.state.load(Ordering::SeqCst)).filter(|state| *state > SHUT)
+    }
+
+    /// Shuts it if it is still in this state.
+    fn shut(&self, state: u64) -> bool {
+        let ours = self.state.compare_exchange(state, SHUT, Ordering::SeqCst, Ordering::SeqCst);
+        if ours.is_ok() {
+            let how = if state & WRITING == WRITING { Shutdown::Both } else { Shutdown::Read };
+            // It fails only where the client has gone by itself.
+            self.socket.shutdown(how).ok();
+        }
+        ours.is_ok()
+    }
+}
+
+impl Seats {
+    pub(super) fn new() -> Self {
+        let (tell, told) = bounded(1);
+        Self {
+            taken: Mutex::default(),
+            emptied: Condvar::new(),
+            began: Instant::now(),
+            newcomer: AtomicBool::new(false),
+            tell,
+            told,
+        }
+    }
+
+    pub(super) fn take(&self, socket: UnixStream) -> Arc<Seat> {
+        let (state, large) = (AtomicU64::new(WORKING), AtomicBool::new(false));
+        let seat = Arc::new(Seat { socket, state, large, began: self.began });
+        self.lock().push(Arc::clone(&seat));
+        seat
+    }
+
+    /// Its connection is over, or is a stream's now.
+    pub(super) fn leave(&self, seat: &Arc<Seat>) {
+        let mut taken = self.lock();
+        taken.retain(|one| !Arc::ptr_eq(one, seat));
+        if taken.is_empty() {
+            self.emptied.notify_all();
+        }
+    }
+
+    /// Tells the newcomer, if one waits, that a worker waits for its client, or is free.
+    pub(super) fn tell(&self) {
+        if self.newcomer.load(Ordering::SeqCst) {
+            // Full: it was told.
+            self.tell.try_send(()).ok();
+        }
+    }
+
+    /// Returns whether one waited before.
+    pub(super) fn newcomer_waits(&self, waits: bool) -> bool {
+        self.newcomer.swap(waits, Ordering::SeqCst)
+    }
+
+    /// Shuts the connection down that keeps its worker waiting longest; `false` where none does.
+    pub(super) fn shut_longest(&self, among: impl Fn(&Seat) -> bool) -> bool {
+        let taken = self.lock();
+        loop {
+            let waiting = taken.iter().filter(|seat| among(seat));
+            let waiting = waiting.filter_map(|seat| Some((seat.waiting()?, seat)));
+            let Some((state, seat)) = waiting.min_by_key(|(state, _)| *state) else { return false };
+            // Its client may have come back this very moment.
+            if seat.shut(state) {
+                return true;
+            }
+        }
+    }
+
+    /// Shuts those down that wait for a request, or the rest of one.
+    pub(super) fn shut_readers(&self) {
+        for seat in self.lock().iter() {
+            if let Some(state) = seat.waiting().filter(|state| state & WRITING != WRITING) {
+                seat.shut(state);
+            }
+        }
+    }
+
+    /// Shuts all down, whatever they are at.
+    pub(super) fn shut_all(&self) {
+        for seat in self.lock().iter() {
+            seat.state.store(SHUT, Ordering::SeqCst);
+            seat.socket.shutdown(Shutdown::Both).ok();
+        }
+    }
+
+    /// Waits until all have left; `false` where some are left at the deadline.
+    pub(super) fn wait_empty(&self, deadline: Instant) -> bool {
+        let mut taken = self.lock();
+        while !taken.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.emptied.wait_timeout(taken, left);
+            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// The list is whole between any two statements that could panic.
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Seat>>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::time::Duration;
+
+    #[test]
+    fn who_waits_longest_is_shut_first_and_who_works_never() {
+        let seats = Seats::new();
+        let mut clients = Vec::new();
+        let taken: Vec<_> = (0..4)
+            .map(|_| {
+                let (near, far) = UnixStream::pair().unwrap();
+                clients.push(far);
+                seats.take(near)
+            })
+            .collect();
+        let later = |millis| seats.began + Duration::from_millis(millis);
+        taken[1].reads(later(30));
+        taken[2].reads(later(10));
+        taken[3].writes(later(20));
+        for expected in [2, 3, 1] {
+            assert!(seats.shut_longest(|_| true));
+            assert_eq!(taken[expected].state.load(Ordering::SeqCst), SHUT);
+            let mut piece = [0];
+            assert_eq!(taken[expected].socket().read(&mut piece).unwrap(), 0);
+            seats.leave(&taken[expected]);
+        }
+        assert!(!seats.shut_longest(|_| true) && taken[0].works());
+        taken[0].reads(later(1));
+        assert!(!seats.shut_longest(|seat| seat.large.load(Ordering::Relaxed)));
+        seats.shut_readers();
+        assert!(!taken[0].works());
+        seats.leave(&taken[0]);
+        assert!(seats.wait_empty(Instant::now()));
+    }
+}
