@@ -8,73 +8,21 @@ use std::path::PathBuf;
 use pico_args::{Arguments, Keys};
 use serde_json::Value;
 
+use super::call::{Call, Globals};
+use super::lookup::{Found, Verbs};
 use super::verb::{Arity, Flag, GLOBAL, LOG_LEVELS, Verb};
-use super::{Failure, help, value, verbs};
+use super::{Failure, help, value};
 
 /// What the command line asks for.
 #[derive(Debug)]
 pub(super) enum Parsed {
     Help(String),
     Version,
-    Call(Box<Call>),
-}
-
-/// A verb with everything that it needs.
-#[derive(Debug)]
-pub(super) struct Call {
-    pub(super) verb: &'static Verb,
-    pub(super) globals: Globals,
-    /// By the name of the argument or flag, in the order of the table.
-    values: Vec<(&'static str, Value)>,
-}
-
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Globals {
-    pub(super) config: Option<PathBuf>,
-    pub(super) log_level: Option<String>,
-    pub(super) socket: Option<PathBuf>,
-    pub(super) json: bool,
-}
-
-impl Call {
-    pub(super) fn value(&self, name: &str) -> Option<&Value> {
-        self.values.iter().find(|(given, _)| *given == name).map(|(_, value)| value)
-    }
-
-    /// Everything given under a name that may be given again.
-    pub(super) fn all(&self, name: &str) -> Vec<&Value> {
-        self.values.iter().filter(|(given, _)| *given == name).map(|(_, value)| value).collect()
-    }
-
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.value(name).is_some()
-    }
-
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
-        self.value(name).and_then(Value::as_str)
-    }
-
-    /// An argument that the table requires, as text.
-    pub(super) fn word(&self, name: &str) -> String {
-        shown(self.value(name).expect("the table requires it"))
-    }
-
-    /// As a query writes it: lists with commas.
-    pub(super) fn query(&self, name: &str) -> Option<String> {
-        self.value(name).map(shown)
-    }
-}
-
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(","),
-        value => value.to_string(),
-    }
+    Call(&'static Verb, Call),
 }
 
 /// Without the program's own name.
-pub(super) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
+pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     let mut line = Line::new(arguments);
     let globals = line.globals()?;
     let mut help = line.switch(["-h", "--help"]);
@@ -87,27 +35,27 @@ pub(super) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
         help = true;
     }
     // Help on a resource is help on all of its commands.
-    if verbs::spell(&mut words) && help {
+    if verbs.spell(&mut words) && help {
         words.pop();
     }
-    let verb = match verbs::find(&words) {
-        verbs::Found::Verb(verb, used) => {
+    let verb = match verbs.find(&words) {
+        Found::Verb(verb, used) => {
             line.free = words[used..].iter().map(OsString::from).collect();
             verb
         }
-        verbs::Found::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(&prefix))),
-        verbs::Found::Prefix(prefix) => return Err(help::incomplete(&prefix, words.get(1))),
+        Found::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(verbs, &prefix))),
+        Found::Prefix(prefix) => return Err(help::incomplete(verbs, &prefix, words.get(1))),
         // `murald` alone is `murald start`; with `--help` it is the whole command's.
-        verbs::Found::Nothing if words.is_empty() && help => return Ok(Parsed::Help(help::all())),
-        verbs::Found::Nothing if words.is_empty() => verbs::start(),
-        verbs::Found::Nothing => return Err(help::unknown_verb(&words[0])),
+        Found::Nothing if words.is_empty() && help => return Ok(Parsed::Help(help::all(verbs))),
+        Found::Nothing if words.is_empty() => verbs.start(),
+        Found::Nothing => return Err(help::unknown_verb(verbs, &words[0])),
     };
     if help {
-        return Ok(Parsed::Help(help::verb(verb)));
+        return Ok(Parsed::Help(help::verb(verbs, verb)));
     }
     let mut values = line.flags(verb)?;
     line.positionals(verb, &mut values)?;
-    Ok(Parsed::Call(Box::new(Call { verb, globals, values })))
+    Ok(Parsed::Call(verb, Call { globals, values }))
 }
 
 /// What is left of the command line.

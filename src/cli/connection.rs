@@ -15,7 +15,7 @@ use crate::paths::{Dirs, Env};
 use crate::wire::unix;
 
 use super::Failure;
-use super::arguments::Globals;
+use super::call::Globals;
 use super::failure::Exit;
 
 /// Bodies that are no files: far above what the daemon sends.

@@ -3,22 +3,22 @@
 use std::fmt::Write as _;
 
 use super::Failure;
+use super::lookup::Verbs;
 use super::text::width;
 use super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
-use super::verbs::{self, GROUPS};
 
 /// The narrowest terminal that help is for.
 const COLUMNS: usize = 80;
 
 /// The whole command's.
-pub(super) fn all() -> String {
+pub(super) fn all(verbs: Verbs) -> String {
     let mut out = String::from(
         "murald - wallpapers for Wayland and X11: a daemon and its command\n\n\
          usage: murald [COMMAND] [ARGUMENT...] [FLAG...]\n\n\
          Without a command, or with `start`, the daemon runs in the foreground.\n\
          `murald COMMAND --help` says more about each.\n",
     );
-    for group in GROUPS {
+    for group in verbs.0 {
         let lines = group.verbs.iter().map(|verb| (synopsis(verb), verb.summary.to_owned()));
         section(&mut out, group.title, lines.collect());
     }
@@ -41,15 +41,15 @@ pub(super) fn all() -> String {
 }
 
 /// Of the verbs that begin with the same words.
-pub(super) fn group(prefix: &[String]) -> String {
+pub(super) fn group(verbs: Verbs, prefix: &[String]) -> String {
     let mut out = format!("usage: murald {} COMMAND\n", prefix.join(" "));
-    let lines = verbs::with_prefix(prefix).map(|verb| (synopsis(verb), verb.summary.to_owned()));
+    let lines = verbs.with_prefix(prefix).map(|verb| (synopsis(verb), verb.summary.to_owned()));
     section(&mut out, "Commands", lines.collect());
     out
 }
 
 /// Of one verb.
-pub(super) fn verb(verb: &Verb) -> String {
+pub(super) fn verb(verbs: Verbs, verb: &Verb) -> String {
     let mut out = format!("{}\n\nusage: {}\n", verb.summary, usage(verb));
     if !verb.help.is_empty() {
         write!(out, "\n{}\n", wrapped(verb.help, COLUMNS).join("\n")).expect("a String takes all");
@@ -58,7 +58,8 @@ pub(super) fn verb(verb: &Verb) -> String {
     section(&mut out, "Arguments", arguments.collect());
     section(&mut out, "Flags", verb.flags.iter().map(flag_line).collect());
     section(&mut out, "Flags of every command", GLOBAL.iter().map(flag_line).collect());
-    let more: Vec<_> = verbs::with_prefix(verb.words)
+    let more: Vec<_> = verbs
+        .with_prefix(verb.words)
         .filter(|other| other.words != verb.words)
         .map(|verb| (synopsis(verb), verb.summary.to_owned()))
         .collect();
@@ -166,10 +167,10 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
 }
 
 /// The words begin a command that is none, or none yet.
-pub(super) fn incomplete(prefix: &[String], given: Option<&String>) -> Failure {
+pub(super) fn incomplete(verbs: Verbs, prefix: &[String], given: Option<&String>) -> Failure {
     let at = prefix.len();
     let mut next: Vec<&str> =
-        verbs::with_prefix(prefix).filter_map(|verb| verb.words.get(at).copied()).collect();
+        verbs.with_prefix(prefix).filter_map(|verb| verb.words.get(at).copied()).collect();
     next.dedup();
     let prefix = prefix.join(" ");
     let Some(given) = given else {
@@ -184,8 +185,8 @@ pub(super) fn incomplete(prefix: &[String], given: Option<&String>) -> Failure {
     )
 }
 
-pub(super) fn unknown_verb(word: &str) -> Failure {
-    let known = verbs::all().map(|verb| verb.words[0]);
+pub(super) fn unknown_verb(verbs: Verbs, word: &str) -> Failure {
+    let known = verbs.all().map(|verb| verb.words[0]);
     Failure::usage(format!("there is no command {word:?}")).hint(match nearest(word, known) {
         Some(meant) => format!("do you mean {meant}? `murald --help` lists all"),
         None => "`murald --help` lists all".to_owned(),
@@ -244,10 +245,12 @@ fn distance(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
 
+    const ALL: Verbs = Verbs(crate::cli::GROUPS);
+
     #[test]
     fn every_verb_has_help_that_fits_a_terminal() {
-        for one in verbs::all() {
-            let text = verb(one);
+        for one in ALL.all() {
+            let text = verb(ALL, one);
             assert!(text.starts_with(one.summary) && !one.summary.ends_with('.'), "{text}");
             for flag in one.flags {
                 assert!(text.contains(flag.name), "{text}");
@@ -256,16 +259,16 @@ mod tests {
             for line in text.lines().filter(examples) {
                 assert!(width(line) <= COLUMNS, "{line:?} of {}", one.name());
             }
-            assert!(all().contains(&one.name()));
+            assert!(all(ALL).contains(&one.name()));
         }
-        assert!(all().lines().all(|line| width(line) <= COLUMNS), "{}", all());
+        assert!(all(ALL).lines().all(|line| width(line) <= COLUMNS), "{}", all(ALL));
     }
 
     #[test]
     fn slips_are_guessed() {
         #[track_caller]
         fn check(word: &str, expected: Option<&str>) {
-            assert_eq!(nearest(word, verbs::all().map(|verb| verb.words[0])), expected);
+            assert_eq!(nearest(word, ALL.all().map(|verb| verb.words[0])), expected);
         }
         check("improt", Some("import"));
         check("image", Some("images"));

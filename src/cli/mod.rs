@@ -5,9 +5,11 @@
 //! and `Failure`, to stderr.
 
 mod arguments;
+mod call;
 mod connection;
 mod failure;
 mod help;
+mod lookup;
 mod palette;
 mod picture;
 mod progress;
@@ -24,8 +26,10 @@ use std::process::ExitCode;
 
 use crate::paths::Env;
 
-use arguments::{Call, Globals, Parsed};
+use arguments::Parsed;
+use call::{Call, Globals};
 use connection::Connection;
+use lookup::Verbs;
 use screen::Screen;
 use verb::Run;
 
@@ -65,27 +69,32 @@ pub struct Start {
 pub fn main() -> Next {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     let json = words.iter().any(|word| word == "--json");
-    let parsed = match arguments::parse(words) {
+    let verbs = Verbs(GROUPS);
+    let parsed = match arguments::parse(verbs, words) {
         Ok(parsed) => parsed,
         Err(failure) => return Next::End(failure.report(json)),
     };
-    let done = match parsed {
-        Parsed::Help(text) => print(&text),
-        Parsed::Version => print(concat!("murald ", env!("CARGO_PKG_VERSION"), "\n")),
-        Parsed::Call(call) => match call.verb.run {
-            Run::Daemon => return Next::Daemon(start(call.globals, &Env::process())),
-            Run::Check => match verbs::file_to_check(&call) {
-                Ok(file) => return Next::Check(Check { file, json: call.globals.json }),
-                Err(failure) => return Next::End(failure.report(json)),
-            },
-            Run::Client(run) => {
-                let mut screen = Screen::stdout(json);
-                let done = run(&call, &mut screen).and_then(|()| screen.flush());
-                return Next::End(end(done, json));
-            }
+    match parsed {
+        Parsed::Help(text) => Next::End(end(print(&text), false)),
+        Parsed::Version => {
+            Next::End(end(print(concat!("murald ", env!("CARGO_PKG_VERSION"), "\n")), false))
+        }
+        Parsed::Call(verb, call) => run(verbs, verb, call, json),
+    }
+}
+
+fn run(verbs: Verbs, verb: &Verb, call: Call, json: bool) -> Next {
+    let mut screen = Screen::stdout(json);
+    let done = match verb.run {
+        Run::Daemon => return Next::Daemon(start(call.globals, &Env::process())),
+        Run::Check => match verbs::file_to_check(&call) {
+            Ok(file) => return Next::Check(Check { file, json: call.globals.json }),
+            Err(failure) => Err(failure),
         },
+        Run::Complete => verbs::complete(verbs, &call, &mut screen),
+        Run::Client(run) => run(&call, &mut screen),
     };
-    Next::End(end(done, false))
+    Next::End(end(done.and_then(|()| screen.flush()), json))
 }
 
 impl Check {

@@ -1,7 +1,7 @@
 //! The form of the verbs table, from which come parsing, help, completions and the manual's tests.
 
 use super::Failure;
-use super::arguments::Call;
+use super::call::Call;
 use super::screen::Screen;
 
 /// One command.
@@ -30,6 +30,8 @@ pub(super) enum Run {
     Daemon,
     /// This process reads a file of settings; `main` sees to it.
     Check,
+    /// This process tells how a command line can go on, for which it needs all verbs.
+    Complete,
     Client(Action),
 }
 
@@ -116,6 +118,11 @@ impl Verb {
     /// The one that reads a file of settings.
     pub(super) const fn check(words: &'static [&'static str], summary: &'static str) -> Self {
         Self::run(words, summary, Run::Check)
+    }
+
+    /// The one that completes command lines.
+    pub(super) const fn complete(words: &'static [&'static str], summary: &'static str) -> Self {
+        Self::run(words, summary, Run::Complete)
     }
 
     const fn run(words: &'static [&'static str], summary: &'static str, run: Run) -> Self {

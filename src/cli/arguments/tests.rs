@@ -5,13 +5,13 @@ use serde_json::json;
 use super::*;
 
 fn parsed(line: &[&str]) -> Result<Parsed, Failure> {
-    parse(line.iter().map(OsString::from).collect())
+    parse(Verbs(crate::cli::GROUPS), line.iter().map(OsString::from).collect())
 }
 
 #[track_caller]
-fn call(line: &[&str]) -> Call {
+fn call(line: &[&str]) -> (&'static Verb, Call) {
     match parsed(line).unwrap() {
-        Parsed::Call(call) => *call,
+        Parsed::Call(verb, call) => (verb, call),
         other => panic!("{other:?}"),
     }
 }
@@ -20,8 +20,8 @@ fn call(line: &[&str]) -> Call {
 fn verbs_with_what_they_are_given() {
     #[track_caller]
     fn check(line: &[&str], verb: &str, values: Value) {
-        let call = call(line);
-        assert_eq!(call.verb.name(), verb);
+        let (found, call) = call(line);
+        assert_eq!(found.name(), verb);
         let found: Vec<Value> =
             call.values.into_iter().map(|(name, value)| json!([name, value])).collect();
         assert_eq!(Value::Array(found), values);
@@ -58,7 +58,7 @@ fn global_flags_stand_anywhere() {
         ["images", "--socket", "/s", "--json", "show", "7"],
         ["images", "show", "7", "--json", "--socket", "/s"],
     ] {
-        let call = call(&line);
+        let (_, call) = call(&line);
         let expected = Globals { socket: Some("/s".into()), json: true, ..Globals::default() };
         assert_eq!(call.globals, expected);
     }

@@ -15,23 +15,20 @@ use rustix::time::{
 use serde_json::Value;
 
 use super::super::Failure;
-use super::super::arguments::Call;
+use super::super::call::Call;
 use super::super::connection::{Connection, Place};
+use super::super::lookup::{Found, Verbs};
 use super::super::screen::Screen;
 use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
-use super::with_prefix;
 
-pub(super) const COMPLETE: Verb = Verb::new(
-    &["complete"],
-    "Print how a command line can go on, for completion in shells",
-    complete,
-)
-.arguments(&[Argument::any(
-    "WORD",
-    Kind::Text,
-    "The words so far, without murald; the last may be empty",
-)])
-.help("    murald complete -- images ''");
+pub(super) const COMPLETE: Verb =
+    Verb::complete(&["complete"], "Print how a command line can go on, for completion in shells")
+        .arguments(&[Argument::any(
+            "WORD",
+            Kind::Text,
+            "The words so far, without murald; the last may be empty",
+        )])
+        .help("    murald complete -- images ''");
 
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The newest images that are offered.
@@ -40,11 +37,11 @@ const IMAGES: u32 = 100;
 /// A word, and what it means.
 type Candidate = (String, String);
 
-fn complete(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+pub(crate) fn complete(verbs: Verbs, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let words: Vec<String> =
         call.all("WORD").into_iter().filter_map(|word| word.as_str().map(str::to_owned)).collect();
     let Some((partial, before)) = words.split_last() else { return Ok(()) };
-    let line = Line::read(before);
+    let line = Line::read(verbs, before);
     let source = Source { call, socket: line.socket.clone() };
     for (word, meaning) in line.candidates(partial, &source) {
         if word.starts_with(partial.as_str()) || word.starts_with(':') {
@@ -56,8 +53,9 @@ fn complete(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
 }
 
 /// The words before the one that is completed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Line {
+    verbs: Verbs,
     /// Those that are no flags.
     plain: Vec<String>,
     /// A flag that waits for its value.
@@ -66,8 +64,8 @@ struct Line {
 }
 
 impl Line {
-    fn read(words: &[String]) -> Self {
-        let mut line = Self::default();
+    fn read(verbs: Verbs, words: &[String]) -> Self {
+        let mut line = Self { verbs, plain: Vec::new(), open: None, socket: None };
         let mut flag: Option<&Flag> = None;
         for word in words {
             if let Some(flag) = flag.take() {
@@ -80,7 +78,7 @@ impl Line {
                 flag = known.iter().chain(GLOBAL).find(named);
             } else {
                 line.plain.push(word.clone());
-                if super::spell(&mut line.plain) {
+                if verbs.spell(&mut line.plain) {
                     // Other words may follow the resource.
                     line.plain.pop();
                 }
@@ -92,8 +90,8 @@ impl Line {
 
     /// The verb of the words so far, if they are one.
     fn verb(&self) -> Option<&'static Verb> {
-        match super::find(&self.plain) {
-            super::Found::Verb(verb, _) => Some(verb),
+        match self.verbs.find(&self.plain) {
+            Found::Verb(verb, _) => Some(verb),
             _ => None,
         }
     }
@@ -120,7 +118,7 @@ impl Line {
     fn next_words(&self) -> Vec<Candidate> {
         let at = self.plain.len();
         let mut found: Vec<Candidate> = Vec::new();
-        for verb in with_prefix(&self.plain) {
+        for verb in self.verbs.with_prefix(&self.plain) {
             let Some(&word) = verb.words.get(at) else { continue };
             let meaning = if verb.words.len() == at + 1 { verb.summary } else { "" };
             match found.iter_mut().find(|(known, _)| known == word) {

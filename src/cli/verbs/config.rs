@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::super::Failure;
-use super::super::arguments::Call;
+use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::failure::Exit;
 use super::super::screen::Screen;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, fstat};
 
 use super::super::Failure;
-use super::super::arguments::Call;
+use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::failure::Exit;
 use super::super::screen::Screen;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 
 use super::super::Failure;
-use super::super::arguments::Call;
+use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::screen::Screen;
 use super::super::verb::{Flag, Kind, Verb};

@@ -1,6 +1,6 @@
 //! Which images of the library: the filters of `images list` and `images search`.
 
-use super::super::arguments::Call;
+use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::verb::{Flag, Kind};
 use super::MEDIA_FILTERS;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::super::Failure;
-use super::super::arguments::Call;
+use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::screen::Screen;
 use super::super::table::Table;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::Failure;
-use super::super::arguments::Call;
+use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Look, Table};

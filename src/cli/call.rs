@@ -1,0 +1,58 @@
+//! What a command line gives a verb: values by their names in the table.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+/// Everything that a verb is given.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) globals: Globals,
+    /// By the name of the argument or flag, in the order of the table.
+    pub(super) values: Vec<(&'static str, Value)>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Globals {
+    pub(super) config: Option<PathBuf>,
+    pub(super) log_level: Option<String>,
+    pub(super) socket: Option<PathBuf>,
+    pub(super) json: bool,
+}
+
+impl Call {
+    pub(super) fn value(&self, name: &str) -> Option<&Value> {
+        self.values.iter().find(|(given, _)| *given == name).map(|(_, value)| value)
+    }
+
+    /// Everything given under a name that may be given again.
+    pub(super) fn all(&self, name: &str) -> Vec<&Value> {
+        self.values.iter().filter(|(given, _)| *given == name).map(|(_, value)| value).collect()
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.value(name).is_some()
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.value(name).and_then(Value::as_str)
+    }
+
+    /// An argument that the table requires, as text.
+    pub(super) fn word(&self, name: &str) -> String {
+        shown(self.value(name).expect("the table requires it"))
+    }
+
+    /// As a query writes it: lists with commas.
+    pub(super) fn query(&self, name: &str) -> Option<String> {
+        self.value(name).map(shown)
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(","),
+        value => value.to_string(),
+    }
+}

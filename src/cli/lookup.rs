@@ -1,0 +1,89 @@
+//! The verbs' table, looked up by the words of a command line.
+
+use super::verb::{Group, Verb};
+
+/// The table: all that is known of the verbs here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Verbs(pub(super) &'static [Group]);
+
+/// What the first words of a command line are.
+pub(super) enum Found {
+    /// A verb, of so many words.
+    Verb(&'static Verb, usize),
+    /// The beginning of several.
+    Prefix(Vec<String>),
+    Nothing,
+}
+
+impl Verbs {
+    pub(super) fn all(self) -> impl Iterator<Item = &'static Verb> {
+        self.0.iter().flat_map(|group| group.verbs)
+    }
+
+    /// Puts the table's words in place of others that mean the same: `get` and `show` are one word,
+    /// a resource may be in the singular or the plural, and `list` may be said or left out. Returns
+    /// whether it was left out.
+    pub(super) fn spell(self, words: &mut Vec<String>) -> bool {
+        let is_first = |word: &str| self.all().any(|verb| verb.words[0] == word);
+        let is_verb =
+            |first: &str, second: &str| self.all().any(|verb| verb.words == [first, second]);
+        let Some(first) = words.first_mut() else { return false };
+        if !is_first(first) {
+            let other = first.strip_suffix('s').map_or(format!("{first}s"), str::to_owned);
+            if !is_first(&other) {
+                return false;
+            }
+            *first = other;
+        }
+        let first = first.clone();
+        let stands_alone = || self.all().any(|verb| verb.words == [&first]);
+        let Some(second) = words.get_mut(1) else {
+            let left_out = !stands_alone() && is_verb(&first, "list");
+            words.extend(left_out.then(|| "list".to_owned()));
+            return left_out;
+        };
+        let is_other =
+            matches!(second.as_str(), "list" | "get" | "show") && !is_verb(&first, second);
+        let others = ["show", "get", "current"];
+        match others.into_iter().find(|other| second != "list" && is_verb(&first, other)) {
+            Some(other) if is_other => other.clone_into(second),
+            None if is_other && stands_alone() => drop(words.remove(1)),
+            _ => {}
+        }
+        false
+    }
+
+    /// The verb with the most words of those given.
+    pub(super) fn find(self, words: &[String]) -> Found {
+        let fits = |verb: &&Verb| verb.words.len() <= words.len() && starts(words, verb.words);
+        if let Some(verb) = self.all().filter(fits).max_by_key(|verb| verb.words.len()) {
+            return Found::Verb(verb, verb.words.len());
+        }
+        match words.first() {
+            Some(first) if self.all().any(|verb| verb.words[0] == first) => {
+                Found::Prefix(vec![first.clone()])
+            }
+            _ => Found::Nothing,
+        }
+    }
+
+    /// The verbs whose first words are these.
+    pub(super) fn with_prefix<S: AsRef<str>>(
+        self,
+        prefix: &[S],
+    ) -> impl Iterator<Item = &'static Verb> + use<'_, S> {
+        self.all().filter(move |verb| {
+            verb.words.len() >= prefix.len()
+                && prefix.iter().zip(verb.words).all(|(one, other)| one.as_ref() == *other)
+        })
+    }
+
+    /// What `murald` alone is: the first of all.
+    pub(super) fn start(self) -> &'static Verb {
+        &self.0[0].verbs[0]
+    }
+}
+
+fn starts(words: &[String], verb: &[&str]) -> bool {
+    words.iter().zip(verb).all(|(one, other)| one == other)
+}
