@@ -43,9 +43,10 @@ impl Call {
         shown(self.value(name).expect("the table requires it"))
     }
 
-    /// As a query writes it: lists with commas.
+    /// As a query writes it: lists with commas, and words that were given one by one with blanks.
     pub(super) fn query(&self, name: &str) -> Option<String> {
-        self.value(name).map(shown)
+        let given: Vec<String> = self.all(name).into_iter().map(shown).collect();
+        (!given.is_empty()).then(|| given.join(" "))
     }
 }
 

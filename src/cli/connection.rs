@@ -88,7 +88,12 @@ impl Connection {
         self.ask(Method::Delete, place, body)
     }
 
-    fn ask(&self, method: Method, place: &Place, body: Option<&Value>) -> Result<Answer, Failure> {
+    pub(super) fn ask(
+        &self,
+        method: Method,
+        place: &Place,
+        body: Option<&Value>,
+    ) -> Result<Answer, Failure> {
         let mut answer = self.send(method, place, body)?;
         let body = answer.body_mut().with_config().limit(MOST).read_to_vec();
         Ok(Answer { body: body.map_err(|error| self.lost(error))? })

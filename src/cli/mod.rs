@@ -13,6 +13,7 @@ mod lookup;
 mod palette;
 mod picture;
 mod progress;
+mod request;
 mod screen;
 mod sse;
 mod table;
@@ -92,6 +93,7 @@ fn run(verbs: Verbs, verb: &Verb, call: Call, json: bool) -> Next {
             Err(failure) => Err(failure),
         },
         Run::Complete => verbs::complete(verbs, &call, &mut screen),
+        Run::Request(request) => request.run(&call, &mut screen),
         Run::Client(run) => run(&call, &mut screen),
     };
     Next::End(end(done.and_then(|()| screen.flush()), json))

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::call::Call;
+use super::request::Request;
 use super::screen::Screen;
 
 /// One command.
@@ -32,6 +33,9 @@ pub(super) enum Run {
     Check,
     /// This process tells how a command line can go on, for which it needs all verbs.
     Complete,
+    /// This process asks the daemon for one thing and prints it.
+    Request(Request),
+    /// The same, in its own way.
     Client(Action),
 }
 
@@ -108,6 +112,14 @@ impl Verb {
         run: Action,
     ) -> Self {
         Self::run(words, summary, Run::Client(run))
+    }
+
+    pub(super) const fn asking(
+        words: &'static [&'static str],
+        summary: &'static str,
+        request: Request,
+    ) -> Self {
+        Self::run(words, summary, Run::Request(request))
     }
 
     /// The one that becomes the daemon.

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::super::Failure;
 use super::super::call::Call;
 use super::super::connection::Place;
+use super::super::request::{Record, Request};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Look, Table};
 use super::super::verb::{Argument, Group, Kind, Verb};
@@ -15,12 +16,15 @@ pub(super) const GROUP: Group = Group {
     verbs: &[
         Verb::new(&["monitors"], "List the connected monitors", monitors)
             .arguments(&[Argument::optional("NAME", Kind::Monitor, "Only this one")]),
-        Verb::new(&["backends"], "List the programs that can show wallpapers", backends),
-        Verb::new(&["backends", "activate"], "Use another of these programs", activate)
+        Verb::asking(&["backends"], "List the programs that can show wallpapers", BACKENDS),
+        Verb::asking(&["backends", "activate"], "Use another of these programs", ACTIVATE)
             .arguments(&[Argument::one("NAME", Kind::Backend, "Its name")])
             .help("The wallpapers are shown anew by it; where that fails, the old one stays in use.\nIt is kept in the configuration, as backend.type."),
     ],
 };
+
+const BACKENDS: Request = Request::get("/backends").shows::<Vec<BackendInfo>>();
+const ACTIVATE: Request = Request::post("/backends/{NAME}/activate", &[]).shows::<Activated>();
 
 fn monitors(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let connection = call.connect()?;
@@ -68,11 +72,10 @@ fn turned(transform: u8) -> &'static str {
     }
 }
 
-fn backends(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let answer = call.connect()?.get(&Place::new(&[&"backends"]))?;
-    screen.show(&answer, |screen, backends: Vec<BackendInfo>| {
+impl Record for Vec<BackendInfo> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
         let mut table = Table::new(&["=NAME", "STATE", "SHOWS", "=ON", "=VERSION"]);
-        for backend in backends {
+        for backend in self {
             table.row([
                 (&backend.name).into(),
                 state(&backend),
@@ -82,7 +85,7 @@ fn backends(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
             ]);
         }
         screen.table(&table)
-    })
+    }
 }
 
 fn shows(backend: &BackendInfo) -> String {
@@ -111,10 +114,8 @@ struct Activated {
     backend: String,
 }
 
-fn activate(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let place = Place::new(&[&"backends", &call.word("NAME"), &"activate"]);
-    let answer = call.connect()?.post(&place, &serde_json::json!({}))?;
-    screen.show(&answer, |screen, activated: Activated| {
-        screen.line(format!("{} is the active backend", activated.backend))
-    })
+impl Record for Activated {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        screen.line(format!("{} is the active backend", self.backend))
+    }
 }

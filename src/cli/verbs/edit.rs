@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::super::Failure;
 use super::super::call::Call;
 use super::super::connection::Place;
+use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
 use super::super::text::count;
 use super::super::verb::{Argument, Flag, Kind, Verb};
@@ -49,7 +50,7 @@ pub(super) const UPDATE: Verb =
             ),
         ]);
 pub(super) const RENAME: Verb =
-    Verb::new(&["images", "rename"], "Rename an image and its file", rename)
+    Verb::asking(&["images", "rename"], "Rename an image and its file", NAME)
         .arguments(&[ONE, Argument::one("NAME", Kind::Text, "The new name")])
         .help("Where another image has the name, a number is put after it.");
 pub(super) const TAG: Verb =
@@ -67,7 +68,11 @@ pub(super) const SELECT: Verb =
             Flag::switch("--off", "Take the mark away instead"),
         ]);
 pub(super) const TAGS: Verb =
-    Verb::new(&["images", "tags"], "List all tags that images have", tags);
+    Verb::asking(&["images", "tags"], "List all tags that images have", ALL_TAGS);
+
+const NAME: Request =
+    Request::patch("/images/{ID}", &[("name", From::Given("NAME"))]).shows::<Image>();
+const ALL_TAGS: Request = Request::get("/images/tags").shows::<Tags>();
 
 fn update(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let changes = changes(call);
@@ -75,7 +80,9 @@ fn update(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         return Err(Failure::usage("no change is given")
             .hint("see `murald images update --help` for what can be changed"));
     }
-    patch(call, screen, Value::Object(changes))
+    let place = Place::new(&[&"images", &call.word("ID")]);
+    let answer = call.connect()?.patch(&place, &Value::Object(changes))?;
+    screen.show(&answer, |screen, image: Image| show(screen, &image))
 }
 
 fn changes(call: &Call) -> Map<String, Value> {
@@ -100,16 +107,6 @@ fn changes(call: &Call) -> Map<String, Value> {
         changes.insert(field.to_owned(), value);
     }
     changes
-}
-
-fn rename(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let name = call.word("NAME");
-    patch(call, screen, json!({"name": name}))
-}
-
-fn patch(call: &Call, screen: &mut Screen, changes: Value) -> Result<(), Failure> {
-    let answer = call.connect()?.patch(&Place::new(&[&"images", &call.word("ID")]), &changes)?;
-    screen.show(&answer, |screen, image: Image| show(screen, &image))
 }
 
 fn tag(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
@@ -170,12 +167,11 @@ struct Tags {
     tags: Vec<String>,
 }
 
-fn tags(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let answer = call.connect()?.get(&Place::new(&[&"images", &"tags"]))?;
-    screen.show(&answer, |screen, Tags { tags }| {
-        if tags.is_empty() {
+impl Record for Tags {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        if self.tags.is_empty() {
             return screen.line("no tags; `murald images tag ID --add TAG` adds one");
         }
-        tags.iter().try_for_each(|tag| screen.line(tag))
-    })
+        self.tags.iter().try_for_each(|tag| screen.line(tag))
+    }
 }

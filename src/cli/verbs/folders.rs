@@ -1,11 +1,10 @@
 //! Folders: a tree over the library.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::super::Failure;
 use super::super::call::Call;
-use super::super::connection::Place;
+use super::super::request::{From, Record, Request, place};
 use super::super::screen::Screen;
 use super::super::table::Table;
 use super::super::text::count;
@@ -17,7 +16,7 @@ const ONE: Argument = Argument::one("ID", Kind::Folder, "The folder");
 pub(super) const GROUP: Group = Group {
     title: "Folders",
     verbs: &[
-        Verb::new(&["folders", "list"], "List the folders of the library", list).flags(&[
+        Verb::asking(&["folders", "list"], "List the folders of the library", LIST).flags(&[
             Flag::value(
                 "--parent",
                 "ID",
@@ -26,10 +25,10 @@ pub(super) const GROUP: Group = Group {
             ),
             Flag::value("--search", "TEXT", Kind::Text, "Only those with this in their name"),
         ]),
-        Verb::new(&["folders", "show"], "Show one folder", show).arguments(&[ONE]),
-        Verb::new(&["folders", "path"], "Show which folders one is in, outermost first", path)
+        Verb::asking(&["folders", "show"], "Show one folder", SHOW).arguments(&[ONE]),
+        Verb::asking(&["folders", "path"], "Show which folders one is in, outermost first", PATH)
             .arguments(&[ONE]),
-        Verb::new(&["folders", "create"], "Create a folder", create)
+        Verb::asking(&["folders", "create"], "Create a folder", CREATE)
             .arguments(&[Argument::one("NAME", Kind::Text, "Its name")])
             .flags(&[Flag::value(
                 "--parent",
@@ -37,13 +36,13 @@ pub(super) const GROUP: Group = Group {
                 Kind::FolderOrRoot,
                 "The folder that it is to be in",
             )]),
-        Verb::new(&["folders", "rename"], "Rename a folder", rename)
+        Verb::asking(&["folders", "rename"], "Rename a folder", RENAME)
             .arguments(&[ONE, Argument::one("NAME", Kind::Text, "The new name")]),
-        Verb::new(&["folders", "move"], "Move a folder into another one", relocate).arguments(&[
+        Verb::asking(&["folders", "move"], "Move a folder into another one", MOVE).arguments(&[
             ONE,
             Argument::one("PARENT", Kind::FolderOrRoot, "The other one; root: out of all folders"),
         ]),
-        Verb::new(&["folders", "add"], "Put images into a folder", add).arguments(&[
+        Verb::asking(&["folders", "add"], "Put images into a folder", ADD).arguments(&[
             Argument::one("ID", Kind::FolderOrRoot, "The folder; root: out of all folders"),
             Argument::some("IMAGE", Kind::Image, "The images"),
         ]),
@@ -57,18 +56,39 @@ pub(super) const GROUP: Group = Group {
     ],
 };
 
-fn list(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let parent = call.query("--parent").unwrap_or_else(|| "all".into());
-    let place = Place::new(&[&"folders"])
-        .query("parent_id", Some(parent))
-        .query("search", call.query("--search"));
-    let answer = call.connect()?.get(&place)?;
-    screen.show(&answer, |screen, folders: Data<Folder>| {
-        if folders.data.is_empty() {
+const ONE_FOLDER: &str = "/folders/{ID}";
+const LIST: Request =
+    Request::get("/folders?parent_id={--parent:all}&search={--search}").shows::<Data<Folder>>();
+const SHOW: Request = Request::get(ONE_FOLDER).shows::<Folder>();
+const PATH: Request = Request::get("/folders/{ID}/path").shows::<Nesting>();
+const CREATE: Request = Request::post(
+    "/folders",
+    &[("name", From::Given("NAME")), ("parent_id", From::Folder("--parent"))],
+)
+.shows::<Created>();
+const RENAME: Request =
+    Request::patch(ONE_FOLDER, &[("name", From::Given("NAME"))]).shows::<Folder>();
+const MOVE: Request =
+    Request::patch(ONE_FOLDER, &[("parent_id", From::Folder("PARENT"))]).shows::<Folder>();
+const ADD: Request = Request::post(
+    "/folders/move-images",
+    &[("image_ids", From::All("IMAGE")), ("folder_id", From::Folder("ID"))],
+)
+.shows::<Moved>();
+
+impl Record for Data<Folder> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        if self.data.is_empty() {
             return screen.line("no folders; `murald folders create NAME` makes one");
         }
-        table(screen, &folders.data)
-    })
+        table(screen, &self.data)
+    }
+}
+
+impl Record for Folder {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        table(screen, &[self])
+    }
 }
 
 fn table(screen: &mut Screen, folders: &[Folder]) -> Result<(), Failure> {
@@ -89,47 +109,28 @@ fn parent(id: Option<i64>) -> String {
     id.map_or_else(|| "root".to_owned(), |id| id.to_string())
 }
 
-fn one(id: &str) -> Place {
-    Place::new(&[&"folders", &id])
-}
+/// The folders that one is in, from the outermost on.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Nesting(Data<Folder>);
 
-fn show(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let answer = call.connect()?.get(&one(&call.word("ID")))?;
-    screen.show(&answer, |screen, folder: Folder| table(screen, &[folder]))
-}
-
-fn path(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let answer = call.connect()?.get(&Place::new(&[&"folders", &call.word("ID"), &"path"]))?;
-    screen.show(&answer, |screen, folders: Data<Folder>| {
-        let names: Vec<String> = folders.data.into_iter().map(|folder| folder.name).collect();
+impl Record for Nesting {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        let names: Vec<String> = self.0.data.into_iter().map(|folder| folder.name).collect();
         screen.line(names.join(" / "))
-    })
+    }
 }
 
-/// `root` is null in a body.
-fn folder_id(call: &Call, name: &str) -> Value {
-    call.value(name).filter(|value| value.is_number()).cloned().unwrap_or(Value::Null)
+#[derive(Deserialize)]
+struct Created {
+    id: i64,
+    name: String,
 }
 
-fn create(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let body = json!({"name": call.word("NAME"), "parent_id": folder_id(call, "--parent")});
-    let answer = call.connect()?.post(&Place::new(&[&"folders"]), &body)?;
-    screen.show(&answer, |screen, folder: Folder| {
-        screen.line(format!("folder {} ({})", folder.id, folder.name))
-    })
-}
-
-fn rename(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    change(call, screen, &json!({"name": call.word("NAME")}))
-}
-
-fn relocate(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    change(call, screen, &json!({"parent_id": folder_id(call, "PARENT")}))
-}
-
-fn change(call: &Call, screen: &mut Screen, changes: &Value) -> Result<(), Failure> {
-    let answer = call.connect()?.patch(&one(&call.word("ID")), changes)?;
-    screen.show(&answer, |screen, folder: Folder| table(screen, &[folder]))
+impl Record for Created {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        screen.line(format!("folder {} ({})", self.id, self.name))
+    }
 }
 
 #[derive(Deserialize)]
@@ -137,14 +138,14 @@ struct Moved {
     moved: u64,
 }
 
-fn add(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let body = json!({"image_ids": call.all("IMAGE"), "folder_id": folder_id(call, "ID")});
-    let answer = call.connect()?.post(&Place::new(&[&"folders", &"move-images"]), &body)?;
-    let wanted = call.all("IMAGE").len() as u64;
-    screen.show(&answer, |screen, Moved { moved }| {
-        let rest = if moved < wanted { "; there are no others of these" } else { "" };
-        screen.line(format!("{} moved{rest}", count(moved, "image")))
-    })
+impl Record for Moved {
+    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        let rest = match self.moved < call.all("IMAGE").len() as u64 {
+            true => "; there are no others of these",
+            false => "",
+        };
+        screen.line(format!("{} moved{rest}", count(self.moved, "image")))
+    }
 }
 
 #[derive(Deserialize)]
@@ -155,7 +156,7 @@ struct Deleted {
 
 fn delete(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let mode = if call.has("--all") { "delete_all" } else { "keep_contents" };
-    let place = one(&call.word("ID")).query("mode", Some(mode));
+    let place = place(ONE_FOLDER, call).query("mode", Some(mode));
     let answer = call.connect()?.delete(&place, None)?;
     screen.show(&answer, |screen, gone: Deleted| {
         let folders = count(gone.folders_deleted, "folder");

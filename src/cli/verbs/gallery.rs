@@ -1,7 +1,6 @@
 //! Which images of the library: the filters of `images list` and `images search`.
 
 use super::super::call::Call;
-use super::super::connection::Place;
 use super::super::verb::{Flag, Kind};
 use super::MEDIA_FILTERS;
 
@@ -62,24 +61,8 @@ pub(super) fn filters(call: &Call) -> bool {
     call.has("WORD") || FLAGS.iter().any(|flag| named(&flag))
 }
 
-/// The page that a call asks for, with `search` besides.
-pub(super) fn place(call: &Call, search: Option<&str>) -> Place {
-    const PARAMETERS: [(&str, &str); 12] = [
-        ("page", "--page"),
-        ("per_page", "--per-page"),
-        ("sort_by", "--sort-by"),
-        ("sort_order", "--sort-order"),
-        ("media_type", "--media-type"),
-        ("tags", "--tags"),
-        ("colors", "--colors"),
-        ("colors_near", "--colors-near"),
-        ("hue_group", "--hue-group"),
-        ("palette_similar_to", "--similar-to"),
-        ("palette_max_delta_e", "--max-delta-e"),
-        ("folder_id", "--folder"),
-    ];
-    let place = Place::new(&[&"images"]).query("search", search);
-    PARAMETERS
-        .iter()
-        .fold(place, |place, (parameter, flag)| place.query(parameter, call.query(flag)))
-}
+/// The page that a call asks for.
+pub(super) const PLACE: &str = "/images?search={WORD}&page={--page}&per_page={--per-page}\
+    &sort_by={--sort-by}&sort_order={--sort-order}&media_type={--media-type}&tags={--tags}\
+    &colors={--colors}&colors_near={--colors-near}&hue_group={--hue-group}\
+    &palette_similar_to={--similar-to}&palette_max_delta_e={--max-delta-e}&folder_id={--folder}";

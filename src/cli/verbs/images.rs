@@ -1,11 +1,11 @@
 //! The library: listing, searching, looking, deleting.
 
 use serde::Deserialize;
-use serde_json::json;
 
 use super::super::Failure;
 use super::super::call::Call;
 use super::super::connection::Place;
+use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::text::{bytes, count};
@@ -18,10 +18,10 @@ pub(super) const ONE: Argument = Argument::one("ID", Kind::Image, "The image");
 pub(super) const GROUP: Group = Group {
     title: "Images",
     verbs: &[
-        Verb::new(&["images", "list"], "List the images of the library, page by page", list)
+        Verb::asking(&["images", "list"], "List the images of the library, page by page", PAGE)
             .flags(gallery::FLAGS)
             .help("With several filters, only images that pass all of them."),
-        Verb::new(&["images", "search"], "Search images by words in their names and tags", search)
+        Verb::asking(&["images", "search"], "Search images by words in their names and tags", PAGE)
             .arguments(&[Argument::some(
                 "WORD",
                 Kind::Text,
@@ -41,25 +41,34 @@ pub(super) const GROUP: Group = Group {
         edit::TAGS,
         files::THUMBNAIL,
         files::RAW,
-        Verb::new(&["images", "delete"], "Delete images and their files from the library", delete)
-            .arguments(&[Argument::some("ID", Kind::Image, "The images")])
-            .help("The files that they were imported from stay."),
+        Verb::asking(
+            &["images", "delete"],
+            "Delete images and their files from the library",
+            DELETE,
+        )
+        .arguments(&[Argument::some("ID", Kind::Image, "The images")])
+        .help("The files that they were imported from stay."),
     ],
 };
 
-fn list(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let answer = call.connect()?.get(&gallery::place(call, None))?;
-    screen.show(&answer, |screen, images| page(screen, images, call))
+const PAGE: Request = Request::get(gallery::PLACE).shows::<Page<Image>>();
+const DELETE: Request =
+    Request::delete_with("/images", &[("ids", From::All("ID"))]).shows::<Deleted>();
+
+impl Record for Page<Image> {
+    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        page(screen, &self, call)
+    }
 }
 
-fn search(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let words: Vec<_> = call.all("WORD").into_iter().filter_map(|word| word.as_str()).collect();
-    let answer = call.connect()?.get(&gallery::place(call, Some(&words.join(" "))))?;
-    screen.show(&answer, |screen, images| page(screen, images, call))
+impl Record for Image {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        show(screen, &self)
+    }
 }
 
-fn page(screen: &mut Screen, page: Page<Image>, call: &Call) -> Result<(), Failure> {
-    let all = page.pagination;
+fn page(screen: &mut Screen, page: &Page<Image>, call: &Call) -> Result<(), Failure> {
+    let all = &page.pagination;
     let images = count(all.total_items, "image");
     if all.total_items == 0 {
         return screen.line(match gallery::filters(call) {
@@ -147,12 +156,12 @@ struct Deleted {
     deleted: u64,
 }
 
-fn delete(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let ids = call.all("ID");
-    let wanted = ids.len() as u64;
-    let answer = call.connect()?.delete(&Place::new(&[&"images"]), Some(&json!({"ids": ids})))?;
-    screen.show(&answer, |screen, Deleted { deleted }| {
-        let rest = if deleted < wanted { "; there are no others of these" } else { "" };
-        screen.line(format!("{} deleted{rest}", count(deleted, "image")))
-    })
+impl Record for Deleted {
+    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        let rest = match self.deleted < call.all("ID").len() as u64 {
+            true => "; there are no others of these",
+            false => "",
+        };
+        screen.line(format!("{} deleted{rest}", count(self.deleted, "image")))
+    }
 }

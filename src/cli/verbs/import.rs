@@ -17,6 +17,7 @@ use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::failure::Exit;
 use super::super::progress::Progress;
+use super::super::request::{From, Request};
 use super::super::screen::Screen;
 use super::super::sse::{Events, Item};
 use super::super::text::count;
@@ -48,13 +49,17 @@ const IMPORT_WEB: Verb =
         .help("The directory must have a waypaper.json, a project.json or an index.html.");
 
 const IMPORT_CANCEL: Verb =
-    Verb::new(&["import-cancel"], "Stop an import that was begun with --no-wait", import_cancel)
+    Verb::asking(&["import-cancel"], "Stop an import that was begun with --no-wait", CANCEL)
         .arguments(&[Argument::one(
             "BATCH",
             Kind::Text,
             "Which one, as `import --no-wait` printed it",
         )])
         .help("It ends before its next file; what was imported by then stays.");
+
+const CANCEL: Request =
+    Request::post("/images/cancel-import", &[("batch_id", From::Given("BATCH"))])
+        .says("cancelled; what was imported by then stays");
 
 const EVENTS: &str =
     "processing_started,image_processed,image_error,processing_complete,processing_cancelled";
@@ -136,13 +141,6 @@ fn import_web(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     }
     let answer = call.connect()?.post(&Place::new(&[&"images", &"import-web"]), &body)?;
     screen.show(&answer, |screen, image: Image| super::images::show(screen, &image))
-}
-
-fn import_cancel(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let place = Place::new(&[&"images", &"cancel-import"]);
-    let answer = call.connect()?.post(&place, &json!({"batch_id": call.word("BATCH")}))?;
-    screen
-        .show(&answer, |screen, _: Value| screen.line("cancelled; what was imported by then stays"))
 }
 
 /// Absolute: the daemon's directory is not ours.

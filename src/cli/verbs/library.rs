@@ -4,17 +4,16 @@ use serde::Deserialize;
 
 use super::super::Failure;
 use super::super::call::Call;
-use super::super::connection::Place;
+use super::super::request::{Record, Request};
 use super::super::screen::Screen;
 use super::super::verb::{Group, Verb};
-use super::empty;
 
 pub(super) const GROUP: Group = Group {
     title: "Library",
-    verbs: &[Verb::new(
+    verbs: &[Verb::asking(
         &["library", "purge-missing"],
         "Forget all images whose files are missing",
-        purge_missing,
+        PURGE,
     )
     .help(
         "Where over a fifth of the files and over twenty are missing at a start, their images are\n\
@@ -23,16 +22,16 @@ pub(super) const GROUP: Group = Group {
     )],
 };
 
+const PURGE: Request = Request::post("/library/purge-missing", &[]).shows::<Purged>();
+
 #[derive(Deserialize)]
 struct Purged {
     purged: u64,
 }
 
-fn purge_missing(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let place = Place::new(&[&"library", &"purge-missing"]);
-    let answer = call.connect()?.post(&place, &empty())?;
-    screen.show(&answer, |screen, Purged { purged }: Purged| {
-        let images = if purged == 1 { "image" } else { "images" };
-        screen.line(format!("{purged} {images} forgotten"))
-    })
+impl Record for Purged {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        let images = if self.purged == 1 { "image" } else { "images" };
+        screen.line(format!("{} {images} forgotten", self.purged))
+    }
 }

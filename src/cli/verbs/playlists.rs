@@ -1,16 +1,16 @@
 //! Playlists: looking and running. (`playlist.rs` makes and changes them.)
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::super::Failure;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
+use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Look, Table};
 use super::super::text::{count, span};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::{empty, moment, playlist};
+use super::{moment, playlist};
 use crate::wire::{ActivePlaylist, Image, Playlist, PlaylistType};
 
 pub(super) const ONE: Argument = Argument::one("ID", Kind::Playlist, "The playlist");
@@ -20,19 +20,19 @@ const RUNNING: &[Argument] =
 pub(super) const GROUP: Group = Group {
     title: "Playlists",
     verbs: &[
-        Verb::new(&["next"], "Show the next image of each running playlist", next),
-        Verb::new(&["previous"], "Go back to the image before in each running playlist", previous),
-        Verb::new(&["pause"], "Pause all running playlists", pause),
-        Verb::new(&["resume"], "Let all paused playlists go on", resume),
-        Verb::new(&["playlist", "list"], "List the playlists", list),
+        Verb::asking(&["next"], "Show the next image of each running playlist", NEXT),
+        Verb::asking(&["previous"], "Go back to the image before in each running playlist", PREVIOUS),
+        Verb::asking(&["pause"], "Pause all running playlists", PAUSE),
+        Verb::asking(&["resume"], "Let all paused playlists go on", RESUME),
+        Verb::asking(&["playlist", "list"], "List the playlists", LIST),
         Verb::new(&["playlist", "show"], "Show a playlist and its images", show).arguments(&[ONE]),
         playlist::CREATE,
         playlist::EDIT,
         playlist::ADD,
         playlist::REMOVE,
-        Verb::new(&["playlist", "delete"], "Delete a playlist; its images stay", delete)
+        Verb::asking(&["playlist", "delete"], "Delete a playlist; its images stay", DELETE)
             .arguments(&[ONE]),
-        Verb::new(&["playlist", "start"], "Start a playlist", start)
+        Verb::asking(&["playlist", "start"], "Start a playlist", START)
             .arguments(&[ONE])
             .flags(&[
                 super::MONITORS,
@@ -40,13 +40,13 @@ pub(super) const GROUP: Group = Group {
             ])
             .help("Without --monitor it is for the monitors that are connected now. Playlists that share a\n\
                  monitor with it are stopped."),
-        Verb::new(&["playlist", "stop"], "Stop a playlist", stop).arguments(RUNNING),
-        Verb::new(&["playlist", "pause"], "Pause a playlist", pause).arguments(RUNNING),
-        Verb::new(&["playlist", "resume"], "Let a paused playlist go on", resume)
+        Verb::asking(&["playlist", "stop"], "Stop a playlist", STOP).arguments(RUNNING),
+        Verb::asking(&["playlist", "pause"], "Pause a playlist", PAUSE).arguments(RUNNING),
+        Verb::asking(&["playlist", "resume"], "Let a paused playlist go on", RESUME)
             .arguments(RUNNING),
-        Verb::new(&["playlist", "next"], "Show the next image of a playlist", next)
+        Verb::asking(&["playlist", "next"], "Show the next image of a playlist", NEXT)
             .arguments(RUNNING),
-        Verb::new(&["playlist", "previous"], "Go back to the image before in a playlist", previous)
+        Verb::asking(&["playlist", "previous"], "Go back to the image before in a playlist", PREVIOUS)
             .arguments(RUNNING),
         Verb::new(&["playlist", "active"], "List the playlists that run", active).arguments(&[
             Argument::optional("MONITOR", Kind::Monitor, "Only the one on this monitor"),
@@ -54,18 +54,31 @@ pub(super) const GROUP: Group = Group {
     ],
 };
 
+const LIST: Request = Request::get("/playlists").shows::<Vec<Playlist>>();
+const DELETE: Request = Request::delete("/playlists/{ID}").says("playlist {ID} deleted");
+const START: Request = Request::post(
+    "/playlists/{ID}/start",
+    &[("extend", From::Switch("--extend")), ("monitors", From::Any("--monitor"))],
+)
+.shows::<Done>();
+// On one playlist, or without an id on all that run.
+const STOP: Request = Request::post("/playlists/{ID:active}/stop", &[]).shows::<Done>();
+const PAUSE: Request = Request::post("/playlists/{ID:active}/pause", &[]).shows::<Done>();
+const RESUME: Request = Request::post("/playlists/{ID:active}/resume", &[]).shows::<Done>();
+const NEXT: Request = Request::post("/playlists/{ID:active}/next", &[]).shows::<Done>();
+const PREVIOUS: Request = Request::post("/playlists/{ID:active}/previous", &[]).shows::<Done>();
+
 pub(super) fn place(call: &Call) -> Place {
     Place::new(&[&"playlists", &call.word("ID")])
 }
 
-fn list(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let answer = call.connect()?.get(&Place::new(&[&"playlists"]))?;
-    screen.show(&answer, |screen, playlists: Vec<Playlist>| {
-        if playlists.is_empty() {
+impl Record for Vec<Playlist> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        if self.is_empty() {
             return screen.line("no playlists; `murald playlist create NAME IMAGE...` makes one");
         }
         let mut table = Table::new(&[">ID", "NAME", "CHANGES", "ORDER", ">IMAGES", "STATE"]);
-        for playlist in &playlists {
+        for playlist in &self {
             table.row([
                 playlist.id.into(),
                 (&playlist.name).into(),
@@ -76,7 +89,7 @@ fn list(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
             ]);
         }
         screen.table(&table)
-    })
+    }
 }
 
 /// When the image changes, in words.
@@ -158,24 +171,6 @@ fn name(connection: &Connection, image: i64) -> String {
     image.map(|image: Image| image.name).unwrap_or_default()
 }
 
-fn delete(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let answer = call.connect()?.delete(&place(call), None)?;
-    screen.show(&answer, |screen, _: Value| {
-        screen.line(format!("playlist {} deleted", call.word("ID")))
-    })
-}
-
-fn start(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let mut body = json!({"extend": call.has("--extend")});
-    let monitors = call.all("--monitor");
-    if !monitors.is_empty() {
-        body["monitors"] = json!(monitors);
-    }
-    let place = Place::new(&[&"playlists", &call.word("ID"), &"start"]);
-    let answer = call.connect()?.post(&place, &body)?;
-    screen.show(&answer, |screen, done: Done| done.tell(call, screen))
-}
-
 #[derive(Deserialize)]
 struct Done {
     /// Of all at once.
@@ -184,8 +179,8 @@ struct Done {
     status: Option<String>,
 }
 
-impl Done {
-    fn tell(self, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+impl Record for Done {
+    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         match (call.query("ID"), self.status, self.message) {
             (Some(id), Some(status), _) => screen.line(format!("playlist {id} {status}")),
             (_, _, Some(message)) if message.starts_with("0 ") => screen.line(NONE),
@@ -195,34 +190,6 @@ impl Done {
 }
 
 const NONE: &str = "no playlist is running; `murald playlist start ID` starts one";
-
-fn stop(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    act(call, screen, "stop")
-}
-
-fn pause(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    act(call, screen, "pause")
-}
-
-fn resume(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    act(call, screen, "resume")
-}
-
-fn next(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    act(call, screen, "next")
-}
-
-fn previous(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    act(call, screen, "previous")
-}
-
-/// On one playlist, or without an id on all that run.
-fn act(call: &Call, screen: &mut Screen, action: &str) -> Result<(), Failure> {
-    let which = call.query("ID").unwrap_or_else(|| "active".to_owned());
-    let place = Place::new(&[&"playlists", &which, &action]);
-    let answer = call.connect()?.post(&place, &empty())?;
-    screen.show(&answer, |screen, done: Done| done.tell(call, screen))
-}
 
 fn active(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let connection = call.connect()?;

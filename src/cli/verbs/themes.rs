@@ -5,6 +5,7 @@ use serde_json::json;
 use super::super::Failure;
 use super::super::call::Call;
 use super::super::connection::Place;
+use super::super::request::{Record, Request};
 use super::super::screen::Screen;
 use super::super::table::Table;
 use super::super::verb::{Argument, Group, Kind, Verb};
@@ -13,27 +14,28 @@ use crate::wire::Theme;
 pub(super) const GROUP: Group = Group {
     title: "Themes",
     verbs: &[
-        Verb::new(&["themes"], "List your themes for graphical clients", list),
+        Verb::asking(&["themes"], "List your themes for graphical clients", LIST),
         Verb::new(&["themes", "show"], "Print a theme's style sheet", show)
             .arguments(&[Argument::one("NAME", Kind::Theme, "The theme's name")]),
     ],
 };
 
-fn list(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let answer = call.connect()?.get(&Place::new(&[&"api", &"themes"]))?;
-    screen.show(&answer, |screen, themes: Vec<Theme>| {
-        if themes.is_empty() {
+const LIST: Request = Request::get("/api/themes").shows::<Vec<Theme>>();
+
+impl Record for Vec<Theme> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        if self.is_empty() {
             return screen.line(
                 "no themes; yours go into the directory themes beside the configuration \
                  file, see `murald config path`",
             );
         }
         let mut table = Table::new(&["NAME", "TITLE"]);
-        for theme in themes {
+        for theme in self {
             table.row([theme.name.into(), theme.display_name.into()]);
         }
         screen.table(&table)
-    })
+    }
 }
 
 fn show(call: &Call, screen: &mut Screen) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ use super::super::Failure;
 use super::super::call::Call;
 use super::super::connection::{Answer, Place};
 use super::super::progress::Progress;
+use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
@@ -53,13 +54,23 @@ pub(super) const GROUP: Group = Group {
                 ),
                 FOLDER,
             ]),
-        Verb::new(&["video", "palette"], "Take a video's palette from one moment of it", palette)
-            .arguments(&[
-                ONE,
-                Argument::one("SECONDS", Kind::Number, "The moment, counted from the beginning"),
-            ]),
+        Verb::asking(
+            &["video", "palette"],
+            "Take a video's palette from one moment of it",
+            PALETTE,
+        )
+        .arguments(&[
+            ONE,
+            Argument::one("SECONDS", Kind::Number, "The moment, counted from the beginning"),
+        ]),
     ],
 };
+
+const PALETTE: Request = Request::post(
+    "/images/{ID}/extract-video-palette",
+    &[("time_seconds", From::Given("SECONDS"))],
+)
+.shows::<Colors>();
 
 fn place(call: &Call, action: &str) -> Place {
     Place::new(&[&"images", &call.word("ID"), &action])
@@ -120,13 +131,10 @@ struct Colors {
     colors: Vec<String>,
 }
 
-fn palette(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let seconds: Value = call.value("SECONDS").cloned().unwrap_or_default();
-    let body = json!({"time_seconds": seconds});
-    let answer = call.connect()?.post(&place(call, "extract-video-palette"), &body)?;
-    screen.show(&answer, |screen, Colors { colors }| {
+impl Record for Colors {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
         let mut sheet = Table::sheet();
-        sheet.field("colors", Cell::palette(&colors));
+        sheet.field("colors", Cell::palette(&self.colors));
         screen.table(&sheet)
-    })
+    }
 }

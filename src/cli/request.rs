@@ -1,0 +1,193 @@
+//! What most verbs are: one request, made of what the verb was given, and an answer that is printed.
+//!
+//! A place is written as in the manual of the API, with `{NAME}` for the value of an argument or
+//! flag, and `{NAME:word}` with a word for where it is not given.
+
+use std::fmt::Display;
+
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::{Map, Value};
+
+use super::Failure;
+use super::call::Call;
+use super::connection::{Answer, Method, Place};
+use super::screen::Screen;
+
+/// A request as the table declares it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    method: Method,
+    /// Path and query; a parameter whose value is not given is left out.
+    place: &'static str,
+    body: Option<Fields>,
+    told: Told,
+}
+
+/// Of a body: their names, and where they come from.
+type Fields = &'static [(&'static str, From)];
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum From {
+    /// The value as it was read; the field is left out where none was given.
+    Given(&'static str),
+    /// Everything that was given under this name, as a list.
+    All(&'static str),
+    /// The same, left out where nothing was given.
+    Any(&'static str),
+    /// A folder's id; null for the root, and where none was given.
+    Folder(&'static str),
+    /// Whether it was given.
+    Switch(&'static str),
+}
+
+/// A body of the API, as people are shown it.
+pub(super) trait Record: DeserializeOwned {
+    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Failure>;
+}
+
+/// What people are told of a success.
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    Record(fn(&Call, &mut Screen, &Answer) -> Result<(), Failure>),
+    /// Written like a place.
+    Sentence(&'static str),
+}
+
+impl Request {
+    pub(super) const fn get(place: &'static str) -> Self {
+        Self::new(Method::Get, place, None)
+    }
+
+    pub(super) const fn post(place: &'static str, body: Fields) -> Self {
+        Self::new(Method::Post, place, Some(body))
+    }
+
+    pub(super) const fn patch(place: &'static str, body: Fields) -> Self {
+        Self::new(Method::Patch, place, Some(body))
+    }
+
+    pub(super) const fn delete(place: &'static str) -> Self {
+        Self::new(Method::Delete, place, None)
+    }
+
+    pub(super) const fn delete_with(place: &'static str, body: Fields) -> Self {
+        Self::new(Method::Delete, place, Some(body))
+    }
+
+    const fn new(method: Method, place: &'static str, body: Option<Fields>) -> Self {
+        Self { method, place, body, told: Told::Sentence("done") }
+    }
+
+    /// The answer is a record that is shown.
+    pub(super) const fn shows<T: Record>(mut self) -> Self {
+        self.told = Told::Record(show::<T>);
+        self
+    }
+
+    /// There is nothing in the answer that a person would want to know.
+    pub(super) const fn says(mut self, sentence: &'static str) -> Self {
+        self.told = Told::Sentence(sentence);
+        self
+    }
+
+    /// Asks, and tells of the answer.
+    pub(super) fn run(&self, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+        let body = self.body.map(|fields| body(fields, call));
+        let answer = call.connect()?.ask(self.method, &place(self.place, call), body.as_ref())?;
+        match self.told {
+            Told::Record(show) => show(call, screen, &answer),
+            Told::Sentence(text) => screen.show(&answer, |screen, _: IgnoredAny| {
+                screen.line(filled(text, call).expect("the table requires what it names"))
+            }),
+        }
+    }
+}
+
+fn show<T: Record>(call: &Call, screen: &mut Screen, answer: &Answer) -> Result<(), Failure> {
+    screen.show(answer, |screen, record: T| record.show(call, screen))
+}
+
+/// What a call makes of a template.
+pub(super) fn place(template: &str, call: &Call) -> Place {
+    let (path, query) = template.split_once('?').unwrap_or((template, ""));
+    let segment = |text| filled(text, call).expect("the table requires what a path names");
+    let segments: Vec<String> = path.split('/').skip(1).map(segment).collect();
+    let shown: Vec<&dyn Display> = segments.iter().map(|segment| segment as &dyn Display).collect();
+    let parameters = query.split('&').filter_map(|pair| pair.split_once('='));
+    parameters
+        .fold(Place::new(&shown), |place, (name, value)| place.query(name, filled(value, call)))
+}
+
+/// None where something is not given that has no word for that.
+fn filled(template: &str, call: &Call) -> Option<String> {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (slot, after) = after.split_once('}').expect("it is closed");
+        let (name, word) = match slot.split_once(':') {
+            Some((name, word)) => (name, Some(word.to_owned())),
+            None => (slot, None),
+        };
+        text.push_str(before);
+        text.push_str(&call.query(name).or(word)?);
+        rest = after;
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
+fn body(fields: Fields, call: &Call) -> Value {
+    let all = |name| call.all(name).into_iter().cloned().collect::<Vec<Value>>();
+    let field = |from: From| match from {
+        From::Given(name) => call.value(name).cloned(),
+        From::All(name) => Some(all(name).into()),
+        From::Any(name) => Some(all(name)).filter(|list| !list.is_empty()).map(Value::from),
+        From::Folder(name) => Some(call.value(name).filter(|id| id.is_number()).cloned().into()),
+        From::Switch(name) => Some(call.has(name).into()),
+    };
+    let fields = fields.iter().filter_map(|&(name, from)| Some((name.to_owned(), field(from)?)));
+    Value::Object(fields.collect::<Map<_, _>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::call::Globals;
+    use super::*;
+
+    fn call() -> Call {
+        let values = vec![("ID", json!("a/b")), ("--tags", json!(["x", "y"])), ("W", json!("one"))];
+        Call { globals: Globals::default(), values: [values, vec![("W", json!("two"))]].concat() }
+    }
+
+    #[test]
+    fn places_are_filled() {
+        let check = |template: &str, expected: Place| {
+            assert_eq!(place(template, &call()), expected, "{template}");
+        };
+        check("/images", Place::new(&[&"images"]));
+        check("/images/{ID}/raw", Place::new(&[&"images", &"a/b", &"raw"]));
+        check("/playlists/{NONE:active}/next", Place::new(&[&"playlists", &"active", &"next"]));
+        let listed = Place::new(&[&"images"]).query("tags", Some("x,y")).query("in", Some("all"));
+        check("/images?tags={--tags}&page={--page}&in={--parent:all}", listed);
+        check("/images?search={W}", Place::new(&[&"images"]).query("search", Some("one two")));
+    }
+
+    #[test]
+    fn bodies_hold_what_was_given() {
+        let fields = &[
+            ("id", From::Given("ID")),
+            ("name", From::Given("NONE")),
+            ("words", From::All("W")),
+            ("none", From::All("NONE")),
+            ("monitors", From::Any("NONE")),
+            ("folder_id", From::Folder("ID")),
+            ("extend", From::Switch("--tags")),
+        ];
+        let expected = json!({
+            "id": "a/b", "words": ["one", "two"], "none": [], "folder_id": null, "extend": true
+        });
+        assert_eq!(body(fields, &call()), expected);
+    }
+}
