@@ -6,11 +6,15 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, fchmod, flock};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
+
+/// Clients that wait to be taken in; the kernel's own limit may be lower.
+const BACKLOG: i32 = 1024;
 
 /// The lock; released when it is dropped.
 #[derive(Debug)]
@@ -53,8 +57,8 @@ impl Socket {
     /// Listens on `path`, in place of a stale socket; a live one, and a file that is no socket, is
     /// refused. The caller holds the [`Lock`].
     ///
-    /// The socket is bound under another name in a directory of mode 0700, given mode 0600 and
-    /// moved: whatever the umask is, nobody else can ever connect to it.
+    /// The socket has mode 0600 from the instant it exists, whatever the umask is, and is put in place
+    /// of a stale one in one step: it is bound in a directory of its own and moved.
     pub fn bind(path: &Path) -> Result<(UnixListener, Self), Error> {
         let failed =
             |operation| move |source| Error::Io { operation, path: path.to_owned(), source };
@@ -73,8 +77,7 @@ impl Socket {
         }
         let cradle = Cradle::new(path).map_err(failed("make a directory beside"))?;
         let born = cradle.0.join("s");
-        let listener = UnixListener::bind(&born).map_err(failed("listen on"))?;
-        fs::set_permissions(&born, fs::Permissions::from_mode(0o600)).map_err(failed("protect"))?;
+        let listener = listen(&born).map_err(failed("listen on"))?;
         let inode = fs::symlink_metadata(&born).map_err(failed("look at"))?.ino();
         fs::rename(&born, path).map_err(failed("put in place"))?;
         Ok((listener, Self { path: path.to_owned(), inode }))
@@ -88,6 +91,16 @@ impl Drop for Socket {
             fs::remove_file(&self.path).ok();
         }
     }
+}
+
+/// The kernel gives the file the mode that the socket has when it is bound.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+    fchmod(&socket, 0o600.into())?;
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// A private directory beside the socket, gone when it is dropped. Its name is short: the path of a
@@ -181,6 +194,15 @@ mod tests {
         drop(successor);
         assert!(!path.exists());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_socket_is_its_owner_s_alone_from_the_first_instant() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s");
+        let _listener = listen(&path).unwrap();
+        // A umask takes bits away, and never adds any.
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o177, 0);
     }
 
     #[test]

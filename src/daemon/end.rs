@@ -45,6 +45,7 @@ impl House {
         }
         drop(self.signals);
         drop(self.socket);
+        drop(self.log);
         // Last of all: whoever gets the lock finds nothing of ours in the way.
         drop(self.locks);
     }

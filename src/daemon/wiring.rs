@@ -52,7 +52,7 @@ pub(crate) struct House {
     pub(super) store: Store,
     pub(super) signals: Signals,
     config: ConfigHandle,
-    log: Log,
+    pub(super) log: Log,
     /// None where the service manager owns the socket.
     pub(super) socket: Option<Socket>,
     pub(super) locks: [Lock; 2],
@@ -70,10 +70,11 @@ impl House {
         let settings = config.current();
         let places = Places::new(&settings.daemon, config.path(), &dirs, options)?;
         let lock = Lock::take(&places.socket).map_err(Error::Lock)?;
-        let log = Log::start(&log_settings(&settings.daemon, &places, options, env))
+        let mut log = Log::start(&log_settings(&settings.daemon, &places, options, env))
             .map_err(Error::Log)?;
         config.log_warnings();
         let (spawner, deaths) = Spawner::new();
+        log.log_requests(&spawner).map_err(start("the log"))?;
         let (signal, signals_come) = bounded(WAKES);
         let (stop, stops) = bounded(WAKES);
         // Full means that `main` has enough to do.

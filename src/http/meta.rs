@@ -7,8 +7,9 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use log::Level;
 use tiny_http::Method;
+
+use crate::logging::{self, RequestLine};
 
 const ID_MOST: usize = 64;
 
@@ -89,15 +90,13 @@ impl RequestMeta<'_> {
 
     /// The request's line in the log, which has every id that a client was given.
     pub(super) fn log(&self, status: u16) {
-        if Level::Info > log::max_level() {
-            return;
-        }
-        let millis = self.began.elapsed().as_micros() as f64 / 1000.0;
-        log::info!(
-            target: "http", request_id = self.id.as_str(), method = self.method.as_str(),
-            path = &*self.path, status = status, duration_ms = millis;
-            "{} {} {status} in {millis:.2} ms", self.method, self.path
-        );
+        logging::request(&RequestLine {
+            id: self.id.as_str(),
+            method: self.method.as_str(),
+            path: &self.path,
+            status,
+            duration: self.began.elapsed(),
+        });
     }
 }
 

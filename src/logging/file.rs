@@ -12,6 +12,7 @@ use flexi_logger::DeferredNow;
 use flexi_logger::writers::LogWriter;
 use log::Record;
 
+use super::requests::Requests;
 use super::{Settings, line};
 
 #[derive(Debug)]
@@ -55,11 +56,16 @@ impl RotatedFile {
         Ok(Open { file, size })
     }
 
-    fn write(&self, line: &[u8]) -> io::Result<()> {
+    pub(super) fn is_open(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    /// Writes whole lines.
+    pub(super) fn write(&self, lines: &[u8]) -> io::Result<()> {
         let mut open = self.lock();
         if open
             .as_ref()
-            .is_some_and(|open| open.size > 0 && open.size + line.len() as u64 > self.max_size)
+            .is_some_and(|open| open.size > 0 && open.size + lines.len() as u64 > self.max_size)
         {
             // Somebody may have removed the file, or forbidden to rename it: the log goes on.
             self.rotate().ok();
@@ -69,8 +75,8 @@ impl RotatedFile {
         }
         if let Some(open) = open.as_mut() {
             // One write for a line: lines of several threads never mix.
-            open.file.write_all(line)?;
-            open.size += line.len() as u64;
+            open.file.write_all(lines)?;
+            open.size += lines.len() as u64;
         }
         Ok(())
     }
@@ -99,19 +105,22 @@ impl RotatedFile {
 }
 
 /// flexi_logger's end of the file.
-pub(super) struct Writer(pub(super) Arc<RotatedFile>);
+pub(super) struct Writer(pub(super) Arc<RotatedFile>, pub(super) Arc<Requests>);
 
 impl LogWriter for Writer {
     fn write(&self, now: &mut DeferredNow, record: &Record<'_>) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(256);
         line::json(&mut bytes, now, record)?;
         bytes.push(b'\n');
+        // What was gathered before it stands before it.
+        self.1.flush();
         // A full disk loses lines, not the daemon.
         self.0.write(&bytes).ok();
         Ok(())
     }
 
     fn flush(&self) -> io::Result<()> {
+        self.1.flush();
         Ok(())
     }
 }

@@ -1,10 +1,12 @@
 //! The log: JSON lines in a rotated file, plain text for people.
 //!
-//! Lines are written by the thread that logs, through flexi_logger; no thread of its own, no timer.
+//! Lines are written by the thread that logs, through flexi_logger; those of requests, which are
+//! many, are gathered and written by the thread `log`.
 //! A log file that cannot be written never keeps the daemon from running: stderr has the lines.
 
 mod file;
 mod line;
+mod requests;
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -15,6 +17,11 @@ use flexi_logger::{Duplicate, ErrorChannel, LogSpecification, Logger, LoggerHand
 use log::LevelFilter;
 
 use file::{RotatedFile, Writer};
+use requests::Requests;
+
+pub use requests::{RequestLine, request};
+
+use crate::thread::{Spawner, Thread};
 
 /// What is logged where.
 #[derive(Clone, Debug)]
@@ -31,6 +38,9 @@ pub struct Settings {
 pub struct Log {
     handle: LoggerHandle,
     file: Arc<RotatedFile>,
+    requests: Arc<Requests>,
+    // Joined after `Drop` has told it to end.
+    thread: Option<Thread>,
 }
 
 impl Log {
@@ -39,9 +49,10 @@ impl Log {
     pub fn start(settings: &Settings) -> Result<Self, flexi_logger::FlexiLoggerError> {
         let file = Arc::new(RotatedFile::new(settings));
         let opened = file.reopen();
+        let requests = Requests::new(Arc::clone(&file));
         let format = if std::io::stderr().is_terminal() { line::plain } else { line::json };
         let handle = Logger::with(specification(settings.level))
-            .log_to_writer(Box::new(Writer(Arc::clone(&file))))
+            .log_to_writer(Box::new(Writer(Arc::clone(&file), Arc::clone(&requests))))
             .duplicate_to_stderr(Duplicate::All)
             .format_for_stderr(format)
             // A closed stderr is not worth dying for.
@@ -52,11 +63,20 @@ impl Log {
             let path = settings.file.display();
             log::warn!("the log {path} cannot be written: {error}; stderr has it all");
         }
-        Ok(Self { handle, file })
+        Ok(Self { handle, file, requests, thread: None })
+    }
+
+    /// From now on requests are logged, too.
+    pub fn log_requests(&mut self, spawner: &Spawner) -> std::io::Result<()> {
+        let requests = Arc::clone(&self.requests);
+        self.thread = Some(spawner.spawn("log", move || requests.run())?);
+        self.requests.publish();
+        Ok(())
     }
 
     /// Closes the file and opens it anew, for whoever moved it away.
     pub fn reopen(&self) {
+        self.requests.flush();
         if let Err(error) = self.file.reopen() {
             log::warn!("the log cannot be opened again: {error}");
         }
@@ -74,6 +94,12 @@ fn specification(level: LevelFilter) -> LogSpecification {
         .module("murald", level)
         .module("http", level)
         .build()
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.requests.end();
+    }
 }
 
 impl fmt::Debug for Log {

@@ -207,6 +207,9 @@ fn the_log_knows_each_request_by_its_id() {
     for field in ["ts", "level", "target", "msg", "duration_ms"] {
         assert!(!line[field].is_null(), "{line} lacks {field}");
     }
+    // For people, the requests of a busy gallery would bury everything else.
+    let said = fs::read_to_string(house.root().join("stderr")).unwrap();
+    assert!(said.contains("is up") && !said.contains(&well), "{said}");
 }
 
 #[test]
