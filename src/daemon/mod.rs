@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, select};
+use rustix::fs::Mode;
+use rustix::process::umask;
 
 use crate::config::{self, LogLevel};
 use crate::http::Stop;
@@ -42,6 +44,7 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<(), Error> {
     let started = Instant::now();
     memory::restrain();
+    close_umask();
     let env = Env::process();
     let notifier = Notifier::new(&env);
     let (house, wakes) = House::build(options, &env, started)?;
@@ -52,6 +55,13 @@ pub fn run(options: &Options) -> Result<(), Error> {
     notifier.stopping();
     house.end(verdict.as_ref().is_ok_and(|stop| stop.clear), Instant::now() + END_WITHIN);
     verdict.map(drop)
+}
+
+/// What we write is not for others to change, whatever whoever started us had in mind.
+fn close_umask() {
+    // Asking for it means setting it, and no thread has started yet.
+    let found = umask(Mode::from(0o077));
+    umask(found | Mode::from(0o022));
 }
 
 /// Reads a file of settings as the start would, without a start: its warnings.

@@ -329,3 +329,50 @@ fn the_version_is_told_without_a_daemon() {
         .unwrap();
     assert_eq!(nobody.status.code(), Some(69), "{}", stderr(&nobody));
 }
+
+/// Starts a daemon from a shell that has done this before.
+fn start_after(house: &House, shell: &str) -> std::process::Child {
+    let script = format!("{shell}; exec {} start", env!("CARGO_BIN_EXE_murald"));
+    let mut command = house.command("/bin/sh");
+    let child = command.args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("it listens", || UnixStream::connect(house.socket()).is_ok());
+    child
+}
+
+#[test]
+fn an_open_umask_opens_nothing() {
+    let house = House::new();
+    let mut child = start_after(&house, "umask 000");
+    let client = house.client();
+    client.get("/healthz").ok();
+    let socket = fs::metadata(house.socket()).unwrap();
+    assert_eq!(socket.permissions().mode() & 0o777, 0o600);
+    let mut rest = vec![house.root().join("data"), house.root().join("cache")];
+    rest.retain(|directory| directory.exists());
+    let mut seen = 0;
+    while let Some(path) = rest.pop() {
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o022, 0, "{} is for all", path.display());
+        seen += 1;
+        if metadata.is_dir() {
+            rest.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    assert!(seen > 5, "{seen} files");
+    client.post("/shutdown", &json!({})).ok();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn it_serves_with_hardly_any_descriptors() {
+    let house = House::new();
+    let mut child = start_after(&house, "ulimit -n 32");
+    let client = house.client();
+    client.get("/images").ok();
+    let silent: Vec<_> = (0..40).map(|_| UnixStream::connect(house.socket()).unwrap()).collect();
+    client.get("/healthz").ok();
+    drop(silent);
+    client.get("/images").ok();
+    client.post("/shutdown", &json!({})).ok();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
