@@ -34,6 +34,7 @@ const LOGS: u64 = 1;
 #[derive(Clone, Debug)]
 pub struct Reaper {
     shared: Arc<Shared>,
+    spawner: Spawner,
     _owner: Arc<Owner>,
 }
 
@@ -78,7 +79,8 @@ impl Reaper {
         let logs = Logs { notify, directory: logs.to_owned(), next_look: None };
         let theirs = Arc::clone(&shared);
         let thread = spawner.spawn("reaper", move || watch(&theirs, logs))?;
-        Ok(Self { shared, _owner: Arc::new(Owner { _thread: thread, stop }) })
+        let owner = Arc::new(Owner { _thread: thread, stop });
+        Ok(Self { shared, spawner: spawner.clone(), _owner: owner })
     }
 
     /// Sends on `tell` once the child has ended; a full channel means that the owner will look
@@ -95,6 +97,11 @@ impl Reaper {
 }
 
 impl Reaper {
+    /// Starts threads that wait for what a process says, where its end is not all that matters.
+    pub fn spawner(&self) -> &Spawner {
+        &self.spawner
+    }
+
     /// No longer tells of the end of this child.
     pub fn forget(&self, child: &Child) {
         let mut watched = self.shared.lock();

@@ -124,6 +124,11 @@ impl Roster {
         left
     }
 
+    /// The processes on record, of all backends; whether they run is not looked at.
+    pub fn identities(&self) -> Vec<Identity> {
+        self.records().filter_map(|(_, path)| Some(read(&path)?.1)).collect()
+    }
+
     /// What their names say, and paths, of all records.
     fn records(&self) -> impl Iterator<Item = (FileName, PathBuf)> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
@@ -193,6 +198,11 @@ impl Setter {
     /// What it writes to, both streams.
     pub fn log_path(&self) -> PathBuf {
         self.path.with_extension("log")
+    }
+
+    /// How much it has written: where what it writes from now on begins.
+    pub fn log_length(&self) -> u64 {
+        fs::metadata(self.log_path()).map_or(0, |metadata| metadata.len())
     }
 
     /// The end of what it wrote.

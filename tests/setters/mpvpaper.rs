@@ -137,3 +137,56 @@ fn one_that_hangs_is_killed_and_the_old_one_stays() {
     assert_eq!(stubs.wall.processes("mpvpaper"), process);
     mpvpaper.clear().unwrap();
 }
+
+#[test]
+fn film_that_cannot_be_loaded_leaves_the_one_before_and_starts_nothing() {
+    let stubs = Stubs::new(&["640x480"]);
+    let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
+    let (one, broken) = (video(&stubs, "one.mp4", ""), video(&stubs, "broken.mp4", "broken"));
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
+    // It says why and ends in one breath.
+    stubs.cue("mpvpaper", "end");
+    let error = show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &broken)]).unwrap_err();
+    let said = "unrecognized file format";
+    assert!(matches!(&error, Error::File { why, .. } if why == said), "{error}");
+    assert_eq!(stubs.calls("mpvpaper").len(), 1);
+    assert_eq!(stubs.note("mpvpaper-deaf").len(), 0);
+    // Its end is told of, and the film before comes back.
+    stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert!(!mpvpaper.is_whole());
+    stubs.cue("mpvpaper", "");
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
+    assert_eq!(stubs.wall.processes("mpvpaper").len(), 1);
+    mpvpaper.clear().unwrap();
+}
+
+#[test]
+fn old_film_stays_until_a_frame_of_the_new_one_was_seen() {
+    let stubs = Stubs::new(&["640x480"]);
+    let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
+    let (one, two) = (video(&stubs, "one.mp4", ""), video(&stubs, "two.mp4", ""));
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
+    assert!(mpvpaper.warnings().is_empty());
+    let old = stubs.wall.processes("mpvpaper");
+    // The output is off. Sound needs a new process.
+    stubs.cue("mpvpaper", "dark");
+    let loud = hang(&stubs, &[("HEADLESS-1", &two)], true);
+    mpvpaper.show(&loud, &stubs.wall.cancel).unwrap();
+    let [warning] = &mpvpaper.warnings()[..] else { panic!("no warning") };
+    assert!(warning.contains("HEADLESS-1") && warning.contains("off"), "{warning}");
+    assert!(old[0].is_running());
+    assert_eq!(stubs.wall.processes("mpvpaper").len(), 2);
+    // A daemon that ends leaves both, and the next one takes both over.
+    drop(mpvpaper);
+    let mut next = stubs.wall.backend(BackendName::Mpvpaper);
+    assert_eq!(stubs.wall.processes("mpvpaper").len(), 2);
+    let silent = hang(&stubs, &[("HEADLESS-1", &one)], false);
+    next.show(&silent, &stubs.wall.cancel).unwrap();
+    // It is switched on.
+    stubs.cue("mpvpaper", "");
+    crate::desktop::wait_until("one process", || stubs.wall.processes("mpvpaper").len() == 1);
+    assert!(!old[0].is_running());
+    assert!(next.is_whole());
+    next.clear().unwrap();
+    assert!(stubs.wall.processes("mpvpaper").is_empty());
+}

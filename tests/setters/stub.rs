@@ -4,7 +4,7 @@
 //! again, in the role of its name. What it is to do wrong stands in files `cue-NAME`.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -209,16 +209,9 @@ fail() { echo "$1"; exit 1; }
 [ "$1" = hyprpaper ] || fail 'unknown request'
 [ -S "$XDG_RUNTIME_DIR/hypr/sig/.hyprpaper.sock" ] || fail "Couldn't connect to hyprpaper"
 [ "$cue" != refuse ] || fail 'it will not'
-old=$(cat "$STUB_NOTES/hyprpaper-old" 2>/dev/null)
-if [ -n "$old" ]; then
-  case $2 in
-  preload | unload) [ -f "$3" ] || { echo "$2 failed (no such file)"; exit 0; } ;;
-  wallpaper)
-    path=${3#*,} path=${path#contain:} path=${path#tile:}
-    [ -f "$path" ] || { echo 'wallpaper failed (no such file)'; exit 0; } ;;
-  *) echo 'unknown request'; exit 0 ;;
-  esac
-  echo ok
+shown=$STUB_NOTES/hyprpaper-shown
+if [ "$2" = listactive ]; then
+  cat "$shown" 2>/dev/null
   exit 0
 fi
 [ "$2" = wallpaper ] || fail 'unknown request'
@@ -229,6 +222,9 @@ grep -Fqx -- "$output" "$STUB_NOTES/outputs" || fail 'invalid monitor'
 case $path in /*) ;; *) fail 'invalid path' ;; esac
 [ -f "$path" ] || fail 'invalid path'
 case $fit in cover | contain | tile) ;; *) fail 'invalid fit mode' ;; esac
+[ "$cue" != lie ] || exit 0
+{ grep -v "^$output: " "$shown"; echo "$output: $path"; } >"$shown.new"
+mv "$shown.new" "$shown"
 exit 0
 "#;
 
@@ -323,36 +319,142 @@ impl Role {
 }
 
 fn hyprpaper(role: &Role) {
-    if role.args == ["--version"] {
-        let old = role.notes.join("hyprpaper-old").exists();
-        eprintln!("hyprpaper v{}", if old { "0.7.6" } else { "0.8.1" });
-        std::process::exit(0);
+    let is_old = role.notes.join("hyprpaper-old").exists();
+    match &role.args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--version"] if !is_old => {
+            eprintln!("hyprpaper v0.8.4");
+            std::process::exit(0);
+        }
+        ["--version" | "--help"] => {
+            println!("[LOG] Welcome to hyprpaper!\nbuilt from commit  ()\nHyprpaper usage:");
+            println!("--no-fractional -n | Disable fractional scaling support");
+            std::process::exit(i32::from(role.args == ["--version"]));
+        }
+        _ => {}
     }
     let [flag, file] = &role.args[..] else { role.fail("wrong arguments") };
     if flag != "-c" {
         role.fail("wrong arguments");
     }
     let text = fs::read_to_string(file).unwrap_or_else(|_| role.fail("no such config"));
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
-            _ if line.starts_with('#') => {}
-            Some(("path" | "preload", path)) if !Path::new(path).is_file() => {
-                role.fail(&format!("no such file: {path}"));
-            }
-            Some((
-                "splash" | "ipc" | "monitor" | "path" | "fit_mode" | "preload" | "wallpaper",
-                _,
-            )) => {}
-            None if line == "wallpaper {" || line == "}" => {}
-            _ => role.fail(&format!("config error: {line}")),
-        }
+    let shown = Shown(role.notes.join("hyprpaper-shown"));
+    fs::remove_file(&shown.0).ok();
+    if is_old {
+        shown.read_old(role, &text)
+    } else {
+        shown.read_new(role, &text)
     }
     role.mishap();
-    let socket = role.runtime().join("hypr/sig/.hyprpaper.sock");
+    let directory = role.runtime().join("hypr/sig");
+    if role.cue() == "late-directory" {
+        fs::create_dir_all(&directory).unwrap();
+    }
+    let socket = directory.join(".hyprpaper.sock");
     fs::remove_file(&socket).ok();
     let listener = UnixListener::bind(socket).unwrap();
     role.note("hyprpaper-files", &text.replace('\n', "|"));
-    for _ in listener.incoming() {}
+    for stream in listener.incoming().flatten() {
+        let mut request = String::new();
+        (&stream).read_to_string(&mut request).unwrap();
+        if is_old && !request.is_empty() {
+            role.note("hyprpaper-requests", &request);
+            (&stream).write_all(shown.answer_old(role, &request).as_bytes()).ok();
+        }
+    }
+}
+
+/// What hyprpaper shows: lines of an output and a path, where hyprctl finds it too.
+struct Shown(PathBuf);
+
+impl Shown {
+    fn show(&self, role: &Role, output: &str, path: &str) {
+        if role.cue() == "lie" {
+            return;
+        }
+        let known = fs::read_to_string(&self.0).unwrap_or_default();
+        let mark = format!("{output}: ");
+        let mut lines: Vec<&str> = known.lines().filter(|line| !line.starts_with(&mark)).collect();
+        let line = format!("{mark}{path}");
+        lines.push(&line);
+        fs::write(&self.0, lines.join("\n") + "\n").unwrap();
+    }
+
+    fn read_new(&self, role: &Role, text: &str) {
+        let mut output = "";
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+                _ if line.starts_with('#') => {}
+                Some(("monitor", name)) => output = name,
+                Some(("path", path)) if !Path::new(path).is_file() => {
+                    println!("ERR ]: Failed to resolve path {path}: no such file");
+                }
+                Some(("path", path)) => self.show(role, output, path),
+                Some(("splash" | "ipc" | "fit_mode", _)) => {}
+                None if line == "wallpaper {" || line == "}" => {}
+                _ => role.fail(&format!("config error: {line}")),
+            }
+        }
+    }
+
+    /// It goes on whatever it cannot read.
+    fn read_old(&self, role: &Role, text: &str) {
+        let mut loaded = Vec::new();
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+                _ if line.starts_with('#') => {}
+                Some(("preload", path)) => loaded.push(path),
+                Some(("wallpaper", value)) => {
+                    let (output, path) = old_value(value);
+                    if loaded.contains(&path) {
+                        self.draw_old(role, output, path);
+                    }
+                }
+                Some(("splash" | "ipc", _)) => {}
+                _ => println!("Config error in file x: config option <{line}> does not exist."),
+            }
+        }
+        let known = fs::read_to_string(&self.0).unwrap_or_default();
+        if !known.contains("HEADLESS-1: ") {
+            println!(
+                "[WARN] Monitor HEADLESS-1 does not have a target! A wallpaper will not be created."
+            );
+        }
+    }
+
+    fn draw_old(&self, role: &Role, output: &str, path: &str) {
+        self.show(role, output, path);
+        if role.cue() != "lie" {
+            println!("[LOG] Image data for {output}: {path} at [-0.00, 0.00], scale: 10.00");
+        }
+    }
+
+    fn answer_old(&self, role: &Role, request: &str) -> String {
+        let failed = |what: &str| format!("{what} failed (no such file)");
+        match request.split_once(' ') {
+            Some((what @ ("preload" | "unload"), path)) if !Path::new(path).is_file() => {
+                failed(what)
+            }
+            Some(("preload" | "unload", _)) => "ok".to_owned(),
+            Some(("wallpaper", value)) => {
+                let (output, path) = old_value(value);
+                if !Path::new(path).is_file() {
+                    return failed("wallpaper");
+                }
+                self.draw_old(role, output, path);
+                "ok".to_owned()
+            }
+            None if request == "listactive" => match fs::read_to_string(&self.0) {
+                Ok(known) => known.replace(": ", " = "),
+                Err(_) => "no wallpapers active".to_owned(),
+            },
+            _ => "invalid command".to_owned(),
+        }
+    }
+}
+
+fn old_value(value: &str) -> (&str, &str) {
+    let (output, path) = value.split_once(',').unwrap();
+    (output, path.trim_start_matches("contain:").trim_start_matches("tile:"))
 }
 
 fn mpvpaper(role: &Role) {
@@ -389,9 +491,11 @@ fn broken(file: &str) -> bool {
     fs::read(file).is_ok_and(|bytes| bytes.ends_with(b"broken"))
 }
 
-fn mpv_client(role: &Role, mut stream: UnixStream, plays: &mut String) {
+/// The client of mpv's socket. Answers, and events of the film that plays, go out by whole lines.
+fn mpv_client(role: &Role, stream: UnixStream, plays: &mut String) {
     let lines = BufReader::new(stream.try_clone().unwrap()).lines();
-    let mut say = |what: Value| writeln!(stream, "{what}").is_ok();
+    let say = |what: Value| (&stream).write_all(format!("{what}\n").as_bytes()).is_ok();
+    let mut refused = false;
     for line in lines.map_while(Result::ok) {
         let asked: Value = serde_json::from_str(&line).unwrap_or_else(|_| role.fail("no JSON"));
         let command: Vec<&str> =
@@ -409,13 +513,22 @@ fn mpv_client(role: &Role, mut stream: UnixStream, plays: &mut String) {
             _ => {}
         }
         match &command[..] {
-            ["loadfile", file, "replace"] => {
+            ["loadfile", file, how] => {
                 say(answer(Value::Null));
-                say(json!({ "event": "end-file", "reason": "stop" }));
+                let replaces = *how == "replace";
+                if replaces {
+                    say(json!({ "event": "end-file", "reason": "stop" }));
+                } else if !refused {
+                    continue;
+                }
                 role.note("mpvpaper-loads", file);
-                if broken(file) || !Path::new(file).is_file() {
+                refused = broken(file) || !Path::new(file).is_file();
+                if refused {
                     let error = "unrecognized file format";
                     say(json!({ "event": "end-file", "reason": "error", "file_error": error }));
+                    if role.cue() == "end" {
+                        std::process::exit(0);
+                    }
                 } else {
                     say(json!({ "event": "start-file" }));
                     say(json!({ "event": "file-loaded" }));
@@ -423,12 +536,39 @@ fn mpv_client(role: &Role, mut stream: UnixStream, plays: &mut String) {
                 }
             }
             ["get_property", "path"] => drop(say(answer(json!(plays)))),
+            ["playlist-remove", _] => drop(say(answer(Value::Null))),
             ["observe_property", _, name] => {
                 say(answer(Value::Null));
-                let data = if *name == "time-pos" { json!(0.04) } else { json!(true) };
-                say(json!({ "event": "property-change", "name": name, "data": data }));
+                match *name {
+                    "time-pos" => play_film(role, stream.try_clone().unwrap()),
+                    "frame-drop-count" => {}
+                    _ => drop(say(property(name, json!(*name == "vo-configured")))),
+                }
             }
             _ => role.fail(&format!("unknown command: {line}")),
         }
     }
+}
+
+fn property(name: &str, data: Value) -> Value {
+    json!({ "event": "property-change", "name": name, "data": data })
+}
+
+/// Tells of frames for as long as somebody listens. On the cue `dark` all of them are dropped, as
+/// where the output is off.
+fn play_film(role: &Role, mut stream: UnixStream) {
+    let cue = role.notes.join("cue-mpvpaper");
+    std::thread::spawn(move || {
+        let mut dropped = 1;
+        for frame in 0.. {
+            let mut say = |what: Value| stream.write_all(format!("{what}\n").as_bytes());
+            let at = property("time-pos", json!(f64::from(frame) * 0.04));
+            let lost = property("frame-drop-count", json!(dropped));
+            if say(at).and_then(|()| say(lost)).is_err() {
+                return;
+            }
+            dropped += i32::from(fs::read_to_string(&cue).is_ok_and(|cue| cue == "dark"));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
 }

@@ -1,6 +1,7 @@
 //! mpv's JSON socket: a command or an answer a line, events in between.
 //!
-//! Runs on the hand's thread; every wait ends with its deadline, with the process, or on demand.
+//! Runs on the hand's thread, and on that of a handover; every wait ends with its deadline, with the
+//! process, or on demand.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
@@ -10,50 +11,60 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::frames::Frames;
 use crate::backends::Error;
 use crate::backends::socket::{NotUp, connect, connect_when_up, wait};
 use crate::process::{Cancel, Child};
 
 /// An answer that comes late is none; what is longer is no answer of mpv's.
 const LINE_MAX: usize = 1 << 20;
-/// One that is hidden gives no frames: then it is enough that it has set up its picture.
-const HIDDEN: Duration = Duration::from_secs(1);
+/// One that plays has its frames taken from it within this; else its output is off, or covered.
+const SEEN_WITHIN: Duration = Duration::from_secs(3);
 
 /// What became of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Loaded {
-    Plays,
+    /// It plays; whether frames of it were seen.
+    Plays {
+        seen: bool,
+    },
     /// It does not answer any more.
     Silent,
     Refused(String),
 }
 
-pub(super) struct Ipc<'a> {
+#[derive(Debug)]
+pub(super) struct Ipc {
     stream: UnixStream,
-    child: &'a Child,
+    child: Child,
     until: Instant,
     pending: Vec<u8>,
+    frames: Frames,
 }
 
-impl<'a> Ipc<'a> {
+impl Ipc {
     /// To one that is up.
     pub(super) fn connect(
         socket: &Path,
-        child: &'a Child,
+        child: &Child,
         until: Instant,
         cancel: &Cancel,
     ) -> Result<Self, NotUp> {
         if cancel.is_cancelled() {
             return Err(NotUp::Cancelled);
         }
-        let stream = connect(socket)?;
-        Ok(Self { stream, child, until, pending: Vec::new() })
+        Ok(Self::new(connect(socket)?, child, until))
+    }
+
+    fn new(stream: UnixStream, child: &Child, until: Instant) -> Self {
+        let (pending, frames) = (Vec::new(), Frames::default());
+        Self { stream, child: child.clone(), until, pending, frames }
     }
 
     /// The file that it plays; none where it does not say.
     pub(super) fn playing(&mut self, cancel: &Cancel) -> Result<Option<PathBuf>, Error> {
         let asked = self.say(&json!({ "command": ["get_property", "path"], "request_id": 1 }));
-        let answer = asked.and_then(|()| self.hear(cancel, |said| said["request_id"] == 1));
+        let answer = asked.and_then(|()| self.hear(cancel, |said, _| said["request_id"] == 1));
         match answer {
             Ok(said) => Ok(said["data"].as_str().map(PathBuf::from)),
             Err(NotUp::Cancelled) => Err(Error::Cancelled),
@@ -61,27 +72,70 @@ impl<'a> Ipc<'a> {
         }
     }
 
-    /// Has it play another file and waits until it has loaded it.
-    pub(super) fn load(&mut self, file: &Path, cancel: &Cancel) -> Result<Loaded, Error> {
-        let file = file.to_str().unwrap_or_default();
-        let command = json!({ "command": ["loadfile", file, "replace"], "request_id": 2 });
-        let told = self.say(&command);
-        let heard = told.and_then(|()| {
-            self.hear(cancel, |said| {
-                let failed = said["event"] == "end-file" && said["reason"] == "error";
-                let refused = said["request_id"] == 2 && said["error"] != "success";
-                said["event"] == "file-loaded" || failed || refused
-            })
-        });
-        match heard {
-            Ok(said) if said["event"] == "file-loaded" => Ok(Loaded::Plays),
-            Ok(said) => {
-                let why = said["file_error"].as_str().or(said["error"].as_str());
-                Ok(Loaded::Refused(why.unwrap_or("mpv cannot play it").to_owned()))
-            }
+    /// Has it play another file and waits until frames of it are seen. Where it cannot, it goes on
+    /// with the one `before`.
+    pub(super) fn load(
+        &mut self,
+        file: &Path,
+        before: Option<&Path>,
+        cancel: &Cancel,
+    ) -> Result<Loaded, Error> {
+        match self.try_load(file, before, cancel) {
+            Ok(loaded) => Ok(loaded),
             Err(NotUp::Cancelled) => Err(Error::Cancelled),
             Err(_) => Ok(Loaded::Silent),
         }
+    }
+
+    fn try_load(
+        &mut self,
+        file: &Path,
+        before: Option<&Path>,
+        cancel: &Cancel,
+    ) -> Result<Loaded, NotUp> {
+        self.observe()?;
+        self.say(&load_command(file, "replace", 2))?;
+        if let Some(before) = before {
+            // mpv ends with its last file, and mpvpaper with it: then there is nothing on the screen.
+            self.say(&load_command(before, "append", 3))?;
+        }
+        let said = self.hear(cancel, |said, _| {
+            let refused = said["request_id"] == 2 && said["error"] != "success";
+            said["event"] == "file-loaded" || failed(said) || refused
+        })?;
+        if said["event"] != "file-loaded" {
+            let why = said["file_error"].as_str().or(said["error"].as_str());
+            return Ok(Loaded::Refused(why.unwrap_or("mpv cannot play it").to_owned()));
+        }
+        if before.is_some() {
+            self.say(&json!({ "command": ["playlist-remove", 1], "request_id": 4 }))?;
+        }
+        Ok(Loaded::Plays { seen: self.is_seen(cancel)? })
+    }
+
+    /// Whether frames are seen soon. Not to be seen is no failure: the output may be off.
+    fn is_seen(&mut self, cancel: &Cancel) -> Result<bool, NotUp> {
+        self.until = self.until.min(Instant::now() + SEEN_WITHIN);
+        match self.hear(cancel, |_, frames| frames.are_seen()) {
+            Ok(_) => Ok(true),
+            // It may not even have set up its picture.
+            Err(NotUp::Late) if self.frames.are_set_up() => Ok(false),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Waits for good until frames are seen; `false` when it ends before, or this is cancelled.
+    pub(super) fn wait_until_seen(&mut self, cancel: &Cancel) -> bool {
+        const FOR_GOOD: Duration = Duration::from_secs(365 * 24 * 3600);
+        self.until = Instant::now() + FOR_GOOD;
+        self.frames.begin_anew();
+        self.hear(cancel, |_, frames| frames.are_seen()).is_ok()
+    }
+
+    fn observe(&mut self) -> Result<(), NotUp> {
+        Frames::PROPERTIES.iter().zip(1..).try_for_each(|(property, id)| {
+            self.say(&json!({ "command": ["observe_property", id, property] }))
+        })
     }
 
     fn say(&mut self, command: &Value) -> Result<(), NotUp> {
@@ -95,67 +149,78 @@ impl<'a> Ipc<'a> {
     fn hear(
         &mut self,
         cancel: &Cancel,
-        mut wanted: impl FnMut(&Value) -> bool,
+        mut wanted: impl FnMut(&Value, &Frames) -> bool,
     ) -> Result<Value, NotUp> {
         loop {
             while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.pending.drain(..=end).collect();
                 // What is no JSON is nothing that was asked for.
                 let said: Value = serde_json::from_slice(&line).unwrap_or_default();
-                if wanted(&said) {
+                self.frames.hear(&said);
+                if wanted(&said, &self.frames) {
                     return Ok(said);
                 }
             }
             if Instant::now() >= self.until || self.pending.len() > LINE_MAX {
                 return Err(NotUp::Late);
             }
-            wait(&[self.stream.as_fd()], self.child, self.until, cancel)?;
+            wait(&[self.stream.as_fd()], &self.child, self.until, cancel)?;
             self.read()?;
         }
     }
 
+    /// Takes what is there. The end is told of once all is taken that was said before it.
     fn read(&mut self) -> Result<(), NotUp> {
         let mut buffer = [0; 4096];
-        loop {
+        let before = self.pending.len();
+        let end = loop {
             match self.stream.read(&mut buffer) {
-                Ok(0) => return Err(NotUp::Ended),
+                Ok(0) => break NotUp::Ended,
                 Ok(read) => self.pending.extend_from_slice(&buffer[..read]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => break error.into(),
             }
-        }
+        };
+        if self.pending.len() > before { Ok(()) } else { Err(end) }
     }
 }
 
-/// Waits until a process that was just started shows its first frames.
+fn load_command(file: &Path, how: &str, id: u32) -> Value {
+    let file = file.to_str().unwrap_or_default();
+    json!({ "command": ["loadfile", file, how], "request_id": id })
+}
+
+fn failed(said: &Value) -> bool {
+    said["event"] == "end-file" && said["reason"] == "error"
+}
+
+/// Waits until a process that was just started shows its first frames. None once they are seen; else
+/// it plays, and what is given will tell when they are.
 pub(super) fn wait_until_it_plays(
     socket: &Path,
     child: &Child,
+    file: &Path,
     until: Instant,
     cancel: &Cancel,
-) -> Result<(), Error> {
-    let plays = || -> Result<(), NotUp> {
+) -> Result<Option<Ipc>, Error> {
+    let plays = || -> Result<Result<Option<Ipc>, String>, NotUp> {
         let stream = connect_when_up(socket, None, child, until, cancel)?;
-        let mut ipc = Ipc { stream, child, until, pending: Vec::new() };
-        for (id, property) in [(1, "vo-configured"), (2, "time-pos")] {
-            ipc.say(&json!({ "command": ["observe_property", id, property] }))?;
+        let mut ipc = Ipc::new(stream, child, until);
+        ipc.observe()?;
+        let said = ipc.hear(cancel, |said, frames| frames.are_set_up() || failed(said))?;
+        if failed(&said) {
+            let why = said["file_error"].as_str().unwrap_or("mpv cannot play it");
+            return Ok(Err(why.to_owned()));
         }
-        ipc.hear(cancel, |said| said["name"] == "vo-configured" && said["data"] == true)?;
-        // Time passes once frames are taken from it.
-        ipc.until = until.min(Instant::now() + HIDDEN);
-        let moves = |said: &Value| {
-            said["name"] == "time-pos" && said["data"].as_f64().is_some_and(|at| at > 0.0)
-        };
-        match ipc.hear(cancel, moves) {
-            Ok(_) | Err(NotUp::Late) => Ok(()),
-            Err(other) => Err(other),
-        }
+        Ok(Ok(if ipc.is_seen(cancel)? { None } else { Some(ipc) }))
     };
-    plays().map_err(|not_up| match not_up {
-        NotUp::Cancelled => Error::Cancelled,
-        NotUp::Ended => Error::Unavailable("it ended".to_owned()),
-        NotUp::Late => Error::Unavailable("it does not play in time".to_owned()),
-        NotUp::Io(error) => Error::Unavailable(error.to_string()),
-    })
+    match plays() {
+        Ok(Ok(ipc)) => Ok(ipc),
+        Ok(Err(why)) => Err(Error::File { path: file.to_owned(), why }),
+        Err(NotUp::Cancelled) => Err(Error::Cancelled),
+        Err(NotUp::Ended) => Err(Error::Unavailable("it ended".to_owned())),
+        Err(NotUp::Late) => Err(Error::Unavailable("it does not play in time".to_owned())),
+        Err(NotUp::Io(error)) => Err(Error::Unavailable(error.to_string())),
+    }
 }

@@ -1,14 +1,17 @@
 //! mpvpaper 1.4 to 1.9: one process for each output, and mpv's own socket to change its video.
 //!
 //! A new process is started only where there is none with the right options, or the old one does not
-//! answer; it plays before the old one goes. One that cannot load its file hangs, deaf to SIGTERM:
-//! so those that do not come up are killed.
+//! answer; frames of it are seen before the old one goes, and be it hours later, as the output is off
+//! (`handover`). One that cannot load its file hangs, deaf to SIGTERM: so those that do not come up
+//! are killed.
 
 mod args;
+mod frames;
+mod handover;
 mod ipc;
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::context::Context;
@@ -20,6 +23,7 @@ use crate::process::{Cancel, Setter, plain_name};
 use crate::wire::Format;
 
 use args::{Wanted, args, matched, socket_in};
+use handover::Handover;
 use ipc::{Ipc, Loaded};
 
 const NAME: &str = "mpvpaper";
@@ -37,11 +41,16 @@ pub(super) struct Mpvpaper {
     settings: Settings,
     copies: Copies,
     screens: Vec<Screen>,
+    /// Of outputs whose new film was not seen yet.
+    handovers: Vec<Handover>,
+    /// The outputs on which the last film to be shown was not seen.
+    unseen: Vec<String>,
     /// The number of the last socket that was named.
     last_socket: u32,
 }
 
 /// A process that plays on an output.
+#[derive(Debug)]
 struct Screen {
     output: String,
     setter: Setter,
@@ -56,7 +65,8 @@ impl Mpvpaper {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let screens = context.take_over(NAME).into_iter().filter_map(Screen::taken_over).collect();
         let copies = Copies::new(context.cache.join("copies"));
-        Self { context, settings, copies, screens, last_socket: 0 }
+        let (handovers, unseen) = (Vec::new(), Vec::new());
+        Self { context, settings, copies, screens, handovers, unseen, last_socket: 0 }
     }
 
     fn wanted(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<Vec<Wanted>, Error> {
@@ -116,16 +126,13 @@ impl Mpvpaper {
     }
 
     /// Has every output play its file: by a word where one plays already, else by a new process.
-    fn bring_up(&mut self, wanted: &[Wanted], cancel: &Cancel) -> Result<Vec<Screen>, Error> {
+    /// Those that are new, with whom to ask where no frame of theirs was seen yet.
+    fn bring_up(&mut self, wanted: &[Wanted], cancel: &Cancel) -> Result<Vec<New>, Error> {
         let settings = (self.settings)();
         let mut started = Vec::new();
         let mut result = Ok(());
         for wanted in wanted {
-            let told = match self.current(wanted, &settings.mpvpaper) {
-                Some(screen) => screen.play(wanted, cancel),
-                None => Ok(false),
-            };
-            result = match told {
+            result = match self.tell(wanted, &settings.mpvpaper, cancel) {
                 Ok(true) => Ok(()),
                 Ok(false) => self.start(wanted, &settings.mpvpaper).map(|new| started.push(new)),
                 Err(error) => Err(error),
@@ -136,42 +143,96 @@ impl Mpvpaper {
         }
         let until = Instant::now() + PLAYS_WITHIN;
         let up = |screen: &Screen| screen.wait_until_it_plays(until, cancel);
-        match result.and_then(|()| started.iter().try_for_each(up)) {
-            Ok(()) => Ok(started),
+        match result.and_then(|()| started.iter().map(up).collect::<Result<Vec<_>, _>>()) {
+            Ok(unseen) => Ok(started.into_iter().zip(unseen).collect()),
             Err(error) => {
                 started.into_iter().for_each(Screen::kill);
                 Err(error)
             }
         }
     }
+
+    /// `false` where there is no process to be told, or it does not answer.
+    fn tell(&mut self, wanted: &Wanted, options: &Options, cancel: &Cancel) -> Result<bool, Error> {
+        let Some(screen) = self.current(wanted, options) else { return Ok(false) };
+        match screen.play(wanted, cancel)? {
+            Told::Silent => return Ok(false),
+            Told::Seen => {}
+            Told::Unseen => self.unseen.push(wanted.output.clone()),
+        }
+        Ok(true)
+    }
+
+    /// Ends the processes that nobody needs any more, or has them ended once nobody sees them.
+    fn replace(&mut self, wanted: &[Wanted], started: Vec<New>) {
+        let mut kept: Vec<Screen> = Vec::new();
+        let mut gone: Vec<Screen> = Vec::new();
+        // The newest first: one for each output stays.
+        for screen in self.screens.drain(..).rev() {
+            let stays = wanted.iter().any(|wanted| wanted.output == screen.output)
+                && started.iter().all(|(new, _)| new.output != screen.output)
+                && kept.iter().all(|other| other.output != screen.output);
+            if stays { kept.push(screen) } else { gone.push(screen) }
+        }
+        for (new, unseen) in started {
+            if let Some(ipc) = unseen {
+                // The oldest first.
+                let mut old: Vec<_> =
+                    gone.extract_if(.., |screen| screen.output == new.output).collect();
+                old.reverse();
+                self.unseen.push(new.output.clone());
+                self.handovers.extend(Handover::start(self.context.reaper.spawner(), ipc, old));
+            }
+            kept.push(new);
+        }
+        gone.into_iter().for_each(Screen::end);
+        self.screens = kept;
+    }
+
+    /// Takes back what was to be ended later.
+    fn settle(&mut self) {
+        let waiting: Vec<Screen> = self.handovers.drain(..).flat_map(Handover::settle).collect();
+        // The oldest first.
+        self.screens.splice(..0, waiting);
+    }
+}
+
+/// A process that was just started; with what tells of its frames while none was seen.
+type New = (Screen, Option<Ipc>);
+
+/// What came of telling a process of a file.
+enum Told {
+    Seen,
+    Unseen,
+    Silent,
 }
 
 impl Backend for Mpvpaper {
     fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
+        self.settle();
         self.is_whole();
+        self.unseen.clear();
         let wanted = self.wanted(scene, cancel)?;
         let started = self.bring_up(&wanted, cancel)?;
-        let fresh: Vec<String> = started.iter().map(|screen| screen.output.clone()).collect();
-        let mut kept: Vec<Screen> = Vec::new();
-        // The newest first: one for each output stays.
-        for screen in self.screens.drain(..).rev() {
-            let stays = wanted.iter().any(|wanted| wanted.output == screen.output)
-                && !fresh.contains(&screen.output)
-                && kept.iter().all(|other| other.output != screen.output);
-            if stays {
-                kept.push(screen);
-            } else {
-                screen.end();
-            }
-        }
-        kept.extend(started);
-        self.screens = kept;
+        self.replace(&wanted, started);
         let files: Vec<PathBuf> = wanted.into_iter().map(|wanted| wanted.file).collect();
         self.copies.tidy(&files);
         Ok(())
     }
 
+    fn warnings(&mut self) -> Vec<String> {
+        let warning = |output: &String| {
+            format!(
+                "{NAME} plays on {output}, but none of its frames has been seen: the output is off \
+                 or covered; what was there before stays until one is"
+            )
+        };
+        self.unseen.iter().map(warning).collect()
+    }
+
     fn clear(&mut self) -> Result<(), Error> {
+        self.settle();
+        self.unseen.clear();
         self.screens.drain(..).for_each(Screen::end);
         self.copies.tidy(&[]);
         Ok(())
@@ -205,40 +266,40 @@ impl Screen {
         }
     }
 
-    /// Has it play another file. `false` if it does not answer; an error if it cannot play the file,
-    /// and then it plays the one before.
-    fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<bool, Error> {
+    /// Has it play another file; an error if it cannot, and then it plays the one before.
+    fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<Told, Error> {
         let file = wanted.file.as_path();
         let until = Instant::now() + PLAYS_WITHIN;
         let Ok(mut ipc) = Ipc::connect(&self.socket, self.setter.child(), until, cancel) else {
-            return Ok(false);
+            return Ok(Told::Silent);
         };
         let before = match &self.file {
             Some(known) => Some(known.clone()),
             None => ipc.playing(cancel)?,
         };
-        let changed = self.content.replace(wanted.content.clone());
-        let changed = changed.is_some_and(|before| before != wanted.content);
-        if before.as_deref() == Some(file) && !changed {
-            self.file = before;
-            return Ok(true);
-        }
-        match ipc.load(file, cancel)? {
-            Loaded::Plays => self.file = Some(file.to_owned()),
-            Loaded::Silent => return Ok(false),
-            Loaded::Refused(why) => {
-                if let Some(before) = before {
-                    ipc.load(&before, cancel)?;
+        let changed = self.content.as_ref().is_some_and(|content| *content != wanted.content);
+        if before.as_deref() != Some(file) || changed {
+            match ipc.load(file, before.as_deref(), cancel)? {
+                Loaded::Plays { seen } => {
+                    self.know(wanted);
+                    return Ok(if seen { Told::Seen } else { Told::Unseen });
                 }
-                return Err(Error::File { path: file.to_owned(), why });
+                Loaded::Silent => return Ok(Told::Silent),
+                Loaded::Refused(why) => return Err(Error::File { path: file.to_owned(), why }),
             }
         }
-        Ok(true)
+        self.know(wanted);
+        Ok(Told::Seen)
     }
 
-    fn wait_until_it_plays(&self, until: Instant, cancel: &Cancel) -> Result<(), Error> {
-        let child = self.setter.child();
-        match ipc::wait_until_it_plays(&self.socket, child, until, cancel) {
+    fn know(&mut self, wanted: &Wanted) {
+        self.file = Some(wanted.file.clone());
+        self.content = Some(wanted.content.clone());
+    }
+
+    fn wait_until_it_plays(&self, until: Instant, cancel: &Cancel) -> Result<Option<Ipc>, Error> {
+        let (child, file) = (self.setter.child(), self.file.as_deref().unwrap_or(Path::new("")));
+        match ipc::wait_until_it_plays(&self.socket, child, file, until, cancel) {
             Err(Error::Unavailable(why)) => {
                 let said = self.setter.log_tail();
                 let said = said.lines().last().unwrap_or("it said nothing").trim().to_owned();

@@ -1,0 +1,116 @@
+//! Whether frames of a film are seen, from what mpv says of them: pure.
+//!
+//! mpv's clock runs on where nobody takes its frames; then it drops each. So those that it put up are
+//! counted against those that it dropped.
+
+use serde_json::Value;
+
+/// The two counts are told of one after the other: on an output that is off the difference sways by
+/// two or three. Real frames pass it in an eighth of a second.
+const ENOUGH: i64 = 4;
+
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    is_set_up: bool,
+    is_paused: bool,
+    /// The last place in the film.
+    at: Option<f64>,
+    put_up: i64,
+    dropped: i64,
+    /// mpv's own count: it begins anew with each file.
+    last_dropped: i64,
+}
+
+impl Frames {
+    /// What must be observed.
+    pub(super) const PROPERTIES: [&str; 4] =
+        ["vo-configured", "pause", "time-pos", "frame-drop-count"];
+
+    /// Takes in a line that mpv has said.
+    pub(super) fn hear(&mut self, said: &Value) {
+        let data = &said["data"];
+        match said["name"].as_str() {
+            Some("vo-configured") => self.is_set_up = data == true,
+            Some("pause") => self.is_paused = data == true,
+            Some("time-pos") => {
+                let at = data.as_f64();
+                self.put_up += i64::from(self.at.is_some() && at.is_some() && at != self.at);
+                self.at = at;
+            }
+            Some("frame-drop-count") => {
+                let count = data.as_i64().unwrap_or(0);
+                self.dropped +=
+                    if count < self.last_dropped { count } else { count - self.last_dropped };
+                self.last_dropped = count;
+            }
+            _ if said["event"] == "file-loaded" => self.begin_anew(),
+            _ => {}
+        }
+    }
+
+    /// Forgets the frames that were counted.
+    pub(super) fn begin_anew(&mut self) {
+        (self.put_up, self.dropped) = (0, 0);
+    }
+
+    /// The picture has its size: frames can come.
+    pub(super) fn are_set_up(&self) -> bool {
+        self.is_set_up
+    }
+
+    /// One that is paused has put up its frame, and no other will come.
+    pub(super) fn are_seen(&self) -> bool {
+        self.is_set_up && (self.is_paused || self.put_up - self.dropped >= ENOUGH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn after(said: &[Value]) -> bool {
+        let mut frames = Frames::default();
+        said.iter().for_each(|said| frames.hear(said));
+        frames.are_seen()
+    }
+
+    fn property(name: &str, data: impl Into<Value>) -> Value {
+        json!({ "event": "property-change", "id": 1, "name": name, "data": data.into() })
+    }
+
+    /// A film of so many frames, of which the first are dropped.
+    fn film(frames: i32, dropped: i32) -> Vec<Value> {
+        let mut said = vec![property("vo-configured", true), property("time-pos", 0.0)];
+        for frame in 1..=frames {
+            said.push(property("time-pos", f64::from(frame) / 30.0));
+            if frame <= dropped {
+                said.push(property("frame-drop-count", frame));
+            }
+        }
+        said
+    }
+
+    #[test]
+    fn frames_are_seen_once_more_are_put_up_than_dropped() {
+        assert!(after(&film(4, 0)));
+        assert!(!after(&film(3, 0)));
+        assert!(!after(&film(90, 90)), "an output that is off");
+        assert!(!after(&film(90, 88)), "and mpv has not said all yet");
+        assert!(after(&film(94, 90)), "it was switched on");
+        assert!(!after(&film(4, 0)[1..]), "it has no picture");
+        assert!(after(&[property("vo-configured", true), property("pause", true)]));
+    }
+
+    #[test]
+    fn counts_of_another_film_say_nothing() {
+        let mut said = film(100, 0);
+        said.push(json!({ "event": "file-loaded" }));
+        assert!(!after(&said));
+        // Dropped frames are counted from nought again.
+        let mut said = film(3, 3);
+        said.push(property("frame-drop-count", Value::Null));
+        said.extend(film(3, 3));
+        assert!(!after(&said));
+    }
+}
