@@ -26,9 +26,10 @@ pub(super) enum Followed<T> {
     Cancelled,
 }
 
-/// Gives each whole line of the log to `read`, from its start and as they come, until it breaks.
+/// Gives each whole line of the log to `read`, from a place in it and as they come, until it breaks.
 pub(super) fn follow<T>(
     log: &Path,
+    from: u64,
     child: &Child,
     until: Instant,
     cancel: &Cancel,
@@ -37,7 +38,7 @@ pub(super) fn follow<T>(
     let notify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
     // Before the first read: what is written after it wakes us.
     inotify::add_watch(&notify, log, inotify::WatchFlags::MODIFY)?;
-    let mut lines = Lines { file: File::open(log)?, position: 0, pending: Vec::new() };
+    let mut lines = Lines::open(log, from)?;
     loop {
         // Looked at before the lines are read: what it wrote before its end is then among them.
         let alive = child.is_running();
@@ -86,6 +87,12 @@ struct Lines {
 }
 
 impl Lines {
+    fn open(log: &Path, from: u64) -> io::Result<Self> {
+        let mut file = File::open(log)?;
+        let position = file.seek(SeekFrom::Start(from))?;
+        Ok(Self { file, position, pending: Vec::new() })
+    }
+
     /// Reads what is there now, a piece at a time: a log grows as fast as it is read, if its setter
     /// has run wild, so no more than it was long at first.
     fn read_new<T>(
@@ -134,10 +141,6 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn lines(file: &Path) -> Lines {
-        Lines { file: File::open(file).unwrap(), position: 0, pending: Vec::new() }
-    }
-
     fn read(lines: &mut Lines) -> Vec<String> {
         let mut all = Vec::new();
         let more = lines.read_new(&mut |line: &str| {
@@ -153,7 +156,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("x.log");
         fs::write(&log, "one\ntw").unwrap();
-        let mut lines = lines(&log);
+        let mut lines = Lines::open(&log, 0).unwrap();
         assert_eq!(read(&mut lines), ["one"]);
         fs::write(&log, "one\ntwo\n").unwrap();
         assert_eq!(read(&mut lines), ["two"]);
@@ -168,7 +171,7 @@ mod tests {
         let mut text = vec![b'x'; 5 << 20];
         text.extend_from_slice(b"\nlast\n");
         fs::write(&log, text).unwrap();
-        let mut lines = lines(&log);
+        let mut lines = Lines::open(&log, 0).unwrap();
         assert_eq!(read(&mut lines).pop().as_deref(), Some("last"));
         assert!(lines.pending.capacity() <= 2 * LINE_MAX, "{}", lines.pending.capacity());
     }

@@ -2,9 +2,9 @@
 //!
 //! Runs on the hand's thread.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -70,7 +70,64 @@ pub(super) fn listener(path: &Path) -> Option<Child> {
     (!gone).then_some(child)
 }
 
-/// Connects to a socket that `child` is about to make; `before` is one that was there before: not that.
+/// Says something to a server that answers until it hangs up; gives its answer.
+pub(super) fn ask(
+    path: &Path,
+    request: &str,
+    limit: Duration,
+    cancel: &Cancel,
+) -> Result<String, NotUp> {
+    /// More than any answer.
+    const ANSWER_MAX: usize = 64 << 10;
+    let until = Instant::now() + limit;
+    let mut stream = connect(path).map_err(|error| at(path, error))?;
+    // Far less than a socket takes at once.
+    stream.write_all(request.as_bytes())?;
+    stream.shutdown(std::net::Shutdown::Write)?;
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4096];
+    while answer.len() < ANSWER_MAX {
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => answer.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let left = until.saturating_duration_since(Instant::now());
+                let mut fds =
+                    [PollFd::new(&stream, PollFlags::IN), PollFd::new(cancel, PollFlags::IN)];
+                match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
+                    Ok(0) => return Err(NotUp::Late),
+                    Ok(_) if !fds[1].revents().is_empty() => return Err(NotUp::Cancelled),
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(io::Error::from(error).into()),
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(at(path, error).into()),
+        }
+    }
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// An error that says where.
+fn at(path: &Path, error: impl Into<io::Error>) -> io::Error {
+    let error = error.into();
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Watches the directory of a path, or of its parents the first that is there.
+fn watch_directory(watch: &OwnedFd, path: &Path) -> io::Result<()> {
+    let appear = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
+    for directory in path.ancestors().skip(1) {
+        match inotify::add_watch(watch, directory, appear) {
+            Err(rustix::io::Errno::NOENT) => {}
+            other => return other.map(drop).map_err(|error| at(directory, error)),
+        }
+    }
+    Err(at(path, io::ErrorKind::NotFound))
+}
+
+/// Connects to a socket that `child` is about to make; `before` is one that was there before: not
+/// that. Its directory may be about to be made, too.
 pub(super) fn connect_when_up(
     path: &Path,
     before: Option<Made>,
@@ -79,11 +136,10 @@ pub(super) fn connect_when_up(
     cancel: &Cancel,
 ) -> Result<UnixStream, NotUp> {
     let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
-    let watch = inotify::init(flags).map_err(io::Error::from)?;
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    let appear = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
-    inotify::add_watch(&watch, directory, appear).map_err(io::Error::from)?;
+    let watch = inotify::init(flags).map_err(|error| at(path, error))?;
     loop {
+        // Each time: what was waited for may be the directory.
+        watch_directory(&watch, path)?;
         let new = made(path).filter(|&made| Some(made) != before);
         if let Some(Ok(stream)) = new.map(|_| connect(path)) {
             return Ok(stream);

@@ -128,7 +128,7 @@ fn args<'a>(
 fn drawn(setter: &Setter, files: &[PathBuf], cancel: &Cancel) -> Result<(), Error> {
     let mut trace = Trace::default();
     let until = Instant::now() + DRAWN_WITHIN;
-    let followed = follow(&setter.log_path(), setter.child(), until, cancel, |line| {
+    let followed = follow(&setter.log_path(), 0, setter.child(), until, cancel, |line| {
         if let Some((_, path)) = line.split_once("Failed to load image: ") {
             return ControlFlow::Break(Err(unreadable(path, files)));
         }

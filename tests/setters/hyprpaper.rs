@@ -19,6 +19,12 @@ fn starts(stubs: &Stubs) -> usize {
     stubs.calls("hyprpaper").iter().filter(|call| call[0] == "-c").count()
 }
 
+/// What was changed through hyprctl, without the questions for what is shown.
+fn changes(stubs: &Stubs) -> Vec<Vec<String>> {
+    let calls = stubs.calls("hyprctl").into_iter();
+    calls.filter(|call| call[1..] != ["listactive"]).collect()
+}
+
 #[test]
 fn it_is_started_with_a_file_and_told_of_changes() {
     let stubs = Stubs::new(&["640x480", "640x480"]);
@@ -37,11 +43,11 @@ fn it_is_started_with_a_file_and_told_of_changes() {
     let text = fs::read_to_string(&file).unwrap();
     let tail = block("HEADLESS-1", &red) + &block("HEADLESS-2", &red);
     assert!(text.ends_with(&format!("\nsplash = false\nipc = true\n{tail}")), "{text}");
-    assert!(stubs.calls("hyprctl").is_empty());
+    assert!(changes(&stubs).is_empty());
     let process = stubs.wall.processes("hyprpaper");
     // A name that it could misread goes to it under another.
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red), ("HEADLESS-2", &odd)]).unwrap();
-    let calls = stubs.calls("hyprctl");
+    let calls = changes(&stubs);
     assert_eq!(calls.len(), 1);
     let link = calls[0][2].strip_prefix("HEADLESS-2,").unwrap().strip_suffix(",cover").unwrap();
     assert_eq!(fs::read_link(link).unwrap(), odd);
@@ -68,12 +74,53 @@ fn one_before_0_8_is_told_in_its_own_words() {
     let (red, blue) = (red.to_str().unwrap(), blue.to_str().unwrap());
     let value = format!("HEADLESS-1,contain:{blue}");
     let expected = [
-        ["hyprpaper", "preload", blue],
-        ["hyprpaper", "wallpaper", &value],
-        ["hyprpaper", "unload", red],
+        "listactive".to_owned(),
+        format!("preload {blue}"),
+        format!("wallpaper {value}"),
+        "listactive".to_owned(),
+        format!("unload {red}"),
     ];
-    assert_eq!(stubs.calls("hyprctl"), expected);
+    // It has a socket of its own, and no version: that is what tells it apart.
+    assert_eq!(stubs.note("hyprpaper-requests"), expected);
+    assert!(stubs.calls("hyprctl").is_empty());
     assert_eq!(starts(&stubs), 1);
+    assert!(stubs.note("hyprpaper-files")[0].contains("|preload = "));
+}
+
+#[test]
+fn hyprpaper_that_says_ok_and_shows_nothing_is_not_believed() {
+    let stubs = Stubs::new(&["640x480"]);
+    let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
+    let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
+    stubs.cue("hyprpaper", "lie");
+    let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
+    assert!(error.to_string().contains("on HEADLESS-1: it says that it shows"), "{error}");
+    assert!(stubs.wall.processes("hyprpaper").is_empty());
+    stubs.cue("hyprpaper", "");
+    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
+    stubs.cue("hyprctl", "lie");
+    let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap_err();
+    assert!(error.to_string().contains("blue.png on HEADLESS-1"), "{error}");
+    hyprpaper.clear().unwrap();
+    // Before 0.8 it says so in its log alone.
+    let stubs = Stubs::new(&["640x480"]);
+    fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
+    let red = stubs.wall.flat("red.png", RED);
+    let mut old = stubs.wall.backend(BackendName::Hyprpaper);
+    stubs.cue("hyprpaper", "lie");
+    let error = show(&stubs, &mut *old, &[("HEADLESS-1", &red)]).unwrap_err();
+    assert!(error.to_string().contains("does not have a target"), "{error}");
+}
+
+#[test]
+fn directory_of_its_socket_may_be_made_while_it_is_waited_for() {
+    let stubs = Stubs::new(&["640x480"]);
+    fs::remove_dir_all(stubs.root().join("run/hypr")).unwrap();
+    let red = stubs.wall.flat("red.png", RED);
+    let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
+    stubs.cue("hyprpaper", "late-directory");
+    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
+    hyprpaper.clear().unwrap();
 }
 
 #[test]

@@ -7,7 +7,6 @@ use super::Hung;
 use super::file::HEAD;
 use crate::backends::version::numbers;
 use crate::config::HyprpaperFit;
-use crate::process::Output;
 
 /// 0.8 changed its file and its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +17,18 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// One that does not tell its version is a new one.
+    /// Only those before 0.8 do not tell their version.
     pub(super) fn of(version: Option<&str>) -> Self {
         match version.map(numbers) {
+            None => Self::Old,
             Some((0, minor, _)) if minor < 8 => Self::Old,
-            _ => Self::New,
+            Some(_) => Self::New,
         }
+    }
+
+    /// Whether one of this version can be asked what it shows: 0.8 had forgotten how.
+    pub(super) fn can_be_asked(self, version: Option<&str>) -> bool {
+        self == Self::Old || version.is_some_and(|version| numbers(version) >= (0, 8, 4))
     }
 
     /// The fit as this version has it.
@@ -61,7 +66,8 @@ impl Dialect {
         text
     }
 
-    /// The arguments after `hyprctl hyprpaper` that have a picture shown, call by call.
+    /// What has a picture shown, call by call: arguments after `hyprctl hyprpaper`, or the words of a
+    /// request to the socket.
     pub(super) fn set(self, hung: &Hung) -> Vec<Vec<String>> {
         let path = hung.path.display();
         match self {
@@ -76,21 +82,19 @@ impl Dialect {
         }
     }
 
-    /// The arguments that have a picture let go that is no longer shown.
+    /// What has a picture let go that is no longer shown.
     pub(super) fn forget(self, path: &Path) -> Option<Vec<String>> {
         let words = || vec!["unload".to_owned(), path.display().to_string()];
         (self == Self::Old).then(words)
     }
 
-    /// What is wrong with an answer.
-    pub(super) fn check(self, answer: &Output) -> Result<(), String> {
-        let said = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
-        // Old ones exit with 0 whatever happened, and say `ok` if it went well.
-        let well = answer.is_success() && (self == Self::New || said == "ok");
-        match (well, said.is_empty()) {
-            (true, _) => Ok(()),
-            (false, false) => Err(said),
-            (false, true) => Err(answer.complaint()),
+    /// What is wrong with an answer to [`Self::set`].
+    pub(super) fn check(self, answer: &str) -> Result<(), String> {
+        match self {
+            // It has said so by its exit code.
+            Self::New => Ok(()),
+            Self::Old if answer.trim() == "ok" => Ok(()),
+            Self::Old => Err(answer.trim().to_owned()),
         }
     }
 }
@@ -107,7 +111,6 @@ fn old_value(hung: &Hung) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::Ended;
 
     fn hung(fit: HyprpaperFit) -> Hung {
         Hung { output: "DP-1".to_owned(), path: "/a b.png".into(), fit }
@@ -119,7 +122,10 @@ mod tests {
         check(Some("0.7.6"), Dialect::Old);
         check(Some("0.8.0"), Dialect::New);
         check(Some("1.0"), Dialect::New);
-        check(None, Dialect::New);
+        check(Some("0.8.4"), Dialect::New);
+        check(None, Dialect::Old);
+        assert!(!Dialect::New.can_be_asked(Some("0.8.1")));
+        assert!(Dialect::New.can_be_asked(Some("0.8.4")) && Dialect::Old.can_be_asked(None));
     }
 
     #[test]
@@ -156,19 +162,9 @@ mod tests {
 
     #[test]
     fn answers() {
-        let check = |dialect: Dialect, ended, stdout: &str, expected: Result<(), &str>| {
-            let answer = Output { ended, stdout: stdout.into(), stderr: String::new() };
-            assert_eq!(dialect.check(&answer), expected.map_err(str::to_owned));
-        };
-        check(Dialect::New, Ended::Code(0), "", Ok(()));
-        check(Dialect::New, Ended::Code(1), "invalid path\n", Err("invalid path"));
-        check(Dialect::New, Ended::Code(1), "", Err("exit code 1"));
-        check(Dialect::Old, Ended::Code(0), "ok\n", Ok(()));
-        check(
-            Dialect::Old,
-            Ended::Code(0),
-            "wallpaper failed (no target)",
-            Err("wallpaper failed (no target)"),
-        );
+        assert_eq!(Dialect::New.check(""), Ok(()));
+        assert_eq!(Dialect::Old.check("ok"), Ok(()));
+        let failed = "wallpaper failed (no target)";
+        assert_eq!(Dialect::Old.check(failed), Err(failed.to_owned()));
     }
 }

@@ -1,5 +1,5 @@
 //! hyprpaper: one process for all outputs, started with a file of ours and told of changes through
-//! `hyprctl`.
+//! `hyprctl`, or over its own socket before 0.8. What it says went well is looked up (`proof`).
 //!
 //! Only what cannot be said that way (the fit `fill`, since 0.8) needs a new process, which is up
 //! before the old one goes. A hyprpaper that we did not start is left alone, and ours is not started
@@ -7,28 +7,37 @@
 
 mod dialect;
 mod file;
+mod instance;
+mod proof;
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::context::Context;
 use super::copies::{Copies, Takes};
+use super::follow::{Followed, follow};
 use super::registry::Settings;
-use super::socket::{self, NotUp};
+use super::socket::{self, NotUp, pause};
 use super::{Backend, Error, Hanging};
 use crate::config::HyprpaperFit;
 use crate::process::{Cancel, Launch, Setter, run};
 use crate::wire::Format;
 
 use dialect::Dialect;
+use instance::Instance;
 
 const NAME: &str = "hyprpaper";
 const SIGNATURE: &str = "HYPRLAND_INSTANCE_SIGNATURE";
 /// hyprctl is known to hang (hyprpaper#361).
 const CALL: Duration = Duration::from_secs(3);
 const UP_WITHIN: Duration = Duration::from_secs(10);
-/// It does not tell when it has drawn: what a 4K picture takes it, and some more.
+/// A `--help` that is waited for: without a version it decides.
+const HELP: Duration = Duration::from_secs(3);
+const DRAWN_WITHIN: Duration = Duration::from_secs(10);
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
+/// Those since 0.8 do not tell when they have drawn: what a 4K picture takes, and some more.
 const DRAWN_AFTER: Duration = Duration::from_millis(500);
 const GRACE: Duration = Duration::from_secs(2);
 /// In its files and calls commas, `#`, `$` and blanks at the ends mean something, and a line is a
@@ -57,11 +66,12 @@ pub(super) struct Hyprpaper {
     shown: HashMap<String, Hung>,
 }
 
-/// The Hyprland that runs.
-struct Instance {
-    signature: String,
-    /// Of its sockets.
-    directory: PathBuf,
+/// Whom and how to tell.
+struct Channel {
+    instance: Instance,
+    dialect: Dialect,
+    /// It can say what it shows.
+    can_be_asked: bool,
 }
 
 impl Hyprpaper {
@@ -71,17 +81,18 @@ impl Hyprpaper {
         Self { context, settings, copies, running, shown: HashMap::new() }
     }
 
-    fn instance(&self) -> Result<Instance, Error> {
-        let none = || Error::Unavailable("there is no Hyprland that runs".to_owned());
-        let runtime = self.context.dirs.runtime().map_err(|_| none())?.join("hypr");
-        let named = self.context.dirs.env().var(SIGNATURE).and_then(|name| name.into_string().ok());
-        let signature = named.or_else(|| newest(&runtime)).ok_or_else(none)?;
-        Ok(Instance { directory: runtime.join(&signature), signature })
-    }
-
-    fn dialect(&self) -> Result<Dialect, Error> {
+    fn channel(&self, cancel: &Cancel) -> Result<Channel, Error> {
+        let instance = instance::find(&self.context.dirs)
+            .ok_or_else(|| Error::Unavailable("there is no Hyprland that runs".to_owned()))?;
         let program = self.context.program(NAME)?;
-        Ok(Dialect::of(self.context.versions.of(&program, VERSION_FLAGS).as_deref()))
+        let version = self.context.versions.of(&program, VERSION_FLAGS);
+        if version.is_none() {
+            // It may only have been too slow to say.
+            run(&Launch::new(&program).args(["--help"]), HELP, Some(cancel))?;
+        }
+        let dialect = Dialect::of(version.as_deref());
+        let can_be_asked = dialect.can_be_asked(version.as_deref());
+        Ok(Channel { instance, dialect, can_be_asked })
     }
 
     /// The file that it reads, and that we write.
@@ -94,19 +105,16 @@ impl Hyprpaper {
         expanded.map_err(|error| Error::Unavailable(format!("config_path: {error}")))
     }
 
-    /// Tells the running one of a picture.
-    fn tell(
-        &self,
-        hung: &Hung,
-        dialect: Dialect,
-        instance: &Instance,
-        cancel: &Cancel,
-    ) -> Result<(), Error> {
-        for words in dialect.set(hung) {
-            let answer = self.call(&words, instance, cancel)?;
-            dialect.check(&answer).map_err(|why| {
-                Error::Refused(format!("{NAME} does not show {}: {why}", hung.path.display()))
-            })?;
+    /// Tells the running one of a picture, and waits until it shows it.
+    fn tell(&self, hung: &Hung, channel: &Channel, cancel: &Cancel) -> Result<(), Error> {
+        let running = self.running.last();
+        let from = running.map_or(0, Setter::log_length);
+        for words in channel.dialect.set(hung) {
+            let answer = self.call(&words, channel, cancel)?;
+            channel.dialect.check(&answer).map_err(|why| not_shown(hung, &why))?;
+        }
+        if let Some(running) = running {
+            self.prove(running, from, std::slice::from_ref(hung), channel, cancel)?;
         }
         // Old ones keep every picture in memory that is not let go.
         let unused = |path: &Path| {
@@ -114,23 +122,36 @@ impl Hyprpaper {
         };
         let before = self.shown.get(&hung.output).map(|old| old.path.as_path());
         let before = before.filter(|&path| path != hung.path && unused(path));
-        if let Some(words) = before.and_then(|path| dialect.forget(path)) {
-            self.call(&words, instance, cancel)?;
+        if let Some(words) = before.and_then(|path| channel.dialect.forget(path)) {
+            self.call(&words, channel, cancel)?;
         }
         Ok(())
     }
 
-    fn call(
-        &self,
-        words: &[String],
-        instance: &Instance,
-        cancel: &Cancel,
-    ) -> Result<crate::process::Output, Error> {
+    /// What it answers to some words.
+    fn call(&self, words: &[String], channel: &Channel, cancel: &Cancel) -> Result<String, Error> {
+        if channel.dialect == Dialect::Old {
+            let answer = socket::ask(&channel.instance.socket(), &words.join(" "), CALL, cancel);
+            return answer.map_err(|not_up| match not_up {
+                NotUp::Cancelled => Error::Cancelled,
+                NotUp::Io(error) => Error::Unavailable(format!("{NAME}: {error}")),
+                NotUp::Ended | NotUp::Late => {
+                    let limit = CALL.as_secs();
+                    Error::Unavailable(format!("{NAME} does not answer within {limit} s"))
+                }
+            });
+        }
         let launch = self
-            .launch("hyprctl", instance)?
+            .launch("hyprctl", &channel.instance)?
             .args(["hyprpaper"])
             .args(words.iter().map(String::as_str));
-        Ok(run(&launch, CALL, Some(cancel))?)
+        let answer = run(&launch, CALL, Some(cancel))?;
+        let said = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        match (answer.is_success(), said.is_empty()) {
+            (true, _) => Ok(said),
+            (false, false) => Err(Error::Refused(format!("{NAME}: {said}"))),
+            (false, true) => Err(Error::Refused(format!("{NAME}: {}", answer.complaint()))),
+        }
     }
 
     fn launch(&self, program: &str, instance: &Instance) -> Result<Launch, Error> {
@@ -138,33 +159,57 @@ impl Hyprpaper {
         Ok(launch.env(SIGNATURE, &instance.signature))
     }
 
+    /// Waits until what was told is shown, as far as this version tells.
+    fn prove(
+        &self,
+        setter: &Setter,
+        from: u64,
+        wanted: &[Hung],
+        channel: &Channel,
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        read_log(setter, from, wanted, channel.dialect, cancel)?;
+        if !channel.can_be_asked {
+            return Ok(());
+        }
+        let until = Instant::now() + CALL;
+        loop {
+            let list = match self.call(&["listactive".to_owned()], channel, cancel) {
+                // A hyprctl that is older than its hyprpaper does not know the question.
+                Err(Error::Refused(_)) => return Ok(()),
+                answer => answer?,
+            };
+            let Some(missing) = wanted.iter().find(|hung| !proof::is_listed(&list, hung)) else {
+                return Ok(());
+            };
+            if Instant::now() > until {
+                return Err(not_shown(missing, "it says that it shows something else"));
+            }
+            pause(BETWEEN_QUESTIONS, cancel)?;
+        }
+    }
+
     /// A new process that shows all of it, and then the end of those before.
-    fn restart(&mut self, file: &Path, instance: &Instance, cancel: &Cancel) -> Result<(), Error> {
-        let path = instance.directory.join(".hyprpaper.sock");
+    fn restart(
+        &mut self,
+        file: &Path,
+        wanted: &[Hung],
+        channel: &Channel,
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        let path = channel.instance.socket();
         if self.running.is_empty() && socket::connect(&path).is_ok() {
             let why = "a hyprpaper that murald did not start is running: end it first";
             return Err(Error::Unavailable(why.to_owned()));
         }
         let before = socket::made(&path);
-        let launch = self.launch(NAME, instance)?.args(["-c"]).args([file.as_os_str()]);
+        let launch = self.launch(NAME, &channel.instance)?.args(["-c"]).args([file.as_os_str()]);
         let new = self.context.start(&launch, NAME, None)?;
-        let until = Instant::now() + UP_WITHIN;
-        if let Err(not_up) = socket::connect_when_up(&path, before, new.child(), until, cancel) {
-            let said = new.log_tail();
-            let said = said.lines().last().unwrap_or("it said nothing").to_owned();
+        let shown = come_up(&new, &path, before, cancel)
+            .and_then(|()| self.prove(&new, 0, wanted, channel, cancel));
+        if let Err(error) = shown {
             new.end(GRACE);
-            return Err(match not_up {
-                NotUp::Cancelled => Error::Cancelled,
-                NotUp::Ended => Error::Unavailable(format!("{NAME} ended: {said}")),
-                NotUp::Late => Error::Unavailable(format!("{NAME} does not come up: {said}")),
-                NotUp::Io(error) => Error::Unavailable(format!("{NAME}: {error}")),
-            });
-        }
-        let ended = new.child().wait(Some(Instant::now() + DRAWN_AFTER), Some(cancel));
-        if ended {
-            let said = new.log_tail();
-            new.forget();
-            return Err(Error::Unavailable(format!("{NAME} ended: {said}")));
+            return Err(error);
         }
         for old in std::mem::replace(&mut self.running, vec![new]) {
             old.end(GRACE);
@@ -186,7 +231,8 @@ impl Backend for Hyprpaper {
         if scene.is_empty() {
             return self.clear();
         }
-        let (instance, dialect, file) = (self.instance()?, self.dialect()?, self.file()?);
+        let (channel, file) = (self.channel(cancel)?, self.file()?);
+        let dialect = channel.dialect;
         let fit = dialect.fit((self.settings)().hyprpaper.fit_mode);
         let mut wanted = Vec::new();
         for hanging in scene {
@@ -198,10 +244,10 @@ impl Backend for Hyprpaper {
         let changed = self.changed(&wanted);
         let by_call = changed.iter().all(|hung| dialect.can_be_told(hung.fit));
         if self.running.is_empty() || !by_call {
-            self.restart(&file, &instance, cancel)?;
+            self.restart(&file, &wanted, &channel, cancel)?;
         } else {
             for hung in &changed {
-                self.tell(hung, dialect, &instance, cancel)?;
+                self.tell(hung, &channel, cancel)?;
                 self.shown.insert(hung.output.clone(), hung.clone());
             }
         }
@@ -229,17 +275,74 @@ impl Backend for Hyprpaper {
 /// Before 0.8 there is `--version`; the first of 0.8 told it in their help only.
 pub(super) const VERSION_FLAGS: &[&str] = &["--version", "--help"];
 
-/// The instance that was started last.
-fn newest(runtime: &Path) -> Option<String> {
-    let entries = std::fs::read_dir(runtime).ok()?.flatten();
-    let running = entries.filter(|entry| entry.path().join(".socket.sock").exists());
-    let newest = running.max_by_key(|entry| entry.metadata().and_then(|m| m.modified()).ok())?;
-    newest.file_name().into_string().ok()
+/// Waits until one that was just started has its socket.
+fn come_up(
+    new: &Setter,
+    path: &Path,
+    before: Option<socket::Made>,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    let until = Instant::now() + UP_WITHIN;
+    let up = socket::connect_when_up(path, before, new.child(), until, cancel);
+    up.map(drop).map_err(|not_up| match not_up {
+        NotUp::Cancelled => Error::Cancelled,
+        NotUp::Ended => Error::Unavailable(format!("{NAME} ended: {}", last_word(new))),
+        NotUp::Late => {
+            let (socket, said) = (path.display(), last_word(new));
+            Error::Unavailable(format!("{NAME} does not come up at {socket}: {said}"))
+        }
+        NotUp::Io(error) => Error::Unavailable(format!("{NAME}: {error}")),
+    })
 }
+
+/// Reads its log until it says that all is drawn, or for a while where it never does.
+fn read_log(
+    setter: &Setter,
+    from: u64,
+    wanted: &[Hung],
+    dialect: Dialect,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    let mut left: Vec<&Hung> = wanted.iter().collect();
+    let limit = if dialect == Dialect::Old { DRAWN_WITHIN } else { DRAWN_AFTER };
+    let until = Instant::now() + limit;
+    let followed = follow(&setter.log_path(), from, setter.child(), until, cancel, |line| {
+        if let Some(complaint) = proof::complaint(line, wanted) {
+            return ControlFlow::Break(Err(Error::Refused(format!("{NAME}: {complaint}"))));
+        }
+        left.retain(|hung| !proof::is_drawn(line, hung));
+        if left.is_empty() { ControlFlow::Break(Ok(())) } else { ControlFlow::Continue(()) }
+    });
+    match followed.map_err(|e| Error::Unavailable(format!("cannot read {NAME}'s log: {e}")))? {
+        Followed::Seen(result) => result,
+        Followed::Ended => Err(Error::Unavailable(format!("{NAME} ended: {}", last_word(setter)))),
+        Followed::Late if dialect == Dialect::New => Ok(()),
+        Followed::Late => {
+            let limit = limit.as_secs();
+            Err(not_shown(left[0], &format!("it has not drawn it within {limit} s")))
+        }
+        Followed::Cancelled => Err(Error::Cancelled),
+    }
+}
+
+fn not_shown(hung: &Hung, why: &str) -> Error {
+    let (path, output) = (hung.path.display(), &hung.output);
+    Error::Refused(format!("{NAME} does not show {path} on {output}: {why}"))
+}
+
+fn last_word(setter: &Setter) -> String {
+    let said = setter.log_tail();
+    said.lines().last().unwrap_or("it said nothing").to_owned()
+}
+
+/// Longer ones are cut in the requests of those before 0.8.
+const PATH_MAX: usize = 900;
 
 fn is_plain(path: &Path) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@ ".contains(&byte);
-    path.to_str().is_some_and(|path| path.bytes().all(plain) && path.trim() == path)
+    path.to_str().is_some_and(|path| {
+        path.len() <= PATH_MAX && path.bytes().all(plain) && path.trim() == path
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,96 @@
+//! What tells whether hyprpaper shows what it was told, in its log and its list: pure.
+//!
+//! Its own `ok` means that it has understood, and not even that in all versions.
+
+use std::path::Path;
+
+use super::Hung;
+
+/// What it logs of a file that it cannot make sense of, in either dialect.
+const COMPLAINTS: [&str; 5] = [
+    "Config error",
+    "Config has errors",
+    "Failed parsing wallpaper",
+    "Failed to resolve path",
+    "does not contain a valid image",
+];
+
+/// A line of the log that says that one of these will not be shown.
+pub(super) fn complaint<'a>(line: &'a str, wanted: &[Hung]) -> Option<&'a str> {
+    // Outputs that it was given nothing for have no target either.
+    let is_targetless = |hung: &Hung| {
+        let monitor = format!("Monitor {} ", hung.output);
+        line.split_once(&monitor).is_some_and(|(_, rest)| {
+            rest.starts_with("does not have a target") || rest.starts_with("has no target")
+        })
+    };
+    let means_us = COMPLAINTS.iter().any(|complaint| line.contains(complaint));
+    (means_us || wanted.iter().any(is_targetless)).then(|| line.trim())
+}
+
+/// Whether a line of the log of one before 0.8 says that this was drawn.
+pub(super) fn is_drawn(line: &str, hung: &Hung) -> bool {
+    let said = format!("Image data for {}: {} at ", hung.output, hung.path.display());
+    line.contains(&said)
+}
+
+/// Whether `listactive` has this: `DP-1 = /x` before 0.8, `DP-1: /x` since.
+pub(super) fn is_listed(list: &str, hung: &Hung) -> bool {
+    let path = |line: &str| {
+        let rest = line.trim().strip_prefix(&hung.output)?;
+        let path = rest.strip_prefix(" = ").or(rest.strip_prefix(": "))?.trim().to_owned();
+        Some(path)
+    };
+    list.lines().filter_map(path).any(|path| is_same(Path::new(&path), &hung.path))
+}
+
+/// It may have followed the links of a path.
+fn is_same(listed: &Path, told: &Path) -> bool {
+    listed == told || told.canonicalize().is_ok_and(|file| file == listed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::HyprpaperFit;
+
+    fn hung(output: &str) -> Hung {
+        Hung { output: output.into(), path: "/a b.png".into(), fit: HyprpaperFit::Cover }
+    }
+
+    #[test]
+    fn complaints_about_what_is_wanted() {
+        let wanted = [hung("DP-1")];
+        let check =
+            |line, expected| assert_eq!(complaint(line, &wanted).is_some(), expected, "{line}");
+        check(
+            "Config error in file /x at line 4: config option <wallpaper:monitor> does not exist.",
+            true,
+        );
+        check("[WARN] Monitor DP-1 does not have a target! A wallpaper will not be created.", true);
+        check(
+            "[WARN] Monitor DP-11 does not have a target! A wallpaper will not be created.",
+            false,
+        );
+        check("DEBUG ]: Monitor DP-1 has no target: no wp will be created", true);
+        check("ERR ]: Failed to resolve path /x: no", true);
+        check("[LOG] No pointer capability from the compositor", false);
+    }
+
+    #[test]
+    fn lists_of_both_dialects() {
+        let check = |list, expected| assert_eq!(is_listed(list, &hung("DP-1")), expected, "{list}");
+        check("HDMI-A-1 = /x.png\nDP-1 = /a b.png", true);
+        check("DP-1: /a b.png\n", true);
+        check("DP-1: /other.png", false);
+        check("eDP-1 = /a b.png\nDP-11: /a b.png", false);
+        check("no wallpapers active", false);
+    }
+
+    #[test]
+    fn log_of_the_old_ones_tells_of_pictures_that_were_drawn() {
+        let line = "[LOG] Image data for DP-1: /a b.png at [-0.00, 0.00], scale: 10.00";
+        assert!(is_drawn(line, &hung("DP-1")));
+        assert!(!is_drawn(line, &hung("P-1")) && !is_drawn(line, &hung("DP-11")));
+    }
+}
