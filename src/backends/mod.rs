@@ -10,6 +10,7 @@ mod copies;
 mod error;
 mod feh;
 mod follow;
+mod foreign;
 mod hanging;
 mod hyprpaper;
 mod mpvpaper;

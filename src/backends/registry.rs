@@ -9,6 +9,7 @@ use crossbeam_channel::Sender;
 use super::awww::Awww;
 use super::context::Context;
 use super::feh::Feh;
+use super::foreign::{self, Observant};
 use super::hyprpaper::{self, Hyprpaper};
 use super::mpvpaper::Mpvpaper;
 use super::swaybg::Swaybg;
@@ -19,6 +20,7 @@ use crate::compositor::{Compositor, Outputs};
 use crate::config::{BackendName, Config};
 use crate::paths::Dirs;
 use crate::process::{self, Reaper, Roster};
+use crate::wire::Conflict;
 
 /// The settings as they are when it is called.
 pub type Settings = Arc<dyn Fn() -> Arc<Config> + Send + Sync>;
@@ -166,7 +168,24 @@ impl Setters {
             dirs: self.dirs.clone(),
             versions: self.versions.clone(),
         };
-        Some((entry.build)(context, Arc::clone(&self.settings)))
+        let backend = (entry.build)(context, Arc::clone(&self.settings));
+        if !entry.compositors.contains(&Compositor::Wayland) {
+            return Some(backend);
+        }
+        Some(Box::new(Observant { backend, name, setters: self.clone() }))
+    }
+
+    /// Programs that draw backgrounds on our compositor and that we did not start, with the backends
+    /// that they are in the way of.
+    pub fn conflicts(&self) -> impl Fn(&Registration) -> Vec<Conflict> {
+        let found = foreign::find(self);
+        move |entry| {
+            let is_in_the_way = |conflict: &&Conflict| {
+                entry.compositors.contains(&Compositor::Wayland)
+                    && !foreign::is_used(entry.name, &conflict.program)
+            };
+            found.iter().filter(is_in_the_way).cloned().collect()
+        }
     }
 
     /// Where a backend has its copies, and where what it shows is kept.

@@ -19,8 +19,8 @@ pub use names::{
 };
 pub(crate) use names::{Word, words};
 pub use record::{
-    ActivePlaylist, BackendInfo, Capabilities, CurrentMonitor, CurrentWallpaper, Data, Folder,
-    HistoryEntry, HistorySource, Image, LibraryHealth, Monitor, Page, Pagination, Playback,
+    ActivePlaylist, BackendInfo, Capabilities, Conflict, CurrentMonitor, CurrentWallpaper, Data,
+    Folder, HistoryEntry, HistorySource, Image, LibraryHealth, Monitor, Page, Pagination, Playback,
     Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Theme,
     WebCapabilities, WebMeta,
 };

@@ -232,6 +232,15 @@ pub struct BackendInfo {
     pub settings: Map<String, Value>,
     /// Programs not found.
     pub missing: Vec<String>,
+    /// What draws backgrounds, too, and is not ours.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// A program that runs and was not started by us.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conflict {
+    pub program: String,
+    pub pid: i32,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

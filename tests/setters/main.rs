@@ -12,6 +12,7 @@ mod support;
 mod awww;
 mod effects;
 mod feh;
+mod foreign;
 mod hangs;
 mod hosted;
 mod hyprpaper;

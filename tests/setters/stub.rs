@@ -326,8 +326,8 @@ fn hyprpaper(role: &Role) {
             std::process::exit(0);
         }
         ["--version" | "--help"] => {
-            println!("[LOG] Welcome to hyprpaper!\nbuilt from commit  ()\nHyprpaper usage:");
-            println!("--no-fractional -n | Disable fractional scaling support");
+            eprintln!("[LOG] Welcome to hyprpaper!\nbuilt from commit  ()\nHyprpaper usage:");
+            eprintln!("--no-fractional -n | Disable fractional scaling support");
             std::process::exit(i32::from(role.args == ["--version"]));
         }
         _ => {}
@@ -386,7 +386,7 @@ impl Shown {
                 _ if line.starts_with('#') => {}
                 Some(("monitor", name)) => output = name,
                 Some(("path", path)) if !Path::new(path).is_file() => {
-                    println!("ERR ]: Failed to resolve path {path}: no such file");
+                    eprintln!("ERR ]: Failed to resolve path {path}: no such file");
                 }
                 Some(("path", path)) => self.show(role, output, path),
                 Some(("splash" | "ipc" | "fit_mode", _)) => {}
@@ -410,12 +410,12 @@ impl Shown {
                     }
                 }
                 Some(("splash" | "ipc", _)) => {}
-                _ => println!("Config error in file x: config option <{line}> does not exist."),
+                _ => eprintln!("Config error in file x: config option <{line}> does not exist."),
             }
         }
         let known = fs::read_to_string(&self.0).unwrap_or_default();
         if !known.contains("HEADLESS-1: ") {
-            println!(
+            eprintln!(
                 "[WARN] Monitor HEADLESS-1 does not have a target! A wallpaper will not be created."
             );
         }
@@ -424,7 +424,7 @@ impl Shown {
     fn draw_old(&self, role: &Role, output: &str, path: &str) {
         self.show(role, output, path);
         if role.cue() != "lie" {
-            println!("[LOG] Image data for {output}: {path} at [-0.00, 0.00], scale: 10.00");
+            eprintln!("[LOG] Image data for {output}: {path} at [-0.00, 0.00], scale: 10.00");
         }
     }
 

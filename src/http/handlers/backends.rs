@@ -8,13 +8,14 @@ use crate::backends::{Kind, REGISTRY, Registration};
 use crate::compositor::Compositor;
 use crate::config::{Section, SelectionMode};
 use crate::http::{Error, Request, Response};
-use crate::wire::{BackendInfo, Capabilities};
+use crate::wire::{BackendInfo, Capabilities, Conflict};
 
 /// `GET /backends`
 pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     // Read once: what is in use may change meanwhile, and is one.
     let active = api.walls.status().active;
-    let info = |entry| info(api, entry, active == Some(entry.name));
+    let conflicts = api.setters.conflicts();
+    let info = |entry| info(api, entry, active == Some(entry.name), conflicts(entry));
     let list: Vec<BackendInfo> = REGISTRY.iter().map(info).collect();
     Ok(Response::json(200, &list)?)
 }
@@ -37,7 +38,7 @@ pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Resp
     Ok(Response::json(200, &json!({"status": "activated", "backend": name}))?)
 }
 
-fn info(api: &Api, entry: &Registration, active: bool) -> BackendInfo {
+fn info(api: &Api, entry: &Registration, active: bool, conflicts: Vec<Conflict>) -> BackendInfo {
     let missing = api.setters.missing(entry);
     let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
     let compositors: Vec<&str> =
@@ -55,5 +56,6 @@ fn info(api: &Api, entry: &Registration, active: bool) -> BackendInfo {
         },
         settings: api.config.current().section(Section::Setter(entry.name)),
         missing: missing.into_iter().map(str::to_owned).collect(),
+        conflicts,
     }
 }

@@ -1,0 +1,228 @@
+//! Programs that draw backgrounds on our compositor and that we did not start: they may hide ours, or
+//! lie hidden beneath it. They are told of and left alone.
+//!
+//! A program is known by its executable, and its compositor by its environment. Runs on the thread
+//! that asks; a look takes a millisecond or two.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::registry::Setters;
+use super::{Backend, Error, Hanging, socket};
+use crate::compositor::Session;
+use crate::config::BackendName;
+use crate::paths::Dirs;
+use crate::process::{Cancel, Identity};
+use crate::wire::Conflict;
+
+/// What draws on the background layer and stays.
+const PROGRAMS: [&str; 14] = [
+    "awww-daemon",
+    "azote",
+    "gslapper",
+    "hyprpaper",
+    "linux-wallpaperengine",
+    "mpvpaper",
+    "mpvpaper-holder",
+    "oguri",
+    "swaybg",
+    "swww-daemon",
+    "wal-qt-host",
+    "wbg",
+    "wpaperd",
+    "wpaperd-daemon",
+];
+
+/// Where compositors have their configuration, below the user's directory of configurations.
+const CONFIGURATIONS: [&str; 7] = [
+    "sway/config",
+    "sway/config.d",
+    "hypr/hyprland.conf",
+    "river/init",
+    "labwc/autostart",
+    "wayfire.ini",
+    "niri/config.kdl",
+];
+const SYSTEM: [&str; 2] = ["/etc/sway/config", "/etc/sway/config.d"];
+/// More than anybody writes by hand.
+const CONFIGURATION_MAX: u64 = 256 << 10;
+
+/// Those that run on our compositor now.
+pub(super) fn find(setters: &Setters) -> Vec<Conflict> {
+    let Some(Session::Wayland { socket }) = setters.outputs.session() else { return Vec::new() };
+    let ours = setters.roster.identities();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let foreign = |pid: i32| {
+        let program = program(pid).filter(|name| PROGRAMS.contains(&name.as_str()))?;
+        let is_ours = Identity::of(pid).is_none_or(|who| ours.contains(&who));
+        (!is_ours && is_on(pid, &socket)).then_some(Conflict { program, pid })
+    };
+    let mut found: Vec<Conflict> = pids.filter_map(foreign).collect();
+    found.sort_by_key(|conflict| conflict.pid);
+    found
+}
+
+/// A backend that tells of them whenever it has shown something.
+pub(super) struct Observant {
+    pub(super) backend: Box<dyn Backend>,
+    pub(super) name: BackendName,
+    pub(super) setters: Setters,
+}
+
+impl Backend for Observant {
+    fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
+        self.backend.show(scene, cancel)
+    }
+
+    fn warnings(&mut self) -> Vec<String> {
+        let conflicts = find(&self.setters).into_iter();
+        let conflicts = conflicts.filter(|conflict| !is_used(self.name, &conflict.program));
+        let warnings = conflicts.map(|conflict| warning(&conflict, &self.setters));
+        self.backend.warnings().into_iter().chain(warnings).collect()
+    }
+
+    fn clear(&mut self) -> Result<(), Error> {
+        self.backend.clear()
+    }
+
+    fn is_whole(&mut self) -> bool {
+        self.backend.is_whole()
+    }
+}
+
+/// What people are told of one, and of how to be rid of it.
+fn warning(conflict: &Conflict, setters: &Setters) -> String {
+    let Conflict { program, pid } = conflict;
+    let told = format!(
+        "{program} (process {pid}), which murald did not start, draws backgrounds too and may hide \
+         this one: end it"
+    );
+    match cause(program, setters) {
+        Some(Line { path, number, text }) => {
+            format!("{told}, and remove line {number} of {}: {text}", path.display())
+        }
+        None => format!("{told}, and whatever starts it"),
+    }
+}
+
+/// The name of the executable. A wrapper of NixOS hides it behind one of its own.
+fn program(pid: i32) -> Option<String> {
+    let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let name = path.file_name()?.to_str()?;
+    let name = name.strip_suffix(" (deleted)").unwrap_or(name);
+    Some(name.trim_start_matches('.').trim_end_matches("-wrapped").to_owned())
+}
+
+/// Servers that a backend uses whoever has started them.
+pub(super) fn is_used(backend: BackendName, program: &str) -> bool {
+    match backend {
+        BackendName::Awww => matches!(program, "awww-daemon" | "swww-daemon"),
+        BackendName::WalQt => program == "wal-qt-host",
+        _ => false,
+    }
+}
+
+/// Whether a process is a client of the compositor at this socket.
+fn is_on(pid: i32, socket: &Path) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let var = |name: &[u8]| {
+        let mut all = environment.split(|&byte| byte == 0);
+        let value = all.find_map(|one| one.strip_prefix(name)?.strip_prefix(b"="))?;
+        (!value.is_empty()).then(|| PathBuf::from(std::ffi::OsString::from_vec(value.to_vec())))
+    };
+    let display = var(b"WAYLAND_DISPLAY").unwrap_or_else(|| "wayland-0".into());
+    let path = var(b"XDG_RUNTIME_DIR").unwrap_or_default().join(display);
+    let file = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    file(&path).is_some_and(|it| Some(it) == file(socket))
+}
+
+/// A line of a configuration.
+struct Line {
+    path: PathBuf,
+    number: usize,
+    text: String,
+}
+
+/// What starts a program, as far as the compositor's configuration tells.
+fn cause(program: &str, setters: &Setters) -> Option<Line> {
+    configurations(setters).into_iter().find_map(|path| line_of(program, path))
+}
+
+/// The files that the compositor may have read: first the one that it was told to.
+fn configurations(setters: &Setters) -> Vec<PathBuf> {
+    let told = match setters.outputs.session() {
+        Some(Session::Wayland { socket }) => told_configuration(&socket),
+        _ => None,
+    };
+    let home = |dirs: &Dirs| CONFIGURATIONS.map(|name| dirs.config_home().join(name));
+    let paths = told.into_iter().chain(home(&setters.dirs)).chain(SYSTEM.map(PathBuf::from));
+    let files = |path: PathBuf| match fs::read_dir(&path) {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+        Err(_) => vec![path],
+    };
+    paths.flat_map(files).collect()
+}
+
+/// The file that the compositor at this socket was given on its command line.
+fn told_configuration(socket: &Path) -> Option<PathBuf> {
+    let compositor = socket::listener(socket)?.identity().pid;
+    let words = fs::read(format!("/proc/{compositor}/cmdline")).ok()?;
+    let mut words = words.split(|&byte| byte == 0);
+    words.find(|word| matches!(*word, b"-c" | b"--config"))?;
+    let path = PathBuf::from(std::ffi::OsStr::from_bytes(words.next()?));
+    path.is_absolute().then_some(path)
+}
+
+fn line_of(program: &str, path: PathBuf) -> Option<Line> {
+    // Nothing that would have to be waited for.
+    fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    let mut text = Vec::new();
+    File::open(&path).ok()?.take(CONFIGURATION_MAX).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let mut lines = text.lines().map(str::trim).zip(1..);
+    let (text, number) = lines.find(|(line, _)| starts(line, program))?;
+    Some(Line { path, number, text: text.to_owned() })
+}
+
+/// Whether a line of a configuration starts this program.
+fn starts(line: &str, program: &str) -> bool {
+    if line.starts_with(['#', ';']) || line.starts_with("//") {
+        return false;
+    }
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let mut words = line.split(|c: char| !is_part(c));
+    // Sway starts swaybg for each background that it is told of.
+    let is_background = program == "swaybg"
+        && words.clone().next() == Some("output")
+        && words.clone().any(|word| matches!(word, "bg" | "background"));
+    is_background || words.any(|word| word == program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_start_a_program() {
+        let check = |line, program, expected| assert_eq!(starts(line, program), expected, "{line}");
+        check("output * bg /usr/share/sway.png fill", "swaybg", true);
+        check("output \"DP-1\" { bg /x.png fill }", "swaybg", true);
+        check("output * bg #000000 solid_color", "mpvpaper", false);
+        check("exec_always /usr/bin/swaybg -i /x.png", "swaybg", true);
+        check("exec-once = hyprpaper", "hyprpaper", true);
+        check("exec-once = hyprpaper-picker", "hyprpaper", false);
+        check("# exec swaybg", "swaybg", false);
+        check("output * mode 1920x1080", "swaybg", false);
+    }
+
+    #[test]
+    fn this_test_is_no_background_and_is_on_no_compositor() {
+        let own = std::process::id().try_into().unwrap();
+        assert!(program(own).is_some_and(|name| !PROGRAMS.contains(&name.as_str())));
+        assert!(!is_on(own, Path::new("/nowhere")));
+    }
+}

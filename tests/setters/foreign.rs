@@ -1,0 +1,56 @@
+//! Backgrounds that somebody else draws: told of by name and process, and left alone.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use murald::process::Identity;
+use serde_json::{Value, json};
+
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+
+/// What `GET /backends` has in the way of a backend.
+fn conflicts(house: &House, backend: &str) -> Vec<Value> {
+    let list = house.client().get("/backends").ok();
+    let entry = list.as_array().unwrap().iter().find(|entry| entry["name"] == backend).unwrap();
+    entry["conflicts"].as_array().unwrap().clone()
+}
+
+#[test]
+fn background_of_sway_s_own_configuration_is_told_of_with_its_line() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = House::on(&desktop);
+    house.configure("[backend]\ntype = 'swaybg'\n");
+    house.start();
+    let file = house.root().join("a.png");
+    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
+    let picture = house.import(&[&file])[0];
+    let set = || house.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
+    assert!(set().get("warnings").is_none());
+    assert!(conflicts(&house, "swaybg").is_empty(), "our own is no conflict");
+
+    let configuration = Path::new(desktop.var("DESKTOP_DIR").unwrap()).join("sway.conf");
+    let before = fs::read_to_string(&configuration).unwrap().lines().count();
+    let mut options = fs::OpenOptions::new();
+    let mut sway = options.append(true).open(&configuration).unwrap();
+    let line = format!("output * bg {} fill", file.display());
+    sway.write_all(format!("\n# exec swaybg\n{line}\n").as_bytes()).unwrap();
+    desktop.output("swaymsg", &["reload"]);
+    wait_until("sway's own swaybg", || !conflicts(&house, "swaybg").is_empty());
+    let [conflict] = &conflicts(&house, "mpvpaper")[..] else { panic!("not one conflict") };
+    assert_eq!(conflict["program"], "swaybg");
+    assert!(conflicts(&house, "feh").is_empty(), "that is for another session");
+
+    let pid = i32::try_from(conflict["pid"].as_i64().unwrap()).unwrap();
+    let answer = set();
+    let [warning] = &answer["warnings"].as_array().unwrap()[..] else { panic!("{answer}") };
+    let warning = warning.as_str().unwrap();
+    for part in [
+        format!("swaybg (process {pid})"),
+        format!("line {} of {}: {line}", before + 3, configuration.display()),
+    ] {
+        assert!(warning.contains(&part), "{warning}");
+    }
+    assert!(Identity::of(pid).is_some(), "it is not ours to end");
+}
