@@ -12,14 +12,13 @@ use super::error::Error;
 use super::request::Request;
 use super::response::{Body, Response};
 
-/// What a request says of the file that it wants, apart from the request: errands outlive it.
-#[derive(Clone, Debug, Default)]
-pub struct Conditions {
-    if_none_match: Option<String>,
-    if_modified_since: Option<String>,
-    if_range: Option<String>,
+/// What a request says of the file that it wants.
+struct Conditions<'a> {
+    if_none_match: Option<&'a str>,
+    if_modified_since: Option<&'a str>,
+    if_range: Option<&'a str>,
     /// Only where the method is `GET`.
-    range: Option<String>,
+    range: Option<&'a str>,
 }
 
 /// Answers with a file, see [`Conditions::file`].
@@ -28,25 +27,20 @@ pub fn file(
     path: &Path,
     content_type: &'static str,
 ) -> Result<Response, Error> {
-    Conditions::of(request).file(path, content_type)
+    let fields = &request.fields;
+    let conditions = Conditions {
+        if_none_match: fields.if_none_match,
+        if_modified_since: fields.if_modified_since,
+        if_range: fields.if_range,
+        range: fields.range.filter(|_| *request.method() == Method::Get),
+    };
+    conditions.file(path, content_type)
 }
 
-impl Conditions {
-    pub fn of(request: &Request<'_>) -> Self {
-        let fields = &request.fields;
-        let owned = |field: Option<&str>| field.map(str::to_owned);
-        let range = fields.range.filter(|_| *request.method() == Method::Get);
-        Self {
-            if_none_match: owned(fields.if_none_match),
-            if_modified_since: owned(fields.if_modified_since),
-            if_range: owned(fields.if_range),
-            range: owned(range),
-        }
-    }
-
+impl Conditions<'_> {
     /// Answers with a file: 200, 206 for a single range, 304 where the client has it already, 416
     /// for a range that the file does not have. A missing file is a 404.
-    pub fn file(&self, path: &Path, content_type: &'static str) -> Result<Response, Error> {
+    fn file(&self, path: &Path, content_type: &'static str) -> Result<Response, Error> {
         let (file, metadata) = open(path)?;
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let tag = tag(&metadata);
@@ -75,7 +69,7 @@ impl Conditions {
 
     /// Whether the client has this very file. A tag is decisive; the date counts only without one.
     fn is_fresh(&self, tag: &str, modified: SystemTime) -> bool {
-        match (&self.if_none_match, &self.if_modified_since) {
+        match (self.if_none_match, self.if_modified_since) {
             // Compared weakly, as the header wants it.
             (Some(tags), _) => tags
                 .split(',')
@@ -90,10 +84,10 @@ impl Conditions {
 
     /// What of the file is wanted: one range of bytes, if the client's part is of this very file.
     fn range(&self, tag: &str, modified: SystemTime, size: u64) -> Range {
-        let same = self.if_range.as_deref().is_none_or(|condition| {
+        let same = self.if_range.is_none_or(|condition| {
             condition == tag || condition == httpdate::fmt_http_date(modified)
         });
-        match &self.range {
+        match self.range {
             Some(text) if same => part(text, size),
             _ => Range::Whole,
         }

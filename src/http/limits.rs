@@ -63,7 +63,7 @@ impl Default for Limits {
         Self {
             workers: 256,
             worker_idle: Duration::from_secs(60),
-            stack: 512 << 10,
+            stack: 1 << 20,
             stream_stack: 128 << 10,
             head: 16 << 10,
             path: 8 << 10,

@@ -39,7 +39,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Sender, bounded};
 
 pub use error::Error;
-pub use files::{Conditions, file};
+pub use files::file;
 pub use handlers::{Api, ListCache, Stop};
 pub use limits::Limits;
 pub use query::{Paging, Query};

@@ -77,8 +77,7 @@ impl Connection<'_> {
             self.buffers.output.extend_from_slice(bytes);
             return Ok(());
         }
-        self.flush()?;
-        self.send(bytes)
+        self.send_behind(bytes)
     }
 
     /// The connection becomes a stream, and its socket another thread's.

@@ -2,13 +2,15 @@
 //! waits for its client, as long as that goes on reading.
 
 use std::fs::File;
+use std::io::IoSlice;
 use std::time::Instant;
 
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
+use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 
 use super::{Connection, Stop};
 
+const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 /// Sent at a time; the seat then says anew how long the client has not read.
 const PIECE: usize = 256 << 10;
 /// The same, of a file.
@@ -30,9 +32,28 @@ impl Connection<'_> {
         sent
     }
 
-    pub(super) fn send(&self, bytes: &[u8]) -> Result<(), Stop> {
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        let mut rest = match send(self.seat.socket(), bytes, flags) {
+    /// Sends what was gathered and this behind it: at once, where the socket takes both.
+    pub(super) fn send_behind(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        let output = &self.buffers.output;
+        let both = [IoSlice::new(output), IoSlice::new(bytes)];
+        let (mut nothing, flags) = (SendAncillaryBuffer::default(), AT_ONCE);
+        let sent = match sendmsg(self.seat.socket(), &both, &mut nothing, flags) {
+            Ok(sent) => sent,
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            Err(_) => return Err(Stop::Quietly),
+        };
+        let of_output = sent.min(output.len());
+        let done = self.send(&output[of_output..]);
+        self.buffers.output.clear();
+        done?;
+        self.send(&bytes[sent - of_output..])
+    }
+
+    fn send(&self, bytes: &[u8]) -> Result<(), Stop> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut rest = match send(self.seat.socket(), bytes, AT_ONCE) {
             Ok(sent) => &bytes[sent..],
             Err(Errno::AGAIN | Errno::INTR) => bytes,
             Err(_) => return Err(Stop::Quietly),
