@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use rusqlite::Row;
-use serde_json::Map;
 
 use super::Error;
 use super::index::Entry;
-use crate::wire::{Image, Timestamp};
+use crate::wire::{Image, JsonObject, Timestamp};
 
 /// The columns that [`image`] reads, in its order.
 pub(super) const IMAGE_COLUMNS: &str = "id, name, path, media_type, format, width, height, duration, animated, \
@@ -21,7 +20,7 @@ pub(super) fn image(row: &Row<'_>) -> Result<Image, Error> {
     let checksum: Vec<u8> = row.get(11)?;
     let web_meta = json(row, 19)?;
     // A package has them, if there are none.
-    let overrides = json(row, 20)?.or_else(|| web_meta.is_some().then(Map::new));
+    let overrides = json(row, 20)?.or_else(|| web_meta.is_some().then(JsonObject::default));
     Ok(Image {
         id: row.get(0)?,
         name: row.get(1)?,

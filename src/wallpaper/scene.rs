@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::backends::{Hanging, Kind, Web};
 use crate::compositor::Output;
 use crate::store::scene::Hung;
-use crate::wire::{Image, Mode};
+use crate::wire::{Image, JsonObject, Mode};
 
 use super::plan::Shown;
 use super::seat::Seat;
@@ -90,15 +90,15 @@ fn hanging(output: &Output, image: &Image, hung: &Hung) -> Hanging {
 
 /// The declared defaults of a package with its owner's values over them.
 fn overlaid(
-    declared: &serde_json::Map<String, serde_json::Value>,
-    overrides: Option<&serde_json::Map<String, serde_json::Value>>,
+    declared: &JsonObject,
+    overrides: Option<&JsonObject>,
 ) -> serde_json::Map<String, serde_json::Value> {
-    let defaults = declared.iter().map(|(key, property)| {
+    let defaults = declared.fields().into_iter().map(|(key, property)| {
         // A property is declared with its default, or is that default itself.
-        let value = property.get("default").or_else(|| property.get("value")).unwrap_or(property);
-        (key.clone(), value.clone())
+        let value = property.get("default").or_else(|| property.get("value")).cloned();
+        (key, value.unwrap_or(property))
     });
-    let set = overrides.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone()));
+    let set = overrides.into_iter().flat_map(JsonObject::fields);
     defaults.chain(set).collect()
 }
 

@@ -20,9 +20,9 @@ pub use names::{
 pub(crate) use names::{Word, words};
 pub use record::{
     ActivePlaylist, BackendInfo, Capabilities, Conflict, CurrentMonitor, CurrentWallpaper, Data,
-    Folder, HistoryEntry, HistorySource, Image, LibraryHealth, Monitor, Page, Pagination, Playback,
-    Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Theme,
-    WebCapabilities, WebMeta,
+    Folder, HistoryEntry, HistorySource, Image, JsonObject, LibraryHealth, Monitor, Page,
+    Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder,
+    PlaylistType, Theme, WebCapabilities, WebMeta,
 };
 pub use request::{
     CreateFolder, CreatePlaylist, DeleteImages, ExportLoop, ExtractPalette, ImportImages,

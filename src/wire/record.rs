@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::names::words;
@@ -67,13 +68,44 @@ pub struct Image {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_meta: Option<WebMeta>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wallpaper_config_overrides: Option<Map<String, Value>>,
+    pub wallpaper_config_overrides: Option<JsonObject>,
 }
 
 impl Image {
     /// What it is on disk: its file, or its package.
     pub fn home(&self) -> &Path {
         self.web_meta.as_ref().map_or(&self.path, |meta| &meta.package_root)
+    }
+}
+
+/// An object as it is written. A list carries hundreds that nobody looks into, of up to 64 KiB each,
+/// which would take twenty times as much if they were read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JsonObject(Box<RawValue>);
+
+impl JsonObject {
+    /// Its fields; none where it is no object.
+    pub fn fields(&self) -> Map<String, Value> {
+        serde_json::from_str(self.0.get()).unwrap_or_default()
+    }
+}
+
+impl From<&Map<String, Value>> for JsonObject {
+    fn from(fields: &Map<String, Value>) -> Self {
+        Self(serde_json::value::to_raw_value(fields).expect("a map of JSON is JSON"))
+    }
+}
+
+impl Default for JsonObject {
+    fn default() -> Self {
+        Self::from(&Map::new())
+    }
+}
+
+impl PartialEq for JsonObject {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
     }
 }
 
@@ -89,7 +121,7 @@ pub struct WebMeta {
     pub capabilities: WebCapabilities,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallax_direction: Option<String>,
-    pub wallpaper_config: Map<String, Value>,
+    pub wallpaper_config: JsonObject,
 }
 
 impl WebMeta {

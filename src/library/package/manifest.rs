@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Refusal, overrides};
-use crate::wire::{WebCapabilities, WebMeta};
+use crate::wire::{JsonObject, WebCapabilities, WebMeta};
 
 /// The manifest's file where a package has none of its own.
 pub(super) const OWN: &str = "waypaper.json";
@@ -150,7 +150,7 @@ impl Manifest {
             author: self.author.clone(),
             capabilities: self.capabilities,
             parallax_direction: self.parallax_direction.clone(),
-            wallpaper_config: self.wallpaper_config.clone(),
+            wallpaper_config: JsonObject::from(&self.wallpaper_config),
         }
     }
 

@@ -186,7 +186,7 @@ impl Manifest {
 
 /// Whether a package in the library allows these values.
 pub(super) fn check_overrides(meta: &WebMeta, overrides: &Map<String, Value>) -> Result<(), Error> {
-    let checked = overrides::check(&meta.wallpaper_config, overrides);
+    let checked = overrides::check(&meta.wallpaper_config.fields(), overrides);
     checked.map_err(|bad| Error::BadOverride { key: bad.key, why: bad.why })
 }
 
