@@ -7,9 +7,11 @@
 
 mod zone;
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::ops::{Add, Sub};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,6 +107,23 @@ impl Deadlines {
 pub fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     id.map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+/// Takes TZ out of the environment where it names something that is no file: a pipe there would hold
+/// up whoever asks for the time. Returns what it was. Only for the beginning of the process.
+pub fn forget_unusable_zone() -> Option<OsString> {
+    let written = std::env::var_os("TZ").filter(|written| !is_usable(written))?;
+    // SAFETY: no other thread runs yet that could read the environment. There is no other way: the
+    // libraries under us look at the variable themselves.
+    unsafe { std::env::remove_var("TZ") };
+    Some(written)
+}
+
+/// Names of zones and rules are no files where we are; a file of rules is a regular one.
+fn is_usable(written: &OsStr) -> bool {
+    let path = written.as_bytes().strip_prefix(b":").unwrap_or(written.as_bytes());
+    let found = std::fs::metadata(OsStr::from_bytes(path));
+    found.is_err() || found.is_ok_and(|found| found.is_file())
 }
 
 /// An alarm clock; dropping it ends its thread.
@@ -235,6 +254,18 @@ mod tests {
     use super::*;
 
     const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn zone_is_never_read_from_what_is_no_file() {
+        let check = |written: &str, usable| assert_eq!(is_usable(written.as_ref()), usable);
+        check("Europe/Berlin", true);
+        check("CET-1CEST", true);
+        check("", true);
+        check("/dev/zero", false);
+        check(":/dev/zero", false);
+        check("/", false);
+        check("/etc/passwd", true);
+    }
 
     #[test]
     fn boot_times_are_plain_numbers() {

@@ -3,12 +3,17 @@
 //! Runs in whatever thread asks. Reads the environment only through [`Env`], and makes no directory
 //! but the runtime directory that stands in for a missing `XDG_RUNTIME_DIR`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, fs, io};
+
+/// Bytes that the kernel takes in a path, in one name of it, and in the path of a socket.
+const PATH_MAX: usize = 4095;
+const NAME_MAX: usize = 255;
+const SOCKET_MAX: usize = 107;
 
 /// A look-up of environment variables: the process's own, or a test's.
 #[derive(Clone)]
@@ -142,10 +147,22 @@ impl Dirs {
     /// count as set. What comes out must be absolute.
     pub fn expand(&self, written: &str) -> Result<PathBuf, Error> {
         let path = self.tilde(Path::new(&self.variables(written)?));
-        if path.is_absolute() {
-            Ok(path)
-        } else {
+        let longest = path.iter().map(OsStr::len).max().unwrap_or_default();
+        if !path.is_absolute() {
             Err(Error::Relative { written: written.to_owned() })
+        } else if path.as_os_str().len() > PATH_MAX || longest > NAME_MAX {
+            Err(Error::TooLong { path, max: if longest > NAME_MAX { NAME_MAX } else { PATH_MAX } })
+        } else {
+            Ok(path)
+        }
+    }
+
+    /// The same for a socket, which the kernel allows less.
+    pub fn expand_socket(&self, written: &str) -> Result<PathBuf, Error> {
+        let path = self.expand(written)?;
+        match path.as_os_str().len() > SOCKET_MAX {
+            true => Err(Error::TooLong { path, max: SOCKET_MAX }),
+            false => Ok(path),
         }
     }
 
@@ -214,6 +231,11 @@ pub enum Error {
     Relative {
         written: String,
     },
+    /// The kernel takes no more than `max` bytes: of a path, of a name in it or of a socket.
+    TooLong {
+        path: PathBuf,
+        max: usize,
+    },
 }
 
 impl fmt::Display for Error {
@@ -236,6 +258,14 @@ impl fmt::Display for Error {
                 write!(f, "the path {written:?} has a ${{ that is not followed by NAME}}")
             }
             Self::Relative { written } => write!(f, "the path {written:?} is not absolute"),
+            Self::TooLong { path, max } => {
+                let what = match *max {
+                    SOCKET_MAX => "as the path of a socket",
+                    NAME_MAX => "in one of its names",
+                    _ => "in all",
+                };
+                write!(f, "the path {path:?} is too long: it may have {max} bytes {what}")
+            }
         }
     }
 }
@@ -333,6 +363,14 @@ mod tests {
         check("/${}", Err("the path \"/${}\" has a ${ that is not followed by NAME}"));
         check("~mia/x", Err("the path \"~mia/x\" is not absolute"));
         check("x", Err("the path \"x\" is not absolute"));
+        let said = |written: &str| dirs().expand(written).unwrap_err().to_string();
+        assert!(said(&format!("/{}", "x".repeat(256))).ends_with("255 bytes in one of its names"));
+        assert!(said(&"/x".repeat(2048)).ends_with("4095 bytes in all"));
+        let socket = |bytes: usize| dirs().expand_socket(&format!("/{}", "x".repeat(bytes - 1)));
+        assert!(socket(107).is_ok());
+        assert!(
+            socket(108).unwrap_err().to_string().ends_with("107 bytes as the path of a socket")
+        );
     }
 
     #[test]

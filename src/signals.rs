@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -25,7 +26,7 @@ pub enum Signal {
 #[derive(Debug)]
 pub struct Signals {
     waiting: Handle,
-    _thread: Thread,
+    thread: Option<Thread>,
 }
 
 /// The exit code of a process that is told to end a second time, as a shell reports SIGTERM.
@@ -47,7 +48,13 @@ impl Signals {
                 hear(if signal == SIGHUP { Signal::Reload } else { Signal::End });
             }
         })?;
-        Ok(Self { waiting, _thread: thread })
+        Ok(Self { waiting, thread: Some(thread) })
+    }
+
+    /// Ends the thread by the deadline; false where it is late.
+    pub fn end(mut self, deadline: Instant) -> bool {
+        self.waiting.close();
+        self.thread.take().is_none_or(|thread| thread.join_by(deadline))
     }
 }
 

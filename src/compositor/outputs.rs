@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -75,7 +76,7 @@ impl Outputs {
 pub struct Watch {
     outputs: Outputs,
     // Joined before `stop` is closed, which the thread waits on.
-    _thread: Thread,
+    thread: Option<Thread>,
     stop: Stop,
 }
 
@@ -89,11 +90,17 @@ impl Watch {
         let (theirs, until) = (outputs.clone(), stop.clone());
         let thread =
             spawner.spawn("outputs", move || watch(&theirs, Search::new(place), &until))?;
-        Ok(Self { outputs, _thread: thread, stop })
+        Ok(Self { outputs, thread: Some(thread), stop })
     }
 
     pub fn outputs(&self) -> Outputs {
         self.outputs.clone()
+    }
+
+    /// Ends the thread by the deadline; false where it is late.
+    pub fn end(mut self, deadline: Instant) -> bool {
+        self.stop.stop();
+        self.thread.take().is_none_or(|thread| thread.join_by(deadline))
     }
 }
 

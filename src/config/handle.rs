@@ -61,6 +61,8 @@ struct Shared {
     /// Apart from `state`, so that readers never wait for the disk.
     current: RwLock<Arc<Config>>,
     state: Mutex<State>,
+    /// Why edits of the file go unseen, if they do.
+    unwatched: Mutex<Option<String>>,
 }
 
 struct State {
@@ -76,33 +78,70 @@ struct State {
 type Subscriber = Box<dyn Fn(&Change) + Send>;
 
 impl ConfigHandle {
-    /// Reads the file, makes it where there is none, and adds the keys that it lacks. A file that
-    /// cannot be written does not stand in the way: that becomes a warning.
+    /// Reads the file and completes it.
     pub fn open(path: PathBuf, hub: Hub) -> Result<Self, Error> {
+        let config = Self::read(path, hub)?;
+        config.complete();
+        Ok(config)
+    }
+
+    /// Reads the file, and leaves it as it is; where there is none, everything has its default.
+    pub fn read(path: PathBuf, hub: Hub) -> Result<Self, Error> {
         // Said once, where we are now: a directory to look at and to make the file in.
         let path = std::path::absolute(&path).unwrap_or(path);
         let seen =
             file::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
         let text = seen.clone().unwrap_or_else(template::text);
-        let reading = document::read(&text, &path)?;
-        let (filled, filled_config) = complete(&text, &path, &reading)
-            .unwrap_or_else(|| (text.clone(), reading.config.clone()));
-        let mut state = State { seen, good: text, trouble: None, subscribers: Vec::new() };
-        let mut config = reading.config;
-        if state.seen.as_ref() != Some(&filled) {
-            match file::write(&path, &filled) {
-                Ok(()) => {
-                    state.seen = Some(filled.clone());
-                    (state.good, config) = (filled, filled_config);
-                }
-                Err(error) => config.warnings.push(format!(
+        let config = document::read(&text, &path)?.config;
+        let state = State { seen, good: text, trouble: None, subscribers: Vec::new() };
+        let current = RwLock::new(Arc::new(config));
+        let (state, unwatched) = (Mutex::new(state), Mutex::default());
+        Ok(Self(Arc::new(Shared { path, hub, current, state, unwatched })))
+    }
+
+    /// Makes the file where there is none, and adds the keys that it lacks. A file that cannot be
+    /// written does not stand in the way: that becomes a warning.
+    pub fn complete(&self) {
+        let mut state = self.lock();
+        let Ok(reading) = document::read(&state.good, &self.0.path) else { return };
+        let (filled, filled_config) = complete(&state.good, &self.0.path, &reading)
+            .unwrap_or_else(|| (state.good.clone(), reading.config));
+        if state.seen.as_ref() == Some(&filled) {
+            return;
+        }
+        match file::write(&self.0.path, &filled) {
+            Ok(()) => {
+                state.seen = Some(filled.clone());
+                state.good = filled;
+                self.replace(filled_config);
+            }
+            Err(error) => {
+                let mut config = Config::clone(&self.current());
+                config.warnings.push(format!(
                     "{} cannot be written, some defaults are in memory only: {error}",
-                    path.display()
-                )),
+                    self.0.path.display()
+                ));
+                self.replace(config);
             }
         }
-        let current = RwLock::new(Arc::new(config));
-        Ok(Self(Arc::new(Shared { path, hub, current, state: Mutex::new(state) })))
+    }
+
+    /// What is not as it should be, for people.
+    pub fn warnings(&self) -> Vec<String> {
+        let unwatched = self.0.unwatched.lock().unwrap_or_else(PoisonError::into_inner);
+        self.current().warnings.iter().chain(&*unwatched).cloned().collect()
+    }
+
+    /// Says that edits of the file go unseen, and why.
+    pub fn is_unwatched(&self, why: &str) {
+        let warning = format!("{why}; edits are taken up at SIGHUP only");
+        log::error!("{warning}");
+        *self.0.unwatched.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
+    }
+
+    /// Says that edits of the file are seen.
+    pub(super) fn is_watched(&self) {
+        *self.0.unwatched.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     pub fn path(&self) -> &Path {
@@ -117,6 +156,7 @@ impl ConfigHandle {
     /// `PATCH /config`: an object of sections, each an object of keys; all of it or nothing.
     pub fn patch(&self, body: &Map<String, Json>) -> Result<Changed, Error> {
         let edits = patch::whole(body)?;
+        patch::check_paths(&edits)?;
         self.change(Source::Patch, |_| edits)
     }
 
@@ -127,6 +167,7 @@ impl ConfigHandle {
         body: &Map<String, Json>,
     ) -> Result<Changed, Error> {
         let edits = patch::section(section, body)?;
+        patch::check_paths(&edits)?;
         self.change(Source::Patch, |_| edits)
     }
 
@@ -163,7 +204,9 @@ impl ConfigHandle {
         let found = file::read(&self.0.path);
         let (text, problem) = match found {
             Ok(seen) if seen == state.seen && state.trouble.is_none() => return Settled::Yes,
-            Ok(Some(text)) if patience && text.trim().is_empty() => return Settled::Perhaps,
+            Ok(Some(text)) if text.trim().is_empty() => {
+                (Some(text), format!("{} is empty", self.0.path.display()))
+            }
             Ok(Some(text)) => match document::read(&text, &self.0.path) {
                 Ok(reading) => {
                     self.adopt(&mut state, text, reading.config, Source::File);

@@ -6,6 +6,7 @@ use super::Error;
 use super::overlay::Edit;
 use super::schema::{BackendName, Key, Misfit, Section, Value};
 use super::toml;
+use crate::paths::Dirs;
 
 /// Keys of a section, with those of the client's own.
 pub(super) const KEYS_MAX: usize = 1000;
@@ -42,6 +43,26 @@ pub(super) fn section(section: Section, body: &Map<String, Json>) -> Result<Vec<
         edits.push(Edit { section, key, value });
     }
     Ok(edits)
+}
+
+/// The paths of `[daemon]` by their form: with one that cannot be, the next start would fail.
+pub(super) fn check_paths(edits: &[Edit]) -> Result<(), Error> {
+    for Edit { section, key, value } in edits {
+        let is_path = || section.key(key).is_some_and(Key::is_path);
+        let Some(written) = value.as_ref().and_then(Json::as_str) else { continue };
+        if *section != Section::Daemon || !is_path() {
+            continue;
+        }
+        let expanded = Dirs::of_process().and_then(|dirs| match key.as_str() {
+            "socket_path" => dirs.expand_socket(written),
+            _ => dirs.expand(written),
+        });
+        expanded.map_err(|problem| Error::Refused {
+            key: format!("{}.{key}", section.heading()),
+            problem: problem.to_string(),
+        })?;
+    }
+    Ok(())
 }
 
 /// Everything at its default.
@@ -184,6 +205,29 @@ mod tests {
         // These act as something else instead of being refused.
         check(json!({"backend": {"feh": {"mode": "x"}, "wal-qt": {"transition": "x"}}}), Ok(2));
         check(json!({"backend": {"wal-qt": {"parallax-easing": "", "parallax_zoom": 3}}}), Ok(2));
+    }
+
+    #[test]
+    fn daemon_paths_are_judged_by_form() {
+        #[track_caller]
+        fn judge(key: &str, written: &str, said: Option<&str>) {
+            let body = json!({"daemon": {key: written}});
+            let edits = whole(body.as_object().unwrap()).unwrap();
+            let found = check_paths(&edits).map_err(|error| error.to_string());
+            assert_eq!(found.is_err(), said.is_some(), "{written}: {found:?}");
+            let found = found.err().unwrap_or_default();
+            assert!(found.starts_with(&said.map_or(String::new(), |_| format!("daemon.{key}: "))));
+            assert!(found.contains(said.unwrap_or_default()), "{found}");
+        }
+        judge("images_dir", "~/pictures", None);
+        judge("images_dir", "$XDG_DATA_HOME/x", None);
+        judge("images_dir", "pictures", Some("not absolute"));
+        judge("log_file", "", Some("not absolute"));
+        judge("database_dir", "$MURALD_NO_SUCH_VARIABLE/x", Some("is not set"));
+        judge("thumbnails_dir", &format!("/{}", "x".repeat(300)), Some("255 bytes"));
+        judge("socket_path", &format!("/tmp/{}", "x".repeat(103)), Some("107 bytes"));
+        judge("images_dir", &format!("/tmp/{}", "x".repeat(103)), None);
+        judge("log_level", "debug", None);
     }
 
     #[test]

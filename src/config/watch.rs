@@ -25,11 +25,14 @@ use crate::thread::{Spawner, Thread};
 
 /// From the end of a change to when it is taken up: editors make several in a row.
 const SETTLE: Duration = Duration::from_millis(250);
-/// While somebody has written and not yet closed the file.
-const OPEN: Duration = Duration::from_secs(2);
-/// More for what is missing, empty or broken: the rest of it may be on its way.
-const GRACE: Duration = Duration::from_secs(1);
+/// From the last write to when the file counts as it is, even if somebody has it open still, or it
+/// is missing, empty or broken: within two seconds that is told.
+const LAST: Duration = Duration::from_millis(1800);
+/// The watch is made anew so often; after that something is wrong that will not pass.
+const RENEWALS: u32 = 3;
 
+/// What is wrong with a descriptor, as poll says it.
+const BROKEN: PollFlags = PollFlags::ERR.union(PollFlags::HUP).union(PollFlags::NVAL);
 /// Of a directory, where only its own end matters.
 const GONE: WatchFlags = WatchFlags::DELETE_SELF.union(WatchFlags::MOVE_SELF);
 /// Of a directory, where names in it matter. `CLOSE_WRITE`: a new file is often written and closed
@@ -48,8 +51,8 @@ const CONTENT: WatchFlags =
 #[derive(Debug)]
 pub struct Watch {
     // Declared above the thread: it is rung before the thread is joined.
-    _bell: Bell,
-    _thread: Thread,
+    bell: Bell,
+    thread: Thread,
 }
 
 #[derive(Debug)]
@@ -74,7 +77,8 @@ impl Watch {
             path: config.path().to_owned(),
             watched: HashMap::new(),
             due: None,
-            graced: false,
+            written: Instant::now(),
+            renewals: 0,
             inotify,
             config,
         };
@@ -84,7 +88,13 @@ impl Watch {
         watcher.config.refresh(false);
         let bell = Bell(Arc::clone(&end));
         let thread = spawner.spawn("config", move || watcher.run(&end))?;
-        Ok(Self { _bell: bell, _thread: thread })
+        Ok(Self { bell, thread })
+    }
+
+    /// Ends the thread by the deadline; false where it is late.
+    pub fn end(self, deadline: Instant) -> bool {
+        drop(self.bell);
+        self.thread.join_by(deadline)
     }
 }
 
@@ -96,8 +106,10 @@ struct Watcher {
     watched: HashMap<i32, Watched>,
     /// When the edit that is in flight is taken up.
     due: Option<Instant>,
-    /// The time for the rest of it has been given.
-    graced: bool,
+    /// When it was last seen to go on.
+    written: Instant,
+    /// How often the watch was made anew.
+    renewals: u32,
 }
 
 #[derive(Debug, PartialEq)]
@@ -120,14 +132,17 @@ impl Watcher {
             match self.wait(end) {
                 Ok(true) => return,
                 Ok(false) => {}
-                Err(error) => {
-                    log::error!("the configuration is no longer watched: {error}");
-                    return;
-                }
+                Err(error) => match self.renew(&error) {
+                    Ok(()) => continue,
+                    Err(error) => {
+                        let path = self.path.display();
+                        return self.config.is_unwatched(&format!("cannot watch {path}: {error}"));
+                    }
+                },
             }
             if let Some(stage) = self.drain() {
-                self.due = Some(Instant::now() + if stage == Stage::Open { OPEN } else { SETTLE });
-                self.graced = false;
+                self.written = Instant::now();
+                self.due = Some(self.written + if stage == Stage::Open { LAST } else { SETTLE });
                 self.follow();
             } else if self.due.is_some_and(|due| due <= Instant::now()) {
                 self.take_up();
@@ -144,21 +159,37 @@ impl Watcher {
         let mut sources =
             [PollFd::new(end, PollFlags::IN), PollFd::new(&self.inotify, PollFlags::IN)];
         match poll(&mut sources, timeout.as_ref()) {
+            // Nothing would come from it any more, and the wait would end at once for ever.
+            Ok(_) if sources[1].revents().intersects(BROKEN) => {
+                Err(io::Error::other("the kernel has ended the watch"))
+            }
             Ok(_) => Ok(!sources[0].revents().is_empty()),
             Err(Errno::INTR) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
+    /// Makes the watch anew after an error, and looks at what may have gone unseen.
+    fn renew(&mut self, why: &io::Error) -> io::Result<()> {
+        if self.renewals == RENEWALS {
+            return Err(io::Error::other(why.to_string()));
+        }
+        self.renewals += 1;
+        log::warn!("the watch on {} is made anew: {why}", self.path.display());
+        self.inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        self.watched.clear();
+        self.watch()?;
+        self.written = Instant::now();
+        self.due = Some(self.written + SETTLE);
+        Ok(())
+    }
+
     fn take_up(&mut self) {
         // What was made between the last event and its watch is found by looking again.
         self.follow();
-        if self.config.refresh(!self.graced) == Settled::Perhaps {
-            self.graced = true;
-            self.due = Some(Instant::now() + GRACE);
-        } else {
-            self.due = None;
-        }
+        let last = self.written + LAST;
+        let settled = self.config.refresh(Instant::now() < last);
+        self.due = (settled == Settled::Perhaps).then_some(last);
     }
 
     /// The stage after the newest of the events that matter; `None` where none does.
@@ -184,8 +215,11 @@ impl Watcher {
     }
 
     fn follow(&mut self) {
-        if let Err(error) = self.watch() {
-            log::error!("edits of {} may go unseen: {error}", self.path.display());
+        match self.watch() {
+            Ok(()) => self.config.is_watched(),
+            Err(error) => {
+                self.config.is_unwatched(&format!("cannot watch {}: {error}", self.path.display()));
+            }
         }
     }
 
@@ -251,5 +285,41 @@ impl Watched {
             (Self::Directory(_), Some(_)) => None,
             (Self::File, _) | (Self::Directory(_), None) => Some(Stage::Done),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::Hub;
+
+    #[test]
+    fn config_watch_that_the_kernel_ends_is_made_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("config.toml");
+        let config = ConfigHandle::open(path.clone(), Hub::new()).unwrap();
+        // Its other end is closed: poll says so, for ever.
+        let (broken, _) = rustix::pipe::pipe().unwrap();
+        let end = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        let mut watcher = Watcher {
+            path: path.clone(),
+            watched: HashMap::new(),
+            due: None,
+            written: Instant::now(),
+            renewals: 0,
+            inotify: broken,
+            config: config.clone(),
+        };
+        let error = watcher.wait(&end).unwrap_err();
+        watcher.renew(&error).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("theme = \"dark\"", "theme = \"x\"")).unwrap();
+        while config.current().app.theme != "x" {
+            assert!(!watcher.wait(&end).unwrap());
+            watcher.drain();
+            watcher.take_up();
+        }
+        watcher.renewals = RENEWALS;
+        assert!(watcher.renew(&error).is_err(), "not for ever");
     }
 }

@@ -5,49 +5,72 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::bounded;
 
 use super::wiring::House;
+use crate::store::Store;
+use crate::thread::Spawner;
 
 /// What running requests get of the time: a setter that hangs must leave some to the others.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// What the stage gets of the time to take its pictures down.
 const CLEAR_WITHIN: Duration = Duration::from_secs(3);
 
+/// For the file of the socket and the last lines of the log: all but on a dead disk.
+const LAST_WITHIN: Duration = Duration::from_millis(100);
+/// What is kept of the time for the database, however late others are.
+const CHECKPOINT_WITHIN: Duration = Duration::from_millis(500);
+
 impl House {
-    /// Ends everything; with `clear` the wallpapers, too.
+    /// Ends everything; with `clear` the wallpapers, too. Each step ends by its limit: whoever is
+    /// late is named and left behind.
     pub(super) fn end(mut self, clear: bool, deadline: Instant) {
         log::info!("murald ends");
+        let last = deadline;
+        let deadline = deadline - CHECKPOINT_WITHIN;
         // First, so that who waits for a video is told while there still is a connection.
         self.films.cancel();
-        for thread in self.server.end(deadline.min(Instant::now() + ANSWER_WITHIN)) {
-            late(&thread);
+        late(self.server.end(deadline.min(Instant::now() + ANSWER_WITHIN)));
+        if let Some(watch) = self.watch {
+            in_time("config", watch.end(deadline));
         }
-        drop(self.watch);
-        self.parallax.end();
-        drop(self.outputs);
-        if !self.playlists.end(deadline) {
-            late("playlist");
-        }
+        in_time("parallax", self.parallax.end(deadline));
+        in_time("outputs", self.outputs.end(deadline));
+        in_time("playlist", self.playlists.end(deadline));
         // What it has in hand for an import may hang.
         self.films.cancel_imports();
-        for thread in self.films.end(deadline) {
-            late(&thread);
-        }
-        for thread in self.imports.end(deadline) {
-            late(&thread);
-        }
+        late(self.films.end(deadline));
+        late(self.imports.end(deadline));
         if clear {
             take_down(&self.walls, deadline);
         }
-        if !self.stage.end(deadline) {
-            late("stage");
-        }
-        if let Err(error) = self.store.checkpoint() {
-            log::warn!("the database's log is left for the next start: {error}");
-        }
-        drop(self.signals);
-        drop(self.socket);
-        drop(self.log);
+        in_time("stage", self.stage.end(deadline));
+        in_time("signals", self.signals.end(deadline));
+        // On threads of their own: a disk that hangs cannot be told to hurry.
+        let store = self.store;
+        limited(&self.spawner, "checkpoint", last, move || close(&store));
+        let socket = self.socket;
+        limited(&self.spawner, "socket", last + LAST_WITHIN, move || drop(socket));
+        let log = self.log;
+        limited(&self.spawner, "log", last + LAST_WITHIN, move || drop(log));
         // Last of all: whoever gets the lock finds nothing of ours in the way.
         drop(self.locks);
+    }
+}
+
+fn close(store: &Store) {
+    if let Err(error) = store.checkpoint() {
+        log::warn!("the database's log is left for the next start: {error}");
+    }
+}
+
+/// Does what no deadline can be given to, for so long.
+fn limited(
+    spawner: &Spawner,
+    name: &'static str,
+    deadline: Instant,
+    work: impl FnOnce() + Send + 'static,
+) {
+    match spawner.spawn(name, work) {
+        Ok(thread) => in_time(name, thread.join_by(deadline)),
+        Err(error) => log::warn!("{name} is left undone: {error}"),
     }
 }
 
@@ -58,10 +81,16 @@ fn take_down(walls: &crate::wallpaper::Walls, deadline: Instant) {
     match told.recv_deadline(until) {
         Ok(Ok(())) => {}
         Ok(Err(failure)) => log::warn!("not all wallpapers were taken down: {failure}"),
-        Err(_) => late("stage"),
+        Err(_) => in_time("stage", false),
     }
 }
 
-fn late(thread: &str) {
-    log::error!("the thread {thread} does not end in time and is left behind");
+fn late(threads: Vec<String>) {
+    threads.iter().for_each(|thread| in_time(thread, false));
+}
+
+fn in_time(thread: &str, ended: bool) {
+    if !ended {
+        log::error!("the thread {thread} does not end in time and is left behind");
+    }
 }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, select};
 use rustix::fs::Mode;
-use rustix::process::umask;
 
+use crate::clock;
 use crate::config::{self, LogLevel};
 use crate::http::Stop;
 use crate::memory;
@@ -44,10 +44,15 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<(), Error> {
     let started = Instant::now();
     memory::restrain();
-    close_umask();
+    // Before the first file and the first thread: all that we make is the owner's alone.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    let zone = clock::forget_unusable_zone();
     let env = Env::process();
     let notifier = Notifier::new(&env);
     let (house, wakes) = House::build(options, &env, started)?;
+    if let Some(zone) = zone {
+        log::warn!("TZ is {zone:?}, which is no file: the zone of the system counts");
+    }
     house.wait_for_outputs(&env);
     notifier.ready();
     log::info!("murald {} is up", env!("CARGO_PKG_VERSION"));
@@ -55,13 +60,6 @@ pub fn run(options: &Options) -> Result<(), Error> {
     notifier.stopping();
     house.end(verdict.as_ref().is_ok_and(|stop| stop.clear), Instant::now() + END_WITHIN);
     verdict.map(drop)
-}
-
-/// What we write is not for others to change, whatever whoever started us had in mind.
-fn close_umask() {
-    // Asking for it means setting it, and no thread has started yet.
-    let found = umask(Mode::from(0o077));
-    umask(found | Mode::from(0o022));
 }
 
 /// Reads a file of settings as the start would, without a start: its warnings.

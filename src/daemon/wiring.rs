@@ -50,6 +50,7 @@ pub(crate) struct House {
     pub(super) films: transcode::Running,
     pub(super) outputs: compositor::Watch,
     pub(super) store: Store,
+    pub(super) spawner: Spawner,
     pub(super) signals: Signals,
     config: ConfigHandle,
     pub(super) log: Log,
@@ -70,6 +71,8 @@ impl House {
         let settings = config.current();
         let places = Places::new(&settings.daemon, config.path(), &dirs, options)?;
         let lock = Lock::take(&places.socket).map_err(Error::Lock)?;
+        // Only now: a file that is refused stays as it is, and so does that of a daemon that runs.
+        config.complete();
         let mut log = Log::start(&log_settings(&settings.daemon, &places, options, env))
             .map_err(Error::Log)?;
         config.log_warnings();
@@ -135,6 +138,7 @@ impl House {
             films,
             outputs,
             store,
+            spawner,
             signals,
             config,
             log,
@@ -170,14 +174,14 @@ fn start(what: &'static str) -> impl Fn(std::io::Error) -> Error {
 
 fn open_config(options: &Options, dirs: &Dirs, hub: &Hub) -> Result<ConfigHandle, Error> {
     let path = options.config.clone().unwrap_or_else(|| dirs.config_file());
-    ConfigHandle::open(path, hub.clone()).map_err(Error::Config)
+    ConfigHandle::read(path, hub.clone()).map_err(Error::Config)
 }
 
 fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watch> {
     let watch = config::Watch::start(config.clone(), spawner);
     let failed = |error: &config::Error| {
         let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
-        log::error!("{error}: {cause}; edits are taken up at SIGHUP only");
+        config.is_unwatched(&format!("{error}: {cause}"));
     };
     watch.inspect_err(failed).ok()
 }
@@ -206,10 +210,13 @@ impl Places {
             let file = file.to_owned();
             dirs.expand(written).map_err(|source| Error::Setting { file, key, source })
         };
-        let socket = match &options.socket {
-            Some(path) => path.clone(),
-            None => expand("socket_path", &daemon.socket_path)?,
-        };
+        let socket =
+            match &options.socket {
+                Some(path) => path.clone(),
+                None => dirs.expand_socket(&daemon.socket_path).map_err(|source| {
+                    Error::Setting { file: file.to_owned(), key: "socket_path", source }
+                })?,
+            };
         let runtime = dirs.runtime().map_err(Error::Paths)?.join("murald");
         Ok(Self {
             setters: runtime.join(setters_of(&socket)),

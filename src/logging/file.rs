@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use flexi_logger::DeferredNow;
 use flexi_logger::writers::LogWriter;
 use log::Record;
+use rustix::fs::OFlags;
 
 use super::requests::Requests;
 use super::{Settings, line};
@@ -51,9 +52,20 @@ impl RotatedFile {
         if let Some(directory) = self.path.parent() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         }
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?;
-        let size = file.metadata()?.len();
-        Ok(Open { file, size })
+        // A pipe that nobody reads does not hold us up, and a terminal does not become ours.
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(flags.bits() as i32)
+            .open(&self.path)?;
+        let found = file.metadata()?;
+        if !found.is_file() {
+            // A line might wait for its reader, and a device would be renamed at the first rotation.
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
+        Ok(Open { file, size: found.len() })
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -165,6 +177,20 @@ mod tests {
         fs::create_dir_all(directory.path().join("daemon.log.1/x")).unwrap();
         file.write(b"ABCDEFG\n").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"abcdefg\nABCDEFG\n");
+    }
+
+    #[test]
+    fn log_is_never_a_pipe_or_a_device() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+        for path in [pipe, "/dev/null".into()] {
+            let level = log::LevelFilter::Info;
+            let file = RotatedFile::new(&Settings { level, file: path, max_size: 1, backups: 1 });
+            assert!(file.reopen().is_err());
+            file.write(b"nowhere\n").unwrap();
+        }
+        assert!(fs::metadata("/dev/null").unwrap().len() == 0 && fs::metadata("/dev/null").is_ok());
     }
 
     #[test]

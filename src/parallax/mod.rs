@@ -13,6 +13,7 @@ mod step;
 mod sway;
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use crossbeam_channel::{Sender, bounded};
 
@@ -44,7 +45,7 @@ struct Following {
     driver: ParallaxDriver,
     cancel: Cancel,
     quit: Option<Sender<()>>,
-    _thread: Thread,
+    thread: Option<Thread>,
 }
 
 impl Parallax {
@@ -73,9 +74,13 @@ impl Parallax {
         }
     }
 
-    /// Ends it for good.
-    pub fn end(&self) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Ended;
+    /// Ends it for good, by the deadline; false where the thread is late.
+    pub fn end(&self, deadline: Instant) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *state, State::Ended) {
+            State::Following(following) => following.end(deadline),
+            State::Off | State::Ended => true,
+        }
     }
 
     fn follow(&self, driver: ParallaxDriver) -> std::io::Result<Following> {
@@ -88,7 +93,15 @@ impl Parallax {
             cancel: cancel.clone(),
         };
         let thread = self.spawner.spawn("parallax", move || follower.run(&ended))?;
-        Ok(Following { driver, cancel, quit: Some(quit), _thread: thread })
+        Ok(Following { driver, cancel, quit: Some(quit), thread: Some(thread) })
+    }
+}
+
+impl Following {
+    fn end(mut self, deadline: Instant) -> bool {
+        self.cancel.cancel();
+        self.quit = None;
+        self.thread.take().is_none_or(|thread| thread.join_by(deadline))
     }
 }
 

@@ -68,10 +68,14 @@ impl Reaper {
     pub fn start(spawner: &Spawner, logs: &Path) -> io::Result<Self> {
         let stop = Cancel::new()?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let notify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
-        inotify::add_watch(&notify, logs, inotify::WatchFlags::MODIFY)?;
+        // The limit on watches is the user's, and other programs may have used it up.
+        let notify = watch_logs(logs)
+            .inspect_err(|error| log::warn!("logs of setters may grow: no watch on them: {error}"))
+            .ok();
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
-        epoll::add(&epoll, &notify, EventData::new_u64(LOGS), EventFlags::IN)?;
+        if let Some(notify) = &notify {
+            epoll::add(&epoll, notify, EventData::new_u64(LOGS), EventFlags::IN)?;
+        }
         let shared = Arc::new(Shared {
             epoll,
             watched: Mutex::new(Watched { last_token: LOGS, children: HashMap::new() }),
@@ -148,8 +152,15 @@ fn watch(shared: &Shared, mut logs: Logs) {
     }
 }
 
+fn watch_logs(directory: &Path) -> io::Result<OwnedFd> {
+    let notify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+    inotify::add_watch(&notify, directory, inotify::WatchFlags::MODIFY)?;
+    Ok(notify)
+}
+
 struct Logs {
-    notify: OwnedFd,
+    /// None where the kernel gives no watch: the limit on each log's size is all there is then.
+    notify: Option<OwnedFd>,
     directory: PathBuf,
     /// While it is set, writes do not wake us.
     next_look: Option<Instant>,
@@ -158,9 +169,10 @@ struct Logs {
 impl Logs {
     fn shorten(&mut self, epoll: &OwnedFd) {
         let mut buffer = [MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(&self.notify, &mut buffer);
+        let Some(notify) = &self.notify else { return };
+        let mut reader = inotify::Reader::new(notify, &mut buffer);
         while reader.next().is_ok() {}
-        epoll::modify(epoll, &self.notify, EventData::new_u64(LOGS), EventFlags::empty()).ok();
+        epoll::modify(epoll, notify, EventData::new_u64(LOGS), EventFlags::empty()).ok();
         self.next_look = Some(Instant::now() + LOG_PAUSE);
         let Ok(entries) = std::fs::read_dir(&self.directory) else { return };
         for entry in entries.flatten() {
@@ -178,7 +190,9 @@ impl Logs {
     fn rearm(&mut self, epoll: &OwnedFd) {
         if self.next_look.is_some_and(|at| at <= Instant::now()) {
             self.next_look = None;
-            epoll::modify(epoll, &self.notify, EventData::new_u64(LOGS), EventFlags::IN).ok();
+            if let Some(notify) = &self.notify {
+                epoll::modify(epoll, notify, EventData::new_u64(LOGS), EventFlags::IN).ok();
+            }
         }
     }
 }

@@ -149,6 +149,29 @@ fn a_bad_edit_shows_until_it_is_mended() {
 }
 
 #[test]
+fn a_file_that_stays_empty_is_broken() {
+    let room = Watched::new();
+    let text = room.themed("x");
+    drop(File::create(room.handle.path()).unwrap());
+    room.until("it is told", |room| !room.handle.current().warnings.is_empty());
+    assert!(room.handle.current().warnings[0].contains("is empty"));
+    assert_eq!(room.theme(), "dark");
+    room.forget();
+    fs::write(room.handle.path(), text).unwrap();
+    room.hears_once(&["app"]);
+    assert!(room.handle.current().warnings.is_empty());
+}
+
+#[test]
+fn a_bad_edit_is_told_though_its_writer_holds_the_file_open() {
+    let room = Watched::new();
+    let mut file = File::options().write(true).truncate(true).open(room.handle.path()).unwrap();
+    file.write_all(b"[app").unwrap();
+    room.until("the mistake is seen", |room| !room.handle.current().warnings.is_empty());
+    assert!(room.handle.current().warnings[0].contains("line 1"));
+}
+
+#[test]
 fn edits_that_change_nothing_are_not_told() {
     let room = Watched::new();
     fs::write(room.handle.path(), format!("# a comment\n{}", room.text())).unwrap();

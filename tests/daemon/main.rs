@@ -12,6 +12,7 @@
 mod desktop;
 mod full_disk;
 mod garbage;
+mod meagre;
 mod pitfalls;
 mod process;
 #[path = "../support/mod.rs"]

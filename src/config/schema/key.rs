@@ -101,6 +101,10 @@ impl Key {
         Self::new(Kind::Path, Value::Text(default))
     }
 
+    pub(in crate::config) fn is_path(&self) -> bool {
+        matches!(self.kind, Kind::Path)
+    }
+
     pub(super) const fn word(default: &'static str, words: &'static [&'static str]) -> Self {
         Self::text(default).ruled(Rule::Words(words))
     }

@@ -53,7 +53,7 @@ pub struct Api {
 impl Api {
     /// What is not as it should be, for people.
     fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.config.current().warnings.clone();
+        let mut warnings = self.config.warnings();
         warnings.extend(self.library.warning());
         warnings
     }
