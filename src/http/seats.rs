@@ -76,6 +76,11 @@ impl Seat {
         Some(self.state.load(Ordering::SeqCst)).filter(|state| *state > SHUT)
     }
 
+    /// Whether its worker is about to find that it waits no more.
+    fn has_sent(&self) -> bool {
+        rustix::io::ioctl_fionread(&self.socket).is_ok_and(|bytes| bytes > 0)
+    }
+
     /// Shuts it if it is still in this state.
     fn shut(&self, state: u64) -> bool {
         let ours = self.state.compare_exchange(state, SHUT, Ordering::SeqCst, Ordering::SeqCst);
@@ -133,15 +138,12 @@ impl Seats {
     /// Shuts the connection down that keeps its worker waiting longest; `false` where none does.
     pub(super) fn shut_longest(&self, among: impl Fn(&Seat) -> bool) -> bool {
         let taken = self.lock();
-        loop {
-            let waiting = taken.iter().filter(|seat| among(seat));
-            let waiting = waiting.filter_map(|seat| Some((seat.waiting()?, seat)));
-            let Some((state, seat)) = waiting.min_by_key(|(state, _)| *state) else { return false };
-            // Its client may have come back this very moment.
-            if seat.shut(state) {
-                return true;
-            }
-        }
+        let among = taken.iter().filter(|seat| among(seat));
+        let mut waiting: Vec<_> = among.filter_map(|seat| Some((seat.waiting()?, seat))).collect();
+        waiting.sort_unstable_by_key(|(state, _)| *state);
+        // Its client may have come back this very moment.
+        let comes_back = |state, seat: &Seat| state & WRITING != WRITING && seat.has_sent();
+        waiting.into_iter().any(|(state, seat)| !comes_back(state, seat) && seat.shut(state))
     }
 
     /// Shuts those down that wait for a request, or the rest of one.
@@ -184,7 +186,7 @@ impl Seats {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::time::Duration;
 
     #[test]
@@ -202,10 +204,16 @@ mod tests {
         taken[1].reads(later(30));
         taken[2].reads(later(10));
         taken[3].writes(later(20));
-        for expected in [2, 3, 1] {
+        clients[2].write_all(b"G").unwrap();
+        let mut piece = [0];
+        for expected in [3, 1, 2] {
+            if expected == 2 {
+                // Who has sent something is not waited for.
+                assert!(!seats.shut_longest(|_| true));
+                taken[2].socket().read_exact(&mut piece).unwrap();
+            }
             assert!(seats.shut_longest(|_| true));
             assert_eq!(taken[expected].state.load(Ordering::SeqCst), SHUT);
-            let mut piece = [0];
             assert_eq!(taken[expected].socket().read(&mut piece).unwrap(), 0);
             seats.leave(&taken[expected]);
         }

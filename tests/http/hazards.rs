@@ -12,7 +12,7 @@ use murald::http::{Limits, Server};
 use murald::thread::Spawner;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::support::{House, is_well, odd_router, until};
+use super::support::{Client, House, is_well, odd_router, until};
 
 /// In a process of its own, so that its descriptors and memory are its own, too.
 struct Apart {
@@ -25,6 +25,8 @@ struct Apart {
 
 const SOCKET: &str = "MURALD_TEST_SOCKET";
 const DESCRIPTORS: &str = "MURALD_TEST_DESCRIPTORS";
+/// Milliseconds after which its workers end.
+const WORKER_IDLE: &str = "MURALD_TEST_WORKER_IDLE";
 
 /// Not a test: the body of [`Apart`]'s process.
 #[test]
@@ -37,7 +39,11 @@ fn serve_apart() {
     let listener = UnixListener::bind(&socket).unwrap();
     let (spawner, _deaths) = Spawner::new();
     let site = odd_router(&Hub::new(), channel().0, Path::new(&socket));
-    let _server = Server::start(listener, &spawner, site, Limits::fitted()).unwrap();
+    let mut limits = Limits::fitted();
+    if let Ok(millis) = std::env::var(WORKER_IDLE) {
+        limits.worker_idle = Duration::from_millis(millis.parse().unwrap());
+    }
+    let _server = Server::start(listener, &spawner, site, limits).unwrap();
     println!("\nserving");
     // Until it is killed.
     loop {
@@ -46,14 +52,18 @@ fn serve_apart() {
 }
 
 impl Apart {
-    #[allow(clippy::disallowed_methods, reason = "a test's process")]
     fn new(descriptors: Option<u64>) -> Self {
+        Self::with(descriptors.map(|number| (DESCRIPTORS, number)))
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "a test's process")]
+    fn with(variable: Option<(&str, u64)>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("s");
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "hazards::serve_apart", "--nocapture"]).env(SOCKET, &socket);
-        if let Some(number) = descriptors {
-            command.env(DESCRIPTORS, number.to_string());
+        if let Some((name, number)) = variable {
+            command.env(name, number.to_string());
         }
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -63,6 +73,15 @@ impl Apart {
 
     fn is_well(&self) {
         is_well(&self.socket, "/tiny");
+    }
+
+    /// How many workers it has.
+    fn workers(&self) -> usize {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let name = |task: PathBuf| std::fs::read_to_string(task.join("comm")).unwrap_or_default();
+        // The test's own executable may be called http-HASH.
+        let number = |name: String| name.trim().strip_prefix("http-")?.parse::<u16>().ok();
+        tasks.flatten().filter_map(|task| number(name(task.path()))).count()
     }
 
     /// Resident memory, in MiB.
@@ -151,6 +170,30 @@ fn without_any_descriptor_left_it_goes_on() {
 }
 
 #[test]
+fn workers_are_started_as_needed_and_end_without_work() {
+    let server = Apart::with(Some((WORKER_IDLE, 50)));
+    let mut clients: Vec<_> = (0..20).map(|_| Client::to(&server.socket)).collect();
+    for client in &mut clients {
+        assert_eq!(client.get("/tiny").text(), "tiny");
+    }
+    assert!(server.workers() >= 20, "each connection has one");
+    drop(clients);
+    until("they end", || server.workers() == 0);
+    server.is_well();
+}
+
+#[test]
+fn who_gets_no_worker_is_told() {
+    // More than there are addresses.
+    let house = House::with(Limits { stack: 1 << 47, ..Limits::default() });
+    let mut client = house.connect();
+    let refused = client.reply();
+    assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));
+    assert!(client.is_hung_up());
+    house.end();
+}
+
+#[test]
 fn at_the_cap_who_has_been_silent_longest_makes_room() {
     let house = House::with(Limits { workers: 8, ..Limits::default() });
     let mut busy = house.connect();
@@ -205,6 +248,7 @@ fn slow_crowds_of_every_kind_make_room() {
         "POST /echo HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc",
         "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc",
         "GET /large HTTP/1.1\r\n\r\n",
+        "GET /large HTTP/1.1\r\n\r\nGET /large HTTP/1.1\r\n\r\n",
     ];
     for bytes in slow {
         let house = House::with(Limits { workers: 4, ..Limits::default() });
