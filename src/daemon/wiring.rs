@@ -24,7 +24,7 @@ use crate::process::{Reaper, Roster};
 use crate::signals::Signals;
 use crate::store::Store;
 use crate::systemd;
-use crate::thread::Spawner;
+use crate::thread::{Spawner, Thread};
 use crate::transcode::{self, Transcoder};
 use crate::wallpaper::{self, StageOwner, Walls};
 
@@ -49,6 +49,7 @@ pub(crate) struct House {
     pub(super) imports: library::Running,
     pub(super) films: transcode::Running,
     pub(super) outputs: compositor::Watch,
+    pub(super) index: Thread,
     pub(super) store: Store,
     pub(super) spawner: Spawner,
     pub(super) signals: Signals,
@@ -90,6 +91,7 @@ impl House {
         let store = Store::open(&places.database).map_err(Error::Store)?;
         // Until the library has found out how many files are missing.
         store.keep_rows(true);
+        let index = build_index(&store, &spawner)?;
         let wanted = wanted_compositor(&settings);
         let outputs = compositor::Watch::start(&spawner, wanted, env)
             .map_err(start("the watch on the outputs"))?;
@@ -137,6 +139,7 @@ impl House {
             imports,
             films,
             outputs,
+            index,
             store,
             spawner,
             signals,
@@ -170,6 +173,17 @@ impl House {
 
 fn start(what: &'static str) -> impl Fn(std::io::Error) -> Error {
     move |source| Error::Start { what, source }
+}
+
+/// Before anybody asks; whoever is faster does it for the others.
+fn build_index(store: &Store, spawner: &Spawner) -> Result<Thread, Error> {
+    let store = store.clone();
+    let build = move || {
+        if let Err(error) = store.warm() {
+            log::error!("the library cannot be read: {error}");
+        }
+    };
+    spawner.spawn("index", build).map_err(start("the index"))
 }
 
 fn open_config(options: &Options, dirs: &Dirs, hub: &Hub) -> Result<ConfigHandle, Error> {

@@ -29,7 +29,7 @@ pub use error::Error;
 /// For functions of other rooms that are parts of a transaction.
 pub use rusqlite::Connection;
 
-use library::{SharedIndex, Touched};
+use library::{Missed, SharedIndex, Touched};
 
 /// Page cache of one connection, in KiB (negative: SQLite counts pages otherwise).
 const CACHE_KIB: i32 = -8192;
@@ -53,6 +53,9 @@ struct Shared {
     keeps_rows: AtomicBool,
     touched: Touched,
     index: SharedIndex,
+    /// Held by whoever builds the index.
+    building: Mutex<()>,
+    missed: Missed,
 }
 
 impl Store {
@@ -78,6 +81,8 @@ impl Store {
                 keeps_rows: AtomicBool::new(false),
                 touched,
                 index: SharedIndex::default(),
+                building: Mutex::default(),
+                missed: Missed::default(),
             }),
         })
     }
@@ -149,7 +154,7 @@ impl Store {
         writer: &mut Connection,
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let Shared { touched, index, .. } = &*self.shared;
+        let Shared { touched, index, missed, .. } = &*self.shared;
         // What one that was rolled back has touched is as it was.
         touched.clear();
         let transaction = writer
@@ -157,7 +162,7 @@ impl Store {
             .map_err(Error::from)?;
         let value = body(&transaction)?;
         transaction.commit().map_err(Error::from)?;
-        library::keep_in_step(index, touched, writer)?;
+        library::keep_in_step(index, missed, touched, writer)?;
         Ok(value)
     }
 
