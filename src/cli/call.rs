@@ -50,7 +50,8 @@ impl Call {
     }
 }
 
-fn shown(value: &Value) -> String {
+/// As a person or a query would write it.
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(","),

@@ -5,11 +5,11 @@
 
 use std::fmt::Display;
 
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::Failure;
-use super::call::Call;
+use super::call::{Call, shown};
 use super::connection::{Answer, Method, Place};
 use super::screen::Screen;
 
@@ -49,7 +49,7 @@ pub(super) trait Record: DeserializeOwned {
 #[derive(Clone, Copy, Debug)]
 enum Told {
     Record(fn(&Call, &mut Screen, &Answer) -> Result<(), Failure>),
-    /// Written like a place.
+    /// Written like a place; it may name fields of the answer, too.
     Sentence(&'static str),
 }
 
@@ -84,7 +84,7 @@ impl Request {
         self
     }
 
-    /// There is nothing in the answer that a person would want to know.
+    /// A sentence is all that a person would want to know.
     pub(super) const fn says(mut self, sentence: &'static str) -> Self {
         self.told = Told::Sentence(sentence);
         self
@@ -96,8 +96,9 @@ impl Request {
         let answer = call.connect()?.ask(self.method, &place(self.place, call), body.as_ref())?;
         match self.told {
             Told::Record(show) => show(call, screen, &answer),
-            Told::Sentence(text) => screen.show(&answer, |screen, _: IgnoredAny| {
-                screen.line(filled(text, call).expect("the table requires what it names"))
+            Told::Sentence(text) => screen.show(&answer, |screen, told: Map<String, Value>| {
+                let named = |name: &str| call.query(name).or_else(|| told.get(name).map(shown));
+                screen.line(filled(text, named).unwrap_or_else(|| "done".to_owned()))
             }),
         }
     }
@@ -110,16 +111,17 @@ fn show<T: Record>(call: &Call, screen: &mut Screen, answer: &Answer) -> Result<
 /// What a call makes of a template.
 pub(super) fn place(template: &str, call: &Call) -> Place {
     let (path, query) = template.split_once('?').unwrap_or((template, ""));
-    let segment = |text| filled(text, call).expect("the table requires what a path names");
+    let given = |name: &str| call.query(name);
+    let segment = |text| filled(text, given).expect("the table requires what a path names");
     let segments: Vec<String> = path.split('/').skip(1).map(segment).collect();
     let shown: Vec<&dyn Display> = segments.iter().map(|segment| segment as &dyn Display).collect();
     let parameters = query.split('&').filter_map(|pair| pair.split_once('='));
     parameters
-        .fold(Place::new(&shown), |place, (name, value)| place.query(name, filled(value, call)))
+        .fold(Place::new(&shown), |place, (name, value)| place.query(name, filled(value, given)))
 }
 
 /// None where something is not given that has no word for that.
-fn filled(template: &str, call: &Call) -> Option<String> {
+fn filled(template: &str, given: impl Fn(&str) -> Option<String>) -> Option<String> {
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
@@ -129,7 +131,7 @@ fn filled(template: &str, call: &Call) -> Option<String> {
             None => (slot, None),
         };
         text.push_str(before);
-        text.push_str(&call.query(name).or(word)?);
+        text.push_str(&given(name).or(word)?);
         rest = after;
     }
     text.push_str(rest);
@@ -172,6 +174,13 @@ mod tests {
         let listed = Place::new(&[&"images"]).query("tags", Some("x,y")).query("in", Some("all"));
         check("/images?tags={--tags}&page={--page}&in={--parent:all}", listed);
         check("/images?search={W}", Place::new(&[&"images"]).query("search", Some("one two")));
+    }
+
+    #[test]
+    fn sentences_name_what_was_given_and_what_was_answered() {
+        let said = |text| filled(text, |name| call().query(name).or(Some(format!("<{name}>"))));
+        assert_eq!(said("{name} is in {ID}").unwrap(), "<name> is in a/b");
+        assert_eq!(filled("{name}", |_| None), None);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Monitors, and the programs that hang pictures on them.
 
-use serde::Deserialize;
-
 use super::super::Failure;
 use super::super::call::Call;
 use super::super::connection::Place;
@@ -24,7 +22,8 @@ pub(super) const GROUP: Group = Group {
 };
 
 const BACKENDS: Request = Request::get("/backends").shows::<Vec<BackendInfo>>();
-const ACTIVATE: Request = Request::post("/backends/{NAME}/activate", &[]).shows::<Activated>();
+const ACTIVATE: Request =
+    Request::post("/backends/{NAME}/activate", &[]).says("{backend} is the active backend");
 
 fn monitors(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let connection = call.connect()?;
@@ -106,16 +105,5 @@ fn state(backend: &BackendInfo) -> Cell {
         BackendInfo { installed: true, .. } => Cell::from("for another session").look(Look::Dim),
         _ if backend.missing.is_empty() => Cell::from("not installed").look(Look::Dim),
         _ => Cell::from(format!("needs {}", backend.missing.join(", "))).look(Look::Dim),
-    }
-}
-
-#[derive(Deserialize)]
-struct Activated {
-    backend: String,
-}
-
-impl Record for Activated {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
-        screen.line(format!("{} is the active backend", self.backend))
     }
 }

@@ -65,7 +65,7 @@ const CREATE: Request = Request::post(
     "/folders",
     &[("name", From::Given("NAME")), ("parent_id", From::Folder("--parent"))],
 )
-.shows::<Created>();
+.says("folder {id} ({name})");
 const RENAME: Request =
     Request::patch(ONE_FOLDER, &[("name", From::Given("NAME"))]).shows::<Folder>();
 const MOVE: Request =
@@ -118,18 +118,6 @@ impl Record for Nesting {
     fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
         let names: Vec<String> = self.0.data.into_iter().map(|folder| folder.name).collect();
         screen.line(names.join(" / "))
-    }
-}
-
-#[derive(Deserialize)]
-struct Created {
-    id: i64,
-    name: String,
-}
-
-impl Record for Created {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
-        screen.line(format!("folder {} ({})", self.id, self.name))
     }
 }
 
