@@ -148,8 +148,10 @@ fn waybar_takes_the_configuration() {
     let config = house.root().join("waybar.jsonc");
     fs::write(&config, text).unwrap();
     let log = fs::File::create(house.root().join("waybar.log")).unwrap();
-    let mut bar = house.command("waybar");
-    bar.arg("--config").arg(&config).stdout(log.try_clone().unwrap()).stderr(log);
+    // It will not start without a session's bus.
+    let mut bar = house.command("dbus-run-session");
+    bar.args(["--", "waybar", "--config"]).arg(&config);
+    bar.stdout(log.try_clone().unwrap()).stderr(log);
     let _bar = End::spawn(&mut bar);
     house.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
     wait_until("waybar's module has told of the picture", || {
