@@ -203,6 +203,7 @@ fn every_verb_asks_for_what_it_means() {
     check("monitors", &["GET /monitors"]);
     check("monitors DP-1", &["GET /monitors/DP-1"]);
     check("backends", &["GET /backends"]);
+    check("library purge-missing", &["POST /library/purge-missing {}"]);
     check("backends activate feh", &["POST /backends/feh/activate {}"]);
     check("config get", &["GET /config"]);
     check("config get backend.awww", &["GET /config/backends/awww"]);
