@@ -111,6 +111,7 @@ impl From<playlist::Failure> for Error {
                 Self::new(400, text)
             }
             Why::Picture(failure) => failure.into(),
+            Why::Overtaken { .. } => Self::new(500, text),
             Why::Busy | Why::Ending => Self::busy(text),
         }
     }
@@ -253,6 +254,7 @@ mod tests {
         check(Not::NoMonitor { declared: names(), connected: vec![] }, 400, "no monitor");
         let gone = Not::Picture(Why::FileGone { id: 7, path: "/x".into() });
         check(gone, 404, "gone");
+        check(Not::Overtaken { name: name() }, 500, "later step");
         check(Not::Busy, 503, "try again");
         check(folders::Refusal::NoFolder { id: 7 }, 404, "no folder 7");
         check(folders::Refusal::Taken { name: "x".into() }, 409, "already");

@@ -1,10 +1,11 @@
 //! What clients tell the conductor to do. Each is written before it is answered, so that what was
 //! acknowledged survives.
 
-use super::conductor::{Conductor, Edited, Performance, edit, seed};
-use super::course::{Course, Tune, Way};
-use super::perform::Attempt;
-use super::schedule::Rule;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::conductor::{Conductor, Edited, Performance, edit};
+use super::course::{Course, Way};
+use super::pending::{Done, Wish};
 use super::{Act, Failure, Reply};
 use crate::store::playlists::{self, PlaylistChange, Refusal};
 use crate::wire::{ActivePlaylist, Event, GalleryDomain, Playlist};
@@ -38,10 +39,11 @@ impl Conductor {
             Command::Change(id, change, reply) => reply(self.change(id, &change)),
             Command::Delete(id, reply) => reply(self.delete(id)),
             Command::Start { id, monitors, extend, reply } => {
-                reply(self.start(id, monitors, extend));
+                let done = Box::new(|result: Result<bool, _>| reply(result.map(drop)));
+                self.wish(id, Wish::Start { monitors, extend, done });
             }
-            Command::Act(id, act, reply) => reply(self.act(id, act)),
-            Command::ActOnAll(act, reply) => reply(self.act_on_all(act)),
+            Command::Act(id, act, reply) => self.act(id, act, reply),
+            Command::ActOnAll(act, reply) => self.act_on_all(act, reply),
             Command::Active(reply) => reply(Ok(self.active())),
         }
     }
@@ -71,136 +73,90 @@ impl Conductor {
     fn delete(&mut self, id: i64) -> Result<(), Failure> {
         self.store.write(|c| playlists::delete(c, id))?;
         self.drop_stopped(id);
+        self.call_off(id, &|| Refusal::NoPlaylist { id }.into());
         self.hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
         Ok(())
     }
 
-    fn start(&mut self, id: i64, declared: Vec<String>, extend: bool) -> Result<(), Failure> {
-        let (score, last) = self.store.read(|c| {
-            Ok::<_, Refusal>((playlists::score(c, id)?, playlists::state::<Course>(c, id)?))
-        })?;
-        let tune = Tune::from(score.ok_or(Refusal::NoPlaylist { id })?);
-        if tune.items.is_empty() {
-            return Err(Failure::Empty { name: tune.name });
+    fn act(&mut self, id: i64, act: Act, reply: Reply<()>) {
+        if let Some(wish) = act.wish(true) {
+            let refusal = if act == Act::Resume { None } else { self.no_steps(id) };
+            return match refusal {
+                Some(failure) => reply(Err(failure)),
+                None => self.wish(id, wish(Box::new(|result| reply(result.map(drop))))),
+            };
         }
-        let connected = self.wall.connected();
-        let mut monitors = declared;
-        if monitors.is_empty() {
-            monitors.clone_from(&connected);
+        let known = self.running.contains_key(&id) || self.starting().contains(&id);
+        if !known {
+            return reply(Err(self.not_running(id)));
         }
-        let applied_to: Vec<String> =
-            monitors.iter().filter(|name| connected.contains(name)).cloned().collect();
-        if applied_to.is_empty() {
-            return Err(Failure::NoMonitor { declared: monitors, connected });
+        reply(match act {
+            Act::Stop => self.stop_one(id),
+            _ => self.pause_one(id),
+        });
+    }
+
+    fn stop_one(&mut self, id: i64) -> Result<(), Failure> {
+        if self.stop(&[id])? > 0 {
+            let (playlist_id, action, stopped) = (Some(id), None, None);
+            self.hub.publish(&Event::PlaylistStopped { playlist_id, action, stopped });
         }
-        let last = self.running.get(&id).map(|one| one.course.clone()).or(last);
-        let mut course = Course::begin(&tune, last, &self.now(), seed());
-        course.boot_id.clone_from(&self.boot_id);
-        course.shown_on.clear();
-        course.place.monitors.clone_from(&monitors);
-        course.place.extend = extend;
-        let displaced = self.sharing(id, &monitors);
-        self.store.write(|c| {
-            for other in &displaced {
-                playlists::save(c, *other, false, &self.running[other].course)?;
-            }
-            playlists::save(c, id, true, &course)
-        })?;
-        displaced.into_iter().for_each(|other| self.drop_stopped(other));
-        let event = Event::PlaylistStarted {
-            playlist_id: id,
-            playlist_name: tune.name.clone(),
-            monitors,
-            applied_to,
-            extend,
-        };
-        self.running.insert(id, Performance::new(tune, course));
-        self.hub.publish(&event);
-        self.perform(id, Attempt::new(Way::Forward, false));
         Ok(())
     }
 
-    /// Other running playlists that have one of these monitors.
-    fn sharing(&self, id: i64, monitors: &[String]) -> Vec<i64> {
-        let shares = |course: &Course| course.place.monitors.iter().any(|n| monitors.contains(n));
-        let others =
-            self.running.iter().filter(|(other, one)| **other != id && shares(&one.course));
-        others.map(|(other, _)| *other).collect()
-    }
-
-    fn act(&mut self, id: i64, act: Act) -> Result<(), Failure> {
-        let Some(one) = self.running.get(&id) else { return Err(self.not_running(id)) };
-        if matches!(act, Act::Next | Act::Previous) && matches!(one.tune.rule, Rule::Slots(_)) {
-            return Err(Failure::NoSteps { name: one.tune.name.clone(), kind: one.tune.kind });
+    fn pause_one(&mut self, id: i64) -> Result<(), Failure> {
+        if !self.running.contains_key(&id) {
+            return Err(self.not_running(id));
         }
-        let changed = self.carry_out(act, &[id])?;
-        let playlist_id = Some(id);
-        let event = match act {
-            _ if changed == 0 => return Ok(()),
-            Act::Stop => Event::PlaylistStopped { playlist_id, action: None, stopped: None },
-            Act::Pause => Event::PlaylistPaused { playlist_id, action: None, paused: None },
-            Act::Resume => Event::PlaylistResumed { playlist_id, action: None, resumed: None },
-            // Told when the picture is up.
-            Act::Next | Act::Previous => return Ok(()),
-        };
-        self.hub.publish(&event);
+        if self.pause(&[id])? > 0 {
+            let (playlist_id, action, paused) = (Some(id), None, None);
+            self.hub.publish(&Event::PlaylistPaused { playlist_id, action, paused });
+        }
         Ok(())
     }
 
-    fn act_on_all(&mut self, act: Act) -> Result<usize, Failure> {
+    fn act_on_all(&mut self, act: Act, reply: Reply<usize>) {
         let ids: Vec<i64> = self.running.keys().copied().collect();
-        let follows_the_clock = |one: &Performance| matches!(one.tune.rule, Rule::Slots(_));
-        if matches!(act, Act::Next | Act::Previous)
-            && self.running.values().all(follows_the_clock)
-            && let Some(one) = self.running.values().next()
-        {
-            return Err(Failure::NoSteps { name: one.tune.name.clone(), kind: one.tune.kind });
-        }
-        let count = self.carry_out(act, &ids)?;
-        let (playlist_id, number) = (None, Some(count));
-        let event = match act {
-            _ if count == 0 => return Ok(0),
-            Act::Stop => {
-                Event::PlaylistStopped { playlist_id, action: Some("stop_all"), stopped: number }
-            }
-            Act::Pause => {
-                Event::PlaylistPaused { playlist_id, action: Some("pause_all"), paused: number }
-            }
-            Act::Resume => {
-                Event::PlaylistResumed { playlist_id, action: Some("resume_all"), resumed: number }
-            }
-            Act::Next | Act::Previous => return Ok(count),
+        let Some(wish) = act.wish(false) else {
+            return reply(if act == Act::Stop { self.stop_all(ids) } else { self.pause_all(&ids) });
         };
-        self.hub.publish(&event);
+        let moves = |id: &i64| act == Act::Resume || self.no_steps(*id).is_none();
+        let moving: Vec<i64> = ids.iter().copied().filter(moves).collect();
+        if moving.is_empty() {
+            return reply(ids.first().and_then(|id| self.no_steps(*id)).map_or(Ok(0), Err));
+        }
+        let (hub, resumes) = (self.hub.clone(), act == Act::Resume);
+        let finish = move |result: Result<usize, Failure>| {
+            if let (true, Ok(number @ 1..)) = (resumes, &result) {
+                let (action, resumed) = (Some("resume_all"), Some(*number));
+                hub.publish(&Event::PlaylistResumed { playlist_id: None, action, resumed });
+            }
+            reply(result);
+        };
+        let tally = Tally::new(moving.len(), Box::new(finish));
+        for id in moving {
+            let tally = Arc::clone(&tally);
+            self.wish(id, wish(Box::new(move |result| Tally::count(&tally, result))));
+        }
+    }
+
+    fn stop_all(&mut self, ids: Vec<i64>) -> Result<usize, Failure> {
+        let starting = self.starting();
+        let count = self.stop(&ids)? + self.stop(&starting)?;
+        if count > 0 {
+            let (playlist_id, action, stopped) = (None, Some("stop_all"), Some(count));
+            self.hub.publish(&Event::PlaylistStopped { playlist_id, action, stopped });
+        }
         Ok(count)
     }
 
-    /// Carries an act out and returns how many it made a difference to.
-    fn carry_out(&mut self, act: Act, ids: &[i64]) -> Result<usize, Failure> {
-        match act {
-            Act::Next => Ok(self.step(ids, Way::Forward)),
-            Act::Previous => Ok(self.step(ids, Way::Backward)),
-            Act::Stop => self.stop(ids),
-            Act::Pause | Act::Resume => self.hold(ids, act == Act::Pause),
+    fn pause_all(&mut self, ids: &[i64]) -> Result<usize, Failure> {
+        let count = self.pause(ids)?;
+        if count > 0 {
+            let (playlist_id, action, paused) = (None, Some("pause_all"), Some(count));
+            self.hub.publish(&Event::PlaylistPaused { playlist_id, action, paused });
         }
-    }
-
-    /// Moves those that can be moved by steps.
-    fn step(&mut self, ids: &[i64], way: Way) -> usize {
-        let now = self.now();
-        let mut stepped = Vec::with_capacity(ids.len());
-        for &id in ids {
-            let Some(one) = self.running.get_mut(&id) else { continue };
-            if matches!(one.tune.rule, Rule::Slots(_)) {
-                continue;
-            }
-            one.course.step(&one.tune, way);
-            one.course.changed(now.boot, &now);
-            self.perform(id, Attempt::new(way, false));
-            stepped.push(id);
-        }
-        self.note(&stepped);
-        stepped.len()
+        Ok(count)
     }
 
     fn stop(&mut self, ids: &[i64]) -> Result<usize, Failure> {
@@ -208,26 +164,29 @@ impl Conductor {
             let courses = ids.iter().filter_map(|id| Some((*id, &self.running.get(id)?.course)));
             courses.into_iter().try_for_each(|(id, course)| playlists::save(c, id, false, course))
         })?;
-        self.running.retain(|id, _| !ids.contains(id));
-        Ok(ids.len())
+        let mut count = 0;
+        for id in ids {
+            count += usize::from(self.running.remove(id).is_some());
+            let failure = self.not_running(*id);
+            let name = match failure {
+                Failure::NotRunning { name } => name,
+                other => other.to_string(),
+            };
+            self.call_off(*id, &|| Failure::NotRunning { name: name.clone() });
+        }
+        Ok(count)
     }
 
-    /// Pauses or resumes those that are not so already.
-    fn hold(&mut self, ids: &[i64], pause: bool) -> Result<usize, Failure> {
+    /// Pauses those that are not so already; how many these are.
+    fn pause(&mut self, ids: &[i64]) -> Result<usize, Failure> {
         let now = self.now();
-        let held = |id: &i64| {
+        let paused = |id: &i64| {
             let mut course = self.running.get(id)?.course.clone();
-            if course.place.paused == pause {
-                return None;
-            }
-            if pause {
-                course.pause(&now)
-            } else {
-                course.resume(&now)
-            }
-            Some((*id, course))
+            let runs = !course.place.paused;
+            course.pause(&now);
+            runs.then_some((*id, course))
         };
-        let courses: Vec<(i64, Course)> = ids.iter().filter_map(held).collect();
+        let courses: Vec<(i64, Course)> = ids.iter().filter_map(paused).collect();
         self.store.write(|c| {
             courses.iter().try_for_each(|(id, course)| playlists::save(c, *id, true, course))
         })?;
@@ -236,15 +195,11 @@ impl Conductor {
             if let Some(one) = self.running.get_mut(&id) {
                 one.course = course;
             }
-            // The slot may be another one by now.
-            if self.attend(id, true) {
-                self.note(&[id]);
-            }
         }
         Ok(count)
     }
 
-    fn not_running(&self, id: i64) -> Failure {
+    pub(super) fn not_running(&self, id: i64) -> Failure {
         match self.store.read(|c| playlists::score(c, id)) {
             Ok(Some(score)) => Failure::NotRunning { name: score.name },
             Ok(None) => Refusal::NoPlaylist { id }.into(),
@@ -257,5 +212,52 @@ impl Conductor {
         let record =
             |one: &Performance| one.course.record(&one.tune, one.applied_to(&connected), &now);
         self.running.values().map(record).collect()
+    }
+}
+
+impl Act {
+    /// What clients wait for, where this act may bring up a picture.
+    fn wish(self, alone: bool) -> Option<impl Fn(Done) -> Wish> {
+        matches!(self, Self::Next | Self::Previous | Self::Resume).then_some(move |done| match self
+        {
+            Self::Next => Wish::Step { way: Way::Forward, done },
+            Self::Previous => Wish::Step { way: Way::Backward, done },
+            _ => Wish::Resume { alone, done },
+        })
+    }
+}
+
+/// Counts how many of several playlists have moved, and answers when all are through.
+struct Tally {
+    left: usize,
+    moved: usize,
+    /// The first.
+    failure: Option<Failure>,
+    finish: Option<Reply<usize>>,
+}
+
+impl Tally {
+    fn new(left: usize, finish: Reply<usize>) -> Arc<Mutex<Self>> {
+        let finish = Some(finish);
+        Arc::new(Mutex::new(Self { left, moved: 0, failure: None, finish }))
+    }
+
+    fn count(tally: &Mutex<Self>, result: Result<bool, Failure>) {
+        let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.left -= 1;
+        match result {
+            Ok(moved) => tally.moved += usize::from(moved),
+            Err(failure) => drop(tally.failure.get_or_insert(failure)),
+        }
+        if tally.left > 0 {
+            return;
+        }
+        let answer = match tally.failure.take() {
+            Some(failure) if tally.moved == 0 => Err(failure),
+            _ => Ok(tally.moved),
+        };
+        if let Some(finish) = tally.finish.take() {
+            finish(answer);
+        }
     }
 }

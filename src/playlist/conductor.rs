@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
-use super::Wall;
 use super::commands::Command;
 use super::course::{Course, Tune, Way};
+use super::pending::Pending;
 use super::perform::{Attempt, Report};
 use super::schedule::{LATE, Verdict};
+use super::{Failure, Wall};
 use crate::clock::{Alarm, Deadlines, Now};
 use crate::events::{Frame, Hub, Subscription};
 use crate::store::{self, Connection, Store, playlists};
@@ -52,8 +53,7 @@ impl Performance {
 
     /// The declared monitors that are connected.
     pub(super) fn applied_to(&self, connected: &[String]) -> Vec<String> {
-        let declared = &self.course.place.monitors;
-        declared.iter().filter(|name| connected.contains(name)).cloned().collect()
+        self.course.applied_to(connected)
     }
 }
 
@@ -68,6 +68,8 @@ pub(super) struct Conductor {
     time: Box<dyn Fn() -> Now + Send>,
     pub(super) boot_id: String,
     pub(super) running: BTreeMap<i64, Performance>,
+    /// What clients wait for.
+    pub(super) pending: BTreeMap<i64, Pending>,
     pub(super) outbox: Outbox,
     pub(super) ring: Sender<()>,
     /// Changes so far.
@@ -83,13 +85,29 @@ impl Conductor {
         boot_id: String,
     ) -> (Self, Receiver<()>) {
         let (ring, reports) = bounded(1);
-        let (running, outbox) = (BTreeMap::new(), Outbox::default());
-        let conductor = Self { store, hub, wall, time, boot_id, running, outbox, ring, changes: 0 };
+        let conductor = Self {
+            store,
+            hub,
+            wall,
+            time,
+            boot_id,
+            running: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            outbox: Outbox::default(),
+            ring,
+            changes: 0,
+        };
         (conductor, reports)
     }
 
     pub(super) fn run(mut self, ears: &Ears, alarm: &Alarm) {
         self.restore();
+        self.follow(ears, alarm);
+        let ids: Vec<i64> = self.pending.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.call_off(id, &|| Failure::Ending));
+    }
+
+    fn follow(&mut self, ears: &Ears, alarm: &Alarm) {
         loop {
             if let Err(error) = alarm.set(self.deadlines()) {
                 log::error!("the alarm cannot be set, playlists do not change: {error}");
@@ -154,7 +172,10 @@ impl Conductor {
     /// What to be woken for.
     pub(super) fn deadlines(&self) -> Deadlines {
         let (now, connected) = (self.now(), self.wall.connected());
-        let waits = self.running.values().filter_map(|one| {
+        let waits = self.running.iter().filter_map(|(id, one)| {
+            if self.is_held(*id) {
+                return None;
+            }
             // While no monitor is there nothing can change.
             one.course.place.monitors.iter().find(|name| connected.contains(name))?;
             match one.course.judge(&one.tune, &now) {
@@ -182,6 +203,9 @@ impl Conductor {
     pub(super) fn attend(&mut self, id: i64, fresh: bool) -> bool {
         let now = self.now();
         let connected = self.wall.connected();
+        if self.is_held(id) {
+            return false;
+        }
         let Some(one) = self.running.get_mut(&id) else { return false };
         if one.applied_to(&connected).is_empty() {
             return false;
@@ -269,7 +293,8 @@ impl Conductor {
 
     /// Takes a playlist off that is stopped in the database already.
     pub(super) fn drop_stopped(&mut self, id: i64) {
-        if self.running.remove(&id).is_some() {
+        if let Some(one) = self.running.remove(&id) {
+            self.call_off_steps(id, &|| Failure::NotRunning { name: one.tune.name.clone() });
             let (action, stopped) = (None, None);
             let event = Event::PlaylistStopped { playlist_id: Some(id), action, stopped };
             self.hub.publish(&event);

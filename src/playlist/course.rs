@@ -41,6 +41,8 @@ pub(super) enum Way {
 pub(super) struct Course {
     #[serde(flatten)]
     pub(super) place: Place,
+    /// It plays on all monitors, those that come later too.
+    pub(super) everywhere: bool,
     /// The monitors that have been seen to with the present image.
     pub(super) shown_on: Vec<String>,
     /// Microseconds since 1970, as are `changed_at` and `since_at`.
@@ -123,6 +125,23 @@ impl Course {
         }
         course.changed(now.boot, now);
         course
+    }
+
+    /// The declared monitors that are connected.
+    pub(super) fn applied_to(&self, connected: &[String]) -> Vec<String> {
+        let declared = &self.place.monitors;
+        declared.iter().filter(|name| connected.contains(name)).cloned().collect()
+    }
+
+    /// Declares connected monitors that came later, where it plays on all; whether there were any.
+    pub(super) fn join(&mut self, connected: &[String]) -> bool {
+        let before = self.place.monitors.len();
+        if self.everywhere {
+            let new = connected.iter().filter(|name| !self.place.monitors.contains(name));
+            let new: Vec<String> = new.cloned().collect();
+            self.place.monitors.extend(new);
+        }
+        self.place.monitors.len() > before
     }
 
     /// Takes over an edited list, which is not empty; whether the image is gone that it stood at.

@@ -28,6 +28,10 @@ pub enum Failure {
     },
     /// Its picture is not shown.
     Picture(wallpaper::Failure),
+    /// A later step took its place, and that has failed.
+    Overtaken {
+        name: String,
+    },
     /// More is asked for than can be followed.
     Busy,
     /// The daemon is ending.
@@ -53,6 +57,12 @@ impl fmt::Display for Failure {
                 write!(f, "the playlist {name:?} follows the clock ({kind}): it has no steps")
             }
             Self::Picture(failure) => failure.fmt(f),
+            Self::Overtaken { name } => {
+                write!(
+                    f,
+                    "a later step of the playlist {name:?} took the place of this, and failed"
+                )
+            }
             Self::Busy => f.write_str("too many playlist commands at once: try again"),
             Self::Ending => f.write_str("the daemon is ending"),
         }

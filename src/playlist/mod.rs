@@ -9,6 +9,7 @@ mod commands;
 mod conductor;
 mod course;
 mod failure;
+mod pending;
 mod perform;
 mod schedule;
 mod shuffle;

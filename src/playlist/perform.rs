@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use super::conductor::Conductor;
-use super::course::Way;
+use super::course::{Course, Tune, Way};
 use crate::store::playlists::Item;
 use crate::wallpaper::{Applied, Ask, Failure, Outcome, Request, Targets};
 use crate::wire::{Event, HistorySource, MediaType, Mode, SkippedItem, Source};
@@ -12,7 +12,7 @@ use crate::wire::{Event, HistorySource, MediaType, Mode, SkippedItem, Source};
 #[derive(Clone, Debug)]
 pub(super) struct Attempt {
     /// Which way to leave what cannot be shown.
-    way: Way,
+    pub(super) way: Way,
     missed: bool,
     /// Kinds of content that the backend has refused.
     refused: Vec<Kind>,
@@ -25,6 +25,28 @@ impl Attempt {
     pub(super) fn new(way: Way, missed: bool) -> Self {
         Self { way, missed, refused: Vec::new(), skipped: Vec::new(), announced: true }
     }
+
+    /// The backend has refused an item: leaves those of its kind behind. False where nothing is
+    /// left that could be shown.
+    pub(super) fn pass_over(&mut self, tune: &Tune, course: &mut Course, refused: usize) -> bool {
+        self.refused.extend(tune.items.get(refused).map(kind));
+        if tune.items.iter().all(|item| self.refused.contains(&kind(item))) {
+            return false;
+        }
+        // Two rounds of random order meet every image.
+        for _ in 0..2 * tune.items.len() {
+            let index = course.place.index;
+            let item = &tune.items[index];
+            if !self.refused.contains(&kind(item)) {
+                break;
+            }
+            let (image_id, media_type) = (item.image_id, item.media_type);
+            self.skipped.push(SkippedItem { image_id, media_type, slot_index: index });
+            course.skip(tune, self.way);
+        }
+        self.announced = true;
+        true
+    }
 }
 
 /// What decides which backend shows an item.
@@ -36,14 +58,15 @@ fn kind(item: &Item) -> Kind {
 
 /// What became of a picture.
 pub(super) struct Report {
-    id: i64,
+    pub(super) id: i64,
     /// The change that it belongs to.
-    change: u64,
-    attempt: Attempt,
-    index: usize,
-    image_id: i64,
-    monitors: Vec<String>,
-    result: Result<Applied, Failure>,
+    pub(super) change: u64,
+    pub(super) attempt: Attempt,
+    pub(super) index: usize,
+    pub(super) image_id: i64,
+    /// Asked for; where it is shown, those that show it.
+    pub(super) monitors: Vec<String>,
+    pub(super) result: Result<Applied, Failure>,
 }
 
 impl Conductor {
@@ -65,20 +88,38 @@ impl Conductor {
     fn ask(&mut self, id: i64, attempt: Attempt, monitors: Vec<String>) {
         let Some(one) = self.running.get_mut(&id) else { return };
         one.asked.extend(monitors.iter().cloned());
-        let (change, place) = (one.change, &one.course.place);
+        let (course, name) = (one.course.clone(), one.tune.name.clone());
+        let change = one.change;
+        self.ask_for((id, change), (&course, name), attempt, monitors);
+    }
+
+    /// Asks the stage for the item at which a playlist of this name stands.
+    pub(super) fn ask_for(
+        &self,
+        (id, change): (i64, u64),
+        (course, name): (&Course, String),
+        attempt: Attempt,
+        mut monitors: Vec<String>,
+    ) {
+        let place = &course.place;
         let (index, image_id) = (place.index, place.image_id);
+        let all = course.everywhere && self.wall.connected().iter().all(|n| monitors.contains(n));
+        let named = || Targets::from_names(monitors.iter().cloned());
         let request = Request {
             ask: Ask::Image(image_id),
-            targets: Targets::from_names(monitors.iter().cloned()),
+            targets: if all { Targets::All } else { named() },
             mode: if place.extend { Mode::Extend } else { Mode::Individual },
             source: HistorySource {
                 kind: Source::Playlist,
                 playlist_id: Some(id),
-                playlist_name: Some(one.tune.name.clone()),
+                playlist_name: Some(name),
             },
         };
         let (outbox, ring) = (Arc::clone(&self.outbox), self.ring.clone());
-        let reply = move |result| {
+        let reply = move |result: Result<Applied, Failure>| {
+            if let Ok(applied) = &result {
+                monitors.clone_from(&applied.monitors);
+            }
             let report = Report { id, change, attempt, index, image_id, monitors, result };
             outbox.lock().unwrap_or_else(PoisonError::into_inner).push(report);
             // Full: it is ringing already.
@@ -91,7 +132,11 @@ impl Conductor {
     /// shown before.
     pub(super) fn serve_all(&mut self) {
         let ids: Vec<i64> = self.running.keys().copied().collect();
+        let connected = self.wall.connected();
         for id in ids {
+            if self.running.get_mut(&id).is_some_and(|one| one.course.join(&connected)) {
+                self.note(&[id]);
+            }
             // A change that is due comes first.
             if self.attend(id, false) {
                 self.note(&[id]);
@@ -121,7 +166,9 @@ impl Conductor {
     /// Takes the stage's answers.
     pub(super) fn hear(&mut self) {
         for report in self.outbox() {
-            self.hear_one(report);
+            if let Some(report) = self.conclude(report) {
+                self.hear_one(report);
+            }
         }
     }
 
@@ -182,7 +229,7 @@ impl Conductor {
         }
     }
 
-    fn announce(&self, report: &Report) {
+    pub(super) fn announce(&self, report: &Report) {
         let (Some(one), true) = (self.running.get(&report.id), report.attempt.announced) else {
             return;
         };
@@ -212,29 +259,15 @@ impl Conductor {
         let id = report.id;
         let mut attempt = report.attempt;
         let Some(one) = self.running.get_mut(&id) else { return };
-        let Some(refused) = one.tune.items.get(report.index) else { return };
-        attempt.refused.push(kind(refused));
-        if one.tune.items.iter().all(|item| attempt.refused.contains(&kind(item))) {
+        if !attempt.pass_over(&one.tune, &mut one.course, report.index) {
             return self.starve(id, Some(backend));
         }
-        // Two rounds of random order meet every image.
-        for _ in 0..2 * one.tune.items.len() {
-            let index = one.course.place.index;
-            let item = &one.tune.items[index];
-            if !attempt.refused.contains(&kind(item)) {
-                break;
-            }
-            let (image_id, media_type) = (item.image_id, item.media_type);
-            attempt.skipped.push(SkippedItem { image_id, media_type, slot_index: index });
-            one.course.skip(&one.tune, attempt.way);
-        }
-        attempt.announced = true;
         self.perform(id, attempt);
         self.note(&[id]);
     }
 
     /// Nothing can be shown. Told once, until something can.
-    fn starve(&mut self, id: i64, refused_by: Option<&str>) {
+    pub(super) fn starve(&mut self, id: i64, refused_by: Option<&str>) {
         let fixed = self.wall.fixed();
         let Some(one) = self.running.get_mut(&id) else { return };
         if std::mem::replace(&mut one.starved, true) {
@@ -253,7 +286,7 @@ impl Conductor {
     }
 
     /// Tells of a failure that the stage has told only us.
-    fn failed(&self, report: &Report) {
+    pub(super) fn failed(&self, report: &Report) {
         let Err(failure) = &report.result else { return };
         log::warn!("image {} of playlist {}: {failure}", report.image_id, report.id);
         self.hub.publish(&Event::WallpaperApplyFailed {

@@ -81,21 +81,36 @@ fn a_kill_leaves_place_pause_order_and_monitors() {
 fn the_end_does_not_wait_for_a_setter_that_hangs() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
-    let pid = house.root().join("hangs");
-    house.stub("swaybg", &format!("#!/bin/sh\necho $$ >'{}'\nexec sleep 600\n", pid.display()));
+    let (pid, cue) = (house.root().join("pid"), house.root().join("hang"));
+    let real = desktop.output("which", &["swaybg"]);
+    let script = format!(
+        "#!/bin/sh\n[ -e '{}' ] || exec '{real}' \"$@\"\necho $$ >'{}'\nexec sleep 600\n",
+        cue.display(),
+        pid.display()
+    );
+    house.stub("swaybg", &script);
     house.start();
     let ids = pictures_of(&house, 2);
     let id = make(&house, "hangs", json!({ "type": "timer", "interval": 1 }), &ids);
     start(&house, id, &[]);
+    fs::write(&cue, "").unwrap();
     wait_until("the setter", || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
-    // The conductor waits for nobody.
+    // The thread of playlists waits for nobody, but who asked for a step waits for its picture.
     wait_until("a step", || active(&house)[0]["current_index"] == 1);
-    tell(&house, id, "next");
     tell(&house, id, "pause");
-    house.ends_well();
+    std::thread::scope(|scope| {
+        let step =
+            scope.spawn(|| house.client().post(&format!("/playlists/{id}/next"), &json!({})));
+        wait_until("it is served", || active(&house)[0]["paused"] == true);
+        house.signal("-TERM");
+        assert_ne!(step.join().unwrap().status, 200);
+    });
+    assert_eq!(house.wait().code(), Some(0));
+    assert!(!house.log().contains("left behind"), "{}", house.log());
     let pid = fs::read_to_string(&pid).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists(), "what never showed is not left behind");
     // And it goes on from there.
+    fs::remove_file(&cue).unwrap();
     house.start();
     assert_eq!(active(&house)[0]["paused"], true);
 }

@@ -62,9 +62,10 @@ fn nothing_to_show_is_told_and_mended_by_an_edit() {
         "timestamp": event["timestamp"],
     });
     assert_eq!(event, expected);
-    // It runs on; a step finds nothing either and does not tell again.
+    // It runs on; a step finds nothing either, which the answer says and no second event.
     assert_eq!(active(&house)[0]["playlist_id"], id);
-    tell(&house, id, "next");
+    let refused = house.client().post(&format!("/playlists/{id}/next"), &json!({})).fails(400);
+    assert_eq!(refused["error_code"], "incompatible_backend");
     let images = json!({ "images": [{ "image_id": page }, { "image_id": ids[0] }] });
     house.client().patch(&format!("/playlists/{id}"), &images).ok();
     let (kind, event) = events.next();

@@ -127,8 +127,8 @@ fn one_picture_over_both_monitors() {
     let mut events = house.events("playlist_started,wallpaper_changed");
     let path = format!("/playlists/{id}/start");
     house.client().post(&path, &json!({ "extend": true })).ok();
-    assert_eq!(events.wait_for("playlist_started")["extend"], true);
     let hung = events.wait_for("wallpaper_changed");
+    assert_eq!(events.wait_for("playlist_started")["extend"], true);
     assert_eq!((&hung["mode"], &hung["source"]), (&json!("extend"), &json!("playlist")));
     assert_eq!(hung["monitors"], json!(OUTPUTS));
     for (step, pictures) in [("", [0, 1]), ("next", [2, 3]), ("previous", [0, 1])] {

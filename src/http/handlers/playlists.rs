@@ -17,6 +17,8 @@ use crate::wire::{
 
 /// The conductor waits for nothing but the disk.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// What brings up a picture is answered when it is up; it may wait for the one before.
+const SHOWN: Duration = super::wallpaper::PATIENCE.saturating_mul(2);
 
 /// `GET /playlists`
 pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
@@ -71,7 +73,7 @@ pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Respons
     if monitors.iter().any(|name| name == "*") {
         monitors.clear();
     }
-    request.wait(PATIENCE, |reply| api.playlists.start(id, monitors, body.extend, reply))?;
+    request.wait(SHOWN, |reply| api.playlists.start(id, monitors, body.extend, reply))?;
     status("started")
 }
 
@@ -146,7 +148,7 @@ pub(in crate::http) fn previous_all(api: &Api, request: &Request<'_>) -> Result<
 fn act(api: &Api, request: &Request<'_>, act: Act, done: &'static str) -> Result<Response, Error> {
     let id = request.record()?;
     let NoFields {} = request.json_or_default()?;
-    request.wait(PATIENCE, |reply| api.playlists.act(id, act, reply))?;
+    request.wait(SHOWN, |reply| api.playlists.act(id, act, reply))?;
     status(done)
 }
 
@@ -157,7 +159,7 @@ fn act_on_all(
     done: &'static str,
 ) -> Result<Response, Error> {
     let NoFields {} = request.json_or_default()?;
-    let count: usize = request.wait(PATIENCE, |reply| api.playlists.act_on_all(act, reply))?;
+    let count: usize = request.wait(SHOWN, |reply| api.playlists.act_on_all(act, reply))?;
     let playlists = if count == 1 { "playlist" } else { "playlists" };
     let message = format!("{count} {playlists} {done}");
     Ok(Response::json(200, &json!({ "message": message, done: count }))?)

@@ -1,6 +1,7 @@
 //! The conductor in simulated time, with a wall that does what the test says.
 
 mod lists;
+mod pending;
 mod time;
 mod wall;
 
@@ -34,6 +35,8 @@ enum Mood {
     RefusesAll,
     NoBackend,
     Superseded,
+    /// The setter does not show it.
+    Fails,
 }
 
 struct Face {
@@ -55,7 +58,10 @@ impl StubWall {
     fn answer(&self, request: Request, reply: Reply<Applied>) {
         let face = self.face.lock().unwrap();
         let Ask::Image(id) = request.ask else { panic!("{request:?}") };
-        let Targets::Named(monitors) = request.targets else { panic!("no names") };
+        let monitors = match request.targets {
+            Targets::Named(monitors) => monitors,
+            Targets::All => face.connected.clone(),
+        };
         let image = self.store.read(|c| images::get(c, id)).unwrap();
         let backend = BackendName::Swaybg;
         let refused = |media_type| wallpaper::Failure::Incompatible {
@@ -67,6 +73,7 @@ impl StubWall {
         };
         let outcome = match (face.mood, image) {
             (_, None) => Err(wallpaper::Failure::NoImage { id }),
+            (Mood::Fails, _) => Err(setter_failure()),
             (Mood::NoBackend, _) => Err(wallpaper::Failure::NoBackend { checked: Vec::new() }),
             (Mood::RefusesAll, Some(image)) => Err(refused(image.media_type)),
             (Mood::RefusesVideo, Some(image)) if image.media_type == MediaType::Video => {
@@ -90,12 +97,19 @@ impl StubWall {
     }
 }
 
+fn setter_failure() -> wallpaper::Failure {
+    let source = crate::backends::Error::Refused("on purpose".to_owned());
+    wallpaper::Failure::Setter { backend: BackendName::Swaybg, source }
+}
+
 impl Wall for StubWall {
     fn hang(&self, request: Request, reply: Reply<Applied>) {
-        let (Ask::Image(id), Targets::Named(monitors)) = (request.ask, &request.targets) else {
-            panic!("{request:?}")
-        };
+        let Ask::Image(id) = request.ask else { panic!("{request:?}") };
         let mut face = self.face.lock().unwrap();
+        let monitors = match &request.targets {
+            Targets::Named(monitors) => monitors,
+            Targets::All => &face.connected.clone(),
+        };
         face.asked.push((id, monitors.clone(), request.mode));
         if face.mood == Mood::Silent {
             face.held.push((request, reply));
@@ -233,11 +247,29 @@ impl Stage {
         &mut self,
         command: impl FnOnce(crate::playlist::Reply<T>) -> Command,
     ) -> Result<T, Failure> {
+        self.begin(command).try_recv().expect("an answer")
+    }
+
+    /// The answer comes when the wall's has.
+    fn begin<T: Send + 'static>(
+        &mut self,
+        command: impl FnOnce(crate::playlist::Reply<T>) -> Command,
+    ) -> Receiver<Result<T, Failure>> {
         let (sender, answer) = bounded(1);
         self.conductor.take(command(Box::new(move |result| drop(sender.try_send(result)))));
         self.conductor.wake();
         self.settle();
-        answer.try_recv().expect("an answer")
+        answer
+    }
+
+    /// The wall answers what it was asked while it was silent, the oldest first.
+    fn speak(&mut self, mood: Mood) {
+        self.mood(mood);
+        let held = std::mem::take(&mut self.wall.face.lock().unwrap().held);
+        for (request, reply) in held {
+            self.wall.answer(request, reply);
+        }
+        self.settle();
     }
 
     /// Until nothing more follows.
