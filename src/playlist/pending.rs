@@ -273,13 +273,14 @@ impl Conductor {
     }
 
     /// Takes the answer to a change that a client waits for; gives back the report of any other.
-    pub(super) fn conclude(&mut self, report: Report) -> Option<Report> {
+    pub(super) fn conclude(&mut self, mut report: Report) -> Option<Report> {
         let id = report.id;
         let pending = self.pending.get_mut(&id);
         let is_it = |change: &mut InFlight| change.change == report.change;
-        let Some(change) = pending.and_then(|pending| pending.in_flight.take_if(is_it)) else {
+        let Some(mut change) = pending.and_then(|pending| pending.in_flight.take_if(is_it)) else {
             return Some(report);
         };
+        self.refit(&mut change, &mut report);
         use wallpaper::Failure as Why;
         match &report.result {
             Ok(_) => self.succeed(change, &report),
@@ -298,6 +299,18 @@ impl Conductor {
         }
         self.go_on_with(id);
         None
+    }
+
+    /// Fits a change to its list, which may have been edited while the picture was on its way.
+    fn refit(&self, change: &mut InFlight, report: &mut Report) {
+        let score = self.store.read(|c| playlists::score(c, report.id));
+        let Ok(Some(tune)) = score.map(|score| score.map(Tune::from)) else { return };
+        let has_image = tune.items.iter().any(|item| item.image_id == report.image_id);
+        if tune != change.tune && has_image {
+            change.course.edit(&tune, seed());
+            change.tune = tune;
+            report.index = change.course.place.index;
+        }
     }
 
     fn refuse_change(&self, change: InFlight, report: &Report) {

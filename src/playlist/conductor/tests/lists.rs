@@ -180,7 +180,8 @@ fn an_edit_while_a_picture_is_on_its_way_moves_what_is_told_of_it() {
     let mut stage = stage();
     let id = stage.make(PlaylistType::Timer, &[4, 0, 1], &[]);
     stage.mood(Mood::Silent);
-    stage.start(id, &["A"]).unwrap();
+    let answer =
+        stage.begin(|reply| Command::Start { id, monitors: names(&["A"]), extend: false, reply });
     let images = Some(stage.items(&[0, 1, 4], &[]));
     let change = PlaylistChange { images, ..PlaylistChange::default() };
     stage.command(|reply| Command::Change(id, change, reply)).unwrap();
@@ -190,8 +191,9 @@ fn an_edit_while_a_picture_is_on_its_way_moves_what_is_told_of_it() {
     held.into_iter().for_each(|(request, reply)| stage.wall.answer(request, reply));
     stage.settle();
     let events = stage.events();
-    assert_eq!(events[0].0, EventKind::PlaylistSkippedIncompatible);
-    assert_eq!(events[0].1["skipped_items"][0]["slot_index"], 2);
-    assert_eq!(events[1].1["image_index"], 0);
+    answer.try_recv().unwrap().unwrap();
+    assert_eq!(events[1].0, EventKind::PlaylistSkippedIncompatible);
+    assert_eq!(events[1].1["skipped_items"][0]["slot_index"], 2);
+    assert_eq!(events[2].1["image_index"], 0);
     assert_eq!(stage.asked(), [4, 0]);
 }

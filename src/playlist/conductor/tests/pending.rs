@@ -122,15 +122,15 @@ fn each_of_many_steps_has_its_own_answer_and_event() {
         let indices: Vec<_> = of_it.map(|(_, event)| event["image_index"].clone()).collect();
         assert_eq!(indices, [1, 2, 3]);
     }
-    // Where the last of them fails, none of those that wait has moved.
+    // Where the last of those that wait fails, none of them has moved.
     stage.mood(Mood::Silent);
     let answers: Vec<_> = (0..3).map(|_| stage.begin(next(one))).collect();
     stage.speak(Mood::Silent);
     stage.speak(Mood::Fails);
     let moved: Vec<bool> =
         answers.iter().map(|answer| answer.try_recv().unwrap().is_ok()).collect();
-    assert_eq!(moved, [false, false, false]);
-    assert_eq!(stage.active()[0].current_index, 3);
+    assert_eq!(moved, [true, false, false]);
+    assert_eq!(stage.active()[0].current_index, 0);
 }
 
 #[test]
