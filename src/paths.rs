@@ -4,16 +4,30 @@
 //! but the runtime directory that stands in for a missing `XDG_RUNTIME_DIR`.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, fs, io};
+
+use rustix::fs::OFlags;
 
 /// Bytes that the kernel takes in a path, in one name of it, and in the path of a socket.
 const PATH_MAX: usize = 4095;
 const NAME_MAX: usize = 255;
 const SOCKET_MAX: usize = 107;
+
+/// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds
+/// nobody up. What is opened is what is looked at, whatever lies at the path a moment later.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
 
 /// A look-up of environment variables: the process's own, or a test's.
 #[derive(Clone)]
@@ -316,6 +330,25 @@ fn own_directory(path: PathBuf, uid: u32) -> Result<PathBuf, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_regular_file_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("file"), "x").unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, at("fifo"), rustix::fs::FileType::Fifo, mode, 0)
+            .unwrap();
+        for name in ["file", "link"] {
+            assert!(open_regular(&at(name)).is_ok());
+        }
+        for other in [at("fifo"), "/dev/null".into(), directory.path().to_owned()] {
+            let refused = open_regular(&other).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{}", other.display());
+        }
+        assert_eq!(open_regular(&at("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
 
     fn dirs() -> Dirs {
         Dirs::new(Env::from([

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::Error;
 use crate::media::{self, Tile};
+use crate::paths::open_regular;
 use crate::process::Cancel;
 use crate::transcode::{self, Ffmpeg, Limits};
 use crate::wire::Format;
@@ -87,7 +88,7 @@ impl Copies {
         cancel: &Cancel,
     ) -> Result<Option<PathBuf>, Error> {
         let source = &state.0;
-        let mut file = BufReader::new(File::open(source).map_err(|e| file_error(source, &e))?);
+        let mut file = BufReader::new(open_regular(source).map_err(|e| file_error(source, &e))?);
         // Where it can be shown as it is, it is not read any further.
         // The decoders may panic on hostile bytes.
         let looked = catch_unwind(AssertUnwindSafe(|| media::upright(&mut file)));

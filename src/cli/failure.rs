@@ -169,7 +169,7 @@ impl fmt::Display for Failure {
             cause = error.source();
         }
         match &self.hint {
-            Some(hint) => write!(f, "\n  {hint}"),
+            Some(hint) => write!(f, "\n  {}", harmless(hint)),
             None => Ok(()),
         }
     }

@@ -6,6 +6,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::paths::open_regular;
+
 /// More than any configuration; what is larger is some other file.
 const MAX: u64 = 1 << 20;
 /// Links followed, as the kernel does.
@@ -13,16 +15,8 @@ const MAX_LINKS: usize = 40;
 
 /// The file's text; `None` where there is no file.
 pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
-    // Looked at before it is opened: a FIFO would hold us until somebody writes.
-    let found = match fs::metadata(path) {
-        Err(error) if is_missing(&error) => return Ok(None),
-        found => found?,
-    };
-    if !found.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
-    }
     let mut bytes = Vec::new();
-    match File::open(path) {
+    match open_regular(path) {
         Err(error) if is_missing(&error) => return Ok(None),
         file => file?.take(MAX + 1).read_to_end(&mut bytes)?,
     };

@@ -121,8 +121,10 @@ impl From<library::Error> for Error {
     fn from(error: library::Error) -> Self {
         use library::Error as Why;
         match error {
-            Why::Busy | Why::Ended => Self::busy(error.to_string()),
-            Why::NoImage { .. } | Why::FileGone { .. } => Self::new(404, error.to_string()),
+            Why::Busy | Why::Ended | Why::Stopped => Self::busy(error.to_string()),
+            Why::NoImage { .. } | Why::FileGone { .. } | Why::NotFile { .. } => {
+                Self::new(404, error.to_string())
+            }
             Why::BadName { .. }
             | Why::BadOverride { .. }
             | Why::NotWeb { .. }
@@ -139,7 +141,7 @@ impl From<library::Error> for Error {
                 Self::new(500, error.to_string()).details(details).cause(error)
             }
             // Of one file: imports tell of them by events.
-            Why::NotFile { .. }
+            Why::TooLong { .. }
             | Why::EmptyDirectory { .. }
             | Why::Name { .. }
             | Why::Media { .. }

@@ -11,6 +11,7 @@ use tiny_http::Method;
 use super::error::Error;
 use super::request::Request;
 use super::response::{Body, Response};
+use crate::paths::open_regular;
 
 /// What a request says of the file that it wants.
 struct Conditions<'a> {
@@ -97,14 +98,13 @@ impl Conditions<'_> {
 fn open(path: &Path) -> Result<(File, Metadata), Error> {
     let gone = || Error::not_found("the file is gone");
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => gone(),
+        io::ErrorKind::NotFound
+        | io::ErrorKind::NotADirectory
+        // Something else has its name by now.
+        | io::ErrorKind::InvalidInput => gone(),
         _ => Error::new(500, "the file cannot be read").cause(error),
     };
-    // Asked before it is opened: opening a FIFO would wait for its writer.
-    if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(gone());
-    }
-    let file = File::open(path).map_err(failed)?;
+    let file = open_regular(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     Ok((file, metadata))
 }

@@ -1,5 +1,7 @@
 //! One import as its client sees it: counts, events, end. Belongs to the thread `import`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Error;
@@ -22,7 +24,8 @@ pub(super) struct Batch {
     succeeded: usize,
     failed: usize,
     started: Instant,
-    pub(super) cancelled: bool,
+    /// Looked at by the workers, too, while they have one of its files in hand.
+    pub(super) cancelled: Arc<AtomicBool>,
     /// Something was taken in since clients were last told.
     changed: bool,
     told: Instant,
@@ -40,7 +43,7 @@ impl Batch {
             succeeded: 0,
             failed: 0,
             started: now,
-            cancelled: false,
+            cancelled: Arc::default(),
             changed: false,
             told: now,
         }
@@ -61,7 +64,7 @@ impl Batch {
 
     /// The next file, until there is none or the batch was cancelled.
     pub(super) fn next(&mut self) -> Option<Found> {
-        if self.cancelled { None } else { self.files.next() }
+        if self.is_cancelled() { None } else { self.files.next() }
     }
 
     /// Counts a file that has ended and tells of it. One thread does this, so the numbers rise.
@@ -71,6 +74,10 @@ impl Batch {
         result: Result<Taken, Error>,
         hub: &Hub,
     ) {
+        if self.is_cancelled() && result.as_ref().is_err_and(Error::is_stopped) {
+            // As if it had never been begun.
+            return;
+        }
         self.current += 1;
         match &result {
             Ok(taken) => {
@@ -118,13 +125,17 @@ impl Batch {
     pub(super) fn finish(mut self, hub: &Hub) {
         self.tell_gallery(hub);
         let (total, succeeded, failed) = (self.total, self.succeeded, self.failed);
-        let elapsed_ms = self.elapsed_ms();
+        let (elapsed_ms, cancelled) = (self.elapsed_ms(), self.is_cancelled());
         let Some(batch_id) = self.id else { return };
-        hub.publish(&if self.cancelled {
+        hub.publish(&if cancelled {
             Event::ProcessingCancelled { batch_id, total, succeeded, failed, elapsed_ms }
         } else {
             Event::ProcessingComplete { batch_id, total, succeeded, failed, elapsed_ms }
         });
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
     }
 
     fn elapsed_ms(&self) -> u64 {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::Error;
 use super::budget::Budget;
-use crate::media::{self, Input, Probe, Thumbnail};
+use crate::media::{self, Input, Probe, Stop, Thumbnail};
 use crate::thread::panic_text;
 use crate::wire::Resolution;
 
@@ -21,6 +21,7 @@ pub(super) fn thumbnail(
     input: &mut dyn Input,
     resolution: Resolution,
     budget: &Budget,
+    stop: Stop<'_>,
 ) -> Result<Decoded, Error> {
     let frame = resolution.fits();
     guarded(path, || {
@@ -29,7 +30,7 @@ pub(super) fn thumbnail(
         // Beside the picture: what the encoder takes of the thumbnail's size.
         let encoder = 16 * u64::from(target.0) * u64::from(target.1);
         let _allowance = budget.take(probe.memory(target) + encoder);
-        let thumbnail = probe.thumbnail(input, frame, &|| false)?;
+        let thumbnail = probe.thumbnail(input, frame, stop)?;
         Ok(Decoded { probe, thumbnail })
     })
 }

@@ -3,15 +3,16 @@
 //! removes it; knows no rows.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::Error;
+use crate::media::Stop;
+use crate::paths::open_regular;
 use crate::store::images::Checksum;
 use crate::wire::Timestamp;
 
@@ -57,7 +58,12 @@ impl Copy {
     }
 
     /// Fills it with what `file` holds, which is open at `source`.
-    pub(super) fn fill(&mut self, source: &Path, file: &mut File) -> Result<(), Error> {
+    pub(super) fn fill(
+        &mut self,
+        source: &Path,
+        file: &mut File,
+        stop: Stop<'_>,
+    ) -> Result<(), Error> {
         let mut target = OpenOptions::new()
             .read(true)
             .write(true)
@@ -66,9 +72,11 @@ impl Copy {
             .map_err(Error::file("write", &self.path))?;
         // Shares the blocks where the file system can; what is hashed is what we have then.
         let cloned = rustix::fs::ioctl_ficlone(&target, &*file).is_ok();
-        self.checksum =
-            if cloned { hash(&mut target, &mut io::sink()) } else { hash(file, &mut target) }
-                .map_err(Error::file("copy", source))?;
+        let hashed = match cloned {
+            true => hash(&mut target, &mut |_| Ok(()), stop),
+            false => copy(file, &mut target, stop),
+        };
+        self.checksum = hashed.map_err(failed("copy", source))?;
         self.size = target.metadata().map_err(Error::file("read", &self.path))?.len();
         Ok(())
     }
@@ -76,7 +84,7 @@ impl Copy {
     /// For a file that somebody else has written: on the disk, and with what there is to know.
     pub(super) fn seal(&mut self) -> Result<(), Error> {
         let mut file = File::open(&self.path).map_err(Error::file("read", &self.path))?;
-        self.checksum = checksum(&self.path, &mut file)?;
+        self.checksum = checksum(&self.path, &mut file, &|| false)?;
         self.size = file.metadata().map_err(Error::file("read", &self.path))?.len();
         file.sync_all().map_err(Error::file("flush", &self.path))
     }
@@ -92,33 +100,73 @@ impl Drop for Copy {
 
 /// Opens a regular file; a pipe without a writer does not hold us up.
 pub(super) fn open(path: &Path) -> Result<File, Error> {
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits() as i32)
-        .open(path)
-        .map_err(Error::file("read", path))?;
-    if !file.metadata().map_err(Error::file("read", path))?.is_file() {
-        return Err(Error::NotFile { path: path.to_owned() });
-    }
-    Ok(file)
+    open_regular(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => Error::NotFile { path: path.to_owned() },
+        _ => Error::file("read", path)(error),
+    })
 }
 
 /// SHA-256 of a file from its beginning.
-pub(super) fn checksum(path: &Path, file: &mut File) -> Result<Checksum, Error> {
-    hash(file, &mut io::sink()).map_err(Error::file("read", path))
+pub(super) fn checksum(path: &Path, file: &mut File, stop: Stop<'_>) -> Result<Checksum, Error> {
+    hash(file, &mut |_| Ok(()), stop).map_err(failed("read", path))
 }
 
-/// Reads a file from its beginning; what was read goes to `copy`.
-fn hash(file: &mut File, copy: &mut dyn Write) -> io::Result<Checksum> {
-    io::Seek::rewind(file)?;
+/// A failure of [`hash`] or [`copy`].
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    move |error| match error.get_ref().is_some_and(|inner| inner.is::<Given>()) {
+        true => Error::Stopped,
+        false => Error::file(action, path)(error),
+    }
+}
+
+/// Why a file was read no further: nobody wants it any more.
+#[derive(Debug)]
+struct Given;
+
+impl std::fmt::Display for Given {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("given up")
+    }
+}
+
+impl std::error::Error for Given {}
+
+/// Copies a file into an empty one. Where it is all zeros the copy has a hole: a file of holes takes
+/// no more room here than where it comes from.
+fn copy(file: &mut File, target: &mut File, stop: Stop<'_>) -> io::Result<Checksum> {
+    let mut length = 0;
+    let checksum = hash(
+        file,
+        &mut |bytes| {
+            length += bytes.len() as u64;
+            match bytes.iter().all(|&byte| byte == 0) {
+                true => target.seek(SeekFrom::Start(length)).map(drop),
+                false => target.write_all(bytes),
+            }
+        },
+        stop,
+    )?;
+    target.set_len(length)?;
+    Ok(checksum)
+}
+
+/// Reads a file from its beginning; what was read goes to `take`.
+fn hash(
+    file: &mut File,
+    take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    stop: Stop<'_>,
+) -> io::Result<Checksum> {
+    file.rewind()?;
     let (mut digest, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
     loop {
+        if stop() {
+            return Err(io::Error::other(Given));
+        }
         match file.read(&mut buffer) {
             Ok(0) => return Ok(digest.finalize().into()),
             Ok(count) => {
                 digest.update(&buffer[..count]);
-                copy.write_all(&buffer[..count])?;
+                take(&buffer[..count])?;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

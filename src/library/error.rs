@@ -34,6 +34,13 @@ pub enum Error {
     NoBatch(String),
     /// The import has ended with the daemon.
     Ended,
+    /// What was in hand was given up: its batch was cancelled, or the daemon ends.
+    Stopped,
+    /// A picture's file has more bytes than any that is taken.
+    TooLong {
+        path: PathBuf,
+        bytes: u64,
+    },
     /// `action` completes "cannot ... the file".
     File {
         action: &'static str,
@@ -94,6 +101,15 @@ impl Error {
         move |source| Self::File { action, path, source }
     }
 
+    /// Whether it was given up because nobody wanted it any more.
+    pub(super) fn is_stopped(&self) -> bool {
+        match self {
+            Self::Stopped => true,
+            Self::Media { source, .. } => matches!(source, media::Error::Stopped),
+            _ => false,
+        }
+    }
+
     /// Whether a file was looked for and is not there.
     pub fn is_missing_file(&self) -> bool {
         matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound)
@@ -147,6 +163,10 @@ impl fmt::Display for Error {
             Self::Busy => write!(f, "too many imports are waiting: try again later"),
             Self::NoBatch(id) => write!(f, "no import {id:?} is running"),
             Self::Ended => write!(f, "the daemon is shutting down"),
+            Self::Stopped => write!(f, "the import was stopped"),
+            Self::TooLong { bytes, .. } => {
+                write!(f, "it has {} MiB, more than murald takes of a picture", bytes >> 20)
+            }
             Self::File { action, path, .. } => write!(f, "cannot {action} {}", path.display()),
             Self::NotFile { path } => {
                 write!(f, "{} is neither a file nor a directory", path.display())

@@ -50,6 +50,7 @@ pub(super) fn look(
     let size = if ample.0 <= whole.0 && ample.1 <= whole.1 { ample } else { whole };
     ffmpeg.frame((path, format), &facts, at, size, scratch.path()).map_err(failed)?;
     let frame = File::open(scratch.path()).map_err(Error::file("read", scratch.path()))?;
-    let decoded = decode::thumbnail(path, &mut BufReader::new(frame), resolution, budget)?;
+    let decoded =
+        decode::thumbnail(path, &mut BufReader::new(frame), resolution, budget, &|| false)?;
     Ok(Film { facts, thumbnail: decoded.thumbnail })
 }

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, after, never, select};
@@ -13,6 +14,7 @@ use crossbeam_channel::{Receiver, Sender, after, never, select};
 use super::batch::Batch;
 use super::idle::Nudge;
 use super::intake::{Shelf, Taken};
+use super::turn::{Turn, Turns};
 use super::walk::Found;
 use super::{Error, Started};
 use crate::events::Hub;
@@ -46,6 +48,9 @@ pub(super) struct Job {
     folder: Option<i64>,
     /// It lies in the library's directory already.
     adopt: bool,
+    turn: Turn,
+    /// Its batch was cancelled.
+    cancelled: Arc<AtomicBool>,
 }
 
 pub(super) struct Done {
@@ -55,8 +60,14 @@ pub(super) struct Done {
 
 /// The body of a worker's thread: ends when the thread `import` has ended.
 pub(super) fn work(shelf: &Shelf, jobs: &Receiver<Job>, done: &Sender<Done>) {
-    for Job { path, folder, adopt } in jobs {
-        let result = if adopt { shelf.adopt(&path) } else { shelf.take_in(&path, folder) };
+    for Job { path, folder, adopt, turn, cancelled } in jobs {
+        let stop = || cancelled.load(Ordering::Relaxed) || shelf.ended.load(Ordering::Relaxed);
+        let result = match adopt {
+            true => shelf.adopt(&path, &stop),
+            false => shelf.take_in(&path, folder, &turn, &stop),
+        };
+        // Before it is told of: who hears of it may take the next one in.
+        drop(turn);
         if done.send(Done { path, result }).is_err() {
             return;
         }
@@ -83,6 +94,7 @@ struct State {
     running: bool,
     /// Files that workers have in hand, all of the first batch.
     in_hand: usize,
+    turns: Turns,
     last_id: i64,
 }
 
@@ -114,6 +126,7 @@ impl Importer {
             }
         }
         // The files in hand are landed or given up by their workers; nobody is told any more.
+        self.shelf.ended.store(true, Ordering::Relaxed);
         drop(self.jobs);
         while state.in_hand > 0 && self.done.recv().is_ok() {
             state.in_hand -= 1;
@@ -133,7 +146,9 @@ impl Importer {
                 match problem {
                     Some(problem) => batch.ended(&path, Err(problem), &self.hub),
                     None => {
-                        let job = Job { path, folder: batch.folder, adopt: batch.id.is_none() };
+                        let (folder, adopt) = (batch.folder, batch.id.is_none());
+                        let (turn, cancelled) = (state.turns.next(), batch.cancelled.clone());
+                        let job = Job { path, folder, adopt, turn, cancelled };
                         // As much room as workers: this never waits.
                         self.jobs.send(job).ok();
                         state.in_hand += 1;
@@ -180,7 +195,7 @@ impl Importer {
     fn cancel(&self, id: &str, state: &mut State) -> Result<(), Error> {
         let is = |batch: &Batch| batch.id.as_deref() == Some(id);
         let at = state.batches.iter().position(is).ok_or_else(|| Error::NoBatch(id.to_owned()))?;
-        state.batches[at].cancelled = true;
+        state.batches[at].cancelled.store(true, Ordering::Relaxed);
         // One that waits has nothing in hand; the one that runs ends with its files.
         if at > 0
             && let Some(batch) = state.batches.remove(at)

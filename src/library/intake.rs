@@ -10,19 +10,24 @@ use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::budget::Budget;
 use super::decode::{self, Decoded, guarded};
 use super::disk::{self, Copy, rename, sync_directory};
 use super::film::{self, Film};
 use super::name::{Name, Names, Reserved};
+use super::turn::Turn;
 use super::{AudioDefault, Error, Thumbnails};
+use crate::media::Stop;
 use crate::store::images::{self, Checksum, NewImage};
 use crate::store::{self, Store, loose};
 use crate::transcode::{self, Ffmpeg};
 use crate::wire::{Format, Image, MediaType, Resolution};
 use crate::{color, media};
+
+/// Bytes of a picture's file: the largest that are decoded, with sixteen bits a sample, have half.
+const PICTURE_MAX: u64 = 2 << 30;
 
 /// What all workers share.
 pub(super) struct Shelf {
@@ -33,6 +38,8 @@ pub(super) struct Shelf {
     pub(super) names: Names,
     pub(super) run: disk::Run,
     pub(super) serial: AtomicU64,
+    /// The daemon ends: what is in hand is given up.
+    pub(super) ended: AtomicBool,
     /// For what it alone decodes.
     pub(super) ffmpeg: Ffmpeg,
     /// Whether videos that are taken in are heard.
@@ -58,31 +65,54 @@ pub(super) struct Taken {
 }
 
 impl Shelf {
-    /// Takes a copy of `source` into the library, unless its content is there already.
-    pub(super) fn take_in(&self, source: &Path, folder: Option<i64>) -> Result<Taken, Error> {
+    /// Takes a copy of `source` into the library when it is its turn, unless its content is there
+    /// already.
+    pub(super) fn take_in(
+        &self,
+        source: &Path,
+        folder: Option<i64>,
+        turn: &Turn,
+        stop: Stop<'_>,
+    ) -> Result<Taken, Error> {
         let mut file = disk::open(source)?;
         let format = format(source, &file)?;
         let name = Name::of(source, format)?;
         let size = file.metadata().map_err(Error::file("read", source))?.len();
+        self.check(source, format, size)?;
         // A copy of something that is there already is seldom imported, but then thousands at
         // once: read, not written.
         if self.store.read(|c| images::has_size(c, size))? {
-            let checksum = disk::checksum(source, &mut file)?;
+            let checksum = disk::checksum(source, &mut file, stop)?;
             if let Some(taken) = self.present(&checksum)?.filter(|taken| taken.image.path.exists())
             {
                 return Ok(taken);
             }
         }
         let mut copy = self.new_copy();
-        copy.fill(source, &mut file)?;
+        copy.fill(source, &mut file, stop)?;
         drop(file);
         if let Some(taken) = self.present(&copy.checksum)? {
             self.give_back(copy, taken.image.id)?;
             return Ok(taken);
         }
-        let row = self.describe(source, &copy, folder)?;
+        let row = self.describe(source, &copy, folder, stop)?;
         flush(&copy)?;
+        turn.wait();
         self.land(copy, &name, row)
+    }
+
+    /// Looks at the headers of what would be copied, and refuses what is none of ours, or too much,
+    /// before its bytes are.
+    fn check(&self, source: &Path, format: Format, size: u64) -> Result<(), Error> {
+        if transcode::is_needed_for(format) {
+            let failed = |error| Error::Transcode { path: source.to_owned(), source: error };
+            return self.ffmpeg.facts(source, format).map(drop).map_err(failed);
+        }
+        if size > PICTURE_MAX {
+            return Err(Error::TooLong { path: source.to_owned(), bytes: size });
+        }
+        let file = disk::open(source)?;
+        guarded(source, || media::probe(&mut BufReader::with_capacity(64 << 10, file))).map(drop)
     }
 
     /// An image that has lost its file gets it again, with all that its row has kept.
@@ -106,7 +136,7 @@ impl Shelf {
     }
 
     /// Gives a row to a file that somebody put into the library's directory. Never removes it.
-    pub(super) fn adopt(&self, path: &Path) -> Result<Taken, Error> {
+    pub(super) fn adopt(&self, path: &Path, stop: Stop<'_>) -> Result<Taken, Error> {
         if path.is_dir() {
             return self.adopt_package(path);
         }
@@ -114,13 +144,13 @@ impl Shelf {
         let format = format(path, &file)?;
         let name = Name::of(path, format)?;
         let size = file.metadata().map_err(Error::file("read", path))?.len();
-        let checksum = disk::checksum(path, &mut file)?;
+        let checksum = disk::checksum(path, &mut file, stop)?;
         if let Some(taken) = self.present(&checksum)? {
             return Ok(taken);
         }
         // Kept from the start: it is not ours to remove.
         let copy = Copy { path: path.to_owned(), kept: true, checksum, size };
-        let row = self.describe(path, &copy, None)?;
+        let row = self.describe(path, &copy, None, stop)?;
         self.keep(path, path.file_stem(), &name, row)
     }
 
@@ -163,8 +193,9 @@ impl Shelf {
         source: &Path,
         copy: &Copy,
         folder: Option<i64>,
+        stop: Stop<'_>,
     ) -> Result<NewImage, Error> {
-        let look = self.look(source, copy)?;
+        let look = self.look(source, copy, stop)?;
         let hex = images::hex(&copy.checksum);
         if let Err(error) = self.thumbnails.put(&hex, Resolution::Default, &look.thumbnail.webp) {
             // It is made again when it is asked for.
@@ -191,11 +222,11 @@ impl Shelf {
     }
 
     /// Decodes a file by ourselves where we can, else by ffmpeg.
-    fn look(&self, source: &Path, copy: &Copy) -> Result<Look, Error> {
-        let file = File::open(&copy.path).map_err(Error::file("read", &copy.path))?;
+    fn look(&self, source: &Path, copy: &Copy, stop: Stop<'_>) -> Result<Look, Error> {
+        let file = disk::open(&copy.path)?;
         let mut input = BufReader::with_capacity(64 << 10, file);
         let (size, budget) = (Resolution::Default, &self.budget);
-        match decode::thumbnail(source, &mut input, size, budget) {
+        match decode::thumbnail(source, &mut input, size, budget, stop) {
             Err(Error::Media { source: media::Error::NeedsTranscoder(format), .. }) => {
                 let (file, scratch) = ((&*copy.path, format), self.thumbnails.scratch()?);
                 let Film { facts, thumbnail } =

@@ -26,13 +26,14 @@ mod removal;
 #[cfg(test)]
 mod tests;
 mod thumbnails;
+mod turn;
 mod video;
 mod walk;
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
 use crossbeam_channel::{Sender, TrySendError, bounded};
@@ -123,6 +124,7 @@ pub fn start(
         names: Default::default(),
         run: Run::begin(),
         serial: AtomicU64::new(0),
+        ended: AtomicBool::new(false),
         ffmpeg: transcoder.imports().clone(),
         audio: Arc::clone(&settings.video_audio),
     });

@@ -134,7 +134,8 @@ fn follow_owner(
         if !shelf.store.read(|c| images::has_size(c, size))? {
             continue;
         }
-        let Ok(checksum) = open(path).and_then(|mut file| checksum(path, &mut file)) else {
+        let Ok(checksum) = open(path).and_then(|mut file| checksum(path, &mut file, &|| false))
+        else {
             continue;
         };
         let Some((id, home, _)) = lost.get(&checksum).map(|&at| &mut rows[at]) else { continue };

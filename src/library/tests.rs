@@ -21,6 +21,7 @@ use crate::store::{
 };
 use crate::transcode;
 
+mod hazards;
 mod start;
 mod thumbs;
 

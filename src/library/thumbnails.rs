@@ -4,7 +4,7 @@
 //! Runs in the thread that asks; decoding waits for its share of the memory budget.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader};
 use std::os::unix::fs::MetadataExt;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::budget::Budget;
-use super::{Error, decode, film, package};
+use super::{Error, decode, disk, film, package};
 use crate::media;
 use crate::store::{Store, images};
 use crate::transcode::Ffmpeg;
@@ -276,10 +276,11 @@ impl Thumbnails {
             self.check(image)?;
             return self.put(hex, *resolution, &made.webp);
         }
-        let file = File::open(&image.path).map_err(Error::file("read", &image.path))?;
+        let file = disk::open(&image.path)?;
         let mut input = BufReader::new(file);
         let budget = &self.shared.budget;
-        let made = match decode::thumbnail(&image.path, &mut input, *resolution, budget) {
+        let made = match decode::thumbnail(&image.path, &mut input, *resolution, budget, &|| false)
+        {
             Err(Error::Media { source: media::Error::NeedsTranscoder(format), .. }) => {
                 let (file, scratch) = ((&*image.path, format), self.scratch()?);
                 film::look(&self.shared.ffmpeg, file, None, *resolution, &scratch, budget)?

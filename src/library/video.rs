@@ -178,7 +178,7 @@ impl Library {
             }
             (Some(present), _) => Ok(present),
             (None, LoopGoes::New { folder }) => {
-                let row = self.shelf.describe(&image.path, &copy, folder)?;
+                let row = self.shelf.describe(&image.path, &copy, folder, &|| false)?;
                 let name = PathBuf::from(format!("{}_loop.{}", image.name, format.as_str()));
                 let taken = self.shelf.land(copy, &Name::of(&name, format)?, row)?;
                 self.changed(GalleryDomain::Images);
@@ -194,7 +194,7 @@ impl Library {
 
     /// Puts a sealed copy in the place of a video's file.
     fn replace(&self, image: &Image, mut copy: Copy, format: Format) -> Result<(), Error> {
-        let (id, mut row) = (image.id, self.shelf.describe(&image.path, &copy, None)?);
+        let (id, mut row) = (image.id, self.shelf.describe(&image.path, &copy, None, &|| false)?);
         // Nobody renames it meanwhile.
         let _turn = self.shelf.names.turn();
         let own = Name { stem: self.video(id)?.name, extension: format.as_str().to_owned() };

@@ -32,7 +32,10 @@ pub(super) fn plain(
 ) -> io::Result<()> {
     let mut fields = Map::new();
     record.key_values().visit(&mut Fields(&mut fields)).map_err(io::Error::other)?;
-    write!(out, "{:5} {}", record.level(), record.args())?;
+    // Names of files may hold anything: a terminal obeys none of it.
+    let said = record.args().to_string();
+    let said = said.replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "\u{fffd}");
+    write!(out, "{:5} {said}", record.level())?;
     for (name, value) in fields {
         write!(out, " {name}={value}")?;
     }
@@ -74,6 +77,10 @@ mod tests {
                 r#","level":"warn","target":"http","msg":"say \"no\"\n","request_id":"r-1","status":404}"#,
             ) && text.starts_with(r#"{"ts":""#)
         });
+        let mut out = Vec::new();
+        let record = Record::builder().args(format_args!("a\x1b]0;b\x07.png")).build();
+        plain(&mut out, &mut DeferredNow::new(), &record).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "INFO  a\u{fffd}]0;b\u{fffd}.png");
         check(plain, &|text| text == "WARN  say \"no\"\n request_id=\"r-1\" status=404");
     }
 }

@@ -9,6 +9,9 @@ use super::probe::{Goal, Header, Input, check_bounds};
 use super::shrink::Shrink;
 use crate::wire::Format;
 
+/// Bytes of fill between the blocks of a file.
+const FILL_MAX: u32 = 64 << 10;
+
 #[derive(Clone, Debug)]
 pub(super) struct Details {
     first: Frame,
@@ -32,6 +35,7 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
     let size = (u16_at(&head, 6), u16_at(&head, 8));
     skip(input, table(head[10]))?;
     let (mut first, mut frames, mut transparent) = (None, 0_u64, false);
+    let mut fill = 0;
     loop {
         match bytes::<1>(input)?[0] {
             // Extension; f9 is the graphic control of the frame that follows.
@@ -61,8 +65,8 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
                 sub_blocks(input)?;
             }
             0x3b => break,
-            // Fill, which some writers leave between blocks.
-            0 => {}
+            // Fill, which some writers leave between blocks; a file of holes is nothing else.
+            0 if fill < FILL_MAX => fill += 1,
             _ => return Err(damaged("an unknown block")),
         }
     }

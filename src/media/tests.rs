@@ -261,6 +261,39 @@ fn an_orientation_is_learned_without_the_pixels() {
 }
 
 #[test]
+fn a_tiff_with_its_bits_the_other_way_round_is_refused() {
+    // One pixel of eight bits: width, height, bits, no compression, black is zero, the order of the
+    // bits, where the strip lies, rows, bytes.
+    let tiff = |order: u16| {
+        let entries = [
+            (256, 1),
+            (257, 1),
+            (258, 8),
+            (259, 1),
+            (262, 1),
+            (266, order),
+            (273, 8),
+            (278, 1),
+            (279, 1),
+        ];
+        let mut bytes = b"II*\0\x0a\0\0\0\x01\0".to_vec();
+        bytes.extend((entries.len() as u16).to_le_bytes());
+        for (tag, value) in entries {
+            bytes.extend([u16::to_le_bytes(tag), [3, 0], [1, 0], [0, 0]].concat());
+            bytes.extend([u16::to_le_bytes(value), [0, 0]].concat());
+        }
+        bytes.extend([0; 4]);
+        bytes
+    };
+    assert_eq!(thumbnail(&tiff(1), 9).unwrap().pixels(), [1; 3]);
+    let why = thumbnail(&tiff(2), 9).unwrap_err().to_string();
+    assert!(
+        why.ends_with("not supported: bits from the lowest to the highest (FillOrder 2)"),
+        "{why}"
+    );
+}
+
+#[test]
 fn sizes_do_not_overflow_when_they_are_checked() {
     let mut huge = apng(1);
     huge[16..24].fill(0xff);

@@ -60,6 +60,9 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
     let number = |decoder: &mut Decoder<_>, tag, default| {
         decoder.find_tag_unsigned(tag).map(|value| value.unwrap_or(default)).map_err(from_crate)
     };
+    if number(&mut decoder, Tag::FillOrder, 1)? == 2 {
+        return Err(unsupported("bits from the lowest to the highest (FillOrder 2)".to_owned()));
+    }
     let samples = number(&mut decoder, Tag::SamplesPerPixel, 1)?;
     let planar = number(&mut decoder, Tag::PlanarConfiguration, 1)? == 2;
     let orientation = Orientation::from_exif(number(&mut decoder, Tag::Orientation, 1)?);

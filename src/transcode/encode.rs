@@ -1,6 +1,7 @@
 //! Writing videos anew: previews for browsers, and loops. Runs on the thread `transcode`.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::ffmpeg::{checked, file, input};
 use super::{Error, Facts, Ffmpeg};
@@ -94,6 +95,9 @@ impl Ffmpeg {
     }
 
     fn write(&self, what: &str, path: &Path, launch: &Launch, length: f64) -> Result<(), Error> {
+        // Ten times as long as the film, and a minute.
+        let cpu = Duration::from_secs_f64((60.0 + 10.0 * length.max(0.0)).min(1e9));
+        let launch = &launch.clone().limits(self.resources(cpu));
         log::info!("{what} begins");
         log::debug!("{}", launch.shown());
         let mut said = String::new();

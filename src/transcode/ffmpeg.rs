@@ -4,18 +4,21 @@
 //! can neither name others nor reach the network. Runs on the thread that asks.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::facts::Facts;
 use super::{Error, Limits};
-use crate::process::{self, Cancel, Launch, Output, which};
+use crate::paths::open_regular;
+use crate::process::{self, Cancel, Launch, Output, ResourceLimits, which};
 use crate::wire::{Format, MediaType};
 
 /// How much of a video's end is looked at, in seconds.
 const TAIL: f64 = 3.0;
+/// Processor time for a look at a file, or a single frame of it.
+const FRAME_CPU: Duration = Duration::from_secs(120);
 /// What may be missing at the end: its streams do not all end together.
 const MISSING: f64 = 1.0;
 
@@ -175,12 +178,21 @@ impl Ffmpeg {
         Ok(super::encode::seconds(&String::from_utf8_lossy(&output.stdout)).unwrap_or(0.0))
     }
 
+    /// What a child may take that has this much to compute.
+    pub(super) fn resources(&self, cpu: Duration) -> ResourceLimits {
+        let (memory, output) = (Some(self.limits.memory), Some(self.limits.output));
+        ResourceLimits { memory, cpu: Some(cpu), output }
+    }
+
     pub(super) fn program(&self, program: &'static str) -> Result<Launch, Error> {
         if self.is_cancelled() {
             return Err(Error::Ended);
         }
         let path: PathBuf = which(program).ok_or(Error::Missing { program })?;
-        Ok(Launch::new(path).args(["-hide_banner", "-v", "error"]))
+        // An arena of the allocator for each of its threads would take most of the memory's limit.
+        let launch =
+            Launch::new(path).env("MALLOC_ARENA_MAX", "2").limits(self.resources(FRAME_CPU));
+        Ok(launch.args(["-hide_banner", "-v", "error"]))
     }
 
     fn run(
@@ -197,7 +209,7 @@ impl Ffmpeg {
 /// Whether an AVI's first list is longer than the file. ffprobe tells the length of what is there.
 fn is_riff_cut(path: &Path) -> bool {
     let mut head = [0; 8];
-    let length = File::open(path).and_then(|mut file| {
+    let length = open_regular(path).and_then(|mut file| {
         file.read_exact(&mut head)?;
         Ok(file.metadata()?.len())
     });

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::backends::{Error, Hanging};
 use crate::compositor::Output;
 use crate::media::{self, Probe, Tile};
+use crate::paths::open_regular;
 use crate::process::Cancel;
 use crate::transcode::{self, Ffmpeg, Limits};
 
@@ -117,7 +118,7 @@ fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
 
 /// A file, and what it holds.
 fn open(path: &Path) -> Result<(BufReader<File>, Result<Probe, media::Error>), Error> {
-    let file = File::open(path).map_err(|error| file_error(path, &error))?;
+    let file = open_regular(path).map_err(|error| file_error(path, &error))?;
     let mut file = BufReader::new(file);
     let probe = media::probe(&mut file);
     Ok((file, probe))

@@ -227,6 +227,25 @@ fn a_daemon_that_is_killed_takes_ffmpeg_along_and_clears_up_after_itself() {
     assert_eq!(image(&house, id)["duration"], 40.0);
 }
 
+#[test]
+fn ffmpeg_takes_no_more_than_it_is_given() {
+    let house = House::new();
+    let film = make(&house, "film.mp4", "testsrc2=s=320x240:d=4", H264);
+    let film = (film.as_path(), Format::Mp4);
+    let ffmpeg = |limits| Ffmpeg::new(limits, Cancel::new().unwrap());
+    let all = Limits::default();
+    let facts = ffmpeg(all).facts(film.0, film.1).unwrap();
+    let to = film.0.with_extension("new");
+    ffmpeg(all).preview("it", film, &facts, &to).unwrap();
+    let length = fs::metadata(&to).unwrap().len();
+    // Not even enough for what it is linked with.
+    let poor = ffmpeg(Limits { memory: 4 << 20, ..all });
+    assert!(matches!(poor.facts(film.0, film.1), Err(transcode::Error::Failed { .. })));
+    let short = ffmpeg(Limits { output: length / 2, ..all });
+    assert!(short.preview("it", film, &facts, &to).is_err());
+    assert!(fs::metadata(&to).unwrap().len() <= length / 2);
+}
+
 /// Asks an ffmpeg that hangs, with little patience; not a test of its own.
 #[test]
 fn victim() {

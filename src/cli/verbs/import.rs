@@ -283,7 +283,9 @@ impl<'a> Watch<'a> {
             let and = if self.cancelled { "; " } else { "" };
             write!(problem, "{and}{failed} could not be imported").expect("a String takes all");
         }
-        let lines = self.failures.iter().map(|(path, error)| format!("{path}: {error}"));
+        // A name may have a line break: it must not look like another file's line.
+        let line = |(path, error): &(String, String)| format!("{path}: {error}").replace('\n', " ");
+        let lines = self.failures.iter().map(line);
         let lines = lines.collect::<Vec<_>>().join("\n  ");
         match (problem.is_empty(), lines.is_empty()) {
             (true, _) => Ok(()),

@@ -6,7 +6,6 @@
 //! `wallpaper_config_overrides`; and of
 //! `project.json` also `type` and `general.properties`. All others are left alone.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
@@ -14,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Refusal, overrides};
+use crate::paths::open_regular;
 use crate::wire::{JsonObject, WebCapabilities, WebMeta};
 
 /// The manifest's file where a package has none of its own.
@@ -186,7 +186,7 @@ fn clean(text: &str) -> &str {
 /// None where there is no such file.
 pub(super) fn text(path: &Path, name: &str) -> Result<Option<String>, Refusal> {
     let refusal = |error: io::Error| Refusal::new(format!("{name} cannot be read: {error}"));
-    let file = match File::open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(refusal(error)),

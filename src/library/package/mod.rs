@@ -9,7 +9,7 @@ mod overrides;
 mod tree;
 
 use std::fs::{self, File};
-use std::io::{BufReader, Write};
+use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::budget::Budget;
 use super::intake::{Shelf, Taken};
 use super::name::Name;
-use super::{Error, Library, decode};
+use super::{Error, Library, decode, disk};
 use crate::store::images::{self, NewImage, NewPackage};
 use crate::wire::{Format, GalleryDomain, Image, Resolution, WebMeta};
 use crate::{color, media};
@@ -199,10 +199,15 @@ pub(super) fn write_capabilities(meta: &WebMeta) -> Result<(), Error> {
         manifest::with_capabilities(&name, &text, meta.capabilities)
     });
     let text = text.map_err(|refusal| refusal.of(root))?;
-    // What a kill leaves of it is overwritten by the next one.
     let temporary = root.join(".murald-manifest");
     let write = || {
-        let mut file = File::create(&temporary)?;
+        // What a kill has left of it, or what the package has of this name: never written through,
+        // as a link leads to another of its files.
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = File::create_new(&temporary)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&temporary, path)
@@ -264,8 +269,8 @@ fn preview(
     if !real.starts_with(home) || !real.is_file() {
         return Err(Error::NotFile { path: path.to_owned() });
     }
-    let file = File::open(&real).map_err(Error::file("read", path))?;
-    decode::thumbnail(path, &mut BufReader::new(file), resolution, budget)
+    let file = disk::open(&real)?;
+    decode::thumbnail(path, &mut BufReader::new(file), resolution, budget, &|| false)
 }
 
 /// Whether a directory may be a package: only good for telling what is worth a look.

@@ -3,11 +3,12 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 
 use super::Refusal;
@@ -19,11 +20,16 @@ const SIZE_MAX: u64 = 512 << 20;
 /// Files and links of a package; of directories as many again.
 const FILES_MAX: usize = 10_000;
 const BUFFER: usize = 64 << 10;
+const FILE: OFlags =
+    OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags = OFlags::NOFOLLOW.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// What is in a package, each path relative to it, sorted: a directory before what is in it.
 #[derive(Debug)]
 pub(super) struct Tree {
     root: PathBuf,
+    /// The same directory, whatever takes its place meanwhile.
+    descriptor: OwnedFd,
     entries: Vec<(PathBuf, What)>,
 }
 
@@ -50,7 +56,9 @@ impl Tree {
         if !real.is_dir() {
             return Err(Refusal::new("it is not a directory"));
         }
-        let mut tree = Self { root: real, entries: Vec::new() };
+        let descriptor = rustix::fs::open(&real, DIRECTORY, Mode::empty());
+        let descriptor = descriptor.map_err(|error| Refusal::io("read it", &error.into()))?;
+        let mut tree = Self { root: real, descriptor, entries: Vec::new() };
         let (mut files, mut size) = (0, 0);
         let mut pending = vec![PathBuf::new()];
         while let Some(directory) = pending.pop() {
@@ -132,9 +140,8 @@ impl Tree {
         room: u64,
     ) -> Result<u64, Error> {
         let from = self.root.join(path);
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let source = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(&from);
-        let mut source = source.map_err(Error::file("read", &from))?.take(room + 1);
+        let source = self.open(path).map_err(Error::file("read", &from))?;
+        let mut source = source.take(room + 1);
         let mut copy = to
             .map(|to| OpenOptions::new().write(true).create_new(true).open(to))
             .transpose()
@@ -158,6 +165,22 @@ impl Tree {
             return Err(Refusal::too_large().of(&self.root));
         }
         Ok(bytes)
+    }
+
+    /// Opens a file of the package from directory to directory, none of them a link: what has been
+    /// swapped since it was looked at leads nowhere else.
+    fn open(&self, path: &Path) -> io::Result<File> {
+        let (mut directory, mut parts) = (None::<OwnedFd>, path.iter().peekable());
+        while let Some(part) = parts.next() {
+            let beneath = directory.as_ref().unwrap_or(&self.descriptor);
+            let flags = if parts.peek().is_some() { DIRECTORY } else { FILE };
+            directory = Some(rustix::fs::openat(beneath, part, flags, Mode::empty())?);
+        }
+        let file = File::from(directory.ok_or(io::ErrorKind::InvalidInput)?);
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        }
     }
 
     fn look(&self, path: &Path) -> Result<(What, u64), Refusal> {
@@ -242,6 +265,35 @@ mod tests {
         assert_eq!(copy.read(None).unwrap(), content);
         fs::write(root.join("a/b/x.js"), "y").unwrap();
         assert_ne!(tree.read(None).unwrap().checksum, content.checksum);
+    }
+
+    #[test]
+    fn what_is_swapped_after_the_look_brings_nothing_in() {
+        let check = |swap: &dyn Fn(&Path, &Path)| {
+            let (directory, root) = package();
+            let outside = directory.path().join("outside");
+            fs::create_dir_all(outside.join("b")).unwrap();
+            fs::write(outside.join("b/x.js"), "secret").unwrap();
+            let tree = Tree::survey(&root).unwrap();
+            swap(&root, &outside);
+            let target = directory.path().join("copy");
+            assert!(tree.read(Some(&target)).is_err());
+            assert!(!target.join("a/b/x.js").exists());
+        };
+        check(&|root, outside| {
+            fs::rename(root.join("a"), root.join("away")).unwrap();
+            symlink(outside, root.join("a")).unwrap();
+        });
+        check(&|root, outside| {
+            fs::remove_file(root.join("a/b/x.js")).unwrap();
+            symlink(outside.join("b/x.js"), root.join("a/b/x.js")).unwrap();
+        });
+        check(&|root, _| {
+            fs::remove_file(root.join("a/b/x.js")).unwrap();
+            let mode = Mode::from_raw_mode(0o600);
+            let (kind, path) = (rustix::fs::FileType::Fifo, root.join("a/b/x.js"));
+            rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
+        });
     }
 
     #[test]

@@ -1,0 +1,123 @@
+//! Files that are not what they seem, and imports that nobody waits for any more.
+
+use std::os::unix::fs::{MetadataExt, symlink};
+
+use super::*;
+use crate::library::disk::{self, Copy, Run};
+use crate::media;
+
+fn wide(width: u32) -> Vec<u8> {
+    let picture = ImageBuffer::from_fn(width, 800, |x, y| Rgb([x as u8, y as u8, (x * y) as u8]));
+    let mut bytes = Cursor::new(Vec::new());
+    DynamicImage::ImageRgb8(picture).write_to(&mut bytes, ImageFormat::Png).unwrap();
+    bytes.into_inner()
+}
+
+/// A picture of one pixel, with so many bytes of nothing behind it.
+fn bmp_with_hole(path: &Path, length: u64) {
+    let mut bytes = b"BM\x3a\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x01\0\0\0\x01\0\0\0".to_vec();
+    bytes.extend(b"\x01\0\x18\0\0\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x02\x03\0");
+    fs::write(path, bytes).unwrap();
+    fs::File::options().write(true).open(path).unwrap().set_len(length).unwrap();
+}
+
+#[test]
+fn ids_and_times_follow_the_order_of_the_inputs() {
+    let scene = Scene::new();
+    let alive = scene.start();
+    // The first of each three takes far longer than the others.
+    let paths: Vec<_> = (0..9_u8)
+        .map(|number| {
+            let bytes = if number % 3 == 0 { wide(1200 + u32::from(number)) } else { png(number) };
+            scene.source(&format!("{}.png", 9 - number), bytes)
+        })
+        .collect();
+    let started = alive.library.import(paths.clone(), None).unwrap();
+    alive.batch(&started.batch_id);
+    let mut images = scene.images();
+    images.sort_by_key(|image| image.id);
+    let sources: Vec<_> = images.iter().map(|image| image.source_path.clone()).collect();
+    assert_eq!(sources, paths);
+    assert!(images.is_sorted_by_key(|image| image.imported_at));
+}
+
+#[test]
+fn a_file_of_holes_is_looked_at_before_it_is_copied() {
+    let scene = Scene::new();
+    let alive = scene.start();
+    let path = scene.at("source/huge.bmp");
+    bmp_with_hole(&path, 40 << 30);
+    let gif = scene.source("holes.gif", b"GIF89a\x01\0\x01\0\0\0\0");
+    fs::File::options().write(true).open(&gif).unwrap().set_len(1 << 30).unwrap();
+    let started = alive.library.import(vec![path, gif], None).unwrap();
+    let events = alive.batch(&started.batch_id);
+    let mut errors: Vec<_> =
+        of(&events, "image_error").iter().map(|e| e["error"].as_str().unwrap()).collect();
+    errors.sort_unstable();
+    assert_eq!(
+        errors,
+        [
+            "it has 40960 MiB, more than murald takes of a picture",
+            "the GIF is damaged: an unknown block"
+        ]
+    );
+}
+
+#[test]
+fn holes_are_kept() {
+    let scene = Scene::new();
+    let alive = scene.start();
+    let path = scene.at("source/hole.bmp");
+    bmp_with_hole(&path, 64 << 20);
+    let started = alive.library.import(vec![path], None).unwrap();
+    alive.batch(&started.batch_id);
+    let copy = fs::metadata(&scene.images()[0].path).unwrap();
+    assert_eq!(copy.len(), 64 << 20);
+    assert!(copy.blocks() * 512 < 4 << 20, "{} blocks", copy.blocks());
+}
+
+#[test]
+fn what_nobody_wants_is_copied_no_further() {
+    let scene = Scene::new();
+    let path = scene.source("a.png", png(1));
+    let mut copy = Copy::new(scene.directory.path(), Run::begin(), 0);
+    let mut file = disk::open(&path).unwrap();
+    let stopped = copy.fill(&path, &mut file, &|| true).unwrap_err();
+    assert!(matches!(stopped, Error::Stopped));
+    let stopped = disk::checksum(&path, &mut file, &|| true).unwrap_err();
+    assert!(matches!(stopped, Error::Stopped));
+    let mut input = Cursor::new(png(1));
+    let probe = media::probe(&mut input).unwrap();
+    let stopped = probe.decode(&mut input, (9, 9), &|| true).unwrap_err();
+    assert!(matches!(stopped, media::Error::Stopped));
+}
+
+#[test]
+fn nobody_waits_for_a_pipe_in_the_place_of_an_image() {
+    let scene = Scene::new();
+    let alive = scene.start();
+    let started = alive.library.import(vec![scene.source("a.png", png(1))], None).unwrap();
+    alive.batch(&started.batch_id);
+    let image = scene.images().remove(0);
+    fs::remove_file(&image.path).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &image.path, 0o600.into()).unwrap();
+    fs::remove_dir_all(scene.at("thumbnails")).unwrap();
+    let refused = alive.library.thumbnail(&image, Resolution::Default).unwrap_err();
+    assert!(matches!(*refused, Error::NotFile { .. }), "{refused}");
+}
+
+#[test]
+fn capabilities_are_not_written_through_a_link() {
+    let scene = Scene::new();
+    let alive = scene.start();
+    let root = scene.at("source/page");
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("index.html"), "<html>").unwrap();
+    fs::write(root.join("waypaper.json"), r#"{"title": "Page"}"#).unwrap();
+    symlink("index.html", root.join(".murald-manifest")).unwrap();
+    let image = alive.library.import_web(&root, None).unwrap();
+    let meta = image.web_meta.unwrap();
+    package::write_capabilities(&meta).unwrap();
+    assert_eq!(fs::read_to_string(&meta.entry_path).unwrap(), "<html>");
+    assert!(fs::read_to_string(&meta.manifest_path).unwrap().contains("capabilities"));
+}
