@@ -10,17 +10,16 @@ mod wiring;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, select};
-use rustix::fs::Mode;
-
 use crate::clock;
 use crate::config::{self, LogLevel};
 use crate::http::Stop;
 use crate::memory;
 use crate::paths::{Dirs, Env};
+use crate::process;
 use crate::signals::Signal;
 use crate::systemd::Notifier;
 use crate::thread::Deaths;
+use crossbeam_channel::{Receiver, select};
 
 pub use error::Error;
 
@@ -44,8 +43,7 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<(), Error> {
     let started = Instant::now();
     memory::restrain();
-    // Before the first file and the first thread: all that we make is the owner's alone.
-    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    process::keep_files_private();
     let zone = clock::forget_unusable_zone();
     let env = Env::process();
     let notifier = Notifier::new(&env);

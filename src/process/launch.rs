@@ -31,6 +31,7 @@ pub struct Launch {
     /// Over our own environment.
     pub env: Vec<(OsString, OsString)>,
     limits: ResourceLimits,
+    makes_our_files: bool,
 }
 
 impl Launch {
@@ -40,6 +41,7 @@ impl Launch {
             args: Vec::new(),
             env: Vec::new(),
             limits: ResourceLimits::default(),
+            makes_our_files: false,
         }
     }
 
@@ -64,6 +66,12 @@ impl Launch {
         self
     }
 
+    /// The files that it makes are ours, and as private as those that we make ourselves.
+    pub fn makes_our_files(mut self) -> Self {
+        self.makes_our_files = true;
+        self
+    }
+
     /// Starts it; the program is there when this returns. With a `record` it outlives us, and has
     /// appended its line of `/proc/self/stat` to that file before it became the program: if we are
     /// killed at this instant, the record is there all the same. Without one it is killed when the
@@ -77,7 +85,8 @@ impl Launch {
         let record = record.map(|path| CString::new(path.as_os_str().as_bytes())).transpose();
         let started = record.map_err(io::Error::from).and_then(|record| {
             let bound_to = record.is_none().then(rustix::process::getpid);
-            let orders = Orders { bound_to, record, limits: self.limits };
+            let umask = if self.makes_our_files { None } else { launcher::inherited_umask() };
+            let orders = Orders { bound_to, record, limits: self.limits, umask };
             match launcher::command(&orders, &self.program, &self.args) {
                 Some(command) => self.start_by_launcher(command, stdout, stderr),
                 None => self.fork(orders, stdout, stderr),

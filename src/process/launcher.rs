@@ -13,6 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ const CPU_GRACE: u64 = 2;
 
 /// Whether this executable knows [`VERB`]: that of a test or a benchmark does not.
 static IS_LAUNCHER: AtomicBool = AtomicBool::new(false);
+/// The umask that this process was started with, once it has taken another.
+static INHERITED_UMASK: OnceLock<Mode> = OnceLock::new();
 
 /// What a child may use; none: as much as there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +54,21 @@ pub(super) struct Orders {
     /// A file to which it appends its line of `/proc/self/stat`.
     pub(super) record: Option<CString>,
     pub(super) limits: ResourceLimits,
+    /// None: as its starter has it.
+    pub(super) umask: Option<Mode>,
+}
+
+/// From now on all files that this process makes are its user's alone. What its children make for
+/// others is as open as it would be without us. To be called before the first file and the first
+/// thread.
+pub fn keep_files_private() {
+    let inherited = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    // A second call would find our own.
+    INHERITED_UMASK.get_or_init(|| inherited);
+}
+
+pub(super) fn inherited_umask() -> Option<Mode> {
+    INHERITED_UMASK.get().copied()
 }
 
 /// To be called first in `main`. Becomes the program if this process was started for that, and gives
@@ -113,6 +131,9 @@ impl Orders {
                 return Err(rustix::io::Errno::SRCH.into());
             }
         }
+        if let Some(umask) = self.umask {
+            rustix::process::umask(umask);
+        }
         self.limits.set()?;
         match &self.record {
             Some(record) => write_record(record),
@@ -120,7 +141,7 @@ impl Orders {
         }
     }
 
-    fn words(&self) -> [OsString; 5] {
+    fn words(&self) -> [OsString; 6] {
         let word = |number: Option<u64>| number.map_or(NONE.into(), |n| n.to_string().into());
         let starter = self.bound_to.map(|pid| pid.as_raw_nonzero().get().unsigned_abs().into());
         let record = self.record.as_ref().map(|path| OsStr::from_bytes(path.as_bytes()).into());
@@ -130,6 +151,7 @@ impl Orders {
             word(self.limits.memory),
             word(self.limits.cpu.map(|cpu| cpu.as_secs())),
             word(self.limits.output),
+            word(self.umask.map(|umask| umask.bits().into())),
         ]
     }
 
@@ -149,6 +171,8 @@ impl Orders {
                 cpu: number(words.next()?)?.map(Duration::from_secs),
                 output: number(words.next()?)?,
             },
+            umask: number(words.next()?)?
+                .and_then(|bits| Some(Mode::from(u32::try_from(bits).ok()?))),
         })
     }
 }
@@ -208,8 +232,9 @@ mod tests {
                 cpu: Some(Duration::from_secs(120)),
                 output: Some(0),
             },
+            umask: Some(Mode::RWXO | Mode::WGRP),
         });
-        let cut = ["1", "-", "-", "x", "-"].map(OsString::from);
+        let cut = ["1", "-", "-", "x", "-", "-"].map(OsString::from);
         assert!(Orders::read(&mut cut.into_iter()).is_none());
         assert!(Orders::read(&mut std::iter::empty()).is_none());
     }

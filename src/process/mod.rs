@@ -26,7 +26,7 @@ pub use cancel::Cancel;
 pub use child::{Child, Ended};
 pub use identity::Identity;
 pub use launch::{Launch, show_command};
-pub use launcher::{ResourceLimits, become_program};
+pub use launcher::{ResourceLimits, become_program, keep_files_private};
 pub use oneshot::{Output, STDOUT_MAX, run, run_telling};
 pub use reaper::Reaper;
 pub use roster::{Record, Roster, Setter, plain_name};

@@ -192,6 +192,7 @@ impl Ffmpeg {
         // An arena of the allocator for each of its threads would take most of the memory's limit.
         let launch =
             Launch::new(path).env("MALLOC_ARENA_MAX", "2").limits(self.resources(FRAME_CPU));
+        let launch = launch.makes_our_files();
         Ok(launch.args(["-hide_banner", "-v", "error"]))
     }
 

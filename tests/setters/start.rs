@@ -18,12 +18,17 @@ struct Scripted {
 
 impl Scripted {
     fn new(script: impl Fn(&House) -> String) -> Self {
+        Self::after(":", script)
+    }
+
+    /// The daemon is started by a shell that has done this before.
+    fn after(shell: &str, script: impl Fn(&House) -> String) -> Self {
         let desktop = Desktop::wayland(&["1"]);
         let mut house = House::on(&desktop);
         let script = script(&house);
         house.stub("swaybg", &script);
         house.configure("[backend]\ntype = 'swaybg'\n");
-        house.start();
+        house.start_after(shell);
         let file = house.root().join("a.png");
         image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
         let picture = house.import(&[&file])[0];
@@ -65,6 +70,19 @@ fn setter_is_the_daemon_s_own_child_in_a_session_of_its_own() {
     // What the shell itself holds open lies above; nothing else of the daemon's is handed on.
     let open: Vec<&str> = lines[4..].iter().copied().filter(|fd| fd.len() == 1).collect();
     assert_eq!(open, ["0", "1", "2"]);
+}
+
+#[test]
+fn setter_has_the_umask_that_the_daemon_was_started_with() {
+    for umask in ["0027", "0000"] {
+        let scripted = Scripted::after(&format!("umask {umask}"), |house| {
+            let (note, swaybg) = (house.root().join("umask"), real_swaybg());
+            format!("#!/bin/sh\numask >'{}'\nexec '{}' \"$@\"\n", note.display(), swaybg.display())
+        });
+        scripted.set().ok();
+        let noted = fs::read_to_string(scripted.house.root().join("umask")).unwrap();
+        assert_eq!(noted.trim(), umask);
+    }
 }
 
 #[test]

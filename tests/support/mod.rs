@@ -172,12 +172,24 @@ impl House {
 
     /// Starts the daemon and waits until it says that it is ready.
     pub fn start(&mut self) {
+        let command = self.murald(&["start"]);
+        self.wait_for_start(command);
+    }
+
+    /// The same from a shell that has done this before.
+    pub fn start_after(&mut self, shell: &str) {
+        let script = format!("{shell}; exec {} start", env!("CARGO_BIN_EXE_murald"));
+        let mut command = self.command("/bin/sh");
+        command.args(["-c", &script]);
+        self.wait_for_start(command);
+    }
+
+    fn wait_for_start(&mut self, mut command: Command) {
         let notify = self.root.join("notify");
         fs::remove_file(&notify).ok();
         let ready = UnixDatagram::bind(&notify).unwrap();
         ready.set_read_timeout(Some(PATIENCE)).unwrap();
         let errors = fs::File::create(self.root.join("stderr")).unwrap();
-        let mut command = self.murald(&["start"]);
         command.env("NOTIFY_SOCKET", &notify).stdout(Stdio::null()).stderr(errors);
         self.child = Some(command.spawn().unwrap());
         let mut buffer = [0; 256];

@@ -1,6 +1,7 @@
 //! What is made of videos: previews, palettes, loops. Looked at with ffprobe and frame by frame.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -44,6 +45,7 @@ fn a_preview_is_made_once_and_goes_with_its_video() {
     let first = post(&house, id, "ensure-browser-preview", &json!({})).ok();
     let path = PathBuf::from(first["preview_path"].as_str().unwrap());
     assert_eq!(probe(&path, "stream=codec_name,width,height,pix_fmt"), "h264,320,180,yuv420p");
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600, "ffmpeg's files are ours");
     assert_eq!(events.next().1["domain"], "images");
     assert_eq!(image(&house, id)["preview_path"], first["preview_path"]);
     let made = fs::metadata(&path).unwrap().modified().unwrap();
