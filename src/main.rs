@@ -16,7 +16,7 @@ fn main() -> ExitCode {
         Next::Check(check) => check.tell(daemon::check(&check.file)),
         Next::Daemon(start) => match daemon::run(&options(start)) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => Failure::of_daemon(error.exit_code(), &error).report(false),
+            Err(error) => Failure::of_daemon(error.exit_code(), error.hint(), &error).report(false),
         },
     }
 }

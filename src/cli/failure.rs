@@ -53,14 +53,15 @@ impl Failure {
         Self::new(Exit::Refused, message)
     }
 
-    /// The daemon does not start, or ended: `error` with its causes, under its own exit code.
-    pub fn of_daemon(exit_code: u8, error: &dyn Error) -> Self {
-        let (exit, hint) = match exit_code {
+    /// The daemon does not start, or ended: `error` with its causes, under its own exit code and with
+    /// its own hint, where it has one.
+    pub fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn Error) -> Self {
+        let (exit, usual) = match exit_code {
             75 => (Exit::Running, "`murald status` shows it, `murald stop` ends it"),
             78 => (Exit::Config, "mend the file and start again"),
             _ => (Exit::Internal, "the log may say more: `murald start --log-level debug`"),
         };
-        Self::new(exit, with_causes(error)).hint(hint)
+        Self::new(exit, with_causes(error)).hint(hint.unwrap_or(usual))
     }
 
     /// The daemon would not start with a file of settings.

@@ -42,7 +42,7 @@ impl House {
             take_down(&self.walls, deadline);
         }
         in_time("stage", self.stage.end(deadline));
-        in_time("index", self.index.join_by(deadline));
+        in_time("database", self.upkeep.end(deadline));
         in_time("signals", self.signals.end(deadline));
         // On threads of their own: a disk that hangs cannot be told to hurry.
         let store = self.store;

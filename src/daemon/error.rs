@@ -39,6 +39,15 @@ impl Error {
             _ => 70,
         }
     }
+
+    /// What to do next, where it is not what the exit code says already.
+    pub fn hint(&self) -> Option<&'static str> {
+        let damaged = matches!(self, Self::Store(error) if error.is_damage());
+        damaged.then_some(
+            "`murald library check` tells what is wrong, `murald library restore` brings back the \
+             last backup",
+        )
+    }
 }
 
 impl fmt::Display for Error {

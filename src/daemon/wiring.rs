@@ -22,9 +22,9 @@ use crate::paths::{Dirs, Env};
 use crate::playlist::{self, ConductorOwner, StageWall};
 use crate::process::{Reaper, Roster};
 use crate::signals::Signals;
-use crate::store::Store;
+use crate::store::{self, Store};
 use crate::systemd;
-use crate::thread::{Spawner, Thread};
+use crate::thread::Spawner;
 use crate::transcode::{self, Transcoder};
 use crate::wallpaper::{self, StageOwner, Walls};
 
@@ -49,7 +49,7 @@ pub(crate) struct House {
     pub(super) imports: library::Running,
     pub(super) films: transcode::Running,
     pub(super) outputs: compositor::Watch,
-    pub(super) index: Thread,
+    pub(super) upkeep: store::Upkeep,
     pub(super) store: Store,
     pub(super) spawner: Spawner,
     pub(super) signals: Signals,
@@ -91,7 +91,8 @@ impl House {
         let store = Store::open(&places.database).map_err(Error::Store)?;
         // Until the library has found out how many files are missing.
         store.keep_rows(true);
-        let index = build_index(&store, &spawner)?;
+        let upkeep =
+            store::Upkeep::start(&store, &spawner).map_err(start("the database's upkeep"))?;
         let wanted = wanted_compositor(&settings);
         let outputs = compositor::Watch::start(&spawner, wanted, env)
             .map_err(start("the watch on the outputs"))?;
@@ -139,7 +140,7 @@ impl House {
             imports,
             films,
             outputs,
-            index,
+            upkeep,
             store,
             spawner,
             signals,
@@ -173,17 +174,6 @@ impl House {
 
 fn start(what: &'static str) -> impl Fn(std::io::Error) -> Error {
     move |source| Error::Start { what, source }
-}
-
-/// Before anybody asks; whoever is faster does it for the others.
-fn build_index(store: &Store, spawner: &Spawner) -> Result<Thread, Error> {
-    let store = store.clone();
-    let build = move || {
-        if let Err(error) = store.warm() {
-            log::error!("the library cannot be read: {error}");
-        }
-    };
-    spawner.spawn("index", build).map_err(start("the index"))
 }
 
 fn open_config(options: &Options, dirs: &Dirs, hub: &Hub) -> Result<ConfigHandle, Error> {

@@ -9,6 +9,9 @@ use crate::store::folders;
 use crate::wire::ErrorCode;
 use crate::{config, library, playlist, store, transcode, wallpaper};
 
+const RECOVERY: &str = "`murald library check` tells what is wrong; with the daemon stopped, \
+                        `murald library restore` brings back a backup";
+
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         Self::from(Arc::new(error))
@@ -20,6 +23,8 @@ impl From<Arc<store::Error>> for Error {
         if error.is_storage() {
             // Something the user can mend: the message says what.
             Self::new(500, error.to_string()).cause(error)
+        } else if error.is_damage() {
+            Self::new(500, "the database is damaged").details(RECOVERY).cause(error)
         } else {
             Self::internal(error)
         }
@@ -189,7 +194,10 @@ mod tests {
 
     #[test]
     fn every_error_has_its_status() {
-        check(store::Error::Damaged { what: "x".into() }, 500, r#""error":"internal error""#);
+        check(store::Error::Damaged { what: "x".into() }, 500, "`murald library restore` brings");
+        let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+        let corrupt = rusqlite::Error::SqliteFailure(corrupt, None);
+        check(store::Error::Query(corrupt), 500, r#""error":"the database is damaged""#);
         let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
         let full = rusqlite::Error::SqliteFailure(full, None);
         check(store::Error::Query(full), 500, "cannot be written: the disk is full");

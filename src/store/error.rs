@@ -23,6 +23,20 @@ pub enum Error {
     Damaged {
         what: String,
     },
+    /// A copy of the database cannot be written.
+    Copy {
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// What should be restored is no sound database of ours.
+    Unsound {
+        path: PathBuf,
+        what: String,
+    },
+    /// No backup is sound, or there is none.
+    NoBackup {
+        path: PathBuf,
+    },
 }
 
 impl Error {
@@ -32,7 +46,7 @@ impl Error {
             CannotOpen, DatabaseBusy, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure,
         };
         match self {
-            Self::Directory { .. } => true,
+            Self::Directory { .. } | Self::Copy { .. } => true,
             Self::Open { source, .. } | Self::Query(source) => matches!(
                 source.sqlite_error_code(),
                 Some(
@@ -44,6 +58,18 @@ impl Error {
                         | DatabaseBusy
                 )
             ),
+            _ => false,
+        }
+    }
+
+    /// The file is not as it was written: only a backup helps.
+    pub fn is_damage(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        match self {
+            Self::Open { source, .. } | Self::Query(source) => {
+                matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+            }
+            Self::Damaged { .. } => true,
             _ => false,
         }
     }
@@ -78,8 +104,16 @@ impl fmt::Display for Error {
                 };
                 write!(f, "the database cannot be written{why}")
             }
+            Self::Query(_) if self.is_damage() => write!(f, "the database is damaged"),
             Self::Query(_) => write!(f, "the database refused a statement"),
             Self::Damaged { what } => write!(f, "the database is damaged: {what}"),
+            Self::Copy { path, .. } => {
+                write!(f, "the database cannot be copied to {}", path.display())
+            }
+            Self::Unsound { path, what } => {
+                write!(f, "{} is no sound database of murald: {what}", path.display())
+            }
+            Self::NoBackup { path } => write!(f, "there is no sound backup in {}", path.display()),
         }
     }
 }
@@ -87,9 +121,12 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Directory { source, .. } => Some(source),
+            Self::Directory { source, .. } | Self::Copy { source, .. } => Some(source),
             Self::Open { source, .. } | Self::Query(source) => Some(source),
-            Self::Newer { .. } | Self::Damaged { .. } => None,
+            Self::Newer { .. }
+            | Self::Damaged { .. }
+            | Self::Unsound { .. }
+            | Self::NoBackup { .. } => None,
         }
     }
 }

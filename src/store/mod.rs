@@ -5,6 +5,7 @@
 //! functions over a connection, so that several of them fit into one transaction. No function here
 //! waits on a setter, a child or a client.
 
+pub mod backup;
 pub mod edits;
 mod error;
 pub mod folders;
@@ -17,17 +18,20 @@ mod migrations;
 pub mod playlists;
 mod row;
 pub mod scene;
+mod upkeep;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
 
 pub use error::Error;
 /// For functions of other rooms that are parts of a transaction.
 pub use rusqlite::Connection;
+pub use upkeep::{Upkeep, check};
 
 use library::{Missed, SharedIndex, Touched};
 
@@ -56,20 +60,34 @@ struct Shared {
     /// Held by whoever builds the index.
     building: Mutex<()>,
     missed: Missed,
+    /// The last run left a log behind: it did not end in order.
+    was_cut_off: bool,
+    /// The day of the last commit, and whom the first of a day wakes.
+    written_on: AtomicI64,
+    written: (Sender<()>, Receiver<()>),
+    trouble: Mutex<upkeep::Trouble>,
 }
 
 impl Store {
     /// Opens the database file, makes it and its directory where they are missing, and brings its
-    /// tables up to date.
+    /// tables up to date; a copy of them as they were is kept.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        Self::open_with(path, migrations::STEPS)
+    }
+
+    fn open_with(path: &Path, steps: &[&str]) -> Result<Self, Error> {
         let failed = |source| Error::Open { path: path.to_owned(), source };
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory)
                 .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
         }
+        let was_cut_off = backup::log_of(path).metadata().is_ok_and(|log| log.len() > 0);
         let mut writer = Connection::open(path).map_err(failed)?;
         configure(&writer).map_err(failed)?;
-        migrations::run(&mut writer)?;
+        if (1..steps.len() as i64).contains(&migrations::version(&writer)?) {
+            backup::make(&writer, path)?;
+        }
+        migrations::run(&mut writer, steps)?;
         let touched = Touched::default();
         touched.watch(&mut writer).map_err(failed)?;
         Ok(Self {
@@ -83,6 +101,10 @@ impl Store {
                 index: SharedIndex::default(),
                 building: Mutex::default(),
                 missed: Missed::default(),
+                was_cut_off,
+                written_on: AtomicI64::new(0),
+                written: bounded(1),
+                trouble: Mutex::default(),
             }),
         })
     }
@@ -162,6 +184,7 @@ impl Store {
             .map_err(Error::from)?;
         let value = body(&transaction)?;
         transaction.commit().map_err(Error::from)?;
+        self.tell_of_commit();
         library::keep_in_step(index, missed, touched, writer)?;
         Ok(value)
     }
@@ -170,13 +193,16 @@ impl Store {
         if let Some(reader) = lock(&self.shared.readers).pop() {
             return Ok(reader);
         }
-        let path = &self.shared.path;
-        let failed = |source| Error::Open { path: path.clone(), source };
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let reader = Connection::open_with_flags(path, flags).map_err(failed)?;
-        configure_any(&reader).map_err(failed)?;
-        Ok(reader)
+        open_reader(&self.shared.path)
     }
+}
+
+fn open_reader(path: &Path) -> Result<Connection, Error> {
+    let failed = |source| Error::Open { path: path.to_owned(), source };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let reader = Connection::open_with_flags(path, flags).map_err(failed)?;
+    configure_any(&reader).map_err(failed)?;
+    Ok(reader)
 }
 
 fn configure(writer: &Connection) -> rusqlite::Result<()> {
@@ -239,5 +265,20 @@ pub(crate) mod tests {
         drop(Store::open(&path).unwrap());
         Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
         assert!(matches!(Store::open(&path), Err(Error::Newer { found: 99, .. })));
+    }
+
+    #[test]
+    fn old_tables_are_backed_up_before_they_change() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("murald.sqlite3");
+        drop(Store::open(&path).unwrap());
+        assert!(backup::list(&path).is_empty(), "there was nothing to keep");
+        let steps = [migrations::STEPS[0], "DROP TABLE loose_file"];
+        drop(Store::open_with(&path, &steps).unwrap());
+        let copies = backup::list(&path);
+        assert_eq!(copies.len(), 1);
+        assert_eq!(migrations::version(&open_reader(&copies[0]).unwrap()).unwrap(), 1);
+        drop(Store::open_with(&path, &steps).unwrap());
+        assert_eq!(backup::list(&path), copies);
     }
 }

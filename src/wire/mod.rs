@@ -20,8 +20,8 @@ pub use names::{
 pub(crate) use names::{Word, words};
 pub use record::{
     ActivePlaylist, BackendInfo, Capabilities, Conflict, CurrentMonitor, CurrentWallpaper, Data,
-    Folder, HistoryEntry, HistorySource, Image, JsonObject, LibraryHealth, Monitor, Page,
-    Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder,
+    DatabaseReport, Folder, HistoryEntry, HistorySource, Image, JsonObject, LibraryHealth, Monitor,
+    Page, Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder,
     PlaylistType, Theme, WebCapabilities, WebMeta,
 };
 pub use request::{

@@ -344,6 +344,19 @@ pub struct LibraryHealth {
     pub guarded: bool,
 }
 
+/// What a look at all of the database has found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatabaseReport {
+    pub database: PathBuf,
+    pub images: usize,
+    /// Images whose files are not there.
+    pub missing: usize,
+    /// None where it is sound.
+    pub problems: Vec<String>,
+    /// The newest first.
+    pub backups: Vec<PathBuf>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Theme {
     pub name: String,

@@ -55,6 +55,7 @@ impl Api {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = self.config.warnings();
         warnings.extend(self.library.warning());
+        warnings.extend(self.store.warnings());
         warnings
     }
 }

@@ -1,0 +1,225 @@
+//! Copies of the database in `backup/` beside it, the newest of them of the last day on which
+//! something was written; and the way back to one.
+//!
+//! A copy is written by SQLite itself (`VACUUM INTO`) from one snapshot, so it is whole whatever is
+//! written meanwhile; it has its name only when it is on the disk.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use super::{Error, migrations, open_reader};
+
+const KEPT: usize = 3;
+/// What copies begin and end with; between is the time, so that names sort by age.
+const BEGINNING: &str = "murald-";
+const END: &str = ".sqlite3";
+
+/// What became of a database for which a backup was put in place.
+#[derive(Debug)]
+pub struct Restored {
+    pub from: PathBuf,
+    /// Where the old one is now; none where there was none.
+    pub aside: Option<PathBuf>,
+}
+
+/// Copies the database that `connection` reads, and removes all copies but the newest.
+pub(super) fn make(connection: &Connection, database: &Path) -> Result<PathBuf, Error> {
+    let directory = directory(database);
+    let failed = |source| Error::Copy { path: directory.clone(), source };
+    DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
+    let new = directory.join(".new");
+    let path = directory.join(format!("{BEGINNING}{}{END}", now()));
+    copy(connection, &new)?;
+    fs::rename(&new, &path).and_then(|()| sync(&directory)).map_err(failed)?;
+    // Clocks that were wrong once have left names that sort after all others.
+    let others = list(database).into_iter().filter(|other| *other != path);
+    for old in others.skip(KEPT - 1) {
+        fs::remove_file(old).ok();
+    }
+    Ok(path)
+}
+
+/// All copies, the newest first.
+pub fn list(database: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory(database)).into_iter().flatten().flatten();
+    let mut copies: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| name(path).ends_with(END)).collect();
+    copies.retain(|path| name(path).starts_with(BEGINNING));
+    copies.sort_unstable_by(|a, b| b.cmp(a));
+    copies
+}
+
+/// Whether there is a copy of today (UTC).
+pub(super) fn is_of_today(database: &Path) -> bool {
+    let today = format!("{BEGINNING}{}T", &now()[..8]);
+    list(database).iter().any(|copy| name(copy).starts_with(&today))
+}
+
+/// Puts a copy, or the newest that is sound, in the place of the database, which is set aside.
+/// Nobody may have it open: the caller holds its lock.
+pub fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, Error> {
+    let (from, reader) = match from {
+        Some(path) => (path.to_owned(), open_sound(path)?),
+        None => list(database)
+            .into_iter()
+            .find_map(|path| open_sound(&path).ok().map(|reader| (path, reader)))
+            .ok_or_else(|| Error::NoBackup { path: directory(database) })?,
+    };
+    let failed = |source| Error::Copy { path: database.to_owned(), source };
+    let new = beside(database, ".new");
+    copy(&reader, &new)?;
+    // By now they may be pictures: what no row owns is adopted, never removed.
+    Connection::open(&new)?.execute("DELETE FROM loose_file", [])?;
+    let aside = set_aside(database).map_err(failed)?;
+    let home = database.parent().unwrap_or(Path::new("/"));
+    fs::rename(&new, database).and_then(|()| sync(home)).map_err(failed)?;
+    Ok(Restored { from, aside })
+}
+
+/// What SQLite finds wrong, at most ten things. `check` is `quick_check` or `integrity_check`.
+pub(super) fn problems(connection: &Connection, check: &str) -> Result<Vec<String>, Error> {
+    let mut statement = connection.prepare(&format!("PRAGMA {check}(10)"))?;
+    let found = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let found: Vec<String> = found.collect::<Result<_, _>>()?;
+    Ok(found.into_iter().filter(|line| line != "ok").collect())
+}
+
+/// The write-ahead log of a database.
+pub(super) fn log_of(database: &Path) -> PathBuf {
+    beside(database, "-wal")
+}
+
+/// All that `connection` reads, on the disk; in the place of what an earlier try has left.
+fn copy(connection: &Connection, to: &Path) -> Result<(), Error> {
+    let failed = |source| Error::Copy { path: to.to_owned(), source };
+    fs::remove_file(to).or_else(missing_is_fine).map_err(failed)?;
+    let written = connection.execute("VACUUM INTO ?1", [to.to_string_lossy()]);
+    let written = written.map_err(Error::from).and_then(|_| settle(to).map_err(failed));
+    if written.is_err() {
+        fs::remove_file(to).ok();
+    }
+    written
+}
+
+fn settle(path: &Path) -> io::Result<()> {
+    let file = File::open(path)?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    file.sync_all()
+}
+
+/// Gives the database another name as well, and moves its log along: that log is of the old one, and
+/// would be read into the new.
+fn set_aside(database: &Path) -> io::Result<Option<PathBuf>> {
+    let aside = beside(database, &format!(".before-{}", now()));
+    // A copy where the filesystem has no links.
+    let kept = fs::hard_link(database, &aside).or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Err(error),
+        _ => fs::copy(database, &aside).map(drop),
+    });
+    fs::rename(log_of(database), log_of(&aside)).or_else(missing_is_fine)?;
+    fs::remove_file(beside(database, "-shm")).or_else(missing_is_fine)?;
+    match kept {
+        Ok(()) => Ok(Some(aside)),
+        Err(error) => missing_is_fine(error).map(|()| None),
+    }
+}
+
+/// Refuses what is no sound database of ours.
+fn open_sound(path: &Path) -> Result<Connection, Error> {
+    let unsound = |what: String| Error::Unsound { path: path.to_owned(), what };
+    let look = |reader: &Connection| -> Result<Option<String>, Error> {
+        let (found, known) = (migrations::version(reader)?, migrations::STEPS.len() as i64);
+        match found {
+            0 => Ok(Some("it has none of the tables".to_owned())),
+            _ if found > known => Err(Error::Newer { found, known }),
+            _ => Ok(problems(reader, "quick_check")?.into_iter().next()),
+        }
+    };
+    let reader = open_reader(path)?;
+    match look(&reader) {
+        Ok(None) => Ok(reader),
+        Ok(Some(what)) => Err(unsound(what)),
+        Err(Error::Query(source)) => Err(unsound(source.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+fn directory(database: &Path) -> PathBuf {
+    database.with_file_name("backup")
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// Time of day in the zone of nobody: names that sort, whatever the summer does.
+fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string()
+}
+
+fn sync(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+fn missing_is_fine(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+    use crate::store::images::tests::picture;
+    use crate::store::{images, loose};
+
+    fn count(database: &Path) -> u64 {
+        let store = Store::open(database).unwrap();
+        store.read(|c| images::count(c, None)).unwrap()
+    }
+
+    #[test]
+    fn backup_is_whole_and_three_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("db/murald.sqlite3");
+        let store = Store::open(&database).unwrap();
+        store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+        store.write(|c| loose::mark(c, Path::new("/library/later.png"))).unwrap();
+        fs::create_dir_all(database.with_file_name("backup")).unwrap();
+        for old in ["murald-20200101T000000Z.sqlite3", "murald-20200102T000000Z.sqlite3"] {
+            fs::write(database.with_file_name("backup").join(old), "no database").unwrap();
+        }
+        fs::write(database.with_file_name("backup").join("murald-2019.sqlite3"), "").unwrap();
+        // A kill in the middle leaves this.
+        fs::write(database.with_file_name("backup/.new"), "half").unwrap();
+        assert!(!is_of_today(&database));
+        let path = store.read(|c| make(c, &database)).unwrap();
+        assert!(is_of_today(&database));
+        let copies = list(&database);
+        assert_eq!((copies.len(), &copies[0]), (3, &path));
+        assert!(copies[2].ends_with("murald-20200101T000000Z.sqlite3"));
+        assert_eq!(fs::read_dir(directory.path().join("db/backup")).unwrap().count(), 3);
+        // What is not sound is passed over, or refused where it is named.
+        store.write(|c| images::insert(c, &picture("b", 2))).unwrap();
+        drop(store);
+        fs::write(database.with_file_name("backup/murald-99990101T000000Z.sqlite3"), "x").unwrap();
+        assert!(restore(&database, Some(&copies[1])).is_err());
+        assert_eq!(count(&database), 2);
+        let Restored { from, aside } = restore(&database, None).unwrap();
+        assert_eq!((from, count(&database)), (path, 1));
+        assert_eq!(count(&aside.unwrap()), 2);
+        assert!(Store::open(&database).unwrap().read(loose::list).unwrap().is_empty());
+    }
+}

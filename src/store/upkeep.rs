@@ -1,0 +1,263 @@
+//! The thread `database`: what the database needs and nobody waits for.
+//!
+//! At start it builds the index and, where the last run did not end in order, checks the file; then
+//! it sleeps until the first write of a day, and makes a copy. It writes no row.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select};
+use rusqlite::{Connection, ErrorCode};
+
+use super::{Error, Store, backup, images, lock, open_reader};
+use crate::thread::{Spawner, Thread};
+use crate::wire::{DatabaseReport, Timestamp};
+
+/// How long the check after an end that was none may take.
+const CHECK_WITHIN: Duration = Duration::from_secs(5);
+/// Instructions of SQLite's machine between two looks at the clock.
+const STEPS: i32 = 10_000;
+const DAY: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// What is wrong with the database, for people.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    damage: Option<String>,
+    backup: Option<String>,
+}
+
+/// The owner of the thread.
+#[derive(Debug)]
+pub struct Upkeep {
+    /// Above the thread: closed before it is joined.
+    end: Sender<()>,
+    thread: Thread,
+}
+
+impl Upkeep {
+    pub fn start(store: &Store, spawner: &Spawner) -> io::Result<Self> {
+        let (end, ended) = bounded(0);
+        let store = store.clone();
+        let thread = spawner.spawn("database", move || store.keep_up(&ended))?;
+        Ok(Self { end, thread })
+    }
+
+    /// Ends the thread by the deadline; false where it is late. A copy in the making is given up.
+    pub fn end(self, deadline: Instant) -> bool {
+        drop(self.end);
+        self.thread.join_by(deadline)
+    }
+}
+
+impl Store {
+    fn keep_up(&self, end: &Receiver<()>) {
+        if let Err(error) = self.warm() {
+            log::error!("the library cannot be read: {error}");
+        }
+        if self.shared.was_cut_off
+            && let Err(error) = self.check_after_cut(end)
+        {
+            log::error!("the database cannot be checked: {error}");
+        }
+        loop {
+            select! {
+                recv(self.shared.written.1) -> _ => self.back_up(end),
+                recv(end) -> _ => return,
+            }
+        }
+    }
+
+    /// Wakes the thread where this is the first commit of a day (UTC), or of this run.
+    pub(super) fn tell_of_commit(&self) {
+        let today = Timestamp::now().as_micros().div_euclid(DAY);
+        if self.shared.written_on.swap(today, Ordering::Relaxed) != today {
+            self.shared.written.0.try_send(()).ok();
+        }
+    }
+
+    fn back_up(&self, end: &Receiver<()>) {
+        // Better three old copies of what was sound.
+        if lock(&self.shared.trouble).damage.is_some() || backup::is_of_today(&self.shared.path) {
+            return;
+        }
+        let failed = match self.copy(end) {
+            Ok(path) => {
+                log::info!("the database is copied to {}", path.display());
+                None
+            }
+            Err(error) if is_given_up(&error) => return,
+            Err(error) if error.is_damage() => {
+                self.note_damage(&error.to_string());
+                return;
+            }
+            Err(error) => {
+                Some(format!("no backup of the database can be made: {}", with_cause(&error)))
+            }
+        };
+        if let Some(failed) = &failed {
+            log::error!("{failed}");
+        }
+        lock(&self.shared.trouble).backup = failed;
+    }
+
+    fn copy(&self, end: &Receiver<()>) -> Result<std::path::PathBuf, Error> {
+        let reader = self.reader_until(end, None)?;
+        backup::make(&reader, &self.shared.path)
+    }
+
+    fn check_after_cut(&self, end: &Receiver<()>) -> Result<(), Error> {
+        let reader = self.reader_until(end, Some(Instant::now() + CHECK_WITHIN))?;
+        match backup::problems(&reader, "quick_check") {
+            Ok(problems) => match problems.first() {
+                Some(problem) => self.note_damage(problem),
+                None => log::info!("the last run was cut off; the database is sound"),
+            },
+            Err(error) if is_given_up(&error) => log::info!(
+                "the last run was cut off, and the database is too large for a quick look: \
+                 `murald library check` looks at all of it"
+            ),
+            Err(error) if error.is_damage() => self.note_damage(&with_cause(&error)),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// A reader whose statements are given up at the end, or at this time.
+    fn reader_until(
+        &self,
+        end: &Receiver<()>,
+        until: Option<Instant>,
+    ) -> Result<Connection, Error> {
+        let mut reader = open_reader(&self.shared.path)?;
+        let end = end.clone();
+        let is_over = move || {
+            end.try_recv() == Err(TryRecvError::Disconnected)
+                || until.is_some_and(|until| Instant::now() > until)
+        };
+        reader.progress_handler(STEPS, Some(is_over))?;
+        Ok(reader)
+    }
+
+    fn note_damage(&self, what: &str) {
+        let way_back = match backup::list(&self.shared.path).first() {
+            Some(_) => "stop the daemon, and `murald library restore` brings back the last backup",
+            None => "there is no backup of it yet",
+        };
+        let warning = format!("the database is damaged ({what}): {way_back}");
+        log::error!("{warning}");
+        lock(&self.shared.trouble).damage = Some(warning);
+    }
+
+    /// What is not as it should be, for people.
+    pub fn warnings(&self) -> Vec<String> {
+        let Trouble { damage, backup } = &*lock(&self.shared.trouble);
+        damage.iter().chain(backup).cloned().collect()
+    }
+}
+
+fn is_given_up(error: &Error) -> bool {
+    matches!(error, Error::Query(source)
+        if source.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
+}
+
+fn with_cause(error: &Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+/// Looks at all of a database, whether a daemon has it open or not.
+pub fn check(database: &Path) -> DatabaseReport {
+    let mut report = DatabaseReport {
+        database: database.to_owned(),
+        images: 0,
+        missing: 0,
+        problems: Vec::new(),
+        backups: backup::list(database),
+    };
+    if let Err(error) = look(database, &mut report) {
+        report.problems.push(with_cause(&error));
+    }
+    report
+}
+
+fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
+    let reader = open_reader(database)?;
+    report.problems = backup::problems(&reader, "integrity_check")?;
+    let files = images::files(&reader)?;
+    report.images = files.len();
+    report.missing = files.iter().filter(|(_, path, _)| !path.exists()).count();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::images::tests::picture;
+    use crate::store::tests::scratch;
+
+    #[test]
+    fn first_write_of_a_day_is_backed_up() {
+        let (_directory, store) = scratch();
+        let (spawner, deaths) = Spawner::new();
+        let upkeep = Upkeep::start(&store, &spawner).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        assert!(backup::list(&store.shared.path).is_empty());
+        store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+        while backup::list(&store.shared.path).is_empty() {
+            assert!(Instant::now() < deadline, "never backed up");
+            std::thread::yield_now();
+        }
+        assert!(upkeep.end(deadline));
+        assert!(deaths.is_empty());
+    }
+
+    #[test]
+    fn damage_is_found_after_an_end_that_was_none() {
+        let (_directory, store) = scratch();
+        let path = store.shared.path.clone();
+        for number in 0..200 {
+            let name = format!("{number:032}");
+            store.write(|c| images::insert(c, &picture(&name, number))).unwrap();
+        }
+        store.checkpoint().unwrap();
+        drop(store);
+        assert_eq!(check(&path).problems, [""; 0]);
+        let (_end, ended) = bounded(0);
+        let found = || {
+            let store = Store::open(&path).unwrap();
+            store.check_after_cut(&ended).unwrap();
+            store.back_up(&ended);
+            store.warnings()
+        };
+        assert_eq!(found(), [""; 0]);
+        assert_eq!(backup::list(&path).len(), 1);
+        // A page of a tree in the middle of the file.
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2 / 4096 * 4096;
+        bytes[middle..middle + 4096].fill(0xa5);
+        std::fs::write(&path, bytes).unwrap();
+        let warnings = found();
+        assert!(warnings[0].starts_with("the database is damaged ("), "{warnings:?}");
+        assert!(warnings[0].ends_with("`murald library restore` brings back the last backup"));
+        assert!(!check(&path).problems.is_empty());
+        backup::restore(&path, None).unwrap();
+        assert_eq!((check(&path).problems.len(), check(&path).images), (0, 200));
+    }
+
+    #[test]
+    fn only_a_run_that_was_cut_off_leaves_a_log() {
+        let (_directory, store) = scratch();
+        assert!(!store.shared.was_cut_off);
+        store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+        let path = store.shared.path.clone();
+        // As long as this one lives, its log is there: so it would be after a kill.
+        assert!(Store::open(&path).unwrap().shared.was_cut_off);
+        store.checkpoint().unwrap();
+        drop(store);
+        assert!(!Store::open(&path).unwrap().shared.was_cut_off);
+    }
+}
