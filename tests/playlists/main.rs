@@ -12,6 +12,7 @@ mod support;
 mod endure;
 mod records;
 mod skip;
+mod steps;
 mod together;
 mod verbs;
 
@@ -26,8 +27,16 @@ use support::client::Events;
 pub type Rgb = [u8; 3];
 
 /// Far apart, so that a setter's rounding does not matter.
-pub const COLORS: [Rgb; 6] =
-    [[200, 30, 30], [30, 180, 60], [40, 60, 200], [220, 220, 40], [200, 40, 200], [40, 200, 210]];
+pub const COLORS: [Rgb; 8] = [
+    [200, 30, 30],
+    [30, 180, 60],
+    [40, 60, 200],
+    [220, 220, 40],
+    [200, 40, 200],
+    [40, 200, 210],
+    [120, 80, 40],
+    [130, 130, 220],
+];
 
 /// A started daemon on a desktop, and plain pictures of the first colours, by their ids.
 pub fn house(desktop: &Desktop, pictures: usize) -> (House, Vec<i64>) {

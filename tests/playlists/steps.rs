@@ -1,0 +1,170 @@
+//! Steps and starts that clients wait for: each has its own picture, event and answer, and where the
+//! setter fails nothing has happened.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{active, change, house, known, make, pictures_of, see, start, tell};
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+
+/// Requests that come at once.
+const STEPS: usize = 3;
+
+/// Which image `current` has on each monitor.
+fn current(house: &House) -> Vec<(String, i64)> {
+    let hung = house.client().get("/wallpaper/current").ok();
+    let of = |entry: &Value| {
+        (entry["monitor_name"].as_str().unwrap().to_owned(), entry["image_id"].as_i64().unwrap())
+    };
+    hung["monitors"].as_array().unwrap().iter().map(of).collect()
+}
+
+/// Steps of all playlists at once, on two monitors.
+fn quick_steps(desktop: &Desktop, outputs: [&str; 2]) -> House {
+    let (house, ids) = house(desktop, 2 * (STEPS + 1));
+    let by_hand = json!({ "type": "manual" });
+    let lists = [&ids[..STEPS + 1], &ids[STEPS + 1..]];
+    let playlists =
+        [make(&house, "one", by_hand.clone(), lists[0]), make(&house, "two", by_hand, lists[1])];
+    let mut events = house.events("playlist_image_changed,playlist_paused");
+    for (id, output) in playlists.iter().zip(outputs) {
+        start(&house, *id, &[output]);
+        assert_eq!(change(&mut events).1, 0);
+    }
+    std::thread::scope(|scope| {
+        for _ in 0..STEPS {
+            scope.spawn(|| {
+                let answer = house.client().post("/playlists/active/next", &json!({})).ok();
+                assert_eq!(answer["advanced"], 2);
+            });
+        }
+    });
+    let mut told = [Vec::new(), Vec::new()];
+    for _ in 0..2 * STEPS {
+        let event = events.wait_for("playlist_image_changed");
+        let which = usize::from(event["playlist_id"] == playlists[1]);
+        assert_eq!(event["monitors"], json!([outputs[which]]));
+        let index = event["image_index"].as_u64().unwrap() as usize;
+        assert_eq!(event["image_id"], lists[which][index]);
+        told[which].push(index);
+    }
+    assert_eq!(told, [[1, 2, 3], [1, 2, 3]]);
+    house.client().post("/playlists/active/pause", &json!({})).ok();
+    assert_eq!(events.next().0, "playlist_paused", "no change is told twice");
+    let last = [lists[0][STEPS], lists[1][STEPS]];
+    let mut hung = current(&house);
+    hung.sort_by_key(|(monitor, _)| outputs.iter().position(|output| output == monitor));
+    let expected: Vec<_> = outputs.iter().map(|name| (*name).to_owned()).zip(last).collect();
+    assert_eq!(hung, expected);
+    let history = house.client().get("/images/history?limit=100").ok();
+    let noted = history.as_array().unwrap().iter();
+    let noted: Vec<i64> = noted.map(|entry| entry["image_id"].as_i64().unwrap()).collect();
+    let once: BTreeSet<i64> = noted.iter().copied().collect();
+    assert_eq!(noted.len(), once.len(), "a picture twice: {history}");
+    assert!(last.iter().all(|id| once.contains(id)), "{history}");
+    let places: Vec<Value> =
+        active(&house).iter().map(|one| one["current_index"].clone()).collect();
+    assert_eq!(places, [STEPS, STEPS]);
+    house
+}
+
+#[test]
+fn quick_steps_of_all_have_each_their_own_picture_on_wayland() {
+    let desktop = Desktop::wayland(&["640x360", "640x360"]);
+    let _house = quick_steps(&desktop, ["HEADLESS-1", "HEADLESS-2"]);
+    see(&desktop, "HEADLESS-1", STEPS);
+    see(&desktop, "HEADLESS-2", 2 * STEPS + 1);
+}
+
+#[test]
+fn quick_steps_of_all_have_each_their_own_picture_on_x11() {
+    let desktop = Desktop::x11(&["640x360", "640x360"]);
+    let outputs = house_outputs(&desktop);
+    let house = quick_steps(&desktop, [&outputs[0], &outputs[1]]);
+    for (output, picture) in outputs.iter().zip([STEPS, 2 * STEPS + 1]) {
+        let path = house.root().join("shot.png");
+        wait_until(&format!("picture {picture} on {output}"), || {
+            desktop.shot(&path, output);
+            let shot = image::open(&path).unwrap().to_rgb8();
+            known(shot.get_pixel(shot.width() / 2, shot.height() / 2).0) == Some(picture)
+        });
+    }
+}
+
+fn house_outputs(desktop: &Desktop) -> Vec<String> {
+    let house = House::started_on(desktop);
+    let monitors = house.client().get("/monitors").ok();
+    let monitors = monitors.as_array().unwrap().iter();
+    monitors.map(|monitor| monitor["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A command that fails as commands do of which the daemon says no.
+fn refused(house: &House, line: &str) {
+    let output = house.murald(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{line}: {errors}");
+    assert!(errors.contains("swaybg"), "{line}: {errors}");
+}
+
+#[test]
+fn setter_that_fails_leaves_steps_and_starts_undone() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = House::on(&desktop);
+    let fails = house.root().join("fails");
+    let real = desktop.output("which", &["swaybg"]);
+    let script = format!(
+        "#!/bin/sh\n[ -e '{}' ] || exec '{real}' \"$@\"\necho 'out of order' >&2\nexit 1\n",
+        fails.display()
+    );
+    house.stub("swaybg", &script);
+    house.configure("[backend]\ntype = 'swaybg'\n");
+    house.start();
+    let ids = pictures_of(&house, 3);
+    let by_hand = json!({ "type": "manual" });
+    let one = make(&house, "one", by_hand.clone(), &ids[..2]);
+    let two = make(&house, "two", by_hand, &ids[2..]);
+    let mut events = house.events("playlist_image_changed,playlist_started,playlist_stopped");
+    start(&house, one, &[]);
+    assert_eq!(events.wait_for("playlist_started")["playlist_id"], one);
+    assert_eq!(change(&mut events), (one, 0, ids[0]));
+
+    fs::write(&fails, "").unwrap();
+    for path in [
+        format!("/playlists/{one}/next"),
+        format!("/playlists/{one}/previous"),
+        "/playlists/active/next".to_owned(),
+        format!("/playlists/{two}/start"),
+    ] {
+        let answer = house.client().post(&path, &json!({})).fails(500);
+        assert!(answer["details"].to_string().contains("out of order"), "{path}: {answer}");
+    }
+    for line in [
+        format!("playlist next {one}"),
+        "playlist next".to_owned(),
+        "next".to_owned(),
+        format!("playlist start {two}"),
+    ] {
+        refused(&house, &line);
+    }
+    let running = active(&house);
+    assert_eq!(running.len(), 1, "{running:?}");
+    assert_eq!(
+        (&running[0]["playlist_id"], &running[0]["current_index"]),
+        (&json!(one), &json!(0))
+    );
+    assert_eq!(current(&house), [("HEADLESS-1".to_owned(), ids[0])]);
+    see(&desktop, "HEADLESS-1", 0);
+
+    fs::remove_file(&fails).unwrap();
+    tell(&house, one, "next");
+    // Of all that failed nothing was told.
+    let (kind, event) = events.next();
+    assert_eq!((&*kind, &event["image_index"]), ("playlist_image_changed", &json!(1)));
+    see(&desktop, "HEADLESS-1", 1);
+    start(&house, two, &[]);
+    assert_eq!(events.next().0, "playlist_stopped");
+    see(&desktop, "HEADLESS-1", 2);
+}
