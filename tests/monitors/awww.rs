@@ -43,6 +43,34 @@ fn a_setter_of_yesterday_goes_when_another_covers_its_screens() {
     assert_ne!(running("swaybg", runtime), setter);
 }
 
+#[test]
+fn the_backend_that_an_activate_switches_to_is_the_only_active_one_at_once() {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
+    let mut house = House::on(&desktop);
+    house.stub("awww", AWWW_TWO);
+    house.stub("awww-daemon", AWWW_DAEMON);
+    house.configure("[backend]\ntype = \"swaybg\"\n");
+    house.start();
+    let [red, green, _] = three(&house);
+    set(&house, red, "HEADLESS-1").ok();
+    set(&house, green, "HEADLESS-2").ok();
+    for name in ["awww", "swaybg"].into_iter().cycle().take(20) {
+        house.client().post(&format!("/backends/{name}/activate"), &json!({})).ok();
+        let listed = house.client().get("/backends").ok();
+        let active = listed.as_array().unwrap().iter().filter(|one| one["active"] == true);
+        let active: Vec<&str> = active.map(|one| one["name"].as_str().unwrap()).collect();
+        assert_eq!(active, [name]);
+        let hung = house.client().get("/wallpaper/current").ok();
+        assert!((0..2).all(|at| hung["monitors"][at]["backend"] == name), "{name}: {hung}");
+        // It is a switch, not a word.
+        let setters = running("swaybg", runtime).len();
+        assert_eq!(setters, usize::from(name == "swaybg"), "{name}");
+    }
+    see(&desktop, &house, "HEADLESS-1", RED);
+    see(&desktop, &house, "HEADLESS-2", GREEN);
+}
+
 /// An awww of which the calls are recorded, and that rejects what the real one would reject.
 const AWWW: &str = r#"#!/bin/sh
 printf '%s\0' "$@" >>"$HOME/calls"; printf '\n' >>"$HOME/calls"
