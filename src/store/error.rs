@@ -62,15 +62,33 @@ impl Error {
         }
     }
 
+    /// One row cannot be read; others can.
+    pub(super) fn is_of_a_row(&self) -> bool {
+        use rusqlite::Error::{
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+        };
+        match self {
+            Self::Damaged { .. } => true,
+            Self::Query(source) => matches!(
+                source,
+                FromSqlConversionFailure(..)
+                    | IntegralValueOutOfRange(..)
+                    | InvalidColumnType(..)
+                    | Utf8Error(..)
+            ),
+            _ => false,
+        }
+    }
+
     /// The file is not as it was written: only a backup helps.
     pub fn is_damage(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         match self {
             Self::Open { source, .. } | Self::Query(source) => {
-                matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+                let code = source.sqlite_error_code();
+                matches!(code, Some(DatabaseCorrupt | NotADatabase)) || self.is_of_a_row()
             }
-            Self::Damaged { .. } => true,
-            _ => false,
+            _ => self.is_of_a_row(),
         }
     }
 

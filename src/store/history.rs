@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, named_params, params};
 
 use super::Error;
-use super::row::{json, word};
+use super::row::{self, json, word};
 use crate::wire::{HistoryEntry, HistorySource, Mode, Timestamp};
 
 /// Entries kept.
@@ -67,17 +67,13 @@ pub fn list(connection: &Connection, query: &HistoryQuery) -> Result<Vec<History
          playlist_name, backend FROM history WHERE id > :since_id AND id < :before_id AND (:monitor IS NULL OR EXISTS \
          (SELECT 1 FROM json_each(monitors) WHERE value = :monitor)) ORDER BY id DESC LIMIT :limit",
     )?;
-    let mut rows = statement.query(named_params! {
+    let rows = statement.query(named_params! {
         ":since_id": query.since_id.unwrap_or(0),
         ":before_id": query.before_id.unwrap_or(i64::MAX),
         ":monitor": query.monitor,
         ":limit": query.limit,
     })?;
-    let mut entries = Vec::new();
-    while let Some(row) = rows.next()? {
-        entries.push(from_row(row)?);
-    }
-    Ok(entries)
+    row::readable(rows, from_row)
 }
 
 /// Empties the history and returns how many entries it had.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Rows, named_params};
+use rusqlite::{Connection, OptionalExtension, named_params};
 use serde_json::Map;
 
 use super::index::Entry;
@@ -133,12 +133,12 @@ pub fn by_checksum(connection: &Connection, checksum: &Checksum) -> Result<Optio
     one(connection, &sql, [checksum])
 }
 
-/// The images of these ids, in this order; those that are gone are left out.
+/// The images of these ids, in this order; those that are gone or cannot be read are left out.
 pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
     let list = Rc::new(ids.iter().copied().map(Value::from).collect::<Vec<_>>());
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id IN rarray(?1)");
     let mut statement = connection.prepare_cached(&sql)?;
-    let found = collect(statement.query([list])?)?;
+    let found = row::readable(statement.query([list])?, row::image)?;
     let mut images: HashMap<i64, Image> = found.into_iter().map(|i| (i.id, i)).collect();
     Ok(ids.iter().filter_map(|id| images.remove(id)).collect())
 }
@@ -147,7 +147,7 @@ pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error>
 pub fn after(connection: &Connection, id: i64, limit: usize) -> Result<Vec<Image>, Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id > ?1 ORDER BY id LIMIT ?2");
     let mut statement = connection.prepare_cached(&sql)?;
-    collect(statement.query((id, limit as i64))?)
+    row::readable(statement.query((id, limit as i64))?, row::image)
 }
 
 /// What the index keeps of an image.
@@ -157,16 +157,40 @@ pub(super) fn entry(connection: &Connection, id: i64) -> Result<Option<Entry>, E
     statement.query_row([id], |row| Ok(row::entry(row))).optional()?.transpose()
 }
 
-/// What the index keeps of all images, in the order of their ids.
-pub(super) fn entries(connection: &Connection) -> Result<Vec<Entry>, Error> {
+/// What the index keeps of all images, in the order of their ids; `unreadable` is told of those
+/// that cannot be read.
+pub(super) fn entries(
+    connection: &Connection,
+    mut unreadable: impl FnMut(i64, Error),
+) -> Result<Vec<Entry>, Error> {
     let mut statement =
         connection.prepare(&format!("SELECT {ENTRY_COLUMNS} FROM image ORDER BY id"))?;
     let mut rows = statement.query([])?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
-        entries.push(row::entry(row)?);
+        match row::entry(row) {
+            Ok(entry) => entries.push(entry),
+            Err(error) if error.is_of_a_row() => unreadable(row.get(0)?, error),
+            Err(error) => return Err(error),
+        }
     }
     Ok(entries)
+}
+
+/// Every image that cannot be read, and why.
+pub(super) fn unreadable(connection: &Connection) -> Result<Vec<(i64, Error)>, Error> {
+    let mut statement =
+        connection.prepare(&format!("SELECT {IMAGE_COLUMNS} FROM image ORDER BY id"))?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        match row::image(row) {
+            Ok(_) => {}
+            Err(error) if error.is_of_a_row() => found.push((row.get(0)?, error)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
 }
 
 /// Whether some image has exactly this many bytes.
@@ -182,8 +206,11 @@ pub fn has_name(connection: &Connection, name: &str) -> Result<bool, Error> {
 
 /// Whether a row owns this file or package.
 pub fn has_path(connection: &Connection, path: &Path) -> Result<bool, Error> {
+    // A package whose metadata cannot be read owns all that its page could belong to.
     let mut statement = connection.prepare_cached(
-        "SELECT 1 FROM image WHERE path = ?1 OR web_meta ->> '$.package_root' = ?1",
+        "SELECT 1 FROM image WHERE path = ?1 OR CASE WHEN json_valid(web_meta) \
+         THEN web_meta ->> '$.package_root' = ?1 \
+         ELSE web_meta NOT NULL AND substr(path, 1, length(?1) + 1) = ?1 || '/' END",
     )?;
     Ok(statement.exists([path.to_string_lossy()])?)
 }
@@ -201,7 +228,8 @@ pub fn places(
     id: i64,
 ) -> Result<Option<(PathBuf, Option<PathBuf>)>, Error> {
     let mut statement = connection.prepare_cached(
-        "SELECT ifnull(web_meta ->> '$.package_root', path), preview_path FROM image WHERE id = ?1",
+        "SELECT ifnull(web_meta ->> '$.package_root', path), preview_path FROM image WHERE id = ?1 \
+         AND json_valid(ifnull(web_meta, '{}'))",
     )?;
     let places = statement.query_row([id], |row| {
         let preview: Option<String> = row.get(1)?;
@@ -233,7 +261,7 @@ pub fn list(connection: &Connection, query: &ListQuery) -> Result<(Vec<Image>, u
             .query(named_params! {":media_type": kind, ":limit": limit, ":offset": offset})?,
         None => statement.query(named_params! {":limit": limit, ":offset": offset})?,
     };
-    Ok((collect(rows)?, count(connection, query.media_type)?))
+    Ok((row::readable(rows, row::image)?, count(connection, query.media_type)?))
 }
 
 /// How many images there are, of one kind or of all.
@@ -253,23 +281,19 @@ pub fn count(connection: &Connection, media_type: Option<MediaType>) -> Result<u
 pub fn ids(connection: &Connection) -> Result<Vec<(i64, MediaType, bool)>, Error> {
     let mut statement =
         connection.prepare_cached("SELECT id, media_type, animated FROM image ORDER BY id")?;
-    let mut rows = statement.query([])?;
-    let mut ids = Vec::new();
-    while let Some(row) = rows.next()? {
-        ids.push((row.get(0)?, word(row, 1)?, row.get(2)?));
-    }
-    Ok(ids)
+    row::readable(statement.query([])?, |row| Ok((row.get(0)?, word(row, 1)?, row.get(2)?)))
 }
 
-/// The file or package, and the content, of every image: (id, path, checksum).
+/// The file or package, and the content, of every image: (id, path, checksum). Of one that cannot
+/// be read nothing is said, so that nobody takes its files for missing.
 pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, Error> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, ifnull(web_meta ->> '$.package_root', path), checksum FROM image",
+        "SELECT id, ifnull(web_meta ->> '$.package_root', path), checksum FROM image \
+         WHERE json_valid(ifnull(web_meta, '{}'))",
     )?;
-    let rows = statement.query_map([], |row| {
+    row::readable(statement.query([])?, |row| {
         Ok((row.get(0)?, PathBuf::from(row.get::<_, String>(1)?), row.get(2)?))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })
 }
 
 /// References to an image that were removed with it.
@@ -343,14 +367,6 @@ fn one<P: rusqlite::Params>(
         .query_row(parameters, |row| Ok(row::image(row)))
         .optional()?
         .transpose()
-}
-
-fn collect(mut rows: Rows<'_>) -> Result<Vec<Image>, Error> {
-    let mut images = Vec::new();
-    while let Some(row) = rows.next()? {
-        images.push(row::image(row)?);
-    }
-    Ok(images)
 }
 
 /// SQLite's integers are signed; a page that far out is empty either way.

@@ -6,6 +6,7 @@
 //! built from a reader's snapshot with no lock held that others need: what is committed meanwhile is
 //! noted, and learnt at the end.
 
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rusqlite::Connection;
@@ -13,7 +14,7 @@ use rusqlite::hooks::Action;
 
 use super::images::ListQuery;
 use super::index::{self, Entry, Found, Index, Query};
-use super::{Error, Store, images, lock};
+use super::{Error, Shared, Store, images, lock};
 use crate::wire::Image;
 
 /// The images that the transaction in hand has touched.
@@ -53,13 +54,12 @@ pub(super) type SharedIndex = RwLock<Option<Index>>;
 /// The images that were touched while the index is being built; none while it is not.
 pub(super) type Missed = Mutex<Option<Vec<i64>>>;
 
+/// The images that were found to be unreadable: no list has them, until they are written anew.
+pub(super) type Unreadable = BTreeSet<i64>;
+
 /// Called under the writer's lock, after a commit.
-pub(super) fn keep_in_step(
-    index: &SharedIndex,
-    missed: &Missed,
-    touched: &Touched,
-    writer: &Connection,
-) -> Result<(), Error> {
+pub(super) fn keep_in_step(shared: &Shared, writer: &Connection) -> Result<(), Error> {
+    let Shared { index, missed, touched, unreadable, .. } = shared;
     let ids = touched.take();
     if ids.is_empty() {
         return Ok(());
@@ -80,27 +80,42 @@ pub(super) fn keep_in_step(
             Some(_) => {}
         }
     }
-    let changed = ids
-        .iter()
-        .map(|&id| Ok((id, images::entry(writer, id)?)))
-        .collect::<Result<Vec<_>, Error>>();
+    let changed: Vec<_> = ids.into_iter().map(|id| (id, images::entry(writer, id))).collect();
     let mut index = index.write().unwrap_or_else(PoisonError::into_inner);
     let Some(built) = index.as_mut() else { return Ok(()) };
-    match changed {
-        Ok(changed) => {
-            for (id, entry) in changed {
-                match entry {
-                    Some(entry) => built.put(entry),
-                    None => built.remove(id),
-                }
-            }
-            Ok(())
+    let learnt = changed
+        .into_iter()
+        .try_for_each(|(id, entry)| learn(built, &mut lock(unreadable), id, entry));
+    // Better built anew at the next question than wrong.
+    learnt.inspect_err(|_| *index = None)
+}
+
+/// Has the index know what became of an image.
+fn learn(
+    index: &mut Index,
+    unreadable: &mut Unreadable,
+    id: i64,
+    entry: Result<Option<Entry>, Error>,
+) -> Result<(), Error> {
+    let entry = match entry {
+        Err(error) if error.is_of_a_row() => {
+            index.remove(id);
+            note_unreadable(unreadable, id, &error);
+            return Ok(());
         }
-        Err(error) => {
-            // Better built anew at the next question than wrong.
-            *index = None;
-            Err(error)
-        }
+        entry => entry?,
+    };
+    unreadable.remove(&id);
+    match entry {
+        Some(entry) => index.put(entry),
+        None => index.remove(id),
+    }
+    Ok(())
+}
+
+fn note_unreadable(unreadable: &mut Unreadable, id: i64, error: &Error) {
+    if unreadable.insert(id) {
+        log::error!("image {id} cannot be read and is left out of lists: {error}");
     }
 }
 
@@ -110,9 +125,37 @@ impl Store {
         if let Some(page) = self.list_without_index(query)? {
             return Ok(page);
         }
-        let found = self.find(query)?;
-        let images = self.read(|connection| images::by_ids(connection, &found.ids))?;
-        Ok((images, found.total))
+        loop {
+            let found = self.find(query)?;
+            let images = self.read(|connection| images::by_ids(connection, &found.ids))?;
+            if images.len() == found.ids.len() || !self.leave_out(&found.ids, &images)? {
+                return Ok((images, found.total));
+            }
+        }
+    }
+
+    /// Has the index forget those of a page that cannot be read; whether there are any. The others
+    /// that are not among the images are gone by now.
+    fn leave_out(&self, page: &[i64], images: &[Image]) -> Result<bool, Error> {
+        let read: HashSet<i64> = images.iter().map(|image| image.id).collect();
+        // Nobody mends them meanwhile.
+        let writer = lock(&self.shared.writer);
+        let mut any = false;
+        for &id in page.iter().filter(|id| !read.contains(id)) {
+            match images::get(&writer, id) {
+                Ok(_) => continue,
+                Err(error) if error.is_of_a_row() => {
+                    note_unreadable(&mut lock(&self.shared.unreadable), id, &error);
+                }
+                Err(error) => return Err(error),
+            }
+            let mut index = self.shared.index.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(index) = &mut *index {
+                index.remove(id);
+            }
+            any = true;
+        }
+        Ok(any)
     }
 
     /// The ids of one page.
@@ -162,23 +205,22 @@ impl Store {
         if shared.index.read().unwrap_or_else(PoisonError::into_inner).is_some() {
             return Ok(());
         }
-        let mut built = self.build_beside().inspect_err(|_| *lock(&shared.missed) = None)?;
+        let built = self.build_beside().inspect_err(|_| *lock(&shared.missed) = None)?;
+        let (mut built, unreadable) = built;
         let writer = lock(&shared.writer);
         let mut missed = lock(&shared.missed).take().unwrap_or_default();
         missed.sort_unstable();
         missed.dedup();
+        *lock(&shared.unreadable) = unreadable;
         for id in missed {
-            match images::entry(&writer, id)? {
-                Some(entry) => built.put(entry),
-                None => built.remove(id),
-            }
+            learn(&mut built, &mut lock(&shared.unreadable), id, images::entry(&writer, id))?;
         }
         *shared.index.write().unwrap_or_else(PoisonError::into_inner) = Some(built);
         Ok(())
     }
 
     /// From one snapshot, beside whoever writes; what they touch from its beginning on is missed.
-    fn build_beside(&self) -> Result<Index, Error> {
+    fn build_beside(&self) -> Result<(Index, Unreadable), Error> {
         let mut reader = self.reader()?;
         let snapshot = {
             let _nobody_writes = lock(&self.shared.writer);
@@ -188,8 +230,11 @@ impl Store {
             *lock(&self.shared.missed) = Some(Vec::new());
             snapshot
         };
-        let entries: Vec<Entry> = images::entries(&snapshot)?;
-        Ok(Index::build(entries.into_iter()))
+        let mut unreadable = Unreadable::new();
+        let entries = images::entries(&snapshot, |id, error| {
+            note_unreadable(&mut unreadable, id, &error);
+        })?;
+        Ok((Index::build(entries.into_iter()), unreadable))
     }
 
     /// One page in SQL, while the index is not there, of what SQL sorts as the index does; none of
@@ -208,7 +253,10 @@ impl Store {
             return Ok(None);
         }
         let list = ListQuery { media_type: None, sort_by, descending, limit, offset };
-        self.read(|c| images::list(c, &list)).map(Some)
+        let (images, total) = self.read(|c| images::list(c, &list))?;
+        // What cannot be read the index leaves out, and the number of all pages, too.
+        let whole = images.len() as u64 == limit.min(total.saturating_sub(offset));
+        Ok(whole.then_some((images, total)))
     }
 }
 
@@ -248,7 +296,7 @@ mod tests {
             store.write(|c| images::insert(c, &picture(name, number))).unwrap()
         };
         let (kept, gone) = (insert("a", 1), insert("b", 2));
-        let mut built = store.build_beside().unwrap();
+        let (mut built, _) = store.build_beside().unwrap();
         assert_eq!(built.len(), 2);
         let new = insert("c", 3);
         store.write(|c| images::delete(c, &[gone])).unwrap();

@@ -33,7 +33,7 @@ pub use error::Error;
 pub use rusqlite::Connection;
 pub use upkeep::{Upkeep, check};
 
-use library::{Missed, SharedIndex, Touched};
+use library::{Missed, SharedIndex, Touched, Unreadable};
 
 /// Page cache of one connection, in KiB (negative: SQLite counts pages otherwise).
 const CACHE_KIB: i32 = -8192;
@@ -60,6 +60,7 @@ struct Shared {
     /// Held by whoever builds the index.
     building: Mutex<()>,
     missed: Missed,
+    unreadable: Mutex<Unreadable>,
     /// The last run left a log behind: it did not end in order.
     was_cut_off: bool,
     /// The day of the last commit, and whom the first of a day wakes.
@@ -101,6 +102,7 @@ impl Store {
                 index: SharedIndex::default(),
                 building: Mutex::default(),
                 missed: Missed::default(),
+                unreadable: Mutex::default(),
                 was_cut_off,
                 written_on: AtomicI64::new(0),
                 written: bounded(1),
@@ -176,7 +178,7 @@ impl Store {
         writer: &mut Connection,
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let Shared { touched, index, missed, .. } = &*self.shared;
+        let Shared { touched, .. } = &*self.shared;
         // What one that was rolled back has touched is as it was.
         touched.clear();
         let transaction = writer
@@ -185,7 +187,7 @@ impl Store {
         let value = body(&transaction)?;
         transaction.commit().map_err(Error::from)?;
         self.tell_of_commit();
-        library::keep_in_step(index, missed, touched, writer)?;
+        library::keep_in_step(&self.shared, writer)?;
         Ok(value)
     }
 

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use super::row::word;
+use super::row::{self, word};
 use crate::wire::{
     MediaType, NewConfiguration, NewPlaylistItem, Playback, Playlist, PlaylistConfiguration,
     PlaylistItem, Timestamp,
@@ -82,11 +82,7 @@ const ITEMS: &str = "SELECT playlist_id, image_id, media_type, animated, time FR
 pub fn list(connection: &Connection) -> Result<Vec<Playlist>, Error> {
     let sql = format!("{SELECT} ORDER BY lower(name), id");
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(head(row)?);
-    }
+    let found = row::readable(statement.query([])?, head)?;
     found.into_iter().map(|(playlist, state)| complete(connection, playlist, state)).collect()
 }
 
@@ -217,13 +213,10 @@ pub fn running(connection: &Connection) -> Result<Vec<i64>, Error> {
 fn items(connection: &Connection, id: i64) -> Result<Vec<Item>, Error> {
     let sql = format!("{ITEMS} WHERE playlist_id = ?1 ORDER BY position");
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([id])?;
-    let mut items = Vec::new();
-    while let Some(row) = rows.next()? {
+    row::readable(statement.query([id])?, |row| {
         let (media_type, time) = (word(row, 2)?, row.get(4)?);
-        items.push(Item { image_id: row.get(1)?, media_type, animated: row.get(3)?, time });
-    }
-    Ok(items)
+        Ok(Item { image_id: row.get(1)?, media_type, animated: row.get(3)?, time })
+    })
 }
 
 /// A record without its images, and its state as it is written.

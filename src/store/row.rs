@@ -4,11 +4,29 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use rusqlite::Row;
+use rusqlite::{Row, Rows};
 
 use super::Error;
 use super::index::Entry;
 use crate::wire::{Image, JsonObject, Timestamp};
+
+/// All rows but those that cannot be read, which are told of.
+pub(super) fn readable<T>(
+    mut rows: Rows<'_>,
+    read: impl Fn(&Row<'_>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        match read(row) {
+            Ok(value) => found.push(value),
+            Err(error) if error.is_of_a_row() => {
+                log::warn!("a row of the database cannot be read and is left out: {error}");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
 
 /// The columns that [`image`] reads, in its order.
 pub(super) const IMAGE_COLUMNS: &str = "id, name, path, media_type, format, width, height, duration, animated, \

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, named_params, params};
 
 use super::Error;
-use super::row::{json, word};
+use super::row::{self, json, word};
 use crate::wire::{Mode, Timestamp};
 
 /// One monitor's wallpaper.
@@ -27,12 +27,7 @@ pub fn all(connection: &Connection) -> Result<Vec<Hung>, Error> {
         "SELECT monitor, image_id, mode, together, backend, set_at FROM scene WHERE monitor <> ?1 \
          ORDER BY monitor",
     )?;
-    let mut rows = statement.query([EVERY_MONITOR])?;
-    let mut hung = Vec::new();
-    while let Some(row) = rows.next()? {
-        hung.push(from_row(row)?);
-    }
-    Ok(hung)
+    row::readable(statement.query([EVERY_MONITOR])?, from_row)
 }
 
 /// What was last set for all monitors: a monitor that was never seen before gets it.
@@ -40,8 +35,7 @@ pub fn for_every_monitor(connection: &Connection) -> Result<Option<Hung>, Error>
     let mut statement = connection.prepare_cached(
         "SELECT monitor, image_id, mode, together, backend, set_at FROM scene WHERE monitor = ?1",
     )?;
-    let mut rows = statement.query([EVERY_MONITOR])?;
-    rows.next()?.map(from_row).transpose()
+    Ok(row::readable(statement.query([EVERY_MONITOR])?, from_row)?.pop())
 }
 
 /// Notes that this was set for all monitors; `hung` is any one of them.

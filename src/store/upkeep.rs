@@ -153,7 +153,15 @@ impl Store {
     /// What is not as it should be, for people.
     pub fn warnings(&self) -> Vec<String> {
         let Trouble { damage, backup } = &*lock(&self.shared.trouble);
-        damage.iter().chain(backup).cloned().collect()
+        let rows = match lock(&self.shared.unreadable).len() {
+            0 => None,
+            left_out => Some(format!(
+                "{left_out} of the library's images cannot be read and are left out: \
+                 `murald library check` names them; with the daemon stopped, \
+                 `murald library restore` brings back the last backup"
+            )),
+        };
+        damage.iter().chain(backup).chain(&rows).cloned().collect()
     }
 }
 
@@ -187,8 +195,11 @@ pub fn check(database: &Path) -> DatabaseReport {
 fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
     let reader = open_reader(database)?;
     report.problems = backup::problems(&reader, "integrity_check")?;
+    let unreadable = images::unreadable(&reader)?.into_iter();
+    let named = unreadable.map(|(id, error)| format!("image {id} cannot be read: {error}"));
+    report.problems.extend(named);
     let files = images::files(&reader)?;
-    report.images = files.len();
+    report.images = images::count(&reader, None)? as usize;
     report.missing = files.iter().filter(|(_, path, _)| !path.exists()).count();
     Ok(())
 }
@@ -197,6 +208,7 @@ fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::store::images::tests::picture;
+    use crate::store::index::Query;
     use crate::store::tests::scratch;
 
     #[test]
@@ -259,5 +271,37 @@ mod tests {
         store.checkpoint().unwrap();
         drop(store);
         assert!(!Store::open(&path).unwrap().shared.was_cut_off);
+    }
+
+    #[test]
+    fn row_that_cannot_be_read_is_left_out_with_a_warning() {
+        let (_directory, store) = scratch();
+        for (name, number) in [("a", 1), ("b", 2), ("c", 3)] {
+            store.write(|c| images::insert(c, &picture(name, number))).unwrap();
+        }
+        let names = || {
+            let (images, total) = store.search(&Query::default()).unwrap();
+            (images.into_iter().map(|image| image.name).collect::<String>(), total)
+        };
+        assert_eq!(names(), ("cba".to_owned(), 3));
+        let spoil = |sql: &str| store.write(|c| Ok::<_, Error>(c.execute(sql, [])?)).unwrap();
+        spoil("UPDATE image SET web_meta = '{' WHERE name = 'b'");
+        assert_eq!(names(), ("ca".to_owned(), 2));
+        spoil("UPDATE image SET tags = 'x' WHERE name = 'c'");
+        assert_eq!(names(), ("a".to_owned(), 1));
+        assert!(store.warnings()[0].starts_with("2 of the library's images cannot be read"));
+        let report = check(&store.shared.path);
+        assert_eq!(report.problems.len(), 2, "{report:?}");
+        assert_eq!(store.read(images::files).unwrap().len(), 2, "b has a place that nobody knows");
+        for owned in ["/library/b.png", "/library"] {
+            assert!(store.read(|c| images::has_path(c, Path::new(owned))).unwrap(), "{owned}");
+        }
+        assert!(!store.read(|c| images::has_path(c, Path::new("/lib"))).unwrap());
+        *store.shared.index.write().unwrap() = None;
+        assert_eq!(names(), ("a".to_owned(), 1));
+        // Mended, they are there again.
+        spoil("UPDATE image SET tags = '[]', web_meta = NULL");
+        assert_eq!(names(), ("cba".to_owned(), 3));
+        assert!(store.warnings().is_empty());
     }
 }

@@ -356,10 +356,9 @@ impl Stage {
         let (mut rows, mut for_all, pictures) = self.store.read(|connection| {
             let rows = store::scene::all(connection)?;
             let for_all = store::scene::for_every_monitor(connection)?;
-            let mut pictures = Pictures::new();
-            for id in rows.iter().chain(&for_all).map(|row| row.image_id) {
-                pictures.extend(store::images::get(connection, id)?.map(|image| (id, image)));
-            }
+            let ids: Vec<i64> = rows.iter().chain(&for_all).map(|row| row.image_id).collect();
+            let images = store::images::by_ids(connection, &ids)?;
+            let pictures: Pictures = images.into_iter().map(|image| (image.id, image)).collect();
             Ok::<_, store::Error>((rows, for_all, pictures))
         })?;
         for image in pictures.values().filter(|image| orphan::is_gone(image)) {
