@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::desktop::{Desktop, wait_until};
 use crate::stub;
 use crate::support::House;
+use crate::support::client::Events;
 
 /// A daemon whose setter is a stand-in.
 pub struct Hosted {
@@ -89,6 +90,13 @@ impl Hosted {
             Some((route.to_owned(), serde_json::from_str(body).ok()?))
         };
         text.lines().filter_map(parse).collect()
+    }
+
+    /// How often the host was started.
+    fn starts(&self) -> usize {
+        let calls = fs::read_dir(self.notes.join("calls")).unwrap().flatten();
+        let is_its = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("wal-qt-host.");
+        calls.filter(|call| is_its(&call.file_name())).count()
     }
 
     pub fn forget(&self) {
@@ -201,23 +209,44 @@ fn what_a_client_sees_of_mpvpaper_s_mishaps() {
 }
 
 #[test]
-fn a_setter_that_does_not_start_is_tried_again() {
+fn a_setter_that_does_not_start_is_tried_again_and_told_of_once() {
     let mut hosted = Hosted::new(&["640x480"], "", &[]);
     let id = hosted.picture("one.png");
     hosted.set(&json!({ "image_id": id }));
+    let kill = |hosted: &Hosted| {
+        let pids = fs::read_to_string(hosted.notes.join("wal-qt-pid")).unwrap();
+        hosted.desktop.output("kill", &["-9", pids.lines().last().unwrap()]);
+    };
     // The host ends while the daemon is away, and will not start at once.
     assert_eq!(hosted.house.stop(), Some(0));
-    let pid = fs::read_to_string(hosted.notes.join("wal-qt-pid")).unwrap();
-    hosted.desktop.output("kill", &["-9", pid.trim()]);
+    kill(&hosted);
     hosted.cue("wal-qt-host", "die");
+    let before = hosted.starts();
     hosted.house.start();
     let types = "wallpaper_restore_failed,backend_unavailable,wallpaper_changed";
     let mut events = hosted.house.events(types);
-    let trouble = events.wait_for("backend_unavailable");
-    assert_eq!((&trouble["backend"], &trouble["retrying"]), (&json!("wal-qt"), &json!(true)));
+    is_out(&hosted, &mut events, id, before);
+    // The next time it is news again.
+    hosted.cue("wal-qt-host", "die");
+    let before = hosted.starts();
+    kill(&hosted);
+    is_out(&hosted, &mut events, id, before);
+}
+
+/// An outage of the host, from its first event to its end.
+fn is_out(hosted: &Hosted, events: &mut Events, image: i64, before: usize) {
+    // The first time, and twice again.
+    wait_until("the third try", || hosted.starts() >= before + 3);
     hosted.cue("wal-qt-host", "");
-    let back = events.wait_for("wallpaper_changed");
-    assert_eq!((&back["source"], &back["image_id"]), (&json!("restore"), &json!(id)));
+    let (kind, failed) = events.next();
+    assert_eq!((&*kind, &failed["backend"]), ("wallpaper_restore_failed", &json!("wal-qt")));
+    let (kind, trouble) = events.next();
+    assert_eq!((&*kind, &trouble["backend"]), ("backend_unavailable", &json!("wal-qt")));
+    assert_eq!(trouble["retrying"], true);
+    // Nothing else was told of all those tries.
+    let (kind, back) = events.next();
+    assert_eq!((&*kind, &back["source"]), ("wallpaper_changed", &json!("restore")));
+    assert_eq!(back["image_id"], image);
 }
 
 /// Two films in the library.
