@@ -17,6 +17,7 @@ mod hangs;
 mod hosted;
 mod hyprpaper;
 mod mpvpaper;
+mod panics;
 mod parallax;
 mod start;
 mod stub;

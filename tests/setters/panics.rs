@@ -1,0 +1,143 @@
+//! A mistake of ours on a setter's thread, under the real stage and the real swaybg: it costs the
+//! request in hand and nothing else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::bounded;
+use murald::backends::Setters;
+use murald::config::BackendName;
+use murald::events::{Hub, Kinds, Subscription};
+use murald::http;
+use murald::store::{Store, images};
+use murald::thread::{Deaths, Spawner};
+use murald::wallpaper::{self, Applied, Ask, Failure, Request, StageOwner, Targets, Walls};
+use murald::wire::{EventKind, Format, HistorySource, Mode, Source};
+
+use crate::desktop::Desktop;
+use crate::wall::{BLUE, GREEN, RED, Wall};
+
+/// What must happen at all happens within this.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Stage {
+    // Ends before the wall goes.
+    _owner: StageOwner,
+    walls: Walls,
+    /// How often swaybg's thread is yet to panic.
+    panics: Arc<AtomicUsize>,
+    told: Subscription,
+    deaths: Deaths,
+    store: Store,
+    wall: Wall,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let wall = Wall::new(Desktop::wayland(&["640x360"]), 1);
+        let panics = Arc::new(AtomicUsize::new(0));
+        let setters = spoiled(&wall.setters, Arc::clone(&panics));
+        let (spawner, deaths) = Spawner::new();
+        let (hub, store) =
+            (Hub::new(), Store::open(&wall.dir.path().join("murald.sqlite3")).unwrap());
+        let told = hub.subscribe(Kinds::from_iter([EventKind::BackendUnavailable]), || ());
+        let (walls, owner) = wallpaper::start(&spawner, store.clone(), hub, setters).unwrap();
+        Self { _owner: owner, walls, panics, told, deaths, store, wall }
+    }
+
+    fn picture(&self, name: &str, color: [u8; 3]) -> i64 {
+        let path = self.wall.flat(name, color);
+        // Only that they differ matters here.
+        let mut checksum = [0; 32];
+        checksum[..3].copy_from_slice(&color);
+        let image = images::NewImage {
+            name: name.to_owned(),
+            path: path.clone(),
+            format: Format::Png,
+            width: 64,
+            height: 36,
+            duration: 0.0,
+            animated: false,
+            audio_enabled: false,
+            file_size: 1,
+            checksum,
+            colors: Vec::new(),
+            hue_group: 0,
+            folder_id: None,
+            source_path: path,
+            web: None,
+        };
+        self.store.write(|c| images::insert(c, &image)).unwrap()
+    }
+
+    fn set(&self, image: i64) -> Result<Applied, Failure> {
+        let request = Request {
+            ask: Ask::Image(image),
+            targets: Targets::All,
+            mode: Mode::Individual,
+            source: HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None },
+        };
+        let (answer, answered) = bounded(1);
+        self.walls.set(request, Box::new(move |result| answer.send(result).unwrap()));
+        answered.recv_timeout(PATIENCE).expect("an answer")
+    }
+
+    #[track_caller]
+    fn fails(&self, image: i64, why: &str) {
+        let failure = self.set(image).unwrap_err();
+        let Failure::Setter { backend: BackendName::Swaybg, source } = &failure else {
+            panic!("{failure}")
+        };
+        assert!(source.to_string().contains(why), "{source}");
+        assert_eq!(http::Error::from(failure).status(), 500);
+    }
+}
+
+/// Setters whose settings cannot be read on the thread of swaybg as often as the number says.
+fn spoiled(setters: &Setters, panics: Arc<AtomicUsize>) -> Setters {
+    let settings = Arc::clone(&setters.settings);
+    let read = move || {
+        let is_its = thread::current().name() == Some("swaybg");
+        let left = |left: usize| left.checked_sub(1);
+        if is_its && panics.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_ok() {
+            panic!("on purpose");
+        }
+        settings()
+    };
+    Setters { settings: Arc::new(read), ..setters.clone() }
+}
+
+#[test]
+fn a_panic_of_a_setter_s_thread_costs_one_request_and_the_fourth_in_a_minute_the_setter() {
+    let stage = Stage::new();
+    let pictures = [("red.png", RED), ("green.png", GREEN), ("blue.png", BLUE)];
+    let [red, green, blue] = pictures.map(|(name, color)| stage.picture(name, color));
+    stage.wall.set("swaybg", "fit_mode", "stretch");
+    stage.set(red).unwrap();
+    stage.panics.store(1, Ordering::SeqCst);
+    stage.fails(green, "by a mistake of murald");
+    stage.wall.pixels("HEADLESS-1").is_all(RED);
+    // Another thread has taken over what the last one showed.
+    stage.set(green).unwrap();
+    stage.wall.pixels("HEADLESS-1").is_all(GREEN);
+    assert_eq!(stage.wall.processes("swaybg").len(), 1);
+
+    stage.panics.store(usize::MAX, Ordering::SeqCst);
+    let first = Instant::now();
+    stage.fails(blue, "by a mistake of murald");
+    // It is tried again by itself until it has failed too often.
+    let is_given_up = || {
+        let event = stage.told.receiver().recv_timeout(PATIENCE).expect("it is given up");
+        event.json.contains("keeps failing")
+    };
+    while !is_given_up() {}
+    stage.panics.store(0, Ordering::SeqCst);
+    // It is left alone for a minute: not to be seen where all this took longer.
+    if first.elapsed() < Duration::from_secs(50) {
+        stage.fails(blue, "several times within a minute");
+    }
+    stage.wall.pixels("HEADLESS-1").is_all(GREEN);
+    assert!(stage.deaths.is_empty(), "{:?} died", stage.deaths.try_recv());
+}
