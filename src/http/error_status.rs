@@ -279,7 +279,7 @@ mod tests {
         check(ffmpeg(transcode::Error::Missing { program: "ffmpeg" }), 503, "not installed");
         check(ffmpeg(transcode::Error::Busy), 503, "try again");
         check(ffmpeg(transcode::Error::Truncated), 500, "cut off");
-        check(library::Error::NotFile { path: "/x".into() }, 500, "/x");
+        check(library::Error::NotFile { path: "/x".into() }, 404, "/x");
         check(library::Error::FileGone { id: 7 }, 404, "image 7 is gone");
         let full = std::io::ErrorKind::StorageFull.into();
         let full = library::Error::File { action: "write", path: "/x".into(), source: full };

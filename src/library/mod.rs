@@ -96,6 +96,9 @@ pub struct Library {
     nudge: Nudge,
 }
 
+/// The thread that looks through the library after a start.
+const RECONCILE: &str = "reconcile";
+
 /// The threads. Dropping it ends them, each with the file that it has in hand.
 #[derive(Debug)]
 pub struct Running {
@@ -169,7 +172,7 @@ pub fn start(
         nudge: nudge.clone(),
     };
     threads.push(spawner.spawn("import", move || importer.run())?);
-    threads.push(spawner.spawn("reconcile", move || reconciler.run())?);
+    threads.push(spawner.spawn(RECONCILE, move || reconciler.run())?);
     let shelf = shared;
     let library = Library { inbox, shelf, thumbnails, transcoder, store, hub, guard, nudge };
     Ok((library, Running { end, threads }))
@@ -240,6 +243,11 @@ impl Library {
 }
 
 impl Running {
+    /// Whether rows and files have been looked through; what is to be adopted then waits as a batch.
+    pub fn is_reconciled(&self) -> bool {
+        self.threads.iter().all(|thread| thread.name() != RECONCILE || thread.has_ended())
+    }
+
     /// Ends the threads by the deadline; returns the names of those that are late.
     pub fn end(self, deadline: Instant) -> Vec<String> {
         drop(self.end);

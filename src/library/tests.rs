@@ -124,9 +124,8 @@ impl Alive {
     /// Until rows and files agree.
     fn reconciled(&self) {
         let deadline = Instant::now() + PATIENCE;
-        let threads = &self.running.as_ref().unwrap().threads;
-        let thread = threads.iter().find(|thread| thread.name() == "reconcile").unwrap();
-        while !thread.has_ended() {
+        let running = self.running.as_ref().unwrap();
+        while !running.is_reconciled() {
             assert!(Instant::now() < deadline, "it does not end");
             std::thread::yield_now();
         }

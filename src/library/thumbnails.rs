@@ -3,7 +3,7 @@
 //!
 //! Runs in the thread that asks; decoding waits for its share of the memory budget.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader};
@@ -54,6 +54,8 @@ struct Extra {
     made: HashMap<u64, u8>,
     /// The directories have been read; until then any might be there.
     complete: bool,
+    /// Put since the start, until then: those of images whose rows are still to come are no rubbish.
+    fresh: HashSet<String>,
 }
 
 /// Checksum in hexadecimal, and size.
@@ -204,6 +206,11 @@ impl Thumbnails {
         let directory = self.shared.directory.join(resolution.as_str());
         let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
         let temporary = directory.join(format!("{TEMPORARY}{serial}"));
+        let mut extra = lock(&self.shared.extra);
+        if !extra.complete {
+            extra.fresh.insert(key.0.clone());
+        }
+        drop(extra);
         let write = || {
             match fs::write(&temporary, webp) {
                 // The first one, or the whole cache was deleted.
@@ -243,7 +250,11 @@ impl Thumbnails {
                 };
                 match (stale, stem, size) {
                     (true, ..) => {
-                        fs::remove_file(entry.path()).ok();
+                        // Held over the removal: one that is put now comes after it.
+                        let extra = lock(&self.shared.extra);
+                        if stem.is_none_or(|hex| !extra.fresh.contains(hex)) {
+                            fs::remove_file(entry.path()).ok();
+                        }
                     }
                     (false, Some(hex), Some(size)) if size != Resolution::Default => {
                         lock(&self.shared.extra).add(hex, size);
@@ -252,7 +263,9 @@ impl Thumbnails {
                 }
             }
         }
-        lock(&self.shared.extra).complete = true;
+        let mut extra = lock(&self.shared.extra);
+        extra.complete = true;
+        extra.fresh = HashSet::new();
     }
 
     /// Whether this is a temporary file of the last run: clients are served already, and ours have

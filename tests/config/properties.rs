@@ -57,7 +57,8 @@ fn value_for(key: &'static Key) -> BoxedStrategy<Value> {
             prop_oneof![(min..=max).prop_map(Value::from), Just(json!(min.ceil()))].boxed()
         }
         (_, Rule::Form { .. }) => Just(key.default.to_json().unwrap_or_default()).boxed(),
-        (Kind::Path, _) => text().prop_map(|tail| json!(format!("~/{tail}"))).boxed(),
+        // A variable that is not set is refused.
+        (Kind::Path, _) => "[^\\p{Cc}$]{0,12}".prop_map(|tail| json!(format!("~/{tail}"))).boxed(),
         (Kind::Text, _) => text().prop_map(Value::from).boxed(),
     }
 }

@@ -111,7 +111,8 @@ fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, String)>, round: u
     let mended = u32::from(notes(&store) > 0);
     drop(store);
     let house = House::start(directory);
-    // Answered after the library was looked through.
+    house.reconciled();
+    // After what is adopted.
     house.import(Vec::new());
     let rows = house.images();
     let owned: BTreeSet<PathBuf> = rows.iter().map(|image| image.path.clone()).collect();
@@ -160,7 +161,7 @@ struct House {
     library: Library,
     store: Store,
     hub: Hub,
-    _running: Running,
+    running: Running,
     _films: transcode::Running,
     _deaths: Deaths,
 }
@@ -180,7 +181,15 @@ impl House {
         let (transcoder, films) = transcode::start(&spawner, Default::default()).unwrap();
         let (library, running) =
             library::start(&settings, store.clone(), hub.clone(), transcoder, &spawner).unwrap();
-        Self { library, store, hub, _running: running, _films: films, _deaths: deaths }
+        Self { library, store, hub, running, _films: films, _deaths: deaths }
+    }
+
+    fn reconciled(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.running.is_reconciled() {
+            assert!(Instant::now() < deadline, "the library is still looked through");
+            std::thread::yield_now();
+        }
     }
 
     fn import(&self, paths: Vec<PathBuf>) {

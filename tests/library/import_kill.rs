@@ -96,7 +96,12 @@ fn check(directory: &Path, round: u32) -> usize {
     let (transcoder, _films) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) =
         library::start(&settings, store.clone(), hub, transcoder, &spawner).unwrap();
-    // Answered after the library was looked through.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !running.is_reconciled() {
+        assert!(Instant::now() < deadline, "the library is still looked through");
+        std::thread::yield_now();
+    }
+    // After what is adopted.
     library.import(Vec::new(), None).unwrap();
     events.receiver().recv_timeout(Duration::from_secs(20)).unwrap();
     drop(running);

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -119,8 +120,11 @@ impl Events {
     pub fn try_next(&mut self) -> Option<(String, Value)> {
         let mut kind = String::new();
         let mut line = String::new();
+        // Keepalives come all the while.
+        let deadline = Instant::now() + PATIENCE;
         loop {
             line.clear();
+            assert!(Instant::now() < deadline, "no event came");
             match self.reader.read_line(&mut line) {
                 Ok(0) => return None,
                 Ok(_) => {}
@@ -137,12 +141,16 @@ impl Events {
     /// The payload of the next event of this type; others before it are passed over.
     #[track_caller]
     pub fn wait_for(&mut self, wanted: &str) -> Value {
-        loop {
+        let mut passed = Vec::new();
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
             let (kind, data) = self.next();
             if kind == wanted {
                 return data;
             }
+            passed.push(kind);
         }
+        panic!("no {wanted} came, but {passed:?}");
     }
 }
 
