@@ -14,11 +14,21 @@ fn main() -> ExitCode {
     match cli::main() {
         Next::End(code) => code,
         Next::Check(check) => check.tell(daemon::check(&check.file)),
+        Next::CheckDatabase(check) => {
+            check.tell(daemon::check_database(&check.config).map_err(coded))
+        }
+        Next::RestoreDatabase(restore) => restore.tell(
+            daemon::restore_database(&restore.config, restore.file.as_deref()).map_err(coded),
+        ),
         Next::Daemon(start) => match daemon::run(&options(start)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => Failure::of_daemon(error.exit_code(), error.hint(), &error).report(false),
         },
     }
+}
+
+fn coded(error: daemon::Error) -> (u8, daemon::Error) {
+    (error.exit_code(), error)
 }
 
 fn options(start: Start) -> Options {

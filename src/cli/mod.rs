@@ -7,6 +7,7 @@
 mod arguments;
 mod call;
 mod connection;
+mod database;
 mod failure;
 mod help;
 mod lookup;
@@ -34,6 +35,9 @@ use lookup::Verbs;
 use screen::Screen;
 use verb::Run;
 
+pub use database::DatabaseCheck;
+pub use database::DatabaseRestore;
+
 pub use failure::{Exit, Failure};
 pub use verb::{Argument, Arity, Flag, GLOBAL, Group, Kind, Verb};
 pub use verbs::GROUPS;
@@ -47,6 +51,10 @@ pub enum Next {
     Daemon(Start),
     /// To read a file of settings, which a client cannot.
     Check(Check),
+    /// To look at all of the database, which a client cannot.
+    CheckDatabase(DatabaseCheck),
+    /// To put a backup in its place.
+    RestoreDatabase(DatabaseRestore),
 }
 
 /// A file of settings that is to be read.
@@ -90,6 +98,10 @@ fn run(verbs: Verbs, verb: &Verb, call: Call, json: bool) -> Next {
         Run::Daemon => return Next::Daemon(start(call.globals, &Env::process())),
         Run::Check => match verbs::file_to_check(&call) {
             Ok(file) => return Next::Check(Check { file, json: call.globals.json }),
+            Err(failure) => Err(failure),
+        },
+        Run::Database(what) => match verbs::config_file(&call) {
+            Ok(config) => return database::next(what, config, &call),
             Err(failure) => Err(failure),
         },
         Run::Complete => verbs::complete(verbs, &call, &mut screen),

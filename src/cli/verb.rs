@@ -31,12 +31,21 @@ pub(super) enum Run {
     Daemon,
     /// This process reads a file of settings; `main` sees to it.
     Check,
+    /// This process looks at the database, or restores it; `main` sees to it.
+    Database(Database),
     /// This process tells how a command line can go on, for which it needs all verbs.
     Complete,
     /// This process asks the daemon for one thing and prints it.
     Request(Request),
     /// The same, in its own way.
     Client(Action),
+}
+
+/// What is done to the database without the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Database {
+    Check,
+    Restore,
 }
 
 pub(super) type Action = fn(&Call, &mut Screen) -> Result<(), Failure>;
@@ -132,6 +141,15 @@ impl Verb {
         Self::run(words, summary, Run::Check)
     }
 
+    /// One that looks at the database, or restores it.
+    pub(super) const fn database(
+        words: &'static [&'static str],
+        summary: &'static str,
+        what: Database,
+    ) -> Self {
+        Self::run(words, summary, Run::Database(what))
+    }
+
     /// The one that completes command lines.
     pub(super) const fn complete(words: &'static [&'static str], summary: &'static str) -> Self {
         Self::run(words, summary, Run::Complete)
@@ -206,7 +224,8 @@ pub const GLOBAL: &[Flag] = &[
         "--config",
         "FILE",
         Kind::File,
-        "The configuration file, for `start`, `config path` and `config check`",
+        "The configuration file, for `start`, `config path`, `config check`, `library check` and \
+         `library restore`",
     ),
     Flag::value(
         "--log-level",

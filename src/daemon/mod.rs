@@ -3,6 +3,7 @@
 //! Runs in the thread `main`, which then waits for signals, for clients that want the daemon to
 //! stop, and for the death of a thread. It never waits for a room but at the end, with a limit.
 
+mod database;
 mod end;
 mod error;
 mod wiring;
@@ -21,6 +22,7 @@ use crate::systemd::Notifier;
 use crate::thread::Deaths;
 use crossbeam_channel::{Receiver, select};
 
+pub use database::{check as check_database, restore as restore_database};
 pub use error::Error;
 
 use wiring::{House, Places};

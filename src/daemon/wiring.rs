@@ -195,7 +195,7 @@ pub(super) struct Places {
     socket: PathBuf,
     images: PathBuf,
     thumbnails: PathBuf,
-    database: PathBuf,
+    pub(super) database: PathBuf,
     log: PathBuf,
     /// What setters need while they run.
     setters: PathBuf,

@@ -193,6 +193,10 @@ pub fn check(database: &Path) -> DatabaseReport {
 }
 
 fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
+    if !database.exists() {
+        report.problems.push(format!("there is none at {}", database.display()));
+        return Ok(());
+    }
     let reader = open_reader(database)?;
     report.problems = backup::problems(&reader, "integrity_check")?;
     let unreadable = images::unreadable(&reader)?.into_iter();

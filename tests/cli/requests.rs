@@ -225,6 +225,10 @@ fn every_verb_asks_for_what_it_means() {
     check("themes", &["GET /api/themes"]);
     check("themes show nord", &["GET /api/themes/nord.css"]);
     // These need a daemon that answers in earnest: see `cli.rs`.
+    // And these none, but a database: see `tests/library`.
+    for line in ["library check", "library restore"] {
+        tried.insert(line.to_owned());
+    }
     for line in ["start", "stop", "status", "events", "import", "images tag"] {
         tried.insert(line.to_owned());
     }

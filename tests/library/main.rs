@@ -10,6 +10,7 @@
 
 mod colors;
 mod crowd;
+mod database;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod edit_kill;

@@ -286,7 +286,7 @@ pub(crate) fn file_to_check(call: &Call) -> Result<PathBuf, Failure> {
 }
 
 /// The daemon's own.
-fn file(call: &Call) -> Result<PathBuf, Failure> {
+pub(crate) fn file(call: &Call) -> Result<PathBuf, Failure> {
     if let Some(path) = &call.globals.config {
         return Ok(path.clone());
     }

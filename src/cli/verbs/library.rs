@@ -1,4 +1,4 @@
-//! The library as a whole: pictures that are missing.
+//! The library as a whole: its database, and pictures that are missing.
 
 use serde::Deserialize;
 
@@ -6,20 +6,44 @@ use super::super::Failure;
 use super::super::call::Call;
 use super::super::request::{Record, Request};
 use super::super::screen::Screen;
-use super::super::verb::{Group, Verb};
+use super::super::verb::{Argument, Database, Group, Kind, Verb};
 
 pub(super) const GROUP: Group = Group {
     title: "Library",
-    verbs: &[Verb::asking(
-        &["library", "purge-missing"],
-        "Forget all images whose files are missing",
-        PURGE,
-    )
-    .help(
-        "Where over a fifth of the files and over twenty are missing at a start, their images are\n\
-         kept, as their disk may only be away. This forgets them, with their tags and their places\n\
-         in playlists. Files that return are simply there again.",
-    )],
+    verbs: &[
+        Verb::database(
+            &["library", "check"],
+            "Look for damage in the database (no daemon needed)",
+            Database::Check,
+        )
+        .help(
+            "Looks at all of it, and changes nothing; the daemon may run meanwhile. Exits with 1 if\n\
+             something is wrong.",
+        ),
+        Verb::database(
+            &["library", "restore"],
+            "Bring back the database from a backup",
+            Database::Restore,
+        )
+        .arguments(&[Argument::optional("FILE", Kind::File, "The backup, if not the newest sound one")])
+        .help(
+            "    murald stop && murald library restore && murald start\n\n\
+             The daemon copies the database with the first change of a day and keeps three copies,\n\
+             which \"library check\" lists. What changed since then is lost; pictures that were imported\n\
+             are taken in again by the next start, as their files are still there. The database as it\n\
+             was is kept beside it. Exits with 75 while a daemon runs.",
+        ),
+        Verb::asking(
+            &["library", "purge-missing"],
+            "Forget all images whose files are missing",
+            PURGE,
+        )
+        .help(
+            "Where over a fifth of the files and over twenty are missing at a start, their images are\n\
+             kept, as their disk may only be away. This forgets them, with their tags and their places\n\
+             in playlists. Files that return are simply there again.",
+        ),
+    ],
 };
 
 const PURGE: Request = Request::post("/library/purge-missing", &[]).shows::<Purged>();

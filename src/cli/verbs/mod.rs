@@ -22,7 +22,7 @@ mod wallpaper;
 use super::verb::{Flag, Group, Kind};
 
 pub(super) use complete::complete;
-pub(super) use config::file_to_check;
+pub(super) use config::{file as config_file, file_to_check};
 
 /// In the order that help shows them.
 pub static GROUPS: &[Group] = &[

@@ -1,0 +1,104 @@
+//! What the command says of the database: what `main` is to look at or to restore, and what it tells
+//! of that.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::call::Call;
+use super::failure::with_causes;
+use super::screen::Screen;
+use super::table::Table;
+use super::verb::Database;
+use super::{Failure, Next, end};
+use crate::wire::DatabaseReport;
+
+/// A database that is to be looked at.
+#[derive(Debug)]
+pub struct DatabaseCheck {
+    /// The file of settings that says where it is.
+    pub config: PathBuf,
+    json: bool,
+}
+
+/// A database that is to be restored.
+#[derive(Debug)]
+pub struct DatabaseRestore {
+    /// The file of settings that says where it is.
+    pub config: PathBuf,
+    /// The backup; none: the newest that is sound.
+    pub file: Option<PathBuf>,
+    json: bool,
+}
+
+pub(super) fn next(what: Database, config: PathBuf, call: &Call) -> Next {
+    let json = call.globals.json;
+    match what {
+        Database::Check => Next::CheckDatabase(DatabaseCheck { config, json }),
+        Database::Restore => {
+            let file = call.text("FILE").map(PathBuf::from);
+            Next::RestoreDatabase(DatabaseRestore { config, file, json })
+        }
+    }
+}
+
+impl DatabaseCheck {
+    /// Tells what was found, or under which exit code nothing could be.
+    pub fn tell(&self, found: Result<DatabaseReport, (u8, impl Error)>) -> ExitCode {
+        let told = found.map_err(|(code, error)| Failure::of_daemon(code, None, &error));
+        end(told.and_then(|report| self.show(&report)), self.json)
+    }
+
+    fn show(&self, report: &DatabaseReport) -> Result<(), Failure> {
+        let mut screen = Screen::stdout(self.json);
+        if screen.is_json() {
+            screen.body(json!(report).to_string().as_bytes())?;
+        } else {
+            screen.table(&sheet(report))?;
+        }
+        screen.flush()?;
+        let Some(problem) = report.problems.first() else { return Ok(()) };
+        let failure = Failure::refused(format!("the database is not sound: {problem}"));
+        Err(failure.hint(match report.backups.first() {
+            Some(_) => "with the daemon stopped, `murald library restore` brings back a backup",
+            None => "there is no backup of it",
+        }))
+    }
+}
+
+fn sheet(report: &DatabaseReport) -> Table {
+    let mut sheet = Table::sheet();
+    sheet.field("database", report.database.display());
+    sheet.field("images", report.images);
+    sheet.field("missing", report.missing);
+    report.problems.iter().for_each(|problem| sheet.field("problem", problem));
+    report.backups.iter().for_each(|backup| sheet.field("backup", backup.display()));
+    sheet
+}
+
+impl DatabaseRestore {
+    /// Tells where the database came from and where the old one is, or why it is as it was.
+    pub fn tell(&self, done: Result<(PathBuf, Option<PathBuf>), (u8, impl Error)>) -> ExitCode {
+        let told = done.map_err(|(code, error)| match code {
+            75 => Failure::of_daemon(code, Some("`murald stop` ends it"), &error),
+            78 => Failure::of_daemon(code, None, &error),
+            _ => Failure::refused(with_causes(&error)).hint("`murald library check` lists backups"),
+        });
+        end(told.and_then(|(from, aside)| self.show(&from, aside.as_deref())), self.json)
+    }
+
+    fn show(&self, from: &Path, aside: Option<&Path>) -> Result<(), Failure> {
+        let mut screen = Screen::stdout(self.json);
+        if screen.is_json() {
+            screen.body(json!({ "from": from, "aside": aside }).to_string().as_bytes())?;
+        } else {
+            screen.line(format!("the database is restored from {}", from.display()))?;
+            if let Some(aside) = aside {
+                screen.line(format!("as it was it is kept in {}", aside.display()))?;
+            }
+        }
+        screen.flush()
+    }
+}

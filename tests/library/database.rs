@@ -1,0 +1,120 @@
+//! The database's backups, damage to it, and the way back.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use murald::store::{self, Store};
+use serde_json::{Value, json};
+
+use crate::desktop::wait_until;
+use crate::support::House;
+
+/// A house that has two pictures, their ids, and no daemon.
+fn house() -> (House, Vec<i64>) {
+    let mut house = House::started();
+    let paths = [1, 2].map(|number| house.root().join(format!("{number}.png")));
+    for (path, shade) in paths.iter().zip([9, 200]) {
+        image::RgbImage::from_pixel(40, 30, image::Rgb([shade, 9, 9])).save(path).unwrap();
+    }
+    let ids = house.import(&[&paths[0], &paths[1]]);
+    assert_eq!(house.stop(), Some(0));
+    (house, ids)
+}
+
+fn library(house: &House, words: &[&str]) -> (Option<i32>, Value, String) {
+    let Output { status, stdout, stderr } =
+        house.murald(&[&["library"], words].concat()).output().unwrap();
+    let told = String::from_utf8(stderr).unwrap();
+    (status.code(), serde_json::from_slice(&stdout).unwrap_or_default(), told)
+}
+
+fn ids(house: &House) -> Vec<i64> {
+    let page = house.client().get("/images?sort_by=imported_at&sort_order=asc").ok();
+    let data = page["data"].as_array().unwrap();
+    assert_eq!(page["pagination"]["total_items"], data.len());
+    data.iter().map(|image| image["id"].as_i64().unwrap()).collect()
+}
+
+#[test]
+fn damaged_database_is_told_of_and_restored() {
+    let (mut house, before) = house();
+    let (code, ..) = library(&house, &["check"]);
+    assert_eq!(code, Some(0));
+    // What was copied on the way holds less than what is there now.
+    let backups = house.database().with_file_name("backup");
+    fs::remove_dir_all(&backups).ok();
+    house.start();
+    house.client().patch(&format!("/images/{}", before[0]), &json!({ "tags": ["lake"] })).ok();
+    wait_until("the backup", || {
+        let (code, report, told) = library(&house, &["check"]);
+        assert_eq!((code, &report["problems"]), (Some(0), &json!([])), "{told}");
+        assert_eq!((&report["images"], &report["missing"]), (&json!(2), &json!(0)));
+        report["backups"].as_array().unwrap().len() == 1
+    });
+    let (code, _, told) = library(&house, &["restore"]);
+    assert_eq!(code, Some(75), "{told}");
+    assert_eq!(ids(&house), before);
+    assert_eq!(house.stop(), Some(0));
+
+    fs::write(house.database(), "no database").unwrap();
+    let output = house.murald(&["start"]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(70), "{told}");
+    assert!(told.contains("file is not a database"), "{told}");
+    assert!(told.contains("`murald library restore` brings back the last backup"), "{told}");
+    let (code, report, told) = library(&house, &["check"]);
+    assert_eq!((code, report["problems"].as_array().unwrap().len()), (Some(1), 1), "{told}");
+    assert!(told.contains("library restore"), "{told}");
+
+    let (code, _, told) = library(&house, &["restore", "/nowhere"]);
+    assert_eq!(code, Some(1), "{told}");
+    let (code, restored, told) = library(&house, &["restore"]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(Path::new(restored["from"].as_str().unwrap()).starts_with(&backups));
+    assert_eq!(fs::read(restored["aside"].as_str().unwrap()).unwrap(), b"no database");
+    house.start();
+    assert_eq!(ids(&house), before);
+    house.kill9();
+    house.start();
+    assert_eq!(ids(&house), before);
+}
+
+#[test]
+fn run_that_was_cut_off_has_its_database_checked() {
+    let (mut house, ids) = house();
+    house.start();
+    house.client().patch(&format!("/images/{}", ids[0]), &json!({ "tags": ["lake"] })).ok();
+    house.kill9();
+    house.start();
+    wait_until("the check", || house.log().contains("cut off; the database is sound"));
+    assert_eq!(house.client().get(&format!("/images/{}", ids[0])).ok()["tags"], json!(["lake"]));
+}
+
+#[test]
+fn image_that_cannot_be_read_fails_no_list() {
+    let (mut house, before) = house();
+    let store = Store::open(&house.database()).unwrap();
+    let spoil = |c: &store::Connection| -> Result<usize, store::Error> {
+        Ok(c.execute("UPDATE image SET web_meta = '{' WHERE id = ?1", [before[0]])?)
+    };
+    store.write(|c| spoil(c)).unwrap();
+    store.checkpoint().unwrap();
+    drop(store);
+    house.start();
+    assert_eq!(ids(&house), before[1..]);
+    let warnings = house.client().get("/info").ok()["warnings"].to_string();
+    assert!(warnings.contains("1 of the library's images cannot be read"), "{warnings}");
+    let answer = house.client().get(&format!("/images/{}", before[0]));
+    assert!(answer.text().contains("`murald library restore` brings"), "{}", answer.text());
+    answer.fails(500);
+    let (code, report, _) = library(&house, &["check"]);
+    assert_eq!(code, Some(1));
+    let named = format!("image {} cannot be read", before[0]);
+    assert!(report["problems"][0].as_str().unwrap().starts_with(&named), "{report}");
+    // Others come in, and its file is not taken for nobody's.
+    let path = house.root().join("3.png");
+    image::RgbImage::from_pixel(40, 30, image::Rgb([9, 9, 200])).save(&path).unwrap();
+    let third = house.import(&[&path]);
+    assert_eq!(ids(&house), [before[1], third[0]]);
+}
