@@ -71,7 +71,10 @@ impl Hosted {
     pub fn page(&self, direction: &str) -> i64 {
         let root = self.house.root().join("page");
         fs::create_dir(&root).unwrap();
-        let manifest = json!({ "title": "Rain", "parallax_direction": direction });
+        let manifest = json!({
+            "title": "Rain", "parallax_direction": direction,
+            "wallpaper_config": { "speed": { "default": 2, "max": 10 } },
+        });
         fs::write(root.join("waypaper.json"), manifest.to_string()).unwrap();
         fs::write(root.join("index.html"), "<html>").unwrap();
         let answer = self.house.client().post("/images/import-web", &json!({ "path": root })).ok();
