@@ -80,12 +80,15 @@ pub fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, Error> 
     Ok(Restored { from, aside })
 }
 
-/// What SQLite finds wrong, at most ten things. `check` is `quick_check` or `integrity_check`.
+/// What SQLite finds wrong, at most ten things, a line each. `check` is `quick_check` or `integrity_check`.
 pub(super) fn problems(connection: &Connection, check: &str) -> Result<Vec<String>, Error> {
     let mut statement = connection.prepare(&format!("PRAGMA {check}(10)"))?;
     let found = statement.query_map([], |row| row.get::<_, String>(0))?;
     let found: Vec<String> = found.collect::<Result<_, _>>()?;
-    Ok(found.into_iter().filter(|line| line != "ok").collect())
+    // One row may hold several, under a heading.
+    let lines = found.iter().flat_map(|row| row.lines());
+    let told = lines.filter(|line| *line != "ok" && !line.starts_with("***"));
+    Ok(told.map(str::to_owned).collect())
 }
 
 /// The write-ahead log of a database.

@@ -53,8 +53,10 @@ impl Upkeep {
 
 impl Store {
     fn keep_up(&self, end: &Receiver<()>) {
-        if let Err(error) = self.warm() {
-            log::error!("the library cannot be read: {error}");
+        match self.warm() {
+            Ok(()) => {}
+            Err(error) if error.is_damage() => self.note_damage(&with_cause(&error)),
+            Err(error) => log::error!("the library cannot be read: {}", with_cause(&error)),
         }
         if self.shared.was_cut_off
             && let Err(error) = self.check_after_cut(end)
@@ -89,7 +91,7 @@ impl Store {
             }
             Err(error) if is_given_up(&error) => return,
             Err(error) if error.is_damage() => {
-                self.note_damage(&error.to_string());
+                self.note_damage(&with_cause(&error));
                 return;
             }
             Err(error) => {
@@ -259,7 +261,9 @@ mod tests {
         let warnings = found();
         assert!(warnings[0].starts_with("the database is damaged ("), "{warnings:?}");
         assert!(warnings[0].ends_with("`murald library restore` brings back the last backup"));
-        assert!(!check(&path).problems.is_empty());
+        let problems = check(&path).problems;
+        assert!(!problems.is_empty());
+        assert!(problems.iter().all(|line| !line.contains(['\n', '*'])), "{problems:?}");
         backup::restore(&path, None).unwrap();
         assert_eq!((check(&path).problems.len(), check(&path).images), (0, 200));
     }
