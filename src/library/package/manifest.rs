@@ -12,8 +12,8 @@ use std::path::{Component, Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::root::Root;
 use super::{Refusal, overrides};
-use crate::paths::open_regular;
 use crate::wire::{JsonObject, WebCapabilities, WebMeta};
 
 /// The manifest's file where a package has none of its own.
@@ -76,17 +76,16 @@ pub(super) fn package_of(path: &Path) -> &Path {
 }
 
 impl Manifest {
-    /// Of the package at `root`.
-    pub(super) fn read(root: &Path) -> Result<Self, Refusal> {
+    pub(super) fn read(root: &Root) -> Result<Self, Refusal> {
         for name in NAMES {
-            if let Some(text) = text(&root.join(name), name)? {
-                return Self::parse(name, &text, root);
+            if let Some(text) = text(root, name)? {
+                return Self::parse(name, &text, root.path());
             }
         }
-        if !root.join(ENTRY).is_file() {
+        if root.linked_file(Path::new(ENTRY)).is_err() {
             return Err(Refusal::new("it has no waypaper.json, project.json or index.html"));
         }
-        Self::of(None, Fields::default(), root)
+        Self::of(None, Fields::default(), root.path())
     }
 
     fn parse(name: &'static str, text: &str, root: &Path) -> Result<Self, Refusal> {
@@ -184,9 +183,9 @@ fn clean(text: &str) -> &str {
 }
 
 /// None where there is no such file.
-pub(super) fn text(path: &Path, name: &str) -> Result<Option<String>, Refusal> {
+pub(super) fn text(root: &Root, name: &str) -> Result<Option<String>, Refusal> {
     let refusal = |error: io::Error| Refusal::new(format!("{name} cannot be read: {error}"));
-    let file = match open_regular(path) {
+    let file = match root.linked_file(Path::new(name)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(refusal(error)),
@@ -224,7 +223,7 @@ mod tests {
         let root = directory.path().join("Rain");
         fs::create_dir(&root).unwrap();
         fs::write(root.join(file), text).unwrap();
-        Manifest::read(&root).map_err(|refusal| refusal.what)
+        Manifest::read(&Root::open(&root).unwrap()).map_err(|refusal| refusal.what)
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod manifest;
 mod overrides;
+mod root;
 mod tree;
 
 use std::fs::{self, File};
@@ -17,12 +18,13 @@ use serde_json::{Map, Value};
 use super::budget::Budget;
 use super::intake::{Shelf, Taken};
 use super::name::Name;
-use super::{Error, Library, decode, disk};
+use super::{Error, Library, decode};
 use crate::store::images::{self, NewImage, NewPackage};
 use crate::wire::{Format, GalleryDomain, Image, Resolution, WebMeta};
 use crate::{color, media};
 
 use manifest::Manifest;
+use root::Root;
 use tree::{Content, Tree};
 
 /// Why a directory is not taken as a package: "it ...".
@@ -36,8 +38,12 @@ impl Refusal {
         Self { what: what.into() }
     }
 
-    fn io(action: &str, error: &std::io::Error) -> Self {
-        Self::new(format!("cannot {action}: {error}"))
+    /// Its directory cannot be opened.
+    fn closed(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotADirectory => Self::new("it is not a directory"),
+            _ => Self::new(format!("cannot read it: {error}")),
+        }
     }
 
     fn at(path: &Path, error: &std::io::Error) -> Self {
@@ -74,7 +80,7 @@ impl Shelf {
     fn take_package(&self, source: &Path, folder: Option<i64>) -> Result<Taken, Error> {
         let source = manifest::package_of(source);
         let package = Package::open(source).map_err(|refusal| refusal.of(source))?;
-        let name = Name::of_package(package.tree.root())?;
+        let name = Name::of_package(package.tree.root().path())?;
         // Removed with all that is in it unless it lands.
         let mut copy = self.new_copy();
         let content = package.tree.read(Some(&copy.path))?;
@@ -150,9 +156,10 @@ impl Shelf {
 
 impl Package {
     fn open(source: &Path) -> Result<Self, Refusal> {
-        let tree = Tree::survey(source)?;
+        let root = Root::open(source).map_err(Refusal::closed)?;
+        let tree = Tree::survey(root)?;
         let manifest = Manifest::read(tree.root())?;
-        if !tree.has_file(&manifest.entry) {
+        if tree.root().linked_file(&manifest.entry).is_err() {
             let entry = manifest.entry.display();
             return Err(Refusal::new(format!("its page {entry} is not there")));
         }
@@ -194,7 +201,8 @@ pub(super) fn check_overrides(meta: &WebMeta, overrides: &Map<String, Value>) ->
 pub(super) fn write_capabilities(meta: &WebMeta) -> Result<(), Error> {
     let (root, path) = (&meta.package_root, &meta.manifest_path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let text = manifest::text(path, &name).and_then(|text| {
+    let opened = Root::open(root).map_err(Refusal::closed);
+    let text = opened.and_then(|root| manifest::text(&root, &name)).and_then(|text| {
         let text = text.ok_or_else(|| Refusal::new(format!("its {name} is gone")))?;
         manifest::with_capabilities(&name, &text, meta.capabilities)
     });
@@ -232,7 +240,9 @@ pub(super) fn thumbnail(
     budget: &Budget,
 ) -> Result<media::Thumbnail, Error> {
     let root = &meta.package_root;
-    let manifest = Manifest::read(root).map_err(|refusal| refusal.of(root))?;
+    let opened = Root::open(root).map_err(Refusal::closed);
+    let manifest = opened.and_then(|root| Manifest::read(&root));
+    let manifest = manifest.map_err(|refusal| refusal.of(root))?;
     Ok(look(root, &manifest, resolution, budget)?.thumbnail)
 }
 
@@ -243,12 +253,13 @@ fn look(
     resolution: Resolution,
     budget: &Budget,
 ) -> Result<Look, Error> {
-    if let Some(path) = manifest.preview.as_ref().map(|preview| root.join(preview)) {
-        match preview(root, &path, resolution, budget) {
+    if let Some(path) = &manifest.preview {
+        match preview(root, path, resolution, budget) {
             Ok(decode::Decoded { probe, thumbnail }) => {
                 return Ok(Look { size: Some((probe.width, probe.height)), thumbnail });
             }
             Err(error) => {
+                let path = root.join(path);
                 log::warn!("{} is not shown: {}", path.display(), error.reason());
             }
         }
@@ -264,13 +275,10 @@ fn preview(
     resolution: Resolution,
     budget: &Budget,
 ) -> Result<decode::Decoded, Error> {
-    let real = fs::canonicalize(path).map_err(Error::file("read", path))?;
-    let home = fs::canonicalize(root).map_err(Error::file("read", root))?;
-    if !real.starts_with(home) || !real.is_file() {
-        return Err(Error::NotFile { path: path.to_owned() });
-    }
-    let file = disk::open(&real)?;
-    decode::thumbnail(path, &mut BufReader::new(file), resolution, budget, &|| false)
+    let whole = root.join(path);
+    let file = Root::open(root).and_then(|root| root.linked_file(path));
+    let file = file.map_err(Error::file("read", &whole))?;
+    decode::thumbnail(&whole, &mut BufReader::new(file), resolution, budget, &|| false)
 }
 
 /// Whether a directory may be a package: only good for telling what is worth a look.

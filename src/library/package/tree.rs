@@ -1,17 +1,19 @@
 //! The files of a web package: looked through before anything is copied, copied whole, and told
 //! apart by one checksum. Runs on the thread that asks.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::ffi::{CStr, OsStr, OsString};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::Refusal;
+use super::root::Root;
 use crate::library::Error;
 use crate::store::images::Checksum;
 
@@ -20,16 +22,11 @@ const SIZE_MAX: u64 = 512 << 20;
 /// Files and links of a package; of directories as many again.
 const FILES_MAX: usize = 10_000;
 const BUFFER: usize = 64 << 10;
-const FILE: OFlags =
-    OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-const DIRECTORY: OFlags = OFlags::NOFOLLOW.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// What is in a package, each path relative to it, sorted: a directory before what is in it.
 #[derive(Debug)]
 pub(super) struct Tree {
-    root: PathBuf,
-    /// The same directory, whatever takes its place meanwhile.
-    descriptor: OwnedFd,
+    root: Root,
     entries: Vec<(PathBuf, What)>,
 }
 
@@ -51,22 +48,21 @@ pub(super) struct Content {
 
 impl Tree {
     /// Looks through a package; nothing that leaves it, is no file, or is too much gets further.
-    pub(super) fn survey(root: &Path) -> Result<Self, Refusal> {
-        let real = fs::canonicalize(root).map_err(|error| Refusal::io("read it", &error))?;
-        if !real.is_dir() {
-            return Err(Refusal::new("it is not a directory"));
-        }
-        let descriptor = rustix::fs::open(&real, DIRECTORY, Mode::empty());
-        let descriptor = descriptor.map_err(|error| Refusal::io("read it", &error.into()))?;
-        let mut tree = Self { root: real, descriptor, entries: Vec::new() };
+    pub(super) fn survey(root: Root) -> Result<Self, Refusal> {
+        let mut tree = Self { root, entries: Vec::new() };
         let (mut files, mut size) = (0, 0);
         let mut pending = vec![PathBuf::new()];
         while let Some(directory) = pending.pop() {
-            let listed = fs::read_dir(tree.root.join(&directory));
-            for entry in listed.map_err(|error| Refusal::at(&directory, &error))? {
-                let entry = entry.map_err(|error| Refusal::at(&directory, &error))?;
-                let path = directory.join(entry.file_name());
-                let (what, bytes) = tree.look(&path)?;
+            let refusal = |error: &io::Error| Refusal::at(&directory, error);
+            let mut listed = tree.root.directory(&directory).map_err(|error| refusal(&error))?;
+            while let Some(entry) = listed.next() {
+                let entry = entry.map_err(|error| refusal(&error.into()))?;
+                let name = entry.file_name();
+                if [&b"."[..], b".."].contains(&name.to_bytes()) {
+                    continue;
+                }
+                let path = directory.join(OsStr::from_bytes(name.to_bytes()));
+                let (what, bytes) = tree.look(&listed, name, &path)?;
                 match what {
                     What::Directory => pending.push(path.clone()),
                     _ => files += 1,
@@ -85,14 +81,8 @@ impl Tree {
         Ok(tree)
     }
 
-    pub(super) fn root(&self) -> &Path {
+    pub(super) fn root(&self) -> &Root {
         &self.root
-    }
-
-    /// Also through links.
-    pub(super) fn has_file(&self, path: &Path) -> bool {
-        let path = self.root.join(path);
-        path.is_file() && self.stays(&path)
     }
 
     /// Reads all of it; with a `target`, which must not exist yet, copies it there.
@@ -139,8 +129,8 @@ impl Tree {
         digest: &mut Sha256,
         room: u64,
     ) -> Result<u64, Error> {
-        let from = self.root.join(path);
-        let source = self.open(path).map_err(Error::file("read", &from))?;
+        let from = self.root.path().join(path);
+        let source = self.root.file(path).map_err(Error::file("read", &from))?;
         let mut source = source.take(room + 1);
         let mut copy = to
             .map(|to| OpenOptions::new().write(true).create_new(true).open(to))
@@ -162,50 +152,35 @@ impl Tree {
             bytes += count as u64;
         }
         if bytes > room {
-            return Err(Refusal::too_large().of(&self.root));
+            return Err(Refusal::too_large().of(self.root.path()));
         }
         Ok(bytes)
     }
 
-    /// Opens a file of the package from directory to directory, none of them a link: what has been
-    /// swapped since it was looked at leads nowhere else.
-    fn open(&self, path: &Path) -> io::Result<File> {
-        let (mut directory, mut parts) = (None::<OwnedFd>, path.iter().peekable());
-        while let Some(part) = parts.next() {
-            let beneath = directory.as_ref().unwrap_or(&self.descriptor);
-            let flags = if parts.peek().is_some() { DIRECTORY } else { FILE };
-            directory = Some(rustix::fs::openat(beneath, part, flags, Mode::empty())?);
-        }
-        let file = File::from(directory.ok_or(io::ErrorKind::InvalidInput)?);
-        match file.metadata()?.is_file() {
-            true => Ok(file),
-            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
-        }
-    }
-
-    fn look(&self, path: &Path) -> Result<(What, u64), Refusal> {
-        let whole = self.root.join(path);
-        let meta = fs::symlink_metadata(&whole).map_err(|error| Refusal::at(path, &error))?;
-        if meta.is_dir() {
-            Ok((What::Directory, 0))
-        } else if meta.is_file() {
-            Ok((What::File, meta.len()))
-        } else if meta.is_symlink() {
-            let leads = fs::read_link(&whole).map_err(|error| Refusal::at(path, &error))?;
-            if !stays(path, &leads) || !self.stays(&whole) {
-                let (from, to) = (path.display(), leads.display());
-                let problem = format!("its link {from} leads to {to}, which is not in it");
-                return Err(Refusal::new(problem));
+    /// What an entry of a directory is, and the bytes of a file.
+    fn look(&self, listed: &Dir, name: &CStr, path: &Path) -> Result<(What, u64), Refusal> {
+        let refusal = |error: Errno| Refusal::at(path, &error.into());
+        let directory = listed.fd().map_err(refusal)?;
+        let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+        let found = found.map_err(refusal)?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::Directory => Ok((What::Directory, 0)),
+            FileType::RegularFile => Ok((What::File, u64::try_from(found.st_size).unwrap_or(0))),
+            FileType::Symlink => {
+                let leads = rustix::fs::readlinkat(directory, name, Vec::new()).map_err(refusal)?;
+                let leads = PathBuf::from(OsString::from_vec(leads.into_bytes()));
+                if !stays(path, &leads) || !self.root.leads_to(path) {
+                    let (from, to) = (path.display(), leads.display());
+                    let problem = format!("its link {from} leads to {to}, which is not in it");
+                    return Err(Refusal::new(problem));
+                }
+                Ok((What::Link(leads), 0))
             }
-            Ok((What::Link(leads), 0))
-        } else {
-            Err(Refusal::new(format!("its {} is neither a file nor a directory", path.display())))
+            _ => {
+                let path = path.display();
+                Err(Refusal::new(format!("its {path} is neither a file nor a directory")))
+            }
         }
-    }
-
-    /// Whether a path, followed to its end, is in the package.
-    fn stays(&self, path: &Path) -> bool {
-        fs::canonicalize(path).is_ok_and(|real| real.starts_with(&self.root))
     }
 }
 
@@ -237,7 +212,14 @@ pub(super) fn flush(directory: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::net::UnixListener;
+
+    use rustix::fs::Mode;
+
+    fn survey(root: &Path) -> Result<Tree, Refusal> {
+        Tree::survey(Root::open(root).unwrap())
+    }
 
     fn package() -> (tempfile::TempDir, PathBuf) {
         let directory = tempfile::tempdir().unwrap();
@@ -253,14 +235,14 @@ mod tests {
     #[test]
     fn a_copy_is_the_same_package() {
         let (directory, root) = package();
-        let tree = Tree::survey(&root).unwrap();
-        assert!(tree.has_file(Path::new("link.js")) && tree.has_file(Path::new("a/b/x.js")));
-        assert!(!tree.has_file(Path::new("a")) && !tree.has_file(Path::new("y")));
+        let tree = survey(&root).unwrap();
+        let has_file = |path| tree.root().linked_file(Path::new(path)).is_ok();
+        assert!(has_file("link.js") && has_file("a/b/x.js") && !has_file("a") && !has_file("y"));
         let target = directory.path().join("copy");
         let content = tree.read(Some(&target)).unwrap();
         assert_eq!(content, tree.read(None).unwrap());
         assert_eq!(content.size, 7);
-        let copy = Tree::survey(&target).unwrap();
+        let copy = survey(&target).unwrap();
         assert_eq!(copy.entries, tree.entries);
         assert_eq!(copy.read(None).unwrap(), content);
         fs::write(root.join("a/b/x.js"), "y").unwrap();
@@ -274,7 +256,7 @@ mod tests {
             let outside = directory.path().join("outside");
             fs::create_dir_all(outside.join("b")).unwrap();
             fs::write(outside.join("b/x.js"), "secret").unwrap();
-            let tree = Tree::survey(&root).unwrap();
+            let tree = survey(&root).unwrap();
             swap(&root, &outside);
             let target = directory.path().join("copy");
             assert!(tree.read(Some(&target)).is_err());
@@ -297,11 +279,41 @@ mod tests {
     }
 
     #[test]
+    fn what_is_swapped_before_it_is_read_is_not_followed_out() {
+        let (directory, root) = package();
+        let outside = directory.path().join("outside");
+        fs::create_dir_all(outside.join("b")).unwrap();
+        fs::write(outside.join("b/secret.js"), "secret").unwrap();
+        let held = Root::open(&root).unwrap();
+        // All of it: the descriptor is still that of the package.
+        fs::rename(&root, directory.path().join("away")).unwrap();
+        symlink(&outside, &root).unwrap();
+        let tree = Tree::survey(held).unwrap();
+        let paths: Vec<&Path> = tree.entries.iter().map(|entry| &*entry.0).collect();
+        assert_eq!(
+            paths,
+            ["a", "a/b", "a/b/up", "a/b/x.js", "index.html", "link.js"].map(Path::new)
+        );
+        // A part of it: no directory, no file and no link out of it is read.
+        let away = directory.path().join("away");
+        fs::remove_dir_all(away.join("a")).unwrap();
+        symlink(&outside, away.join("a")).unwrap();
+        let root = tree.root();
+        assert!(root.directory(Path::new("a/b")).is_err());
+        assert!(root.linked_file(Path::new("a/b/secret.js")).is_err());
+        assert!(!root.leads_to(Path::new("a")) && root.leads_to(Path::new("index.html")));
+        fs::remove_file(away.join("index.html")).unwrap();
+        symlink("../outside/b/secret.js", away.join("index.html")).unwrap();
+        assert!(root.linked_file(Path::new("index.html")).is_err());
+        assert!(root.file(Path::new("link.js")).is_err());
+    }
+
+    #[test]
     fn what_leaves_a_package_or_is_no_file_is_refused() {
         let check = |spoil: &dyn Fn(&Path), expected: &str| {
             let (_directory, root) = package();
             spoil(&root);
-            let why = Tree::survey(&root).map(drop).unwrap_err().what;
+            let why = survey(&root).map(drop).unwrap_err().what;
             assert!(why.contains(expected), "{why}");
         };
         let leads = |to: &'static str| move |root: &Path| symlink(to, root.join("a/out")).unwrap();
@@ -327,7 +339,5 @@ mod tests {
             (0..FILES_MAX).for_each(|at| fs::write(root.join(at.to_string()), "").unwrap());
         };
         check(&many, "more than 10000 files");
-        let why = Tree::survey(Path::new("/nowhere/at/all")).unwrap_err().what;
-        assert!(why.contains("No such file"), "{why}");
     }
 }

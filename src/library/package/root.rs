@@ -1,0 +1,87 @@
+//! The directory of a package, held by its descriptor: what is read of it lies beneath that, whatever
+//! is swapped for a link meanwhile.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+const DIRECTORY: OFlags = OFlags::NOFOLLOW.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// Opening a pipe or a device must not wait for anybody.
+const FILE: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+/// How often a rename somewhere may come between the steps up of a link.
+const TRIES: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct Root {
+    path: PathBuf,
+    descriptor: OwnedFd,
+}
+
+impl Root {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let path = fs::canonicalize(path)?;
+        let descriptor = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
+        Ok(Self { path, descriptor })
+    }
+
+    /// Without links.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A regular file, from directory to directory, none of them a link and the file neither.
+    pub(super) fn file(&self, path: &Path) -> io::Result<File> {
+        regular(self.step(path, FILE)?)
+    }
+
+    /// A regular file, also through links that stay in the package at each of their steps.
+    pub(super) fn linked_file(&self, path: &Path) -> io::Result<File> {
+        regular(self.follow(path, FILE)?)
+    }
+
+    /// Whether a path, followed to its end, is something in the package.
+    pub(super) fn leads_to(&self, path: &Path) -> bool {
+        let kind = |found: OwnedFd| Ok(FileType::from_raw_mode(rustix::fs::fstat(found)?.st_mode));
+        let found = self.follow(path, OFlags::PATH | OFlags::CLOEXEC);
+        found.and_then(kind).is_ok_and(|kind| kind != FileType::Symlink)
+    }
+
+    /// A directory of the package; empty: itself.
+    pub(super) fn directory(&self, path: &Path) -> io::Result<Dir> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        Ok(Dir::new(self.step(path, DIRECTORY)?)?)
+    }
+
+    fn follow(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let open = || rustix::fs::openat2(&self.descriptor, path, flags, Mode::empty(), resolve);
+        let tries = (1..TRIES).map(|_| open()).find(|opened| !matches!(opened, Err(Errno::AGAIN)));
+        match tries.unwrap_or_else(open) {
+            // Linux before 5.6, or a sandbox: there no link is followed.
+            Err(Errno::NOSYS | Errno::PERM) => self.step(path, flags),
+            opened => Ok(opened?),
+        }
+    }
+
+    fn step(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let (mut opened, mut parts) = (None::<OwnedFd>, path.iter().peekable());
+        while let Some(part) = parts.next() {
+            let beneath = opened.as_ref().unwrap_or(&self.descriptor);
+            let flags = if parts.peek().is_some() { DIRECTORY } else { flags | OFlags::NOFOLLOW };
+            opened = Some(rustix::fs::openat(beneath, part, flags, Mode::empty())?);
+        }
+        opened.ok_or(io::ErrorKind::InvalidInput.into())
+    }
+}
+
+fn regular(opened: OwnedFd) -> io::Result<File> {
+    let file = File::from(opened);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
