@@ -54,7 +54,7 @@ impl Ffmpeg {
                 "mp4",
             ])
             .args([file(to)]);
-        self.write(what, path, &launch, facts.duration)
+        self.write(what, (path, to), &launch, facts.duration)
     }
 
     /// Writes a part of a video.
@@ -82,7 +82,7 @@ impl Ffmpeg {
             launch = launch.args(["-map", "[a]"]);
         }
         launch = launch.args(coding(preset)).args([file(to)]);
-        self.write(what, path, &launch, plan.length)
+        self.write(what, (path, to), &launch, plan.length)
     }
 
     /// The beginning of every command that writes a video. The same input gives the same bytes: a
@@ -94,7 +94,13 @@ impl Ffmpeg {
             .args(["-stats_period", TELL_EVERY]))
     }
 
-    fn write(&self, what: &str, path: &Path, launch: &Launch, length: f64) -> Result<(), Error> {
+    fn write(
+        &self,
+        what: &str,
+        (path, to): (&Path, &Path),
+        launch: &Launch,
+        length: f64,
+    ) -> Result<(), Error> {
         // Ten times as long as the film, and a minute.
         let cpu = Duration::from_secs_f64((60.0 + 10.0 * length.max(0.0)).min(1e9));
         let launch = &launch.clone().limits(self.resources(cpu));
@@ -113,6 +119,11 @@ impl Ffmpeg {
         };
         let ran = process::run_telling(launch, self.limits.silence, Some(&self.cancel), &mut told);
         checked("ffmpeg", path, ran)?;
+        // An end that it cannot write it tells of, and calls it a success.
+        if to.metadata().is_ok_and(|made| made.len() >= self.limits.output) {
+            let complaint = format!("more than {} MiB came of it", self.limits.output >> 20);
+            return Err(Error::Failed { program: "ffmpeg", complaint });
+        }
         log::info!("{what} is made");
         Ok(())
     }
