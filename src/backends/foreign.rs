@@ -59,7 +59,8 @@ pub(super) fn find(setters: &Setters) -> Vec<Conflict> {
     let foreign = |pid: i32| {
         let program = program(pid).filter(|name| PROGRAMS.contains(&name.as_str()))?;
         let is_ours = Identity::of(pid).is_none_or(|who| ours.contains(&who));
-        (!is_ours && is_on(pid, &socket)).then_some(Conflict { program, pid })
+        (!is_ours && draws(pid, &program) && is_on(pid, &socket))
+            .then_some(Conflict { program, pid })
     };
     let mut found: Vec<Conflict> = pids.filter_map(foreign).collect();
     found.sort_by_key(|conflict| conflict.pid);
@@ -115,6 +116,14 @@ fn program(pid: i32) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let name = name.strip_suffix(" (deleted)").unwrap_or(name);
     Some(name.trim_start_matches('.').trim_end_matches("-wrapped").to_owned())
+}
+
+/// Sway starts swaybg even where its configuration has no background (1.10 and 1.12 do, 1.7 does not):
+/// without an option it draws nothing.
+fn draws(pid: i32, program: &str) -> bool {
+    let words = || fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    program != "swaybg"
+        || words().split(|&byte| byte == 0).nth(1).is_some_and(|word| !word.is_empty())
 }
 
 /// Servers that a backend uses whoever has started them.

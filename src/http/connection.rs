@@ -8,6 +8,7 @@ mod body;
 mod messages;
 mod send;
 
+use std::io;
 use std::mem;
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use super::seats::{Seat, Seats};
 use super::semaphore::Semaphore;
 use super::sse::Streams;
 use super::waiting::Waiting;
+use crate::thread::Spawner;
 
 /// Answers to pipelined requests are gathered up to here.
 const GATHERED: usize = 16 << 10;
@@ -37,6 +39,25 @@ pub(super) struct Shared {
     pub(super) streams: Streams,
     pub(super) ids: RequestIds,
     pub(super) stopping: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn new(
+        service: impl super::Service,
+        spawner: &Spawner,
+        limits: Limits,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            service: Arc::new(service),
+            seats: Seats::new(),
+            bodies: Semaphore::new(limits.bodies),
+            waiting: Waiting::new(limits.waiting),
+            streams: Streams::new(spawner, &limits)?,
+            ids: RequestIds::new(),
+            stopping: AtomicBool::new(false),
+            limits,
+        })
+    }
 }
 
 /// A worker's memory, used for one connection after the other.
@@ -203,14 +224,15 @@ impl<'s> Connection<'s> {
                 Ok(0) => break Err(Stop::Quietly),
                 Ok(_) => break Ok(()),
                 Err(error) => match error.kind() {
-                    std::io::ErrorKind::Interrupted => {}
-                    std::io::ErrorKind::WouldBlock if Instant::now() < deadline => {}
-                    std::io::ErrorKind::WouldBlock => break Err(late),
+                    io::ErrorKind::Interrupted => {}
+                    io::ErrorKind::WouldBlock if Instant::now() < deadline => {}
+                    io::ErrorKind::WouldBlock => break Err(late),
                     _ => break Err(Stop::Quietly),
                 },
             }
         };
-        if self.seat.works() {
+        // Also where it was shut between its client's bytes and this: they may be a whole request.
+        if self.seat.works() || read.is_ok() {
             return read;
         }
         // It was shut. Nobody waits for an answer who has not begun to ask.
@@ -252,5 +274,43 @@ impl<'s> Connection<'s> {
             keep_alive: false,
             began: Instant::now(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::{Error, Request, Response, Service};
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    struct Plain;
+
+    impl Service for Plain {
+        fn handle(&self, _request: Request<'_>) -> Result<Response, Error> {
+            Ok(Response::empty(204))
+        }
+    }
+
+    #[test]
+    fn a_request_that_came_before_its_client_was_to_make_room_is_answered() {
+        let (spawner, _deaths) = Spawner::new();
+        let shared = Shared::new(Plain, &spawner, Limits::default()).unwrap();
+        let answer = |bytes: &[u8]| {
+            let (near, mut far) = UnixStream::pair().unwrap();
+            let seat = shared.seats.take(near);
+            seat.reads(Instant::now());
+            far.write_all(bytes).unwrap();
+            shared.seats.shut_readers();
+            Connection::new(&shared, &seat, &mut Buffers::default()).serve();
+            shared.seats.leave(&seat);
+            drop(seat);
+            let mut text = String::new();
+            far.read_to_string(&mut text).unwrap();
+            text
+        };
+        assert!(answer(b"GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 204 "));
+        assert!(answer(b"GET / HTT").starts_with("HTTP/1.1 503 "));
+        assert_eq!(answer(b""), "");
     }
 }

@@ -56,6 +56,8 @@ pub struct Limits {
     pub keepalive: Duration,
     /// How long an event client may not read.
     pub stream_pause: Duration,
+    /// For what the workers have in hand when the time for requests is over.
+    pub last_turn: Duration,
 }
 
 impl Default for Limits {
@@ -81,6 +83,7 @@ impl Default for Limits {
             linger_bytes: 32 << 20,
             keepalive: Duration::from_secs(30),
             stream_pause: Duration::from_secs(600),
+            last_turn: Duration::from_millis(500),
         }
     }
 }

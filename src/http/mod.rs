@@ -33,8 +33,8 @@ use std::fmt;
 use std::io;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use crossbeam_channel::{Sender, bounded};
 
@@ -51,9 +51,6 @@ pub use semaphore::Permit;
 pub use waiting::Reply;
 
 use crate::thread::{Spawner, Thread};
-
-/// What the threads get for what they have in hand when the time for requests is over.
-const LAST_TURN: Duration = Duration::from_millis(500);
 
 /// What answers requests; it is called by many workers at a time.
 pub trait Service: Send + Sync + 'static {
@@ -78,16 +75,7 @@ impl Server {
         service: impl Service,
         limits: Limits,
     ) -> io::Result<Self> {
-        let shared = connection::Shared {
-            service: Arc::new(service),
-            seats: seats::Seats::new(),
-            bodies: semaphore::Semaphore::new(limits.bodies),
-            waiting: waiting::Waiting::new(limits.waiting),
-            streams: sse::Streams::new(spawner, &limits)?,
-            ids: meta::RequestIds::new(),
-            stopping: AtomicBool::new(false),
-            limits,
-        };
+        let shared = connection::Shared::new(service, spawner, limits)?;
         let pool = pool::Pool::new(shared, spawner);
         let end = Arc::new(waker::Waker::new()?);
         let (sender, ended) = bounded(0);
@@ -112,7 +100,7 @@ impl Server {
         let mut late = shared.streams.end(deadline);
         let finished = shared.seats.wait_empty(deadline);
         shared.waiting.end();
-        let last = deadline.max(Instant::now()) + LAST_TURN;
+        let last = deadline.max(Instant::now()) + shared.limits.last_turn;
         if !finished && !shared.seats.wait_empty(last) {
             shared.seats.shut_all();
         }
@@ -127,6 +115,8 @@ impl Server {
         self.ended = None;
         // Joined: nobody can connect any more.
         self.listener = None;
+        // Now, not when the last request is done: who is idle is not late for the others' sake.
+        self.pool.dismiss();
     }
 }
 
@@ -138,7 +128,7 @@ impl Drop for Server {
         shared.seats.shut_all();
         // The streams of a server that was not ended in order get no farewell to wait for.
         shared.streams.end(Instant::now());
-        self.pool.end(Instant::now() + LAST_TURN);
+        self.pool.end(Instant::now() + shared.limits.last_turn);
     }
 }
 

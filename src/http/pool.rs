@@ -126,15 +126,19 @@ impl Pool {
         next
     }
 
-    /// Ends the workers, once they have nothing in hand; returns the names of those that are late.
+    /// Nothing more is handed out: the workers end as soon as they have nothing in hand.
+    pub(super) fn dismiss(&self) {
+        self.lock().ended = true;
+        self.work.notify_all();
+    }
+
+    /// Waits for the dismissed workers; returns the names of those that are late.
     pub(super) fn end(&self, deadline: Instant) -> Vec<String> {
         let mut state = self.lock();
-        state.ended = true;
         // Whoever still waits in the queue is hung up on.
         state.queue.clear();
         let threads = std::mem::take(&mut state.threads);
         drop(state);
-        self.work.notify_all();
         let late = threads.into_iter().filter_map(|thread| {
             let name = thread.name().to_owned();
             (!thread.join_by(deadline)).then_some(name)

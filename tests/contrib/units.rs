@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::{House, end_of, left_out};
 
 const UNITS: [&str; 2] = ["murald.service", "murald.socket"];
 
@@ -33,13 +33,34 @@ fn install(directory: &Path) {
     }
 }
 
-/// Whether a manager can have a control group of its own: a session gives its user none.
-fn may_manage() -> bool {
-    let may = rustix::process::getuid().is_root();
-    if !may {
-        eprintln!("left out: only root can start a user manager beside the session's own");
-    }
-    may
+/// What a manager of the test's own gets, so that it has a /run of its own.
+const APART: [&str; 3] = ["--mount", "--propagation", "private"];
+
+/// Whether a manager can have a control group of its own, which a session gives no user, and a /run.
+fn may_manage(test: &str) -> bool {
+    let why = if !rustix::process::getuid().is_root() {
+        "only root can start a user manager beside the session's own"
+    } else if !Command::new("unshare").args(APART).arg("true").status().unwrap().success() {
+        "no mount namespace can be had here"
+    } else {
+        return true;
+    };
+    left_out(test, why);
+    false
+}
+
+/// The words of a setting of a unit.
+fn words(unit: &str, key: &str) -> Vec<String> {
+    let text = fs::read_to_string(contrib("systemd").join(unit)).unwrap();
+    let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    value.unwrap().split(' ').map(str::to_owned).collect()
+}
+
+/// How the service starts the daemon, with the executable under test.
+fn started_as(house: &House) -> Command {
+    let words = words("murald.service", "ExecStart");
+    assert_eq!(words[0], "/usr/bin/murald");
+    house.murald(&words[1..].iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 impl<'a> Manager<'a> {
@@ -50,18 +71,25 @@ impl<'a> Manager<'a> {
         let log = fs::File::create(house.root().join("manager.log")).unwrap();
         let child = house
             .command("unshare")
-            .args(["--mount", "--propagation", "private", "sh", "-c", script])
+            .args(APART)
+            .args(["sh", "-c", script])
             .env("SYSTEMD_LOG_TARGET", "console")
             .stdout(log.try_clone().unwrap())
             .stderr(log)
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
-        let manager = Self { house, child };
+        let mut manager = Self { house, child };
         wait_until("the user manager", || {
+            let ended = manager.child.try_wait().unwrap();
+            assert!(ended.is_none(), "{ended:?}: {}", manager.log());
             manager.systemctl(&["is-active", "basic.target"]).status.success()
         });
         manager
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.house.root().join("manager.log")).unwrap()
     }
 
     fn systemctl(&self, words: &[&str]) -> Output {
@@ -70,8 +98,7 @@ impl<'a> Manager<'a> {
 
     fn does(&self, words: &[&str]) -> String {
         let output = self.systemctl(words);
-        let log = fs::read_to_string(self.house.root().join("manager.log")).unwrap();
-        assert!(output.status.success(), "systemctl {words:?}: {output:?}\n{log}");
+        assert!(output.status.success(), "systemctl {words:?}: {output:?}\n{}", self.log());
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -106,8 +133,44 @@ fn systemd_finds_no_fault_in_them() {
 }
 
 #[test]
+fn the_socket_s_path_is_the_one_that_clients_ask_at() {
+    let house = House::new();
+    let [path] = &words("murald.socket", "ListenStream")[..] else { panic!("not one path") };
+    let path = path.replace("%t", house.socket().parent().unwrap().to_str().unwrap());
+    // systemd's own, which passes on only what it is told to.
+    let mut activate = house.command("systemd-socket-activate");
+    let daemon = started_as(&house);
+    for (name, value) in daemon.get_envs() {
+        let mut setting = name.to_owned();
+        setting.push("=");
+        setting.push(value.unwrap());
+        activate.arg("-E").arg(setting);
+    }
+    activate.args(["-l", &path]).arg(daemon.get_program()).args(daemon.get_args());
+    let child = activate.stderr(Stdio::null()).spawn().unwrap();
+    wait_until("the socket", || house.socket().exists());
+    let status = house.murald(&["status"]).output().unwrap();
+    assert!(status.status.success(), "{status:?}");
+    house.client().post("/shutdown", &serde_json::json!({})).ok();
+    assert_eq!(end_of(child).code(), Some(0));
+}
+
+#[test]
+fn ends_that_a_restart_does_not_mend_are_not_restarted() {
+    let last = words("murald.service", "RestartPreventExitStatus");
+    let check = |house: &House| {
+        let status = end_of(started_as(house).stderr(Stdio::null()).spawn().unwrap());
+        assert!(last.contains(&status.code().unwrap().to_string()), "{status}");
+    };
+    let broken = House::new();
+    broken.configure("[daemon\n");
+    check(&broken);
+    check(&House::started());
+}
+
+#[test]
 fn the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper() {
-    if !may_manage() {
+    if !may_manage("the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper") {
         return;
     }
     let desktop = Desktop::wayland(&["640x360"]);
@@ -161,7 +224,7 @@ fn the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper() {
 
 #[test]
 fn the_socket_starts_the_service() {
-    if !may_manage() {
+    if !may_manage("the_socket_starts_the_service") {
         return;
     }
     let house = House::new();
@@ -177,7 +240,7 @@ fn the_socket_starts_the_service() {
 
 #[test]
 fn a_broken_configuration_is_not_tried_for_ever() {
-    if !may_manage() {
+    if !may_manage("a_broken_configuration_is_not_tried_for_ever") {
         return;
     }
     let house = House::new();

@@ -1,10 +1,11 @@
 //! The end of the server.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use murald::http::Response;
+use murald::http::{Limits, Response};
 
-use super::support::{Client, House, PATIENCE};
+use super::support::{Client, House, PATIENCE, PROMPT};
 
 #[test]
 fn idle_clients_do_not_delay_it_and_running_requests_finish() {
@@ -34,15 +35,15 @@ fn idle_clients_do_not_delay_it_and_running_requests_finish() {
 
 #[test]
 fn it_waits_for_nobody_past_its_deadline_but_tells_them() {
-    let mut house = House::new();
+    let mut house = House::with(Limits { last_turn: PATIENCE, ..Limits::default() });
     let (mut waiting, mut keen) = (house.connect(), house.connect());
     waiting.say("GET /later HTTP/1.1\r\n\r\n");
     let giver = house.givers.recv().unwrap();
     keen.say("GET /later HTTP/1.1\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n");
     let _giver = house.givers.recv().unwrap();
     let soon = Instant::now() + Duration::from_millis(100);
-    // Who is late then, only the machine's speed decides.
-    house.server.take().unwrap().end(soon);
+    let late = house.server.take().unwrap().end(soon);
+    assert!(late.is_empty(), "{late:?} are late");
     for client in [&mut waiting, &mut keen] {
         let reply = client.reply();
         assert_eq!((reply.status, reply.header("Connection")), (503, Some("close")));
@@ -50,6 +51,22 @@ fn it_waits_for_nobody_past_its_deadline_but_tells_them() {
         assert!(client.is_hung_up());
     }
     giver(Ok(Response::empty(204)));
+}
+
+#[test]
+fn nobody_is_late_for_the_sake_of_one_that_is_stuck() {
+    let mut house = House::new();
+    let pipe = house.directory.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut stuck = house.connect();
+    stuck.say("GET /stuck HTTP/1.1\r\n\r\n");
+    let (mut idle, mut gone) = (house.connect(), house.connect());
+    assert_eq!((idle.get("/tiny").status, gone.get("/tiny").status), (200, 200));
+    drop(gone);
+    let late = house.server.take().unwrap().end(Instant::now() + PROMPT);
+    assert_eq!(late, ["http-0"]);
+    assert!(idle.is_hung_up());
+    std::fs::write(pipe, "at last").unwrap();
 }
 
 #[test]

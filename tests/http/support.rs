@@ -47,7 +47,7 @@ const fn route(
     Route { method, pattern, summary: "", handler }
 }
 
-static ODD: [Route<Odd>; 10] = [
+static ODD: [Route<Odd>; 11] = [
     route(Get, "/tiny", |_, _| Ok(Response::bytes(200, "text/plain", b"tiny".as_slice()))),
     route(Get, "/large", |_, _| Ok(Response::bytes(200, "text/plain", vec![b'x'; LARGE]))),
     route(Post, "/echo", |_, request| {
@@ -60,6 +60,10 @@ static ODD: [Route<Odd>; 10] = [
     route(Get, "/empty", |_, _| Ok(Response::empty(204))),
     route(Get, "/fail", |_, _| Err(Error::internal("SELECT secret"))),
     route(Get, "/later", later),
+    // Opening it waits for a writer, which nobody tells of the end.
+    route(Get, "/stuck", |odd, _| {
+        Ok(Response::bytes(200, "text/plain", std::fs::read(odd.directory.join("pipe")).unwrap()))
+    }),
     route(Get, "/file/{name}", |odd, request| {
         murald::http::file(request, &odd.directory.join(request.placeholder(0)), "image/png")
     }),

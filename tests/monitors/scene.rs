@@ -52,7 +52,8 @@ pub(crate) fn three(house: &House) -> [i64; 3] {
     [one(&paths[0]), one(&paths[1]), one(&paths[2])]
 }
 
-/// The processes that run this program for this user's desktop, by their environment.
+/// The processes that run this program for this user's desktop, by their environment. Those without
+/// an option do nothing: newer sways start such a swaybg where they are told of no background.
 pub(crate) fn running(program: &str, runtime: &str) -> Vec<u32> {
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -62,7 +63,9 @@ pub(crate) fn running(program: &str, runtime: &str) -> Vec<u32> {
         let environment = read("environ");
         let wanted = format!("XDG_RUNTIME_DIR={runtime}");
         let ours = environment.split(|&byte| byte == 0).any(|one| one == wanted.as_bytes());
-        if ours && String::from_utf8_lossy(&name).trim() == program {
+        let words =
+            read("cmdline").split(|&byte| byte == 0).filter(|word| !word.is_empty()).count();
+        if ours && words > 1 && String::from_utf8_lossy(&name).trim() == program {
             pids.push(pid);
         }
     }

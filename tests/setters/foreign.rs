@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::process::Child;
 
 use murald::process::Identity;
 use serde_json::{Value, json};
@@ -53,4 +54,27 @@ fn background_of_sway_s_own_configuration_is_told_of_with_its_line() {
         assert!(warning.contains(&part), "{warning}");
     }
     assert!(Identity::of(pid).is_some(), "it is not ours to end");
+}
+
+/// As sway starts it where its configuration has no background.
+#[test]
+fn a_swaybg_that_draws_nothing_is_no_conflict() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = House::started_on(&desktop);
+    let swaybg = |options: &[&str]| Ended(desktop.command("swaybg").args(options).spawn().unwrap());
+    let idle = swaybg(&[]);
+    let drawing = swaybg(&["-c", "#c01020"]);
+    let pid = |ended: &Ended| json!(ended.0.id());
+    wait_until("the one that draws", || !conflicts(&house, "mpvpaper").is_empty());
+    let told = conflicts(&house, "mpvpaper");
+    assert_eq!(told, [json!({ "program": "swaybg", "pid": pid(&drawing) })], "not {}", pid(&idle));
+}
+
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
 }

@@ -16,6 +16,7 @@ pub mod photographs;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -266,6 +267,12 @@ impl House {
             }
         }
     }
+}
+
+/// Says what cannot be tested here. Not with a macro: of a test that passes, what those print is not
+/// shown. `contrib/test` says it again at its end.
+pub fn left_out(what: &str, why: &str) {
+    writeln!(std::io::stderr(), "left out: {what}: {why}").unwrap();
 }
 
 /// Waits until a program has ended by itself.

@@ -8,7 +8,7 @@ use murald::media;
 use serde_json::{Value, json};
 
 use crate::film::{H264, MOVING, has_encoder, make, real};
-use crate::support::House;
+use crate::support::{House, left_out};
 
 /// Imports one file and gives its record, or the reason why it is not taken.
 fn import(house: &House, path: &Path) -> Result<Value, String> {
@@ -41,7 +41,7 @@ fn every_container_and_codec_is_taken_with_size_length_poster_and_palette() {
     let mut checked = 0;
     let mut check = |name: &str, encoder: &str, options: &[&str]| {
         if !has_encoder(encoder) {
-            eprintln!("this ffmpeg has no {encoder}: {name} is left out");
+            left_out(name, &format!("this ffmpeg has no {encoder}"));
             return;
         }
         let options = [&sound[..], &["-c:v", encoder, "-pix_fmt", "yuv420p"], options].concat();
@@ -168,7 +168,7 @@ fn stills_that_only_ffmpeg_decodes() {
     let house = House::started();
     let check = |name: &str, encoder: &str, options: &[&str]| {
         if !has_encoder(encoder) {
-            eprintln!("this ffmpeg has no {encoder}: {name} is left out");
+            left_out(name, &format!("this ffmpeg has no {encoder}"));
             return;
         }
         let options = [&["-frames:v", "1", "-c:v", encoder], options].concat();

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::desktop::{Desktop, wait_until};
 use crate::film::{has_encoder, make};
-use crate::support::House;
+use crate::support::{House, left_out};
 
 type Rgb = [u8; 3];
 
@@ -37,7 +37,7 @@ fn what_only_ffmpeg_decodes_is_hung_and_cut() {
     house.start();
     let check = |name: &str, encoder: &str, options: &[&str]| {
         if !has_encoder(encoder) {
-            eprintln!("this ffmpeg has no {encoder}: {name} is left out");
+            left_out(name, &format!("this ffmpeg has no {encoder}"));
             return;
         }
         let options = [&["-frames:v", "1", "-c:v", encoder], options].concat();
