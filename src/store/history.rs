@@ -65,7 +65,7 @@ pub fn list(connection: &Connection, query: &HistoryQuery) -> Result<Vec<History
     let mut statement = connection.prepare_cached(
         "SELECT id, image_id, image_name, monitors, mode, set_at, source, playlist_id, \
          playlist_name, backend FROM history WHERE id > :since_id AND id < :before_id AND (:monitor IS NULL OR EXISTS \
-         (SELECT 1 FROM json_each(monitors) WHERE value = :monitor)) ORDER BY id DESC LIMIT :limit",
+         (SELECT 1 FROM json_each(iif(json_valid(monitors), monitors, '[]')) WHERE value = :monitor)) ORDER BY id DESC LIMIT :limit",
     )?;
     let rows = statement.query(named_params! {
         ":since_id": query.since_id.unwrap_or(0),
@@ -143,6 +143,20 @@ mod tests {
         let ids: Vec<i64> = pages.iter().flatten().map(|entry| entry.image_id).collect();
         assert_eq!(ids, (5..KEPT + 5).rev().collect::<Vec<_>>());
         assert_eq!(store.write(clear_all).unwrap() as i64, KEPT);
+    }
+
+    #[test]
+    fn entry_that_cannot_be_read_is_left_out() {
+        let (_directory, store) = scratch();
+        let spoilt = "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, backend) \
+             VALUES (1, 'a', '[\"DP-1\"]', 'clone', 1, 'manual', 'feh'), \
+             (2, 'b', '[', 'clone', 1, 'manual', 'feh'), (3, 'c', '[]', '?', 1, 'manual', 'feh')";
+        store.write(|c| Ok::<_, Error>(c.execute(spoilt, [])?)).unwrap();
+        for monitor in [None, Some("DP-1".to_owned())] {
+            let query = HistoryQuery { monitor, limit: 9, ..HistoryQuery::default() };
+            let found = store.read(|c| list(c, &query)).unwrap();
+            assert_eq!(found.iter().map(|entry| entry.image_id).collect::<Vec<_>>(), [1]);
+        }
     }
 
     fn clear_all(transaction: &rusqlite::Transaction<'_>) -> Result<usize, Error> {
