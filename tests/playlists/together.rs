@@ -130,7 +130,9 @@ fn one_picture_over_both_monitors() {
     let hung = events.wait_for("wallpaper_changed");
     assert_eq!(events.wait_for("playlist_started")["extend"], true);
     assert_eq!((&hung["mode"], &hung["source"]), (&json!("extend"), &json!("playlist")));
-    assert_eq!(hung["monitors"], json!(OUTPUTS));
+    // In the compositor's order, which is not the same in all versions of sway.
+    let monitors = hung["monitors"].as_array().unwrap();
+    assert!(monitors.len() == 2 && OUTPUTS.iter().all(|&name| monitors.contains(&json!(name))));
     for (step, pictures) in [("", [0, 1]), ("next", [2, 3]), ("previous", [0, 1])] {
         if !step.is_empty() {
             tell(&house, id, step);
