@@ -271,6 +271,7 @@ impl House {
 
 /// Says what cannot be tested here. Not with a macro: of a test that passes, what those print is not
 /// shown. `contrib/test` says it again at its end.
+#[allow(clippy::explicit_write, reason = "see above")]
 pub fn left_out(what: &str, why: &str) {
     writeln!(std::io::stderr(), "left out: {what}: {why}").unwrap();
 }
