@@ -1,6 +1,5 @@
 //! The end of the server.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use murald::http::{Limits, Response};
@@ -57,7 +56,7 @@ fn it_waits_for_nobody_past_its_deadline_but_tells_them() {
 fn nobody_is_late_for_the_sake_of_one_that_is_stuck() {
     let mut house = House::new();
     let pipe = house.directory.path().join("pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
     let mut stuck = house.connect();
     stuck.say("GET /stuck HTTP/1.1\r\n\r\n");
     let (mut idle, mut gone) = (house.connect(), house.connect());
