@@ -146,13 +146,16 @@ fn pictures_are_as_they_are_shown() {
     // What telephones write when they are held upright.
     let lying = make(&house, "lying.mp4", MOVING, H264);
     let standing = house.root().join("standing.mp4");
-    let turn = std::process::Command::new("ffmpeg")
-        .args(["-nostdin", "-v", "error", "-i"])
-        .arg(&lying)
-        .args(["-c", "copy", "-metadata:s:v:0", "rotate=90"])
-        .arg(&standing)
-        .status();
-    assert!(turn.unwrap().success());
+    let turn = |before: &[&str], after: &[&str]| {
+        let mut ffmpeg = std::process::Command::new("ffmpeg");
+        ffmpeg.args(["-nostdin", "-v", "error", "-y"]).args(before).arg("-i").arg(&lying);
+        let turned = ffmpeg.args(["-c", "copy"]).args(after).arg(&standing).status();
+        turned.unwrap().success()
+    };
+    // The option came with ffmpeg 6, which then forgot the old way.
+    let turned =
+        turn(&["-display_rotation:v:0", "90"], &[]) || turn(&[], &["-metadata:s:v:0", "rotate=90"]);
+    assert!(turned);
     let image = import(&house, &standing).unwrap();
     assert_eq!((&image["width"], &image["height"]), (&json!(180), &json!(320)));
     assert_eq!(thumbnail(&house, &image["id"], "default").0, (180, 320));
