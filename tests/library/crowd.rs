@@ -74,7 +74,13 @@ fn wait_for_imports(house: &House) {
     let nothing = house.root().join("nothing");
     fs::create_dir_all(&nothing).unwrap();
     let mut events = house.events("processing_complete");
-    let batch = house.client().post("/images", &json!({ "paths": [nothing] })).ok();
+    let mut batch = house.client().post("/images", &json!({ "paths": [nothing] }));
+    while batch.status == 503 {
+        // As many wait as may: one less when one of them has ended.
+        events.wait_for("processing_complete");
+        batch = house.client().post("/images", &json!({ "paths": [nothing] }));
+    }
+    let batch = batch.ok();
     while events.wait_for("processing_complete")["batch_id"] != batch["batch_id"] {}
 }
 
