@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder, ImageFormat};
-use murald::events::{Hub, Kinds};
-use murald::library::{self, Settings};
-use murald::store::Store;
-use murald::thread::Spawner;
-use murald::transcode;
-use murald::wire::EventKind;
-use murald::{media, memory};
+use murald::internals::events::{Hub, Kinds};
+use murald::internals::library::{self, Settings};
+use murald::internals::store::Store;
+use murald::internals::thread::Spawner;
+use murald::internals::transcode;
+use murald::internals::wire::EventKind;
+use murald::internals::{media, memory};
 use rustix::time::{ClockId, clock_gettime};
 
 const WIDTH: u32 = 3840;

@@ -21,11 +21,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use load::Figures;
-use murald::color::hue_group;
-use murald::store::edits::{self, ImageChange};
-use murald::store::images::{self, NewImage};
-use murald::store::{self, Store, folders};
-use murald::wire::Format;
+use murald::internals::color::hue_group;
+use murald::internals::store::edits::{self, ImageChange};
+use murald::internals::store::images::{self, NewImage};
+use murald::internals::store::{self, Store, folders};
+use murald::internals::wire::Format;
 
 const CONNECTIONS: usize = 8;
 const FOLDERS: u64 = 200;

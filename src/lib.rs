@@ -6,42 +6,49 @@
 //! (`tests/layers.rs` holds them to it).
 
 // Layer 0: no room of ours below.
-pub mod clock;
-pub mod color;
-pub mod lock;
-pub mod logging;
-pub mod media;
-pub mod memory;
-pub mod paths;
-pub mod process;
-pub mod signals;
-pub mod systemd;
-pub mod thread;
-pub mod wire;
+pub(crate) mod clock;
+pub(crate) mod color;
+pub(crate) mod lock;
+pub(crate) mod logging;
+pub(crate) mod media;
+pub(crate) mod memory;
+pub(crate) mod paths;
+pub(crate) mod process;
+pub(crate) mod signals;
+pub(crate) mod systemd;
+pub(crate) mod thread;
+pub(crate) mod wire;
 
 // Layer 1
-pub mod compositor;
-pub mod config;
-pub mod events;
-pub mod store;
-pub mod transcode;
+pub(crate) mod compositor;
+pub(crate) mod config;
+pub(crate) mod events;
+pub(crate) mod store;
+pub(crate) mod transcode;
 
 // Layer 2
-pub mod backends;
-pub mod library;
+pub(crate) mod backends;
+pub(crate) mod library;
 
 // Layer 3
-pub mod wallpaper;
+pub(crate) mod wallpaper;
 
 // Layer 4
-pub mod parallax;
-pub mod playlist;
+pub(crate) mod parallax;
+pub(crate) mod playlist;
 
 // Layer 5
-pub mod http;
+pub(crate) mod http;
 
 // Layer 6
-pub mod daemon;
+pub(crate) mod daemon;
 
 // The client sees `wire` and `paths` only, and `media` for pictures in the terminal.
-pub mod cli;
+pub(crate) mod cli;
+
+// Everything meets here: the executable, and the door for its tests and benches.
+mod entry;
+#[doc(hidden)]
+pub mod internals;
+
+pub use entry::main;

@@ -1,52 +1,7 @@
-//! Arguments in, exit code out: the daemon, a client command or a look at the settings; or a program
-//! that the daemon starts, which this becomes.
+//! The executable: the library's `main`, and nothing else.
 
 use std::process::ExitCode;
 
-use murald::cli::{self, Failure, Next, Start};
-use murald::daemon::{self, Options};
-use murald::process;
-
 fn main() -> ExitCode {
-    if let Some(code) = process::become_program() {
-        return code;
-    }
-    match cli::main() {
-        Next::End(code) => code,
-        Next::Check(check) => check.tell(daemon::check(&check.file)),
-        Next::CheckDatabase(check) => {
-            check.tell(daemon::check_database(&check.config).map_err(coded))
-        }
-        Next::RestoreDatabase(restore) => restore.tell(
-            daemon::restore_database(&restore.config, restore.file.as_deref()).map_err(coded),
-        ),
-        Next::Daemon(start) => match daemon::run(&options(start)) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => Failure::of_daemon(error.exit_code(), error.hint(), &error).report(false),
-        },
-    }
-}
-
-fn coded(error: daemon::Error) -> (u8, daemon::Error) {
-    (error.exit_code(), error)
-}
-
-fn options(start: Start) -> Options {
-    let level = |word: String| word.parse().expect("the command line has the schema's words");
-    Options { config: start.config, log_level: start.log_level.map(level), socket: start.socket }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use murald::cli::{GLOBAL, Kind};
-    use murald::config::LogLevel;
-
-    #[test]
-    fn the_command_line_knows_every_log_level() {
-        let flag = GLOBAL.iter().find(|flag| flag.name == "--log-level").unwrap();
-        assert!(matches!(flag.value, Some((_, Kind::Words(words))) if words == LogLevel::WORDS));
-        let start = Start { log_level: Some("warn".to_owned()), ..Start::default() };
-        assert_eq!(options(start).log_level, Some(LogLevel::Warn));
-    }
+    murald::main()
 }

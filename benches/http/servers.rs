@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use murald::store::Store;
-use murald::store::images::{self, NewImage};
-use murald::wire::Format;
+use murald::internals::store::Store;
+use murald::internals::store::images::{self, NewImage};
+use murald::internals::wire::Format;
 
 /// Of the clock in /proc, in a second: the same on all Linux.
 const TICKS: f64 = 100.0;
@@ -121,7 +121,7 @@ fn fill(home: &Path, number: usize) {
             images::insert(transaction, &image).map(drop)
         })
     };
-    store.write::<_, murald::store::Error>(insert).unwrap();
+    store.write::<_, murald::internals::store::Error>(insert).unwrap();
 }
 
 fn image(at: usize, pictures: &Path) -> NewImage {

@@ -20,7 +20,7 @@ mod sse;
 mod table;
 mod text;
 mod value;
-mod verb;
+pub mod verb;
 mod verbs;
 
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub use database::DatabaseCheck;
 pub use database::DatabaseRestore;
 
 pub use failure::{Exit, Failure};
-pub use verb::{Argument, Arity, Flag, GLOBAL, Group, Kind, Verb};
+pub use verb::{Arity, Flag, GLOBAL, Verb};
 pub use verbs::GROUPS;
 
 /// What is left to do for `main`.

@@ -18,13 +18,11 @@ mod toml;
 mod watch;
 
 pub use error::{Error, Place};
-pub use handle::{Change, Changed, ConfigHandle, Source, check};
+pub use handle::{Changed, ConfigHandle, check};
 pub use schema::{
-    App, AutoPriorities, Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend,
-    BackendName, Bezier, Compositor, Daemon, Feh, FehMode, Hyprpaper, HyprpaperFit, ImageFit,
-    ImageRendering, Key, Kind, LogLevel, Misfit, Monitors, Mpvpaper, ParallaxDirection,
-    ParallaxDriver, RemoteGallery, Rule, Section, SelectionMode, Swaybg, SwaybgFit, Value, WalQt,
-    WalQtTransition,
+    Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend, BackendName, Compositor,
+    Daemon, FehMode, HyprpaperFit, Key, Kind, LogLevel, Mpvpaper, ParallaxDirection,
+    ParallaxDriver, Rule, Section, SelectionMode, SwaybgFit, WalQt,
 };
 pub use snapshot::Config;
 pub use watch::Watch;

@@ -42,12 +42,11 @@ pub use error::Error;
 pub use files::file;
 pub use handlers::{Api, ListCache, Stop};
 pub use limits::Limits;
-pub use query::{Paging, Query};
+pub use query::Paging;
 pub use request::Request;
 pub use response::Response;
 pub use router::{Handler, Route, Router};
 pub use routes::ROUTES;
-pub use semaphore::Permit;
 pub use waiting::Reply;
 
 use crate::thread::{Spawner, Thread};

@@ -36,7 +36,8 @@ pub struct Settings {
 
 /// The running log.
 pub struct Log {
-    handle: LoggerHandle,
+    // Ends flexi_logger when it is dropped.
+    _handle: LoggerHandle,
     file: Arc<RotatedFile>,
     requests: Arc<Requests>,
     // Joined after `Drop` has told it to end.
@@ -63,7 +64,7 @@ impl Log {
             let path = settings.file.display();
             log::warn!("the log {path} cannot be written: {error}; stderr has it all");
         }
-        Ok(Self { handle, file, requests, thread: None })
+        Ok(Self { _handle: handle, file, requests, thread: None })
     }
 
     /// From now on requests are logged, too.
@@ -80,10 +81,6 @@ impl Log {
         if let Err(error) = self.file.reopen() {
             log::warn!("the log cannot be opened again: {error}");
         }
-    }
-
-    pub fn set_level(&self, level: LevelFilter) {
-        self.handle.set_new_spec(specification(level));
     }
 }
 

@@ -29,7 +29,7 @@ pub use launch::{Launch, show_command};
 pub use launcher::{ResourceLimits, become_program, keep_files_private};
 pub use oneshot::{Output, STDOUT_MAX, run, run_telling};
 pub use reaper::Reaper;
-pub use roster::{Record, Roster, Setter, plain_name};
+pub use roster::{Roster, Setter, plain_name};
 
 /// The executable of that name on `PATH`.
 pub fn which(program: &str) -> Option<PathBuf> {

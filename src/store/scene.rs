@@ -71,10 +71,6 @@ pub fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Erro
     Ok(statement.execute([image_id])?)
 }
 
-pub fn clear(connection: &Connection) -> Result<usize, Error> {
-    Ok(connection.execute("DELETE FROM scene", [])?)
-}
-
 fn from_row(row: &Row<'_>) -> Result<Hung, Error> {
     Ok(Hung {
         monitor: row.get(0)?,

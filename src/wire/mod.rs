@@ -27,7 +27,7 @@ pub use record::{
 pub use request::{
     CreateFolder, CreatePlaylist, DeleteImages, ExportLoop, ExtractPalette, ImportImages,
     ImportWeb, MoveImages, NewConfiguration, NewPlaylistItem, NoFields, PatchCapabilities,
-    PatchConfiguration, PatchFolder, PatchImage, PatchPlaylist, PatchPlaylistItem, RandomWallpaper,
-    SelectAll, SetWallpaper, StartPlaylist,
+    PatchFolder, PatchImage, PatchPlaylist, RandomWallpaper, SelectAll, SetWallpaper,
+    StartPlaylist,
 };
 pub use time::Timestamp;

@@ -55,6 +55,7 @@ macro_rules! words {
         pub enum $name { $(#[serde(rename = $word)] $variant),+ }
 
         impl $name {
+            #[allow(dead_code, reason = "not every list is walked")]
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 

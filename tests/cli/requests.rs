@@ -6,8 +6,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use murald::cli::GROUPS;
-use murald::http::ROUTES;
+use murald::internals::cli::GROUPS;
+use murald::internals::http::ROUTES;
 use serde_json::Value;
 
 use crate::support::House;

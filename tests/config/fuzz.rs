@@ -7,8 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use murald::config::{ConfigHandle, Error, Section};
-use murald::events::Hub;
+use murald::internals::config::{ConfigHandle, Error, Section};
+use murald::internals::events::Hub;
 use serde_json::{Map, Value, json};
 
 /// What is spliced into files and bodies: the grammar's own words, in wrong places.

@@ -1,7 +1,7 @@
 //! Every key with its default, written down a second time: the schema cannot lose or change one
 //! by mistake, and none can come without a row here.
 
-use murald::config::{Config, Section};
+use murald::internals::config::{Config, Section};
 use serde_json::{Value, json};
 
 use crate::support::Watched;

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use murald::config::{BackendName, ConfigHandle, Key, Kind, Rule, Section};
-use murald::events::Hub;
+use murald::internals::config::{BackendName, ConfigHandle, Key, Kind, Rule, Section};
+use murald::internals::events::Hub;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};

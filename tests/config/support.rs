@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use murald::config::{ConfigHandle, Watch};
-use murald::events::{Hub, Kinds, Subscription};
-use murald::thread::{Deaths, Spawner};
+use murald::internals::config::{ConfigHandle, Watch};
+use murald::internals::events::{Hub, Kinds, Subscription};
+use murald::internals::thread::{Deaths, Spawner};
 use serde_json::Value;
 
 /// An edit is heard after a fraction of this.

@@ -56,9 +56,11 @@ impl Desktop {
     }
 
     /// As an environment to look up in, without what the test process itself has.
-    pub fn env(&self) -> murald::paths::Env {
+    pub fn env(&self) -> murald::internals::paths::Env {
         let variables = self.variables.clone();
-        murald::paths::Env::new(move |name| variables.get(name)?.clone().map(OsString::from))
+        murald::internals::paths::Env::new(move |name| {
+            variables.get(name)?.clone().map(OsString::from)
+        })
     }
 
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {

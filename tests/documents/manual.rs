@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use murald::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Verb};
-use murald::config::{Key, Kind, Section};
-use murald::http::ROUTES;
-use murald::wire::EventKind;
+use murald::internals::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Verb};
+use murald::internals::config::{Key, Kind, Section};
+use murald::internals::http::ROUTES;
+use murald::internals::wire::EventKind;
 use serde_json::{Value, json};
 
 use crate::desktop::Desktop;

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use murald::http::ROUTES;
+use murald::internals::http::ROUTES;
 use serde_json::{Value, json};
 
 use crate::desktop::Desktop;

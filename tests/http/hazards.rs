@@ -7,9 +7,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use murald::events::Hub;
-use murald::http::{Limits, Server};
-use murald::thread::Spawner;
+use murald::internals::events::Hub;
+use murald::internals::http::{Limits, Server};
+use murald::internals::thread::Spawner;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::support::{Client, House, is_well, odd_router, until};

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use murald::events::BUFFER;
-use murald::http::Limits;
-use murald::wire::{Event, GalleryDomain};
+use murald::internals::events::BUFFER;
+use murald::internals::http::Limits;
+use murald::internals::wire::{Event, GalleryDomain};
 
 use super::support::{Client, House, PATIENCE, until};
 

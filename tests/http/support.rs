@@ -8,9 +8,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use murald::events::{Hub, Kinds};
-use murald::http::{Error, Limits, Reply as Answer, Request, Response, Route, Router, Server};
-use murald::thread::{Deaths, Spawner};
+use murald::internals::events::{Hub, Kinds};
+use murald::internals::http::{
+    Error, Limits, Reply as Answer, Request, Response, Route, Router, Server,
+};
+use murald::internals::thread::{Deaths, Spawner};
 use tiny_http::Method::{self, Get, Post};
 
 /// Nobody who is silent is given up so soon: who is answered within this has not waited for them.
@@ -42,7 +44,7 @@ pub(crate) struct Odd {
 const fn route(
     method: Method,
     pattern: &'static str,
-    handler: murald::http::Handler<Odd>,
+    handler: murald::internals::http::Handler<Odd>,
 ) -> Route<Odd> {
     Route { method, pattern, summary: "", handler }
 }
@@ -65,7 +67,11 @@ static ODD: [Route<Odd>; 11] = [
         Ok(Response::bytes(200, "text/plain", std::fs::read(odd.directory.join("pipe")).unwrap()))
     }),
     route(Get, "/file/{name}", |odd, request| {
-        murald::http::file(request, &odd.directory.join(request.placeholder(0)), "image/png")
+        murald::internals::http::file(
+            request,
+            &odd.directory.join(request.placeholder(0)),
+            "image/png",
+        )
     }),
     route(Get, "/events", |odd, _| Ok(Response::events(&odd.hub, Kinds::ALL))),
 ];

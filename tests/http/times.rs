@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use murald::http::{Limits, Response};
+use murald::internals::http::{Limits, Response};
 
 use super::support::{House, LARGE, PATIENCE};
 

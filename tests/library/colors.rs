@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use murald::color::{self, Rgb};
+use murald::internals::color::{self, Rgb};
 use serde_json::{Value, json};
 
 use crate::support::House;

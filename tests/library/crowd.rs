@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use murald::store::images::{self, Checksum};
-use murald::store::{self, Store, edits, loose};
+use murald::internals::store::images::{self, Checksum};
+use murald::internals::store::{self, Store, edits, loose};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use murald::store::{self, Store};
+use murald::internals::store::{self, Store};
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;

@@ -12,13 +12,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use murald::events::{Hub, Kinds};
-use murald::library::{self, Library, Running, Settings};
-use murald::store::images::{self, Checksum};
-use murald::store::{self, Store, edits, loose};
-use murald::thread::{Deaths, Spawner};
-use murald::transcode;
-use murald::wire::{EventKind, Image};
+use murald::internals::events::{Hub, Kinds};
+use murald::internals::library::{self, Library, Running, Settings};
+use murald::internals::store::images::{self, Checksum};
+use murald::internals::store::{self, Store, edits, loose};
+use murald::internals::thread::{Deaths, Spawner};
+use murald::internals::transcode;
+use murald::internals::wire::{EventKind, Image};
 use sha2::{Digest, Sha256};
 
 use crate::import_kill::bmp;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use murald::store::images::{self, NewImage};
-use murald::store::{self, Store};
-use murald::wire::Format;
+use murald::internals::store::images::{self, NewImage};
+use murald::internals::store::{self, Store};
+use murald::internals::wire::Format;
 use serde_json::json;
 
 use crate::desktop::wait_until;

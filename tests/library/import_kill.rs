@@ -11,13 +11,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use murald::events::{Hub, Kinds};
-use murald::library::{self, Settings};
-use murald::store::images::{self, ListQuery, SortBy};
-use murald::store::{self, Store, loose};
-use murald::thread::Spawner;
-use murald::transcode;
-use murald::wire::{EventKind, Image};
+use murald::internals::events::{Hub, Kinds};
+use murald::internals::library::{self, Settings};
+use murald::internals::store::images::{self, ListQuery, SortBy};
+use murald::internals::store::{self, Store, loose};
+use murald::internals::thread::Spawner;
+use murald::internals::transcode;
+use murald::internals::wire::{EventKind, Image};
 
 const PICTURES: u32 = 40;
 

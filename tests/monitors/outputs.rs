@@ -2,9 +2,9 @@
 
 use std::os::unix::fs::symlink;
 
-use murald::compositor::{Compositor, Output, Outputs, Session, Watch};
-use murald::paths::Env;
-use murald::thread::{Deaths, Spawner};
+use murald::internals::compositor::{Compositor, Output, Outputs, Session, Watch};
+use murald::internals::paths::Env;
+use murald::internals::thread::{Deaths, Spawner};
 use serde_json::Value;
 
 use crate::desktop::{Desktop, wait_until};

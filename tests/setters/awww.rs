@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use murald::backends::{Backend, Error};
-use murald::config::BackendName;
-use murald::process::Cancel;
+use murald::internals::backends::{Backend, Error};
+use murald::internals::config::BackendName;
+use murald::internals::process::Cancel;
 
 use crate::stub::Stubs;
 use crate::wall::{BLUE, RED};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use murald::backends::Error;
-use murald::config::BackendName;
+use murald::internals::backends::Error;
+use murald::internals::config::BackendName;
 
 use crate::desktop::{Desktop, wait_until};
 use crate::wall::{BLACK, BLUE, GREEN, RED, WHITE, Wall};

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Child;
 
-use murald::process::Identity;
+use murald::internals::process::Identity;
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use murald::backends::{Backend, Error};
-use murald::config::BackendName;
+use murald::internals::backends::{Backend, Error};
+use murald::internals::config::BackendName;
 
 use crate::stub::Stubs;
 use crate::wall::{BLUE, RED};

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use murald::backends::{Backend, Error, Hanging, Kind};
-use murald::config::BackendName;
+use murald::internals::backends::{Backend, Error, Hanging, Kind};
+use murald::internals::config::BackendName;
 
 use crate::stub::Stubs;
 

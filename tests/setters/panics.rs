@@ -7,14 +7,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::bounded;
-use murald::backends::Setters;
-use murald::config::BackendName;
-use murald::events::{Hub, Kinds, Subscription};
-use murald::http;
-use murald::store::{Store, images};
-use murald::thread::{Deaths, Spawner};
-use murald::wallpaper::{self, Applied, Ask, Failure, Request, StageOwner, Targets, Walls};
-use murald::wire::{EventKind, Format, HistorySource, Mode, Source};
+use murald::internals::backends::Setters;
+use murald::internals::config::BackendName;
+use murald::internals::events::{Hub, Kinds, Subscription};
+use murald::internals::http;
+use murald::internals::store::{Store, images};
+use murald::internals::thread::{Deaths, Spawner};
+use murald::internals::wallpaper::{
+    self, Applied, Ask, Failure, Request, StageOwner, Targets, Walls,
+};
+use murald::internals::wire::{EventKind, Format, HistorySource, Mode, Source};
 
 use crate::desktop::Desktop;
 use crate::wall::{BLUE, GREEN, RED, Wall};

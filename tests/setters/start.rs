@@ -41,7 +41,7 @@ impl Scripted {
 }
 
 fn real_swaybg() -> PathBuf {
-    murald::process::which("swaybg").expect("swaybg is not installed")
+    murald::internals::process::which("swaybg").expect("swaybg is not installed")
 }
 
 #[test]

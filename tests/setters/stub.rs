@@ -40,7 +40,7 @@ impl Stubs {
         }
         let desktop = Desktop::wayland(outputs);
         fs::write(notes.join("outputs"), "HEADLESS-1\nHEADLESS-2\n").unwrap();
-        let env = murald::paths::Env::new(move |name| match name {
+        let env = murald::internals::paths::Env::new(move |name| match name {
             "HOME" => Some(root.join("home").into()),
             "PATH" => Some(root.join("bin").into()),
             "XDG_RUNTIME_DIR" => Some(root.join("run").into()),

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use murald::backends::{Error, Hanging};
-use murald::config::BackendName;
-use murald::process::Cancel;
+use murald::internals::backends::{Error, Hanging};
+use murald::internals::config::BackendName;
+use murald::internals::process::Cancel;
 
 use crate::desktop::Desktop;
 use crate::wall::{BLACK, BLUE, Foreign, GREEN, RED, Wall, Watcher, near};

@@ -5,9 +5,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use murald::backends::{Backend, Error, Hanging, Kind, Web};
-use murald::config::BackendName;
-use murald::wire::WebCapabilities;
+use murald::internals::backends::{Backend, Error, Hanging, Kind, Web};
+use murald::internals::config::BackendName;
+use murald::internals::wire::WebCapabilities;
 use serde_json::{Value, json};
 use tiny_http::{Header, Method, Request, Response, Server};
 
@@ -403,7 +403,7 @@ fn mishaps() {
     show(&stubs, &mut *wal_qt, &red).unwrap();
     // It takes a request and never answers: no longer than it is wanted.
     stubs.cue("wal-qt-host", "hang");
-    let cancel = murald::process::Cancel::new().unwrap();
+    let cancel = murald::internals::process::Cancel::new().unwrap();
     let thread = {
         let (cancel, notes) = (cancel.clone(), stubs.notes.join("wal-qt-requests"));
         forget(&stubs);

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_channel::{Receiver, bounded};
-use murald::backends::{Backend, Hanging, Kind, Setters, Versions};
-use murald::compositor::{Output, Watch};
-use murald::config::{BackendName, ConfigHandle};
-use murald::events::Hub;
-use murald::paths::{Dirs, Env};
-use murald::process::{Cancel, Identity, Reaper, Roster};
-use murald::thread::{Deaths, Spawner};
+use murald::internals::backends::{Backend, Hanging, Kind, Setters, Versions};
+use murald::internals::compositor::{Output, Watch};
+use murald::internals::config::{BackendName, ConfigHandle};
+use murald::internals::events::Hub;
+use murald::internals::paths::{Dirs, Env};
+use murald::internals::process::{Cancel, Identity, Reaper, Roster};
+use murald::internals::thread::{Deaths, Spawner};
 
 use crate::desktop::{Desktop, wait_until};
 

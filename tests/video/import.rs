@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
-use murald::media;
+use murald::internals::media;
 use serde_json::{Value, json};
 
 use crate::film::{H264, MOVING, has_encoder, make, real};

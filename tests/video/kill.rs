@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use murald::store::{self, Store, edits, images, loose};
+use murald::internals::store::{self, Store, edits, images, loose};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

@@ -7,9 +7,9 @@ use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use murald::process::Cancel;
-use murald::transcode::{self, Ffmpeg, Limits};
-use murald::wire::Format;
+use murald::internals::process::Cancel;
+use murald::internals::transcode::{self, Ffmpeg, Limits};
+use murald::internals::wire::Format;
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;

@@ -21,14 +21,11 @@ pub use backend::{AutoPriorities, Backend, BackendName, SelectionMode};
 pub use client::{App, Monitors, RemoteGallery};
 pub use daemon::{Compositor, Daemon, LogLevel};
 pub use feh::{Feh, FehMode};
-pub use form::Bezier;
 pub use hyprpaper::{Hyprpaper, HyprpaperFit};
 pub use key::{Key, Kind, Misfit, Rule, Value};
 pub use mpvpaper::Mpvpaper;
 pub use swaybg::{Swaybg, SwaybgFit};
-pub use wal_qt::{
-    ImageFit, ImageRendering, ParallaxDirection, ParallaxDriver, WalQt, WalQtTransition,
-};
+pub use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt};
 
 /// A table of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -94,10 +94,6 @@ impl Index {
         self.alive.count()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     fn slot(&self, id: i64) -> Option<Slot> {
         self.ids.binary_search(&id).ok().map(|slot| slot as Slot)
     }

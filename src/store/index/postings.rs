@@ -97,13 +97,6 @@ impl Postings {
         }
     }
 
-    pub(super) fn in_folder(&self, folder: Option<i64>) -> usize {
-        match folder {
-            None => self.root.count(),
-            Some(folder) => self.folders.get(&folder).map_or(0, Vec::len),
-        }
-    }
-
     /// All tags in use, sorted.
     pub(super) fn tags(&self) -> Vec<String> {
         let mut tags: Vec<String> = self.tags.keys().cloned().collect();

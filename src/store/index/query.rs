@@ -72,19 +72,9 @@ impl Index {
         Found { ids, total: total as u64 }
     }
 
-    /// All ids that match, in the order of the query, whatever its page.
-    pub fn find_all(&self, query: &Query) -> Vec<i64> {
-        self.find(&Query { offset: 0, limit: u64::MAX, ..query.clone() }).ids
-    }
-
     /// All tags in use, sorted.
     pub fn tags(&self) -> Vec<String> {
         self.postings.tags()
-    }
-
-    /// How many images lie in a folder itself; none is the root.
-    pub fn in_folder(&self, folder: Option<i64>) -> u64 {
-        self.postings.in_folder(folder) as u64
     }
 
     /// None where nothing filters. What is quick and leaves little comes first, what must look at

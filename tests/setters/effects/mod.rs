@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use murald::backends::{Backend, Hanging, Kind};
-use murald::config::{BackendName, Section};
+use murald::internals::backends::{Backend, Hanging, Kind};
+use murald::internals::config::{BackendName, Section};
 use serde_json::{Value, json};
 
 use crate::desktop::Desktop;

@@ -1,0 +1,101 @@
+//! A door for the tests and benches of this package alone: parts of the rooms by the paths that they
+//! have inside. It promises nothing to others. What is not here and not used is dead, and the
+//! compiler says so.
+
+pub mod backends {
+    pub use crate::backends::{Backend, Error, Hanging, Kind, Setters, Versions, Web};
+}
+
+pub mod cli {
+    pub use crate::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Verb};
+}
+
+pub mod color {
+    pub use crate::color::{Rgb, hex, hue_group, lab};
+}
+
+pub mod compositor {
+    pub use crate::compositor::{Compositor, Output, Outputs, Session, Watch};
+}
+
+pub mod config {
+    pub use crate::config::{
+        BackendName, Config, ConfigHandle, Error, Key, Kind, Rule, Section, Watch,
+    };
+}
+
+pub mod events {
+    pub use crate::events::{BUFFER, Hub, Kinds, Subscription};
+}
+
+pub mod http {
+    pub use crate::http::{
+        Api, Error, Handler, Limits, ListCache, ROUTES, Reply, Request, Response, Route, Router,
+        Server, Stop, file,
+    };
+}
+
+pub mod library {
+    pub use crate::library::{Library, Running, Settings, start};
+}
+
+pub mod media {
+    pub use crate::media::{encode, palette, probe};
+}
+
+pub mod memory {
+    pub use crate::memory::{restrain, trim};
+}
+
+pub mod paths {
+    pub use crate::paths::{Dirs, Env};
+}
+
+pub mod playlist {
+    pub use crate::playlist::{ConductorOwner, StageWall, start};
+}
+
+pub mod process {
+    pub use crate::process::{Cancel, Identity, Reaper, Roster, which};
+}
+
+pub mod store {
+    pub use crate::store::{Connection, Error, Store};
+
+    pub mod edits {
+        pub use crate::store::edits::{ImageChange, change, renames};
+    }
+
+    pub mod folders {
+        pub use crate::store::folders::{Refusal, insert};
+    }
+
+    pub mod images {
+        pub use crate::store::images::{
+            Checksum, ListQuery, NewImage, SortBy, by_ids, files, hex, ids, insert, list,
+        };
+    }
+
+    pub mod loose {
+        pub use crate::store::loose::list;
+    }
+}
+
+pub mod thread {
+    pub use crate::thread::{Deaths, Spawner};
+}
+
+pub mod transcode {
+    pub use crate::transcode::{Error, Ffmpeg, Limits, Running, start};
+}
+
+pub mod wallpaper {
+    pub use crate::wallpaper::{Applied, Ask, Failure, Request, StageOwner, Targets, Walls, start};
+}
+
+pub mod wire {
+    pub use crate::wire::{
+        Event, EventKind, Format, GalleryDomain, HistorySource, Image, Mode, Source,
+        WebCapabilities,
+    };
+}
