@@ -76,8 +76,8 @@ pub mod store {
         };
     }
 
-    pub mod loose {
-        pub use crate::store::loose::list;
+    pub mod pending_files {
+        pub use crate::store::pending_files::list;
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Error;
-use super::intake::Taken;
+use super::import_file::Imported;
 use super::walk::Found;
 use crate::events::Hub;
 use crate::wire::{Event, GalleryDomain};
@@ -71,7 +71,7 @@ impl Batch {
     pub(super) fn ended(
         &mut self,
         path: &std::path::Path,
-        result: Result<Taken, Error>,
+        result: Result<Imported, Error>,
         hub: &Hub,
     ) {
         if self.is_cancelled() && result.as_ref().is_err_and(Error::is_stopped) {
@@ -80,9 +80,9 @@ impl Batch {
         }
         self.current += 1;
         match &result {
-            Ok(taken) => {
+            Ok(imported) => {
                 self.succeeded += 1;
-                self.changed |= !taken.duplicate;
+                self.changed |= !imported.duplicate;
             }
             Err(error) => {
                 self.failed += 1;
@@ -93,7 +93,7 @@ impl Batch {
         let (batch_id, current, total) = (id.clone(), self.current, self.total);
         let elapsed_ms = self.elapsed_ms();
         hub.publish(&match result {
-            Ok(Taken { image, duplicate }) => {
+            Ok(Imported { image, duplicate }) => {
                 let image = Box::new(image);
                 Event::ImageProcessed { batch_id, image, current, total, elapsed_ms, duplicate }
             }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use super::Error;
-use super::budget::Budget;
+use super::memory_budget::MemoryBudget;
 use crate::media::{self, Input, Probe, Stop, Thumbnail};
 use crate::thread::panic_text;
 use crate::wire::Resolution;
@@ -20,7 +20,7 @@ pub(super) fn thumbnail(
     path: &Path,
     input: &mut dyn Input,
     resolution: Resolution,
-    budget: &Budget,
+    budget: &MemoryBudget,
     stop: Stop<'_>,
 ) -> Result<Decoded, Error> {
     let frame = resolution.fits();
@@ -29,7 +29,7 @@ pub(super) fn thumbnail(
         let target = probe.fit(frame);
         // Beside the picture: what the encoder takes of the thumbnail's size.
         let encoder = 16 * u64::from(target.0) * u64::from(target.1);
-        let _allowance = budget.take(probe.memory(target) + encoder);
+        let _permit = budget.take(probe.memory(target) + encoder);
         let thumbnail = probe.thumbnail(input, frame, stop)?;
         Ok(Decoded { probe, thumbnail })
     })

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use super::disk::{TEMPORARY, rename, sync_directory};
-use super::intake::Shelf;
+use super::import_file::ImportContext;
 use super::name::Name;
 use super::reconcile::is_away;
 use super::{Error, Library, package};
@@ -24,7 +24,7 @@ impl Library {
     pub fn edit(&self, id: i64, name: Option<&str>, change: &ImageChange) -> Result<Image, Error> {
         // One rename at a time, from the look at the row on: of two that rename the same image, the
         // second must see where the first has put the file.
-        let _turn = name.map(|_| self.shelf.names.turn());
+        let _turn = name.map(|_| self.context.names.turn());
         let image = self.image(id)?;
         if (change.overrides.is_some() || change.capabilities.is_some()) && image.web_meta.is_none()
         {
@@ -92,8 +92,8 @@ impl Library {
         change: &ImageChange,
     ) -> Result<(), Error> {
         let directory = image.home().parent().unwrap_or(Path::new("/"));
-        self.shelf.names.look_anew(&name.stem);
-        let reserved = self.shelf.names.reserve(name, directory, &self.store)?;
+        self.context.names.look_anew(&name.stem);
+        let reserved = self.context.names.reserve(name, directory, &self.store)?;
         let file_name = reserved.path.file_name().unwrap_or_default();
         if file_name.len() > NAME_MAX {
             let why = "it is taken, and there is no room for a number behind it";
@@ -143,16 +143,16 @@ fn follow(changed: Option<WebMeta>) -> Result<(), Error> {
 }
 
 /// At start, before anything else: files that a kill caught between two names.
-pub(super) fn undo_renames(shelf: &Shelf) -> Result<(), Error> {
-    let renames = shelf.store.read(edits::renames)?;
+pub(super) fn undo_renames(context: &ImportContext) -> Result<(), Error> {
+    let renames = context.store.read(edits::renames)?;
     for moving in renames.into_iter().filter(|moving| !is_away(&moving.from)) {
-        let image = shelf.store.read(|c| images::get(c, moving.image_id))?;
+        let image = context.store.read(|c| images::get(c, moving.image_id))?;
         let stays = image.is_some_and(|image| image.home() == moving.from);
         if stays && !exists(&moving.from) && exists(&moving.to) {
             rename(&moving.to, &moving.from).map_err(Error::file("rename", &moving.to))?;
             log::info!("{} has its name back", moving.from.display());
         }
-        shelf.store.write(|c| edits::forget_rename(c, moving.image_id))?;
+        context.store.write(|c| edits::forget_rename(c, moving.image_id))?;
     }
     Ok(())
 }

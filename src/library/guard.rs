@@ -121,7 +121,7 @@ impl Library {
         // Before the look: what changes meanwhile makes it stale, not wrong.
         let generation = self.store.generation();
         let rows = self.store.read(images::files)?;
-        let files = list(&self.shelf)?;
+        let files = list(&self.context)?;
         let verdict = Verdict::on(&rows, &files);
         self.guard.note(&self.store, generation, &rows, &verdict);
         Ok(verdict)

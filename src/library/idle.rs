@@ -36,16 +36,16 @@ pub struct Idle {
 
 /// Tells the thread that thumbnails may be missing, and that somebody is at work.
 #[derive(Clone, Debug)]
-pub(super) struct Nudge(Sender<()>);
+pub(super) struct Wake(Sender<()>);
 
-impl Nudge {
+impl Wake {
     pub(super) fn new() -> (Self, Receiver<()>) {
         // One is as good as many.
         let (sender, receiver) = bounded(1);
         (Self(sender), receiver)
     }
 
-    pub(super) fn give(&self) {
+    pub(super) fn send(&self) {
         self.0.try_send(()).ok();
     }
 }
@@ -54,7 +54,7 @@ pub(super) struct Worker {
     pub(super) idle: Idle,
     pub(super) store: Store,
     pub(super) thumbnails: Thumbnails,
-    pub(super) nudged: Receiver<()>,
+    pub(super) woken: Receiver<()>,
     /// Closed when the daemon ends.
     pub(super) end: Receiver<()>,
 }
@@ -65,7 +65,7 @@ enum Over {
     /// Nothing is missing any more.
     Done,
     /// Somebody is at work: again, when it is quiet.
-    Nudged,
+    Woken,
     /// The machine is needed for something else.
     Busy,
     End,
@@ -76,7 +76,7 @@ impl Worker {
     pub(super) fn run(self) {
         loop {
             select! {
-                recv(self.nudged) -> nudge => if nudge.is_err() { return },
+                recv(self.woken) -> wake => if wake.is_err() { return },
                 recv(self.end) -> _ => return,
             }
             let mut broken = HashSet::new();
@@ -87,7 +87,7 @@ impl Worker {
                 }
                 match self.round(&mut broken) {
                     Ok(Over::Done) => break,
-                    Ok(Over::Nudged) => wait = self.idle.after,
+                    Ok(Over::Woken) => wait = self.idle.after,
                     Ok(Over::Busy) => wait = BUSY_AGAIN,
                     Ok(Over::End) => return,
                     Err(error) => {
@@ -100,11 +100,11 @@ impl Worker {
         }
     }
 
-    /// Waits until nobody has given a nudge for so long; false at the end.
+    /// Waits until nobody has given a wake for so long; false at the end.
     fn is_quiet_for(&self, time: Duration) -> bool {
         loop {
             select! {
-                recv(self.nudged) -> nudge => if nudge.is_err() { return false },
+                recv(self.woken) -> wake => if wake.is_err() { return false },
                 recv(self.end) -> _ => return false,
                 default(time) => return true,
             }
@@ -139,8 +139,8 @@ impl Worker {
         if self.end.try_recv() == Err(TryRecvError::Disconnected) {
             return Some(Over::End);
         }
-        match self.nudged.try_recv() {
-            Ok(()) => Some(Over::Nudged),
+        match self.woken.try_recv() {
+            Ok(()) => Some(Over::Woken),
             Err(TryRecvError::Disconnected) => Some(Over::End),
             Err(TryRecvError::Empty) => (!(self.idle.is_idle)()).then_some(Over::Busy),
         }

@@ -12,8 +12,8 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, Sender, after, never, select};
 
 use super::batch::Batch;
-use super::idle::Nudge;
-use super::intake::{Shelf, Taken};
+use super::idle::Wake;
+use super::import_file::{ImportContext, Imported};
 use super::turn::{Turn, Turns};
 use super::walk::Found;
 use super::{Error, Started};
@@ -55,16 +55,16 @@ pub(super) struct Job {
 
 pub(super) struct Done {
     path: PathBuf,
-    result: Result<Taken, Error>,
+    result: Result<Imported, Error>,
 }
 
 /// The body of a worker's thread: ends when the thread `import` has ended.
-pub(super) fn work(shelf: &Shelf, jobs: &Receiver<Job>, done: &Sender<Done>) {
+pub(super) fn work(context: &ImportContext, jobs: &Receiver<Job>, done: &Sender<Done>) {
     for Job { path, folder, adopt, turn, cancelled } in jobs {
-        let stop = || cancelled.load(Ordering::Relaxed) || shelf.ended.load(Ordering::Relaxed);
+        let stop = || cancelled.load(Ordering::Relaxed) || context.ended.load(Ordering::Relaxed);
         let result = match adopt {
-            true => shelf.adopt(&path, &stop),
-            false => shelf.take_in(&path, folder, &turn, &stop),
+            true => context.adopt(&path, &stop),
+            false => context.import(&path, folder, &turn, &stop),
         };
         // Before it is told of: who hears of it may take the next one in.
         drop(turn);
@@ -75,7 +75,7 @@ pub(super) fn work(shelf: &Shelf, jobs: &Receiver<Job>, done: &Sender<Done>) {
 }
 
 pub(super) struct Importer {
-    pub(super) shelf: Arc<Shelf>,
+    pub(super) context: Arc<ImportContext>,
     pub(super) hub: Hub,
     pub(super) inbox: Receiver<Message>,
     pub(super) jobs: Sender<Job>,
@@ -83,7 +83,7 @@ pub(super) struct Importer {
     /// Closed when the daemon ends.
     pub(super) end: Receiver<()>,
     pub(super) workers: usize,
-    pub(super) nudge: Nudge,
+    pub(super) wake: Wake,
 }
 
 /// What changes while the thread runs.
@@ -126,7 +126,7 @@ impl Importer {
             }
         }
         // The files in hand are landed or given up by their workers; nobody is told any more.
-        self.shelf.ended.store(true, Ordering::Relaxed);
+        self.context.ended.store(true, Ordering::Relaxed);
         drop(self.jobs);
         while state.in_hand > 0 && self.done.recv().is_ok() {
             state.in_hand -= 1;
@@ -139,7 +139,7 @@ impl Importer {
             if !state.running {
                 state.running = true;
                 batch.start(&self.hub);
-                self.nudge.give();
+                self.wake.send();
             }
             while state.in_hand < self.workers {
                 let Some(Found { path, problem }) = batch.next() else { break };
@@ -163,9 +163,9 @@ impl Importer {
                 batch.finish(&self.hub);
             }
             if state.batches.is_empty() {
-                self.shelf.names.forget();
+                self.context.names.forget();
                 memory::trim();
-                self.nudge.give();
+                self.wake.send();
             }
         }
     }

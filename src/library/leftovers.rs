@@ -8,45 +8,45 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use super::disk::remove;
 use super::edit::undo_renames;
-use super::intake::Shelf;
+use super::import_file::ImportContext;
 use super::reconcile::is_away;
 use crate::store::images;
-use crate::store::loose;
+use crate::store::pending_files;
 
 pub(super) struct Leftovers {
-    loose: Vec<PathBuf>,
+    pending: Vec<PathBuf>,
 }
 
 impl Leftovers {
     /// Undoes the rename that the last run may have had in hand, and takes the notes.
-    pub(super) fn take(shelf: &Shelf) -> Self {
-        let taken = undo_renames(shelf)
-            .and_then(|()| shelf.store.read(loose::list).map_err(Error::from))
+    pub(super) fn take(context: &ImportContext) -> Self {
+        let pending = undo_renames(context)
+            .and_then(|()| context.store.read(pending_files::list).map_err(Error::from))
             .inspect_err(|error| log::error!("what the last run left stays: {}", error.reason()));
-        Self { loose: taken.unwrap_or_default() }
+        Self { pending: pending.unwrap_or_default() }
     }
 
     /// Removes the files, and then their notes.
-    pub(super) fn clear(self, shelf: &Shelf) -> Result<(), Error> {
+    pub(super) fn clear(self, context: &ImportContext) -> Result<(), Error> {
         // Held until the notes are gone: whoever gets the name after that notes it anew.
-        let held: Vec<_> = (self.loose.iter().filter(|path| !is_away(path)))
-            .filter_map(|path| Some((path, shelf.names.try_hold(&stem(path), path)?)))
+        let held: Vec<_> = (self.pending.iter().filter(|path| !is_away(path)))
+            .filter_map(|path| Some((path, context.names.try_hold(&stem(path), path)?)))
             .collect();
         let mut done = Vec::new();
         for (path, _) in &held {
             // A row is the stronger word.
-            if shelf.store.read(|c| images::has_path(c, path))? || is_removed(path) {
+            if context.store.read(|c| images::has_path(c, path))? || is_removed(path) {
                 done.push(*path);
             }
         }
         if done.is_empty() {
             return Ok(());
         }
-        shelf.store.write(|c| {
+        context.store.write(|c| {
             // Its row may have been deleted since, and then the note is that deletion's.
             let settled = |path: &Path| Ok(images::has_path(c, path)? || !path.exists());
             done.iter().try_for_each(|path| match settled(path) {
-                Ok(true) => loose::unmark(c, path),
+                Ok(true) => pending_files::unmark(c, path),
                 other => other.map(drop),
             })
         })?;

@@ -1,23 +1,22 @@
 //! The library: what comes in, what stays, what goes.
 //!
 //! [`Library`] is the handle; [`Running`] owns the threads `import`, `import-1..n`, `reconcile` and
-//! `thumbs`. Pictures are taken in one file to a worker, whole or not at all ([`intake`]); a start
+//! `thumbs`. Pictures are taken in one file to a worker, whole or not at all ([`import_file`]); a start
 //! finds out what the last run left, while everybody is served ([`reconcile`]); thumbnails are a cache that mends itself ([`Thumbnails`]). Nothing here
 //! waits on a client or a setter, and no source file is ever changed.
 
 mod batch;
-mod budget;
 mod decode;
 mod disk;
 mod edit;
 mod error;
-mod film;
 mod folders;
 mod guard;
 mod idle;
 mod import;
-mod intake;
+mod import_file;
 mod leftovers;
+mod memory_budget;
 mod missing;
 mod name;
 mod package;
@@ -28,6 +27,7 @@ mod tests;
 mod thumbnails;
 mod turn;
 mod video;
+mod video_frame;
 mod walk;
 
 use std::io;
@@ -45,13 +45,13 @@ use crate::thread::{Spawner, Thread};
 use crate::transcode::Transcoder;
 use crate::wire::{Image, Resolution};
 
-use budget::Budget;
 use disk::Run;
 use guard::Guard;
-use idle::Nudge;
+use idle::Wake;
 use import::{BATCHES_MAX, Importer, Message, Reply, work};
-use intake::Shelf;
+use import_file::ImportContext;
 use leftovers::Leftovers;
+use memory_budget::MemoryBudget;
 use reconcile::Reconciler;
 
 pub use error::Error;
@@ -87,13 +87,13 @@ pub struct Started {
 #[derive(Clone)]
 pub struct Library {
     inbox: Sender<Message>,
-    shelf: Arc<Shelf>,
+    context: Arc<ImportContext>,
     thumbnails: Thumbnails,
     transcoder: Transcoder,
     store: Store,
     hub: Hub,
     guard: Guard,
-    nudge: Nudge,
+    wake: Wake,
 }
 
 /// The thread that looks through the library after a start.
@@ -115,11 +115,11 @@ pub fn start(
     transcoder: Transcoder,
     spawner: &Spawner,
 ) -> io::Result<(Library, Running)> {
-    let budget = Arc::new(Budget::new(media::MEMORY_MAX));
+    let budget = Arc::new(MemoryBudget::new(media::MEMORY_MAX));
     let ffmpeg = transcoder.ffmpeg().clone();
     let thumbnails =
         Thumbnails::new(&settings.thumbnails_dir, Arc::clone(&budget), ffmpeg, store.clone());
-    let shelf = Arc::new(Shelf {
+    let context = Arc::new(ImportContext {
         directory: settings.images_dir.clone(),
         store: store.clone(),
         thumbnails: thumbnails.clone(),
@@ -132,8 +132,8 @@ pub fn start(
         audio: Arc::clone(&settings.video_audio),
     });
     // Before anybody can be served: what this run notes must not be taken for the last one's.
-    let leftovers = Leftovers::take(&shelf);
-    let shared = Arc::clone(&shelf);
+    let leftovers = Leftovers::take(&context);
+    let shared = Arc::clone(&context);
     let workers = settings.workers.max(1);
     let (inbox, messages) = bounded(BATCHES_MAX);
     let (jobs, waiting) = bounded(workers);
@@ -141,40 +141,40 @@ pub fn start(
     let (end, ended) = bounded(0);
     let mut threads = Vec::with_capacity(workers + 3);
     for number in 1..=workers {
-        let (shelf, waiting, done) = (Arc::clone(&shelf), waiting.clone(), done.clone());
-        let body = move || work(&shelf, &waiting, &done);
+        let (context, waiting, done) = (Arc::clone(&context), waiting.clone(), done.clone());
+        let body = move || work(&context, &waiting, &done);
         threads.push(spawner.spawn(&format!("import-{number}"), body)?);
     }
-    let (nudge, nudged) = Nudge::new();
+    let (wake, woken) = Wake::new();
     if let Some(idle) = settings.idle {
         let (store, thumbnails, end) = (store.clone(), thumbnails.clone(), ended.clone());
-        let worker = idle::Worker { idle, store, thumbnails, nudged, end };
+        let worker = idle::Worker { idle, store, thumbnails, woken, end };
         threads.push(spawner.spawn("thumbs", move || worker.run())?);
     }
     let guard = Guard::default();
     let reconciler = Reconciler {
-        shelf: Arc::clone(&shelf),
+        context: Arc::clone(&context),
         hub: hub.clone(),
         leftovers,
         guard: guard.clone(),
         importer: inbox.clone(),
-        nudge: nudge.clone(),
+        wake: wake.clone(),
         end: ended.clone(),
     };
     let importer = Importer {
-        shelf,
+        context,
         hub: hub.clone(),
         inbox: messages,
         jobs,
         done: results,
         end: ended,
         workers,
-        nudge: nudge.clone(),
+        wake: wake.clone(),
     };
     threads.push(spawner.spawn("import", move || importer.run())?);
     threads.push(spawner.spawn(RECONCILE, move || reconciler.run())?);
-    let shelf = shared;
-    let library = Library { inbox, shelf, thumbnails, transcoder, store, hub, guard, nudge };
+    let context = shared;
+    let library = Library { inbox, context, thumbnails, transcoder, store, hub, guard, wake };
     Ok((library, Running { end, threads }))
 }
 
@@ -206,7 +206,7 @@ impl Library {
     pub fn thumbnail(&self, image: &Image, size: Resolution) -> Result<PathBuf, Arc<Error>> {
         let made = self.thumbnails.get(image, size);
         // The owner is looking at pictures, and where one was missing there may be more.
-        self.nudge.give();
+        self.wake.send();
         match made.as_ref().is_err_and(|error| error.is_missing_file()) {
             true => match self.moved(image)? {
                 Some(now) => self.thumbnail(&now, size),

@@ -3,7 +3,7 @@
 //!
 //! Everybody is served meanwhile, so each row is looked at again in the transaction that changes it,
 //! and nothing here holds a lock across a look at the disk but that one. Removed are only files that
-//! are known to be ours and unfinished: temporary ones, and those that the database notes as loose
+//! are known to be ours and unfinished: temporary ones, and those that the database notes as pending
 //! ([`Leftovers`]). A file that nobody knows was put there by its owner, or survived a lost database:
 //! it is adopted, never deleted, and one that was renamed keeps its row. What becomes of rows whose
 //! files are gone says [`missing`](super::missing).
@@ -18,9 +18,9 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
 use super::disk::{self, TEMPORARY, checksum, open, remove};
 use super::guard::Guard;
-use super::idle::Nudge;
+use super::idle::Wake;
 use super::import::Message;
-use super::intake::Shelf;
+use super::import_file::ImportContext;
 use super::leftovers::Leftovers;
 use super::missing::{Row, Verdict, is_gone, purge};
 use super::name::Name;
@@ -29,16 +29,16 @@ use super::{Error, walk::looks_like_picture};
 use crate::events::Hub;
 use crate::store::edits::{self, Rename};
 use crate::store::images::{self, Checksum};
-use crate::store::loose;
+use crate::store::pending_files;
 
 pub(super) struct Reconciler {
-    pub(super) shelf: Arc<Shelf>,
+    pub(super) context: Arc<ImportContext>,
     pub(super) hub: Hub,
     pub(super) leftovers: Leftovers,
     pub(super) guard: Guard,
     /// Takes the files that are to be adopted.
     pub(super) importer: Sender<Message>,
-    pub(super) nudge: Nudge,
+    pub(super) wake: Wake,
     /// Closed when the daemon ends.
     pub(super) end: Receiver<()>,
 }
@@ -46,8 +46,8 @@ pub(super) struct Reconciler {
 impl Reconciler {
     /// The body of the thread.
     pub(super) fn run(self) {
-        let (shelf, importer, nudge) =
-            (Arc::clone(&self.shelf), self.importer.clone(), self.nudge.clone());
+        let (context, importer, wake) =
+            (Arc::clone(&self.context), self.importer.clone(), self.wake.clone());
         match self.reconcile() {
             Ok(files) if files.is_empty() => {}
             Ok(files) => {
@@ -59,26 +59,26 @@ impl Reconciler {
                 log::error!("the library could not be looked through: {}", error.reason());
             }
         }
-        if shelf.store.read(|c| images::count(c, None)).is_ok_and(|images| images > 0) {
+        if context.store.read(|c| images::count(c, None)).is_ok_and(|images| images > 0) {
             // The last run may not have come round to all thumbnails.
-            nudge.give();
+            wake.send();
         }
     }
 
     /// Returns the files to be adopted.
     fn reconcile(self) -> Result<Vec<PathBuf>, Error> {
-        let (shelf, store) = (&*self.shelf, &self.shelf.store);
+        let (context, store) = (&*self.context, &self.context.store);
         // Before the look: what changes meanwhile makes it stale, not wrong.
         let generation = store.generation();
         let mut rows = store.read(images::files)?;
         // An empty directory in the place of one that is away would look like one that was emptied.
         if rows.is_empty() {
-            disk::make_directory(&shelf.directory)?;
+            disk::make_directory(&context.directory)?;
         }
-        self.leftovers.clear(shelf)?;
-        let files = list(shelf)?;
+        self.leftovers.clear(context)?;
+        let files = list(context)?;
         let goes_on = || self.end.try_recv() != Err(TryRecvError::Disconnected);
-        follow_owner(shelf, &mut rows, &files, goes_on)?;
+        follow_owner(context, &mut rows, &files, goes_on)?;
         let verdict = Verdict::on(&rows, &files);
         self.guard.note(store, generation, &rows, &verdict);
         purge(store, &self.hub, &verdict.purge)?;
@@ -87,11 +87,13 @@ impl Reconciler {
         let checksums: HashSet<String> =
             rows.iter().map(|(.., checksum)| images::hex(checksum)).collect();
         let imported = |hex: &str| store.read(|c| images::has_checksum(c, hex)).unwrap_or(true);
-        shelf.thumbnails.sweep(|hex| checksums.contains(hex) || imported(hex));
+        context.thumbnails.sweep(|hex| checksums.contains(hex) || imported(hex));
         let strangers = strangers(&rows, &files).into_iter();
         let fit = |path: &&PathBuf| looks_like_picture(path) || looks_like_package(path);
         let is_ours = |path: &Path| {
-            store.read(|c| Ok::<_, Error>(images::has_path(c, path)? || loose::has(c, path)?))
+            store.read(|c| {
+                Ok::<_, Error>(images::has_path(c, path)? || pending_files::has(c, path)?)
+            })
         };
         // What has landed since the rows were read, or is landing, is no stranger.
         strangers
@@ -109,7 +111,7 @@ fn strangers<'a>(rows: &[Row], files: &'a [PathBuf]) -> Vec<&'a PathBuf> {
 
 /// Files that their owner has renamed keep their rows.
 fn follow_owner(
-    shelf: &Shelf,
+    context: &ImportContext,
     rows: &mut [Row],
     files: &[PathBuf],
     goes_on: impl Fn() -> bool,
@@ -131,7 +133,7 @@ fn follow_owner(
         }
         // What cannot be read is told of when it is looked at to be adopted.
         let size = path.metadata().map(|meta| meta.len()).unwrap_or_default();
-        if !shelf.store.read(|c| images::has_size(c, size))? {
+        if !context.store.read(|c| images::has_size(c, size))? {
             continue;
         }
         let Ok(checksum) = open(path).and_then(|mut file| checksum(path, &mut file, &|| false))
@@ -140,7 +142,7 @@ fn follow_owner(
         };
         let Some((id, home, _)) = lost.get(&checksum).map(|&at| &mut rows[at]) else { continue };
         // Of two copies the first has it.
-        if is_gone(home) && renamed(shelf, *id, home, path)? {
+        if is_gone(home) && renamed(context, *id, home, path)? {
             home.clone_from(path);
         }
     }
@@ -148,13 +150,13 @@ fn follow_owner(
 }
 
 /// Gives a row the name that its file has now, if it is one that a picture can have.
-fn renamed(shelf: &Shelf, id: i64, from: &Path, to: &Path) -> Result<bool, Error> {
-    let Some(image) = shelf.store.read(|c| images::get(c, id))? else { return Ok(false) };
+fn renamed(context: &ImportContext, id: i64, from: &Path, to: &Path) -> Result<bool, Error> {
+    let Some(image) = context.store.read(|c| images::get(c, id))? else { return Ok(false) };
     let name = Name::of(to, image.format)?;
     let fits = to.file_name().is_some_and(|own| own == &*name.file(&name.stem));
     // Somebody may be about to give it to another picture.
-    let Some(_held) = shelf.names.try_hold(&name.stem, to) else { return Ok(false) };
-    let done = shelf.store.write(|c| -> Result<_, Error> {
+    let Some(_held) = context.names.try_hold(&name.stem, to) else { return Ok(false) };
+    let done = context.store.write(|c| -> Result<_, Error> {
         // As it is by now: clients rename, delete and give files back.
         let Some(image) = images::get(c, id)?.filter(|now| now.path == from && is_gone(from))
         else {
@@ -176,8 +178,8 @@ fn renamed(shelf: &Shelf, id: i64, from: &Path, to: &Path) -> Result<bool, Error
 
 /// The files and packages of the library's directory, sorted; temporary ones of other runs are
 /// removed on the way.
-pub(super) fn list(shelf: &Shelf) -> Result<Vec<PathBuf>, Error> {
-    let (directory, ours) = (&shelf.directory, shelf.run.prefix());
+pub(super) fn list(context: &ImportContext) -> Result<Vec<PathBuf>, Error> {
+    let (directory, ours) = (&context.directory, context.run.prefix());
     let mut files = Vec::new();
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(files),

@@ -1,6 +1,6 @@
 //! Images on their way out. Runs on the thread that asks.
 //!
-//! One transaction removes the rows with every reference to them, and notes as loose what they leave
+//! One transaction removes the rows with every reference to them, and notes as pending what they leave
 //! on the disk: files, packages, previews. Then the disk is cleared, and the notes go last. After a
 //! kill or a power loss in between, the next start reads the notes and goes on.
 
@@ -15,7 +15,7 @@ use super::disk::{remove, sync_directory};
 use super::name::Reserved;
 use super::{Error, Library};
 use crate::store::images::{self, Gone, Purged};
-use crate::store::{Store, loose};
+use crate::store::{Store, pending_files};
 use crate::wire::{GalleryDomain, Image};
 
 /// Images without rows, whose files are still there.
@@ -46,7 +46,7 @@ impl Library {
                 }
             }
         }
-        let hold = |image: &Image| self.shelf.names.hold(&image.name, image.home());
+        let hold = |image: &Image| self.context.names.hold(&image.name, image.home());
         let names = gone.images.iter().map(hold).collect();
         Ok(Leaving { gone, _names: names })
     }
@@ -75,7 +75,7 @@ impl Library {
     }
 }
 
-/// Removes files that are noted as loose, and then their notes.
+/// Removes files that are noted as pending, and then their notes.
 pub(super) fn clear<'a>(store: &Store, paths: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
     let removed: Vec<&Path> = paths.filter(|path| is_removed(path)).collect();
     // The notes must not be forgotten before the removals are remembered.
@@ -84,7 +84,7 @@ pub(super) fn clear<'a>(store: &Store, paths: impl Iterator<Item = &'a Path>) ->
     for directory in directories.into_iter().filter(|directory| directory.is_dir()) {
         sync_directory(directory)?;
     }
-    store.note(|c| removed.iter().try_for_each(|path| loose::unmark(c, path)))?;
+    store.note(|c| removed.iter().try_for_each(|path| pending_files::unmark(c, path)))?;
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use crate::events::Kinds;
 use crate::store::{
     self,
     images::{self, ListQuery, SortBy},
-    loose,
+    pending_files,
 };
 use crate::transcode;
 
@@ -112,7 +112,7 @@ impl Scene {
         assert_eq!(names("images"), images.iter().map(file).collect());
         let thumbnail = |image: &Image| format!("{}.webp", &image.checksum["sha256:".len()..]);
         assert_eq!(names("thumbnails/default"), images.iter().map(thumbnail).collect());
-        assert!(self.store.read(loose::list).unwrap().is_empty());
+        assert!(self.store.read(pending_files::list).unwrap().is_empty());
     }
 }
 

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::budget::Budget;
-use super::{Error, decode, disk, film, package};
+use super::memory_budget::MemoryBudget;
+use super::{Error, decode, disk, package, video_frame};
 use crate::media;
 use crate::store::{Store, images};
 use crate::transcode::Ffmpeg;
@@ -33,7 +33,7 @@ pub struct Thumbnails {
 #[derive(Debug)]
 struct Shared {
     directory: PathBuf,
-    budget: Arc<Budget>,
+    budget: Arc<MemoryBudget>,
     /// For what it alone decodes.
     ffmpeg: Ffmpeg,
     store: Store,
@@ -75,7 +75,12 @@ struct Running {
 }
 
 impl Thumbnails {
-    pub(super) fn new(directory: &Path, budget: Arc<Budget>, ffmpeg: Ffmpeg, store: Store) -> Self {
+    pub(super) fn new(
+        directory: &Path,
+        budget: Arc<MemoryBudget>,
+        ffmpeg: Ffmpeg,
+        store: Store,
+    ) -> Self {
         let used = |size: &Resolution| {
             fs::read_dir(directory.join(size.as_str())).is_ok_and(|mut all| all.next().is_some())
         };
@@ -296,7 +301,7 @@ impl Thumbnails {
         {
             Err(Error::Media { source: media::Error::NeedsTranscoder(format), .. }) => {
                 let (file, scratch) = ((&*image.path, format), self.scratch()?);
-                film::look(&self.shared.ffmpeg, file, None, *resolution, &scratch, budget)?
+                video_frame::look(&self.shared.ffmpeg, file, None, *resolution, &scratch, budget)?
                     .thumbnail
             }
             decoded => decoded?.thumbnail,

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use super::disk::{Copy, sync_directory};
 use super::import::Reply;
 use super::name::Name;
-use super::{Error, Library, film, removal};
+use super::{Error, Library, removal, video_frame};
 use crate::media;
 use crate::store::edits::{self, ImageChange};
-use crate::store::{images, loose};
+use crate::store::{images, pending_files};
 use crate::transcode::{self, Cut, Ffmpeg};
 use crate::wire::{Format, GalleryDomain, Image, LoopPreset, MediaType, Resolution};
 
@@ -144,9 +144,10 @@ impl Library {
     }
 
     fn palette(&self, ffmpeg: &Ffmpeg, image: &Image, at: f64) -> Result<Image, Error> {
-        let (scratch, budget) = (self.thumbnails.scratch()?, &self.shelf.budget);
+        let (scratch, budget) = (self.thumbnails.scratch()?, &self.context.budget);
         let file = (&*image.path, image.format);
-        let film = film::look(ffmpeg, file, Some(at), Resolution::Default, &scratch, budget)?;
+        let film =
+            video_frame::look(ffmpeg, file, Some(at), Resolution::Default, &scratch, budget)?;
         let colors = Some(media::palette(&film.thumbnail.picture));
         let change = ImageChange { colors, ..ImageChange::default() };
         self.store.write(|c| edits::change(c, image.id, &change))?;
@@ -161,7 +162,7 @@ impl Library {
         (cut, preset): (Cut, LoopPreset),
         goes: LoopGoes,
     ) -> Result<Image, Error> {
-        let mut copy = self.shelf.new_copy();
+        let mut copy = self.context.new_copy();
         let (what, file) =
             (format!("the loop of image {}", image.id), (&*image.path, image.format));
         let cut = Cut { to: cut.to.min(image.duration), ..cut };
@@ -171,18 +172,18 @@ impl Library {
         made.map_err(|source| Error::Transcode { path: image.path.clone(), source })?;
         copy.seal()?;
         let format = preset.format();
-        let present = self.shelf.present(&copy.checksum)?.map(|taken| taken.image);
+        let present = self.context.present(&copy.checksum)?.map(|imported| imported.image);
         match (present, goes) {
             (Some(present), LoopGoes::Replace) if present.id != image.id => {
                 Err(Error::Same { id: present.id })
             }
             (Some(present), _) => Ok(present),
             (None, LoopGoes::New { folder }) => {
-                let row = self.shelf.describe(&image.path, &copy, folder, &|| false)?;
+                let row = self.context.describe(&image.path, &copy, folder, &|| false)?;
                 let name = PathBuf::from(format!("{}_loop.{}", image.name, format.as_str()));
-                let taken = self.shelf.land(copy, &Name::of(&name, format)?, row)?;
+                let imported = self.context.land(copy, &Name::of(&name, format)?, row)?;
                 self.changed(GalleryDomain::Images);
-                Ok(taken.image)
+                Ok(imported.image)
             }
             (None, LoopGoes::Replace) => {
                 self.replace(image, copy, format)?;
@@ -194,27 +195,27 @@ impl Library {
 
     /// Puts a sealed copy in the place of a video's file.
     fn replace(&self, image: &Image, mut copy: Copy, format: Format) -> Result<(), Error> {
-        let (id, mut row) = (image.id, self.shelf.describe(&image.path, &copy, None, &|| false)?);
+        let (id, mut row) = (image.id, self.context.describe(&image.path, &copy, None, &|| false)?);
         // Nobody renames it meanwhile.
-        let _turn = self.shelf.names.turn();
+        let _turn = self.context.names.turn();
         let own = Name { stem: self.video(id)?.name, extension: format.as_str().to_owned() };
         // With room for a number: it is taken until the old file is gone.
         let beside = PathBuf::from(format!("{}.{}", own.stem, own.extension));
         let beside = Name::of(&beside, format)?;
-        let reserved = self.shelf.rename_to_free(&mut copy, &beside)?;
+        let reserved = self.context.rename_to_free(&mut copy, &beside)?;
         row.settle(&reserved.name, &reserved.path);
-        let swapped = sync_directory(&self.shelf.directory).and_then(|()| {
+        let swapped = sync_directory(&self.context.directory).and_then(|()| {
             self.store.write(|c| {
                 let old = images::get(c, id)?.ok_or(Error::NoImage { id })?;
                 edits::replace(c, &old, &row)?;
-                Ok((self.shelf.names.hold(&old.name, old.home()), old))
+                Ok((self.context.names.hold(&old.name, old.home()), old))
             })
         });
         copy.kept = swapped.is_ok();
         if !copy.kept {
             // The file before its note.
             drop(copy);
-            self.store.note(|c| loose::unmark(c, &reserved.path)).ok();
+            self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
         }
         let (held, old) = swapped?;
         self.thumbnails.remove(&old);

@@ -73,7 +73,10 @@ pub fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, Error> 
     let new = beside(database, ".new");
     copy(&reader, &new)?;
     // By now they may be pictures: what no row owns is adopted, never removed.
-    Connection::open(&new)?.execute("DELETE FROM loose_file", [])?;
+    let mut restored = Connection::open(&new)?;
+    migrations::run(&mut restored, migrations::STEPS)?;
+    restored.execute("DELETE FROM pending_file", [])?;
+    drop(restored);
     let aside = set_aside(database).map_err(failed)?;
     let home = database.parent().unwrap_or(Path::new("/"));
     fs::rename(&new, database).and_then(|()| sync(home)).map_err(failed)?;
@@ -186,7 +189,7 @@ mod tests {
     use super::*;
     use crate::store::Store;
     use crate::store::images::tests::picture;
-    use crate::store::{images, loose};
+    use crate::store::{images, pending_files};
 
     fn count(database: &Path) -> u64 {
         let store = Store::open(database).unwrap();
@@ -199,7 +202,7 @@ mod tests {
         let database = directory.path().join("db/murald.sqlite3");
         let store = Store::open(&database).unwrap();
         store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
-        store.write(|c| loose::mark(c, Path::new("/library/later.png"))).unwrap();
+        store.write(|c| pending_files::mark(c, Path::new("/library/later.png"))).unwrap();
         fs::create_dir_all(database.with_file_name("backup")).unwrap();
         for old in ["murald-20200101T000000Z.sqlite3", "murald-20200102T000000Z.sqlite3"] {
             fs::write(database.with_file_name("backup").join(old), "no database").unwrap();
@@ -223,6 +226,6 @@ mod tests {
         let Restored { from, aside } = restore(&database, None).unwrap();
         assert_eq!((from, count(&database)), (path, 1));
         assert_eq!(count(&aside.unwrap()), 2);
-        assert!(Store::open(&database).unwrap().read(loose::list).unwrap().is_empty());
+        assert!(Store::open(&database).unwrap().read(pending_files::list).unwrap().is_empty());
     }
 }

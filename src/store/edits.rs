@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::folders::{self, Refusal};
 use super::images::{self, NewImage};
-use super::{Error, loose};
+use super::{Error, pending_files};
 use crate::color::{self, Rgb};
 use crate::wire::{Image, PatchCapabilities, WebMeta};
 
@@ -89,13 +89,13 @@ pub fn set_preview(connection: &Connection, image: &Image, path: &Path) -> Resul
     Ok(true)
 }
 
-/// Gives an image another file, whose note as loose goes; what is its own stays. The old file and
-/// its preview are loose then.
+/// Gives an image another file, whose note as pending goes; what is its own stays. The old file and
+/// its preview are pending then.
 pub fn replace(connection: &Connection, old: &Image, new: &NewImage) -> Result<(), Error> {
     for path in images::on_disk(old) {
-        loose::mark(connection, path)?;
+        pending_files::mark(connection, path)?;
     }
-    loose::unmark(connection, &new.path)?;
+    pending_files::unmark(connection, &new.path)?;
     connection.execute(
         "UPDATE image SET name = :name, path = :path, format = :format, width = :width, \
          height = :height, duration = :duration, file_size = :file_size, checksum = :checksum, \

@@ -1,7 +1,7 @@
 //! Rows of the library: in, out, listed, gone.
 //!
 //! Functions over a connection, in whoever's transaction it is. What lies on the disk is the
-//! caller's, and what it must not forget of it is noted in [`loose`].
+//! caller's, and what it must not forget of it is noted in [`pending_files`].
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use serde_json::Map;
 use super::index::Entry;
 pub use super::row::hex;
 use super::row::{self, ENTRY_COLUMNS, IMAGE_COLUMNS, word};
-use super::{Error, loose};
+use super::{Error, pending_files};
 use crate::wire::{Format, Image, MediaType, Timestamp, WebMeta};
 
 /// SHA-256 of a file's content.
@@ -305,7 +305,7 @@ pub struct Purged {
 }
 
 /// Removes an image's row, if it is there, with every reference to it. The preview that was made of
-/// it is loose then; its file is the caller's.
+/// it is pending then; its file is the caller's.
 pub fn purge(connection: &Connection, id: i64) -> Result<Purged, Error> {
     let playlists: i64 = connection
         .prepare_cached(
@@ -314,7 +314,7 @@ pub fn purge(connection: &Connection, id: i64) -> Result<Purged, Error> {
         .query_row([id], |row| row.get(0))?;
     connection
         .prepare_cached(
-            "INSERT OR IGNORE INTO loose_file (path) SELECT preview_path FROM image \
+            "INSERT OR IGNORE INTO pending_file (path) SELECT preview_path FROM image \
              WHERE id = ?1 AND preview_path IS NOT NULL AND web_meta IS NULL",
         )?
         .execute([id])?;
@@ -336,12 +336,12 @@ pub struct Gone {
     pub references: Purged,
 }
 
-/// Removes rows with every reference to them. What they leave on the disk is noted as loose in the
+/// Removes rows with every reference to them. What they leave on the disk is noted as pending in the
 /// same transaction, so that a kill before it is removed leaks nothing.
 pub fn delete(connection: &Connection, ids: &[i64]) -> Result<Gone, Error> {
     let mut gone = Gone { images: by_ids(connection, ids)?, references: Purged::default() };
     for image in &gone.images {
-        loose::mark(connection, image.home())?;
+        pending_files::mark(connection, image.home())?;
         let purged = purge(connection, image.id)?;
         gone.references.monitor_states += purged.monitor_states;
         gone.references.history_entries += purged.history_entries;

@@ -13,8 +13,8 @@ pub mod history;
 pub mod images;
 pub mod index;
 mod library;
-pub mod loose;
 mod migrations;
+pub mod pending_files;
 pub mod playlists;
 mod row;
 pub mod scene;
@@ -248,13 +248,13 @@ pub(crate) mod tests {
         let (_directory, store) = scratch();
         let before = store.generation();
         let failed: Result<(), Error> = store.write(|transaction| {
-            transaction.execute("INSERT INTO loose_file (path) VALUES ('/x')", [])?;
+            transaction.execute("INSERT INTO pending_file (path) VALUES ('/x')", [])?;
             Err(Error::Damaged { what: "on purpose".into() })
         });
         assert!(failed.is_err());
         let count: i64 = store
             .read(|c| {
-                Ok::<_, Error>(c.query_row("SELECT count(*) FROM loose_file", [], |r| r.get(0))?)
+                Ok::<_, Error>(c.query_row("SELECT count(*) FROM pending_file", [], |r| r.get(0))?)
             })
             .unwrap();
         assert_eq!((count, store.generation()), (0, before));
@@ -275,11 +275,12 @@ pub(crate) mod tests {
         let path = directory.path().join("murald.sqlite3");
         drop(Store::open(&path).unwrap());
         assert!(backup::list(&path).is_empty(), "there was nothing to keep");
-        let steps = [migrations::STEPS[0], "DROP TABLE loose_file"];
+        let known = migrations::STEPS.len() as i64;
+        let steps = [migrations::STEPS, &["DROP TABLE pending_file"]].concat();
         drop(Store::open_with(&path, &steps).unwrap());
         let copies = backup::list(&path);
         assert_eq!(copies.len(), 1);
-        assert_eq!(migrations::version(&open_reader(&copies[0]).unwrap()).unwrap(), 1);
+        assert_eq!(migrations::version(&open_reader(&copies[0]).unwrap()).unwrap(), known);
         drop(Store::open_with(&path, &steps).unwrap());
         assert_eq!(backup::list(&path), copies);
     }

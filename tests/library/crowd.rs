@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use murald::internals::store::images::{self, Checksum};
-use murald::internals::store::{self, Store, edits, loose};
+use murald::internals::store::{self, Store, edits, pending_files};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -259,7 +259,7 @@ fn check_agreement(house: &House, scene: &Scene, listed: &BTreeMap<i64, String>)
         assert_eq!(path.file_stem().unwrap().to_str().unwrap(), listed[id]);
     }
     assert!(scene.kept.iter().all(|id| listed.contains_key(id)));
-    assert!(store.read(loose::list).unwrap().is_empty());
+    assert!(store.read(pending_files::list).unwrap().is_empty());
     assert!(store.read(edits::renames).unwrap().is_empty());
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use murald::internals::events::{Hub, Kinds};
 use murald::internals::library::{self, Library, Running, Settings};
 use murald::internals::store::images::{self, Checksum};
-use murald::internals::store::{self, Store, edits, loose};
+use murald::internals::store::{self, Store, edits, pending_files};
 use murald::internals::thread::{Deaths, Spawner};
 use murald::internals::transcode;
 use murald::internals::wire::{EventKind, Image};
@@ -106,7 +106,7 @@ fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, String)>, round: u
     let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
     let notes = |store: &Store| {
         let renames = store.read(edits::renames).unwrap().len();
-        renames + store.read(loose::list).map_err(|e: store::Error| e).unwrap().len()
+        renames + store.read(pending_files::list).map_err(|e: store::Error| e).unwrap().len()
     };
     let mended = u32::from(notes(&store) > 0);
     drop(store);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use murald::internals::events::{Hub, Kinds};
 use murald::internals::library::{self, Settings};
 use murald::internals::store::images::{self, ListQuery, SortBy};
-use murald::internals::store::{self, Store, loose};
+use murald::internals::store::{self, Store, pending_files};
 use murald::internals::thread::Spawner;
 use murald::internals::transcode;
 use murald::internals::wire::{EventKind, Image};
@@ -117,8 +117,8 @@ fn check(directory: &Path, round: u32) -> usize {
         let size = fs::metadata(&image.path).unwrap().len();
         assert_eq!(size, image.file_size, "round {round}: {}", image.name);
     }
-    let loose: Vec<PathBuf> = store.read(loose::list).unwrap();
-    assert!(loose.is_empty(), "round {round}: {loose:?}");
+    let pending: Vec<PathBuf> = store.read(pending_files::list).unwrap();
+    assert!(pending.is_empty(), "round {round}: {pending:?}");
     images.len()
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use murald::internals::store::{self, Store, edits, images, loose};
+use murald::internals::store::{self, Store, edits, images, pending_files};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -86,7 +86,7 @@ fn check(house: &House, image: &Value, round: u32) {
     let expected = format!("{}.webp", checksum.trim_start_matches("sha256:"));
     assert_eq!(thumbnails, [&*expected], "round {round}");
     let store = Store::open(&house.database()).unwrap();
-    assert!(store.read(loose::list).unwrap().is_empty(), "round {round}");
+    assert!(store.read(pending_files::list).unwrap().is_empty(), "round {round}");
     let renames = store.read(edits::renames).map_err(|error: store::Error| error).unwrap();
     assert_eq!(renames.len(), 0, "round {round}");
 }

@@ -1,7 +1,7 @@
 //! Web packages: HTML wallpapers, taken in whole as a directory of the library.
 //!
-//! They land as pictures do ([`super::intake`]): copied under a temporary name, flushed, noted as
-//! loose, renamed, and in one transaction the row written and the note removed. Runs on the thread
+//! They land as pictures do ([`super::import_file`]): copied under a temporary name, flushed, noted as
+//! pending, renamed, and in one transaction the row written and the note removed. Runs on the thread
 //! that asks. The source is never touched, and nothing that leaves it is followed.
 
 mod manifest;
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::budget::Budget;
-use super::intake::{Shelf, Taken};
+use super::import_file::{ImportContext, Imported};
+use super::memory_budget::MemoryBudget;
 use super::name::Name;
 use super::{Error, Library, decode};
 use crate::store::images::{self, NewImage, NewPackage};
@@ -68,16 +68,16 @@ struct Package {
 impl Library {
     /// Takes a web package in: seconds for a large one.
     pub fn import_web(&self, source: &Path, folder: Option<i64>) -> Result<Image, Error> {
-        let taken = self.shelf.take_package(source, folder)?;
-        if !taken.duplicate {
+        let imported = self.context.import_package(source, folder)?;
+        if !imported.duplicate {
             self.changed(GalleryDomain::Images);
         }
-        Ok(taken.image)
+        Ok(imported.image)
     }
 }
 
-impl Shelf {
-    fn take_package(&self, source: &Path, folder: Option<i64>) -> Result<Taken, Error> {
+impl ImportContext {
+    fn import_package(&self, source: &Path, folder: Option<i64>) -> Result<Imported, Error> {
         let source = manifest::package_of(source);
         let package = Package::open(source).map_err(|refusal| refusal.of(source))?;
         let name = Name::of_package(package.tree.root().path())?;
@@ -85,8 +85,8 @@ impl Shelf {
         let mut copy = self.new_copy();
         let content = package.tree.read(Some(&copy.path))?;
         (copy.checksum, copy.size) = (content.checksum, content.size);
-        if let Some(taken) = self.present(&copy.checksum)? {
-            return Ok(taken);
+        if let Some(imported) = self.present(&copy.checksum)? {
+            return Ok(imported);
         }
         package.manifest.complete(&copy.path)?;
         let row = self.describe_package(source, &copy.path, &package.manifest, content, folder);
@@ -95,12 +95,12 @@ impl Shelf {
     }
 
     /// Gives a row to a package that somebody put into the library's directory. Never removes it.
-    pub(super) fn adopt_package(&self, path: &Path) -> Result<Taken, Error> {
+    pub(super) fn adopt_package(&self, path: &Path) -> Result<Imported, Error> {
         let package = Package::open(path).map_err(|refusal| refusal.of(path))?;
         let name = Name::of_package(path)?;
         let content = package.tree.read(None)?;
-        if let Some(taken) = self.present(&content.checksum)? {
-            return Ok(taken);
+        if let Some(imported) = self.present(&content.checksum)? {
+            return Ok(imported);
         }
         package.manifest.complete(path)?;
         let row = self.describe_package(path, path, &package.manifest, content, None);
@@ -237,7 +237,7 @@ struct Look {
 pub(super) fn thumbnail(
     meta: &WebMeta,
     resolution: Resolution,
-    budget: &Budget,
+    budget: &MemoryBudget,
 ) -> Result<media::Thumbnail, Error> {
     let root = &meta.package_root;
     let opened = Root::open(root).map_err(Refusal::closed);
@@ -251,7 +251,7 @@ fn look(
     root: &Path,
     manifest: &Manifest,
     resolution: Resolution,
-    budget: &Budget,
+    budget: &MemoryBudget,
 ) -> Result<Look, Error> {
     if let Some(path) = &manifest.preview {
         match preview(root, path, resolution, budget) {
@@ -273,7 +273,7 @@ fn preview(
     root: &Path,
     path: &Path,
     resolution: Resolution,
-    budget: &Budget,
+    budget: &MemoryBudget,
 ) -> Result<decode::Decoded, Error> {
     let whole = root.join(path);
     let file = Root::open(root).and_then(|root| root.linked_file(path));

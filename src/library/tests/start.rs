@@ -19,9 +19,9 @@ fn a_start_mends_what_the_last_run_left() {
     fs::write(scene.at("images/.murald-import-7"), "half").unwrap();
     fs::write(scene.at("thumbnails/default/.new-3"), "half").unwrap();
     fs::write(scene.at("images/half.png"), png(77)).unwrap();
-    scene.store.write(|c| loose::mark(c, &scene.at("images/half.png"))).unwrap();
+    scene.store.write(|c| pending_files::mark(c, &scene.at("images/half.png"))).unwrap();
     // Noted, but a row owns it: the row is the stronger word.
-    scene.store.write(|c| loose::mark(c, &scene.at("images/stays.png"))).unwrap();
+    scene.store.write(|c| pending_files::mark(c, &scene.at("images/stays.png"))).unwrap();
     fs::write(scene.at("images/dropped.png"), png(50)).unwrap();
     fs::write(scene.at("images/stays.jpg"), png(51)).unwrap();
     fs::write(scene.at("images/notes.txt"), "mine").unwrap();

@@ -78,8 +78,8 @@ fn nothing_refers_to_what_is_deleted() {
     assert_eq!(purged.images.len(), 1);
     let expected = Purged { monitor_states: 1, history_entries: 1, playlists: 0 };
     assert_eq!(purged.references, expected);
-    let loose: Vec<PathBuf> = vec![preview.into(), "/library/gone.png".into()];
-    assert_eq!(store.read(loose::list).unwrap(), loose);
+    let pending: Vec<PathBuf> = vec![preview.into(), "/library/gone.png".into()];
+    assert_eq!(store.read(pending_files::list).unwrap(), pending);
     let left = |table: &str| {
         let sql = format!("SELECT count(*), max(image_id) FROM {table}");
         let row = |c: &Connection| {
@@ -96,8 +96,8 @@ fn deleting_marks_the_files_and_never_reuses_an_id() {
     let id = store.write(|c| insert(c, &picture("a", 1))).unwrap();
     let gone = store.write(|c| delete(c, &[id, id + 7])).unwrap();
     assert_eq!(gone.images.len(), 1);
-    assert_eq!(store.read(loose::list).unwrap(), [gone.images[0].path.clone()]);
-    store.write(|c| loose::unmark(c, &gone.images[0].path)).unwrap();
-    assert!(store.read(loose::list).unwrap().is_empty());
+    assert_eq!(store.read(pending_files::list).unwrap(), [gone.images[0].path.clone()]);
+    store.write(|c| pending_files::unmark(c, &gone.images[0].path)).unwrap();
+    assert!(store.read(pending_files::list).unwrap().is_empty());
     assert!(store.write(|c| insert(c, &picture("a", 1))).unwrap() > id);
 }

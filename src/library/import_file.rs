@@ -1,9 +1,9 @@
 //! One file's way into the library: looked at, copied, decoded, landed. Runs in the import workers.
 //!
 //! The order makes a kill harmless at every instant. The copy is made under a temporary name and
-//! flushed. The name that it will have is noted as loose in the database; then it is renamed, the
+//! flushed. The name that it will have is noted as pending in the database; then it is renamed, the
 //! directory flushed, and in one transaction the row written and the note removed. At the next
-//! start, temporary and loose files are removed: the source was never touched.
+//! start, temporary and pending files are removed: the source was never touched.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::budget::Budget;
 use super::decode::{self, Decoded, guarded};
 use super::disk::{self, Copy, rename, sync_directory};
-use super::film::{self, Film};
+use super::memory_budget::MemoryBudget;
 use super::name::{Name, Names, Reserved};
 use super::turn::Turn;
+use super::video_frame::{self, VideoFrame};
 use super::{AudioDefault, Error, Thumbnails};
 use crate::media::Stop;
 use crate::store::images::{self, Checksum, NewImage};
-use crate::store::{self, Store, loose};
+use crate::store::{self, Store, pending_files};
 use crate::transcode::{self, Ffmpeg};
 use crate::wire::{Format, Image, MediaType, Resolution};
 use crate::{color, media};
@@ -30,11 +30,11 @@ use crate::{color, media};
 const PICTURE_MAX: u64 = 2 << 30;
 
 /// What all workers share.
-pub(super) struct Shelf {
+pub(super) struct ImportContext {
     pub(super) directory: PathBuf,
     pub(super) store: Store,
     pub(super) thumbnails: Thumbnails,
-    pub(super) budget: Arc<Budget>,
+    pub(super) budget: Arc<MemoryBudget>,
     pub(super) names: Names,
     pub(super) run: disk::Run,
     pub(super) serial: AtomicU64,
@@ -58,22 +58,22 @@ struct Look {
 
 /// A picture that is in the library now.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct Imported {
     pub(super) image: Image,
     /// It was there before.
     pub(super) duplicate: bool,
 }
 
-impl Shelf {
+impl ImportContext {
     /// Takes a copy of `source` into the library when it is its turn, unless its content is there
     /// already.
-    pub(super) fn take_in(
+    pub(super) fn import(
         &self,
         source: &Path,
         folder: Option<i64>,
         turn: &Turn,
         stop: Stop<'_>,
-    ) -> Result<Taken, Error> {
+    ) -> Result<Imported, Error> {
         let mut file = disk::open(source)?;
         let format = format(source, &file)?;
         let name = Name::of(source, format)?;
@@ -83,17 +83,18 @@ impl Shelf {
         // once: read, not written.
         if self.store.read(|c| images::has_size(c, size))? {
             let checksum = disk::checksum(source, &mut file, stop)?;
-            if let Some(taken) = self.present(&checksum)?.filter(|taken| taken.image.path.exists())
+            if let Some(imported) =
+                self.present(&checksum)?.filter(|imported| imported.image.path.exists())
             {
-                return Ok(taken);
+                return Ok(imported);
             }
         }
         let mut copy = self.new_copy();
         copy.fill(source, &mut file, stop)?;
         drop(file);
-        if let Some(taken) = self.present(&copy.checksum)? {
-            self.give_back(copy, taken.image.id)?;
-            return Ok(taken);
+        if let Some(imported) = self.present(&copy.checksum)? {
+            self.restore_file(copy, imported.image.id)?;
+            return Ok(imported);
         }
         let row = self.describe(source, &copy, folder, stop)?;
         flush(&copy)?;
@@ -116,7 +117,7 @@ impl Shelf {
     }
 
     /// An image that has lost its file gets it again, with all that its row has kept.
-    fn give_back(&self, mut copy: Copy, id: i64) -> Result<(), Error> {
+    fn restore_file(&self, mut copy: Copy, id: i64) -> Result<(), Error> {
         flush(&copy)?;
         // As a writer: until its end the image is neither renamed nor deleted.
         let path = self.store.write(|c| -> Result<_, Error> {
@@ -136,7 +137,7 @@ impl Shelf {
     }
 
     /// Gives a row to a file that somebody put into the library's directory. Never removes it.
-    pub(super) fn adopt(&self, path: &Path, stop: Stop<'_>) -> Result<Taken, Error> {
+    pub(super) fn adopt(&self, path: &Path, stop: Stop<'_>) -> Result<Imported, Error> {
         if path.is_dir() {
             return self.adopt_package(path);
         }
@@ -145,8 +146,8 @@ impl Shelf {
         let name = Name::of(path, format)?;
         let size = file.metadata().map_err(Error::file("read", path))?.len();
         let checksum = disk::checksum(path, &mut file, stop)?;
-        if let Some(taken) = self.present(&checksum)? {
-            return Ok(taken);
+        if let Some(imported) = self.present(&checksum)? {
+            return Ok(imported);
         }
         // Kept from the start: it is not ours to remove.
         let copy = Copy { path: path.to_owned(), kept: true, checksum, size };
@@ -161,8 +162,8 @@ impl Shelf {
         own: Option<&OsStr>,
         name: &Name,
         mut row: NewImage,
-    ) -> Result<Taken, Error> {
-        if self.store.read(|c| loose::has(c, path))? {
+    ) -> Result<Imported, Error> {
+        if self.store.read(|c| pending_files::has(c, path))? {
             // Deleted a moment ago: its row is gone, the file is about to follow.
             return Err(Error::NotFile { path: path.to_owned() });
         }
@@ -175,7 +176,7 @@ impl Shelf {
             row.settle(&reserved.name, &reserved.path);
         }
         let id = self.store.write(|c| images::insert(c, &row))?;
-        self.taken(id, false)
+        self.imported(id, false)
     }
 
     /// A name for a file or package that is about to be made.
@@ -229,8 +230,8 @@ impl Shelf {
         match decode::thumbnail(source, &mut input, size, budget, stop) {
             Err(Error::Media { source: media::Error::NeedsTranscoder(format), .. }) => {
                 let (file, scratch) = ((&*copy.path, format), self.thumbnails.scratch()?);
-                let Film { facts, thumbnail } =
-                    film::look(&self.ffmpeg, file, None, size, &scratch, budget)?;
+                let VideoFrame { facts, thumbnail } =
+                    video_frame::look(&self.ffmpeg, file, None, size, &scratch, budget)?;
                 let video = format.media_type() == MediaType::Video;
                 if video {
                     let whole = self.ffmpeg.check_end(file.0, format, &facts);
@@ -254,7 +255,7 @@ impl Shelf {
         mut copy: Copy,
         name: &Name,
         mut row: NewImage,
-    ) -> Result<Taken, Error> {
+    ) -> Result<Imported, Error> {
         let reserved = self.rename_to_free(&mut copy, name)?;
         row.settle(&reserved.name, &reserved.path);
         // The name must not be forgotten after the row is remembered.
@@ -263,10 +264,10 @@ impl Shelf {
         if !copy.kept {
             // The file before its note, and both before the name is anybody else's.
             drop(copy);
-            self.store.note(|c| loose::unmark(c, &reserved.path)).ok();
+            self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
         }
         let (id, duplicate) = landed?;
-        self.taken(id, duplicate)
+        self.imported(id, duplicate)
     }
 
     /// Writes the row, or finds that another worker has landed the same content meanwhile: its id,
@@ -282,7 +283,7 @@ impl Shelf {
             {
                 row.folder_id = None;
             }
-            loose::unmark(transaction, row.home())?;
+            pending_files::unmark(transaction, row.home())?;
             Ok((images::insert(transaction, row)?, false))
         })
     }
@@ -296,7 +297,7 @@ impl Shelf {
     ) -> Result<Reserved<'_>, Error> {
         loop {
             let reserved = self.names.reserve(name, &self.directory, &self.store)?;
-            self.store.note(|c| loose::mark(c, &reserved.path))?;
+            self.store.note(|c| pending_files::mark(c, &reserved.path))?;
             match rename(&copy.path, &reserved.path) {
                 Ok(()) => {
                     copy.path.clone_from(&reserved.path);
@@ -304,7 +305,7 @@ impl Shelf {
                 }
                 Err(error) => {
                     // Whatever is there is not ours.
-                    self.store.note(|c| loose::unmark(c, &reserved.path))?;
+                    self.store.note(|c| pending_files::unmark(c, &reserved.path))?;
                     if error.kind() != io::ErrorKind::AlreadyExists {
                         return Err(Error::file("rename", &copy.path)(error));
                     }
@@ -313,17 +314,17 @@ impl Shelf {
         }
     }
 
-    pub(super) fn present(&self, checksum: &Checksum) -> Result<Option<Taken>, Error> {
+    pub(super) fn present(&self, checksum: &Checksum) -> Result<Option<Imported>, Error> {
         let image = self.store.read(|c| images::by_checksum(c, checksum))?;
-        Ok(image.map(|image| Taken { image: self.with_thumbnails(image), duplicate: true }))
+        Ok(image.map(|image| Imported { image: self.with_thumbnails(image), duplicate: true }))
     }
 
-    pub(super) fn taken(&self, id: i64, duplicate: bool) -> Result<Taken, Error> {
+    pub(super) fn imported(&self, id: i64, duplicate: bool) -> Result<Imported, Error> {
         let image = self.store.read(|c| images::get(c, id))?;
         let image = image.ok_or_else(|| {
             Error::Store(store::Error::Damaged { what: format!("image {id} is gone again") })
         })?;
-        Ok(Taken { image: self.with_thumbnails(image), duplicate })
+        Ok(Imported { image: self.with_thumbnails(image), duplicate })
     }
 
     fn with_thumbnails(&self, mut image: Image) -> Image {

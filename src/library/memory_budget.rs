@@ -1,10 +1,10 @@
-//! One allowance of memory for all threads that decode.
+//! One permit of memory for all threads that decode.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Bytes that may be in use at once.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct MemoryBudget {
     total: u64,
     used: Mutex<u64>,
     freed: Condvar,
@@ -12,18 +12,18 @@ pub(super) struct Budget {
 
 /// A part of the budget, given back when dropped.
 #[derive(Debug)]
-pub(super) struct Allowance<'a> {
-    budget: &'a Budget,
+pub(super) struct Permit<'a> {
+    budget: &'a MemoryBudget,
     bytes: u64,
 }
 
-impl Budget {
+impl MemoryBudget {
     pub(super) fn new(total: u64) -> Self {
         Self { total, used: Mutex::new(0), freed: Condvar::new() }
     }
 
     /// Waits until `bytes` are free. More than all counts as all.
-    pub(super) fn take(&self, bytes: u64) -> Allowance<'_> {
+    pub(super) fn take(&self, bytes: u64) -> Permit<'_> {
         let bytes = bytes.min(self.total);
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let mut used = self
@@ -31,11 +31,11 @@ impl Budget {
             .wait_while(used, |used| *used + bytes > self.total)
             .unwrap_or_else(PoisonError::into_inner);
         *used += bytes;
-        Allowance { budget: self, bytes }
+        Permit { budget: self, bytes }
     }
 }
 
-impl Drop for Allowance<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         *self.budget.used.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
         // All: the one that is woken might need more than what is free now.
@@ -50,18 +50,18 @@ mod tests {
 
     #[test]
     fn no_more_than_the_total_is_ever_out() {
-        let (budget, out) = (Budget::new(10), AtomicU64::new(0));
+        let (budget, out) = (MemoryBudget::new(10), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for number in 0..8 {
                 let (budget, out) = (&budget, &out);
                 scope.spawn(move || {
                     for _ in 0..200 {
                         let bytes = number * 3 % 12 + 1;
-                        let allowance = budget.take(bytes);
+                        let permit = budget.take(bytes);
                         let granted = bytes.min(10);
                         assert!(out.fetch_add(granted, Ordering::SeqCst) + granted <= 10);
                         out.fetch_sub(granted, Ordering::SeqCst);
-                        drop(allowance);
+                        drop(permit);
                     }
                 });
             }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use super::budget::Budget;
+use super::memory_budget::MemoryBudget;
 use super::thumbnails::Scratch;
 use super::{Error, decode};
 use crate::media::{Thumbnail, fit};
@@ -22,7 +22,7 @@ const CHEAP: u32 = 1280;
 
 /// What a file looks like.
 #[derive(Debug)]
-pub(super) struct Film {
+pub(super) struct VideoFrame {
     pub(super) facts: Facts,
     pub(super) thumbnail: Thumbnail,
 }
@@ -34,8 +34,8 @@ pub(super) fn look(
     moment: Option<f64>,
     resolution: Resolution,
     scratch: &Scratch,
-    budget: &Budget,
-) -> Result<Film, Error> {
+    budget: &MemoryBudget,
+) -> Result<VideoFrame, Error> {
     let failed = |source| Error::Transcode { path: path.to_owned(), source };
     let facts = ffmpeg.facts(path, format).map_err(failed)?;
     let at = match format.media_type() {
@@ -52,5 +52,5 @@ pub(super) fn look(
     let frame = File::open(scratch.path()).map_err(Error::file("read", scratch.path()))?;
     let decoded =
         decode::thumbnail(path, &mut BufReader::new(frame), resolution, budget, &|| false)?;
-    Ok(Film { facts, thumbnail: decoded.thumbnail })
+    Ok(VideoFrame { facts, thumbnail: decoded.thumbnail })
 }

@@ -13,7 +13,7 @@ use super::Error;
 /// Notes a file or package that no row owns (yet, or any more).
 pub fn mark(connection: &Connection, path: &Path) -> Result<(), Error> {
     connection
-        .prepare_cached("INSERT OR IGNORE INTO loose_file (path) VALUES (?1)")?
+        .prepare_cached("INSERT OR IGNORE INTO pending_file (path) VALUES (?1)")?
         .execute([path.to_string_lossy()])?;
     Ok(())
 }
@@ -21,20 +21,20 @@ pub fn mark(connection: &Connection, path: &Path) -> Result<(), Error> {
 /// Takes it off the list: a row owns it now, or it is gone from the disk.
 pub fn unmark(connection: &Connection, path: &Path) -> Result<(), Error> {
     connection
-        .prepare_cached("DELETE FROM loose_file WHERE path = ?1")?
+        .prepare_cached("DELETE FROM pending_file WHERE path = ?1")?
         .execute([path.to_string_lossy()])?;
     Ok(())
 }
 
 /// Whether it is on the list.
 pub fn has(connection: &Connection, path: &Path) -> Result<bool, Error> {
-    let mut statement = connection.prepare_cached("SELECT 1 FROM loose_file WHERE path = ?1")?;
+    let mut statement = connection.prepare_cached("SELECT 1 FROM pending_file WHERE path = ?1")?;
     Ok(statement.exists([path.to_string_lossy()])?)
 }
 
 /// All of them, in the order of their paths.
 pub fn list(connection: &Connection) -> Result<Vec<PathBuf>, Error> {
-    let mut statement = connection.prepare_cached("SELECT path FROM loose_file ORDER BY path")?;
+    let mut statement = connection.prepare_cached("SELECT path FROM pending_file ORDER BY path")?;
     let paths = statement.query_map([], |row| row.get::<_, String>(0))?;
     Ok(paths.map(|path| path.map(PathBuf::from)).collect::<Result<_, _>>()?)
 }
