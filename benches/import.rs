@@ -88,7 +88,7 @@ fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
     let store = Store::open(&home.join("db/murald.sqlite3")).unwrap();
     let (hub, (spawner, _deaths)) = (Hub::new(), Spawner::new());
     let events = hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
-    let (transcoder, _films) = transcode::start(&spawner, Default::default()).unwrap();
+    let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) = library::start(&settings, store, hub, transcoder, &spawner).unwrap();
     memory::trim();
     // The peak begins anew here.

@@ -86,7 +86,7 @@ pub mod thread {
 }
 
 pub mod transcode {
-    pub use crate::transcode::{Error, Ffmpeg, Limits, Running, start};
+    pub use crate::transcode::{Error, Ffmpeg, Limits, Threads, start};
 }
 
 pub mod wallpaper {

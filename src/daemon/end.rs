@@ -26,7 +26,7 @@ impl House {
         let last = deadline;
         let deadline = deadline - CHECKPOINT_WITHIN;
         // First, so that who waits for a video is told while there still is a connection.
-        self.films.cancel();
+        self.transcoder.cancel();
         late(self.server.end(deadline.min(Instant::now() + ANSWER_WITHIN)));
         if let Some(watch) = self.watch {
             in_time("config", watch.end(deadline));
@@ -35,8 +35,8 @@ impl House {
         in_time("outputs", self.outputs.end(deadline));
         in_time("playlist", self.playlists.end(deadline));
         // What it has in hand for an import may hang.
-        self.films.cancel_imports();
-        late(self.films.end(deadline));
+        self.transcoder.cancel_imports();
+        late(self.transcoder.end(deadline));
         late(self.imports.end(deadline));
         if clear {
             take_down(&self.walls, deadline);

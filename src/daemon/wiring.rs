@@ -47,7 +47,7 @@ pub(crate) struct House {
     pub(super) stage: StageOwner,
     pub(super) walls: Walls,
     pub(super) imports: library::Running,
-    pub(super) films: transcode::Running,
+    pub(super) transcoder: transcode::Threads,
     pub(super) outputs: compositor::Watch,
     pub(super) upkeep: store::Upkeep,
     pub(super) store: Store,
@@ -108,10 +108,9 @@ impl House {
         let (playlists, conductor) =
             playlist::start(&spawner, store.clone(), hub.clone(), Box::new(wall), told)
                 .map_err(start("the playlists"))?;
-        let (transcoder, films) = transcode::start(&spawner, transcode::Limits::default())
+        let (jobs, transcoder) = transcode::start(&spawner, transcode::Limits::default())
             .map_err(start("the transcoder"))?;
-        let (library, imports) =
-            start_library(&places, &config, (&store, &hub), transcoder, &spawner)?;
+        let (library, imports) = start_library(&places, &config, (&store, &hub), jobs, &spawner)?;
         let (listener, socket) = listen(env, &places.socket)?;
         let api = Api {
             events: hub,
@@ -138,7 +137,7 @@ impl House {
             stage,
             walls,
             imports,
-            films,
+            transcoder,
             outputs,
             upkeep,
             store,

@@ -37,7 +37,7 @@ struct Alive {
     library: Library,
     events: Receiver<Value>,
     running: Option<Running>,
-    _films: transcode::Running,
+    _threads: transcode::Threads,
     _deaths: crate::thread::Deaths,
 }
 
@@ -78,10 +78,10 @@ impl Scene {
             idle,
         };
         let (spawner, deaths) = Spawner::new();
-        let (transcoder, films) = transcode::start(&spawner, Default::default()).unwrap();
+        let (transcoder, threads) = transcode::start(&spawner, Default::default()).unwrap();
         let (library, running) =
             start(&settings, self.store.clone(), self.hub.clone(), transcoder, &spawner).unwrap();
-        Alive { library, events, running: Some(running), _films: films, _deaths: deaths }
+        Alive { library, events, running: Some(running), _threads: threads, _deaths: deaths }
     }
 
     fn source(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {

@@ -45,7 +45,7 @@ impl Library {
             Ok(Some(image)) => reply(Ok(image)),
             Ok(None) => {
                 let library = self.clone();
-                self.transcoder.later(Box::new(move |ran| {
+                self.transcoder.submit(Box::new(move |ran| {
                     let work = |ffmpeg: &Ffmpeg| {
                         library.on_video(id, |image| library.make_preview(ffmpeg, image, force))
                     };
@@ -62,7 +62,7 @@ impl Library {
             return reply(Err(error));
         }
         let library = self.clone();
-        self.transcoder.soon(Box::new(move |ran| {
+        self.transcoder.submit_frame(Box::new(move |ran| {
             let work =
                 |ffmpeg: &Ffmpeg| library.on_video(id, |image| library.palette(ffmpeg, image, at));
             reply(ran.map_err(refused).and_then(work));
@@ -85,7 +85,7 @@ impl Library {
             return reply(Err(error));
         }
         let library = self.clone();
-        self.transcoder.later(Box::new(move |ran| {
+        self.transcoder.submit(Box::new(move |ran| {
             let work = |ffmpeg: &Ffmpeg| {
                 library.on_video(id, |image| {
                     // It may have become a shorter one while this waited.

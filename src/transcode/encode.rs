@@ -101,7 +101,7 @@ impl Ffmpeg {
         launch: &Launch,
         length: f64,
     ) -> Result<(), Error> {
-        // Ten times as long as the film, and a minute.
+        // Ten times as long as the video, and a minute.
         let cpu = Duration::from_secs_f64((60.0 + 10.0 * length.max(0.0)).min(1e9));
         let launch = &launch.clone().limits(self.resources(cpu));
         log::info!("{what} begins");

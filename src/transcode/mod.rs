@@ -64,7 +64,7 @@ pub struct Transcoder {
 
 /// The threads. Dropping it ends them, and kills what they run.
 #[derive(Debug)]
-pub struct Running {
+pub struct Threads {
     cancel: Cancel,
     imports: Cancel,
     /// Above the threads: closed before they are joined.
@@ -72,7 +72,7 @@ pub struct Running {
     threads: Vec<Thread>,
 }
 
-pub fn start(spawner: &Spawner, limits: Limits) -> io::Result<(Transcoder, Running)> {
+pub fn start(spawner: &Spawner, limits: Limits) -> io::Result<(Transcoder, Threads)> {
     let (cancel, imports) = (Cancel::new()?, Cancel::new()?);
     let ffmpeg = Ffmpeg::new(limits, cancel.clone());
     let (end, ended) = bounded(0);
@@ -86,7 +86,7 @@ pub fn start(spawner: &Spawner, limits: Limits) -> io::Result<(Transcoder, Runni
     let (jobs, frames) = (thread("transcode", JOBS_MAX)?, thread("frames", FRAMES_MAX)?);
     let imported = Ffmpeg::new(limits, imports.clone());
     let transcoder = Transcoder { jobs, frames, ffmpeg, imports: imported };
-    Ok((transcoder, Running { cancel, imports, end: Some(end), threads }))
+    Ok((transcoder, Threads { cancel, imports, end: Some(end), threads }))
 }
 
 fn work(jobs: &Receiver<Job>, end: &Receiver<()>, ffmpeg: &Ffmpeg) {
@@ -106,13 +106,13 @@ fn work(jobs: &Receiver<Job>, end: &Receiver<()>, ffmpeg: &Ffmpeg) {
 
 impl Transcoder {
     /// For work of minutes.
-    pub fn later(&self, job: Job) {
-        hand(&self.jobs, job);
+    pub fn submit(&self, job: Job) {
+        enqueue(&self.jobs, job);
     }
 
     /// For work of moments.
-    pub fn soon(&self, job: Job) {
-        hand(&self.frames, job);
+    pub fn submit_frame(&self, job: Job) {
+        enqueue(&self.frames, job);
     }
 
     /// For threads that may wait for it, until the requests' work is ended.
@@ -126,7 +126,7 @@ impl Transcoder {
     }
 }
 
-fn hand(queue: &Sender<Job>, job: Job) {
+fn enqueue(queue: &Sender<Job>, job: Job) {
     match queue.try_send(job) {
         Ok(()) => {}
         Err(TrySendError::Full(job)) => job(Err(Error::Busy)),
@@ -134,7 +134,7 @@ fn hand(queue: &Sender<Job>, job: Job) {
     }
 }
 
-impl Running {
+impl Threads {
     /// Gives up what was asked for by requests: whoever waits is told at once.
     pub fn cancel(&mut self) {
         self.cancel.cancel();
@@ -158,7 +158,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for Threads {
     fn drop(&mut self) {
         self.cancel();
         self.cancel_imports();
@@ -176,19 +176,19 @@ mod tests {
         let (tell, told) = bounded(100);
         let (release, held) = bounded::<()>(0);
         let (begun, begins) = bounded(1);
-        transcoder.later(Box::new(move |_| {
+        transcoder.submit(Box::new(move |_| {
             begun.send(()).unwrap();
             held.recv().ok();
         }));
         begins.recv().unwrap();
         for _ in 0..=JOBS_MAX {
             let tell = tell.clone();
-            transcoder.later(Box::new(move |ran| tell.send(ran.err()).unwrap()));
+            transcoder.submit(Box::new(move |ran| tell.send(ran.err()).unwrap()));
         }
         assert!(matches!(told.recv().unwrap(), Some(Error::Busy)));
         assert!(told.is_empty());
         let (moment, passed) = bounded(1);
-        transcoder.soon(Box::new(move |ran| moment.send(ran.is_ok()).unwrap()));
+        transcoder.submit_frame(Box::new(move |ran| moment.send(ran.is_ok()).unwrap()));
         assert!(passed.recv().unwrap(), "moments do not wait for minutes");
         let ender =
             std::thread::spawn(move || running.end(Instant::now() + Duration::from_secs(9)));

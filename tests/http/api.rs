@@ -31,7 +31,7 @@ struct Daemon {
     _conductor: ConductorOwner,
     _stage: StageOwner,
     _imports: library::Running,
-    _films: transcode::Running,
+    _transcoder: transcode::Threads,
     directory: tempfile::TempDir,
 }
 
@@ -69,7 +69,7 @@ fn daemon() -> Daemon {
         video_audio: Arc::new(|| false),
         idle: None,
     };
-    let (transcoder, films) = transcode::start(&spawner, Default::default()).unwrap();
+    let (transcoder, threads) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, imports) =
         library::start(&settings, store.clone(), events.clone(), transcoder, &spawner).unwrap();
     let dirs = Dirs::new(env).unwrap();
@@ -99,7 +99,7 @@ fn daemon() -> Daemon {
         _conductor: conductor,
         _stage: stage,
         _imports: imports,
-        _films: films,
+        _transcoder: threads,
         directory,
     }
 }

@@ -162,7 +162,7 @@ struct House {
     store: Store,
     hub: Hub,
     running: Running,
-    _films: transcode::Running,
+    _transcoder: transcode::Threads,
     _deaths: Deaths,
 }
 
@@ -178,10 +178,10 @@ impl House {
         let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
         let (spawner, deaths) = Spawner::new();
         let hub = Hub::new();
-        let (transcoder, films) = transcode::start(&spawner, Default::default()).unwrap();
+        let (transcoder, threads) = transcode::start(&spawner, Default::default()).unwrap();
         let (library, running) =
             library::start(&settings, store.clone(), hub.clone(), transcoder, &spawner).unwrap();
-        Self { library, store, hub, running, _films: films, _deaths: deaths }
+        Self { library, store, hub, running, _transcoder: threads, _deaths: deaths }
     }
 
     fn reconciled(&self) {

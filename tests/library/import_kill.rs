@@ -93,7 +93,7 @@ fn check(directory: &Path, round: u32) -> usize {
     let (spawner, _deaths) = Spawner::new();
     let hub = Hub::new();
     let events = hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
-    let (transcoder, _films) = transcode::start(&spawner, Default::default()).unwrap();
+    let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) =
         library::start(&settings, store.clone(), hub, transcoder, &spawner).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -127,7 +127,7 @@ fn import(directory: &Path) {
     let (spawner, _deaths) = Spawner::new();
     let hub = Hub::new();
     let events = hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
-    let (transcoder, _films) = transcode::start(&spawner, Default::default()).unwrap();
+    let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) =
         library::start(&settings(directory), store, hub, transcoder, &spawner).unwrap();
     library.import(vec![directory.join("source")], None).unwrap();

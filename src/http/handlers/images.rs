@@ -69,7 +69,7 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Res
         let (library, transcoder) = (api.library.clone(), api.library.transcoder());
         let make = move || library.thumbnail(&image, resolution).map_err(thumbnail_failed);
         let ran = |reply: Reply<_, Error>| {
-            transcoder.soon(Box::new(move |ran| {
+            transcoder.submit_frame(Box::new(move |ran| {
                 reply(ran.map_err(Error::from).and_then(|_| make()));
             }));
         };
