@@ -145,7 +145,7 @@ fn lossless_formats_give_the_same_pixels_and_palette() {
 }
 
 #[test]
-fn a_cut_file_is_refused() {
+fn truncated_files_are_refused() {
     let picture = scene(160, 90);
     let mut files = all(&picture);
     files.push((Format::Png, apng(3)));
@@ -170,7 +170,7 @@ fn a_hole_in_a_jpeg_is_refused() {
 }
 
 #[test]
-fn what_follows_a_jpeg_harms_nothing() {
+fn bytes_after_a_jpeg_are_ignored() {
     let mut bytes = jpeg(&scene(64, 40), 90);
     bytes.extend(b"a camera's trailer \xff\xd8");
     assert!(thumbnail(&bytes, 100).is_ok());
@@ -208,7 +208,7 @@ fn animations_are_recognised() {
 }
 
 #[test]
-fn a_small_first_frame_leaves_the_rest_clear() {
+fn gif_small_first_frame_leaves_the_rest_transparent() {
     let bytes = gif_of(&[(2, 1, vec![1, 1])], (3, 2), &[0, 0, 0, 9, 8, 7]);
     let shown = thumbnail(&bytes, 500).unwrap();
     let row = [9, 8, 7, 255, 9, 8, 7, 255, 0, 0, 0, 0];
@@ -217,7 +217,7 @@ fn a_small_first_frame_leaves_the_rest_clear() {
 }
 
 #[test]
-fn cameras_that_lie_on_their_side() {
+fn exif_orientation_is_applied() {
     let jpeg = |orientation: u8| {
         let plain = jpeg(&scene(64, 32), 95);
         let exif = block(orientation);
@@ -243,7 +243,7 @@ fn cameras_that_lie_on_their_side() {
 }
 
 #[test]
-fn an_orientation_is_learned_without_the_pixels() {
+fn orientation_is_read_without_decoding() {
     let plain = jpeg(&scene(640, 400), 95);
     let exif = block(6);
     let length = (exif.len() as u16 + 2).to_be_bytes();
@@ -261,7 +261,7 @@ fn an_orientation_is_learned_without_the_pixels() {
 }
 
 #[test]
-fn a_tiff_with_its_bits_the_other_way_round_is_refused() {
+fn tiff_fill_order_2_is_refused() {
     // One pixel of eight bits: width, height, bits, no compression, black is zero, the order of the
     // bits, where the strip lies, rows, bytes.
     let tiff = |order: u16| {
@@ -336,7 +336,7 @@ fn bombs_are_refused_by_their_header() {
 }
 
 #[test]
-fn what_is_no_picture_says_so() {
+fn non_pictures_are_refused_with_a_reason() {
     let check = |bytes: &[u8], message: &str| {
         assert_eq!(probed(bytes).unwrap_err().to_string(), message);
     };

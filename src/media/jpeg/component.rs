@@ -1,26 +1,26 @@
-//! A component of a JPEG: its coefficients where they are held, and how blocks become samples.
+//! A component of a JPEG: its coefficients where they are buffered, and how blocks become samples.
 
 use super::bits::Bits;
 use super::decoder::{Damage, NO_CODE};
-use super::frame::{Part, Shape};
+use super::frame::{ComponentHeader, Shape};
 use super::huffman::{END, Table};
 use super::idct::{rounded, transform};
 
 pub(super) struct Component {
-    pub(super) part: Part,
+    pub(super) header: ComponentHeader,
     pub(super) shape: Shape,
     /// The frequencies that are needed: place in the coded order, place in the transform.
     wanted: Vec<(u8, u8)>,
     /// The last of those, in the coded order.
     pub(super) last_wanted: usize,
-    /// Where they are held: [`Shape::kept`] of each block.
+    /// Where they are buffered: [`Shape::kept`] of each block.
     coefficients: Vec<i16>,
     pub(super) prediction: i32,
-    /// In force when its first pass began.
+    /// In force when its first scan began.
     pub(super) quantiser: Option<Box<[f32; 64]>>,
     /// The bits that each coefficient still lacks; none of one that was never sent.
     pub(super) lacking: [Option<u32>; 64],
-    /// Samples of the row of units at hand, and of the one before.
+    /// Samples of the row of MCUs at hand, and of the one before.
     pub(super) plane: Vec<u8>,
     pub(super) before: Vec<u8>,
     /// The last row of samples before these.
@@ -28,11 +28,11 @@ pub(super) struct Component {
 }
 
 impl Component {
-    pub(super) fn new(part: Part, shape: Shape) -> Self {
+    pub(super) fn new(header: ComponentHeader, shape: Shape) -> Self {
         let stride = shape.plane_stride();
-        let plane = vec![0; stride * part.blocks.1 * shape.size.height];
+        let plane = vec![0; stride * header.blocks.1 * shape.size.height];
         Self {
-            part,
+            header,
             wanted: shape.size.wanted(),
             last_wanted: shape.size.last_wanted(),
             coefficients: vec![0; shape.stride * shape.rows * shape.kept],
@@ -46,9 +46,9 @@ impl Component {
         }
     }
 
-    /// The coefficients that are held of a block.
+    /// The coefficients that are buffered of a block.
     #[inline]
-    pub(super) fn held(&mut self, (x, y): (usize, usize)) -> &mut [i16] {
+    pub(super) fn buffered(&mut self, (x, y): (usize, usize)) -> &mut [i16] {
         let start = (y * self.shape.stride + x) * self.shape.kept;
         &mut self.coefficients[start..start + self.shape.kept]
     }
@@ -64,7 +64,7 @@ impl Component {
     ) -> Result<usize, Damage> {
         // A copy of its own, which stays in registers.
         let mut local = *bits;
-        self.prediction = self.prediction.wrapping_add(mean(dc, &mut local)?);
+        self.prediction = self.prediction.wrapping_add(dc_difference(dc, &mut local)?);
         block[0] = self.prediction as i16;
         let (mut at, mut seen) = (1, 0);
         while at < 64 {
@@ -92,19 +92,19 @@ impl Component {
         if at > 64 && at < END { Err(NO_CODE) } else { Ok(seen) }
     }
 
-    /// Turns a row of units of what is held into samples.
-    pub(super) fn transform_row(&mut self, unit: usize) {
-        let (down, kept) = (self.part.blocks.1, self.shape.kept);
+    /// Turns a row of MCUs of what is buffered into samples.
+    pub(super) fn transform_row(&mut self, mcu: usize) {
+        let (down, kept) = (self.header.blocks.1, self.shape.kept);
         for y in 0..down {
             for x in 0..self.shape.stride {
                 let mut block = [0; 64];
-                block[..kept].copy_from_slice(self.held((x, unit * down + y)));
+                block[..kept].copy_from_slice(self.buffered((x, mcu * down + y)));
                 self.transform(&block, kept - 1, (x, y));
             }
         }
     }
 
-    /// Writes the samples of a block to its place in the row of units; beyond `last` all
+    /// Writes the samples of a block to its place in the row of MCUs; beyond `last` all
     /// coefficients are zero.
     #[inline]
     pub(super) fn transform(&mut self, block: &[i16; 64], last: usize, (x, y): (usize, usize)) {
@@ -131,7 +131,7 @@ impl Component {
         transform(&wanted, size, plane, stride);
     }
 
-    /// Makes room for the next row of units.
+    /// Makes room for the next row of MCUs.
     pub(super) fn advance(&mut self) {
         let start = self.before.len() - self.above.len();
         self.above.copy_from_slice(&self.before[start..]);
@@ -141,7 +141,7 @@ impl Component {
 
 /// The difference of a block's mean to the one before.
 #[inline]
-pub(super) fn mean(table: &Table, bits: &mut Bits<'_>) -> Result<i32, Damage> {
+pub(super) fn dc_difference(table: &Table, bits: &mut Bits<'_>) -> Result<i32, Damage> {
     bits.refill();
     let size = u32::from(table.symbol(bits).ok_or(NO_CODE)?);
     if size > 16 { Err(NO_CODE) } else { Ok(bits.value(size)) }

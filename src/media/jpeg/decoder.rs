@@ -2,13 +2,13 @@
 //! whole.
 //!
 //! Coded data must be read to the last bit, but of each block only as many frequencies are
-//! transformed as there are samples wanted, and passes that bring none of those are skipped. Rows
+//! transformed as there are samples wanted, and scans that bring none of those are skipped. Rows
 //! are handed on as they come, so that the memory is that of a few of them; only where a picture
-//! comes in several passes are its coefficients held. Data that end before the picture does are an
+//! comes in several scans are its coefficients buffered. Data that end before the picture does are an
 //! error: nothing is made up.
 
 use super::bits::{Bits, marker};
-use super::component::{Component, mean};
+use super::component::{Component, dc_difference};
 use super::damaged;
 use super::frame::{Frame, Plan};
 use super::huffman::Table;
@@ -75,7 +75,7 @@ struct Decoder<'a> {
     quantisers: [Option<[f32; 64]>; 4],
     dc: [Option<Table>; 4],
     ac: [Option<Table>; 4],
-    /// Units from one restart to the next, 0 for none.
+    /// MCUs from one restart to the next, 0 for none.
     restart: usize,
     jfif: bool,
     /// What Adobe's programs note: 0 for no transform of colours.
@@ -91,7 +91,7 @@ impl<'a> Decoder<'a> {
             plan,
             stop,
             framed: false,
-            components: frame.parts.iter().enumerate().map(component).collect(),
+            components: frame.components.iter().enumerate().map(component).collect(),
             quantisers: [None; 4],
             dc: [const { None }; 4],
             ac: [const { None }; 4],
@@ -155,7 +155,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Reads a pass whose data begin at `at`; returns where the next marker is looked for.
+    /// Reads a scan whose data begin at `at`; returns where the next marker is looked for.
     fn scan(
         &mut self,
         content: &[u8],
@@ -166,7 +166,7 @@ impl<'a> Decoder<'a> {
         let scan = self.scan_header(content).map_err(damaged)?;
         self.begin(&scan).map_err(damaged)?;
         let mut bits = Bits::new(data, at);
-        // Where nothing but means is wanted, passes without them are skipped unread. Else all must
+        // Where nothing but means is wanted, scans without them are skipped unread. Else all must
         // be read: each one leaves out what the others have told.
         let wanted = |&(part, ..): &(usize, usize, usize)| self.components[part].last_wanted > 0;
         if scan.first == 0 || scan.parts.iter().any(wanted) {
@@ -185,8 +185,8 @@ impl<'a> Decoder<'a> {
         let (parts, rest) = rest.split_at_checked(2 * usize::from(*count)).ok_or(SHORT)?;
         let [first, last, bits, ..] = rest else { return Err(SHORT) };
         let part = |part: &[u8]| {
-            let component = self.frame.parts.iter().position(|own| own.id == part[0]);
-            let component = component.ok_or("a pass is of no component")?;
+            let component = self.frame.components.iter().position(|own| own.id == part[0]);
+            let component = component.ok_or("a scan is of no component")?;
             Ok((component, usize::from(part[1] >> 4 & 3), usize::from(part[1] & 3)))
         };
         let parts = parts.chunks_exact(2).map(part).collect::<Result<Vec<_>, Damage>>()?;
@@ -200,14 +200,14 @@ impl<'a> Decoder<'a> {
         // Means come for several components at once, and alone; all else one by one.
         let mixed = scan.first > 0 && scan.parts.len() > 1;
         if scan.parts.is_empty() || !sound || mixed {
-            return Err("a pass is of nothing");
+            return Err("a scan is of nothing");
         }
         Ok(scan)
     }
 
-    /// Looks whether the pass brings what is due.
+    /// Looks whether the scan brings what is due.
     fn begin(&mut self, scan: &Scan) -> Result<(), Damage> {
-        if !self.plan.held && scan.parts.len() != self.components.len() {
+        if !self.plan.buffered && scan.parts.len() != self.components.len() {
             return Err("it has changed meanwhile");
         }
         let due = (scan.high > 0).then_some(scan.high);
@@ -215,23 +215,23 @@ impl<'a> Decoder<'a> {
             let component = &mut self.components[part];
             for lacking in &mut component.lacking[scan.first..=scan.last] {
                 if *lacking != due || due.is_some_and(|due| due != scan.low + 1) {
-                    return Err("its passes do not follow each other");
+                    return Err("its scans do not follow each other");
                 }
                 *lacking = Some(scan.low);
             }
             if component.quantiser.is_none() {
-                let table = self.quantisers.get(component.part.quantiser).copied().flatten();
+                let table = self.quantisers.get(component.header.quantiser).copied().flatten();
                 component.quantiser = Some(Box::new(table.ok_or(NO_TABLE)?));
             }
         }
         Ok(())
     }
 
-    /// Goes through the blocks of a pass in the order of the file.
+    /// Goes through the blocks of a scan in the order of the file.
     fn blocks(&mut self, scan: &Scan, bits: &mut Bits<'_>, sink: Sink<'_>) -> Result<(), Error> {
         let single = (scan.parts.len() == 1).then(|| scan.parts[0].0);
-        let units = self.frame.units();
-        let (across, down) = single.map_or(units, |part| self.components[part].shape.covered);
+        let mcus = self.frame.mcus();
+        let (across, down) = single.map_or(mcus, |part| self.components[part].shape.covered);
         let (mut until_restart, mut run) = (self.restart, 0);
         self.components.iter_mut().for_each(|component| component.prediction = 0);
         for y in 0..down {
@@ -245,8 +245,11 @@ impl<'a> Decoder<'a> {
                     until_restart -= 1;
                 }
                 for &part in &scan.parts {
-                    let (w, h) =
-                        if single.is_some() { (1, 1) } else { self.components[part.0].part.blocks };
+                    let (w, h) = if single.is_some() {
+                        (1, 1)
+                    } else {
+                        self.components[part.0].header.blocks
+                    };
                     for at in 0..w * h {
                         let place = (x * w + at % w, y * h + at / w);
                         self.block(scan, part, place, bits, &mut run).map_err(damaged)?;
@@ -256,7 +259,7 @@ impl<'a> Decoder<'a> {
             if bits.is_overrun() {
                 return Err(damaged(SHORT));
             }
-            if !self.plan.held {
+            if !self.plan.buffered {
                 self.emit(y, sink);
             }
         }
@@ -288,60 +291,60 @@ impl<'a> Decoder<'a> {
         if !self.frame.progressive {
             let mut block = [0; 64];
             let seen = component.read((dc()?, ac()?), bits, &mut block)?;
-            if self.plan.held {
-                let held = component.held(place);
-                held.copy_from_slice(&block[..held.len()]);
+            if self.plan.buffered {
+                let buffered = component.buffered(place);
+                buffered.copy_from_slice(&block[..buffered.len()]);
             } else {
-                component.transform(&block, seen, (place.0, place.1 % component.part.blocks.1));
+                component.transform(&block, seen, (place.0, place.1 % component.header.blocks.1));
             }
             return Ok(());
         }
         match (scan.first, scan.high) {
             (0, 0) => {
-                let step = mean(dc()?, bits)?;
+                let step = dc_difference(dc()?, bits)?;
                 component.prediction = component.prediction.wrapping_add(step);
-                component.held(place)[0] = (component.prediction << scan.low) as i16;
+                component.buffered(place)[0] = (component.prediction << scan.low) as i16;
             }
-            (0, _) => component.held(place)[0] |= i16::from(bits.bit()) << scan.low,
-            (_, 0) => first_pass(component.held(place), scan, ac()?, bits, run)?,
-            _ => refine(component.held(place), scan, ac()?, bits, run)?,
+            (0, _) => component.buffered(place)[0] |= i16::from(bits.bit()) << scan.low,
+            (_, 0) => first_pass(component.buffered(place), scan, ac()?, bits, run)?,
+            _ => refine(component.buffered(place), scan, ac()?, bits, run)?,
         }
         Ok(())
     }
 
-    /// All is read: makes pixels of what is held.
+    /// All is read: makes pixels of what is buffered.
     fn finish(mut self, sink: Sink<'_>) -> Result<(), Error> {
         let lacks = |component: &Component| {
             let [mean, others @ ..] = &component.lacking;
             *mean != Some(0) || others.iter().flatten().any(|&bits| bits > 0)
         };
         if self.components.iter().any(lacks) {
-            return Err(damaged("its last passes are missing"));
+            return Err(damaged("its last scans are missing"));
         }
-        let (_, units) = self.frame.units();
-        if self.plan.held {
-            for unit in 0..units {
+        let (_, mcus) = self.frame.mcus();
+        if self.plan.buffered {
+            for mcu in 0..mcus {
                 self.check_stop()?;
-                self.components.iter_mut().for_each(|component| component.transform_row(unit));
-                self.emit(unit, sink);
+                self.components.iter_mut().for_each(|component| component.transform_row(mcu));
+                self.emit(mcu, sink);
             }
         }
         if let Some(rows) = &mut self.rows {
-            rows.write(&self.components, units - 1, sink);
+            rows.write(&self.components, mcus - 1, sink);
         }
         Ok(())
     }
 
-    /// A row of units is there. The one before goes out now: its last rows are blended with the
+    /// A row of MCUs is there. The one before goes out now: its last rows are blended with the
     /// first ones of this.
-    fn emit(&mut self, unit: usize, sink: Sink<'_>) {
+    fn emit(&mut self, mcu: usize, sink: Sink<'_>) {
         let rows = self.rows.get_or_insert_with(|| {
             let colors = Colors::of(&self.components, self.jfif, self.adobe);
             let most = self.frame.most.1 * self.plan.side;
             Rows::new(self.frame.scaled(self.plan.side as u32), most, colors)
         });
-        if unit > 0 {
-            rows.write(&self.components, unit - 1, sink);
+        if mcu > 0 {
+            rows.write(&self.components, mcu - 1, sink);
         }
         self.components.iter_mut().for_each(Component::advance);
     }

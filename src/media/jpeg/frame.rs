@@ -7,9 +7,9 @@ use crate::media::Error;
 use crate::media::probe::check_bounds;
 use crate::wire::Format;
 
-/// Passes over the data: a progressive picture of any program has ten to twenty.
+/// Scans of the data: a progressive picture of any program has ten to twenty.
 const SCANS_MAX: u32 = 200;
-/// Blocks that all passes together may go through: about the three seconds that anybody waits. The
+/// Blocks that all scans together may go through: about the three seconds that anybody waits. The
 /// largest pictures of all that are taken have a third of it.
 const VISITS_MAX: u64 = 64 << 20;
 
@@ -19,16 +19,16 @@ pub(super) struct Frame {
     /// In pixels, as stored.
     pub(super) size: (u32, u32),
     /// One for grey, three for colours, four for inks.
-    pub(super) parts: Vec<Part>,
-    /// Blocks in a unit of the component that has most, across and down.
+    pub(super) components: Vec<ComponentHeader>,
+    /// Blocks in an MCU of the component that has most, across and down.
     pub(super) most: (usize, usize),
 }
 
 /// A component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct ComponentHeader {
     pub(super) id: u8,
-    /// Blocks in a unit, across and down.
+    /// Blocks in an MCU, across and down.
     pub(super) blocks: (usize, usize),
     pub(super) quantiser: usize,
 }
@@ -38,11 +38,11 @@ pub(super) struct Part {
 pub(super) struct Plan {
     /// Samples to a block's side, of the component that has most: 1, 2, 4 or 8.
     pub(super) side: usize,
-    /// Of each block only the mean is held.
-    pub(super) means: bool,
-    /// Coefficients are held until all passes are read; else each row of blocks is done with when
+    /// Of each block only the mean (its DC coefficient) is buffered.
+    pub(super) dc_only: bool,
+    /// Coefficients are buffered until all scans are read; else each row of blocks is done with when
     /// it has been read.
-    pub(super) held: bool,
+    pub(super) buffered: bool,
 }
 
 /// A component under a plan.
@@ -54,12 +54,12 @@ pub(super) struct Shape {
     pub(super) repeat: (usize, usize),
     /// Samples that the picture covers, across and down.
     pub(super) samples: (usize, usize),
-    /// Blocks in a row of units, and rows of blocks: whole units.
+    /// Blocks in a row of MCUs, and rows of blocks: whole MCUs.
     pub(super) stride: usize,
     pub(super) rows: usize,
     /// Blocks that the picture covers, across and down.
     pub(super) covered: (usize, usize),
-    /// So many coefficients of each block are held, in the coded order.
+    /// So many coefficients of each block are buffered, in the coded order.
     pub(super) kept: usize,
 }
 
@@ -91,36 +91,38 @@ impl Frame {
         }
         let components = components.get(..3 * usize::from(*count));
         let components = components.ok_or_else(|| damaged("its frame header is too short"))?;
-        let mut parts: Vec<_> = components.chunks_exact(3).map(Part::read).collect();
-        if let [alone] = &mut parts[..] {
-            // What it says counts in units only, and a pass of one component has none.
+        let mut components: Vec<_> =
+            components.chunks_exact(3).map(ComponentHeader::read).collect();
+        if let [alone] = &mut components[..] {
+            // What it says counts in MCUs only, and a scan of one component has none.
             alone.blocks = (1, 1);
         }
-        let sides = |part: &Part| [part.blocks.0, part.blocks.1];
-        if parts.iter().flat_map(sides).any(|blocks| !(1..=4).contains(&blocks)) {
+        let sides = |part: &ComponentHeader| [part.blocks.0, part.blocks.1];
+        if components.iter().flat_map(sides).any(|blocks| !(1..=4).contains(&blocks)) {
             return Err(damaged("its components have no size"));
         }
-        let most = parts.iter().fold((1, 1), |most: (usize, usize), part| {
+        let most = components.iter().fold((1, 1), |most: (usize, usize), part| {
             (most.0.max(part.blocks.0), most.1.max(part.blocks.1))
         });
-        let fits = |part: &Part| most.0 % part.blocks.0 == 0 && most.1 % part.blocks.1 == 0;
-        if !parts.iter().all(fits) {
+        let fits =
+            |part: &ComponentHeader| most.0 % part.blocks.0 == 0 && most.1 % part.blocks.1 == 0;
+        if !components.iter().all(fits) {
             return Err(unsupported("components whose sizes are no multiples of each other"));
         }
-        Ok(Self { progressive: kind == 0xc2, size, parts, most })
+        Ok(Self { progressive: kind == 0xc2, size, components, most })
     }
 
     /// Whether a component has a third of the samples, which no scaled block has.
     pub(super) fn has_thirds(&self) -> bool {
-        self.parts
+        self.components
             .iter()
             .any(|part| self.most.0 == 3 * part.blocks.0 || self.most.1 == 3 * part.blocks.1)
     }
 
-    /// Units of interleaved blocks, across and down.
-    pub(super) fn units(&self) -> (usize, usize) {
-        let units = |length: u32, most: usize| (length as usize).div_ceil(8 * most);
-        (units(self.size.0, self.most.0), units(self.size.1, self.most.1))
+    /// Minimum coded units (MCUs: interleaved blocks), across and down.
+    pub(super) fn mcus(&self) -> (usize, usize) {
+        let mcus = |length: u32, most: usize| (length as usize).div_ceil(8 * most);
+        (mcus(self.size.0, self.most.0), mcus(self.size.1, self.most.1))
     }
 
     /// Pixels of the picture at `side` samples to a block's side.
@@ -129,11 +131,11 @@ impl Frame {
     }
 
     pub(super) fn shape(&self, plan: &Plan, part: usize) -> Shape {
-        let Part { blocks, .. } = self.parts[part];
+        let ComponentHeader { blocks, .. } = self.components[part];
         let ratio = (self.most.0 / blocks.0, self.most.1 / blocks.1);
         // A component of fewer blocks gives more samples of each: nothing need be stretched.
         let samples = |ratio: usize| match plan.side * ratio {
-            _ if plan.means => 1,
+            _ if plan.dc_only => 1,
             samples @ (1 | 2 | 4 | 8) => samples,
             more if more > 8 && ratio != 3 => 8,
             _ => plan.side,
@@ -146,9 +148,9 @@ impl Frame {
             let across = covers(self.size.0, blocks.0, self.most.0, width);
             (across, covers(self.size.1, blocks.1, self.most.1, height))
         };
-        let units = self.units();
+        let mcus = self.mcus();
         let kept = match size.last_wanted() {
-            _ if !plan.held => 0,
+            _ if !plan.buffered => 0,
             0 => 1,
             // Each pass over a band must know all that the ones before have left of it.
             _ if self.progressive => 64,
@@ -158,8 +160,8 @@ impl Frame {
             size,
             repeat: (plan.side * ratio.0 / size.width, plan.side * ratio.1 / size.height),
             samples: cover(size.width, size.height),
-            stride: units.0 * blocks.0,
-            rows: units.1 * blocks.1,
+            stride: mcus.0 * blocks.0,
+            rows: mcus.1 * blocks.1,
             covered: cover(1, 1),
             kept,
         }
@@ -169,33 +171,33 @@ impl Frame {
     pub(super) fn memory(&self, plan: &Plan) -> u64 {
         let part = |part: usize| {
             let shape = self.shape(plan, part);
-            (2 * shape.stride * shape.rows * shape.kept + shape.band(self.parts[part])) as u64
+            (2 * shape.stride * shape.rows * shape.kept + shape.band(self.components[part])) as u64
         };
         // The last of it: a row as it is put together.
-        (0..self.parts.len()).map(part).sum::<u64>() + 16 * u64::from(self.size.0)
+        (0..self.components.len()).map(part).sum::<u64>() + 16 * u64::from(self.size.0)
     }
 }
 
 impl Shape {
-    /// Samples in a row of units.
+    /// Samples in a row of MCUs.
     pub(super) fn plane_stride(&self) -> usize {
         self.stride * self.size.width
     }
 
-    /// Bytes of the two rows of units that are at hand, and one row of samples.
-    fn band(&self, part: Part) -> usize {
+    /// Bytes of the two rows of MCUs that are at hand, and one row of samples.
+    fn band(&self, part: ComponentHeader) -> usize {
         self.plane_stride() * (2 * part.blocks.1 * self.size.height + 1)
     }
 }
 
-impl Part {
+impl ComponentHeader {
     fn read(bytes: &[u8]) -> Self {
         let (across, down) = (usize::from(bytes[1] >> 4), usize::from(bytes[1] & 15));
         Self { id: bytes[0], blocks: (across, down), quantiser: usize::from(bytes[2]) }
     }
 }
 
-/// Counts the work that the passes of a file are, before any of it is done.
+/// Counts the work that the scans of a file are, before any of it is done.
 #[derive(Default)]
 pub(super) struct Effort {
     scans: u32,
@@ -204,21 +206,21 @@ pub(super) struct Effort {
 
 impl Effort {
     pub(super) fn add(&mut self, frame: &Frame, scan: &[u8]) -> Result<(), Error> {
-        let named = |id: u8| frame.parts.iter().position(|part| part.id == id);
+        let named = |id: u8| frame.components.iter().position(|part| part.id == id);
         let count = usize::from(scan.first().copied().unwrap_or(0));
-        let parts = scan.get(1..).unwrap_or(&[]).chunks_exact(2).take(count);
-        let plan = Plan { side: 8, means: false, held: false };
+        let components = scan.get(1..).unwrap_or(&[]).chunks_exact(2).take(count);
+        let plan = Plan { side: 8, dc_only: false, buffered: false };
         let blocks = |part: usize| {
             let shape = frame.shape(&plan, part);
             (shape.stride * shape.rows) as u64
         };
         self.scans += 1;
-        self.visits += parts.filter_map(|part| named(part[0])).map(blocks).sum::<u64>();
+        self.visits += components.filter_map(|part| named(part[0])).map(blocks).sum::<u64>();
         if self.scans > SCANS_MAX {
             return Err(unsupported(format!("more than {SCANS_MAX} passes over its data")));
         }
         if self.visits > VISITS_MAX {
-            return Err(unsupported("its passes go through more blocks than murald decodes"));
+            return Err(unsupported("its scans go through more blocks than murald decodes"));
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ use crate::wire::Format;
 
 use frame::{Effort, Frame, Plan};
 
-/// More than that is held only where there is no way around it.
+/// More than that is buffered only where there is no way around it.
 const COEFFICIENTS_MAX: u64 = 64 << 20;
 
 #[derive(Clone, Debug)]
@@ -32,14 +32,14 @@ pub(super) struct Details {
     /// Of the file, in bytes.
     length: u64,
     frame: Arc<Frame>,
-    /// It comes in several passes.
-    held: bool,
+    /// It comes in several scans.
+    buffered: bool,
     pub(super) icc: Option<Arc<Conversion>>,
 }
 
 /// Walks all segments. A file without its end marker is cut off, whatever a decoder makes of it.
 pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> {
-    let (mut frame, mut held) = (None::<Frame>, None);
+    let (mut frame, mut buffered) = (None::<Frame>, None);
     let mut orientation = Orientation::default();
     let (mut icc, mut effort) = (Profile::default(), Effort::default());
     loop {
@@ -57,20 +57,20 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
                 let frame = frame.as_ref().ok_or_else(|| damaged("it holds no picture"))?;
                 effort.add(frame, &content)?;
                 let count = content.first().map_or(0, |&count| usize::from(count));
-                held.get_or_insert(frame.progressive || count < frame.parts.len());
+                buffered.get_or_insert(frame.progressive || count < frame.components.len());
             }
-            _ if held.is_some() => drop(segment(input)?),
+            _ if buffered.is_some() => drop(segment(input)?),
             0xe1 => orientation = of_segment(&segment(input)?).unwrap_or(orientation),
             0xe2 => icc.add(&segment(input)?),
             _ => drop(segment(input)?),
         }
     }
     let length = input.stream_position().map_err(Error::Read)?;
-    let (Some(frame), Some(held)) = (frame, held) else {
+    let (Some(frame), Some(buffered)) = (frame, buffered) else {
         return Err(damaged("it holds no picture"));
     };
     let header = Header { size: frame.size, channels: 3, orientation, animated: false };
-    Ok((header, Details { length, frame: Arc::new(frame), held, icc: icc.conversion() }))
+    Ok((header, Details { length, frame: Arc::new(frame), buffered, icc: icc.conversion() }))
 }
 
 /// How it is turned. Reads no further than to the first of its coded data.
@@ -152,10 +152,10 @@ impl Details {
     }
 
     fn plan(&self, side: u32) -> Plan {
-        let plan = Plan { side: side as usize, means: false, held: self.held };
+        let plan = Plan { side: side as usize, dc_only: false, buffered: self.buffered };
         // At an eighth of the size the means of the blocks are nearly all that is wanted.
-        let means = side == 1 && self.held && self.frame.memory(&plan) > COEFFICIENTS_MAX;
-        Plan { means, ..plan }
+        let dc_only = side == 1 && self.buffered && self.frame.memory(&plan) > COEFFICIENTS_MAX;
+        Plan { dc_only, ..plan }
     }
 
     fn cost(&self, side: u32, goal: Goal) -> u64 {

@@ -1,4 +1,4 @@
-//! The passes of a progressive JPEG over the frequencies of a block.
+//! The scans of a progressive JPEG over the frequencies of a block.
 
 use super::bits::Bits;
 use super::decoder::{Damage, NO_CODE};
@@ -6,7 +6,7 @@ use super::huffman::Table;
 
 /// One pass over the data.
 pub(super) struct Scan {
-    /// Component, table of means, table of the others.
+    /// Component, DC table, AC table.
     pub(super) parts: Vec<(usize, usize, usize)>,
     pub(super) first: usize,
     pub(super) last: usize,

@@ -12,7 +12,7 @@ pub(super) enum Colors {
     Grey,
     Rgb,
     YCbCr,
-    /// Inks, as Adobe's programs write them: 255 is none.
+    /// CMYK, as Adobe's programs write them: 255 is none.
     Cmyk,
     /// The first three of them as YCbCr of their complements.
     Ycck,
@@ -26,7 +26,9 @@ impl Colors {
             ([_, _, _, _], Some(0) | None) => Self::Cmyk,
             ([_, _, _, _], _) => Self::Ycck,
             (_, Some(0)) if !jfif => Self::Rgb,
-            ([r, g, b, ..], None) if !jfif && [r, g, b].map(|c| c.part.id) == *b"RGB" => Self::Rgb,
+            ([r, g, b, ..], None) if !jfif && [r, g, b].map(|c| c.header.id) == *b"RGB" => {
+                Self::Rgb
+            }
             _ => Self::YCbCr,
         }
     }
@@ -35,7 +37,7 @@ impl Colors {
 pub(super) struct Rows {
     /// Of the result, in pixels.
     size: (usize, usize),
-    /// Rows that a row of units gives.
+    /// Rows that a row of MCUs gives.
     most: usize,
     colors: Colors,
     /// Of each component, where it must be stretched.
@@ -57,14 +59,14 @@ impl Rows {
         }
     }
 
-    /// Hands on the rows of the last but one row of units, which has this number.
-    pub(super) fn write(&mut self, components: &[Component], unit: usize, sink: Sink<'_>) {
-        let from = unit * self.most;
+    /// Hands on the rows of the last but one row of MCUs, which has this number.
+    pub(super) fn write(&mut self, components: &[Component], mcu: usize, sink: Sink<'_>) {
+        let from = mcu * self.most;
         for y in from..(from + self.most).min(self.size.1) {
             let mut lines: [&[u8]; 4] = [&[]; 4];
             let width = self.size.0;
             for ((line, own), component) in lines.iter_mut().zip(&mut self.lines).zip(components) {
-                *line = stretched(component, unit, y, width, (&mut self.sums, own));
+                *line = stretched(component, mcu, y, width, (&mut self.sums, own));
             }
             self.colors.write(lines, &mut self.pixels);
             sink(&self.pixels);
@@ -75,13 +77,13 @@ impl Rows {
 /// Row `y` of the picture, of one component.
 fn stretched<'a>(
     component: &'a Component,
-    unit: usize,
+    mcu: usize,
     y: usize,
     width: usize,
     (sums, line): (&mut Vec<u16>, &'a mut Vec<u8>),
 ) -> &'a [u8] {
     let (across, down) = component.shape.repeat;
-    let row = |at: usize| row(component, unit, at);
+    let row = |at: usize| row(component, mcu, at);
     if (across, down) == (1, 1) {
         return &row(y)[..width];
     }
@@ -133,15 +135,15 @@ fn double(sums: &[u16], line: &mut [u8], (left, right): (u16, u16)) {
 }
 
 /// A row of a component's samples; beyond the picture its last row.
-fn row(component: &Component, unit: usize, at: usize) -> &[u8] {
+fn row(component: &Component, mcu: usize, at: usize) -> &[u8] {
     let shape = &component.shape;
     let (stride, (width, height)) = (shape.plane_stride(), shape.samples);
-    let rows = component.part.blocks.1 * shape.size.height;
+    let rows = component.header.blocks.1 * shape.size.height;
     let at = at.min(height - 1);
-    match at.cmp(&(unit * rows)) {
+    match at.cmp(&(mcu * rows)) {
         std::cmp::Ordering::Less => &component.above[..width],
-        _ if at - unit * rows >= rows => &component.plane[..width],
-        _ => &component.before[(at - unit * rows) * stride..][..width],
+        _ if at - mcu * rows >= rows => &component.plane[..width],
+        _ => &component.before[(at - mcu * rows) * stride..][..width],
     }
 }
 

@@ -56,11 +56,11 @@ fn likeness(a: &[u8], b: &[u8]) -> f64 {
     10.0 * (255.0 * 255.0 / error).log10()
 }
 
-/// Where the data of each pass lie.
-fn passes(data: &[u8]) -> Vec<std::ops::Range<usize>> {
-    let (mut passes, mut at) = (Vec::<std::ops::Range<usize>>::new(), 2);
+/// Where the data of each scan lie.
+fn scans(data: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let (mut scans, mut at) = (Vec::<std::ops::Range<usize>>::new(), 2);
     while let Some(next) = bits::marker(data, at) {
-        if let Some(open) = passes.last_mut().filter(|pass| pass.end == 0)
+        if let Some(open) = scans.last_mut().filter(|scan| scan.end == 0)
             && !matches!(data[next + 1], 0xd0..=0xd7)
         {
             open.end = next;
@@ -70,15 +70,15 @@ fn passes(data: &[u8]) -> Vec<std::ops::Range<usize>> {
             let length = usize::from(u16::from_be_bytes([data[at], data[at + 1]]));
             at += length;
             if data[next + 1] == START_OF_SCAN {
-                passes.push(at..0);
+                scans.push(at..0);
             }
         }
     }
-    passes
+    scans
 }
 
 #[test]
-fn pixels_are_those_of_libjpeg_turbo() {
+fn pixels_match_libjpeg_turbo() {
     for Sample { name, data, pixels } in SAMPLES {
         let mut input = Cursor::new(*pixels);
         let (header, details) = png::header(&mut input).unwrap();
@@ -91,7 +91,7 @@ fn pixels_are_those_of_libjpeg_turbo() {
 }
 
 #[test]
-fn scaled_is_what_the_whole_is_from_afar() {
+fn scaled_decoding_matches_the_averaged_whole() {
     for Sample { name, data, .. } in SAMPLES {
         let frame = looked(data).unwrap().frame;
         let all = decoded(data, 8).unwrap();
@@ -111,14 +111,14 @@ fn scaled_is_what_the_whole_is_from_afar() {
 }
 
 #[test]
-fn means_alone_are_close() {
+fn dc_coefficients_alone_are_close() {
     let data = sample("progressive");
     let details = looked(data).unwrap();
-    let plan = Plan { side: 1, means: false, held: true };
+    let plan = Plan { side: 1, dc_only: false, buffered: true };
     let all = decoded_by(data, &details, plan).unwrap();
-    let means = decoded_by(data, &details, Plan { means: true, ..plan }).unwrap();
-    assert!(likeness(&all, &means) > 25.0);
-    assert!(details.frame.memory(&Plan { means: true, ..plan }) < details.frame.memory(&plan));
+    let dc_only = decoded_by(data, &details, Plan { dc_only: true, ..plan }).unwrap();
+    assert!(likeness(&all, &dc_only) > 25.0);
+    assert!(details.frame.memory(&Plan { dc_only: true, ..plan }) < details.frame.memory(&plan));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_cut_file_with_an_end_mark_is_refused() {
             let mut cut = data[..data.len() * part / 32].to_vec();
             cut.extend([0xff, END_OF_IMAGE]);
             assert!(decoded(&cut, 8).is_err(), "{name}: {part} of 32");
-            // In passes that are skipped nobody looks for an end.
+            // In scans that are skipped nobody looks for an end.
             let skips = looked(data).unwrap().frame.progressive;
             assert!(skips || decoded(&cut, 1).is_err(), "{name}: {part} of 32, at an eighth");
         }
@@ -136,16 +136,16 @@ fn a_cut_file_with_an_end_mark_is_refused() {
 }
 
 #[test]
-fn a_pass_that_is_missing_is_refused() {
+fn a_missing_scan_is_refused() {
     for name in ["scan-each", "progressive", "fine-progressive", "grey-progressive"] {
         let data = sample(name);
-        let passes = passes(data);
-        assert!(passes.len() > 2, "{name}");
-        for pass in &passes {
+        let scans = scans(data);
+        assert!(scans.len() > 2, "{name}");
+        for scan in &scans {
             // With its header, which ends where its data begin.
-            let start = data[..pass.start].windows(2).rposition(|two| two == [0xff, START_OF_SCAN]);
-            let without = [&data[..start.unwrap()], &data[pass.end..]].concat();
-            assert!(decoded(&without, 8).is_err(), "{name}: {pass:?}");
+            let start = data[..scan.start].windows(2).rposition(|two| two == [0xff, START_OF_SCAN]);
+            let without = [&data[..start.unwrap()], &data[scan.end..]].concat();
+            assert!(decoded(&without, 8).is_err(), "{name}: {scan:?}");
         }
     }
 }
@@ -166,10 +166,10 @@ fn damage_is_no_panic() {
 }
 
 #[test]
-fn passes_that_nobody_asks_for_are_not_read() {
+fn unneeded_scans_are_skipped() {
     let data = sample("progressive");
     // The last one refines the light's finer frequencies.
-    let last = passes(data).pop().unwrap();
+    let last = scans(data).pop().unwrap();
     let mut spoilt = data.to_vec();
     spoilt[last].fill(0);
     assert!(decoded(data, 1).unwrap() == decoded(&spoilt, 1).unwrap());
@@ -178,7 +178,7 @@ fn passes_that_nobody_asks_for_are_not_read() {
 }
 
 #[test]
-fn what_is_not_supported_is_not_called_damaged() {
+fn unsupported_varieties_are_named() {
     let check = |data: &[u8], expected: &str| {
         let why = looked(data).unwrap_err();
         assert_eq!(why.to_string(), format!("this variety of JPEG is not supported: {expected}"));
@@ -201,20 +201,20 @@ fn what_is_not_supported_is_not_called_damaged() {
 }
 
 #[test]
-fn bombs_of_passes_are_refused_by_their_headers() {
+fn scan_bombs_are_refused_by_their_headers() {
     let data = sample("grey-progressive");
-    let passes = passes(data);
-    let [.., last] = &passes[..] else { panic!("no pass") };
+    let scans = scans(data);
+    let [.., last] = &scans[..] else { panic!("no scan") };
     let start = data[..last.start].windows(2).rposition(|two| two == [0xff, START_OF_SCAN]);
-    let pass = &data[start.unwrap()..last.end];
+    let scan = &data[start.unwrap()..last.end];
     let with = |more: usize| {
         let mut all = data[..last.end].to_vec();
-        (0..more).for_each(|_| all.extend(pass));
+        (0..more).for_each(|_| all.extend(scan));
         all.extend([0xff, END_OF_IMAGE]);
         all
     };
-    assert!(looked(&with(200 - passes.len())).is_ok());
-    let why = looked(&with(201 - passes.len())).unwrap_err().to_string();
+    assert!(looked(&with(200 - scans.len())).is_ok());
+    let why = looked(&with(201 - scans.len())).unwrap_err().to_string();
     assert!(why.ends_with("more than 200 passes over its data"), "{why}");
     // Fewer, but of a large picture.
     let mut large = with(30);
@@ -225,7 +225,7 @@ fn bombs_of_passes_are_refused_by_their_headers() {
 }
 
 #[test]
-fn decoding_ends_when_it_is_no_longer_wanted() {
+fn decoding_stops_when_told() {
     for name in ["upright", "progressive"] {
         let details = looked(sample(name)).unwrap();
         let asked = std::cell::Cell::new(0);
@@ -238,13 +238,13 @@ fn decoding_ends_when_it_is_no_longer_wanted() {
 }
 
 #[test]
-fn a_picture_in_one_pass_takes_the_memory_of_a_few_rows() {
+fn single_scan_decoding_takes_the_memory_of_a_few_rows() {
     let data = sample("halved");
     let probe = probe(&mut Cursor::new(data)).unwrap();
     assert!(probe.memory((500, 500)) < 2 * 3 * 141 * 93);
     let mut large = Frame::clone(&looked(data).unwrap().frame);
     large.size = (12_000, 12_000);
-    let plan = Plan { side: 8, means: false, held: false };
+    let plan = Plan { side: 8, dc_only: false, buffered: false };
     assert!(large.memory(&plan) < 2 << 20, "{}", large.memory(&plan));
-    assert!(large.memory(&Plan { held: true, ..plan }) > 12_000 * 12_000 * 2);
+    assert!(large.memory(&Plan { buffered: true, ..plan }) > 12_000 * 12_000 * 2);
 }
