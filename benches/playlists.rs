@@ -49,7 +49,7 @@ fn main() {
     bench.lateness(&lists);
 }
 
-/// Flat ones: here the commands count, not the setter.
+/// Flat ones: here the commands count, not the backend.
 fn small_pictures(house: &House) -> Vec<i64> {
     let directory = house.root().join("small");
     fs::create_dir(&directory).unwrap();
@@ -149,7 +149,7 @@ impl Bench {
         self.run(lists, 3600);
         let seconds = std::env::var("MURALD_IDLE_SECONDS").ok().and_then(|n| n.parse().ok());
         let seconds = seconds.unwrap_or(20);
-        // Setters and the disk come to rest first.
+        // Backends and the disk come to rest first.
         let mut last = BTreeMap::new();
         wait_until("rest", || {
             std::thread::sleep(Duration::from_millis(500));

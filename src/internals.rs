@@ -3,7 +3,7 @@
 //! compiler says so.
 
 pub mod backends {
-    pub use crate::backends::{Backend, Error, Hanging, Kind, Setters, Versions, Web};
+    pub use crate::backends::{Backend, Backends, Error, Kind, Placement, Versions, Web};
 }
 
 pub mod cli {
@@ -52,11 +52,11 @@ pub mod paths {
 }
 
 pub mod playlist {
-    pub use crate::playlist::{ConductorOwner, StageWall, start};
+    pub use crate::playlist::{ConductorOwner, ReconcilerWall, start};
 }
 
 pub mod process {
-    pub use crate::process::{Cancel, Identity, Reaper, Roster, which};
+    pub use crate::process::{Cancel, Identity, ProcessRecords, Reaper, which};
 }
 
 pub mod store {
@@ -90,7 +90,9 @@ pub mod transcode {
 }
 
 pub mod wallpaper {
-    pub use crate::wallpaper::{Applied, Ask, Failure, Request, StageOwner, Targets, Walls, start};
+    pub use crate::wallpaper::{
+        Applied, Ask, Error, Handle, ReconcilerOwner, Request, Targets, start,
+    };
 }
 
 pub mod wire {

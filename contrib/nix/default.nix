@@ -29,7 +29,7 @@ rustPlatform.buildRustPackage {
   buildInputs = [ sqlite ];
   buildNoDefaultFeatures = true;
 
-  # The tests of the whole drive compositors and setters (contrib/test); these need nothing.
+  # The tests of the whole drive compositors and backends (contrib/test); these need nothing.
   cargoTestFlags = [ "--lib" ];
 
   installPhase = ''

@@ -3,7 +3,7 @@
 //! A server that already runs is used as it is and is not ours to end. That it has ended is seen at
 //! the next call: it reads what a client has to say before it does anything else, so none may keep
 //! it waiting only to hear of its end. Calls come one after the
-//! other, as the hand makes them: concurrent ones glitch (LGFae/swww#220).
+//! other, as the worker makes them: concurrent ones glitch (LGFae/swww#220).
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use super::context::Context;
 use super::copies::{Copies, Takes};
 use super::registry::Settings;
-use super::{Backend, Error, Hanging};
+use super::{Backend, Error, Placement};
 use crate::config::{Awww as Options, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition};
-use crate::process::{Cancel, Ended, Output, Setter, run};
+use crate::process::{BackendProcess, Cancel, Ended, Output, run};
 use crate::wire::Format;
 
 const NAME: &str = "awww";
@@ -36,7 +36,7 @@ pub(super) struct Awww {
     settings: Settings,
     copies: Copies,
     /// The server, where it is ours.
-    server: Option<Setter>,
+    server: Option<BackendProcess>,
     /// What this daemon has had shown on each output, and how.
     shown: HashMap<String, Shown>,
 }
@@ -87,7 +87,7 @@ impl Awww {
         &mut self,
         client: &Path,
         server: PathBuf,
-        scene: &[Hanging],
+        placements: &[Placement],
         cancel: &Cancel,
     ) -> Result<Vec<Queried>, Error> {
         // Without --no-cache it shows a picture of its own choice and races us.
@@ -97,27 +97,27 @@ impl Awww {
             launch = launch.args(["--format", format.as_str()]);
         }
         self.shown.clear();
-        let setter = self.context.start(&launch, NAME, None)?;
+        let process = self.context.start(&launch, NAME, None)?;
         let (begun, mut pause) = (Instant::now(), Duration::from_millis(5));
         let outputs = loop {
             match self.query(client, cancel) {
-                Ok(Some(outputs)) if unknown(scene, &outputs).is_none() => break Ok(outputs),
+                Ok(Some(outputs)) if unknown(placements, &outputs).is_none() => break Ok(outputs),
                 Ok(Some(outputs)) if begun.elapsed() > OUTPUTS_WITHIN => break Ok(outputs),
                 Err(Error::Cancelled) => break Err(Error::Cancelled),
                 // Too early: it has no socket yet, or not all outputs.
                 Ok(_) | Err(_) => {}
             }
             // Wakes at once when it ends instead.
-            let ended = setter.child().wait(Some(Instant::now() + pause), Some(cancel));
+            let ended = process.child().wait(Some(Instant::now() + pause), Some(cancel));
             if ended || begun.elapsed() > UP_WITHIN {
-                let why = format!("{} does not come up: {}", launch.shown(), setter.log_tail());
+                let why = format!("{} does not come up: {}", launch.shown(), process.log_tail());
                 break Err(Error::Unavailable(why));
             }
             pause = (pause * 2).min(Duration::from_millis(500));
         };
         match outputs {
-            Ok(_) => self.server = Some(setter),
-            Err(_) => setter.end(GRACE),
+            Ok(_) => self.server = Some(process),
+            Err(_) => process.end(GRACE),
         }
         outputs
     }
@@ -142,21 +142,21 @@ impl Awww {
 }
 
 impl Backend for Awww {
-    fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
+    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         let (client, server) = self.programs()?;
         let outputs = match self.query(&client, cancel)? {
             Some(outputs) => outputs,
-            None => self.start(&client, server, scene, cancel)?,
+            None => self.start(&client, server, placements, cancel)?,
         };
         // It drops a name that it does not know without a word.
-        if let Some(name) = unknown(scene, &outputs) {
+        if let Some(name) = unknown(placements, &outputs) {
             return Err(Error::Refused(format!("{NAME} does not know the output {name}")));
         }
         let options = (self.settings)();
         let mut wanted = Vec::new();
-        for hanging in scene {
-            let path = self.copies.ready(&hanging.path, &TAKES, cancel)?;
-            wanted.push((hanging.output.name.clone(), Shown::new(path, &options.awww)));
+        for placement in placements {
+            let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
+            wanted.push((placement.output.name.clone(), Shown::new(path, &options.awww)));
         }
         for call in calls(&wanted, &self.shown, &outputs) {
             self.set(&client, call, cancel)?;
@@ -177,17 +177,17 @@ impl Backend for Awww {
     }
 
     fn is_whole(&mut self) -> bool {
-        let mut servers: Vec<Setter> = self.server.take().into_iter().collect();
+        let mut servers: Vec<BackendProcess> = self.server.take().into_iter().collect();
         let had_one = !servers.is_empty();
-        self.context.bury(&mut servers);
+        self.context.reap(&mut servers);
         self.server = servers.pop();
         self.server.is_some() == had_one
     }
 }
 
-/// An output of the scene that the server does not know.
-fn unknown<'a>(scene: &'a [Hanging], outputs: &[Queried]) -> Option<&'a str> {
-    let names = scene.iter().map(|hanging| hanging.output.name.as_str());
+/// An output that is to be used and that the server does not know.
+fn unknown<'a>(placements: &'a [Placement], outputs: &[Queried]) -> Option<&'a str> {
+    let names = placements.iter().map(|placement| placement.output.name.as_str());
     names.into_iter().find(|name| outputs.iter().all(|output| output.name != *name))
 }
 

@@ -9,10 +9,10 @@ use super::Error;
 use super::version::Versions;
 use crate::compositor::Outputs;
 use crate::paths::Dirs;
-use crate::process::{self, Child, Launch, Reaper, Roster, Setter};
+use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper};
 
 pub(super) struct Context {
-    pub roster: Roster,
+    pub records: ProcessRecords,
     pub reaper: Reaper,
     /// Rung when one of its processes has ended.
     pub tell: Sender<()>,
@@ -45,32 +45,32 @@ impl Context {
         }
     }
 
-    /// Starts a setter that stays, and has its end told.
+    /// Starts a process that stays, and has its end told.
     pub(super) fn start(
         &self,
         launch: &Launch,
         backend: &str,
         output: Option<&str>,
-    ) -> Result<Setter, Error> {
-        let setter = self.roster.start(launch, backend, output)?;
+    ) -> Result<BackendProcess, Error> {
+        let process = self.records.start(launch, backend, output)?;
         log::info!("started {}", launch.shown());
-        self.watch(&setter);
-        Ok(setter)
+        self.watch(&process);
+        Ok(process)
     }
 
     /// What an earlier daemon left running, the oldest first.
-    pub(super) fn take_over(&self, backend: &str) -> Vec<Setter> {
-        let running = self.roster.running(backend, self.output.as_deref());
-        for setter in &running {
-            log::info!("taken over: {}", setter.record().shown());
-            self.watch(setter);
+    pub(super) fn take_over(&self, backend: &str) -> Vec<BackendProcess> {
+        let running = self.records.running(backend, self.output.as_deref());
+        for process in &running {
+            log::info!("taken over: {}", process.record().shown());
+            self.watch(process);
         }
         running
     }
 
     /// Forgets those that have ended.
-    pub(super) fn bury(&self, setters: &mut Vec<Setter>) {
-        for dead in setters.extract_if(.., |setter| !setter.child().is_running()) {
+    pub(super) fn reap(&self, backends: &mut Vec<BackendProcess>) {
+        for dead in backends.extract_if(.., |process| !process.child().is_running()) {
             let how = dead.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
             log::info!("ended{how}: {}", dead.record().shown());
             dead.forget();
@@ -87,10 +87,10 @@ impl Context {
         Some(Foreign { child, reaper: self.reaper.clone() })
     }
 
-    fn watch(&self, setter: &Setter) {
-        if let Err(error) = self.reaper.watch(setter.child(), &self.tell) {
+    fn watch(&self, process: &BackendProcess) {
+        if let Err(error) = self.reaper.watch(process.child(), &self.tell) {
             // It still is looked at before each change.
-            log::error!("cannot watch {}: {error}", setter.record().shown());
+            log::error!("cannot watch {}: {error}", process.record().shown());
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Pictures as a setter can take them: itself where it can, else a copy or a link in our cache.
+//! Pictures as a backend can take them: itself where it can, else a copy or a link in our cache.
 //!
-//! Runs on the hand's thread. Copies are PNGs of the whole picture, upright; links give a file
+//! Runs on the worker's thread. Copies are PNGs of the whole picture, upright; links give a file
 //! another name. What a copy is called says what it was made from, so one that exists is right.
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use crate::process::Cancel;
 use crate::transcode::{self, Ffmpeg, Limits};
 use crate::wire::Format;
 
-/// What a setter takes.
+/// What a backend takes.
 pub(super) struct Takes {
     pub formats: &'static [Format],
     /// It turns pictures as the camera noted in EXIF.
@@ -44,7 +44,7 @@ impl Copies {
         Self { directory, known: HashMap::new() }
     }
 
-    /// A file of the same picture that the setter can take.
+    /// A file of the same picture that the backend can take.
     pub(super) fn ready(
         &mut self,
         path: &Path,
@@ -80,7 +80,7 @@ impl Copies {
         }
     }
 
-    /// A copy, if the setter cannot take the file's content.
+    /// A copy, if the backend cannot take the file's content.
     fn converted(
         &self,
         state: &State,

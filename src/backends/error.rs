@@ -1,14 +1,14 @@
-//! Why a setter does not show what it should.
+//! Why a backend does not show what it should.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// The kind decides what the stage does next; the text is for people.
+/// The kind decides what the reconciler does next; the text is for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The setter or its server does not start or does not answer: worth another try later.
+    /// The backend or its server does not start or does not answer: worth another try later.
     Unavailable(String),
-    /// The setter runs and will not show this.
+    /// The backend runs and will not show this.
     Refused(String),
     /// This file cannot be read.
     File { path: PathBuf, why: String },

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::context::Context;
 use super::copies::{Copies, Takes};
 use super::registry::Settings;
-use super::{Backend, Error, Hanging};
+use super::{Backend, Error, Placement};
 use crate::compositor::Output;
 use crate::config::FehMode;
 use crate::process::{Cancel, run};
@@ -28,16 +28,17 @@ pub(super) struct Feh {
 }
 
 impl Backend for Feh {
-    fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
+    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         let mut files = Vec::new();
-        for hanging in scene {
-            files.push(self.copies.ready(&hanging.path, &TAKES, cancel)?);
+        for placement in placements {
+            files.push(self.copies.ready(&placement.path, &TAKES, cancel)?);
         }
-        let hung = |output: &Output| {
-            let at = scene.iter().position(|hanging| hanging.output.name == output.name)?;
+        let shown = |output: &Output| {
+            let at =
+                placements.iter().position(|placement| placement.output.name == output.name)?;
             Some(files[at].clone())
         };
-        let in_order: Vec<_> = self.context.outputs.list().iter().map(hung).collect();
+        let in_order: Vec<_> = self.context.outputs.list().iter().map(shown).collect();
         self.paint(&in_order, cancel)?;
         self.copies.tidy(&files);
         Ok(())

@@ -1,6 +1,6 @@
-//! Reading what a setter writes to its log while it comes up, without polling.
+//! Reading what a backend writes to its log while it comes up, without polling.
 //!
-//! Runs on the hand's thread. The log is a file, not a pipe: the setter outlives us.
+//! Runs on the worker's thread. The log is a file, not a pipe: the backend outlives us.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -75,7 +75,7 @@ fn drain(notify: &impl AsFd) {
     while events.next().is_ok() {}
 }
 
-/// A line of more is no word of a setter's: it is read in pieces.
+/// A line of more is no word of a backend's: it is read in pieces.
 const LINE_MAX: usize = 64 << 10;
 
 struct Lines {
@@ -93,7 +93,7 @@ impl Lines {
         Ok(Self { file, position, pending: Vec::new() })
     }
 
-    /// Reads what is there now, a piece at a time: a log grows as fast as it is read, if its setter
+    /// Reads what is there now, a piece at a time: a log grows as fast as it is read, if its backend
     /// has run wild, so no more than it was long at first.
     fn read_new<T>(
         &mut self,

@@ -10,8 +10,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::registry::Setters;
-use super::{Backend, Error, Hanging, socket};
+use super::registry::Backends;
+use super::{Backend, Error, Placement, socket};
 use crate::compositor::Session;
 use crate::config::BackendName;
 use crate::paths::Dirs;
@@ -51,9 +51,9 @@ const SYSTEM: [&str; 2] = ["/etc/sway/config", "/etc/sway/config.d"];
 const CONFIGURATION_MAX: u64 = 256 << 10;
 
 /// Those that run on our compositor now.
-pub(super) fn find(setters: &Setters) -> Vec<Conflict> {
-    let Some(Session::Wayland { socket }) = setters.outputs.session() else { return Vec::new() };
-    let ours = setters.roster.identities();
+pub(super) fn find(backends: &Backends) -> Vec<Conflict> {
+    let Some(Session::Wayland { socket }) = backends.outputs.session() else { return Vec::new() };
+    let ours = backends.records.identities();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let foreign = |pid: i32| {
@@ -71,18 +71,18 @@ pub(super) fn find(setters: &Setters) -> Vec<Conflict> {
 pub(super) struct Observant {
     pub(super) backend: Box<dyn Backend>,
     pub(super) name: BackendName,
-    pub(super) setters: Setters,
+    pub(super) backends: Backends,
 }
 
 impl Backend for Observant {
-    fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
-        self.backend.show(scene, cancel)
+    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
+        self.backend.show(placements, cancel)
     }
 
     fn warnings(&mut self) -> Vec<String> {
-        let conflicts = find(&self.setters).into_iter();
+        let conflicts = find(&self.backends).into_iter();
         let conflicts = conflicts.filter(|conflict| !is_used(self.name, &conflict.program));
-        let warnings = conflicts.map(|conflict| warning(&conflict, &self.setters));
+        let warnings = conflicts.map(|conflict| warning(&conflict, &self.backends));
         self.backend.warnings().into_iter().chain(warnings).collect()
     }
 
@@ -96,13 +96,13 @@ impl Backend for Observant {
 }
 
 /// What people are told of one, and of how to be rid of it.
-fn warning(conflict: &Conflict, setters: &Setters) -> String {
+fn warning(conflict: &Conflict, backends: &Backends) -> String {
     let Conflict { program, pid } = conflict;
     let told = format!(
         "{program} (process {pid}), which murald did not start, draws backgrounds too and may hide \
          this one: end it"
     );
-    match cause(program, setters) {
+    match cause(program, backends) {
         Some(Line { path, number, text }) => {
             format!("{told}, and remove line {number} of {}: {text}", path.display())
         }
@@ -157,18 +157,18 @@ struct Line {
 }
 
 /// What starts a program, as far as the compositor's configuration tells.
-fn cause(program: &str, setters: &Setters) -> Option<Line> {
-    configurations(setters).into_iter().find_map(|path| line_of(program, path))
+fn cause(program: &str, backends: &Backends) -> Option<Line> {
+    configurations(backends).into_iter().find_map(|path| line_of(program, path))
 }
 
 /// The files that the compositor may have read: first the one that it was told to.
-fn configurations(setters: &Setters) -> Vec<PathBuf> {
-    let told = match setters.outputs.session() {
+fn configurations(backends: &Backends) -> Vec<PathBuf> {
+    let told = match backends.outputs.session() {
         Some(Session::Wayland { socket }) => told_configuration(&socket),
         _ => None,
     };
     let home = |dirs: &Dirs| CONFIGURATIONS.map(|name| dirs.config_home().join(name));
-    let paths = told.into_iter().chain(home(&setters.dirs)).chain(SYSTEM.map(PathBuf::from));
+    let paths = told.into_iter().chain(home(&backends.dirs)).chain(SYSTEM.map(PathBuf::from));
     let files = |path: PathBuf| match fs::read_dir(&path) {
         Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
         Err(_) => vec![path],

@@ -1,4 +1,4 @@
-//! The six setters behind one trait.
+//! The six backends behind one trait.
 //!
 //! A backend makes the screen show what it is told and keeps it shown. Each backend in use is owned
 //! by one thread of `wallpaper` (its worker), which calls it and may wait for it: nothing here is
@@ -11,9 +11,9 @@ mod error;
 mod feh;
 mod follow;
 mod foreign;
-mod hanging;
 mod hyprpaper;
 mod mpvpaper;
+mod placement;
 mod registry;
 mod socket;
 mod swaybg;
@@ -22,21 +22,21 @@ mod version;
 mod wal_qt;
 
 pub use error::Error;
-pub use hanging::{Hanging, Kind, Web};
-pub use registry::{REGISTRY, Registration, Setters, Settings};
+pub use placement::{Kind, Placement, Web};
+pub use registry::{Backends, REGISTRY, Registration, Settings};
 pub use version::Versions;
 pub use wal_qt::Client as WalQtClient;
 
 use crate::process::Cancel;
 
-/// A setter in use.
+/// One way to put wallpapers on screens, in use.
 pub trait Backend: Send {
-    /// Makes the outputs of this backend show exactly `scene`, changing only what differs from what
-    /// hangs there already (also what an earlier daemon has left hanging). Returns once the new
-    /// pictures are up; what they replace goes only then. An error leaves what hung.
-    fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error>;
+    /// Makes the outputs of this backend show exactly `placements`, changing only what differs from what
+    /// is there already (also what an earlier daemon has left). Returns once the new
+    /// pictures are up; what they replace goes only then. An error leaves what was there.
+    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error>;
 
-    /// What people are to be told about the scene that [`Self::show`] has just shown: what hides it,
+    /// What people are to be told about the placements that [`Self::show`] has just shown: what hides it,
     /// or keeps it from being seen. A sentence each.
     fn warnings(&mut self) -> Vec<String> {
         Vec::new()
@@ -46,6 +46,6 @@ pub trait Backend: Send {
     fn clear(&mut self) -> Result<(), Error>;
 
     /// Called when one of its processes has ended: whether all that it needs still runs. If not,
-    /// its scene is shown again.
+    /// what it shows is shown again.
     fn is_whole(&mut self) -> bool;
 }

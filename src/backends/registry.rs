@@ -19,7 +19,7 @@ use super::{Backend, Kind};
 use crate::compositor::{Compositor, Outputs};
 use crate::config::{BackendName, Config};
 use crate::paths::Dirs;
-use crate::process::{self, Reaper, Roster};
+use crate::process::{self, ProcessRecords, Reaper};
 use crate::wire::Conflict;
 
 /// The settings as they are when it is called.
@@ -107,19 +107,19 @@ pub const REGISTRY: &[Registration] = &[
 
 /// All that it takes to put a backend to use.
 #[derive(Clone)]
-pub struct Setters {
+pub struct Backends {
     pub settings: Settings,
     pub outputs: Outputs,
-    pub roster: Roster,
+    pub records: ProcessRecords,
     pub reaper: Reaper,
     /// Each backend has a directory of its own in it.
     pub cache: PathBuf,
-    /// Of the user, for the files that setters themselves look for.
+    /// Of the user, for the files that backends themselves look for.
     pub dirs: Dirs,
     pub versions: Versions,
 }
 
-impl Setters {
+impl Backends {
     /// The backends that could be used now, in order.
     pub fn available(&self) -> Vec<&'static Registration> {
         REGISTRY.iter().filter(|entry| self.is_available(entry)).collect()
@@ -159,7 +159,7 @@ impl Setters {
     ) -> Option<Box<dyn Backend>> {
         let entry = REGISTRY.iter().find(|entry| entry.name == name)?;
         let context = Context {
-            roster: self.roster.clone(),
+            records: self.records.clone(),
             reaper: self.reaper.clone(),
             tell,
             outputs: self.outputs.clone(),
@@ -172,7 +172,7 @@ impl Setters {
         if !entry.compositors.contains(&Compositor::Wayland) {
             return Some(backend);
         }
-        Some(Box::new(Observant { backend, name, setters: self.clone() }))
+        Some(Box::new(Observant { backend, name, backends: self.clone() }))
     }
 
     /// Programs that draw backgrounds on our compositor and that we did not start, with the backends

@@ -1,6 +1,6 @@
-//! The control socket of a setter: waited for without polling, and connected to without blocking.
+//! The control socket of a backend: waited for without polling, and connected to without blocking.
 //!
-//! Runs on the hand's thread.
+//! Runs on the worker's thread.
 
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;

@@ -17,9 +17,9 @@ use super::copies::{Copies, Takes};
 use super::follow::{Followed, follow};
 use super::registry::Settings;
 use super::trace::Trace;
-use super::{Backend, Error, Hanging};
+use super::{Backend, Error, Placement};
 use crate::config::SwaybgFit;
-use crate::process::{Cancel, Launch, Setter};
+use crate::process::{BackendProcess, Cancel, Launch};
 use crate::wire::Format;
 
 const NAME: &str = "swaybg";
@@ -35,7 +35,7 @@ pub(super) struct Swaybg {
     settings: Settings,
     copies: Copies,
     /// All of ours that run; the last one is what is seen.
-    running: Vec<Setter>,
+    running: Vec<BackendProcess>,
 }
 
 impl Swaybg {
@@ -45,26 +45,26 @@ impl Swaybg {
         Self { context, settings, copies, running }
     }
 
-    /// What shows the scene: pictures that it can load, in place of those that it cannot.
+    /// The command line, with pictures that it can load, in place of those that it cannot.
     fn launch(
         &mut self,
-        scene: &[Hanging],
+        placements: &[Placement],
         cancel: &Cancel,
     ) -> Result<(Launch, Vec<PathBuf>), Error> {
-        let ready = |hanging: &Hanging| self.copies.ready(&hanging.path, &TAKES, cancel);
-        let files = scene.iter().map(ready).collect::<Result<Vec<_>, _>>()?;
+        let ready = |placement: &Placement| self.copies.ready(&placement.path, &TAKES, cancel);
+        let files = placements.iter().map(ready).collect::<Result<Vec<_>, _>>()?;
         let fit_mode = (self.settings)().swaybg.fit_mode;
-        let hung = scene.iter().map(|hanging| hanging.output.name.as_str()).zip(&files);
+        let shown = placements.iter().map(|placement| placement.output.name.as_str()).zip(&files);
         let launch = self
             .context
             .launch(self.context.program(NAME)?)
-            .args(args(hung, fit_mode))
+            .args(args(shown, fit_mode))
             .env("WAYLAND_DEBUG", "client");
         Ok((launch, files))
     }
 
     /// Leaves only this one running.
-    fn keep(&mut self, kept: Setter) {
+    fn keep(&mut self, kept: BackendProcess) {
         for old in std::mem::replace(&mut self.running, vec![kept]) {
             old.end(GRACE);
         }
@@ -72,12 +72,13 @@ impl Swaybg {
 }
 
 impl Backend for Swaybg {
-    fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
-        if scene.is_empty() {
+    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
+        if placements.is_empty() {
             return self.clear();
         }
-        let (launch, files) = self.launch(scene, cancel)?;
-        let same = |setter: &Setter| setter.record().is(&launch) && setter.child().is_running();
+        let (launch, files) = self.launch(placements, cancel)?;
+        let same =
+            |process: &BackendProcess| process.record().is(&launch) && process.child().is_running();
         if let Some(at) = self.running.iter().position(same) {
             // One that an earlier daemon started may not have drawn yet.
             let kept = self.running.remove(at);
@@ -98,24 +99,24 @@ impl Backend for Swaybg {
     }
 
     fn clear(&mut self) -> Result<(), Error> {
-        self.running.drain(..).for_each(|setter| setter.end(GRACE));
+        self.running.drain(..).for_each(|process| process.end(GRACE));
         self.copies.tidy(&[]);
         Ok(())
     }
 
     fn is_whole(&mut self) -> bool {
-        let seen = self.running.last().map(|setter| setter.child().identity());
-        self.context.bury(&mut self.running);
-        self.running.last().map(|setter| setter.child().identity()) == seen
+        let seen = self.running.last().map(|process| process.child().identity());
+        self.context.reap(&mut self.running);
+        self.running.last().map(|process| process.child().identity()) == seen
     }
 }
 
 fn args<'a>(
-    hung: impl Iterator<Item = (&'a str, &'a PathBuf)>,
+    shown: impl Iterator<Item = (&'a str, &'a PathBuf)>,
     fit_mode: SwaybgFit,
 ) -> Vec<OsString> {
     let mut args: Vec<OsString> = Vec::new();
-    for (output, file) in hung {
+    for (output, file) in shown {
         args.extend(["-o".into(), output.into()]);
         args.extend(["-i".into(), file.clone().into_os_string()]);
         // What a picture does not cover is black.
@@ -125,10 +126,10 @@ fn args<'a>(
 }
 
 /// Waits until it has drawn on all of its outputs that are connected.
-fn drawn(setter: &Setter, files: &[PathBuf], cancel: &Cancel) -> Result<(), Error> {
+fn drawn(process: &BackendProcess, files: &[PathBuf], cancel: &Cancel) -> Result<(), Error> {
     let mut trace = Trace::default();
     let until = Instant::now() + DRAWN_WITHIN;
-    let followed = follow(&setter.log_path(), 0, setter.child(), until, cancel, |line| {
+    let followed = follow(&process.log_path(), 0, process.child(), until, cancel, |line| {
         if let Some((_, path)) = line.split_once("Failed to load image: ") {
             return ControlFlow::Break(Err(unreadable(path, files)));
         }
@@ -144,7 +145,7 @@ fn drawn(setter: &Setter, files: &[PathBuf], cancel: &Cancel) -> Result<(), Erro
     });
     match followed.map_err(|e| Error::Unavailable(format!("cannot read swaybg's log: {e}")))? {
         Followed::Seen(result) => result,
-        Followed::Ended => Err(Error::Unavailable(format!("swaybg ended: {}", said(setter)))),
+        Followed::Ended => Err(Error::Unavailable(format!("swaybg ended: {}", said(process)))),
         Followed::Late => {
             let (drawn, limit) = (trace.drawn(), DRAWN_WITHIN.as_secs());
             let why = format!("swaybg drew on {drawn} of {} outputs within {limit} s", files.len());
@@ -162,8 +163,8 @@ fn unreadable(said: &str, files: &[PathBuf]) -> Error {
 }
 
 /// The last thing that it said itself.
-fn said(setter: &Setter) -> String {
-    let tail = setter.log_tail();
+fn said(process: &BackendProcess) -> String {
+    let tail = process.log_tail();
     // What libwayland writes begins with a time in brackets.
     let own = tail.lines().rev().find(|line| !line.starts_with('['));
     let own = own.map(|line| line.split_once("] ").map_or(line, |(_, message)| message));
@@ -176,9 +177,9 @@ mod tests {
 
     #[test]
     fn the_command_line() {
-        let check = |hung: &[(&str, &str)], fit_mode, expected: &[&str]| {
-            let hung: Vec<_> = hung.iter().map(|(o, file)| (*o, PathBuf::from(file))).collect();
-            assert_eq!(args(hung.iter().map(|(o, file)| (*o, file)), fit_mode), expected);
+        let check = |shown: &[(&str, &str)], fit_mode, expected: &[&str]| {
+            let shown: Vec<_> = shown.iter().map(|(o, file)| (*o, PathBuf::from(file))).collect();
+            assert_eq!(args(shown.iter().map(|(o, file)| (*o, file)), fit_mode), expected);
         };
         check(&[], SwaybgFit::Fill, &[]);
         let black = ["-c", "#000000"];

@@ -1,4 +1,4 @@
-//! What version a setter is: asked of the program once, and again after it was replaced.
+//! What version a backend is: asked of the program once, and again after it was replaced.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -91,8 +91,8 @@ mod tests {
     #[test]
     fn a_program_is_asked_once() {
         let dir = tempfile::tempdir().unwrap();
-        let (program, asked) = (dir.path().join("setter"), dir.path().join("asked"));
-        let script = format!("#!/bin/sh\necho x >> {}\necho setter 1.2.3\n", asked.display());
+        let (program, asked) = (dir.path().join("process"), dir.path().join("asked"));
+        let script = format!("#!/bin/sh\necho x >> {}\necho process 1.2.3\n", asked.display());
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let versions = Versions::default();

@@ -44,12 +44,12 @@ mod tests {
         check("app.new = 1", &[Section::App], &["app"]);
         check(
             "backend.type = 'feh'\nbackend.auto_priorities.web = []\nbackend.feh.mode = 'max'",
-            &[Section::Backend, Section::AutoPriorities, Section::Setter(BackendName::Feh)],
+            &[Section::Backend, Section::AutoPriorities, Section::BackendOptions(BackendName::Feh)],
             &["backend", "backend.feh"],
         );
         check(
             "backend.wal-qt.env = ['A=1']",
-            &[Section::Setter(BackendName::WalQt)],
+            &[Section::BackendOptions(BackendName::WalQt)],
             &["backend.wal-qt"],
         );
     }

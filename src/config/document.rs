@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Option<&'t dyn TableLike>, Error> {
         let mut table = root;
         for (depth, name) in section.path().into_iter().enumerate() {
-            // Setters' names are as tolerant as their keys.
+            // Backends' names are as tolerant as their keys.
             let Some(found) = toml::find(table, name, depth > 0) else { return Ok(None) };
             let Some(item) = table.get(found) else { return Ok(None) };
             let heading = section.path()[..=depth].join(".");
@@ -224,7 +224,7 @@ mod tests {
             assert_eq!(config.section(section).get(key).cloned().unwrap_or_default(), value);
             assert_eq!(config.warnings, [warning].map(str::to_owned));
         }
-        let awww = Section::Setter(BackendName::Awww);
+        let awww = Section::BackendOptions(BackendName::Awww);
         let resize = "line 2: backend.awww.resize: \"zoom\" is none of crop, fit, no, stretch; \
                       \"crop\" is used instead";
         check("[backend.awww]\nresize = 'zoom'", awww, "resize", json!("crop"), resize);
@@ -246,7 +246,7 @@ mod tests {
         let twice = "line 3: backend.feh.mo-de is not a setting";
         check(
             "[backend.feh]\nmode = 'max'\nmo-de = 1",
-            Section::Setter(BackendName::Feh),
+            Section::BackendOptions(BackendName::Feh),
             "mode",
             json!("max"),
             twice,

@@ -126,7 +126,7 @@ mod tests {
     use crate::config::BackendName;
     use serde_json::json;
 
-    const AWWW: Section = Section::Setter(BackendName::Awww);
+    const AWWW: Section = Section::BackendOptions(BackendName::Awww);
 
     #[track_caller]
     fn check(text: &str, section: Section, key: &str, value: Json, expected: &str) {
@@ -190,7 +190,7 @@ mod tests {
         );
         check(
             "backend = { type = 'feh' }\n",
-            Section::Setter(BackendName::Feh),
+            Section::BackendOptions(BackendName::Feh),
             "mode",
             json!("max"),
             "backend = { type = 'feh' , feh = { mode = \"max\" } }\n",

@@ -79,7 +79,7 @@ pub(super) fn reset_all(stored: impl Fn(Section) -> Map<String, Json>) -> Vec<Ed
 
 /// One backend's settings at their defaults.
 pub(super) fn reset_backend(name: BackendName) -> Vec<Edit> {
-    defaults(Section::Setter(name))
+    defaults(Section::BackendOptions(name))
 }
 
 fn defaults(section: Section) -> Vec<Edit> {
@@ -106,8 +106,9 @@ fn known(section: Section, key: &Key, value: &Json) -> Result<Option<Json>, Erro
         let value = if key.secret { "something else".to_owned() } else { shown(value) };
         return Err(Error::Type { key: name(), value, expected: key.type_name() });
     }
-    // Only what the daemon hands on to a setter is held to its range: service.md 2.4.
-    let ranged = matches!(section, Section::Backend | Section::AutoPriorities | Section::Setter(_));
+    // Only what the daemon hands on to a backend is held to its range: service.md 2.4.
+    let ranged =
+        matches!(section, Section::Backend | Section::AutoPriorities | Section::BackendOptions(_));
     match (ranged, key.misfit, key.misfit(value)) {
         (true, Misfit::Refused, Some(problem)) => Err(Error::Refused { key: name(), problem }),
         _ => Ok(Some(key.normal(value.clone()))),

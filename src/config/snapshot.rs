@@ -34,10 +34,10 @@ impl Config {
     pub(super) fn new(tables: Map<String, Json>, warnings: Vec<String>) -> Self {
         let none = Map::new();
         let table = |section: Section| table(&tables, section).unwrap_or(&none);
-        let setter = |name| table(Section::Setter(name));
+        let options = |name| table(Section::BackendOptions(name));
         let backend = Backend::read(table(Section::Backend));
-        let mut awww = Awww::read(setter(BackendName::Awww));
-        let mut wal_qt = WalQt::read(setter(BackendName::WalQt));
+        let mut awww = Awww::read(options(BackendName::Awww));
+        let mut wal_qt = WalQt::read(options(BackendName::WalQt));
         if let Some(seconds) = backend.transition_duration_seconds.filter(|&s| s > 0.0) {
             awww.transition_duration = seconds;
             // A positive time never becomes 0, which wal-qt does not take.
@@ -49,10 +49,10 @@ impl Config {
             backend,
             auto_priorities: AutoPriorities::read(table(Section::AutoPriorities)),
             awww,
-            feh: Feh::read(setter(BackendName::Feh)),
-            hyprpaper: Hyprpaper::read(setter(BackendName::Hyprpaper)),
-            mpvpaper: Mpvpaper::read(setter(BackendName::Mpvpaper)),
-            swaybg: Swaybg::read(setter(BackendName::Swaybg)),
+            feh: Feh::read(options(BackendName::Feh)),
+            hyprpaper: Hyprpaper::read(options(BackendName::Hyprpaper)),
+            mpvpaper: Mpvpaper::read(options(BackendName::Mpvpaper)),
+            swaybg: Swaybg::read(options(BackendName::Swaybg)),
             wal_qt,
             monitors: Monitors::read(table(Section::Monitors)),
             remote_gallery: RemoteGallery::read(table(Section::RemoteGallery)),
@@ -130,7 +130,10 @@ mod tests {
         let names: Vec<_> = config.to_json().keys().cloned().collect();
         assert_eq!(names, ["app", "daemon", "backend", "monitors", "remote_gallery"]);
         assert_eq!(config.section(Section::AutoPriorities)["web"], json!(["wal-qt"]));
-        assert_eq!(config.section(Section::Setter(BackendName::Awww))["transition_duration"], 3);
+        assert_eq!(
+            config.section(Section::BackendOptions(BackendName::Awww))["transition_duration"],
+            3
+        );
         assert!(!config.section(Section::Backend).contains_key("transition_duration_seconds"));
     }
 }

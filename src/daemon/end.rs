@@ -8,9 +8,9 @@ use super::wiring::House;
 use crate::store::Store;
 use crate::thread::Spawner;
 
-/// What running requests get of the time: a setter that hangs must leave some to the others.
+/// What running requests get of the time: a backend that hangs must leave some to the others.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// What the stage gets of the time to take its pictures down.
+/// What the reconciler gets of the time to take its pictures down.
 const CLEAR_WITHIN: Duration = Duration::from_secs(3);
 
 /// For the file of the socket and the last lines of the log: all but on a dead disk.
@@ -39,9 +39,9 @@ impl House {
         late(self.transcoder.end(deadline));
         late(self.imports.end(deadline));
         if clear {
-            take_down(&self.walls, deadline);
+            take_down(&self.wallpaper, deadline);
         }
-        in_time("stage", self.stage.end(deadline));
+        in_time("reconciler", self.reconciler.end(deadline));
         in_time("database", self.upkeep.end(deadline));
         in_time("signals", self.signals.end(deadline));
         // On threads of their own: a disk that hangs cannot be told to hurry.
@@ -75,14 +75,14 @@ fn limited(
     }
 }
 
-fn take_down(walls: &crate::wallpaper::Walls, deadline: Instant) {
+fn take_down(wallpaper: &crate::wallpaper::Handle, deadline: Instant) {
     let (done, told) = bounded(1);
-    walls.clear(Box::new(move |result| drop(done.try_send(result))));
+    wallpaper.clear(Box::new(move |result| drop(done.try_send(result))));
     let until = deadline.min(Instant::now() + CLEAR_WITHIN);
     match told.recv_deadline(until) {
         Ok(Ok(())) => {}
         Ok(Err(failure)) => log::warn!("not all wallpapers were taken down: {failure}"),
-        Err(_) => in_time("stage", false),
+        Err(_) => in_time("reconciler", false),
     }
 }
 

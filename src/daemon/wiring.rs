@@ -9,7 +9,7 @@ use log::LevelFilter;
 use sha2::{Digest, Sha256};
 
 use super::{Error, Options, Wakes};
-use crate::backends::{Setters, Settings, Versions};
+use crate::backends::{Backends, Settings, Versions};
 use crate::compositor::{self, Compositor};
 use crate::config::{self, BackendName, Config, ConfigHandle, LogLevel, Section};
 use crate::events::Hub;
@@ -19,14 +19,14 @@ use crate::lock::{Lock, Socket};
 use crate::logging::{self, Log};
 use crate::parallax::Parallax;
 use crate::paths::{Dirs, Env};
-use crate::playlist::{self, ConductorOwner, StageWall};
-use crate::process::{Reaper, Roster};
+use crate::playlist::{self, ConductorOwner, ReconcilerWall};
+use crate::process::{ProcessRecords, Reaper};
 use crate::signals::Signals;
 use crate::store::{self, Store};
 use crate::systemd;
 use crate::thread::Spawner;
 use crate::transcode::{self, Transcoder};
-use crate::wallpaper::{self, StageOwner, Walls};
+use crate::wallpaper::{self, ReconcilerOwner};
 
 /// Wishes to stop and signals that wait for `main`; one more changes nothing.
 const WAKES: usize = 8;
@@ -44,8 +44,8 @@ pub(crate) struct House {
     pub(super) watch: Option<config::Watch>,
     pub(super) playlists: ConductorOwner,
     pub(super) parallax: Arc<Parallax>,
-    pub(super) stage: StageOwner,
-    pub(super) walls: Walls,
+    pub(super) reconciler: ReconcilerOwner,
+    pub(super) wallpaper: wallpaper::Handle,
     pub(super) imports: library::Running,
     pub(super) transcoder: transcode::Threads,
     pub(super) outputs: compositor::Watch,
@@ -96,14 +96,15 @@ impl House {
         let wanted = wanted_compositor(&settings);
         let outputs = compositor::Watch::start(&spawner, wanted, env)
             .map_err(start("the watch on the outputs"))?;
-        let setters = setters(&spawner, &config, &outputs, &places, dirs.clone())?;
-        let (walls, stage) =
-            wallpaper::start(&spawner, store.clone(), hub.clone(), setters.clone())
-                .map_err(start("the stage"))?;
-        let parallax = Arc::new(Parallax::new(spawner.clone(), setters.clone(), walls.clone()));
-        tell_changes(&config, &walls, &parallax);
+        let backends = backends(&spawner, &config, &outputs, &places, dirs.clone())?;
+        let (wallpaper, reconciler) =
+            wallpaper::start(&spawner, store.clone(), hub.clone(), backends.clone())
+                .map_err(start("the reconciler"))?;
+        let parallax =
+            Arc::new(Parallax::new(spawner.clone(), backends.clone(), wallpaper.clone()));
+        tell_changes(&config, &wallpaper, &parallax);
         parallax.heed();
-        let wall = StageWall { walls: walls.clone(), setters: setters.clone() };
+        let wall = ReconcilerWall { wallpaper: wallpaper.clone(), backends: backends.clone() };
         let told = outputs.outputs().subscribe();
         let (playlists, conductor) =
             playlist::start(&spawner, store.clone(), hub.clone(), Box::new(wall), told)
@@ -118,8 +119,8 @@ impl House {
             started,
             config: config.clone(),
             store: store.clone(),
-            setters,
-            walls: walls.clone(),
+            backends,
+            wallpaper: wallpaper.clone(),
             playlists,
             library,
             dirs,
@@ -134,8 +135,8 @@ impl House {
             watch,
             playlists: conductor,
             parallax,
-            stage,
-            walls,
+            reconciler,
+            wallpaper,
             imports,
             transcoder,
             outputs,
@@ -151,7 +152,7 @@ impl House {
         Ok((house, wakes))
     }
 
-    /// Whoever starts us may hang a picture as soon as we are ready: where the environment names a
+    /// Whoever starts us may show a picture as soon as we are ready: where the environment names a
     /// display that answers, its monitors are known by then. Clients are answered meanwhile.
     pub(super) fn wait_for_outputs(&self, env: &Env) {
         let outputs = self.outputs.outputs();
@@ -196,8 +197,8 @@ pub(super) struct Places {
     thumbnails: PathBuf,
     pub(super) database: PathBuf,
     log: PathBuf,
-    /// What setters need while they run.
-    setters: PathBuf,
+    /// What backends need while they run.
+    backends: PathBuf,
     /// Slices and converted copies.
     cache: PathBuf,
 }
@@ -222,24 +223,24 @@ impl Places {
             };
         let runtime = dirs.runtime().map_err(Error::Paths)?.join("murald");
         Ok(Self {
-            setters: runtime.join(setters_of(&socket)),
+            backends: runtime.join(backends_of(&socket)),
             socket,
             images: expand("images_dir", &daemon.images_dir)?,
             thumbnails: expand("thumbnails_dir", &daemon.thumbnails_dir)?,
             database: expand("database_dir", &daemon.database_dir)?.join("murald.sqlite3"),
             log: expand("log_file", &daemon.log_file)?,
-            cache: dirs.cache().join("setters"),
+            cache: dirs.cache().join("backends"),
         })
     }
 }
 
-/// The directory of the setters' records: one for each socket, so that two daemons of one user leave
-/// each other's setters alone.
-fn setters_of(socket: &Path) -> String {
+/// The directory of the backends' records: one for each socket, so that two daemons of one user leave
+/// each other's backends alone.
+fn backends_of(socket: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let digest = Sha256::digest(socket.as_os_str().as_bytes());
     let hex: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    format!("setters-{hex}")
+    format!("backends-{hex}")
 }
 
 fn log_settings(
@@ -271,19 +272,19 @@ fn wanted_compositor(settings: &Config) -> Option<Compositor> {
     }
 }
 
-fn setters(
+fn backends(
     spawner: &Spawner,
     config: &ConfigHandle,
     outputs: &compositor::Watch,
     places: &Places,
     dirs: Dirs,
-) -> Result<Setters, Error> {
-    let roster = Roster::open(&places.setters).map_err(Error::Process)?;
-    let reaper = Reaper::start(spawner, &places.setters).map_err(start("the reaper"))?;
+) -> Result<Backends, Error> {
+    let records = ProcessRecords::open(&places.backends).map_err(Error::Process)?;
+    let reaper = Reaper::start(spawner, &places.backends).map_err(start("the reaper"))?;
     let config = config.clone();
     let settings: Settings = Arc::new(move || config.current());
     let (outputs, cache) = (outputs.outputs(), places.cache.clone());
-    Ok(Setters { settings, outputs, roster, reaper, cache, dirs, versions: Versions::default() })
+    Ok(Backends { settings, outputs, records, reaper, cache, dirs, versions: Versions::default() })
 }
 
 fn start_library(
@@ -305,12 +306,12 @@ fn start_library(
         .map_err(start("the imports"))
 }
 
-/// Has the stage and the parallax told of changes that concern them.
-fn tell_changes(config: &ConfigHandle, walls: &Walls, parallax: &Arc<Parallax>) {
-    let (walls, parallax) = (walls.clone(), Arc::clone(parallax));
+/// Has the reconciler and the parallax told of changes that concern them.
+fn tell_changes(config: &ConfigHandle, wallpaper: &wallpaper::Handle, parallax: &Arc<Parallax>) {
+    let (wallpaper, parallax) = (wallpaper.clone(), Arc::clone(parallax));
     config.subscribe(move |change| {
         let backends = change.sections.iter().filter_map(|section| match section {
-            Section::Setter(name) => Some(*name),
+            Section::BackendOptions(name) => Some(*name),
             _ => None,
         });
         let chosen =
@@ -320,7 +321,7 @@ fn tell_changes(config: &ConfigHandle, walls: &Walls, parallax: &Arc<Parallax>) 
             parallax.heed();
         }
         if !backends.is_empty() || change.sections.iter().any(chosen) {
-            walls.settings_changed(backends);
+            wallpaper.settings_changed(backends);
         }
     });
 }

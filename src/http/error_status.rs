@@ -59,9 +59,9 @@ impl From<config::Error> for Error {
     }
 }
 
-impl From<wallpaper::Failure> for Error {
-    fn from(error: wallpaper::Failure) -> Self {
-        use wallpaper::Failure as Why;
+impl From<wallpaper::Error> for Error {
+    fn from(error: wallpaper::Error) -> Self {
+        use wallpaper::Error as Why;
         let text = error.to_string();
         match error {
             Why::NoBackend { checked } | Why::NotUsable { checked, .. } => Self::new(503, text)
@@ -80,8 +80,8 @@ impl From<wallpaper::Failure> for Error {
             | Why::NoImage { .. }
             | Why::FileGone { .. }
             | Why::EmptyLibrary => Self::new(404, text),
-            // What the setter said is for whoever configured it.
-            Why::Setter { ref source, .. } => {
+            // What the backend said is for whoever configured it.
+            Why::Backend { ref source, .. } => {
                 let details = chain(source);
                 Self::new(500, text).details(details).cause(error)
             }
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::backends::Kind;
     use crate::config::BackendName;
-    use crate::wallpaper::Failure as Why;
+    use crate::wallpaper::Error as Why;
     use crate::wire::MediaType;
 
     fn check(failure: impl Into<Error>, status: u16, body: &str) {

@@ -80,7 +80,7 @@ impl Name {
 
 /// A stem made harmless, with `reserve` bytes of room for what comes behind it and its number.
 fn fit(stem: &str, reserve: usize) -> String {
-    // Backslashes and control characters break scripts and setters; a dot in front hides.
+    // Backslashes and control characters break scripts and backends; a dot in front hides.
     let clean = |c: char| if c.is_control() || c == '\\' || c == '/' { '_' } else { c };
     let stem: String = stem.chars().map(clean).collect();
     let stem = stem.trim().trim_start_matches('.').trim_start();

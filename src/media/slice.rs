@@ -108,7 +108,7 @@ fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
     let mut encoder = Encoder::new(&mut bytes, picture.width(), picture.height());
     encoder.set_color(if picture.has_alpha() { ColorType::Rgba } else { ColorType::Rgb });
     encoder.set_depth(BitDepth::Eight);
-    // Slices are read once, by a setter: written fast rather than small.
+    // Slices are read once, by a backend: written fast rather than small.
     encoder.set_compression(Compression::Fastest);
     let mut writer = encoder.write_header().map_err(failed)?;
     writer.write_image_data(picture.pixels()).map_err(failed)?;

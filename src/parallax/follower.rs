@@ -10,10 +10,10 @@ use crossbeam_channel::{Receiver, at, never, select};
 
 use super::search::{self, Source};
 use super::step;
-use crate::backends::{Error, Hanging, Setters, WalQtClient};
+use crate::backends::{Backends, Error, Placement, WalQtClient};
 use crate::config::{BackendName, ParallaxDirection, ParallaxDriver, WalQt};
 use crate::process::Cancel;
-use crate::wallpaper::Walls;
+use crate::wallpaper;
 
 /// The first pause between tries; each one after is twice as long: 6 s in all.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -30,15 +30,15 @@ pub(super) struct Visible {
 
 pub(super) struct Follower {
     pub(super) driver: ParallaxDriver,
-    pub(super) setters: Setters,
-    pub(super) walls: Walls,
+    pub(super) backends: Backends,
+    pub(super) wallpaper: wallpaper::Handle,
     pub(super) cancel: Cancel,
 }
 
 impl Follower {
     /// Ends when it is cancelled and `quit` is closed.
     pub(super) fn run(&self, quit: &Receiver<()>) {
-        let outputs = self.setters.outputs.subscribe();
+        let outputs = self.backends.outputs.subscribe();
         let mut tries = 0;
         loop {
             let began = Instant::now();
@@ -59,8 +59,8 @@ impl Follower {
     }
 
     fn connect(&self) -> Option<Source> {
-        let session = self.setters.outputs.session()?;
-        search::source(self.driver, &session, self.setters.dirs.env())
+        let session = self.backends.outputs.session()?;
+        search::source(self.driver, &session, self.backends.dirs.env())
     }
 
     /// Until the connection breaks, or it is cancelled.
@@ -87,20 +87,20 @@ impl Follower {
         }
     }
 
-    /// Moves what hangs on an output whose workspace has changed.
+    /// Moves what is shown on an output whose workspace has changed.
     fn moved(&self, output: &str, from: i64, to: i64) -> Result<(), Error> {
-        let settings = (self.setters.settings)();
+        let settings = (self.backends.settings)();
         let options = &settings.wal_qt;
-        let hung = self.walls.hung_by(BackendName::WalQt);
-        let Some(hanging) = hung.iter().find(|hanging| hanging.output.name == output) else {
+        let shown = self.wallpaper.shown_by(BackendName::WalQt);
+        let Some(placement) = shown.iter().find(|placement| placement.output.name == output) else {
             return Ok(());
         };
         let chunk = options.parallax_workspace_chunk_size;
-        let Some(word) = step::direction(from, to, chunk, axis(hanging, options)) else {
+        let Some(word) = step::direction(from, to, chunk, axis(placement, options)) else {
             return Ok(());
         };
-        let client = WalQtClient::open(&self.setters.dirs, options, &self.cancel)?;
-        for name in together(hanging, &hung) {
+        let client = WalQtClient::open(&self.backends.dirs, options, &self.cancel)?;
+        for name in together(placement, &shown) {
             log::debug!("workspace {from} to {to} on {output}: {name} moves {word}");
             client.parallax_move(word, Some(name)).inspect_err(|error| match error {
                 Error::Cancelled => {}
@@ -112,8 +112,8 @@ impl Follower {
 }
 
 /// What the package says beats the setting.
-fn axis(hanging: &Hanging, options: &WalQt) -> ParallaxDirection {
-    let own = hanging.web.as_ref().and_then(|web| web.parallax_direction.as_deref());
+fn axis(placement: &Placement, options: &WalQt) -> ParallaxDirection {
+    let own = placement.web.as_ref().and_then(|web| web.parallax_direction.as_deref());
     match own {
         Some("horizontal") => ParallaxDirection::Horizontal,
         Some("vertical") => ParallaxDirection::Vertical,
@@ -122,12 +122,12 @@ fn axis(hanging: &Hanging, options: &WalQt) -> ParallaxDirection {
 }
 
 /// The outputs that move with this one: those over which one picture is stretched.
-fn together<'a>(hanging: &'a Hanging, hung: &'a [Hanging]) -> Vec<&'a str> {
-    let same = |other: &&Hanging| {
-        other.output.name == hanging.output.name
-            || (!hanging.extended_over.is_empty()
-                && other.image_id == hanging.image_id
-                && other.extended_over == hanging.extended_over)
+fn together<'a>(placement: &'a Placement, shown: &'a [Placement]) -> Vec<&'a str> {
+    let same = |other: &&Placement| {
+        other.output.name == placement.output.name
+            || (!placement.extended_over.is_empty()
+                && other.image_id == placement.image_id
+                && other.extended_over == placement.extended_over)
     };
-    hung.iter().filter(same).map(|other| other.output.name.as_str()).collect()
+    shown.iter().filter(same).map(|other| other.output.name.as_str()).collect()
 }

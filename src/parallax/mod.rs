@@ -2,7 +2,7 @@
 //!
 //! The thread `parallax` runs only while `parallax_enabled` is set and its driver is not off. It
 //! hears from the compositor, over the compositor's own socket, which workspace each output shows,
-//! and has the host of wal-qt move what hangs there. It starts no program, owns no picture, and
+//! and has the host of wal-qt move what is shown there. It starts no program, owns no picture, and
 //! what it cannot tell the host in time it lets go: a step that comes late is a wrong one.
 
 mod feed;
@@ -17,19 +17,19 @@ use std::time::Instant;
 
 use crossbeam_channel::{Sender, bounded};
 
-use crate::backends::Setters;
+use crate::backends::Backends;
 use crate::config::ParallaxDriver;
 use crate::process::Cancel;
 use crate::thread::{Spawner, Thread};
-use crate::wallpaper::Walls;
+use crate::wallpaper;
 
 use follower::Follower;
 
 /// Starts and ends the follower as the settings say.
 pub struct Parallax {
     spawner: Spawner,
-    setters: Setters,
-    walls: Walls,
+    backends: Backends,
+    wallpaper: wallpaper::Handle,
     state: Mutex<State>,
 }
 
@@ -50,13 +50,13 @@ struct Following {
 
 impl Parallax {
     /// Follows nothing before [`Self::heed`] is called.
-    pub fn new(spawner: Spawner, setters: Setters, walls: Walls) -> Self {
-        Self { spawner, setters, walls, state: Mutex::new(State::Off) }
+    pub fn new(spawner: Spawner, backends: Backends, wallpaper: wallpaper::Handle) -> Self {
+        Self { spawner, backends, wallpaper, state: Mutex::new(State::Off) }
     }
 
     /// Does what the settings say now. The thread that it ends is gone when it returns, at once.
     pub fn heed(&self) {
-        let settings = (self.setters.settings)();
+        let settings = (self.backends.settings)();
         let (enabled, driver) =
             (settings.wal_qt.parallax_enabled, settings.wal_qt.parallax_compositor_driver);
         let wanted = (enabled && driver != ParallaxDriver::Off).then_some(driver);
@@ -88,8 +88,8 @@ impl Parallax {
         let (quit, ended) = bounded(0);
         let follower = Follower {
             driver,
-            setters: self.setters.clone(),
-            walls: self.walls.clone(),
+            backends: self.backends.clone(),
+            wallpaper: self.wallpaper.clone(),
             cancel: cancel.clone(),
         };
         let thread = self.spawner.spawn("parallax", move || follower.run(&ended))?;

@@ -1,6 +1,6 @@
 //! The thread `playlist`: what wakes it, and what is due when it wakes.
 //!
-//! It owns the running playlists. It reads and writes the database; it never waits for a setter.
+//! It owns the running playlists. It reads and writes the database; it never waits for a backend.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,7 @@ pub(super) struct Performance {
     pub(super) course: Course,
     /// The change in hand; reports of others are about the past.
     pub(super) change: u64,
-    /// Monitors that the stage has been asked for and has not answered.
+    /// Monitors that the reconciler has been asked for and has not answered.
     pub(super) asked: Vec<String>,
     /// Nothing of it can be shown, and that has been told.
     pub(super) starved: bool,
@@ -57,7 +57,7 @@ impl Performance {
     }
 }
 
-/// Reports that the conductor has not heard. One for each request at most, and the stage bounds
+/// Reports that the conductor has not heard. One for each request at most, and the reconciler bounds
 /// these.
 pub(super) type Outbox = Arc<Mutex<Vec<Report>>>;
 

@@ -27,7 +27,7 @@ pub enum Failure {
         kind: PlaylistType,
     },
     /// Its picture is not shown.
-    Picture(wallpaper::Failure),
+    Picture(wallpaper::Error),
     /// A later step took its place, and that has failed.
     Overtaken {
         name: String,

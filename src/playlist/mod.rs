@@ -1,8 +1,8 @@
 //! Playlists: what is due when, and the thread that conducts them.
 //!
 //! The thread `playlist` owns the running ones. What is due (`schedule`), in which order (`shuffle`)
-//! and where one stands (`course`) is pure; the conductor asks these, and the stage for pictures. It
-//! never waits for a setter: what became of a picture comes back as a message. It sleeps until a
+//! and where one stands (`course`) is pure; the conductor asks these, and the reconciler for pictures. It
+//! never waits for a backend: what became of a picture comes back as a message. It sleeps until a
 //! command, an answer, a monitor or the next deadline.
 
 mod commands;
@@ -28,7 +28,7 @@ use crate::thread::{Spawner, Thread};
 use crate::wire::{ActivePlaylist, Event, GalleryDomain, Playlist};
 
 pub use failure::Failure;
-pub use wall::{StageWall, Wall};
+pub use wall::{ReconcilerWall, Wall};
 
 use commands::Command;
 use conductor::{Conductor, Ears};

@@ -281,12 +281,12 @@ impl Conductor {
             return Some(report);
         };
         self.refit(&mut change, &mut report);
-        use wallpaper::Failure as Why;
+        use wallpaper::Error as Why;
         match &report.result {
             Ok(_) => self.succeed(change, &report),
             Err(Why::Incompatible { .. }) => self.skip_in(change, report),
-            // The stage has told of it.
-            Err(Why::Setter { .. } | Why::Ending) => self.refuse_change(change, &report),
+            // The reconciler has told of it.
+            Err(Why::Backend { .. } | Why::Ending) => self.refuse_change(change, &report),
             Err(Why::NoImage { .. } | Why::FileGone { .. }) => self.look_past(change, report),
             Err(Why::NoBackend { .. }) => {
                 self.starve(id, None);
@@ -352,7 +352,7 @@ impl Conductor {
         if attempt.pass_over(&change.tune, &mut change.course, index) {
             return self.send_again(id, change, attempt);
         }
-        let Err(wallpaper::Failure::Incompatible { backend, .. }) = &result else { return };
+        let Err(wallpaper::Error::Incompatible { backend, .. }) = &result else { return };
         let backend = backend.to_string();
         if let (Goal::Step(_), Err(failure)) = (&change.goal, &result) {
             self.starve(id, Some(&backend));

@@ -1,11 +1,11 @@
-//! A picture on its way to the wall: what is asked of the stage, and what follows from its answer.
+//! A picture on its way to the wall: what is asked of the reconciler, and what follows from its answer.
 
 use std::sync::{Arc, PoisonError};
 
 use super::conductor::Conductor;
 use super::course::{Course, Tune, Way};
 use crate::store::playlists::Item;
-use crate::wallpaper::{Applied, Ask, Failure, Outcome, Request, Targets};
+use crate::wallpaper::{self, Applied, Ask, Outcome, Request, Targets};
 use crate::wire::{Event, HistorySource, MediaType, Mode, SkippedItem, Source};
 
 /// What was tried to make one change.
@@ -66,7 +66,7 @@ pub(super) struct Report {
     pub(super) image_id: i64,
     /// Asked for; where it is shown, those that show it.
     pub(super) monitors: Vec<String>,
-    pub(super) result: Result<Applied, Failure>,
+    pub(super) result: Result<Applied, wallpaper::Error>,
 }
 
 impl Conductor {
@@ -84,7 +84,7 @@ impl Conductor {
         }
     }
 
-    /// Asks the stage for the present item.
+    /// Asks the reconciler for the present item.
     fn ask(&mut self, id: i64, attempt: Attempt, monitors: Vec<String>) {
         let Some(one) = self.running.get_mut(&id) else { return };
         one.asked.extend(monitors.iter().cloned());
@@ -93,7 +93,7 @@ impl Conductor {
         self.ask_for((id, change), (&course, name), attempt, monitors);
     }
 
-    /// Asks the stage for the item at which a playlist of this name stands.
+    /// Asks the reconciler for the item at which a playlist of this name stands.
     pub(super) fn ask_for(
         &self,
         (id, change): (i64, u64),
@@ -116,7 +116,7 @@ impl Conductor {
             },
         };
         let (outbox, ring) = (Arc::clone(&self.outbox), self.ring.clone());
-        let reply = move |result: Result<Applied, Failure>| {
+        let reply = move |result: Result<Applied, wallpaper::Error>| {
             if let Ok(applied) = &result {
                 monitors.clone_from(&applied.monitors);
             }
@@ -125,7 +125,7 @@ impl Conductor {
             // Full: it is ringing already.
             ring.try_send(()).ok();
         };
-        self.wall.hang(request, Box::new(reply));
+        self.wall.apply(request, Box::new(reply));
     }
 
     /// Gives monitors what they lack: those that came, those that failed, all when nothing could be
@@ -163,7 +163,7 @@ impl Conductor {
         self.ask(id, attempt, monitors);
     }
 
-    /// Takes the stage's answers.
+    /// Takes the reconciler's answers.
     pub(super) fn hear(&mut self) {
         for report in self.outbox() {
             if let Some(report) = self.conclude(report) {
@@ -184,35 +184,35 @@ impl Conductor {
             }
         }
         match &report.result {
-            Ok(applied) => self.hung(&report, applied.outcome, current),
+            Ok(applied) => self.applied(&report, applied.outcome, current),
             // Of a change that another has followed.
             Err(_) if !current => {}
-            Err(Failure::Incompatible { backend, .. }) => {
+            Err(wallpaper::Error::Incompatible { backend, .. }) => {
                 let backend = backend.to_string();
                 self.pass_over(report, &backend);
             }
-            Err(Failure::NoBackend { .. }) => self.starve(id, None),
-            Err(Failure::NoImage { .. } | Failure::FileGone { .. }) => {
+            Err(wallpaper::Error::NoBackend { .. }) => self.starve(id, None),
+            Err(wallpaper::Error::NoImage { .. } | wallpaper::Error::FileGone { .. }) => {
                 self.reload_if_shorter(id);
                 let stays = |place: &crate::store::playlists::Place| place.image_id == image_id;
                 if self.running.get(&id).is_some_and(|one| stays(&one.course.place)) {
                     self.failed(&report);
                 }
             }
-            Err(Failure::UnknownMonitors { connected, .. })
+            Err(wallpaper::Error::UnknownMonitors { connected, .. })
                 if report.monitors.iter().any(|name| !connected.contains(name)) =>
             {
                 // Some went meanwhile: the others get theirs.
                 self.serve(id);
             }
-            // The stage has told of it.
-            Err(Failure::Setter { .. } | Failure::Ending) => {}
+            // The reconciler has told of it.
+            Err(wallpaper::Error::Backend { .. } | wallpaper::Error::Ending) => {}
             Err(_) => self.failed(&report),
         }
     }
 
-    /// It hangs, or a later request has taken its monitors: then that is what is to be seen there.
-    fn hung(&mut self, report: &Report, outcome: Outcome, current: bool) {
+    /// It is shown, or a later request has taken its monitors: then that is what is to be seen there.
+    fn applied(&mut self, report: &Report, outcome: Outcome, current: bool) {
         let Some(one) = self.running.get_mut(&report.id) else { return };
         if current {
             let shown_on = &mut one.course.shown_on;
@@ -285,7 +285,7 @@ impl Conductor {
         });
     }
 
-    /// Tells of a failure that the stage has told only us.
+    /// Tells of a failure that the reconciler has told only us.
     pub(super) fn failed(&self, report: &Report) {
         let Err(failure) = &report.result else { return };
         log::warn!("image {} of playlist {}: {failure}", report.image_id, report.id);

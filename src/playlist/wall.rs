@@ -1,13 +1,13 @@
-//! What the conductor needs of the room `wallpaper`: somewhere to hang pictures. Tests bring their
+//! What the conductor needs of the room `wallpaper`: somewhere to show pictures. Tests bring their
 //! own.
 
-use crate::backends::Setters;
+use crate::backends::Backends;
 use crate::config::SelectionMode;
-use crate::wallpaper::{Applied, Reply, Request, Walls};
+use crate::wallpaper::{self, Applied, Reply, Request};
 
 pub trait Wall: Send {
-    /// Hangs a picture. Never blocks; `reply` is called when the picture is up or has failed.
-    fn hang(&self, request: Request, reply: Reply<Applied>);
+    /// Shows a picture. Never blocks; `reply` is called when the picture is up or has failed.
+    fn apply(&self, request: Request, reply: Reply<Applied>);
 
     /// The monitors that are connected.
     fn connected(&self) -> Vec<String>;
@@ -19,22 +19,22 @@ pub trait Wall: Send {
 
 /// The wall of the daemon.
 #[derive(Clone)]
-pub struct StageWall {
-    pub walls: Walls,
-    pub setters: Setters,
+pub struct ReconcilerWall {
+    pub wallpaper: wallpaper::Handle,
+    pub backends: Backends,
 }
 
-impl Wall for StageWall {
-    fn hang(&self, request: Request, reply: Reply<Applied>) {
-        self.walls.set(request, reply);
+impl Wall for ReconcilerWall {
+    fn apply(&self, request: Request, reply: Reply<Applied>) {
+        self.wallpaper.set(request, reply);
     }
 
     fn connected(&self) -> Vec<String> {
-        self.setters.outputs.list().iter().map(|output| output.name.clone()).collect()
+        self.backends.outputs.list().iter().map(|output| output.name.clone()).collect()
     }
 
     fn fixed(&self) -> Option<String> {
-        let backend = &(self.setters.settings)().backend;
+        let backend = &(self.backends.settings)().backend;
         (backend.selection_mode == SelectionMode::Fixed).then(|| backend.kind.to_string())
     }
 }

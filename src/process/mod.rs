@@ -1,7 +1,7 @@
 //! Children: the only place that starts programs.
 //!
-//! A child gets a session and process group of its own and no terminal. Setters ([`Roster`]) write
-//! to a file, are recorded on disk and outlive the daemon; one-shots ([`run`]) are killed when they
+//! A child gets a session and process group of its own and no terminal. What a backend runs ([`ProcessRecords`]) writes
+//! to a file, is recorded on disk and outlives the daemon; one-shots ([`run`]) are killed when they
 //! are late. A process is known by its PID and start time together and signalled through a pidfd,
 //! so that one which we did not start is never hit. Runs on the calling thread, but for the
 //! [`Reaper`], which owns the thread of that name. Nothing here polls.
@@ -13,7 +13,7 @@ mod launch;
 mod launcher;
 mod oneshot;
 mod reaper;
-mod roster;
+mod records;
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -29,7 +29,7 @@ pub use launch::{Launch, show_command};
 pub use launcher::{ResourceLimits, become_program, keep_files_private};
 pub use oneshot::{Output, STDOUT_MAX, run, run_telling};
 pub use reaper::Reaper;
-pub use roster::{Roster, Setter, plain_name};
+pub use records::{BackendProcess, ProcessRecords, plain_name};
 
 /// The executable of that name on `PATH`.
 pub fn which(program: &str) -> Option<PathBuf> {

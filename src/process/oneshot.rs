@@ -11,7 +11,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::child::wait_readable;
 use super::{Cancel, Child, Ended, Error, Launch, tail};
 
-/// More than any setter's answer; what comes after it is read and dropped.
+/// More than any backend's answer; what comes after it is read and dropped.
 pub const STDOUT_MAX: usize = 256 << 10;
 const STDERR_MAX: usize = 8 << 10;
 

@@ -1,7 +1,7 @@
-//! Tells a setter's owner when one of its processes has ended, and keeps their log files short.
+//! Tells a worker when one of its backend's processes has ended, and keeps their log files short.
 //!
 //! The thread `reaper` waits on all pidfds at once and on the directory of the logs. It never reaps:
-//! the owner does, when it looks. At rest it does not wake up; while setters write, at most twenty
+//! the owner does, when it looks. At rest it does not wake up; while backends write, at most twenty
 //! times a second.
 
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ use crate::thread::{Spawner, Thread};
 
 /// A log past this is emptied.
 const LOG_MAX: u64 = 1 << 20;
-/// Between two looks at the logs. A setter that writes all it can fills some 25 MB in that time, in
+/// Between two looks at the logs. A backend that writes all it can fills some 25 MB in that time, in
 /// a directory that is memory.
 const LOG_PAUSE: Duration = Duration::from_millis(100);
 
@@ -70,7 +70,9 @@ impl Reaper {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         // The limit on watches is the user's, and other programs may have used it up.
         let notify = watch_logs(logs)
-            .inspect_err(|error| log::warn!("logs of setters may grow: no watch on them: {error}"))
+            .inspect_err(|error| {
+                log::warn!("logs of processes may grow: no watch on them: {error}")
+            })
             .ok();
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
         if let Some(notify) = &notify {
@@ -200,7 +202,7 @@ impl Logs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::{Launch, Roster};
+    use crate::process::{Launch, ProcessRecords};
     use crossbeam_channel::bounded;
     use rustix::process::{Pid, Signal, kill_process};
 
@@ -208,16 +210,17 @@ mod tests {
     fn tells_of_an_end_and_ends_itself() {
         let dir = tempfile::tempdir().unwrap();
         let (spawner, deaths) = Spawner::new();
-        let roster = Roster::open(dir.path()).unwrap();
+        let records = ProcessRecords::open(dir.path()).unwrap();
         let reaper = Reaper::start(&spawner, dir.path()).unwrap();
-        let setter = roster.start(&Launch::new("/bin/sleep").args(["1000"]), "test", None).unwrap();
+        let process =
+            records.start(&Launch::new("/bin/sleep").args(["1000"]), "test", None).unwrap();
         let (tell, told) = bounded(1);
-        reaper.watch(setter.child(), &tell).unwrap();
+        reaper.watch(process.child(), &tell).unwrap();
         assert!(told.try_recv().is_err());
-        let pid = Pid::from_raw(setter.child().identity().pid).unwrap();
+        let pid = Pid::from_raw(process.child().identity().pid).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
         assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(()));
-        assert_eq!(setter.child().ended(), Some(crate::process::Ended::Signal(9)));
+        assert_eq!(process.child().ended(), Some(crate::process::Ended::Signal(9)));
         drop(reaper);
         assert!(deaths.try_recv().is_err());
     }
@@ -226,12 +229,12 @@ mod tests {
     fn what_is_forgotten_is_not_told_of() {
         let dir = tempfile::tempdir().unwrap();
         let (spawner, _deaths) = Spawner::new();
-        let roster = Roster::open(dir.path()).unwrap();
+        let records = ProcessRecords::open(dir.path()).unwrap();
         let reaper = Reaper::start(&spawner, dir.path()).unwrap();
         let sleeper = || Launch::new("/bin/sleep").args(["1000"]);
         let (one, other) = (
-            roster.start(&sleeper(), "test", None).unwrap(),
-            roster.start(&sleeper(), "test", None).unwrap(),
+            records.start(&sleeper(), "test", None).unwrap(),
+            records.start(&sleeper(), "test", None).unwrap(),
         );
         let (tell, told) = bounded(1);
         let (tell_other, told_other) = bounded(1);

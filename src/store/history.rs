@@ -1,4 +1,4 @@
-//! The apply history: what hung where, when, and who asked. The newest [`KEPT`] entries are kept.
+//! the apply history: what was shown where, when, and who asked. The newest [`KEPT`] entries are kept.
 
 use rusqlite::{Connection, Row, named_params, params};
 

@@ -321,7 +321,7 @@ pub fn purge(connection: &Connection, id: i64) -> Result<Purged, Error> {
     // A row that is missing already takes nothing with it.
     connection.prepare_cached("DELETE FROM playlist_image WHERE image_id = ?1")?.execute([id])?;
     let purged = Purged {
-        monitor_states: super::scene::purge_image(connection, id)?,
+        monitor_states: super::assignments::purge_image(connection, id)?,
         history_entries: super::history::purge_image(connection, id)?,
         playlists: playlists.unsigned_abs() as usize,
     };

@@ -3,8 +3,9 @@
 //! SQLite in WAL mode. Every committed transaction survives a kill and a power loss
 //! (`synchronous=FULL`); readers never wait for the writer. One file per family of tables holds
 //! functions over a connection, so that several of them fit into one transaction. No function here
-//! waits on a setter, a child or a client.
+//! waits on a child or a client.
 
+pub mod assignments;
 pub mod backup;
 pub mod edits;
 mod error;
@@ -17,7 +18,6 @@ mod migrations;
 pub mod pending_files;
 pub mod playlists;
 mod row;
-pub mod scene;
 mod upkeep;
 
 use std::fmt;

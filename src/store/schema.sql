@@ -99,8 +99,8 @@ CREATE TABLE history (
 ) STRICT;
 CREATE INDEX history_image ON history (image_id);
 
--- What hangs, or hung last, on each monitor.
-CREATE TABLE scene (
+-- What is shown, or was last, on each monitor.
+CREATE TABLE assignments (
     monitor  TEXT    PRIMARY KEY,
     image_id INTEGER NOT NULL REFERENCES image (id) ON DELETE CASCADE,
     mode     TEXT    NOT NULL,
@@ -109,4 +109,4 @@ CREATE TABLE scene (
     backend  TEXT    NOT NULL,
     set_at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX scene_image ON scene (image_id);
+CREATE INDEX assignments_image ON assignments (image_id);

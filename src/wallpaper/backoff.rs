@@ -1,7 +1,7 @@
 //! When a backend that failed is tried again: pure.
 //!
 //! One that does not start is tried again after 1, 2, 4, 8 and 16 seconds. One whose processes die
-//! is shown again at once, and one whose worker dies has another one, three times a minute at most.
+//! is started again at once, and one whose worker dies has another one, three times a minute at most.
 
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,7 @@ impl Backoff {
         !std::mem::replace(&mut self.told, true)
     }
 
-    /// It died: whether it may be shown again.
+    /// It died: whether it may be started again.
     pub(super) fn died(&mut self, now: Instant) -> bool {
         note(&mut self.deaths, now) <= DEATHS
     }

@@ -5,18 +5,18 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::backends;
 use crate::config::{BackendName, SelectionMode};
 use crate::events::Hub;
-use crate::store::scene::Hung;
+use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
 use crate::wire::{Event, GalleryDomain, HistorySource, Image, Source};
 
-use super::Failure;
+use super::Error;
 use super::plan::Step;
 use super::request::{Activated, Applied, Reply};
-use super::seat::Seat;
+use super::worker_key::WorkerKey;
 
 pub(super) struct Job {
     /// Of one backend, carried out side by side.
-    pub(super) in_hand: Vec<Step>,
+    pub(super) in_progress: Vec<Step>,
     /// What comes after them.
     pub(super) steps: VecDeque<Step>,
     pub(super) purpose: Purpose,
@@ -25,21 +25,21 @@ pub(super) struct Job {
     /// A step of it is done, and to be seen.
     pub(super) is_seen: bool,
     /// Seats that did not let go of a screen that another covers by now.
-    pub(super) gave_up: BTreeSet<Seat>,
+    pub(super) gave_up: BTreeSet<WorkerKey>,
 }
 
 /// A step that failed.
 pub(super) struct Failed {
-    pub(super) seat: Seat,
+    pub(super) key: WorkerKey,
     pub(super) error: backends::Error,
     /// The outputs were others by then than those that it was planned for.
     pub(super) outdated: bool,
 }
 
 pub(super) enum Purpose {
-    Hang(Box<Hang>),
+    Apply(Box<PendingApply>),
     /// Nobody asked: outputs, settings or processes changed. One entry for each picture that is
-    /// still to hang anew.
+    /// still to be shown anew.
     Restore(Vec<Restored>),
     Activate {
         backend: BackendName,
@@ -49,7 +49,7 @@ pub(super) enum Purpose {
         reply: Reply<Activated>,
     },
     Clear {
-        failed: Option<Failure>,
+        failed: Option<Error>,
         reply: Reply<()>,
     },
 }
@@ -63,10 +63,10 @@ pub(super) struct Activation {
 }
 
 /// A picture that somebody asked for.
-pub(super) struct Hang {
+pub(super) struct PendingApply {
     pub(super) image: Image,
-    /// What the scene's rows will be.
-    pub(super) rows: Vec<Hung>,
+    /// The rows that are written once it is shown.
+    pub(super) rows: Vec<Assignment>,
     /// For all monitors: those that come later have it, too.
     pub(super) for_all: bool,
     pub(super) applied: Applied,
@@ -74,19 +74,19 @@ pub(super) struct Hang {
     pub(super) reply: Reply<Applied>,
 }
 
-/// A picture that hangs again.
+/// A picture that is shown again.
 #[derive(Clone, Debug)]
 pub(super) struct Restored {
     pub(super) image: Image,
     pub(super) backend: BackendName,
     /// As they are, with the backend that shows them now.
-    pub(super) rows: Vec<Hung>,
+    pub(super) rows: Vec<Assignment>,
 }
 
 impl Job {
     pub(super) fn new(steps: VecDeque<Step>, purpose: Purpose) -> Self {
         Self {
-            in_hand: Vec::new(),
+            in_progress: Vec::new(),
             steps,
             purpose,
             failures: Vec::new(),
@@ -95,17 +95,17 @@ impl Job {
         }
     }
 
-    /// Whether it has this seat in hand.
-    pub(super) fn holds(&self, seat: &Seat) -> bool {
-        self.in_hand.iter().any(|step| step.seat() == seat)
+    /// Whether it has this worker busy.
+    pub(super) fn holds(&self, key: &WorkerKey) -> bool {
+        self.in_progress.iter().any(|step| step.key() == key)
     }
 
     /// Adds to what the answer warns of.
     pub(super) fn warn(&mut self, warnings: Vec<String>) {
-        let Purpose::Hang(hang) = &mut self.purpose else {
+        let Purpose::Apply(apply) = &mut self.purpose else {
             return warnings.iter().for_each(|warning| log::warn!("{warning}"));
         };
-        let known = &mut hang.applied.warnings;
+        let known = &mut apply.applied.warnings;
         for warning in warnings {
             if !known.contains(&warning) {
                 known.push(warning);
@@ -115,32 +115,32 @@ impl Job {
 
     /// The steps that are not done.
     pub(super) fn left(&self) -> impl Iterator<Item = &Step> {
-        self.in_hand.iter().chain(&self.steps)
+        self.in_progress.iter().chain(&self.steps)
     }
 
-    /// The seats that are to show what was asked for and do not yet.
-    pub(super) fn pending(&self) -> Vec<Seat> {
-        let Purpose::Hang(hang) = &self.purpose else { return Vec::new() };
-        let mut seats = hang.seats();
-        seats.retain(|seat| self.steps.iter().any(|step| step.seat() == seat));
-        seats
+    /// The workers that are to show what was asked for and do not yet.
+    pub(super) fn pending(&self) -> Vec<WorkerKey> {
+        let Purpose::Apply(apply) = &self.purpose else { return Vec::new() };
+        let mut keys = apply.keys();
+        keys.retain(|key| self.steps.iter().any(|step| step.key() == key));
+        keys
     }
 
     /// Answers a job that is broken off.
-    pub(super) fn refuse(self, failure: Failure) {
+    pub(super) fn refuse(self, error: Error) {
         match self.purpose {
-            Purpose::Hang(hang) => (hang.reply)(Err(failure)),
-            Purpose::Activate { reply, .. } => reply(Err(failure)),
-            Purpose::Clear { reply, .. } => reply(Err(failure)),
+            Purpose::Apply(apply) => (apply.reply)(Err(error)),
+            Purpose::Activate { reply, .. } => reply(Err(error)),
+            Purpose::Clear { reply, .. } => reply(Err(error)),
             Purpose::Restore(_) => {}
         }
     }
 }
 
-impl Hang {
-    /// Where it hangs.
-    pub(super) fn seats(&self) -> Vec<Seat> {
-        self.applied.seats()
+impl PendingApply {
+    /// Where it is to be shown.
+    pub(super) fn keys(&self) -> Vec<WorkerKey> {
+        self.applied.keys()
     }
 
     /// Writes rows and history in one transaction, and tells everybody.
@@ -155,9 +155,9 @@ impl Hang {
             backend: self.applied.backend.as_str(),
         };
         store.write(|transaction| {
-            self.rows.iter().try_for_each(|row| store::scene::put(transaction, row))?;
+            self.rows.iter().try_for_each(|row| store::assignments::put(transaction, row))?;
             if self.for_all {
-                store::scene::put_for_every_monitor(transaction, &self.rows[0])?;
+                store::assignments::put_for_every_monitor(transaction, &self.rows[0])?;
             }
             store::history::insert(transaction, &entry)
         })?;
@@ -168,10 +168,10 @@ impl Hang {
 }
 
 impl Restored {
-    /// Takes out what of it hangs once a seat shows its scene.
-    pub(super) fn split_off(&mut self, seat: &Seat) -> Option<Self> {
-        let serves = |row: &mut Hung| seat.serves(&row.monitor);
-        let rows: Vec<Hung> = match self.backend == seat.backend {
+    /// Takes out what of it is shown once a worker has carried its order out.
+    pub(super) fn split_off(&mut self, key: &WorkerKey) -> Option<Self> {
+        let serves = |row: &mut Assignment| key.serves(&row.monitor);
+        let rows: Vec<Assignment> = match self.backend == key.backend {
             true => self.rows.extract_if(.., serves).collect(),
             false => Vec::new(),
         };
@@ -181,14 +181,14 @@ impl Restored {
     /// Writes which backend shows the picture now, and tells everybody. No history entry.
     pub(super) fn commit(&self, store: &Store, hub: &Hub) -> Result<(), store::Error> {
         store.write(|transaction| {
-            self.rows.iter().try_for_each(|row| store::scene::put(transaction, row))
+            self.rows.iter().try_for_each(|row| store::assignments::put(transaction, row))
         })?;
         hub.publish(&changed(&self.image, &self.rows, Source::Restore, self.backend));
         Ok(())
     }
 }
 
-fn changed(image: &Image, rows: &[Hung], source: Source, backend: BackendName) -> Event {
+fn changed(image: &Image, rows: &[Assignment], source: Source, backend: BackendName) -> Event {
     Event::WallpaperChanged {
         image_id: image.id,
         media_type: image.media_type,

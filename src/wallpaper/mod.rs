@@ -1,108 +1,108 @@
-//! What hangs on the monitors, and the thread that hangs it.
+//! What is shown on the monitors, and the thread that sees to it.
 //!
-//! The thread `stage` owns the scene: it decides what hangs where (`scene`, `selection` and `plan`,
-//! all pure) and gives the orders. A `worker` carries them out: a thread for each `seat`, which is a
-//! backend in use, or one of its outputs where those have processes of their own. The stage never
-//! waits for a setter, so that it can always answer. Changes on different monitors by different seats
-//! are carried out side by side, others one after the other (`line`); those that wait are superseded
+//! The thread `reconciler` owns the assignments: it decides what is shown where (`assignments`, `selection` and `plan`,
+//! all pure) and gives the orders. A `worker` carries them out: a thread for each `worker_key`, which is a
+//! backend in use, or one of its outputs where those have processes of their own. The reconciler never
+//! waits for a backend, so that it can always answer. Changes on different monitors by different workers
+//! are carried out side by side, others one after the other (`queue`); those that wait are superseded
 //! by later ones for the same monitors.
 
+mod assignments;
 mod backoff;
-mod carry;
-mod failure;
-mod held;
+mod error;
+mod execute;
 mod job;
-mod line;
 mod orphan;
-mod past;
 mod plan;
+mod queue;
+mod reconciler;
+mod recovery;
 mod request;
-mod scene;
-mod seat;
+mod retained;
 mod selection;
 mod slices;
-mod stage;
-mod survey;
 mod targets;
 mod worker;
+mod worker_key;
+mod world_state;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Sender, TrySendError, bounded};
 
-use crate::backends::{Hanging, Setters};
+use crate::backends::{Backends, Placement};
 use crate::config::BackendName;
 use crate::events::Hub;
 use crate::store::Store;
 use crate::thread::{Spawner, Thread};
 
-pub use failure::Failure;
+pub use error::Error;
 pub use request::{Activated, Applied, Ask, Outcome, Reply, Request};
 pub use targets::Targets;
 
-use stage::{Command, Stage};
+use reconciler::{Command, Reconciler};
 
-/// Commands that wait for the stage; one more is refused with [`Failure::Busy`].
+/// Commands that wait for the reconciler; one more is refused with [`Error::Busy`].
 const INBOX: usize = 32;
 
-/// The stage's handle.
+/// What other rooms ask the reconciler through.
 #[derive(Clone)]
-pub struct Walls {
+pub struct Handle {
     inbox: Sender<Command>,
     status: SharedStatus,
 }
 
-/// Which backend is in use, for whoever wants to know without asking the stage.
+/// Which backend is in use, for whoever wants to know without asking the reconciler.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
     pub active: Option<BackendName>,
     /// The programs looked for, where none is there.
     pub checked: Vec<String>,
-    /// Settings changed that the stage has not looked at yet, and whose.
+    /// Settings changed that the reconciler has not looked at yet, and whose.
     changed: Option<Vec<BackendName>>,
     /// What was activated is not what the settings will say.
     deactivated: bool,
     /// What each backend is known to show.
-    hung: BTreeMap<BackendName, Arc<[Hanging]>>,
+    current: BTreeMap<BackendName, Arc<[Placement]>>,
 }
 
 type SharedStatus = Arc<Mutex<Status>>;
 
-/// The owner of the stage: ends it when dropped. Declared in this order, the inbox closes before
+/// The owner of the reconciler: ends it when dropped. Declared in this order, the inbox closes before
 /// the thread is joined.
-pub struct StageOwner {
-    walls: Option<Walls>,
+pub struct ReconcilerOwner {
+    handle: Option<Handle>,
     thread: Option<Thread>,
 }
 
-/// Starts the stage. It restores what hung before, and takes over what still hangs.
+/// Starts the reconciler. It restores what was shown before, and takes over what still is.
 pub fn start(
     spawner: &Spawner,
     store: Store,
     hub: Hub,
-    setters: Setters,
-) -> std::io::Result<(Walls, StageOwner)> {
+    backends: Backends,
+) -> std::io::Result<(Handle, ReconcilerOwner)> {
     let (inbox, commands) = bounded(INBOX);
     let status = SharedStatus::default();
-    let stage = Stage::new(spawner.clone(), store, hub, setters, Arc::clone(&status));
-    let thread = spawner.spawn("stage", move || stage.run(&commands))?;
-    let walls = Walls { inbox, status };
-    Ok((walls.clone(), StageOwner { walls: Some(walls), thread: Some(thread) }))
+    let reconciler = Reconciler::new(spawner.clone(), store, hub, backends, Arc::clone(&status));
+    let thread = spawner.spawn("reconciler", move || reconciler.run(&commands))?;
+    let handle = Handle { inbox, status };
+    Ok((handle.clone(), ReconcilerOwner { handle: Some(handle), thread: Some(thread) }))
 }
 
-impl Walls {
-    /// Hangs a picture; `reply` is called by the stage once it is up, has failed or is superseded.
+impl Handle {
+    /// Shows a picture; `reply` is called by the reconciler once it is up, has failed or is superseded.
     pub fn set(&self, request: Request, reply: Reply<Applied>) {
         self.send(Command::Set(request, reply));
     }
 
-    /// Makes a backend the one in use, with all that hangs.
+    /// Makes a backend the one in use, for all that is shown.
     pub fn activate(&self, name: String, reply: Reply<Activated>) {
         self.send(Command::Activate(name, reply));
     }
 
-    /// Takes down all that we hung, for the end: what is in hand or waits is refused.
+    /// Takes down all that we show, for the end: what is in hand or waits is refused.
     pub fn clear(&self, reply: Reply<()>) {
         self.send(Command::Clear(reply));
     }
@@ -114,7 +114,7 @@ impl Walls {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         status.changed.get_or_insert_default().extend(backends);
         drop(status);
-        // Where the inbox is full the stage finds the note after the command that it has in hand.
+        // Where the inbox is full the reconciler finds the note after the command at work.
         self.inbox.try_send(Command::SettingsChanged).ok();
     }
 
@@ -129,34 +129,34 @@ impl Walls {
     }
 
     /// What a backend is known to show.
-    pub fn hung_by(&self, backend: BackendName) -> Arc<[Hanging]> {
+    pub fn shown_by(&self, backend: BackendName) -> Arc<[Placement]> {
         let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
-        status.hung.get(&backend).map_or_else(|| Arc::from([]), Arc::clone)
+        status.current.get(&backend).map_or_else(|| Arc::from([]), Arc::clone)
     }
 
     fn send(&self, command: Command) {
         match self.inbox.try_send(command) {
             Ok(()) => {}
-            Err(TrySendError::Full(command)) => command.refuse(Failure::Busy),
-            Err(TrySendError::Disconnected(command)) => command.refuse(Failure::Ending),
+            Err(TrySendError::Full(command)) => command.refuse(Error::Busy),
+            Err(TrySendError::Disconnected(command)) => command.refuse(Error::Ending),
         }
     }
 }
 
-impl StageOwner {
-    /// Ends the stage; `false` if it is late. What hangs stays.
+impl ReconcilerOwner {
+    /// Ends the reconciler; `false` if it is late. What is shown stays.
     pub fn end(mut self, deadline: std::time::Instant) -> bool {
-        if let Some(walls) = self.walls.take() {
-            walls.send(Command::End);
+        if let Some(handle) = self.handle.take() {
+            handle.send(Command::End);
         }
         self.thread.take().is_none_or(|thread| thread.join_by(deadline))
     }
 }
 
-impl Drop for StageOwner {
+impl Drop for ReconcilerOwner {
     fn drop(&mut self) {
-        if let Some(walls) = self.walls.take() {
-            walls.send(Command::End);
+        if let Some(handle) = self.handle.take() {
+            handle.send(Command::End);
         }
     }
 }

@@ -1,76 +1,76 @@
 //! From what is shown to what should be: pure.
 //!
-//! The order of the steps keeps every screen covered: a seat that gains an output shows before the
+//! The order of the steps keeps every screen covered: a worker that gains an output shows before the
 //! one that loses it lets go.
 
 use std::collections::BTreeMap;
 
-use crate::backends::Hanging;
+use crate::backends::Placement;
 use crate::compositor::Output;
 
-use super::seat::Seat;
+use super::worker_key::WorkerKey;
 
-/// What each seat shows, or should; an entry for every seat that shows anything.
-pub(super) type Shown = BTreeMap<Seat, Vec<Hanging>>;
+/// What each worker shows, or should; an entry for every one that shows anything.
+pub(super) type Placements = BTreeMap<WorkerKey, Vec<Placement>>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
-    /// The seat's whole scene.
-    Show { seat: Seat, scene: Vec<Hanging> },
-    /// Nothing of this seat is wanted any more.
-    Clear { seat: Seat },
+    /// All that the worker is to show.
+    Show { key: WorkerKey, placements: Vec<Placement> },
+    /// Nothing is desired of this worker any more.
+    Clear { key: WorkerKey },
 }
 
 impl Step {
-    pub(super) fn seat(&self) -> &Seat {
+    pub(super) fn key(&self) -> &WorkerKey {
         match self {
-            Self::Show { seat, .. } | Self::Clear { seat } => seat,
+            Self::Show { key, .. } | Self::Clear { key } => key,
         }
     }
 }
 
-/// The steps from `shown` to `wanted`.
-pub(super) fn steps(shown: &Shown, wanted: &Shown) -> Vec<Step> {
-    let changed = wanted.iter().filter(|(seat, scene)| shown.get(*seat) != Some(scene));
-    let (gaining, losing): (Vec<_>, Vec<_>) = changed.partition(|(seat, scene)| {
-        let before = shown.get(*seat).map_or(&[][..], Vec::as_slice);
-        scene.iter().any(|hanging| !before.contains(hanging))
+/// The steps from `current` to `desired`.
+pub(super) fn steps(current: &Placements, desired: &Placements) -> Vec<Step> {
+    let changed = desired.iter().filter(|(key, placements)| current.get(*key) != Some(placements));
+    let (gaining, losing): (Vec<_>, Vec<_>) = changed.partition(|(key, placements)| {
+        let before = current.get(*key).map_or(&[][..], Vec::as_slice);
+        placements.iter().any(|placement| !before.contains(placement))
     });
-    let show = |(seat, scene): (&Seat, &Vec<Hanging>)| Step::Show {
-        seat: seat.clone(),
-        scene: scene.clone(),
+    let show = |(key, placements): (&WorkerKey, &Vec<Placement>)| Step::Show {
+        key: key.clone(),
+        placements: placements.clone(),
     };
-    let cleared = shown.keys().filter(|seat| !wanted.contains_key(*seat));
+    let cleared = current.keys().filter(|key| !desired.contains_key(*key));
     let mut steps: Vec<Step> = gaining.into_iter().chain(losing).map(show).collect();
-    steps.extend(cleared.map(|seat| Step::Clear { seat: seat.clone() }));
+    steps.extend(cleared.map(|key| Step::Clear { key: key.clone() }));
     steps
 }
 
-/// Makes sure that a seat is told to show its scene, also where nothing of it differs.
-pub(super) fn insist(steps: &mut Vec<Step>, wanted: &Shown, seat: &Seat) {
-    let told = steps.iter().any(|step| step.seat() == seat);
-    if let (false, Some(scene)) = (told, wanted.get(seat)) {
-        steps.insert(0, Step::Show { seat: seat.clone(), scene: scene.clone() });
+/// Makes sure that a worker is told to show what it should, also where nothing of it differs.
+pub(super) fn force(steps: &mut Vec<Step>, desired: &Placements, key: &WorkerKey) {
+    let told = steps.iter().any(|step| step.key() == key);
+    if let (false, Some(placements)) = (told, desired.get(key)) {
+        steps.insert(0, Step::Show { key: key.clone(), placements: placements.clone() });
     }
 }
 
-/// Adds to `wanted` what hangs now on connected outputs that nothing else is wanted on: a picture
+/// Adds to `desired` what is shown now on connected outputs that nothing else is desired on: a picture
 /// stays until another takes its place, also when its image has left the library. It follows its
 /// output as the others do.
-pub(super) fn keep_hanging(shown: &Shown, wanted: &mut Shown, outputs: &[Output]) {
-    for (seat, scene) in shown {
-        for hanging in scene {
-            let name = hanging.output.name.as_str();
-            let taken = wanted.values().flatten().any(|other| other.output.name == name);
+pub(super) fn keep_current(current: &Placements, desired: &mut Placements, outputs: &[Output]) {
+    for (key, placements) in current {
+        for placement in placements {
+            let name = placement.output.name.as_str();
+            let taken = desired.values().flatten().any(|other| other.output.name == name);
             let output = outputs.iter().find(|output| output.name == name);
             if let (false, Some(output)) = (taken, output) {
-                let hanging = Hanging { output: output.clone(), ..hanging.clone() };
-                wanted.entry(seat.clone()).or_default().push(hanging);
+                let placement = Placement { output: output.clone(), ..placement.clone() };
+                desired.entry(key.clone()).or_default().push(placement);
             }
         }
     }
-    for scene in wanted.values_mut() {
-        scene.sort_by(|one, other| one.output.name.cmp(&other.output.name));
+    for placements in desired.values_mut() {
+        placements.sort_by(|one, other| one.output.name.cmp(&other.output.name));
     }
 }
 
@@ -80,8 +80,8 @@ pub(super) mod tests {
     use crate::backends::Kind;
     use crate::config::BackendName::{self, Awww, Feh, Mpvpaper, Swaybg};
 
-    pub(in crate::wallpaper) fn hanging(output: &str, image_id: i64) -> Hanging {
-        Hanging {
+    pub(in crate::wallpaper) fn placement(output: &str, image_id: i64) -> Placement {
+        Placement {
             output: Output {
                 name: output.to_owned(),
                 description: String::new(),
@@ -107,53 +107,53 @@ pub(super) mod tests {
         }
     }
 
-    fn shown(entries: &[(BackendName, &[(&str, i64)])]) -> Shown {
-        let mut shown = Shown::new();
-        for &(backend, scene) in entries {
-            for &(output, image_id) in scene {
-                let seat = Seat::of(backend, output);
-                shown.entry(seat).or_default().push(hanging(output, image_id));
+    fn current(entries: &[(BackendName, &[(&str, i64)])]) -> Placements {
+        let mut current = Placements::new();
+        for &(backend, placements) in entries {
+            for &(output, image_id) in placements {
+                let key = WorkerKey::of(backend, output);
+                current.entry(key).or_default().push(placement(output, image_id));
             }
         }
-        shown
+        current
     }
 
     #[test]
     fn what_gains_comes_before_what_lets_go() {
-        let check = |before: &Shown, after: &Shown, expected: &[(&str, BackendName)]| {
+        let check = |before: &Placements, after: &Placements, expected: &[(&str, BackendName)]| {
             let steps = steps(before, after);
             let seen: Vec<_> = steps
                 .iter()
                 .map(|step| match step {
-                    Step::Show { seat, .. } => ("show", seat.backend),
-                    Step::Clear { seat } => ("clear", seat.backend),
+                    Step::Show { key, .. } => ("show", key.backend),
+                    Step::Clear { key } => ("clear", key.backend),
                 })
                 .collect();
             assert_eq!(seen, expected);
         };
-        let one = shown(&[(Swaybg, &[("A", 1), ("B", 1)])]);
+        let one = current(&[(Swaybg, &[("A", 1), ("B", 1)])]);
         check(&one, &one, &[]);
-        check(&shown(&[]), &one, &[("show", Swaybg)]);
-        let split = shown(&[(Mpvpaper, &[("A", 2)]), (Swaybg, &[("B", 1)])]);
+        check(&current(&[]), &one, &[("show", Swaybg)]);
+        let split = current(&[(Mpvpaper, &[("A", 2)]), (Swaybg, &[("B", 1)])]);
         check(&one, &split, &[("show", Mpvpaper), ("show", Swaybg)]);
         check(&split, &one, &[("show", Swaybg), ("clear", Mpvpaper)]);
-        let other = shown(&[(Awww, &[("B", 1)]), (Swaybg, &[("A", 1)])]);
+        let other = current(&[(Awww, &[("B", 1)]), (Swaybg, &[("A", 1)])]);
         check(&one, &other, &[("show", Awww), ("show", Swaybg)]);
         // Where each output has its own, only those that differ are told.
-        let films = shown(&[(Mpvpaper, &[("A", 1), ("B", 2), ("C", 3)])]);
-        let others = shown(&[(Mpvpaper, &[("A", 1), ("B", 4)])]);
+        let films = current(&[(Mpvpaper, &[("A", 1), ("B", 2), ("C", 3)])]);
+        let others = current(&[(Mpvpaper, &[("A", 1), ("B", 4)])]);
         check(&films, &others, &[("show", Mpvpaper), ("clear", Mpvpaper)]);
     }
 
     #[test]
-    fn what_hangs_stays_until_something_takes_its_place() {
-        let before = shown(&[(Feh, &[("A", 1), ("B", 2), ("GONE", 3)])]);
-        let mut wanted = shown(&[(Swaybg, &[("A", 9)])]);
-        let mut outputs = ["A", "B"].map(|name| hanging(name, 0).output);
+    fn what_is_shown_stays_until_something_takes_its_place() {
+        let before = current(&[(Feh, &[("A", 1), ("B", 2), ("GONE", 3)])]);
+        let mut desired = current(&[(Swaybg, &[("A", 9)])]);
+        let mut outputs = ["A", "B"].map(|name| placement(name, 0).output);
         outputs[1].x = 1920;
-        keep_hanging(&before, &mut wanted, &outputs);
-        let mut expected = shown(&[(Feh, &[("B", 2)]), (Swaybg, &[("A", 9)])]);
-        expected.get_mut(&Seat::of(Feh, "B")).unwrap()[0].output.x = 1920;
-        assert_eq!(wanted, expected);
+        keep_current(&before, &mut desired, &outputs);
+        let mut expected = current(&[(Feh, &[("B", 2)]), (Swaybg, &[("A", 9)])]);
+        expected.get_mut(&WorkerKey::of(Feh, "B")).unwrap()[0].output.x = 1920;
+        assert_eq!(desired, expected);
     }
 }

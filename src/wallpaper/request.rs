@@ -1,18 +1,18 @@
-//! What the stage is asked for and what it answers.
+//! What the reconciler is asked for and what it answers.
 
 use crate::config::BackendName;
 use crate::wire::{HistorySource, Mode};
 
-use super::seat::Seat;
-use super::{Failure, Targets};
+use super::worker_key::WorkerKey;
+use super::{Error, Targets};
 
-/// Called once, by the stage's thread: it must not block.
-pub type Reply<T> = Box<dyn FnOnce(Result<T, Failure>) + Send>;
+/// Called once, by the reconciler's thread: it must not block.
+pub type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     Image(i64),
-    /// One that can be shown, other than what hangs there now if there is another.
+    /// One that can be shown, other than what is shown there now if there is another.
     Random,
 }
 
@@ -27,7 +27,7 @@ pub struct Request {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It hangs.
+    /// It is shown.
     Set,
     /// A later request took its monitors before it was carried out.
     Superseded,
@@ -51,9 +51,9 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// Where it hangs, or is to.
-    pub(super) fn seats(&self) -> Vec<Seat> {
-        Seat::all_of(self.backend, &self.monitors)
+    /// Where it is shown, or is to be.
+    pub(super) fn keys(&self) -> Vec<WorkerKey> {
+        WorkerKey::all_of(self.backend, &self.monitors)
     }
 }
 

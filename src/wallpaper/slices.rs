@@ -1,4 +1,4 @@
-//! Pictures that are stretched over several monitors: cut for each, and kept while they hang.
+//! Pictures that are stretched over several monitors: cut for each, and kept while they are shown.
 //!
 //! Runs on the worker's thread, since cutting takes as long as decoding. A slice's name says all that
 //! it was made from, so one that exists is right; those that nothing uses any more are removed.
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::backends::{Error, Hanging};
+use crate::backends::{Error, Placement};
 use crate::compositor::Output;
 use crate::media::{self, Probe, Tile};
 use crate::paths::open_regular;
@@ -25,29 +25,30 @@ impl Slices {
         Self { directory }
     }
 
-    /// The same scene with slices in place of pictures that are stretched over several outputs.
+    /// The same placements with slices in place of pictures that are stretched over several outputs.
     pub(super) fn cut(
         &self,
-        mut scene: Vec<Hanging>,
+        mut placements: Vec<Placement>,
         cancel: &Cancel,
-    ) -> Result<Vec<Hanging>, Error> {
-        let whole = scene.clone();
-        for hanging in scene.iter_mut().filter(|hanging| hanging.extended_over.len() > 1) {
-            let together: Vec<&Hanging> = whole
+    ) -> Result<Vec<Placement>, Error> {
+        let whole = placements.clone();
+        for placement in placements.iter_mut().filter(|placement| placement.extended_over.len() > 1)
+        {
+            let together: Vec<&Placement> = whole
                 .iter()
-                .filter(|other| other.image_id == hanging.image_id)
-                .filter(|other| other.extended_over == hanging.extended_over)
+                .filter(|other| other.image_id == placement.image_id)
+                .filter(|other| other.extended_over == placement.extended_over)
                 .collect();
-            hanging.path = self.slice(hanging, &together, cancel)?;
+            placement.path = self.slice(placement, &together, cancel)?;
         }
-        Ok(scene)
+        Ok(placements)
     }
 
-    /// Removes the slices that this scene does not use.
-    pub(super) fn tidy(&self, scene: &[Hanging]) {
+    /// Removes the slices that these placements do not use.
+    pub(super) fn tidy(&self, placements: &[Placement]) {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
-            if scene.iter().all(|hanging| hanging.path != path) {
+            if placements.iter().all(|placement| placement.path != path) {
                 // What cannot be removed now is tried again after the next change.
                 fs::remove_file(path).ok();
             }
@@ -57,25 +58,25 @@ impl Slices {
     /// The file of one slice; makes those of all outputs at once where it is missing.
     fn slice(
         &self,
-        hanging: &Hanging,
-        together: &[&Hanging],
+        placement: &Placement,
+        together: &[&Placement],
         cancel: &Cancel,
     ) -> Result<PathBuf, Error> {
-        let source = &hanging.path;
+        let source = &placement.path;
         let failed = |error: &dyn std::error::Error| file_error(source, error);
         let tiles: Vec<Tile> = together.iter().map(|other| tile(&other.output)).collect();
         let key = key(source, &tiles).map_err(|error| failed(&error))?;
         let path = |output: &Output| self.path(&key, output);
-        let wanted = path(&hanging.output);
-        if wanted.exists() {
-            return Ok(wanted);
+        let slice = path(&placement.output);
+        if slice.exists() {
+            return Ok(slice);
         }
         let slices = self.bytes(source, &key, &tiles, cancel)?;
         fs::create_dir_all(&self.directory).map_err(|error| failed(&error))?;
         for (other, bytes) in together.iter().zip(slices) {
             write(&path(&other.output), &bytes).map_err(|error| failed(&error))?;
         }
-        Ok(wanted)
+        Ok(slice)
     }
 
     /// The slices of a file, as PNGs.
@@ -113,7 +114,7 @@ impl Slices {
 }
 
 fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
-    Error::File { path: path.to_owned(), why: super::stage::chain(error) }
+    Error::File { path: path.to_owned(), why: super::reconciler::chain(error) }
 }
 
 /// A file, and what it holds.
@@ -155,7 +156,7 @@ fn key(source: &Path, tiles: &[Tile]) -> std::io::Result<String> {
     Ok(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Whole or not at all: the setter may read at any time.
+/// Whole or not at all: the backend may read at any time.
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let part = path.with_extension("part");
     File::create(&part)?.write_all(bytes)?;

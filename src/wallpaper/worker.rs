@@ -1,34 +1,34 @@
 //! The thread that deals with one backend, so that nobody else has to wait for it.
 //!
-//! It carries out one order at a time and reports each to the stage. When its handle is dropped it
+//! It carries out one order at a time and reports each to the reconciler. When its handle is dropped it
 //! cancels the order in hand and leaves the processes as they stand. A panic ends this thread alone:
-//! the stage hears of it and makes another, which takes the processes over.
+//! the reconciler hears of it and makes another, which takes the processes over.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
-use crate::backends::{Backend, Error, Hanging};
+use crate::backends::{Backend, Error, Placement};
 use crate::process::Cancel;
 use crate::thread::{Spawner, Thread, panic_text};
 
-use super::held::Held;
-use super::seat::Seat;
+use super::retained::Retained;
 use super::slices::Slices;
+use super::worker_key::WorkerKey;
 
 /// What a worker is told to do.
 #[derive(Debug)]
 pub(super) enum Order {
-    Show(Vec<Hanging>),
+    Show(Vec<Placement>),
     Clear,
 }
 
-/// What a worker tells the stage.
+/// What a worker tells the reconciler.
 #[derive(Debug)]
 pub(super) struct Report {
-    pub(super) seat: Seat,
-    /// Which of the workers of this seat it comes from: one that was replaced is not heard any more.
+    pub(super) key: WorkerKey,
+    /// Which of the workers of this key it comes from: one that was replaced is not heard any more.
     pub(super) worker: u64,
     pub(super) news: News,
 }
@@ -52,32 +52,32 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// `cache` is the seat's own; `told` is rung by the reaper when a process of it has ended.
+    /// `cache` is the worker's own; `told` is rung by the reaper when a process of it has ended.
     pub(super) fn start(
         spawner: &Spawner,
-        (seat, number): (Seat, u64),
+        (key, number): (WorkerKey, u64),
         backend: Box<dyn Backend>,
         cache: &Path,
         told: Receiver<()>,
         reports: Sender<Report>,
     ) -> std::io::Result<Self> {
         let cancel = Cancel::new()?;
-        // One order at a time: the stage waits for its report before it sends another.
+        // One order at a time: the reconciler waits for its report before it sends another.
         let (orders, inbox) = bounded(1);
         let slices = Slices::new(cache.join("slices"));
-        let held = Held::new(cache.join("held"));
-        let name = seat.backend.as_str();
-        let mut work = Work { backend, slices, held, cancel: cancel.clone() };
+        let retained = Retained::new(cache.join("retained"));
+        let name = key.backend.as_str();
+        let mut work = Work { backend, slices, retained, cancel: cancel.clone() };
         let thread = spawner.spawn(name, move || {
             let tell = |news| {
-                let report = Report { seat: seat.clone(), worker: number, news };
-                // The stage has ended.
+                let report = Report { key: key.clone(), worker: number, news };
+                // The reconciler has ended.
                 reports.send(report).is_ok()
             };
             // Nothing of it is used afterwards.
             let run = catch_unwind(AssertUnwindSafe(|| work.run(&inbox, &told, &tell)));
             if let Err(panic) = run {
-                log::error!("the thread of {seat} died: {}", panic_text(&*panic));
+                log::error!("the thread of {key} died: {}", panic_text(&*panic));
                 tell(News::Panicked);
             }
         })?;
@@ -105,7 +105,7 @@ impl Drop for Worker {
 struct Work {
     backend: Box<dyn Backend>,
     slices: Slices,
-    held: Held,
+    retained: Retained,
     cancel: Cancel,
 }
 
@@ -128,17 +128,18 @@ impl Work {
 
     fn carry_out(&mut self, order: Order) -> Result<Vec<String>, Error> {
         match order {
-            Order::Show(scene) => {
-                let cut = self.slices.cut(self.held.hold(scene.clone()), &self.cancel)?;
+            Order::Show(placements) => {
+                let cut =
+                    self.slices.cut(self.retained.retain(placements.clone()), &self.cancel)?;
                 self.backend.show(&cut, &self.cancel)?;
                 self.slices.tidy(&cut);
-                self.held.tidy(&scene);
+                self.retained.tidy(&placements);
                 Ok(self.backend.warnings())
             }
             Order::Clear => {
                 self.backend.clear()?;
                 self.slices.tidy(&[]);
-                self.held.tidy(&[]);
+                self.retained.tidy(&[]);
                 Ok(Vec::new())
             }
         }
@@ -154,7 +155,7 @@ mod tests {
     struct Faulty(bool);
 
     impl Backend for Faulty {
-        fn show(&mut self, _: &[Hanging], _: &Cancel) -> Result<(), Error> {
+        fn show(&mut self, _: &[Placement], _: &Cancel) -> Result<(), Error> {
             assert!(!std::mem::replace(&mut self.0, true), "on purpose");
             Ok(())
         }
@@ -173,11 +174,11 @@ mod tests {
         let (spawner, deaths) = Spawner::new();
         let dir = tempfile::tempdir().unwrap();
         let (reports, heard) = bounded(8);
-        let seat = Seat { backend: BackendName::Feh, output: None };
+        let key = WorkerKey { backend: BackendName::Feh, output: None };
         let start = |number| {
             let (ring, told) = bounded(1);
             let faulty = Box::new(Faulty(false));
-            let of = (seat.clone(), number);
+            let of = (key.clone(), number);
             let worker = Worker::start(&spawner, of, faulty, dir.path(), told, reports.clone());
             (worker.unwrap(), ring)
         };
@@ -191,7 +192,7 @@ mod tests {
         assert!(matches!(next(), (1, News::Done(Ok(_)))));
         assert!(first.give(Order::Show(Vec::new())));
         assert!(matches!(next(), (1, News::Panicked)));
-        // Another serves the seat, and dies of the end of a process.
+        // Another takes its place, and dies of the end of a process.
         let (second, ring) = start(2);
         assert!(second.give(Order::Clear));
         assert!(matches!(next(), (2, News::Done(Ok(_)))));

@@ -306,7 +306,7 @@ pub struct HistorySource {
     pub playlist_name: Option<String>,
 }
 
-/// What hangs: the newest entry's fields on top, absent where nothing hangs.
+/// What is shown: the newest entry's fields on top, absent where nothing is shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurrentWallpaper {
     #[serde(default, skip_serializing_if = "Option::is_none")]

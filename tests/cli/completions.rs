@@ -76,8 +76,8 @@ fn every_setting_is_offered() {
     let own = ["app", "daemon", "backend.auto_priorities", "monitors", "remote_gallery"];
     let mut wanted: BTreeSet<String> = own.map(str::to_owned).into();
     let backends = config["backend"].as_object().unwrap();
-    let setters = ["awww", "feh", "hyprpaper", "mpvpaper", "swaybg", "wal-qt"];
-    wanted.extend(setters.map(|name| format!("backend.{name}")));
+    let programs = ["awww", "feh", "hyprpaper", "mpvpaper", "swaybg", "wal-qt"];
+    wanted.extend(programs.map(|name| format!("backend.{name}")));
     assert_eq!(sections, wanted);
     for section in sections {
         let keys = match section.strip_prefix("backend.") {

@@ -184,7 +184,7 @@ fn the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper() {
     let body = serde_json::json!({ "image_id": id });
     house.client().post("/wallpaper/set", &body).ok();
     let pid = manager.shows("murald.service", "MainPID");
-    let setters = || {
+    let backends = || {
         let listed = Command::new("pgrep").args(["-x", "swaybg"]).output().unwrap();
         let pids = String::from_utf8(listed.stdout).unwrap();
         let ours = |pid: &&str| {
@@ -194,19 +194,19 @@ fn the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper() {
         };
         pids.lines().filter(ours).map(str::to_owned).collect::<Vec<_>>()
     };
-    let hanging = setters();
-    assert_eq!(hanging.len(), 1);
+    let before = backends();
+    assert_eq!(before.len(), 1);
 
     manager.does(&["reload", "murald.service"]);
     assert_eq!(manager.shows("murald.service", "MainPID"), pid);
     manager.does(&["stop", "murald.service"]);
     assert_eq!(manager.shows("murald.service", "Result"), "success");
-    assert_eq!(setters(), hanging, "what hangs stays");
+    assert_eq!(backends(), before, "what hangs stays");
     manager.does(&["start", "murald.service"]);
     wait_until("the wall is known again", || {
         !house.client().get("/wallpaper/current").ok()["monitors"].as_array().unwrap().is_empty()
     });
-    assert_eq!(setters(), hanging, "taken over, not replaced");
+    assert_eq!(backends(), before, "taken over, not replaced");
 
     // A crash is mended, and hangs nothing anew.
     let pid = manager.shows("murald.service", "MainPID");
@@ -215,10 +215,10 @@ fn the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper() {
         let now = manager.shows("murald.service", "MainPID");
         now != pid && now != "0" && manager.shows("murald.service", "SubState") == "running"
     });
-    assert_eq!(setters(), hanging);
+    assert_eq!(backends(), before);
     let cleared = house.murald(&["stop", "--clear"]).output().unwrap();
     assert!(cleared.status.success(), "{cleared:?}");
-    assert!(setters().is_empty());
+    assert!(backends().is_empty());
     wait_until("its end", || manager.shows("murald.service", "ActiveState") == "inactive");
 }
 

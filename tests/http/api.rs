@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, bounded};
-use murald::internals::backends::{Setters, Versions};
+use murald::internals::backends::{Backends, Versions};
 use murald::internals::compositor::Outputs;
 use murald::internals::config::ConfigHandle;
 use murald::internals::events::Hub;
 use murald::internals::http::{Api, Limits, ListCache, ROUTES, Router, Server, Stop};
 use murald::internals::library;
 use murald::internals::paths::{Dirs, Env};
-use murald::internals::playlist::{self, ConductorOwner, StageWall};
-use murald::internals::process::{Reaper, Roster};
+use murald::internals::playlist::{self, ConductorOwner, ReconcilerWall};
+use murald::internals::process::{ProcessRecords, Reaper};
 use murald::internals::store::Store;
 use murald::internals::thread::Spawner;
 use murald::internals::transcode;
-use murald::internals::wallpaper::{self, StageOwner};
+use murald::internals::wallpaper::{self, ReconcilerOwner};
 use murald::internals::wire::{Event, GalleryDomain};
 use serde_json::json;
 
@@ -29,7 +29,7 @@ struct Daemon {
     stops: Receiver<Stop>,
     _server: Server,
     _conductor: ConductorOwner,
-    _stage: StageOwner,
+    _stage: ReconcilerOwner,
     _imports: library::Running,
     _transcoder: transcode::Threads,
     directory: tempfile::TempDir,
@@ -44,19 +44,19 @@ fn daemon() -> Daemon {
     let config = ConfigHandle::open(home.join("config.toml"), events.clone()).unwrap();
     let store = Store::open(&home.join("db/murald.sqlite3")).unwrap();
     let settings = config.clone();
-    let setters = Setters {
+    let backends = Backends {
         settings: Arc::new(move || settings.current()),
         outputs: Outputs::default(),
-        roster: Roster::open(&home.join("run")).unwrap(),
+        records: ProcessRecords::open(&home.join("run")).unwrap(),
         reaper: Reaper::start(&spawner, home).unwrap(),
         cache: home.join("cache"),
         dirs: Dirs::new(Env::from([("HOME", "/nowhere")])).unwrap(),
         versions: Versions::default(),
     };
-    let (walls, stage) =
-        wallpaper::start(&spawner, store.clone(), events.clone(), setters.clone()).unwrap();
-    let wall = StageWall { walls: walls.clone(), setters: setters.clone() };
-    let told = setters.outputs.subscribe();
+    let (wallpaper, stage) =
+        wallpaper::start(&spawner, store.clone(), events.clone(), backends.clone()).unwrap();
+    let wall = ReconcilerWall { wallpaper: wallpaper.clone(), backends: backends.clone() };
+    let told = backends.outputs.subscribe();
     let (playlists, conductor) =
         playlist::start(&spawner, store.clone(), events.clone(), Box::new(wall), told).unwrap();
     let started = Instant::now().checked_sub(Duration::from_secs(7)).unwrap();
@@ -80,8 +80,8 @@ fn daemon() -> Daemon {
         started,
         config,
         store,
-        setters,
-        walls,
+        backends,
+        wallpaper,
         playlists,
         library,
         dirs,

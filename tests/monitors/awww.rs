@@ -23,12 +23,12 @@ fn a_setter_of_yesterday_goes_when_another_covers_its_screens() {
     let [red, green, _] = three(&house);
     set(&house, red, "HEADLESS-1").ok();
     set(&house, green, "HEADLESS-2").ok();
-    let setter = running("swaybg", runtime);
+    let process = running("swaybg", runtime);
     assert_eq!(house.stop(), Some(0));
     house.configure("[backend]\ntype = \"awww\"\n");
     house.start();
-    wait_until("the old setter to go", || running("swaybg", runtime).is_empty());
-    let held = house.root().join("cache/murald/setters/swaybg/held");
+    wait_until("the old process to go", || running("swaybg", runtime).is_empty());
+    let held = house.root().join("cache/murald/backends/swaybg/retained");
     wait_until("its cache to be emptied", || {
         fs::read_dir(&held).map_or(0, |entries| entries.count()) == 0
     });
@@ -37,10 +37,10 @@ fn a_setter_of_yesterday_goes_when_another_covers_its_screens() {
     assert_eq!(house.stop(), Some(0));
     house.configure("[backend]\ntype = \"swaybg\"\n");
     house.start();
-    wait_until("the new setter to go", || running("sleep", runtime).is_empty());
+    wait_until("the new process to go", || running("sleep", runtime).is_empty());
     see(&desktop, &house, "HEADLESS-1", RED);
     see(&desktop, &house, "HEADLESS-2", GREEN);
-    assert_ne!(running("swaybg", runtime), setter);
+    assert_ne!(running("swaybg", runtime), process);
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn the_backend_that_an_activate_switches_to_is_the_only_active_one_at_once() {
         let hung = house.client().get("/wallpaper/current").ok();
         assert!((0..2).all(|at| hung["monitors"][at]["backend"] == name), "{name}: {hung}");
         // It is a switch, not a word.
-        let setters = running("swaybg", runtime).len();
-        assert_eq!(setters, usize::from(name == "swaybg"), "{name}");
+        let backends = running("swaybg", runtime).len();
+        assert_eq!(backends, usize::from(name == "swaybg"), "{name}");
     }
     see(&desktop, &house, "HEADLESS-1", RED);
     see(&desktop, &house, "HEADLESS-2", GREEN);
@@ -134,12 +134,12 @@ fn who_waits_for_a_setter_that_hangs_is_told_that_the_daemon_ends() {
     assert!(running("sleep", runtime).is_empty(), "also what was about to show");
 }
 
-/// Has the daemon end while a request waits for a setter for ever.
+/// Has the daemon end while a request waits for a backend for ever.
 fn stops_while_it_hangs(house: &mut House, path: &str, body: Value, clear: bool) {
     let (client, hangs) = (house.client(), house.root().join("hangs"));
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| client.post(path, &body));
-        wait_until("the setter hangs", || hangs.exists());
+        wait_until("the process hangs", || hangs.exists());
         house.client().post("/shutdown", &json!({ "clear": clear })).ok();
         let answer = waiting.join().unwrap().fails(503);
         assert_eq!(answer["error"], "the daemon is ending");
@@ -206,7 +206,7 @@ fn awww_is_told_by_its_command_line() {
     wait_until("awww alone again", || running("swaybg", runtime).is_empty());
     fs::set_permissions(house.config_file(), writable).unwrap();
 
-    // Another setter by name, and one that is not there.
+    // Another backend by name, and one that is not there.
     let answer = house.client().post("/backends/swaybg/activate", &json!({})).ok();
     assert_eq!(answer, json!({ "status": "activated", "backend": "swaybg" }));
     see(&desktop, &house, "HEADLESS-1", RED);

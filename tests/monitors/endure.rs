@@ -1,4 +1,4 @@
-//! Daemons, setters, compositors, monitors and files that come and go under what hangs.
+//! Daemons, backends, compositors, monitors and files that come and go under what hangs.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn the_daemon_comes_and_goes_under_a_picture() {
     let [red, ..] = three(&house);
     set(&house, red, "HEADLESS-1").ok();
     see(&desktop, &house, "HEADLESS-1", RED);
-    let setter = running("swaybg", &runtime);
+    let process = running("swaybg", &runtime);
     // `House` is borrowed by the watcher, so another one looks.
     let eye = House::on(&desktop);
     watch_for_gaps(&desktop, &eye, "HEADLESS-1", &[RED], || {
@@ -34,13 +34,13 @@ fn the_daemon_comes_and_goes_under_a_picture() {
             events.wait_for("wallpaper_changed");
         }
     });
-    assert_eq!(running("swaybg", &runtime), setter, "taken over, not replaced");
+    assert_eq!(running("swaybg", &runtime), process, "taken over, not replaced");
     let answer = house.client().post("/shutdown", &json!({ "clear": true })).ok();
     assert_eq!(answer["status"], "shutting_down");
     assert_eq!(house.wait().code(), Some(0));
     assert!(running("swaybg", &runtime).is_empty());
-    for setters in fs::read_dir(Path::new(&runtime).join("murald")).unwrap().flatten() {
-        let left: Vec<_> = fs::read_dir(setters.path()).unwrap().flatten().collect();
+    for backends in fs::read_dir(Path::new(&runtime).join("murald")).unwrap().flatten() {
+        let left: Vec<_> = fs::read_dir(backends.path()).unwrap().flatten().collect();
         assert!(left.is_empty(), "{left:?}");
     }
 }
@@ -163,12 +163,12 @@ fn a_picture_that_leaves_the_library_stays_on_its_monitor() {
     for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", RED), ("HEADLESS-3", GREEN)] {
         see(&desktop, &house, output, color);
     }
-    let held = house.root().join("cache/murald/setters/swaybg/held");
+    let held = house.root().join("cache/murald/backends/swaybg/retained");
     let count = || fs::read_dir(&held).unwrap().count();
     assert_eq!(count(), 3);
     // So it does under the next daemon, and the one after it.
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
-    let setter = running("swaybg", runtime);
+    let process = running("swaybg", runtime);
     for kill in [false, true] {
         match kill {
             true => house.kill9(),
@@ -181,7 +181,7 @@ fn a_picture_that_leaves_the_library_stays_on_its_monitor() {
         for (output, color) in [("HEADLESS-1", BLUE), ("HEADLESS-2", RED), ("HEADLESS-3", GREEN)] {
             see(&desktop, &house, output, color);
         }
-        assert_eq!(running("swaybg", runtime), setter, "taken over, not replaced");
+        assert_eq!(running("swaybg", runtime), process, "taken over, not replaced");
     }
     let blue = house.import(&[&plain(&house, "blue.png", BLUE)])[0];
     set(&house, blue, "HEADLESS-2").ok();

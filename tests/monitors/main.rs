@@ -9,12 +9,12 @@
 )]
 
 mod answers;
+mod apply;
 mod awww;
 mod blinks;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod endure;
-mod hanging;
 mod outputs;
 mod photographs;
 mod scene;

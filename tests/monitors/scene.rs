@@ -16,7 +16,7 @@ pub(crate) const RED: Rgb = [200, 30, 30];
 pub(crate) const GREEN: Rgb = [30, 180, 60];
 pub(crate) const BLUE: Rgb = [40, 60, 200];
 
-/// A plain picture; setters may darken it by a level or two.
+/// A plain picture; backends may darken it by a level or two.
 pub(crate) fn plain(house: &House, name: &str, color: Rgb) -> PathBuf {
     let path = house.root().join(name);
     image::RgbImage::from_pixel(640, 360, image::Rgb(color)).save(&path).unwrap();

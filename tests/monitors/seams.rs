@@ -225,6 +225,6 @@ fn a_playlist_s_picture_is_cut_for_the_monitors_that_are_there() {
     desktop.output("swaymsg", &["-q", "output WL-4 position 2400 0"]);
     settle(&house, |all| all[1]["x"] == 2400);
     see_bands(&desktop, &house, &["WL-3", "WL-4"]);
-    let slices = house.root().join("cache/murald/setters/swaybg/slices");
+    let slices = house.root().join("cache/murald/backends/swaybg/slices");
     wait_until("only what hangs is kept", || std::fs::read_dir(&slices).unwrap().count() == 2);
 }

@@ -1,4 +1,4 @@
-//! What running playlists outlive: a kill, a setter that hangs, a machine that sleeps.
+//! What running playlists outlive: a kill, a backend that hangs, a machine that sleeps.
 //!
 //! Missed changes: here the daemon is held by SIGSTOP while the time of the machine goes on, which is
 //! what a suspend is to it, timers and all. Setting the clock is left to the tests of the conductor
@@ -94,7 +94,7 @@ fn the_end_does_not_wait_for_a_setter_that_hangs() {
     let id = make(&house, "hangs", json!({ "type": "timer", "interval": 1 }), &ids);
     start(&house, id, &[]);
     fs::write(&cue, "").unwrap();
-    wait_until("the setter", || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
+    wait_until("the process", || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
     // The thread of playlists waits for nobody, but who asked for a step waits for its picture.
     wait_until("a step", || active(&house)[0]["current_index"] == 1);
     tell(&house, id, "pause");

@@ -1,5 +1,5 @@
 //! Playlists on real monitors: what is seen and what is told, change by change, and what outlives a
-//! kill, a setter that hangs and a machine that sleeps.
+//! kill, a backend that hangs and a machine that sleeps.
 
 #![allow(unreachable_pub, clippy::disallowed_methods, clippy::unwrap_used)]
 
@@ -26,7 +26,7 @@ use support::client::Events;
 
 pub type Rgb = [u8; 3];
 
-/// Far apart, so that a setter's rounding does not matter.
+/// Far apart, so that a backend's rounding does not matter.
 pub const COLORS: [Rgb; 8] = [
     [200, 30, 30],
     [30, 180, 60],

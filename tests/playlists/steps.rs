@@ -1,5 +1,5 @@
 //! Steps and starts that clients wait for: each has its own picture, event and answer, and where the
-//! setter fails nothing has happened.
+//! backend fails nothing has happened.
 
 use std::collections::BTreeSet;
 use std::fs;

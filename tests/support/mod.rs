@@ -295,7 +295,7 @@ pub fn end_of(mut child: Child) -> ExitStatus {
 impl Drop for House {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // Setters outlive it; those of a desktop go with the desktop.
+            // Backends outlive it; those of a desktop go with the desktop.
             child.kill().ok();
             child.wait().ok();
         }

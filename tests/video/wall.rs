@@ -54,7 +54,7 @@ fn what_only_ffmpeg_decodes_is_hung_and_cut() {
     };
     check("halves.jxl", "libjxl", &[]);
     check("halves.avif", "libaom-av1", &["-still-picture", "1", "-pix_fmt", "yuv444p"]);
-    let left = std::fs::read_dir(house.root().join("cache/murald/setters")).into_iter();
+    let left = std::fs::read_dir(house.root().join("cache/murald/backends")).into_iter();
     let left = left.flatten().flatten().flat_map(|at| std::fs::read_dir(at.path())).flatten();
     let parts: Vec<_> = left.flatten().map(|at| at.path()).collect();
     assert!(parts.iter().all(|at| at.extension().is_none_or(|e| e != "part")), "{parts:?}");

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::Hung;
+use super::Wallpaper;
 use super::file::HEAD;
 use crate::backends::version::numbers;
 use crate::config::HyprpaperFit;
@@ -47,19 +47,19 @@ impl Dialect {
     }
 
     /// The whole of its file.
-    pub(super) fn file(self, scene: &[Hung]) -> String {
+    pub(super) fn file(self, placements: &[Wallpaper]) -> String {
         let mut text = format!("{HEAD}\nsplash = false\n");
         text.push_str(if self == Self::New { "ipc = true\n" } else { "ipc = on\n" });
-        for hung in scene {
-            let (output, path) = (&hung.output, hung.path.display());
+        for wallpaper in placements {
+            let (output, path) = (&wallpaper.output, wallpaper.path.display());
             // Writing to a String cannot fail.
             match self {
                 Self::New => write!(
                     text,
                     "\nwallpaper {{\n    monitor = {output}\n    path = {path}\n    fit_mode = {}\n}}\n",
-                    hung.fit
+                    wallpaper.fit
                 ),
-                Self::Old => write!(text, "\npreload = {path}\nwallpaper = {}\n", old_value(hung)),
+                Self::Old => write!(text, "\npreload = {path}\nwallpaper = {}\n", old_value(wallpaper)),
             }
             .ok();
         }
@@ -68,16 +68,16 @@ impl Dialect {
 
     /// What has a picture shown, call by call: arguments after `hyprctl hyprpaper`, or the words of a
     /// request to the socket.
-    pub(super) fn set(self, hung: &Hung) -> Vec<Vec<String>> {
-        let path = hung.path.display();
+    pub(super) fn set(self, wallpaper: &Wallpaper) -> Vec<Vec<String>> {
+        let path = wallpaper.path.display();
         match self {
             Self::New => {
-                let value = format!("{},{path},{}", hung.output, hung.fit);
+                let value = format!("{},{path},{}", wallpaper.output, wallpaper.fit);
                 vec![vec!["wallpaper".to_owned(), value]]
             }
             Self::Old => vec![
                 vec!["preload".to_owned(), path.to_string()],
-                vec!["wallpaper".to_owned(), old_value(hung)],
+                vec!["wallpaper".to_owned(), old_value(wallpaper)],
             ],
         }
     }
@@ -99,21 +99,21 @@ impl Dialect {
     }
 }
 
-fn old_value(hung: &Hung) -> String {
-    let fit = match hung.fit {
+fn old_value(wallpaper: &Wallpaper) -> String {
+    let fit = match wallpaper.fit {
         HyprpaperFit::Contain => "contain:",
         HyprpaperFit::Tile => "tile:",
         HyprpaperFit::Cover | HyprpaperFit::Fill => "",
     };
-    format!("{},{fit}{}", hung.output, hung.path.display())
+    format!("{},{fit}{}", wallpaper.output, wallpaper.path.display())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn hung(fit: HyprpaperFit) -> Hung {
-        Hung { output: "DP-1".to_owned(), path: "/a b.png".into(), fit }
+    fn wallpaper(fit: HyprpaperFit) -> Wallpaper {
+        Wallpaper { output: "DP-1".to_owned(), path: "/a b.png".into(), fit }
     }
 
     #[test]
@@ -134,17 +134,17 @@ mod tests {
             "{HEAD}\nsplash = false\nipc = true\n\nwallpaper {{\n    monitor = DP-1\n    \
              path = /a b.png\n    fit_mode = fill\n}}\n"
         );
-        assert_eq!(Dialect::New.file(&[hung(HyprpaperFit::Fill)]), new);
+        assert_eq!(Dialect::New.file(&[wallpaper(HyprpaperFit::Fill)]), new);
         let old = format!(
             "{HEAD}\nsplash = false\nipc = on\n\npreload = /a b.png\nwallpaper = DP-1,tile:/a b.png\n"
         );
-        assert_eq!(Dialect::Old.file(&[hung(HyprpaperFit::Tile)]), old);
+        assert_eq!(Dialect::Old.file(&[wallpaper(HyprpaperFit::Tile)]), old);
     }
 
     #[test]
     fn calls() {
         let check = |dialect: Dialect, fit, expected: &[&[&str]]| {
-            assert_eq!(dialect.set(&hung(fit)), expected);
+            assert_eq!(dialect.set(&wallpaper(fit)), expected);
         };
         check(Dialect::New, HyprpaperFit::Contain, &[&["wallpaper", "DP-1,/a b.png,contain"]]);
         let preload: &[&str] = &["preload", "/a b.png"];

@@ -20,9 +20,9 @@ use super::copies::{Copies, Takes};
 use super::follow::{Followed, follow};
 use super::registry::Settings;
 use super::socket::{self, NotUp, pause};
-use super::{Backend, Error, Hanging};
+use super::{Backend, Error, Placement};
 use crate::config::HyprpaperFit;
-use crate::process::{Cancel, Launch, Setter, run};
+use crate::process::{BackendProcess, Cancel, Launch, run};
 use crate::wire::Format;
 
 use dialect::Dialect;
@@ -50,7 +50,7 @@ const TAKES: Takes = Takes {
 
 /// A picture on an output.
 #[derive(Clone, Debug, PartialEq)]
-struct Hung {
+struct Wallpaper {
     output: String,
     path: PathBuf,
     fit: HyprpaperFit,
@@ -61,9 +61,9 @@ pub(super) struct Hyprpaper {
     settings: Settings,
     copies: Copies,
     /// All of ours that run; the last one has the socket.
-    running: Vec<Setter>,
+    running: Vec<BackendProcess>,
     /// What this daemon has had shown.
-    shown: HashMap<String, Hung>,
+    shown: HashMap<String, Wallpaper>,
 }
 
 /// Whom and how to tell.
@@ -106,22 +106,22 @@ impl Hyprpaper {
     }
 
     /// Tells the running one of a picture, and waits until it shows it.
-    fn tell(&self, hung: &Hung, channel: &Channel, cancel: &Cancel) -> Result<(), Error> {
+    fn tell(&self, wallpaper: &Wallpaper, channel: &Channel, cancel: &Cancel) -> Result<(), Error> {
         let running = self.running.last();
-        let from = running.map_or(0, Setter::log_length);
-        for words in channel.dialect.set(hung) {
+        let from = running.map_or(0, BackendProcess::log_length);
+        for words in channel.dialect.set(wallpaper) {
             let answer = self.call(&words, channel, cancel)?;
-            channel.dialect.check(&answer).map_err(|why| not_shown(hung, &why))?;
+            channel.dialect.check(&answer).map_err(|why| not_shown(wallpaper, &why))?;
         }
         if let Some(running) = running {
-            self.prove(running, from, std::slice::from_ref(hung), channel, cancel)?;
+            self.prove(running, from, std::slice::from_ref(wallpaper), channel, cancel)?;
         }
         // Old ones keep every picture in memory that is not let go.
         let unused = |path: &Path| {
-            self.shown.values().all(|other| other.output == hung.output || other.path != path)
+            self.shown.values().all(|other| other.output == wallpaper.output || other.path != path)
         };
-        let before = self.shown.get(&hung.output).map(|old| old.path.as_path());
-        let before = before.filter(|&path| path != hung.path && unused(path));
+        let before = self.shown.get(&wallpaper.output).map(|old| old.path.as_path());
+        let before = before.filter(|&path| path != wallpaper.path && unused(path));
         if let Some(words) = before.and_then(|path| channel.dialect.forget(path)) {
             self.call(&words, channel, cancel)?;
         }
@@ -162,13 +162,13 @@ impl Hyprpaper {
     /// Waits until what was told is shown, as far as this version tells.
     fn prove(
         &self,
-        setter: &Setter,
+        process: &BackendProcess,
         from: u64,
-        wanted: &[Hung],
+        wanted: &[Wallpaper],
         channel: &Channel,
         cancel: &Cancel,
     ) -> Result<(), Error> {
-        read_log(setter, from, wanted, channel.dialect, cancel)?;
+        read_log(process, from, wanted, channel.dialect, cancel)?;
         if !channel.can_be_asked {
             return Ok(());
         }
@@ -179,7 +179,8 @@ impl Hyprpaper {
                 Err(Error::Refused(_)) => return Ok(()),
                 answer => answer?,
             };
-            let Some(missing) = wanted.iter().find(|hung| !proof::is_listed(&list, hung)) else {
+            let Some(missing) = wanted.iter().find(|wallpaper| !proof::is_listed(&list, wallpaper))
+            else {
                 return Ok(());
             };
             if Instant::now() > until {
@@ -193,7 +194,7 @@ impl Hyprpaper {
     fn restart(
         &mut self,
         file: &Path,
-        wanted: &[Hung],
+        wanted: &[Wallpaper],
         channel: &Channel,
         cancel: &Cancel,
     ) -> Result<(), Error> {
@@ -219,56 +220,58 @@ impl Hyprpaper {
 
     /// Which of these it must be told of: those that are not shown; all, when none differs, as
     /// somebody else may have changed them.
-    fn changed(&self, wanted: &[Hung]) -> Vec<Hung> {
-        let differs = |hung: &&Hung| self.shown.get(&hung.output) != Some(*hung);
-        let changed: Vec<Hung> = wanted.iter().filter(differs).cloned().collect();
+    fn changed(&self, wanted: &[Wallpaper]) -> Vec<Wallpaper> {
+        let differs =
+            |wallpaper: &&Wallpaper| self.shown.get(&wallpaper.output) != Some(*wallpaper);
+        let changed: Vec<Wallpaper> = wanted.iter().filter(differs).cloned().collect();
         if changed.is_empty() { wanted.to_vec() } else { changed }
     }
 }
 
 impl Backend for Hyprpaper {
-    fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
-        if scene.is_empty() {
+    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
+        if placements.is_empty() {
             return self.clear();
         }
         let (channel, file) = (self.channel(cancel)?, self.file()?);
         let dialect = channel.dialect;
         let fit = dialect.fit((self.settings)().hyprpaper.fit_mode);
         let mut wanted = Vec::new();
-        for hanging in scene {
-            let path = self.copies.ready(&hanging.path, &TAKES, cancel)?;
-            wanted.push(Hung { output: hanging.output.name.clone(), path, fit });
+        for placement in placements {
+            let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
+            wanted.push(Wallpaper { output: placement.output.name.clone(), path, fit });
         }
-        self.context.bury(&mut self.running);
+        self.context.reap(&mut self.running);
         file::write(&file, &dialect.file(&wanted))?;
         let changed = self.changed(&wanted);
-        let by_call = changed.iter().all(|hung| dialect.can_be_told(hung.fit));
+        let by_call = changed.iter().all(|wallpaper| dialect.can_be_told(wallpaper.fit));
         if self.running.is_empty() || !by_call {
             self.restart(&file, &wanted, &channel, cancel)?;
         } else {
-            for hung in &changed {
-                self.tell(hung, &channel, cancel)?;
-                self.shown.insert(hung.output.clone(), hung.clone());
+            for wallpaper in &changed {
+                self.tell(wallpaper, &channel, cancel)?;
+                self.shown.insert(wallpaper.output.clone(), wallpaper.clone());
             }
         }
-        let files: Vec<PathBuf> = wanted.iter().map(|hung| hung.path.clone()).collect();
-        // What has left the scene is told again when it comes back.
-        self.shown = wanted.into_iter().map(|hung| (hung.output.clone(), hung)).collect();
+        let files: Vec<PathBuf> = wanted.iter().map(|wallpaper| wallpaper.path.clone()).collect();
+        // What is not shown any more is told again when it comes back.
+        self.shown =
+            wanted.into_iter().map(|wallpaper| (wallpaper.output.clone(), wallpaper)).collect();
         self.copies.tidy(&files);
         Ok(())
     }
 
     fn clear(&mut self) -> Result<(), Error> {
-        self.running.drain(..).for_each(|setter| setter.end(GRACE));
+        self.running.drain(..).for_each(|process| process.end(GRACE));
         self.shown.clear();
         self.copies.tidy(&[]);
         Ok(())
     }
 
     fn is_whole(&mut self) -> bool {
-        let before = self.running.last().map(|setter| setter.child().identity());
-        self.context.bury(&mut self.running);
-        self.running.last().map(|setter| setter.child().identity()) == before
+        let before = self.running.last().map(|process| process.child().identity());
+        self.context.reap(&mut self.running);
+        self.running.last().map(|process| process.child().identity()) == before
     }
 }
 
@@ -277,7 +280,7 @@ pub(super) const VERSION_FLAGS: &[&str] = &["--version", "--help"];
 
 /// Waits until one that was just started has its socket.
 fn come_up(
-    new: &Setter,
+    new: &BackendProcess,
     path: &Path,
     before: Option<socket::Made>,
     cancel: &Cancel,
@@ -297,25 +300,25 @@ fn come_up(
 
 /// Reads its log until it says that all is drawn, or for a while where it never does.
 fn read_log(
-    setter: &Setter,
+    process: &BackendProcess,
     from: u64,
-    wanted: &[Hung],
+    wanted: &[Wallpaper],
     dialect: Dialect,
     cancel: &Cancel,
 ) -> Result<(), Error> {
-    let mut left: Vec<&Hung> = wanted.iter().collect();
+    let mut left: Vec<&Wallpaper> = wanted.iter().collect();
     let limit = if dialect == Dialect::Old { DRAWN_WITHIN } else { DRAWN_AFTER };
     let until = Instant::now() + limit;
-    let followed = follow(&setter.log_path(), from, setter.child(), until, cancel, |line| {
+    let followed = follow(&process.log_path(), from, process.child(), until, cancel, |line| {
         if let Some(complaint) = proof::complaint(line, wanted) {
             return ControlFlow::Break(Err(Error::Refused(format!("{NAME}: {complaint}"))));
         }
-        left.retain(|hung| !proof::is_drawn(line, hung));
+        left.retain(|wallpaper| !proof::is_drawn(line, wallpaper));
         if left.is_empty() { ControlFlow::Break(Ok(())) } else { ControlFlow::Continue(()) }
     });
     match followed.map_err(|e| Error::Unavailable(format!("cannot read {NAME}'s log: {e}")))? {
         Followed::Seen(result) => result,
-        Followed::Ended => Err(Error::Unavailable(format!("{NAME} ended: {}", last_word(setter)))),
+        Followed::Ended => Err(Error::Unavailable(format!("{NAME} ended: {}", last_word(process)))),
         Followed::Late if dialect == Dialect::New => Ok(()),
         Followed::Late => {
             let limit = limit.as_secs();
@@ -325,13 +328,13 @@ fn read_log(
     }
 }
 
-fn not_shown(hung: &Hung, why: &str) -> Error {
-    let (path, output) = (hung.path.display(), &hung.output);
+fn not_shown(wallpaper: &Wallpaper, why: &str) -> Error {
+    let (path, output) = (wallpaper.path.display(), &wallpaper.output);
     Error::Refused(format!("{NAME} does not show {path} on {output}: {why}"))
 }
 
-fn last_word(setter: &Setter) -> String {
-    let said = setter.log_tail();
+fn last_word(process: &BackendProcess) -> String {
+    let said = process.log_tail();
     said.lines().last().unwrap_or("it said nothing").to_owned()
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::Hung;
+use super::Wallpaper;
 
 /// What it logs of a file that it cannot make sense of, in either dialect.
 const COMPLAINTS: [&str; 5] = [
@@ -16,10 +16,10 @@ const COMPLAINTS: [&str; 5] = [
 ];
 
 /// A line of the log that says that one of these will not be shown.
-pub(super) fn complaint<'a>(line: &'a str, wanted: &[Hung]) -> Option<&'a str> {
+pub(super) fn complaint<'a>(line: &'a str, wanted: &[Wallpaper]) -> Option<&'a str> {
     // Outputs that it was given nothing for have no target either.
-    let is_targetless = |hung: &Hung| {
-        let monitor = format!("Monitor {} ", hung.output);
+    let is_targetless = |wallpaper: &Wallpaper| {
+        let monitor = format!("Monitor {} ", wallpaper.output);
         line.split_once(&monitor).is_some_and(|(_, rest)| {
             rest.starts_with("does not have a target") || rest.starts_with("has no target")
         })
@@ -29,19 +29,19 @@ pub(super) fn complaint<'a>(line: &'a str, wanted: &[Hung]) -> Option<&'a str> {
 }
 
 /// Whether a line of the log of one before 0.8 says that this was drawn.
-pub(super) fn is_drawn(line: &str, hung: &Hung) -> bool {
-    let said = format!("Image data for {}: {} at ", hung.output, hung.path.display());
+pub(super) fn is_drawn(line: &str, wallpaper: &Wallpaper) -> bool {
+    let said = format!("Image data for {}: {} at ", wallpaper.output, wallpaper.path.display());
     line.contains(&said)
 }
 
 /// Whether `listactive` has this: `DP-1 = /x` before 0.8, `DP-1: /x` since.
-pub(super) fn is_listed(list: &str, hung: &Hung) -> bool {
+pub(super) fn is_listed(list: &str, wallpaper: &Wallpaper) -> bool {
     let path = |line: &str| {
-        let rest = line.trim().strip_prefix(&hung.output)?;
+        let rest = line.trim().strip_prefix(&wallpaper.output)?;
         let path = rest.strip_prefix(" = ").or(rest.strip_prefix(": "))?.trim().to_owned();
         Some(path)
     };
-    list.lines().filter_map(path).any(|path| is_same(Path::new(&path), &hung.path))
+    list.lines().filter_map(path).any(|path| is_same(Path::new(&path), &wallpaper.path))
 }
 
 /// It may have followed the links of a path.
@@ -54,13 +54,13 @@ mod tests {
     use super::*;
     use crate::config::HyprpaperFit;
 
-    fn hung(output: &str) -> Hung {
-        Hung { output: output.into(), path: "/a b.png".into(), fit: HyprpaperFit::Cover }
+    fn wallpaper(output: &str) -> Wallpaper {
+        Wallpaper { output: output.into(), path: "/a b.png".into(), fit: HyprpaperFit::Cover }
     }
 
     #[test]
     fn complaints_about_what_is_wanted() {
-        let wanted = [hung("DP-1")];
+        let wanted = [wallpaper("DP-1")];
         let check =
             |line, expected| assert_eq!(complaint(line, &wanted).is_some(), expected, "{line}");
         check(
@@ -79,7 +79,8 @@ mod tests {
 
     #[test]
     fn lists_of_both_dialects() {
-        let check = |list, expected| assert_eq!(is_listed(list, &hung("DP-1")), expected, "{list}");
+        let check =
+            |list, expected| assert_eq!(is_listed(list, &wallpaper("DP-1")), expected, "{list}");
         check("HDMI-A-1 = /x.png\nDP-1 = /a b.png", true);
         check("DP-1: /a b.png\n", true);
         check("DP-1: /other.png", false);
@@ -90,7 +91,7 @@ mod tests {
     #[test]
     fn log_of_the_old_ones_tells_of_pictures_that_were_drawn() {
         let line = "[LOG] Image data for DP-1: /a b.png at [-0.00, 0.00], scale: 10.00";
-        assert!(is_drawn(line, &hung("DP-1")));
-        assert!(!is_drawn(line, &hung("P-1")) && !is_drawn(line, &hung("DP-11")));
+        assert!(is_drawn(line, &wallpaper("DP-1")));
+        assert!(!is_drawn(line, &wallpaper("P-1")) && !is_drawn(line, &wallpaper("DP-11")));
     }
 }

@@ -1,6 +1,6 @@
 //! mpv's JSON socket: a command or an answer a line, events in between.
 //!
-//! Runs on the hand's thread, and on that of a handover; every wait ends with its deadline, with the
+//! Runs on the worker's thread, and on that of a handover; every wait ends with its deadline, with the
 //! process, or on demand.
 
 use std::io::{ErrorKind, Read, Write};

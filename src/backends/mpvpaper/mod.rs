@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 use super::context::Context;
 use super::copies::{Copies, Takes};
 use super::registry::Settings;
-use super::{Backend, Error, Hanging};
+use super::{Backend, Error, Placement};
 use crate::config::Mpvpaper as Options;
-use crate::process::{Cancel, Setter, plain_name};
+use crate::process::{BackendProcess, Cancel, plain_name};
 use crate::wire::Format;
 
 use args::{Wanted, args, matched, socket_in};
@@ -53,7 +53,7 @@ pub(super) struct Mpvpaper {
 #[derive(Debug)]
 struct Screen {
     output: String,
-    setter: Setter,
+    process: BackendProcess,
     socket: PathBuf,
     /// None where that is not known: taken over, and not asked yet.
     file: Option<PathBuf>,
@@ -69,28 +69,28 @@ impl Mpvpaper {
         Self { context, settings, copies, screens, handovers, unseen, last_socket: 0 }
     }
 
-    fn wanted(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<Vec<Wanted>, Error> {
+    fn wanted(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Vec<Wanted>, Error> {
         let outputs = self.context.outputs.list();
-        let wanted = |hanging: &Hanging| {
+        let wanted = |placement: &Placement| {
             Ok(Wanted {
-                output: hanging.output.name.clone(),
-                matched: matched(&hanging.output, &outputs)?,
-                file: self.copies.ready(&hanging.path, &TAKES, cancel)?,
-                content: hanging.content.clone(),
-                audio: hanging.audio_enabled,
+                output: placement.output.name.clone(),
+                matched: matched(&placement.output, &outputs)?,
+                file: self.copies.ready(&placement.path, &TAKES, cancel)?,
+                content: placement.content.clone(),
+                audio: placement.audio_enabled,
             })
         };
-        scene.iter().map(wanted).collect()
+        placements.iter().map(wanted).collect()
     }
 
     /// The last process that was started for an output, if its options are those of now.
     fn current(&mut self, wanted: &Wanted, options: &Options) -> Option<&mut Screen> {
         let screen = self.screens.iter_mut().rev().find(|s| s.output == wanted.output)?;
         let same = args(options, wanted, &screen.socket);
-        let recorded = screen.setter.record().args();
+        let recorded = screen.process.record().args();
         // All but the file, which may have been changed since.
         let same = recorded.split_last()?.1 == same.split_last()?.1;
-        (same && screen.setter.child().is_running()).then_some(screen)
+        (same && screen.process.child().is_running()).then_some(screen)
     }
 
     /// Starts a process for an output; it does not play yet.
@@ -98,13 +98,13 @@ impl Mpvpaper {
         let socket = self.unused_socket()?;
         let launch =
             self.context.launch(self.context.program(NAME)?).args(args(options, wanted, &socket));
-        let setter = self.context.start(&launch, NAME, Some(&wanted.output))?;
+        let process = self.context.start(&launch, NAME, Some(&wanted.output))?;
         let (file, content) = (Some(wanted.file.clone()), Some(wanted.content.clone()));
-        Ok(Screen { output: wanted.output.clone(), setter, socket, file, content })
+        Ok(Screen { output: wanted.output.clone(), process, socket, file, content })
     }
 
     fn unused_socket(&mut self) -> Result<PathBuf, Error> {
-        let directory = self.context.roster.directory();
+        let directory = self.context.records.directory();
         // It splits its options at every space.
         if directory.as_os_str().as_bytes().iter().any(u8::is_ascii_whitespace) {
             let why = format!("{NAME} cannot have its socket in {}", directory.display());
@@ -208,11 +208,11 @@ enum Told {
 }
 
 impl Backend for Mpvpaper {
-    fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
+    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         self.settle();
         self.is_whole();
         self.unseen.clear();
-        let wanted = self.wanted(scene, cancel)?;
+        let wanted = self.wanted(placements, cancel)?;
         let started = self.bring_up(&wanted, cancel)?;
         self.replace(&wanted, started);
         let files: Vec<PathBuf> = wanted.into_iter().map(|wanted| wanted.file).collect();
@@ -240,11 +240,11 @@ impl Backend for Mpvpaper {
 
     fn is_whole(&mut self) -> bool {
         let before = self.screens.len();
-        for dead in self.screens.extract_if(.., |screen| !screen.setter.child().is_running()) {
-            let how = dead.setter.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
+        for dead in self.screens.extract_if(.., |screen| !screen.process.child().is_running()) {
+            let how = dead.process.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
             log::info!("{NAME} on {} ended{how}", dead.output);
             std::fs::remove_file(&dead.socket).ok();
-            dead.setter.forget();
+            dead.process.forget();
         }
         self.screens.len() == before
     }
@@ -252,15 +252,15 @@ impl Backend for Mpvpaper {
 
 impl Screen {
     /// None for one whose command line is not ours to understand.
-    fn taken_over(setter: Setter) -> Option<Self> {
-        let output = setter.record().output.clone();
-        let socket = socket_in(&setter.record().args());
+    fn taken_over(process: BackendProcess) -> Option<Self> {
+        let output = process.record().output.clone();
+        let socket = socket_in(&process.record().args());
         match (output, socket) {
             (Some(output), Some(socket)) => {
-                Some(Self { output, setter, socket, file: None, content: None })
+                Some(Self { output, process, socket, file: None, content: None })
             }
             _ => {
-                setter.end(GRACE);
+                process.end(GRACE);
                 None
             }
         }
@@ -270,7 +270,7 @@ impl Screen {
     fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<Told, Error> {
         let file = wanted.file.as_path();
         let until = Instant::now() + PLAYS_WITHIN;
-        let Ok(mut ipc) = Ipc::connect(&self.socket, self.setter.child(), until, cancel) else {
+        let Ok(mut ipc) = Ipc::connect(&self.socket, self.process.child(), until, cancel) else {
             return Ok(Told::Silent);
         };
         let before = match &self.file {
@@ -298,10 +298,10 @@ impl Screen {
     }
 
     fn wait_until_it_plays(&self, until: Instant, cancel: &Cancel) -> Result<Option<Ipc>, Error> {
-        let (child, file) = (self.setter.child(), self.file.as_deref().unwrap_or(Path::new("")));
+        let (child, file) = (self.process.child(), self.file.as_deref().unwrap_or(Path::new("")));
         match ipc::wait_until_it_plays(&self.socket, child, file, until, cancel) {
             Err(Error::Unavailable(why)) => {
-                let said = self.setter.log_tail();
+                let said = self.process.log_tail();
                 let said = said.lines().last().unwrap_or("it said nothing").trim().to_owned();
                 Err(Error::Unavailable(format!("{NAME} on {}: {why}: {said}", self.output)))
             }
@@ -310,12 +310,12 @@ impl Screen {
     }
 
     fn end(self) {
-        self.setter.end(GRACE);
+        self.process.end(GRACE);
         std::fs::remove_file(&self.socket).ok();
     }
 
     fn kill(self) {
-        self.setter.kill();
+        self.process.kill();
         std::fs::remove_file(&self.socket).ok();
     }
 }

@@ -10,7 +10,7 @@ use crate::backends::Error;
 use crate::backends::context::{Context, Foreign};
 use crate::backends::socket::{listener, pause};
 use crate::config::WalQt as Options;
-use crate::process::{Cancel, Setter};
+use crate::process::{BackendProcess, Cancel};
 
 pub(super) const NAME: &str = "wal-qt";
 const PROGRAM: &str = "wal-qt-host";
@@ -27,7 +27,7 @@ const AFTER_DEATH: Duration = Duration::from_millis(400);
 
 /// The host: ours, or one that answered before we had to start one.
 pub(super) struct Host {
-    pub(super) ours: Option<Setter>,
+    pub(super) ours: Option<BackendProcess>,
     /// That answers in its place.
     pub(super) foreign: Option<Foreign>,
     died: Option<Instant>,
@@ -123,9 +123,9 @@ impl Host {
 
     /// Whether one that we know of runs. Buries one that has ended.
     pub(super) fn is_running(&mut self, context: &Context) -> bool {
-        let mut hosts: Vec<Setter> = self.ours.take().into_iter().collect();
+        let mut hosts: Vec<BackendProcess> = self.ours.take().into_iter().collect();
         let had_one = !hosts.is_empty() || self.foreign.is_some();
-        context.bury(&mut hosts);
+        context.reap(&mut hosts);
         self.ours = hosts.pop();
         if self.foreign.as_ref().is_some_and(|foreign| !foreign.is_running()) {
             log::info!("the {NAME} host that was not started by murald has ended");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::backends::{Hanging, Kind, Web};
+use crate::backends::{Kind, Placement, Web};
 use crate::config::WalQt as Options;
 
 /// A picture, video or page on an output.
@@ -21,15 +21,15 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    pub(super) fn new(hanging: &Hanging, target: PathBuf) -> Self {
-        let kind = match hanging.kind {
+    pub(super) fn new(placement: &Placement, target: PathBuf) -> Self {
+        let kind = match placement.kind {
             Kind::StaticImage | Kind::AnimatedImage => "image",
             Kind::Video => "video",
             Kind::Web => "web",
         };
-        let audio = kind == "video" && hanging.audio_enabled;
-        let (output, content) = (hanging.output.name.clone(), hanging.content.clone());
-        Self { output, target, content, kind, audio, web: hanging.web.clone() }
+        let audio = kind == "video" && placement.audio_enabled;
+        let (output, content) = (placement.output.name.clone(), placement.content.clone());
+        Self { output, target, content, kind, audio, web: placement.web.clone() }
     }
 
     /// Whether this differs only in what can be changed while it is shown.

@@ -17,7 +17,7 @@ use super::context::Context;
 use super::copies::{Copies, Takes};
 use super::registry::Settings;
 use super::socket::pause;
-use super::{Backend, Error, Hanging, Kind};
+use super::{Backend, Error, Kind, Placement};
 use crate::config::WalQt as Options;
 use crate::process::Cancel;
 use crate::wire::Format;
@@ -67,15 +67,15 @@ impl WalQt {
         Self { context, settings, copies, host, shown: HashMap::new(), told: HashMap::new() }
     }
 
-    fn pieces(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<Vec<Piece>, Error> {
+    fn pieces(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Vec<Piece>, Error> {
         let mut pieces = Vec::new();
-        for hanging in scene {
-            let target = match hanging.kind {
+        for placement in placements {
+            let target = match placement.kind {
                 // Its files lie beside it.
-                Kind::Web => hanging.path.clone(),
-                _ => self.copies.ready(&hanging.path, &TAKES, cancel)?,
+                Kind::Web => placement.path.clone(),
+                _ => self.copies.ready(&placement.path, &TAKES, cancel)?,
             };
-            pieces.push(Piece::new(hanging, target));
+            pieces.push(Piece::new(placement, target));
         }
         Ok(pieces)
     }
@@ -143,11 +143,11 @@ impl WalQt {
 }
 
 impl Backend for WalQt {
-    fn show(&mut self, scene: &[Hanging], cancel: &Cancel) -> Result<(), Error> {
+    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         let settings = (self.settings)();
         let options = &settings.wal_qt;
         let client = Client::open(&self.context.dirs, options, cancel)?;
-        let pieces = self.pieces(scene, cancel)?;
+        let pieces = self.pieces(placements, cancel)?;
         if self.host.bring_up(&self.context, options, &client, cancel)? {
             self.shown.clear();
             self.told.clear();

@@ -1,4 +1,4 @@
-//! Monitors, and the programs that hang pictures on them.
+//! Monitors, and the programs that show pictures on them.
 
 use super::super::Failure;
 use super::super::call::Call;

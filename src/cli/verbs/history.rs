@@ -1,4 +1,4 @@
-//! What hung where.
+//! What was shown where.
 
 use serde::Deserialize;
 

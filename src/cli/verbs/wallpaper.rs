@@ -25,12 +25,12 @@ const SET_IT: Request = Request::post(
         ("image_id", From::Given("ID")),
     ],
 )
-.shows::<Hung>();
+.shows::<SetAnswer>();
 const ANY: Request = Request::post(
     "/wallpaper/random",
     &[("mode", From::Given("--mode")), ("monitors", From::Any("--monitor"))],
 )
-.shows::<Hung>();
+.shows::<SetAnswer>();
 const CURRENT: Request = Request::get("/wallpaper/current").shows::<CurrentWallpaper>();
 
 pub(super) const GROUP: Group = Group {
@@ -52,7 +52,7 @@ pub(super) const GROUP: Group = Group {
 };
 
 #[derive(Deserialize)]
-struct Hung {
+struct SetAnswer {
     status: String,
     image_id: i64,
     monitors: Vec<String>,
@@ -65,7 +65,7 @@ struct Hung {
     note: Option<String>,
 }
 
-impl Record for Hung {
+impl Record for SetAnswer {
     fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
         let on = self.monitors.join(", ");
         if self.status == "superseded" {
@@ -87,14 +87,14 @@ impl Record for CurrentWallpaper {
             return screen.line("no wallpaper is set; `murald set ID` or `murald random` sets one");
         }
         let mut table = Table::new(&["=MONITOR", ">ID", "NAME", "=MODE", "=BACKEND", "=SINCE"]);
-        for hung in self.monitors {
+        for shown in self.monitors {
             table.row([
-                hung.monitor_name.into(),
-                hung.image_id.into(),
-                hung.image_name.into(),
-                hung.mode.into(),
-                hung.backend.into(),
-                moment(hung.set_at).into(),
+                shown.monitor_name.into(),
+                shown.image_id.into(),
+                shown.image_name.into(),
+                shown.mode.into(),
+                shown.backend.into(),
+                moment(shown.set_at).into(),
             ]);
         }
         screen.table(&table)

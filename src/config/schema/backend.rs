@@ -1,4 +1,4 @@
-//! `[backend]`: which program hangs the pictures.
+//! `[backend]`: which program shows the pictures.
 
 use super::key::Key;
 use super::settings::settings;

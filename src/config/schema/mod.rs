@@ -34,7 +34,7 @@ pub enum Section {
     Daemon,
     Backend,
     AutoPriorities,
-    Setter(BackendName),
+    BackendOptions(BackendName),
     Monitors,
     RemoteGallery,
 }
@@ -46,12 +46,12 @@ impl Section {
         Self::Daemon,
         Self::Backend,
         Self::AutoPriorities,
-        Self::Setter(BackendName::Awww),
-        Self::Setter(BackendName::Feh),
-        Self::Setter(BackendName::Hyprpaper),
-        Self::Setter(BackendName::Mpvpaper),
-        Self::Setter(BackendName::Swaybg),
-        Self::Setter(BackendName::WalQt),
+        Self::BackendOptions(BackendName::Awww),
+        Self::BackendOptions(BackendName::Feh),
+        Self::BackendOptions(BackendName::Hyprpaper),
+        Self::BackendOptions(BackendName::Mpvpaper),
+        Self::BackendOptions(BackendName::Swaybg),
+        Self::BackendOptions(BackendName::WalQt),
         Self::Monitors,
         Self::RemoteGallery,
     ];
@@ -62,12 +62,12 @@ impl Section {
             Self::Daemon => Daemon::KEYS,
             Self::Backend => Backend::KEYS,
             Self::AutoPriorities => AutoPriorities::KEYS,
-            Self::Setter(BackendName::Awww) => Awww::KEYS,
-            Self::Setter(BackendName::Feh) => Feh::KEYS,
-            Self::Setter(BackendName::Hyprpaper) => Hyprpaper::KEYS,
-            Self::Setter(BackendName::Mpvpaper) => Mpvpaper::KEYS,
-            Self::Setter(BackendName::Swaybg) => Swaybg::KEYS,
-            Self::Setter(BackendName::WalQt) => WalQt::KEYS,
+            Self::BackendOptions(BackendName::Awww) => Awww::KEYS,
+            Self::BackendOptions(BackendName::Feh) => Feh::KEYS,
+            Self::BackendOptions(BackendName::Hyprpaper) => Hyprpaper::KEYS,
+            Self::BackendOptions(BackendName::Mpvpaper) => Mpvpaper::KEYS,
+            Self::BackendOptions(BackendName::Swaybg) => Swaybg::KEYS,
+            Self::BackendOptions(BackendName::WalQt) => WalQt::KEYS,
             Self::Monitors => Monitors::KEYS,
             Self::RemoteGallery => RemoteGallery::KEYS,
         }
@@ -80,7 +80,7 @@ impl Section {
             Self::Daemon => vec!["daemon"],
             Self::Backend => vec!["backend"],
             Self::AutoPriorities => vec!["backend", "auto_priorities"],
-            Self::Setter(name) => vec!["backend", name.as_str()],
+            Self::BackendOptions(name) => vec!["backend", name.as_str()],
             Self::Monitors => vec!["monitors"],
             Self::RemoteGallery => vec!["remote_gallery"],
         }
@@ -106,7 +106,7 @@ impl Section {
 
     /// The settings of a backend: `-` and `_` in its keys are the same when read.
     pub fn is_setter(self) -> bool {
-        matches!(self, Self::Setter(_))
+        matches!(self, Self::BackendOptions(_))
     }
 
     /// The key of this name, with `-` for `_` where that is taken.
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn hyphens_count_as_underscores_in_setters_only() {
-        let awww = Section::Setter(BackendName::Awww);
+        let awww = Section::BackendOptions(BackendName::Awww);
         assert_eq!(awww.key("fill-color").map(|key| key.name), Some("fill_color"));
         assert!(Section::App.key("images-per-page").is_none());
         assert!(Section::Daemon.key("log-level").is_none());

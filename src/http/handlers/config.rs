@@ -36,19 +36,19 @@ pub(in crate::http) fn patch_section(api: &Api, request: &Request<'_>) -> Result
 
 /// `GET /config/backends/{backend}`
 pub(in crate::http) fn backend(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    shown(api, Section::Setter(backend_of(request)?))
+    shown(api, Section::BackendOptions(backend_of(request)?))
 }
 
 /// `PATCH /config/backends/{backend}`: an object of keys; answers with the backend's settings.
 pub(in crate::http) fn patch_backend(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    patch(api, Section::Setter(backend_of(request)?), request)
+    patch(api, Section::BackendOptions(backend_of(request)?), request)
 }
 
 /// `POST /config/backends/{backend}/reset`
 pub(in crate::http) fn reset_backend(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let name = backend_of(request)?;
     api.config.reset_backend(name)?;
-    shown(api, Section::Setter(name))
+    shown(api, Section::BackendOptions(name))
 }
 
 /// The settings, and all warnings of the daemon.
@@ -66,12 +66,12 @@ fn all(api: &Api) -> Map<String, Value> {
 /// What to say where the settings name a backend that is not installed.
 fn unused_backend(api: &Api, settings: &Backend) -> Option<String> {
     let named = REGISTRY.iter().find(|entry| entry.name == settings.kind)?;
-    let missing = api.setters.missing(named);
+    let missing = api.backends.missing(named);
     if settings.selection_mode != SelectionMode::Fixed || missing.is_empty() {
         return None;
     }
     let (name, missing) = (named.name, missing.join(", no "));
-    let used = match api.setters.available().first() {
+    let used = match api.backends.available().first() {
         Some(first) => format!("{} is used instead", first.name),
         None => "no other can be used instead".to_owned(),
     };

@@ -27,13 +27,13 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
         overrides: body.wallpaper_config_overrides.map(overrides).transpose()?,
         capabilities: body.web_capabilities,
     };
-    // What setters are told along with a picture.
+    // What backends are told along with a picture.
     let told = change.audio_enabled.is_some()
         || change.overrides.is_some()
         || change.capabilities.is_some();
     let mut image = api.library.edit(id, body.name.as_deref(), &change)?;
     if told {
-        api.walls.settings_changed(Vec::new());
+        api.wallpaper.settings_changed(Vec::new());
     }
     api.library.thumbnails().complete(&mut image);
     Ok(Response::json(200, &image)?)

@@ -1,4 +1,4 @@
-//! What hung where, newest first.
+//! What was shown where, newest first.
 
 use serde_json::json;
 

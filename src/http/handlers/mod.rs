@@ -24,14 +24,13 @@ pub use list_cache::ListCache;
 
 use crossbeam_channel::Sender;
 
-use crate::backends::Setters;
+use crate::backends::Backends;
 use crate::config::ConfigHandle;
 use crate::events::Hub;
 use crate::library::Library;
 use crate::paths::Dirs;
 use crate::playlist::Playlists;
 use crate::store::Store;
-use crate::wallpaper::Walls;
 
 /// What the handlers call.
 pub struct Api {
@@ -42,8 +41,8 @@ pub struct Api {
     pub started: Instant,
     pub config: ConfigHandle,
     pub store: Store,
-    pub setters: Setters,
-    pub walls: Walls,
+    pub backends: Backends,
+    pub wallpaper: crate::wallpaper::Handle,
     pub playlists: Playlists,
     pub library: Library,
     pub dirs: Dirs,

@@ -55,12 +55,12 @@ pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<R
     };
     known(api, body.folder_id)?;
     let cut = Cut { from: body.in_seconds, to: body.out_seconds, blend_halves: body.blend_halves };
-    let walls = api.walls.clone();
+    let wallpaper = api.wallpaper.clone();
     let made = |reply: Reply<Image, library::Error>| {
         let told = move |made: Result<_, _>| {
             if made.is_ok() && body.action == LoopAction::Replace {
-                // Where the film hangs, the loop takes its place, also where nobody waits any more.
-                walls.settings_changed(Vec::new());
+                // Where the film is shown, the loop takes its place, also where nobody waits any more.
+                wallpaper.settings_changed(Vec::new());
             }
             reply(made);
         };

@@ -1,4 +1,4 @@
-//! Hanging pictures, and what hangs. The request waits until the picture is up.
+//! Placement pictures, and what hangs. The request waits until the picture is up.
 
 use std::time::Duration;
 
@@ -7,38 +7,39 @@ use serde::Serialize;
 use super::Api;
 use super::monitors::named;
 use crate::http::{Error, Request, Response};
-use crate::store::{self, images, scene};
+use crate::store::{self, assignments, images};
 use crate::wallpaper::{self, Applied, Ask, Outcome, Targets};
 use crate::wire::{
     CurrentMonitor, CurrentWallpaper, HistorySource, Mode, RandomWallpaper, SetWallpaper, Source,
 };
 
-/// For a setter that takes its time; its own time limits come first.
+/// For a backend that takes its time; its own time limits come first.
 pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// `GET /wallpaper/current`
 pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    let status = api.walls.status();
+    let status = api.wallpaper.status();
     let had_none = status.active.is_none() && !status.checked.is_empty();
-    if had_none && api.setters.available().is_empty() {
-        return Err(wallpaper::Failure::NoBackend { checked: status.checked }.into());
+    if had_none && api.backends.available().is_empty() {
+        return Err(wallpaper::Error::NoBackend { checked: status.checked }.into());
     }
-    let outputs = api.setters.outputs.list();
-    let connected = |hung: &scene::Hung| outputs.iter().any(|output| output.name == hung.monitor);
+    let outputs = api.backends.outputs.list();
+    let connected =
+        |shown: &assignments::Assignment| outputs.iter().any(|output| output.name == shown.monitor);
     let monitors = api.store.read::<_, store::Error>(|connection| {
         let mut monitors = Vec::new();
         // Sorted by name already.
-        for hung in scene::all(connection)?.into_iter().filter(connected) {
+        for shown in assignments::all(connection)?.into_iter().filter(connected) {
             // A row without its image is about to be purged.
-            let Some(image) = images::get(connection, hung.image_id)? else { continue };
+            let Some(image) = images::get(connection, shown.image_id)? else { continue };
             monitors.push(CurrentMonitor {
-                monitor_name: hung.monitor,
+                monitor_name: shown.monitor,
                 image_id: image.id,
                 image_name: image.name,
                 image_path: image.path,
-                mode: hung.mode,
-                backend: hung.backend,
-                set_at: hung.set_at,
+                mode: shown.mode,
+                backend: shown.backend,
+                set_at: shown.set_at,
             });
         }
         Ok(monitors)
@@ -63,14 +64,14 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
 pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: SetWallpaper = request.json()?;
     let names = wished(body.monitor, body.monitors)?;
-    hang(api, request, Ask::Image(body.image_id), names, body.mode, Source::Manual)
+    apply(api, request, Ask::Image(body.image_id), names, body.mode, Source::Manual)
 }
 
 /// `POST /wallpaper/random`; the body is optional.
 pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: RandomWallpaper = request.json_or_default()?;
     let names = wished(body.monitor, body.monitors)?;
-    hang(api, request, Ask::Random, names, body.mode, Source::Random)
+    apply(api, request, Ask::Random, names, body.mode, Source::Random)
 }
 
 /// The monitors that a body names; none means all. Clients send `*` along with a list.
@@ -85,7 +86,7 @@ fn wished(monitor: Option<String>, monitors: Option<Vec<String>>) -> Result<Vec<
     }
 }
 
-fn hang(
+fn apply(
     api: &Api,
     request: &Request<'_>,
     ask: Ask,
@@ -101,12 +102,12 @@ fn hang(
         source: HistorySource { kind: source, playlist_id: None, playlist_name: None },
     };
     let all = wanted.targets == Targets::All;
-    let applied = request.wait(PATIENCE, |reply| api.walls.set(wanted, reply))?;
-    Ok(Response::json(200, &Hung::of(applied, all))?)
+    let applied = request.wait(PATIENCE, |reply| api.wallpaper.set(wanted, reply))?;
+    Ok(Response::json(200, &SetAnswer::of(applied, all))?)
 }
 
 #[derive(Serialize)]
-struct Hung {
+struct SetAnswer {
     status: &'static str,
     image_id: i64,
     /// The one monitor, `*` where all were meant, else the names with commas.
@@ -122,7 +123,7 @@ struct Hung {
     note: Option<String>,
 }
 
-impl Hung {
+impl SetAnswer {
     fn of(applied: Applied, all: bool) -> Self {
         Self {
             status: match applied.outcome {

@@ -35,7 +35,7 @@ enum Mood {
     RefusesAll,
     NoBackend,
     Superseded,
-    /// The setter does not show it.
+    /// The backend does not show it.
     Fails,
 }
 
@@ -64,7 +64,7 @@ impl StubWall {
         };
         let image = self.store.read(|c| images::get(c, id)).unwrap();
         let backend = BackendName::Swaybg;
-        let refused = |media_type| wallpaper::Failure::Incompatible {
+        let refused = |media_type| wallpaper::Error::Incompatible {
             backend,
             kind: crate::backends::Kind::of(media_type, false),
             media_type,
@@ -72,9 +72,9 @@ impl StubWall {
             image_name: "x".into(),
         };
         let outcome = match (face.mood, image) {
-            (_, None) => Err(wallpaper::Failure::NoImage { id }),
+            (_, None) => Err(wallpaper::Error::NoImage { id }),
             (Mood::Fails, _) => Err(setter_failure()),
-            (Mood::NoBackend, _) => Err(wallpaper::Failure::NoBackend { checked: Vec::new() }),
+            (Mood::NoBackend, _) => Err(wallpaper::Error::NoBackend { checked: Vec::new() }),
             (Mood::RefusesAll, Some(image)) => Err(refused(image.media_type)),
             (Mood::RefusesVideo, Some(image)) if image.media_type == MediaType::Video => {
                 Err(refused(image.media_type))
@@ -97,13 +97,13 @@ impl StubWall {
     }
 }
 
-fn setter_failure() -> wallpaper::Failure {
+fn setter_failure() -> wallpaper::Error {
     let source = crate::backends::Error::Refused("on purpose".to_owned());
-    wallpaper::Failure::Setter { backend: BackendName::Swaybg, source }
+    wallpaper::Error::Backend { backend: BackendName::Swaybg, source }
 }
 
 impl Wall for StubWall {
-    fn hang(&self, request: Request, reply: Reply<Applied>) {
+    fn apply(&self, request: Request, reply: Reply<Applied>) {
         let Ask::Image(id) = request.ask else { panic!("{request:?}") };
         let mut face = self.face.lock().unwrap();
         let monitors = match &request.targets {

@@ -68,7 +68,7 @@ fn nothing_refers_to_what_is_deleted() {
                 c.execute_batch(&format!(
                     "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, \
                      backend) VALUES ({image}, 'x', '[]', 'clone', 1, 'manual', 'feh'); \
-                     INSERT INTO scene VALUES ('DP-{image}', {image}, 'clone', '[]', 'feh', 1);"
+                     INSERT INTO assignments VALUES ('DP-{image}', {image}, 'clone', '[]', 'feh', 1);"
                 ))?;
             }
             Ok::<_, Error>(())
@@ -87,7 +87,7 @@ fn nothing_refers_to_what_is_deleted() {
         };
         store.read(row).unwrap()
     };
-    assert_eq!((left("history"), left("scene")), ((1, stays), (1, stays)));
+    assert_eq!((left("history"), left("assignments")), ((1, stays), (1, stays)));
 }
 
 #[test]

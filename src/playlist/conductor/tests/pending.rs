@@ -44,7 +44,7 @@ fn a_failed_step_leaves_the_place_and_one_of_the_timer_does_not() {
     stage.start(id, &[]).unwrap();
     stage.events();
     stage.mood(Mood::Fails);
-    assert!(matches!(stage.act(id, Act::Next), Err(Picture(wallpaper::Failure::Setter { .. }))));
+    assert!(matches!(stage.act(id, Act::Next), Err(Picture(wallpaper::Error::Backend { .. }))));
     assert!(matches!(stage.act(id, Act::Previous), Err(Picture(_))));
     assert_eq!((indices(&stage), stage.active()[0].current_index), (vec![], 0));
     stage.asked();

@@ -137,7 +137,7 @@ fn nothing_to_show_is_told_once_and_tried_again() {
     stage.wall.face.lock().unwrap().fixed = false;
     stage.mood(Mood::NoBackend);
     let none = stage.act(id, Act::Next);
-    assert!(matches!(none, Err(Failure::Picture(wallpaper::Failure::NoBackend { .. }))));
+    assert!(matches!(none, Err(Failure::Picture(wallpaper::Error::NoBackend { .. }))));
     let events = stage.events();
     assert_eq!(events[0].1["media_type"], "video");
     assert_eq!(events[0].1.get("backend"), None);

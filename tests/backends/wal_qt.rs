@@ -5,7 +5,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use murald::internals::backends::{Backend, Error, Hanging, Kind, Web};
+use murald::internals::backends::{Backend, Error, Kind, Placement, Web};
 use murald::internals::config::BackendName;
 use murald::internals::wire::WebCapabilities;
 use serde_json::{Value, json};
@@ -184,8 +184,8 @@ impl Host<'_> {
     }
 }
 
-fn show(stubs: &Stubs, backend: &mut dyn Backend, scene: &[Hanging]) -> Result<(), Error> {
-    backend.show(scene, &stubs.wall.cancel)
+fn show(stubs: &Stubs, backend: &mut dyn Backend, placements: &[Placement]) -> Result<(), Error> {
+    backend.show(placements, &stubs.wall.cancel)
 }
 
 /// What was asked of the host but for its health and status: route and body.
@@ -206,12 +206,12 @@ pub fn forget(stubs: &Stubs) {
     fs::remove_file(stubs.notes.join("wal-qt-requests")).ok();
 }
 
-pub fn page(stubs: &Stubs, output: &str, path: &Path, values: Value, keyboard: bool) -> Hanging {
+pub fn page(stubs: &Stubs, output: &str, path: &Path, values: Value, keyboard: bool) -> Placement {
     let capabilities = WebCapabilities { keyboard, ..WebCapabilities::default() };
     let values = values.as_object().unwrap().clone();
     let web = Web { capabilities, parallax_direction: None, values };
-    let hanging = stubs.wall.hang(&[(output, path)]).remove(0);
-    Hanging { kind: Kind::Web, web: Some(web), ..hanging }
+    let placement = stubs.wall.hang(&[(output, path)]).remove(0);
+    Placement { kind: Kind::Web, web: Some(web), ..placement }
 }
 
 #[test]
@@ -222,8 +222,8 @@ fn the_host_is_started_and_told_what_to_load() {
     stubs.cue("wal-qt-host", "late");
     let mut wal_qt = stubs.wall.backend(BackendName::WalQt);
     let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("b, #%.tiff", BLUE));
-    let scene = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &blue)]);
-    show(&stubs, &mut *wal_qt, &scene).unwrap();
+    let placements = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &blue)]);
+    show(&stubs, &mut *wal_qt, &placements).unwrap();
     assert_eq!(stubs.note("wal-qt-env"), ["1=2"]);
     let asked = requests(&stubs);
     assert_eq!(routes(&stubs), ["/settings/image-presentation", "/wallpaper/load"]);
@@ -233,8 +233,8 @@ fn the_host_is_started_and_told_what_to_load() {
     assert!(copy != blue && copy.extension().is_some_and(|e| e == "png"), "no engine shows TIFF");
     // Only what differs.
     forget(&stubs);
-    let scene = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
-    show(&stubs, &mut *wal_qt, &scene).unwrap();
+    let placements = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
+    show(&stubs, &mut *wal_qt, &placements).unwrap();
     let asked = requests(&stubs);
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].1["targets"].as_array().unwrap().len(), 1);
@@ -281,20 +281,20 @@ fn a_page_is_told_what_changes_without_loading_it_anew() {
 fn the_host_is_taken_over_and_comes_back() {
     let stubs = Stubs::new(&["640x480"]);
     let red = stubs.wall.flat("red.png", RED);
-    let scene = stubs.wall.hang(&[("HEADLESS-1", &red)]);
+    let placements = stubs.wall.hang(&[("HEADLESS-1", &red)]);
     let mut first = stubs.wall.backend(BackendName::WalQt);
-    show(&stubs, &mut *first, &scene).unwrap();
+    show(&stubs, &mut *first, &placements).unwrap();
     let host = stubs.wall.processes("wal-qt");
     drop(first);
     forget(&stubs);
     let mut second = stubs.wall.backend(BackendName::WalQt);
-    show(&stubs, &mut *second, &scene).unwrap();
+    show(&stubs, &mut *second, &placements).unwrap();
     assert!(!routes(&stubs).contains(&"/wallpaper/load".to_owned()), "it shows that already");
     assert_eq!(stubs.wall.processes("wal-qt"), host);
     stubs.wall.desktop.output("kill", &["-9", &host[0].pid.to_string()]);
     stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
     assert!(!second.is_whole());
-    show(&stubs, &mut *second, &scene).unwrap();
+    show(&stubs, &mut *second, &placements).unwrap();
     assert!(second.is_whole());
     assert!(routes(&stubs).contains(&"/wallpaper/load".to_owned()));
 }
@@ -303,7 +303,7 @@ fn the_host_is_taken_over_and_comes_back() {
 fn the_end_of_a_host_that_somebody_else_started_is_noticed() {
     let stubs = Stubs::new(&["640x480"]);
     let red = stubs.wall.flat("red.png", RED);
-    let scene = stubs.wall.hang(&[("HEADLESS-1", &red)]);
+    let placements = stubs.wall.hang(&[("HEADLESS-1", &red)]);
     let socket = stubs.root().join("run/wal-qt.sock");
     let start = || {
         let host = stubs.wall.desktop.command(stubs.root().join("bin/wal-qt-host"));
@@ -313,8 +313,8 @@ fn the_end_of_a_host_that_somebody_else_started_is_noticed() {
     };
     let host = start();
     let mut wal_qt = stubs.wall.backend(BackendName::WalQt);
-    show(&stubs, &mut *wal_qt, &scene).unwrap();
-    show(&stubs, &mut *wal_qt, &scene).unwrap();
+    show(&stubs, &mut *wal_qt, &placements).unwrap();
+    show(&stubs, &mut *wal_qt, &placements).unwrap();
     assert!(stubs.wall.told.is_empty() && wal_qt.is_whole());
     drop(host);
     stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
@@ -322,7 +322,7 @@ fn the_end_of_a_host_that_somebody_else_started_is_noticed() {
     // Somebody starts it again before we do.
     let mut host = start();
     forget(&stubs);
-    show(&stubs, &mut *wal_qt, &scene).unwrap();
+    show(&stubs, &mut *wal_qt, &placements).unwrap();
     assert!(routes(&stubs).contains(&"/wallpaper/load".to_owned()));
     assert!(stubs.wall.processes("wal-qt").is_empty() && wal_qt.is_whole());
     // It is not ours to end, and its end is none of ours once we have let go of it.
@@ -331,12 +331,12 @@ fn the_end_of_a_host_that_somebody_else_started_is_noticed() {
     drop(host);
     // The other way round: nobody starts it, so we do.
     let host = start();
-    show(&stubs, &mut *wal_qt, &scene).unwrap();
+    show(&stubs, &mut *wal_qt, &placements).unwrap();
     while stubs.wall.told.try_recv().is_ok() {}
     drop(host);
     stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
     assert!(!wal_qt.is_whole());
-    show(&stubs, &mut *wal_qt, &scene).unwrap();
+    show(&stubs, &mut *wal_qt, &placements).unwrap();
     assert_eq!(stubs.wall.processes("wal-qt").len(), 1);
 }
 

@@ -1,8 +1,8 @@
-//! The setters that we started and that may outlive us: a record and a log file for each.
+//! The processes of backends that we started and that may outlive us: a record and a log file of each.
 //!
 //! A record `BACKEND-N.json`, or `BACKEND@OUTPUT-N.json` of one that serves one output, has two lines: what was started, as JSON, written before the start; and
 //! the process's own line of `/proc/self/stat`, which the child appends before it becomes the
-//! program. So there is no instant at which a setter runs that nobody knows. The next daemon reads
+//! program. So there is no instant at which a process runs that nobody knows. The next daemon reads
 //! them and takes over what still runs.
 
 use std::ffi::{OsStr, OsString};
@@ -20,13 +20,13 @@ use super::{Child, Ended, Error, Identity, Launch, ResourceLimits, show_command,
 
 /// How much of a log is quoted in a message at most.
 const TAIL: usize = 4 << 10;
-/// Of each file of a setter: its log where nobody empties it, as the daemon is gone. Shared memory
+/// Of each file of a process: its log where nobody empties it, as the daemon is gone. Shared memory
 /// counts too, and a buffer for an 8K screen has 133 MB.
 const OUTPUT_MAX: u64 = 1 << 30;
 
 /// The directory of the records, ours alone.
 #[derive(Clone, Debug)]
-pub struct Roster {
+pub struct ProcessRecords {
     directory: PathBuf,
 }
 
@@ -54,16 +54,16 @@ pub struct Record {
     env: Vec<(Text, Text)>,
 }
 
-/// A setter that was started by this daemon or an earlier one.
+/// A process of a backend, started by this daemon or an earlier one.
 #[derive(Debug)]
-pub struct Setter {
+pub struct BackendProcess {
     child: Child,
     record: Record,
     /// Of the record and, with another extension, the log.
     path: PathBuf,
 }
 
-impl Roster {
+impl ProcessRecords {
     /// Makes the directory where it is missing.
     pub fn open(directory: &Path) -> Result<Self, Error> {
         fs::DirBuilder::new()
@@ -78,14 +78,14 @@ impl Roster {
         &self.directory
     }
 
-    /// Starts a setter that stays. It runs when this returns; whether it shows anything is the
+    /// Starts a process that stays. It runs when this returns; whether it shows anything is the
     /// caller's question.
     pub fn start(
         &self,
         launch: &Launch,
         backend: &str,
         output: Option<&str>,
-    ) -> Result<Setter, Error> {
+    ) -> Result<BackendProcess, Error> {
         let record = Record::new(launch, backend, output);
         let (path, mut file) = self.create(&match output {
             Some(output) => format!("{backend}@{}", plain_name(output)),
@@ -95,13 +95,13 @@ impl Roster {
         if result.is_err() {
             remove(&path);
         }
-        Ok(Setter { child: result?, record, path })
+        Ok(BackendProcess { child: result?, record, path })
     }
 
-    /// The setters of a backend that run; with `output`, those that serve it alone. What is on
+    /// The processes of a backend that run; with `output`, those that serve it alone. What is on
     /// record and has ended is forgotten. Files of other outputs are not touched: they may just be
     /// being written by whoever sees to those.
-    pub fn running(&self, backend: &str, output: Option<&str>) -> Vec<Setter> {
+    pub fn running(&self, backend: &str, output: Option<&str>) -> Vec<BackendProcess> {
         let output = output.map(plain_name);
         let meant = |name: &FileName| {
             name.backend == backend && (output.is_none() || name.output == output)
@@ -113,12 +113,12 @@ impl Roster {
         paths.into_iter().filter_map(take_over).collect()
     }
 
-    /// The backends that have setters that run, with the output that each serves where it is one.
+    /// The backends that have processes that run, with the output that each serves where it is one.
     /// For the start, before any is started: what is on record and has ended is forgotten.
     pub fn left(&self) -> Vec<(String, Option<String>)> {
-        let setters = self.records().filter_map(|(_, path)| take_over(path));
+        let processes = self.records().filter_map(|(_, path)| take_over(path));
         let mut left: Vec<_> =
-            setters.map(|setter| (setter.record.backend, setter.record.output)).collect();
+            processes.map(|process| (process.record.backend, process.record.output)).collect();
         left.sort();
         left.dedup();
         left
@@ -156,7 +156,7 @@ impl Roster {
                 Err(source) => return Err(Error::io("create", &path, source)),
             }
         }
-        unreachable!("four thousand million setters")
+        unreachable!("four thousand million processes")
     }
 }
 
@@ -186,7 +186,7 @@ impl Record {
     }
 }
 
-impl Setter {
+impl BackendProcess {
     pub fn child(&self) -> &Child {
         &self.child
     }
@@ -275,10 +275,10 @@ fn read(path: &Path) -> Option<(Record, Identity)> {
     Some((record, Identity::from_stat(lines.next()?)?))
 }
 
-fn take_over(path: PathBuf) -> Option<Setter> {
+fn take_over(path: PathBuf) -> Option<BackendProcess> {
     let found = read(&path).and_then(|(record, who)| Some((record, Child::hold(who)?)));
     match found {
-        Some((record, child)) => Some(Setter { child, record, path }),
+        Some((record, child)) => Some(BackendProcess { child, record, path }),
         None => {
             remove(&path);
             None
@@ -332,10 +332,10 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    fn roster() -> (tempfile::TempDir, Roster) {
+    fn records() -> (tempfile::TempDir, ProcessRecords) {
         let dir = tempfile::tempdir().unwrap();
-        let roster = Roster::open(&dir.path().join("setters")).unwrap();
-        (dir, roster)
+        let records = ProcessRecords::open(&dir.path().join("processes")).unwrap();
+        (dir, records)
     }
 
     fn sleeper() -> Launch {
@@ -345,72 +345,72 @@ mod tests {
 
     #[test]
     fn the_next_daemon_finds_what_runs() {
-        let (_dir, roster) = roster();
-        let setter = roster.start(&sleeper(), "swaybg", Some("DP-1")).unwrap();
-        let identity = setter.child().identity();
-        drop(setter);
-        let mut found = roster.running("swaybg", None);
+        let (_dir, records) = records();
+        let process = records.start(&sleeper(), "swaybg", Some("DP-1")).unwrap();
+        let identity = process.child().identity();
+        drop(process);
+        let mut found = records.running("swaybg", None);
         let again = found.pop().unwrap();
         assert!(found.is_empty());
         assert_eq!(again.child().identity(), identity);
         assert_eq!(again.record().output.as_deref(), Some("DP-1"));
         assert!(again.record().is(&sleeper()));
         assert!(!again.record().is(&sleeper().args(["more"])));
-        assert_eq!(roster.running("swaybg", Some("DP-1")).len(), 1);
-        assert!(roster.running("swaybg", Some("DP-2")).is_empty());
-        assert!(roster.running("feh", None).is_empty());
-        assert_eq!(roster.left(), [("swaybg".to_owned(), Some("DP-1".to_owned()))]);
+        assert_eq!(records.running("swaybg", Some("DP-1")).len(), 1);
+        assert!(records.running("swaybg", Some("DP-2")).is_empty());
+        assert!(records.running("feh", None).is_empty());
+        assert_eq!(records.left(), [("swaybg".to_owned(), Some("DP-1".to_owned()))]);
         again.end(Duration::from_secs(5));
         assert!(!identity.is_running());
-        assert_eq!(fs::read_dir(roster.directory()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(records.directory()).unwrap().count(), 0);
     }
 
     #[test]
     fn it_has_a_session_of_its_own_and_writes_to_its_log() {
-        let (_dir, roster) = roster();
-        let setter = roster.start(&sleeper(), "swaybg", None).unwrap();
-        let pid = rustix::process::Pid::from_raw(setter.child().identity().pid);
+        let (_dir, records) = records();
+        let process = records.start(&sleeper(), "swaybg", None).unwrap();
+        let pid = rustix::process::Pid::from_raw(process.child().identity().pid);
         assert_eq!(rustix::process::getsid(pid).ok(), pid);
         assert_eq!(rustix::process::getpgid(pid).ok(), pid);
         let deadline = Instant::now() + Duration::from_secs(60);
-        while setter.log_tail() != "hello" {
-            assert!(Instant::now() < deadline, "log: {}", setter.log_tail());
+        while process.log_tail() != "hello" {
+            assert!(Instant::now() < deadline, "log: {}", process.log_tail());
             std::thread::yield_now();
         }
-        setter.end(Duration::from_secs(5));
+        process.end(Duration::from_secs(5));
     }
 
     #[test]
     fn a_reused_number_is_not_taken_over() {
-        let (_dir, roster) = roster();
-        let setter = roster.start(&sleeper(), "swaybg", None).unwrap();
-        let text = fs::read_to_string(&setter.path).unwrap();
-        let start = setter.child().identity().start_time.to_string();
-        fs::write(&setter.path, text.replace(&start, "1")).unwrap();
-        assert!(roster.running("swaybg", None).is_empty());
-        assert!(setter.child().is_running(), "and is left alone");
-        setter.end(Duration::from_secs(5));
+        let (_dir, records) = records();
+        let process = records.start(&sleeper(), "swaybg", None).unwrap();
+        let text = fs::read_to_string(&process.path).unwrap();
+        let start = process.child().identity().start_time.to_string();
+        fs::write(&process.path, text.replace(&start, "1")).unwrap();
+        assert!(records.running("swaybg", None).is_empty());
+        assert!(process.child().is_running(), "and is left alone");
+        process.end(Duration::from_secs(5));
     }
 
     #[test]
     fn a_failed_start_leaves_no_record() {
-        let (_dir, roster) = roster();
-        assert!(roster.start(&Launch::new("/nowhere/swaybg"), "swaybg", None).is_err());
-        assert_eq!(fs::read_dir(roster.directory()).unwrap().count(), 0);
+        let (_dir, records) = records();
+        assert!(records.start(&Launch::new("/nowhere/swaybg"), "swaybg", None).is_err());
+        assert_eq!(fs::read_dir(records.directory()).unwrap().count(), 0);
     }
 
     #[test]
     fn one_that_ignores_sigterm_is_killed() {
-        let (_dir, roster) = roster();
+        let (_dir, records) = records();
         let deaf = Launch::new("/bin/sh").args(["-c", "trap '' TERM; echo deaf; sleep 1000; :"]);
-        let setter = roster.start(&deaf, "mpvpaper", None).unwrap();
+        let process = records.start(&deaf, "mpvpaper", None).unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
-        while setter.log_tail() != "deaf" {
+        while process.log_tail() != "deaf" {
             assert!(Instant::now() < deadline, "never started");
             std::thread::yield_now();
         }
-        let identity = setter.child().identity();
-        setter.end(Duration::from_millis(50));
+        let identity = process.child().identity();
+        process.end(Duration::from_millis(50));
         assert!(!identity.is_running());
     }
 }

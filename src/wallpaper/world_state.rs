@@ -1,26 +1,26 @@
-//! What the stage looks at before it decides: scene rows, their images, the connected outputs, and
-//! the setters that could be used. Read afresh for every decision, so nothing here can be stale.
+//! What the reconciler looks at before it decides: the assignments, their images, the connected outputs, and
+//! the backends that could be used. Read afresh for every decision, so nothing here can be stale.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use crate::backends::Kind;
 use crate::compositor::Output;
 use crate::config::BackendName;
-use crate::store::scene::Hung;
+use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
 use crate::wire::{HistorySource, Image, Mode, Timestamp};
 
-use super::Failure;
+use super::Error;
+use super::assignments::{self, Pictures};
 use super::job::Restored;
 use super::orphan;
-use super::plan::{self, Shown, Step};
+use super::plan::{self, Placements, Step};
 use super::request::{Applied, Ask, Outcome, Request};
-use super::scene::{self, Pictures};
 use super::selection::{self, Candidate, NoChoice, Preference};
 use super::targets::{NoTarget, Targets};
 
-pub(super) struct Survey {
-    pub(super) rows: Vec<Hung>,
+pub(super) struct WorldState {
+    pub(super) rows: Vec<Assignment>,
     pub(super) pictures: Pictures,
     pub(super) outputs: std::sync::Arc<[Output]>,
     pub(super) available: Vec<Candidate>,
@@ -30,27 +30,27 @@ pub(super) struct Survey {
 /// A request that can be carried out as things are.
 pub(super) struct Feasible {
     pub(super) image: Image,
-    pub(super) rows: Vec<Hung>,
+    pub(super) rows: Vec<Assignment>,
     pub(super) for_all: bool,
     pub(super) applied: Applied,
     pub(super) source: HistorySource,
 }
 
-impl Survey {
+impl WorldState {
     pub(super) fn connected(&self) -> Vec<&str> {
         self.outputs.iter().map(|output| output.name.as_str()).collect()
     }
 
-    /// The whole scene as it should hang.
-    pub(super) fn wanted(&self, shown: &Shown) -> Shown {
+    /// All that should be shown.
+    pub(super) fn desired(&self, current: &Placements) -> Placements {
         let choose = |kind| selection::choose(&self.preference, &self.available, kind).ok();
-        let mut wanted = scene::wanted(&self.rows, &self.pictures, &self.outputs, choose);
-        plan::keep_hanging(shown, &mut wanted, &self.outputs);
-        wanted
+        let mut desired = assignments::desired(&self.rows, &self.pictures, &self.outputs, choose);
+        plan::keep_current(current, &mut desired, &self.outputs);
+        desired
     }
 
-    /// Puts rows into the scene in place of those of the same monitors.
-    pub(super) fn with(mut self, image: &Image, rows: &[Hung]) -> Self {
+    /// Puts rows into the assignments in place of those of the same monitors.
+    pub(super) fn with(mut self, image: &Image, rows: &[Assignment]) -> Self {
         self.pictures.insert(image.id, image.clone());
         self.rows.retain(|row| rows.iter().all(|new| new.monitor != row.monitor));
         self.rows.extend(rows.iter().cloned());
@@ -63,25 +63,25 @@ impl Survey {
         store: &Store,
         request: &Request,
         checked: impl FnOnce() -> Vec<String>,
-    ) -> Result<Feasible, Failure> {
+    ) -> Result<Feasible, Error> {
         let targets = self.targets(&request.targets);
         // That there is none is told before anything else.
         let image = match request.ask {
             Ask::Image(id) => {
-                store.read(|c| store::images::get(c, id))?.ok_or(Failure::NoImage { id })?
+                store.read(|c| store::images::get(c, id))?.ok_or(Error::NoImage { id })?
             }
             Ask::Random => self.random(store, targets.as_ref().map_or(&[], |(found, _)| found))?,
         };
         if orphan::file_is_missing(&image.path) {
-            return Err(Failure::FileGone { id: image.id, path: image.path });
+            return Err(Error::FileGone { id: image.id, path: image.path });
         }
         let (monitors, skipped) = targets?;
         let kind = Kind::of(image.media_type, image.animated);
         let choice = match selection::choose(&self.preference, &self.available, kind) {
             Ok(choice) => choice,
-            Err(NoChoice::None) => return Err(Failure::NoBackend { checked: checked() }),
+            Err(NoChoice::None) => return Err(Error::NoBackend { checked: checked() }),
             Err(NoChoice::Incompatible { backend }) => {
-                return Err(Failure::Incompatible {
+                return Err(Error::Incompatible {
                     backend,
                     kind,
                     media_type: image.media_type,
@@ -93,7 +93,7 @@ impl Survey {
         let backend = choice.backend;
         let note = (choice.kind != kind)
             .then(|| format!("{backend} shows stills only: this is the first frame"));
-        let mode = scene::effective_mode(request.mode, kind);
+        let mode = assignments::effective_mode(request.mode, kind);
         let rows = rows(&image, &monitors, mode, backend);
         let applied = Applied {
             outcome: Outcome::Set,
@@ -110,18 +110,18 @@ impl Survey {
     }
 
     /// The connected monitors that are meant, and those that are skipped.
-    fn targets(&self, targets: &Targets) -> Result<(Vec<String>, Vec<String>), Failure> {
+    fn targets(&self, targets: &Targets) -> Result<(Vec<String>, Vec<String>), Error> {
         targets.resolve(self.connected().into_iter()).map_err(|why| match why {
-            NoTarget::Unknown { names, connected } => Failure::UnknownMonitors { names, connected },
-            NoTarget::None => Failure::NoMonitor,
+            NoTarget::Unknown { names, connected } => Error::UnknownMonitors { names, connected },
+            NoTarget::None => Error::NoMonitor,
         })
     }
 
-    /// One of the images that can be shown, evenly; not one that hangs there if there is another.
+    /// One of the images that can be shown, evenly; not one that is shown there if there is another.
     /// Where none can be shown it is any, and the choice of its backend tells why not.
-    fn random(&self, store: &Store, monitors: &[String]) -> Result<Image, Failure> {
+    fn random(&self, store: &Store, monitors: &[String]) -> Result<Image, Error> {
         let ids = store.read(store::images::ids)?;
-        let any = ids.first().map(|&(id, ..)| id).ok_or(Failure::EmptyLibrary)?;
+        let any = ids.first().map(|&(id, ..)| id).ok_or(Error::EmptyLibrary)?;
         let can_show = |media_type, animated| {
             let kind = Kind::of(media_type, animated);
             selection::choose(&self.preference, &self.available, kind).is_ok()
@@ -131,33 +131,33 @@ impl Survey {
             .filter(|&(_, media_type, animated)| can_show(media_type, animated))
             .map(|(id, ..)| id)
             .collect();
-        let hangs = |id: &i64| {
+        let is_shown = |id: &i64| {
             self.rows.iter().any(|row| row.image_id == *id && monitors.contains(&row.monitor))
         };
-        let others: Vec<i64> = showable.iter().copied().filter(|id| !hangs(id)).collect();
+        let others: Vec<i64> = showable.iter().copied().filter(|id| !is_shown(id)).collect();
         let pool = if others.is_empty() { showable } else { others };
         let id = pool.get(below(pool.len())).copied().unwrap_or(any);
-        store.read(|c| store::images::get(c, id))?.ok_or(Failure::NoImage { id })
+        store.read(|c| store::images::get(c, id))?.ok_or(Error::NoImage { id })
     }
 
-    /// The pictures that these steps hang anew, by image, mode and backend. A step that only moves
-    /// or resizes what hangs is none.
-    pub(super) fn restored(&self, shown: &Shown, steps: &[Step]) -> Vec<Restored> {
+    /// The pictures that these steps show anew, by image, mode and backend. A step that only moves
+    /// or resizes what is shown is none.
+    pub(super) fn restored(&self, current: &Placements, steps: &[Step]) -> Vec<Restored> {
         let mut restored: Vec<Restored> = Vec::new();
         for step in steps {
-            let Step::Show { seat, scene } = step else { continue };
-            let backend = seat.backend;
-            for hanging in scene {
-                let name = &hanging.output.name;
-                let before = shown.get(seat).into_iter().flatten();
-                let hung = before.into_iter().any(|old| {
-                    let same = old.image_id == hanging.image_id;
-                    old.output.name == *name && same && old.extended_over == hanging.extended_over
+            let Step::Show { key, placements } = step else { continue };
+            let backend = key.backend;
+            for placement in placements {
+                let name = &placement.output.name;
+                let before = current.get(key).into_iter().flatten();
+                let was_shown = before.into_iter().any(|old| {
+                    let same = old.image_id == placement.image_id;
+                    old.output.name == *name && same && old.extended_over == placement.extended_over
                 });
                 let row = self.rows.iter().find(|row| row.monitor == *name);
-                let (Some(row), false) = (row, hung) else { continue };
+                let (Some(row), false) = (row, was_shown) else { continue };
                 let Some(image) = self.pictures.get(&row.image_id) else { continue };
-                let row = Hung { backend: backend.to_string(), ..row.clone() };
+                let row = Assignment { backend: backend.to_string(), ..row.clone() };
                 let group = restored.iter_mut().find(|group| {
                     group.image.id == image.id
                         && group.backend == backend
@@ -175,9 +175,9 @@ impl Survey {
     }
 }
 
-fn rows(image: &Image, monitors: &[String], mode: Mode, backend: BackendName) -> Vec<Hung> {
+fn rows(image: &Image, monitors: &[String], mode: Mode, backend: BackendName) -> Vec<Assignment> {
     let set_at = Timestamp::now();
-    let row = |monitor: &String| Hung {
+    let row = |monitor: &String| Assignment {
         monitor: monitor.clone(),
         image_id: image.id,
         mode,

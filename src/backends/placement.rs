@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::compositor::Output;
 use crate::wire::{MediaType, WebCapabilities};
 
-/// What a setter must be able to show.
+/// What a backend must be able to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     StaticImage,
@@ -39,7 +39,7 @@ impl Kind {
 
 /// One picture on one output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Hanging {
+pub struct Placement {
     pub output: Output,
     pub image_id: i64,
     /// The file to show: the library's, or a slice of it. For a web package its entry.

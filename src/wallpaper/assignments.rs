@@ -1,59 +1,60 @@
-//! What should hang where, by which backend: pure, from the rows of the scene, the images and the
+//! What each backend should show where: pure, from the rows of the assignments, the images and the
 //! connected outputs.
 
 use std::collections::BTreeMap;
 
-use crate::backends::{Hanging, Kind, Web};
+use crate::backends::{Kind, Placement, Web};
 use crate::compositor::Output;
-use crate::store::scene::Hung;
+use crate::store::assignments::Assignment;
 use crate::wire::{Image, JsonObject, Mode};
 
-use super::plan::Shown;
-use super::seat::Seat;
+use super::plan::Placements;
 use super::selection::Choice;
+use super::worker_key::WorkerKey;
 
-/// The images of the scene by id.
+/// The images of the assignments by id.
 pub(super) type Pictures = BTreeMap<i64, Image>;
 
-/// What the scene asks for on the connected outputs. `choose` gives the backend for a kind of
+/// What the assignments ask for on the connected outputs. `choose` gives the backend for a kind of
 /// content; what nothing can show is left out, and so are monitors that are away.
-pub(super) fn wanted(
-    scene: &[Hung],
+pub(super) fn desired(
+    rows: &[Assignment],
     pictures: &Pictures,
     outputs: &[Output],
     choose: impl Fn(Kind) -> Option<Choice>,
-) -> Shown {
-    let mut wanted = Shown::new();
+) -> Placements {
+    let mut desired = Placements::new();
     for output in outputs {
-        let hung = scene.iter().find(|hung| hung.monitor == output.name);
-        let Some((hung, image)) = hung.and_then(|h| Some((h, pictures.get(&h.image_id)?))) else {
+        let row = rows.iter().find(|row| row.monitor == output.name);
+        let Some((row, image)) = row.and_then(|row| Some((row, pictures.get(&row.image_id)?)))
+        else {
             continue;
         };
-        let hanging = hanging(output, image, hung);
-        if let Some(Choice { backend, kind }) = choose(hanging.kind) {
-            let hanging = Hanging { kind, ..hanging };
-            wanted.entry(Seat::of(backend, &output.name)).or_default().push(hanging);
+        let placement = placement(output, image, row);
+        if let Some(Choice { backend, kind }) = choose(placement.kind) {
+            let placement = Placement { kind, ..placement };
+            desired.entry(WorkerKey::of(backend, &output.name)).or_default().push(placement);
         }
     }
-    for scene in wanted.values_mut() {
-        scene.sort_by(|one, other| one.output.name.cmp(&other.output.name));
+    for placements in desired.values_mut() {
+        placements.sort_by(|one, other| one.output.name.cmp(&other.output.name));
     }
-    wanted
+    desired
 }
 
 /// Gives connected outputs that were never seen before what was last set for all. A picture that is
 /// stretched over those that were there then is stretched over these, too.
-pub(super) fn adopt(rows: &mut Vec<Hung>, for_all: &Hung, outputs: &[Output]) {
+pub(super) fn adopt(rows: &mut Vec<Assignment>, for_all: &Assignment, outputs: &[Output]) {
     let is_new = |output: &&Output| rows.iter().all(|row| row.monitor != output.name);
     let new: Vec<String> = outputs.iter().filter(is_new).map(|one| one.name.clone()).collect();
     if new.is_empty() {
         return;
     }
-    let shares = |row: &Hung| {
+    let shares = |row: &Assignment| {
         (row.image_id, row.mode, row.set_at) == (for_all.image_id, for_all.mode, for_all.set_at)
     };
-    rows.extend(new.into_iter().map(|monitor| Hung { monitor, ..for_all.clone() }));
-    let mut group: Vec<&mut Hung> = rows.iter_mut().filter(|row| shares(row)).collect();
+    rows.extend(new.into_iter().map(|monitor| Assignment { monitor, ..for_all.clone() }));
+    let mut group: Vec<&mut Assignment> = rows.iter_mut().filter(|row| shares(row)).collect();
     let together: Vec<String> = group.iter().map(|row| row.monitor.clone()).collect();
     group.iter_mut().for_each(|row| row.together.clone_from(&together));
 }
@@ -66,14 +67,14 @@ pub(super) fn effective_mode(mode: Mode, kind: Kind) -> Mode {
     }
 }
 
-fn hanging(output: &Output, image: &Image, hung: &Hung) -> Hanging {
+fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
     let web = image.web_meta.as_ref().map(|meta| Web {
         capabilities: meta.capabilities,
         parallax_direction: meta.parallax_direction.clone(),
         values: overlaid(&meta.wallpaper_config, image.wallpaper_config_overrides.as_ref()),
     });
     let entry = image.web_meta.as_ref().map(|meta| meta.entry_path.clone());
-    Hanging {
+    Placement {
         output: output.clone(),
         image_id: image.id,
         path: entry.unwrap_or_else(|| image.path.clone()),
@@ -81,8 +82,8 @@ fn hanging(output: &Output, image: &Image, hung: &Hung) -> Hanging {
         kind: Kind::of(image.media_type, image.animated),
         audio_enabled: image.audio_enabled,
         web,
-        extended_over: match hung.mode {
-            Mode::Extend => hung.together.clone(),
+        extended_over: match row.mode {
+            Mode::Extend => row.together.clone(),
             _ => Vec::new(),
         },
     }
@@ -105,12 +106,12 @@ fn overlaid(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wallpaper::plan::tests::hanging;
+    use crate::wallpaper::plan::tests::placement;
     use crate::wire::Timestamp;
 
     #[test]
     fn new_outputs_have_what_was_last_set_for_all() {
-        let row = |monitor: &str, image_id, seconds| Hung {
+        let row = |monitor: &str, image_id, seconds| Assignment {
             monitor: monitor.to_owned(),
             image_id,
             mode: Mode::Extend,
@@ -118,8 +119,8 @@ mod tests {
             backend: "swaybg".to_owned(),
             set_at: Timestamp::from_micros(seconds),
         };
-        let outputs = ["A", "B", "C"].map(|name| hanging(name, 0).output);
-        let check = |rows: &[Hung], expected: &[(&str, i64, &[&str])]| {
+        let outputs = ["A", "B", "C"].map(|name| placement(name, 0).output);
+        let check = |rows: &[Assignment], expected: &[(&str, i64, &[&str])]| {
             let mut rows = rows.to_vec();
             adopt(&mut rows, &row("*", 1, 10), &outputs);
             let seen: Vec<_> = rows

@@ -1,4 +1,4 @@
-//! How the daemon starts a setter: what the program finds when it is there, and what is said when it
+//! How the daemon starts a backend: what the program finds when it is there, and what is said when it
 //! is not.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Setters that hang, under a real daemon: what concerns other monitors goes on.
+//! Backends that hang, under a real daemon: what concerns other monitors goes on.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -168,10 +168,10 @@ fn a_film_that_hangs_holds_no_other_monitor_of_its_setter() {
     assert_eq!(starts(), 6);
 }
 
-/// The process of a setter that is on record: its line of `/proc/self/stat` comes second.
+/// The process of a backend that is on record: its line of `/proc/self/stat` comes second.
 fn recorded(hosted: &Hosted, name: &str) -> String {
     let murald = Path::new(hosted.desktop.var("XDG_RUNTIME_DIR").unwrap()).join("murald");
-    let setters = fs::read_dir(murald).unwrap().next().unwrap().unwrap().path();
-    let text = fs::read_to_string(setters.join(name)).unwrap();
+    let backends = fs::read_dir(murald).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(backends.join(name)).unwrap();
     text.lines().nth(1).unwrap().split(' ').next().unwrap().to_owned()
 }

@@ -12,7 +12,7 @@ use super::{
 pub type Row = (&'static str, &'static str, Value, Seen);
 
 pub enum Seen {
-    /// In the words of the setter's calls, joined by blanks.
+    /// In the words of the backend's calls, joined by blanks.
     Called(&'static str),
     /// No longer there.
     NotCalled(&'static str),
@@ -29,7 +29,7 @@ use Seen::{By, Called, In, NotCalled, Told};
 const LOAD: &str = "/wallpaper/load";
 pub const LOOK: &str = "/settings/image-presentation";
 const DAEMON: (&str, &str) = ("tests/config/daemon.rs", "the_daemon_s_keys_say_where_things_are");
-const PARALLAX: (&str, &str) = ("tests/setters/parallax.rs", "the_workspaces_of_sway");
+const PARALLAX: (&str, &str) = ("tests/backends/parallax.rs", "the_workspaces_of_sway");
 const VIDEO: (&str, &str) =
     ("tests/video/import.rs", "the_poster_is_the_frame_at_one_tenth_and_thumbnails_heal");
 const CHOICE: (&str, &str) = ("src/wallpaper/selection.rs", "each_key_has_its_say");

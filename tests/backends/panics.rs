@@ -1,4 +1,4 @@
-//! A mistake of ours on a setter's thread, under the real stage and the real swaybg: it costs the
+//! A mistake of ours on a backend's thread, under the real reconciler and the real swaybg: it costs the
 //! request in hand and nothing else.
 
 use std::sync::Arc;
@@ -7,15 +7,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::bounded;
-use murald::internals::backends::Setters;
+use murald::internals::backends::Backends;
 use murald::internals::config::BackendName;
 use murald::internals::events::{Hub, Kinds, Subscription};
 use murald::internals::http;
 use murald::internals::store::{Store, images};
 use murald::internals::thread::{Deaths, Spawner};
-use murald::internals::wallpaper::{
-    self, Applied, Ask, Failure, Request, StageOwner, Targets, Walls,
-};
+use murald::internals::wallpaper::{self, Applied, Ask, Error, ReconcilerOwner, Request, Targets};
 use murald::internals::wire::{EventKind, Format, HistorySource, Mode, Source};
 
 use crate::desktop::Desktop;
@@ -26,8 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Stage {
     // Ends before the wall goes.
-    _owner: StageOwner,
-    walls: Walls,
+    _owner: ReconcilerOwner,
+    wallpaper: wallpaper::Handle,
     /// How often swaybg's thread is yet to panic.
     panics: Arc<AtomicUsize>,
     told: Subscription,
@@ -40,13 +38,13 @@ impl Stage {
     fn new() -> Self {
         let wall = Wall::new(Desktop::wayland(&["640x360"]), 1);
         let panics = Arc::new(AtomicUsize::new(0));
-        let setters = spoiled(&wall.setters, Arc::clone(&panics));
+        let backends = spoiled(&wall.backends, Arc::clone(&panics));
         let (spawner, deaths) = Spawner::new();
         let (hub, store) =
             (Hub::new(), Store::open(&wall.dir.path().join("murald.sqlite3")).unwrap());
         let told = hub.subscribe(Kinds::from_iter([EventKind::BackendUnavailable]), || ());
-        let (walls, owner) = wallpaper::start(&spawner, store.clone(), hub, setters).unwrap();
-        Self { _owner: owner, walls, panics, told, deaths, store, wall }
+        let (wallpaper, owner) = wallpaper::start(&spawner, store.clone(), hub, backends).unwrap();
+        Self { _owner: owner, wallpaper, panics, told, deaths, store, wall }
     }
 
     fn picture(&self, name: &str, color: [u8; 3]) -> i64 {
@@ -74,7 +72,7 @@ impl Stage {
         self.store.write(|c| images::insert(c, &image)).unwrap()
     }
 
-    fn set(&self, image: i64) -> Result<Applied, Failure> {
+    fn set(&self, image: i64) -> Result<Applied, Error> {
         let request = Request {
             ask: Ask::Image(image),
             targets: Targets::All,
@@ -82,14 +80,14 @@ impl Stage {
             source: HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None },
         };
         let (answer, answered) = bounded(1);
-        self.walls.set(request, Box::new(move |result| answer.send(result).unwrap()));
+        self.wallpaper.set(request, Box::new(move |result| answer.send(result).unwrap()));
         answered.recv_timeout(PATIENCE).expect("an answer")
     }
 
     #[track_caller]
     fn fails(&self, image: i64, why: &str) {
         let failure = self.set(image).unwrap_err();
-        let Failure::Setter { backend: BackendName::Swaybg, source } = &failure else {
+        let Error::Backend { backend: BackendName::Swaybg, source } = &failure else {
             panic!("{failure}")
         };
         assert!(source.to_string().contains(why), "{source}");
@@ -97,9 +95,9 @@ impl Stage {
     }
 }
 
-/// Setters whose settings cannot be read on the thread of swaybg as often as the number says.
-fn spoiled(setters: &Setters, panics: Arc<AtomicUsize>) -> Setters {
-    let settings = Arc::clone(&setters.settings);
+/// Backends whose settings cannot be read on the thread of swaybg as often as the number says.
+fn spoiled(backends: &Backends, panics: Arc<AtomicUsize>) -> Backends {
+    let settings = Arc::clone(&backends.settings);
     let read = move || {
         let is_its = thread::current().name() == Some("swaybg");
         let left = |left: usize| left.checked_sub(1);
@@ -108,7 +106,7 @@ fn spoiled(setters: &Setters, panics: Arc<AtomicUsize>) -> Setters {
         }
         settings()
     };
-    Setters { settings: Arc::new(read), ..setters.clone() }
+    Backends { settings: Arc::new(read), ..backends.clone() }
 }
 
 #[test]

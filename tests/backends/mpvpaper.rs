@@ -4,14 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use murald::internals::backends::{Backend, Error, Hanging, Kind};
+use murald::internals::backends::{Backend, Error, Kind, Placement};
 use murald::internals::config::BackendName;
 
 use crate::stub::Stubs;
 
-fn hang(stubs: &Stubs, videos: &[(&str, &Path)], audio: bool) -> Vec<Hanging> {
-    let scene = stubs.wall.hang(videos).into_iter();
-    scene.map(|hanging| Hanging { kind: Kind::Video, audio_enabled: audio, ..hanging }).collect()
+fn hang(stubs: &Stubs, videos: &[(&str, &Path)], audio: bool) -> Vec<Placement> {
+    let placements = stubs.wall.hang(videos).into_iter();
+    placements
+        .map(|placement| Placement { kind: Kind::Video, audio_enabled: audio, ..placement })
+        .collect()
 }
 
 fn show(stubs: &Stubs, backend: &mut dyn Backend, videos: &[(&str, &Path)]) -> Result<(), Error> {
@@ -72,9 +74,9 @@ fn it_is_taken_over_and_comes_back() {
     assert_eq!(stubs.note("mpvpaper-loads").len(), 1, "it plays that already");
     assert_eq!(stubs.wall.processes("mpvpaper"), process);
     // A loop under the name of its film.
-    let mut scene = hang(&stubs, &[("HEADLESS-1", &two)], false);
-    scene[0].content = "other".to_owned();
-    second.show(&scene, &stubs.wall.cancel).unwrap();
+    let mut placements = hang(&stubs, &[("HEADLESS-1", &two)], false);
+    placements[0].content = "other".to_owned();
+    second.show(&placements, &stubs.wall.cancel).unwrap();
     assert_eq!(stubs.note("mpvpaper-loads").len(), 2, "it has to be told of that");
     stubs.wall.desktop.output("kill", &["-9", &process[0].pid.to_string()]);
     stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
@@ -130,8 +132,8 @@ fn one_that_hangs_is_killed_and_the_old_one_stays() {
     let (one, broken) = (video(&stubs, "one.mp4", ""), video(&stubs, "broken.mp4", "broken"));
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
     let process = stubs.wall.processes("mpvpaper");
-    let scene = [("HEADLESS-1", &*one), ("HEADLESS-2", &*broken)];
-    let error = show(&stubs, &mut *mpvpaper, &scene).unwrap_err();
+    let placements = [("HEADLESS-1", &*one), ("HEADLESS-2", &*broken)];
+    let error = show(&stubs, &mut *mpvpaper, &placements).unwrap_err();
     assert!(error.to_string().contains("does not play in time"), "{error}");
     assert_eq!(stubs.note("mpvpaper-deaf").len(), 1);
     assert_eq!(stubs.wall.processes("mpvpaper"), process);

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_channel::{Receiver, bounded};
-use murald::internals::backends::{Backend, Hanging, Kind, Setters, Versions};
+use murald::internals::backends::{Backend, Backends, Kind, Placement, Versions};
 use murald::internals::compositor::{Output, Watch};
 use murald::internals::config::{BackendName, ConfigHandle};
 use murald::internals::events::Hub;
 use murald::internals::paths::{Dirs, Env};
-use murald::internals::process::{Cancel, Identity, Reaper, Roster};
+use murald::internals::process::{Cancel, Identity, ProcessRecords, Reaper};
 use murald::internals::thread::{Deaths, Spawner};
 
 use crate::desktop::{Desktop, wait_until};
@@ -24,7 +24,7 @@ pub const WHITE: [u8; 3] = [255, 255, 255];
 pub const BLACK: [u8; 3] = [0, 0, 0];
 
 pub struct Wall {
-    pub setters: Setters,
+    pub backends: Backends,
     config: ConfigHandle,
     pub cancel: Cancel,
     pub told: Receiver<()>,
@@ -49,23 +49,23 @@ impl Wall {
         let run = dir.path().join("run");
         let config = ConfigHandle::open(dir.path().join("config.toml"), Hub::new()).unwrap();
         let settings = config.clone();
-        let setters = Setters {
+        let backends = Backends {
             settings: Arc::new(move || settings.current()),
             outputs: watch.outputs(),
-            roster: Roster::open(&run).unwrap(),
+            records: ProcessRecords::open(&run).unwrap(),
             reaper: Reaper::start(&spawner, &run).unwrap(),
             cache: dir.path().join("cache"),
             dirs: Dirs::new(env).unwrap(),
             versions: Versions::default(),
         };
-        wait_until("the outputs", || setters.outputs.list().len() == outputs);
+        wait_until("the outputs", || backends.outputs.list().len() == outputs);
         let (tell, told) = bounded(1);
         let cancel = Cancel::new().unwrap();
-        Self { setters, config, cancel, told, tell, _watch: watch, _deaths: deaths, dir, desktop }
+        Self { backends, config, cancel, told, tell, _watch: watch, _deaths: deaths, dir, desktop }
     }
 
     pub fn backend(&self, name: BackendName) -> Box<dyn Backend> {
-        self.setters.build(name, None, self.tell.clone()).unwrap()
+        self.backends.build(name, None, self.tell.clone()).unwrap()
     }
 
     pub fn set(&self, backend: &str, key: &str, value: &str) {
@@ -110,9 +110,9 @@ impl Wall {
         path
     }
 
-    pub fn hang(&self, pictures: &[(&str, &Path)]) -> Vec<Hanging> {
-        let outputs = self.setters.outputs.list();
-        let hanging = |(name, path): &(&str, &Path)| Hanging {
+    pub fn hang(&self, pictures: &[(&str, &Path)]) -> Vec<Placement> {
+        let outputs = self.backends.outputs.list();
+        let placement = |(name, path): &(&str, &Path)| Placement {
             output: outputs.iter().find(|output| output.name == *name).unwrap().clone(),
             image_id: 1,
             path: (*path).to_owned(),
@@ -122,7 +122,7 @@ impl Wall {
             web: None,
             extended_over: Vec::new(),
         };
-        pictures.iter().map(hanging).collect()
+        pictures.iter().map(placement).collect()
     }
 
     pub fn pixels(&self, output: &str) -> Pixels {
@@ -132,17 +132,17 @@ impl Wall {
     }
 
     pub fn processes(&self, backend: &str) -> Vec<Identity> {
-        let running = self.setters.roster.running(backend, None);
-        running.iter().map(|setter| setter.child().identity()).collect()
+        let running = self.backends.records.running(backend, None);
+        running.iter().map(|process| process.child().identity()).collect()
     }
 }
 
 impl Drop for Wall {
-    /// Setters outlive whoever starts them: also a test that fails.
+    /// Backends outlive whoever starts them: also a test that fails.
     fn drop(&mut self) {
-        for (backend, _) in self.setters.roster.left() {
-            for setter in self.setters.roster.running(&backend, None) {
-                setter.kill();
+        for (backend, _) in self.backends.records.left() {
+            for process in self.backends.records.running(&backend, None) {
+                process.kill();
             }
         }
     }
@@ -191,7 +191,7 @@ impl Pixels {
     }
 }
 
-/// Setters that scale darken by a level or two.
+/// Backends that scale darken by a level or two.
 pub fn near(a: [u8; 3], b: [u8; 3]) -> bool {
     a.iter().zip(b).all(|(a, b)| a.abs_diff(b) <= 12)
 }

@@ -1,4 +1,4 @@
-//! Setters: the real swaybg and feh on real desktops, compared pixel by pixel, and stand-ins for the
+//! Backends: the real swaybg and feh on real desktops, compared pixel by pixel, and stand-ins for the
 //! others that speak their command lines and protocols strictly and have mishaps on cue.
 
 #![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]

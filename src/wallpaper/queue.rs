@@ -1,15 +1,15 @@
 //! Requests that wait for others to be carried out, and which of them may begin.
 //!
-//! Runs on the stage's thread. A setter that hangs holds only requests for its own monitors and
-//! for its own seat, and so does one that has to show again what hung; what concerns all monitors
+//! Runs on the reconciler's thread. A backend that hangs holds only requests for its own monitors and
+//! for its own worker, and so does one that has to show its pictures again; what concerns all monitors
 //! is carried out alone, in its turn.
 
-use super::Failure;
+use super::Error;
 use super::job::{Job, Purpose};
 use super::plan::Step;
+use super::reconciler::{Command, Reconciler};
 use super::request::{Applied, Ask, Outcome, Reply, Request};
-use super::seat::Seat;
-use super::stage::{Command, Stage};
+use super::worker_key::WorkerKey;
 
 /// Requests that wait while others are carried out; one more is refused.
 const WAITING: usize = 32;
@@ -30,15 +30,15 @@ impl Waiting {
     }
 }
 
-impl Stage {
+impl Reconciler {
     /// Puts a request behind those that it has to wait for, in place of those that it makes
     /// pointless.
-    pub(super) fn line_up(&mut self, mut request: Request, reply: Reply<Applied>) {
+    pub(super) fn enqueue(&mut self, mut request: Request, reply: Reply<Applied>) {
         let applied = match self.feasible(&request) {
             Ok((feasible, _)) => feasible.applied,
-            Err(failure) => {
-                self.purge_if_gone(&failure);
-                return reply(Err(failure));
+            Err(error) => {
+                self.purge_if_gone(&error);
+                return reply(Err(error));
             }
         };
         // What a random request picked stays picked.
@@ -52,35 +52,35 @@ impl Stage {
             }
         }
         self.wait(Waiting::Set(request, applied, reply));
-        self.go_on();
+        self.start_waiting();
     }
 
     pub(super) fn wait(&mut self, waiting: Waiting) {
         if self.waiting.len() < WAITING {
             self.waiting.push_back(waiting);
         } else {
-            waiting.into_command().refuse(Failure::Busy);
+            waiting.into_command().refuse(Error::Busy);
         }
     }
 
     /// Begins what waits and may, the oldest first.
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn start_waiting(&mut self) {
         while let Some(at) = (0..self.waiting.len()).find(|&at| self.may_begin(at)) {
             if let Some(waiting) = self.waiting.remove(at) {
                 self.begin(waiting.into_command());
             }
         }
         // One that waits is asked for, and changes what there is to look at.
-        if self.waiting.is_empty() && self.look_again {
-            self.look();
+        if self.waiting.is_empty() && self.reconcile_again {
+            self.reconcile();
         }
     }
 
-    /// Whether a job has this seat in hand, or is about to.
-    pub(super) fn is_busy(&self, seat: &Seat) -> bool {
+    /// Whether a job has this worker busy, or is about to.
+    pub(super) fn is_busy(&self, key: &WorkerKey) -> bool {
         let has = |job: &Job| match &job.purpose {
-            Purpose::Restore(_) => job.left().any(|step| step.seat() == seat),
-            _ => job.holds(seat) || job.pending().contains(seat),
+            Purpose::Restore(_) => job.left().any(|step| step.key() == key),
+            _ => job.holds(key) || job.pending().contains(key),
         };
         self.jobs.iter().any(has)
     }
@@ -98,7 +98,7 @@ impl Stage {
         let monitors: Vec<&str> = applied.monitors.iter().map(String::as_str).collect();
         let apart = |other: &Applied| are_apart(&other.monitors, &monitors);
         let overtakes = |other: &Waiting| matches!(other, Waiting::Set(_, old, _) if apart(old));
-        !applied.seats().iter().any(|seat| self.is_busy(seat))
+        !applied.keys().iter().any(|key| self.is_busy(key))
             && self.jobs.iter().all(|job| self.leaves_alone(job, &monitors))
             && self.waiting.iter().take(at).all(overtakes)
     }
@@ -109,13 +109,13 @@ impl Stage {
         &self,
         mut later: Vec<Step>,
         steps: &mut Vec<Step>,
-        asked: &[Seat],
+        asked: &[WorkerKey],
     ) -> Vec<Step> {
         loop {
             let outputs: Vec<String> =
                 later.iter().flat_map(|step| self.outputs_of(step)).map(str::to_owned).collect();
             let depends = |step: &mut Step| {
-                !asked.contains(step.seat()) && !are_apart(&outputs, &self.outputs_of(step))
+                !asked.contains(step.key()) && !are_apart(&outputs, &self.outputs_of(step))
             };
             let more: Vec<Step> = steps.extract_if(.., depends).collect();
             if more.is_empty() {
@@ -132,7 +132,7 @@ impl Stage {
         for (number, step) in steps.into_iter().enumerate() {
             let outputs = self.outputs_of(&step);
             let belongs = |(_, other): &(usize, Step)| {
-                other.seat().backend == step.seat().backend
+                other.key().backend == step.key().backend
                     || self.outputs_of(other).iter().any(|name| outputs.contains(name))
             };
             let joined = groups.extract_if(.., |group| group.iter().any(belongs)).flatten();
@@ -150,7 +150,7 @@ impl Stage {
     /// Whether a job will not change what is to be seen on these outputs.
     fn leaves_alone(&self, job: &Job, outputs: &[&str]) -> bool {
         match &job.purpose {
-            Purpose::Hang(hang) => are_apart(&hang.applied.monitors, outputs),
+            Purpose::Apply(apply) => are_apart(&apply.applied.monitors, outputs),
             Purpose::Restore(_) => job.left().all(|step| {
                 let touched = self.outputs_of(step);
                 touched.iter().all(|name| !outputs.contains(name))
@@ -161,12 +161,12 @@ impl Stage {
 
     /// Where a step may change something.
     fn outputs_of<'a>(&'a self, step: &'a Step) -> Vec<&'a str> {
-        let scene = match step {
-            Step::Show { scene, .. } => scene.as_slice(),
+        let placements = match step {
+            Step::Show { placements, .. } => placements.as_slice(),
             Step::Clear { .. } => &[],
         };
-        let shown = self.shown.get(step.seat()).into_iter().flatten();
-        scene.iter().chain(shown).map(|hanging| hanging.output.name.as_str()).collect()
+        let current = self.current.get(step.key()).into_iter().flatten();
+        placements.iter().chain(current).map(|placement| placement.output.name.as_str()).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Programs that stand in for setters: strict about what they are given, with mishaps on cue.
+//! Programs that stand in for backends: strict about what they are given, with mishaps on cue.
 //!
 //! Each is a script in a directory for `PATH` that notes its arguments and then is this test program
 //! again, in the role of its name. What it is to do wrong stands in files `cue-NAME`.
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::desktop::Desktop;
 use crate::wall::Wall;
 
-/// A wall whose only setters are stand-ins, and where they keep their notes.
+/// A wall whose only backends are stand-ins, and where they keep their notes.
 pub struct Stubs {
     pub wall: Wall,
     pub notes: PathBuf,

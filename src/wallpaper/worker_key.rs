@@ -8,12 +8,12 @@ use crate::config::BackendName;
 /// A backend, or what it has on one output where each output has a process of its own. Seats do
 /// not wait for each other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Seat {
+pub(super) struct WorkerKey {
     pub(super) backend: BackendName,
     pub(super) output: Option<String>,
 }
 
-impl Seat {
+impl WorkerKey {
     /// The one that shows something on this output.
     pub(super) fn of(backend: BackendName, output: &str) -> Self {
         let apart = REGISTRY.iter().any(|entry| entry.name == backend && entry.apart);
@@ -22,9 +22,9 @@ impl Seat {
 
     /// Those that show something on these outputs, each once.
     pub(super) fn all_of(backend: BackendName, outputs: &[String]) -> Vec<Self> {
-        let mut seats: Vec<Self> = outputs.iter().map(|output| Self::of(backend, output)).collect();
-        seats.dedup();
-        seats
+        let mut keys: Vec<Self> = outputs.iter().map(|output| Self::of(backend, output)).collect();
+        keys.dedup();
+        keys
     }
 
     /// Whether it would show something of its backend's on this output.
@@ -33,7 +33,7 @@ impl Seat {
     }
 }
 
-impl fmt::Display for Seat {
+impl fmt::Display for WorkerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.output {
             Some(output) => write!(f, "{} on {output}", self.backend),

@@ -151,7 +151,7 @@ fn a_server_that_hangs_can_be_given_up() {
     stubs.cue("awww-daemon", "hang");
     let mut awww = stubs.wall.backend(BackendName::Awww);
     let red = stubs.wall.flat("red.png", RED);
-    let scene = stubs.wall.hang(&[("HEADLESS-1", &red)]);
+    let placements = stubs.wall.hang(&[("HEADLESS-1", &red)]);
     let cancel = Cancel::new().unwrap();
     let thread = {
         let cancel = cancel.clone();
@@ -164,7 +164,7 @@ fn a_server_that_hangs_can_be_given_up() {
             cancel.cancel();
         })
     };
-    assert_eq!(awww.show(&scene, &cancel), Err(Error::Cancelled));
+    assert_eq!(awww.show(&placements, &cancel), Err(Error::Cancelled));
     thread.join().unwrap();
     assert!(stubs.wall.processes("awww").is_empty());
 }

@@ -58,10 +58,10 @@ fn fits_turns_and_follows_the_monitors() {
     wall.set("feh", "mode", "fill");
     let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
     wall.desktop.run("unplug", &["DUMMY0"]);
-    wait_until("one monitor", || wall.setters.outputs.list().len() == 1);
+    wait_until("one monitor", || wall.backends.outputs.list().len() == 1);
     show(&[("DUMMY1", &blue)]).is_all(BLUE);
     let again = wall.desktop.run("plug", &["800x400"]);
-    wait_until("two monitors", || wall.setters.outputs.list().len() == 2);
+    wait_until("two monitors", || wall.backends.outputs.list().len() == 2);
     show(&[(&again, &red), ("DUMMY1", &blue)]).is_all(RED);
     wall.pixels("DUMMY1").is_all(BLUE);
 }

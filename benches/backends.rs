@@ -1,7 +1,7 @@
-//! From a request to the setter: how long `POST /wallpaper/set` takes until swaybg is started, and
+//! From a request to the backend: how long `POST /wallpaper/set` takes until swaybg is started, and
 //! until the picture is up and answered.
 //!
-//! `cargo bench --bench setters` prints a table; it needs sway and swaybg. A script in swaybg's
+//! `cargo bench --bench backends` prints a table; it needs sway and swaybg. A script in swaybg's
 //! place rings and becomes the real one, so the start of a shell is in the figures; what that costs
 //! alone is taken in the same run. `MURALD_SETS` sets how many requests are made (300).
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]

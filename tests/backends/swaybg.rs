@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use murald::internals::backends::{Error, Hanging};
+use murald::internals::backends::{Error, Placement};
 use murald::internals::config::BackendName;
 use murald::internals::process::Cancel;
 
@@ -75,7 +75,7 @@ fn changes_without_a_blank_frame() {
     let pictures = [paint("a.jpg", "xc:red"), paint("b.jpg", "xc:blue"), paint("c.jpg", "xc:lime")];
     let hang = |picture: &Path| wall.hang(&[("HEADLESS-1", picture)]);
     swaybg.show(&hang(&pictures[0]), &wall.cancel).unwrap();
-    let watcher = Watcher::start(&wall.desktop, &wall.setters.outputs.list()[0]);
+    let watcher = Watcher::start(&wall.desktop, &wall.backends.outputs.list()[0]);
     let deadline = Instant::now() + Duration::from_secs(60);
     for picture in pictures.iter().cycle().skip(1) {
         swaybg.show(&hang(picture), &wall.cancel).unwrap();
@@ -96,8 +96,8 @@ fn errors_leave_what_hung() {
     let wall = Wall::new(Desktop::wayland(&["--pluggable", "640x480", "640x480"]), 2);
     let mut swaybg = wall.backend(BackendName::Swaybg);
     let red = wall.flat("red.png", RED);
-    let scene = wall.hang(&[("WL-1", &red), ("WL-2", &red)]);
-    swaybg.show(&scene, &wall.cancel).unwrap();
+    let placements = wall.hang(&[("WL-1", &red), ("WL-2", &red)]);
+    swaybg.show(&placements, &wall.cancel).unwrap();
     let before = wall.processes("swaybg");
     let broken = wall.dir.path().join("broken.png");
     let bytes = fs::read(wall.picture("noise.png", &["-size", "64x64", "plasma:"])).unwrap();
@@ -116,10 +116,10 @@ fn errors_leave_what_hung() {
     // An output that is gone is not waited for.
     wall.desktop.run("unplug", &["WL-2"]);
     let two = wall.hang(&[("WL-1", &blue)]);
-    let scene = [two[0].clone(), Hanging { path: blue, ..scene[1].clone() }];
-    swaybg.show(&scene, &wall.cancel).unwrap();
+    let placements = [two[0].clone(), Placement { path: blue, ..placements[1].clone() }];
+    swaybg.show(&placements, &wall.cancel).unwrap();
     wall.pixels("WL-1").is_all(BLUE);
-    assert!(swaybg.show(&scene[1..], &wall.cancel).is_err());
+    assert!(swaybg.show(&placements[1..], &wall.cancel).is_err());
     wall.pixels("WL-1").is_all(BLUE);
 }
 
@@ -133,7 +133,7 @@ fn outlives_the_daemon_and_is_taken_over() {
     let before = wall.processes("swaybg");
     drop(first);
     let mut foreign = Foreign::start(&wall.desktop);
-    let watcher = Watcher::start(&wall.desktop, &wall.setters.outputs.list()[0]);
+    let watcher = Watcher::start(&wall.desktop, &wall.backends.outputs.list()[0]);
     let mut second = wall.backend(BackendName::Swaybg);
     second.show(&red, &wall.cancel).unwrap();
     assert_eq!(wall.processes("swaybg"), before, "the same picture: nothing is started");

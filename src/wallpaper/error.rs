@@ -1,4 +1,4 @@
-//! Why a picture does not hang.
+//! Why a picture is not shown.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,18 +10,18 @@ use crate::store;
 use crate::wire::MediaType;
 
 #[derive(Clone, Debug)]
-pub enum Failure {
-    /// No setter that fits the session is installed.
+pub enum Error {
+    /// No backend that fits the session is installed.
     NoBackend {
         checked: Vec<String>,
     },
-    /// The setter that is asked for is not installed, or not for this session.
+    /// The backend that is asked for is not installed, or not for this session.
     NotUsable {
         backend: BackendName,
         checked: Vec<String>,
         missing: Vec<&'static str>,
     },
-    /// The setter in use cannot show content of this kind.
+    /// The backend in use cannot show content of this kind.
     Incompatible {
         backend: BackendName,
         kind: Kind,
@@ -46,19 +46,19 @@ pub enum Failure {
         path: PathBuf,
     },
     EmptyLibrary,
-    Setter {
+    Backend {
         backend: BackendName,
         source: backends::Error,
     },
     /// Shared, since one failure may be the answer to several.
     Store(Arc<store::Error>),
-    /// More is asked for than the setters can follow.
+    /// More is asked for than the backends can follow.
     Busy,
     /// The daemon is ending.
     Ending,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoBackend { checked } => write!(
@@ -99,7 +99,7 @@ impl fmt::Display for Failure {
                 write!(f, "the file of image {id} is gone: {}", path.display())
             }
             Self::EmptyLibrary => f.write_str("the library is empty"),
-            Self::Setter { backend, .. } => write!(f, "{backend} did not show the picture"),
+            Self::Backend { backend, .. } => write!(f, "{backend} did not show the picture"),
             Self::Store(_) => f.write_str("the library cannot be read or written"),
             Self::Busy => f.write_str("too many wallpaper changes at once: try again"),
             Self::Ending => f.write_str("the daemon is ending"),
@@ -107,17 +107,17 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {
+impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Setter { source, .. } => Some(source),
+            Self::Backend { source, .. } => Some(source),
             Self::Store(source) => Some(&**source),
             _ => None,
         }
     }
 }
 
-impl From<store::Error> for Failure {
+impl From<store::Error> for Error {
     fn from(source: store::Error) -> Self {
         Self::Store(Arc::new(source))
     }

@@ -1,4 +1,4 @@
-//! What hangs, or hung last, on each monitor; kept for monitors that are away.
+//! What hangs, or assignment last, on each monitor; kept for monitors that are away.
 
 use rusqlite::{Connection, Row, named_params, params};
 
@@ -8,7 +8,7 @@ use crate::wire::{Mode, Timestamp};
 
 /// One monitor's wallpaper.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hung {
+pub struct Assignment {
     pub monitor: String,
     pub image_id: i64,
     pub mode: Mode,
@@ -22,57 +22,60 @@ pub struct Hung {
 const EVERY_MONITOR: &str = "*";
 
 /// Sorted by monitor.
-pub fn all(connection: &Connection) -> Result<Vec<Hung>, Error> {
+pub fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
     let mut statement = connection.prepare_cached(
-        "SELECT monitor, image_id, mode, together, backend, set_at FROM scene WHERE monitor <> ?1 \
+        "SELECT monitor, image_id, mode, together, backend, set_at FROM assignments WHERE monitor <> ?1 \
          ORDER BY monitor",
     )?;
     row::readable(statement.query([EVERY_MONITOR])?, from_row)
 }
 
 /// What was last set for all monitors: a monitor that was never seen before gets it.
-pub fn for_every_monitor(connection: &Connection) -> Result<Option<Hung>, Error> {
+pub fn for_every_monitor(connection: &Connection) -> Result<Option<Assignment>, Error> {
     let mut statement = connection.prepare_cached(
-        "SELECT monitor, image_id, mode, together, backend, set_at FROM scene WHERE monitor = ?1",
+        "SELECT monitor, image_id, mode, together, backend, set_at FROM assignments WHERE monitor = ?1",
     )?;
     Ok(row::readable(statement.query([EVERY_MONITOR])?, from_row)?.pop())
 }
 
-/// Notes that this was set for all monitors; `hung` is any one of them.
-pub fn put_for_every_monitor(connection: &Connection, hung: &Hung) -> Result<(), Error> {
-    put(connection, &Hung { monitor: EVERY_MONITOR.to_owned(), ..hung.clone() })
+/// Notes that this was set for all monitors; `assignment` is any one of them.
+pub fn put_for_every_monitor(
+    connection: &Connection,
+    assignment: &Assignment,
+) -> Result<(), Error> {
+    put(connection, &Assignment { monitor: EVERY_MONITOR.to_owned(), ..assignment.clone() })
 }
 
-pub fn put(connection: &Connection, hung: &Hung) -> Result<(), Error> {
+pub fn put(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
     connection
         .prepare_cached(
-            "INSERT INTO scene (monitor, image_id, mode, together, backend, set_at) VALUES \
+            "INSERT INTO assignments (monitor, image_id, mode, together, backend, set_at) VALUES \
              (:monitor, :image_id, :mode, :together, :backend, :set_at) ON CONFLICT (monitor) DO \
              UPDATE SET image_id = excluded.image_id, mode = excluded.mode, \
              together = excluded.together, backend = excluded.backend, set_at = excluded.set_at",
         )?
         .execute(named_params! {
-            ":monitor": hung.monitor,
-            ":image_id": hung.image_id,
-            ":mode": hung.mode.as_str(),
-            ":together": serde_json::json!(hung.together).to_string(),
-            ":backend": hung.backend,
-            ":set_at": hung.set_at.as_micros(),
+            ":monitor": assignment.monitor,
+            ":image_id": assignment.image_id,
+            ":mode": assignment.mode.as_str(),
+            ":together": serde_json::json!(assignment.together).to_string(),
+            ":backend": assignment.backend,
+            ":set_at": assignment.set_at.as_micros(),
         })?;
     Ok(())
 }
 
 /// Removes the monitors' states that show an image that is gone.
 pub fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
-    let mut statement =
-        connection.prepare_cached("DELETE FROM scene WHERE image_id = ?1 AND monitor = ?2")?;
+    let mut statement = connection
+        .prepare_cached("DELETE FROM assignments WHERE image_id = ?1 AND monitor = ?2")?;
     statement.execute(params![image_id, EVERY_MONITOR])?;
-    let mut statement = connection.prepare_cached("DELETE FROM scene WHERE image_id = ?1")?;
+    let mut statement = connection.prepare_cached("DELETE FROM assignments WHERE image_id = ?1")?;
     Ok(statement.execute([image_id])?)
 }
 
-fn from_row(row: &Row<'_>) -> Result<Hung, Error> {
-    Ok(Hung {
+fn from_row(row: &Row<'_>) -> Result<Assignment, Error> {
+    Ok(Assignment {
         monitor: row.get(0)?,
         image_id: row.get(1)?,
         mode: word(row, 2)?,

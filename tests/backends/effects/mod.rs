@@ -1,4 +1,4 @@
-//! What each key of the settings does: a row for every key, and each row tried, on a setter, on the
+//! What each key of the settings does: a row for every key, and each row tried, on a backend, on the
 //! daemon or in the test that it names. What the client keeps for itself is `keys.rs`'s
 //! (tests/config).
 
@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use murald::internals::backends::{Backend, Hanging, Kind};
+use murald::internals::backends::{Backend, Kind, Placement};
 use murald::internals::config::{BackendName, Section};
 use serde_json::{Value, json};
 
@@ -70,11 +70,11 @@ fn command_lines_and_files() {
     for name in [BackendName::Awww, BackendName::Feh, BackendName::Hyprpaper, BackendName::Mpvpaper]
     {
         let shows = if name == BackendName::Mpvpaper { &video } else { &red };
-        let mut scene = stubs.wall.hang(&[("HEADLESS-1", shows)]);
+        let mut placements = stubs.wall.hang(&[("HEADLESS-1", shows)]);
         if name == BackendName::Mpvpaper {
-            scene[0].kind = Kind::Video;
+            placements[0].kind = Kind::Video;
         }
-        called(&stubs.wall, name, &scene, || said(&stubs));
+        called(&stubs.wall, name, &placements, || said(&stubs));
     }
 }
 
@@ -88,16 +88,16 @@ fn the_command_line_of_swaybg() {
     });
 }
 
-/// Tries the rows of a setter's command line: by default it is otherwise.
-fn called(wall: &Wall, name: BackendName, scene: &[Hanging], said: impl Fn() -> String) {
+/// Tries the rows of a backend's command line: by default it is otherwise.
+fn called(wall: &Wall, name: BackendName, placements: &[Placement], said: impl Fn() -> String) {
     let mut backend = wall.backend(name);
     let mut look = || {
-        backend.show(scene, &wall.cancel).unwrap();
+        backend.show(placements, &wall.cancel).unwrap();
         let said = said();
         backend.clear().unwrap();
         said
     };
-    let heading = Section::Setter(name).heading();
+    let heading = Section::BackendOptions(name).heading();
     let before = look();
     for (_, key, value, seen) in table().into_iter().filter(|row| row.0 == heading) {
         let (words, wanted) = match seen {
@@ -113,7 +113,7 @@ fn called(wall: &Wall, name: BackendName, scene: &[Hanging], said: impl Fn() -> 
     }
 }
 
-/// All that setters were told since the last look: their words, and the file of hyprpaper.
+/// All that backends were told since the last look: their words, and the file of hyprpaper.
 fn said(stubs: &Stubs) -> String {
     let mut said = String::new();
     for program in ["awww", "awww-daemon", "feh", "hyprctl", "hyprpaper", "mpvpaper"] {
@@ -139,12 +139,12 @@ fn default(heading: &str, key: &str) -> Value {
 
 #[test]
 fn what_the_host_of_wal_qt_is_told() {
-    let (stubs, mut wal_qt, scene) = host();
+    let (stubs, mut wal_qt, placements) = host();
     for (heading, key, value, seen) in table() {
         let Told(route, place, expected) = seen else { continue };
         forget(&stubs);
         stubs.wall.set_json("wal-qt", key, value);
-        wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+        wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
         stubs.wall.set_json("wal-qt", key, default(heading, key));
         let asked = requests(&stubs);
         let body = asked.iter().find(|(asked, _)| asked == route).map(|(_, body)| body);
@@ -155,47 +155,47 @@ fn what_the_host_of_wal_qt_is_told() {
 }
 
 /// wal-qt with its host up and a picture shown.
-fn host() -> (Stubs, Box<dyn Backend>, Vec<Hanging>) {
+fn host() -> (Stubs, Box<dyn Backend>, Vec<Placement>) {
     let stubs = Stubs::new(&["640x480"]);
     let red = stubs.wall.flat("red.png", RED);
-    let scene = stubs.wall.hang(&[("HEADLESS-1", &red)]);
+    let placements = stubs.wall.hang(&[("HEADLESS-1", &red)]);
     let mut wal_qt = stubs.wall.backend(BackendName::WalQt);
-    wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
-    (stubs, wal_qt, scene)
+    wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
+    (stubs, wal_qt, placements)
 }
 
 fn the_host_is_looked_for_where_it_is_said() {
-    let (stubs, mut wal_qt, scene) = host();
+    let (stubs, mut wal_qt, placements) = host();
     let run = stubs.root().join("run");
     symlink(run.join("wal-qt.sock"), run.join("other.sock")).unwrap();
     stubs.wall.set("wal-qt", "socket_path", "$XDG_RUNTIME_DIR/other.sock");
-    wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+    wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
     fs::remove_file(run.join("wal-qt.sock")).unwrap();
     stubs.wall.set("wal-qt", "socket_path", "$NOWHERE/wal-qt.sock");
-    let error = wal_qt.show(&scene, &stubs.wall.cancel).unwrap_err().to_string();
+    let error = wal_qt.show(&placements, &stubs.wall.cancel).unwrap_err().to_string();
     assert!(error.contains("socket_path") && error.contains("NOWHERE"), "{error}");
     assert_eq!(stubs.note("wal-qt-env").len(), 1, "one host");
     wal_qt.clear().unwrap();
 }
 
 fn the_host_is_the_one_that_is_expected() {
-    let (stubs, mut wal_qt, scene) = host();
+    let (stubs, mut wal_qt, placements) = host();
     for (key, value, said) in [
         ("expected_service", "other", "the host is wal-qt with API version 0, not other with 0"),
         ("expected_api_version", "1", "the host is wal-qt with API version 0, not wal-qt with 1"),
     ] {
         stubs.wall.set("wal-qt", key, value);
-        let error = wal_qt.show(&scene, &stubs.wall.cancel).unwrap_err();
+        let error = wal_qt.show(&placements, &stubs.wall.cancel).unwrap_err();
         assert!(error.to_string().contains(said), "{error}");
         stubs.wall.set_json("wal-qt", key, default("backend.wal-qt", key));
     }
-    wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+    wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
     wal_qt.clear().unwrap();
 }
 
 /// The host takes 300 ms for each answer on cue.
 fn limits() {
-    let (stubs, mut wal_qt, scene) = host();
+    let (stubs, mut wal_qt, placements) = host();
     let set = |key, value: u32| stubs.wall.set_json("wal-qt", key, value.into());
     let mut looks = |key, value, cue: &str, color: &str| {
         set(key, value);
@@ -203,7 +203,7 @@ fn limits() {
         stubs.wall.set("wal-qt", "fill_color", color);
         forget(&stubs);
         stubs.cue("wal-qt-host", cue);
-        let shown = wal_qt.show(&scene, &stubs.wall.cancel);
+        let shown = wal_qt.show(&placements, &stubs.wall.cancel);
         stubs.cue("wal-qt-host", "");
         (shown, routes(&stubs).iter().filter(|route| *route == LOOK).count())
     };
@@ -220,10 +220,10 @@ fn limits() {
 }
 
 fn the_host_s_environment() {
-    let (stubs, mut wal_qt, scene) = host();
+    let (stubs, mut wal_qt, placements) = host();
     wal_qt.clear().unwrap();
     stubs.wall.set_json("wal-qt", "env", json!(["STUB_EXTRA=seven"]));
-    wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+    wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
     assert_eq!(stubs.note("wal-qt-env"), ["", "seven"]);
     wal_qt.clear().unwrap();
 }
@@ -232,11 +232,11 @@ fn pages_may_use_the_network() {
     let (stubs, mut wal_qt, _) = host();
     let index = stubs.root().join("index.html");
     fs::write(&index, "<html>").unwrap();
-    let scene = [page(&stubs, "HEADLESS-1", &index, json!({}), false)];
+    let placements = [page(&stubs, "HEADLESS-1", &index, json!({}), false)];
     for allowed in [false, true] {
         forget(&stubs);
         stubs.wall.set_json("wal-qt", "allow_network_wallpapers", json!(allowed));
-        wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+        wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
         let body = json!({ "allow_network_wallpapers": allowed });
         assert_eq!(requests(&stubs)[0], ("/settings/network".to_owned(), body));
     }
@@ -244,10 +244,10 @@ fn pages_may_use_the_network() {
 }
 
 fn one_duration_for_two() {
-    let (stubs, mut wal_qt, scene) = host();
+    let (stubs, mut wal_qt, placements) = host();
     stubs.wall.patch(json!({ "backend": { "transition_duration_seconds": 7.5 } }));
     forget(&stubs);
-    wal_qt.show(&scene, &stubs.wall.cancel).unwrap();
+    wal_qt.show(&placements, &stubs.wall.cancel).unwrap();
     assert_eq!(requests(&stubs)[0].1["duration_ms"], 7500);
     wal_qt.clear().unwrap();
     let mut awww = stubs.wall.backend(BackendName::Awww);

@@ -11,7 +11,7 @@ use crate::stub;
 use crate::support::House;
 use crate::support::client::Events;
 
-/// A daemon whose setter is a stand-in.
+/// A daemon whose backend is a stand-in.
 pub struct Hosted {
     pub desktop: Desktop,
     pub house: House,
@@ -20,7 +20,7 @@ pub struct Hosted {
     _stand_ins: StandIns,
 }
 
-/// Setters outlive the daemon: those of these notes end with this.
+/// Backends outlive the daemon: those of these notes end with this.
 struct StandIns(PathBuf);
 
 impl Hosted {

@@ -1,0 +1,339 @@
+//! How the reconciler carries jobs out: orders to one backend at a time for each, and what follows from
+//! the reports.
+
+use std::time::Instant;
+
+use crossbeam_channel::bounded;
+
+use crate::backends;
+use crate::wire::Event;
+
+use super::Error;
+use super::backoff::Backoff;
+use super::job::{Failed, Job, PendingApply, Purpose, Restored};
+use super::plan::{self, Step};
+use super::reconciler::{Reconciler, chain};
+use super::request::Activated;
+use super::worker::{News, Order, Report, Worker};
+use super::worker_key::WorkerKey;
+
+impl Reconciler {
+    /// Gives the orders for the job's next steps, all of one backend at once; without any left, the
+    /// job is done.
+    pub(super) fn start(&mut self, mut job: Job) {
+        let Some(backend) = job.steps.front().map(|step| step.key().backend) else {
+            return self.finish(job);
+        };
+        let others = job.steps.iter().position(|step| step.key().backend != backend);
+        job.in_progress = job.steps.drain(..others.unwrap_or(job.steps.len())).collect();
+        let steps = job.in_progress.clone();
+        self.jobs.push(job);
+        for step in steps {
+            let (key, order) = match step {
+                Step::Show { key, placements } => (key, Order::Show(placements)),
+                Step::Clear { key } => (key, Order::Clear),
+            };
+            let given = self.worker(&key).map(|worker| worker.give(order));
+            let why = match given {
+                Ok(true) => continue,
+                Ok(false) => "its thread has just ended".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            self.done(&key, Err(backends::Error::Unavailable(format!("cannot use it: {why}"))));
+        }
+    }
+
+    fn worker(&mut self, key: &WorkerKey) -> std::io::Result<&Worker> {
+        if !self.workers.contains_key(key) {
+            let may_work = |backoff: &Backoff| backoff.may_work(Instant::now());
+            if !self.backoffs.get(key).is_none_or(may_work) {
+                let why = "it failed several times within a minute by a mistake of murald";
+                return Err(std::io::Error::other(why));
+            }
+            // One ring is enough: the worker looks at all its processes.
+            let (ring, told) = bounded(1);
+            let (backends, output) = (&self.backends, key.output.as_deref());
+            let made = backends
+                .build(key.backend, output, ring)
+                .ok_or_else(|| std::io::Error::other("it is not registered"))?;
+            let cache = backends.cache_of(key.backend, output);
+            let report = self.report.clone();
+            self.workers_made += 1;
+            let of = (key.clone(), self.workers_made);
+            let worker = Worker::start(&self.spawner, of, made, &cache, told, report)?;
+            self.workers.insert(key.clone(), worker);
+        }
+        Ok(&self.workers[key])
+    }
+
+    pub(super) fn on_report(&mut self, report: Report) {
+        let Report { key, worker, news } = report;
+        if self.workers.get(&key).is_none_or(|known| known.number != worker) {
+            return;
+        }
+        match news {
+            News::Done(result) => self.done(&key, result),
+            News::Lost => self.lost(&key),
+            News::Panicked => self.panicked(&key),
+        }
+        self.start_waiting();
+    }
+
+    /// A step that was in hand is done, or has failed.
+    fn done(&mut self, key: &WorkerKey, result: Result<Vec<String>, backends::Error>) {
+        let Some(at) = self.jobs.iter().position(|job| job.holds(key)) else { return };
+        let mut job = self.jobs.remove(at);
+        let step = job.in_progress.extract_if(.., |step| step.key() == key).next();
+        match result {
+            Ok(warnings) => {
+                job.is_seen = true;
+                job.warn(warnings);
+                self.step_done(step);
+                if let Purpose::Restore(restored) = &mut job.purpose {
+                    let shown = restored.iter_mut().filter_map(|picture| picture.split_off(key));
+                    self.commit_restored(&shown.collect::<Vec<_>>());
+                }
+            }
+            Err(error) => {
+                let outdated = step.is_some_and(|step| self.is_outdated(&step));
+                log::warn!(
+                    "{key}: {error}{}",
+                    if outdated { " (outputs have changed)" } else { "" }
+                );
+                job.failures.push(Failed { key: key.clone(), error, outdated });
+            }
+        }
+        if !job.in_progress.is_empty() {
+            self.jobs.push(job);
+        } else if job.failures.is_empty() {
+            self.replan(&mut job);
+            self.start(job);
+        } else {
+            self.steps_failed(job);
+        }
+    }
+
+    fn step_done(&mut self, step: Option<Step>) {
+        let backend = match step {
+            Some(Step::Show { key, placements }) => {
+                self.backoffs.entry(key.clone()).or_default().over();
+                self.stale.remove(&key);
+                self.recovery.unannounced.remove(&key);
+                let backend = key.backend;
+                self.current.insert(key, placements);
+                backend
+            }
+            Some(Step::Clear { key }) => {
+                self.current.remove(&key);
+                // What shows nothing needs no thread.
+                self.workers.remove(&key);
+                key.backend
+            }
+            None => return,
+        };
+        self.publish_current(backend);
+    }
+
+    /// Other jobs may have changed what is shown since the steps were planned.
+    fn replan(&mut self, job: &mut Job) {
+        let Purpose::Apply(apply) = &job.purpose else { return };
+        match self.world_state() {
+            Ok(world) => {
+                let (mut steps, desired) = self.steps_of(apply, world);
+                for key in job.pending() {
+                    plan::force(&mut steps, &desired, &key);
+                }
+                steps.retain(|step| !job.gave_up.contains(step.key()));
+                job.steps = steps.into();
+            }
+            Err(error) => log::error!("cannot read the assignments: {}", chain(&error)),
+        }
+    }
+
+    /// Some of the steps that were in hand have failed.
+    fn steps_failed(&mut self, mut job: Job) {
+        let failures = std::mem::take(&mut job.failures);
+        let Some(Failed { key, error, .. }) = failures.first() else { return self.start(job) };
+        let backend = key.backend;
+        // What is to be seen then depends on when it failed.
+        self.stale.extend(failures.iter().map(|failed| failed.key.clone()));
+        self.reconcile_again |= failures.iter().any(|failed| failed.outdated);
+        match job.purpose {
+            Purpose::Apply(apply) => {
+                let keys = apply.keys();
+                let mine = failures.iter().find(|failed| keys.contains(&failed.key));
+                if let Some(Failed { key, error, outdated }) = mine {
+                    if *outdated && self.is_connected(key, &apply.applied.monitors) {
+                        let key = key.clone();
+                        job.purpose = Purpose::Apply(apply);
+                        return self.try_anew(job, &key);
+                    }
+                    // What was shown before is shown again where the others have let go of it.
+                    self.reconcile_again |= job.is_seen;
+                    return self.refuse(*apply, error.clone());
+                }
+                // One that should have let go of a screen that another covers by now.
+                job.gave_up.extend(failures.into_iter().map(|failed| failed.key));
+                job.purpose = Purpose::Apply(apply);
+            }
+            Purpose::Activate { backend: activated, before, reply, .. } if activated == backend => {
+                self.activated = before;
+                self.reconcile_again |= job.is_seen;
+                return reply(Err(Error::Backend { backend, source: error.clone() }));
+            }
+            Purpose::Activate { .. } => {
+                job.gave_up.extend(failures.into_iter().map(|failed| failed.key));
+            }
+            Purpose::Restore(ref mut restored) => {
+                for failed in &failures {
+                    restored.iter_mut().for_each(|picture| drop(picture.split_off(&failed.key)));
+                }
+                self.restore_failed(&failures);
+            }
+            Purpose::Clear { ref mut failed, .. } => {
+                *failed = Some(Error::Backend { backend, source: error.clone() });
+            }
+        }
+        self.start(job);
+    }
+
+    fn refuse(&self, apply: PendingApply, error: backends::Error) {
+        let backend = apply.applied.backend;
+        self.hub.publish(&Event::WallpaperApplyFailed {
+            image_id: apply.image.id,
+            error: error.to_string(),
+            backend: backend.to_string(),
+        });
+        (apply.reply)(Err(Error::Backend { backend, source: error }));
+    }
+
+    /// Tells of an outage once, and sets the time for each to be tried again. What failed because
+    /// outputs came or went meanwhile is no outage.
+    fn restore_failed(&mut self, failures: &[Failed]) {
+        let real: Vec<&Failed> = failures.iter().filter(|failed| !failed.outdated).collect();
+        let Some(Failed { key: WorkerKey { backend, .. }, error, .. }) = real.first() else {
+            return;
+        };
+        let text = error.to_string();
+        let now = Instant::now();
+        let (mut is_news, mut is_out, mut retrying) = (false, false, false);
+        for Failed { key, error, .. } in real {
+            let backoff = self.backoffs.entry(key.clone()).or_default();
+            is_news |= backoff.is_news();
+            if matches!(error, backends::Error::Unavailable(_)) {
+                is_out = true;
+                retrying |= backoff.failed(now).is_some();
+            }
+        }
+        if is_news {
+            self.hub.publish(&Event::WallpaperRestoreFailed {
+                backend: backend.to_string(),
+                error: text.clone(),
+            });
+        }
+        if is_out && (is_news || !retrying) {
+            self.hub.publish(&Event::BackendUnavailable {
+                message: format!("{backend} does not start: {text}"),
+                backend: Some(backend.to_string()),
+                retrying,
+                checked: Vec::new(),
+            });
+        }
+    }
+
+    /// Whether outputs have come, gone or changed since a step was planned.
+    fn is_outdated(&self, step: &Step) -> bool {
+        let Step::Show { placements, .. } = step else { return false };
+        let outputs = self.backends.outputs.list();
+        !placements.iter().all(|placement| outputs.contains(&placement.output))
+    }
+
+    fn is_connected(&self, key: &WorkerKey, monitors: &[String]) -> bool {
+        let outputs = self.backends.outputs.list();
+        let there = |name: &String| outputs.iter().any(|output| output.name == *name);
+        monitors.iter().any(|name| key.serves(name) && there(name))
+    }
+
+    /// Plans what was asked for once more, for the outputs that are there by now.
+    fn try_anew(&mut self, mut job: Job, key: &WorkerKey) {
+        job.steps.push_back(Step::Show { key: key.clone(), placements: Vec::new() });
+        self.replan(&mut job);
+        self.start(job);
+    }
+
+    /// A process ended by itself, and its pictures with it.
+    fn lost(&mut self, key: &WorkerKey) {
+        self.current.remove(key);
+        self.publish_current(key.backend);
+        let backoff = self.backoffs.entry(key.clone()).or_default();
+        if backoff.died(Instant::now()) {
+            log::warn!("{key} ended by itself: showing its pictures again");
+            self.reconcile();
+            return;
+        }
+        self.given_up(key, "keeps ending by itself");
+    }
+
+    /// A worker died by a mistake of ours. Another takes over what it shows.
+    fn panicked(&mut self, key: &WorkerKey) {
+        self.workers.remove(key);
+        let goes_on = self.backoffs.entry(key.clone()).or_default().panicked(Instant::now());
+        if self.current.contains_key(key) {
+            self.stale.insert(key.clone());
+        }
+        let why = "its thread failed by a mistake of murald, which the log tells of";
+        self.done(key, Err(backends::Error::Unavailable(why.to_owned())));
+        if goes_on {
+            self.reconcile_again = true;
+        } else {
+            self.given_up(key, "keeps failing by a mistake of murald");
+        }
+    }
+
+    fn given_up(&self, key: &WorkerKey, why: &str) {
+        let message = format!("{key} {why}: it is left alone until the next change");
+        log::error!("{message}");
+        self.hub.publish(&Event::BackendUnavailable {
+            message,
+            backend: Some(key.backend.to_string()),
+            retrying: false,
+            checked: Vec::new(),
+        });
+    }
+
+    fn finish(&mut self, job: Job) {
+        match job.purpose {
+            Purpose::Apply(apply) => {
+                let result = apply.commit(&self.store, &self.hub);
+                let applied = apply.applied;
+                (apply.reply)(result.map(|()| applied).map_err(Error::from));
+            }
+            Purpose::Restore(_) => {}
+            Purpose::Activate { backend, restored, reply, .. } => {
+                self.commit_restored(&restored);
+                self.note_activated(backend);
+                reply(Ok(Activated { backend }));
+            }
+            Purpose::Clear { failed, reply } => reply(failed.map_or(Ok(()), Err)),
+        }
+    }
+
+    fn commit_restored(&self, restored: &[Restored]) {
+        for picture in restored {
+            if let Err(error) = picture.commit(&self.store, &self.hub) {
+                log::error!("the assignments cannot be written: {}", chain(&error));
+            }
+        }
+    }
+
+    pub(super) fn next_retry(&self) -> Option<Instant> {
+        self.backoffs.values().filter_map(Backoff::retry_at).min()
+    }
+
+    pub(super) fn retry(&mut self) {
+        let now = Instant::now();
+        self.backoffs.values_mut().for_each(|backoff| backoff.wake(now));
+        self.reconcile();
+        self.start_waiting();
+    }
+}

@@ -1,0 +1,139 @@
+//! A second name for each file that is shown, so that a picture that leaves the library can be shown
+//! again: a backend may have to start anew for another monitor's sake.
+//!
+//! Runs on the worker's thread. It holds files by hard links, which cost no space while the library
+//! has them; on another file system there are copies of what is small. Packages of web pages are
+//! not retained.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::orphan::file_is_missing;
+use crate::backends::{Kind, Placement};
+
+/// The largest file that is copied where it cannot be linked.
+const COPY_MAX: u64 = 64 << 20;
+
+pub(super) struct Retained {
+    directory: PathBuf,
+}
+
+impl Retained {
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    /// The same placements, with what is retained in place of files that are gone; retains the others.
+    pub(super) fn retain(&self, mut placements: Vec<Placement>) -> Vec<Placement> {
+        for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
+            let retained = self.path(placement);
+            if !file_is_missing(&placement.path) {
+                self.link(&placement.path, &retained);
+            } else if retained.exists() {
+                placement.path = retained;
+            }
+        }
+        placements
+    }
+
+    /// Lets go of what these placements do not show.
+    pub(super) fn tidy(&self, placements: &[Placement]) {
+        let used: Vec<PathBuf> = placements.iter().map(|placement| self.path(placement)).collect();
+        let Ok(entries) = fs::read_dir(&self.directory) else { return };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if !used.contains(&path) {
+                // What cannot be removed now is tried again after the next change.
+                fs::remove_file(path).ok();
+            }
+        }
+    }
+
+    /// Where the file of a picture is retained. An image's id is never used again; its path changes
+    /// with its name.
+    fn path(&self, placement: &Placement) -> PathBuf {
+        use std::os::unix::ffi::OsStrExt;
+        let digest = Sha256::digest(placement.path.as_os_str().as_bytes());
+        let hex: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let mut name = OsString::from(format!("{}-{hex}", placement.image_id));
+        if let Some(extension) = placement.path.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        self.directory.join(name)
+    }
+
+    /// Failing costs no picture now: it is said in the log and no more.
+    fn link(&self, path: &Path, retained: &Path) {
+        if is_same(path, retained) {
+            return;
+        }
+        let taken = fs::create_dir_all(&self.directory).and_then(|()| {
+            // Somebody may have put another file in the place of the one that is retained.
+            fs::remove_file(retained).ok();
+            fs::hard_link(path, retained)
+        });
+        let taken = match taken {
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy(path, retained),
+            other => other,
+        };
+        if let Err(error) = taken {
+            log::debug!("{} is not retained: {error}", path.display());
+        }
+    }
+}
+
+/// Whether what is retained is this file, or a copy of it as it is now.
+fn is_same(path: &Path, retained: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let (Ok(one), Ok(other)) = (fs::metadata(path), fs::metadata(retained)) else { return false };
+    if one.dev() == other.dev() {
+        return one.ino() == other.ino();
+    }
+    let copied = other.modified().ok();
+    one.len() == other.len() && one.modified().ok().is_some_and(|made| Some(made) <= copied)
+}
+
+fn copy(path: &Path, retained: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.len() > COPY_MAX {
+        return Err(io::Error::other("too large for a copy"));
+    }
+    fs::copy(path, retained).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wallpaper::plan::tests::placement;
+
+    #[test]
+    fn what_is_shown_is_retained_until_it_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let retained = Retained::new(dir.path().join("retained"));
+        let at = |name: &str, image_id| {
+            let path = dir.path().join(name);
+            Placement { path, ..placement("A", image_id) }
+        };
+        let one = at("one #1.png", 1);
+        fs::write(&one.path, "one").unwrap();
+        assert_eq!(retained.retain(vec![one.clone()]), std::slice::from_ref(&one));
+        retained.tidy(std::slice::from_ref(&one));
+        // Edited in place of the old file: that is what is shown from now on.
+        fs::remove_file(&one.path).unwrap();
+        fs::write(&one.path, "another one").unwrap();
+        assert_eq!(retained.retain(vec![one.clone()]), std::slice::from_ref(&one));
+        fs::remove_file(&one.path).unwrap();
+        let kept = retained.retain(vec![one.clone()]).remove(0);
+        assert_ne!(kept.path, one.path);
+        assert_eq!(kept.path.extension(), one.path.extension());
+        assert_eq!(fs::read_to_string(&kept.path).unwrap(), "another one");
+        retained.tidy(std::slice::from_ref(&one));
+        assert!(kept.path.exists());
+        retained.tidy(&[at("two.png", 2)]);
+        assert!(!kept.path.exists());
+        assert_eq!(retained.retain(vec![one.clone()]), [one], "the backend says that it is gone");
+    }
+}
