@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder, ImageFormat};
-use murald::internals::events::{Hub, Kinds};
+use murald::internals::events::{EventBus, EventFilter};
 use murald::internals::library::{self, Settings};
 use murald::internals::store::Store;
 use murald::internals::thread::Spawner;
@@ -86,10 +86,10 @@ fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
         idle: None,
     };
     let store = Store::open(&home.join("db/murald.sqlite3")).unwrap();
-    let (hub, (spawner, _deaths)) = (Hub::new(), Spawner::new());
-    let events = hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
+    let (bus, (spawner, _deaths)) = (EventBus::new(), Spawner::new());
+    let events = bus.subscribe(EventFilter::from_iter([EventKind::ProcessingComplete]), || ());
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
-    let (library, running) = library::start(&settings, store, hub, transcoder, &spawner).unwrap();
+    let (library, running) = library::start(&settings, store, bus, transcoder, &spawner).unwrap();
     memory::trim();
     // The peak begins anew here.
     fs::write("/proc/self/clear_refs", "5").unwrap();

@@ -1,4 +1,4 @@
-//! The hub: every event goes to every subscriber that asked for its kind.
+//! The bus: every event goes to every subscriber that asked for its kind.
 //!
 //! What the daemon does at its start would be heard by nobody: that is kept for a moment, for those who
 //! come as soon as they can.
@@ -23,7 +23,7 @@ const START: Duration = Duration::from_secs(5);
 
 /// An event as it travels: serialised once for all subscribers.
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub struct Message {
     pub kind: EventKind,
     /// The payload, one line of JSON.
     pub json: Arc<str>,
@@ -33,9 +33,9 @@ pub struct Frame {
 
 /// The kinds of event that a subscriber wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kinds(u32);
+pub struct EventFilter(u32);
 
-impl Kinds {
+impl EventFilter {
     pub const ALL: Self = Self(u32::MAX);
 
     pub fn contains(self, kind: EventKind) -> bool {
@@ -48,64 +48,67 @@ impl Kinds {
     }
 }
 
-impl FromIterator<EventKind> for Kinds {
+impl FromIterator<EventKind> for EventFilter {
     fn from_iter<I: IntoIterator<Item = EventKind>>(kinds: I) -> Self {
         Self(kinds.into_iter().fold(0, |bits, kind| bits | 1 << kind as u32))
     }
 }
 
-/// Where events are published; clones are the same hub.
+/// Where events are published; clones are the same bus.
 #[derive(Clone, Default)]
-pub struct Hub {
-    audience: Arc<Mutex<Audience>>,
+pub struct EventBus {
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
-struct Audience {
+struct State {
     subscribers: Vec<Subscriber>,
-    kept: Option<Kept>,
+    startup: Option<StartupEvents>,
 }
 
 /// The last events of the start, no more than a subscriber's buffer holds.
-struct Kept {
+struct StartupEvents {
     until: Instant,
-    frames: VecDeque<Frame>,
+    messages: VecDeque<Message>,
 }
 
 struct Subscriber {
     id: u64,
-    kinds: Kinds,
-    sender: Sender<Frame>,
+    filter: EventFilter,
+    sender: Sender<Message>,
     lost: u64,
     /// Called after each event that fitted, for a reader that waits on more than its channel.
-    ring: Box<dyn Fn() + Send>,
+    wake: Box<dyn Fn() + Send>,
 }
 
 /// One subscriber's end; dropping it unsubscribes.
 pub struct Subscription {
     id: u64,
-    hub: Hub,
-    receiver: Receiver<Frame>,
+    bus: EventBus,
+    receiver: Receiver<Message>,
 }
 
-impl Hub {
+impl EventBus {
     pub fn new() -> Self {
         Self::default()
     }
 
     /// One that keeps the events of the start, which is now.
-    pub fn of_the_start() -> Self {
-        let kept = Kept { until: Instant::now() + START, frames: VecDeque::with_capacity(BUFFER) };
-        let audience = Audience { subscribers: Vec::new(), kept: Some(kept) };
-        Self { audience: Arc::new(Mutex::new(audience)) }
+    pub fn for_startup() -> Self {
+        let startup = StartupEvents {
+            until: Instant::now() + START,
+            messages: VecDeque::with_capacity(BUFFER),
+        };
+        let state = State { subscribers: Vec::new(), startup: Some(startup) };
+        Self { state: Arc::new(Mutex::new(state)) }
     }
 
     /// Tells every subscriber that wants it. Never blocks.
     pub fn publish(&self, event: &Event) {
         let kind = event.kind();
-        let mut audience = self.lock();
-        let wanted = audience.subscribers.iter().any(|one| one.kinds.contains(kind));
-        let kept = is_of_the_start(event) && audience.kept().is_some();
+        let mut state = self.lock();
+        let wanted = state.subscribers.iter().any(|one| one.filter.contains(kind));
+        let kept = is_startup_event(event) && state.startup().is_some();
         if !wanted && !kept {
             return;
         }
@@ -116,37 +119,37 @@ impl Hub {
                 return;
             }
         };
-        if let (true, Some(kept)) = (kept, &mut audience.kept) {
-            kept.keep(Frame { kind, json: Arc::clone(&json), lost: 0 });
+        if let (true, Some(startup)) = (kept, &mut state.startup) {
+            startup.keep(Message { kind, json: Arc::clone(&json), lost: 0 });
         }
-        for subscriber in audience.subscribers.iter_mut().filter(|s| s.kinds.contains(kind)) {
-            subscriber.offer(Frame { kind, json: Arc::clone(&json), lost: subscriber.lost });
+        for subscriber in state.subscribers.iter_mut().filter(|s| s.filter.contains(kind)) {
+            subscriber.offer(Message { kind, json: Arc::clone(&json), lost: subscriber.lost });
         }
     }
 
-    /// Events published from now on, and those kept of the start. `ring` is called after each that fitted into the buffer;
-    /// it must not block.
-    pub fn subscribe(&self, kinds: Kinds, ring: impl Fn() + Send + 'static) -> Subscription {
+    /// Events published from now on, and those kept of the start. `wake` is called after each that
+    /// fitted into the buffer; it must not block.
+    pub fn subscribe(&self, filter: EventFilter, wake: impl Fn() + Send + 'static) -> Subscription {
         let (sender, receiver) = bounded(BUFFER);
-        let mut audience = self.lock();
-        let id = audience.subscribers.last().map_or(0, |last| last.id + 1);
-        let mut subscriber = Subscriber { id, kinds, sender, lost: 0, ring: Box::new(ring) };
-        let kept = audience.kept().into_iter().flat_map(|kept| kept.frames.iter());
-        kept.filter(|frame| kinds.contains(frame.kind))
-            .for_each(|frame| subscriber.offer(frame.clone()));
-        audience.subscribers.push(subscriber);
-        drop(audience);
-        Subscription { id, hub: self.clone(), receiver }
+        let mut state = self.lock();
+        let id = state.subscribers.last().map_or(0, |last| last.id + 1);
+        let mut subscriber = Subscriber { id, filter, sender, lost: 0, wake: Box::new(wake) };
+        let kept = state.startup().into_iter().flat_map(|kept| kept.messages.iter());
+        kept.filter(|message| filter.contains(message.kind))
+            .for_each(|message| subscriber.offer(message.clone()));
+        state.subscribers.push(subscriber);
+        drop(state);
+        Subscription { id, bus: self.clone(), receiver }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Audience> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         // The list is whole between any two statements that could panic.
-        self.audience.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What the daemon does at its start without being asked. What clients ask for is theirs to follow.
-fn is_of_the_start(event: &Event) -> bool {
+fn is_startup_event(event: &Event) -> bool {
     match event {
         Event::WallpaperChanged { source, .. } => *source == Source::Restore,
         Event::PlaylistImageChanged { source, .. } => source.is_some(),
@@ -157,31 +160,31 @@ fn is_of_the_start(event: &Event) -> bool {
     }
 }
 
-impl Audience {
+impl State {
     /// What is kept, as long as it is.
-    fn kept(&mut self) -> Option<&mut Kept> {
-        if self.kept.as_ref().is_some_and(|kept| kept.until <= Instant::now()) {
-            self.kept = None;
+    fn startup(&mut self) -> Option<&mut StartupEvents> {
+        if self.startup.as_ref().is_some_and(|startup| startup.until <= Instant::now()) {
+            self.startup = None;
         }
-        self.kept.as_mut()
+        self.startup.as_mut()
     }
 }
 
-impl Kept {
-    fn keep(&mut self, frame: Frame) {
-        if self.frames.len() == BUFFER {
-            self.frames.pop_front();
+impl StartupEvents {
+    fn keep(&mut self, message: Message) {
+        if self.messages.len() == BUFFER {
+            self.messages.pop_front();
         }
-        self.frames.push_back(frame);
+        self.messages.push_back(message);
     }
 }
 
 impl Subscriber {
-    fn offer(&mut self, frame: Frame) {
-        match self.sender.try_send(frame) {
+    fn offer(&mut self, message: Message) {
+        match self.sender.try_send(message) {
             Ok(()) => {
                 self.lost = 0;
-                (self.ring)();
+                (self.wake)();
             }
             Err(TrySendError::Full(_)) => self.lost += 1,
             // The subscription is being dropped and will take itself off the list.
@@ -191,20 +194,20 @@ impl Subscriber {
 }
 
 impl Subscription {
-    pub fn receiver(&self) -> &Receiver<Frame> {
+    pub fn receiver(&self) -> &Receiver<Message> {
         &self.receiver
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.hub.lock().subscribers.retain(|subscriber| subscriber.id != self.id);
+        self.bus.lock().subscribers.retain(|subscriber| subscriber.id != self.id);
     }
 }
 
-impl fmt::Debug for Hub {
+impl fmt::Debug for EventBus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hub").field("subscribers", &self.lock().subscribers.len()).finish()
+        f.debug_struct("EventBus").field("subscribers", &self.lock().subscribers.len()).finish()
     }
 }
 
@@ -219,58 +222,58 @@ mod tests {
 
     #[test]
     fn a_subscriber_hears_only_what_it_asked_for() {
-        let hub = Hub::new();
-        let all = hub.subscribe(Kinds::ALL, || ());
-        let some = hub.subscribe([EventKind::ConfigChanged].into_iter().collect(), || ());
-        hub.publish(&gallery());
+        let bus = EventBus::new();
+        let all = bus.subscribe(EventFilter::ALL, || ());
+        let some = bus.subscribe([EventKind::ConfigChanged].into_iter().collect(), || ());
+        bus.publish(&gallery());
         assert_eq!(all.receiver().try_recv().unwrap().kind, EventKind::GalleryChanged);
         assert!(some.receiver().is_empty());
     }
 
     #[test]
     fn what_does_not_fit_is_counted_for_that_subscriber_alone() {
-        let hub = Hub::new();
-        let slow = hub.subscribe(Kinds::ALL, || ());
+        let bus = EventBus::new();
+        let slow = bus.subscribe(EventFilter::ALL, || ());
         for _ in 0..BUFFER + 3 {
-            hub.publish(&gallery());
+            bus.publish(&gallery());
         }
-        let quick = hub.subscribe(Kinds::ALL, || ());
-        let first = slow.receiver().try_iter().map(|frame| frame.lost).sum::<u64>();
-        hub.publish(&gallery());
+        let quick = bus.subscribe(EventFilter::ALL, || ());
+        let first = slow.receiver().try_iter().map(|message| message.lost).sum::<u64>();
+        bus.publish(&gallery());
         assert_eq!((first, slow.receiver().try_recv().unwrap().lost), (0, 3));
         assert_eq!(quick.receiver().try_recv().unwrap().lost, 0);
-        hub.publish(&gallery());
+        bus.publish(&gallery());
         assert_eq!(slow.receiver().try_recv().unwrap().lost, 0);
     }
 
     #[test]
     fn a_dropped_subscription_is_off_the_list() {
-        let hub = Hub::new();
-        let one = hub.subscribe(Kinds::ALL, || ());
-        let two = hub.subscribe(Kinds::ALL, || ());
+        let bus = EventBus::new();
+        let one = bus.subscribe(EventFilter::ALL, || ());
+        let two = bus.subscribe(EventFilter::ALL, || ());
         drop(one);
-        hub.publish(&gallery());
+        bus.publish(&gallery());
         assert_eq!(two.receiver().len(), 1);
         drop(two);
-        assert!(hub.lock().subscribers.is_empty());
+        assert!(bus.lock().subscribers.is_empty());
     }
 
     #[test]
     fn what_happened_at_the_start_is_heard_by_those_who_come_at_once() {
-        let hub = Hub::of_the_start();
+        let bus = EventBus::for_startup();
         let failed = || Event::WallpaperRestoreFailed { backend: "feh".into(), error: "no".into() };
         for _ in 0..BUFFER + 3 {
-            hub.publish(&failed());
-            hub.publish(&gallery());
+            bus.publish(&failed());
+            bus.publish(&gallery());
         }
-        let heard = |kinds| hub.subscribe(kinds, || ()).receiver().try_iter().count();
+        let heard = |filter| bus.subscribe(filter, || ()).receiver().try_iter().count();
         let others = [EventKind::ConfigChanged].into_iter().collect();
-        assert_eq!((heard(Kinds::ALL), heard(others)), (BUFFER, 0));
-        let early = hub.subscribe(Kinds::ALL, || ());
+        assert_eq!((heard(EventFilter::ALL), heard(others)), (BUFFER, 0));
+        let early = bus.subscribe(EventFilter::ALL, || ());
         early.receiver().try_iter().count();
-        hub.publish(&failed());
+        bus.publish(&failed());
         assert_eq!(early.receiver().try_iter().count(), 1, "each but once");
-        hub.lock().kept.as_mut().unwrap().until = Instant::now();
-        assert_eq!((heard(Kinds::ALL), hub.lock().kept.is_some()), (0, false));
+        bus.lock().startup.as_mut().unwrap().until = Instant::now();
+        assert_eq!((heard(EventFilter::ALL), bus.lock().startup.is_some()), (0, false));
     }
 }

@@ -20,12 +20,12 @@ pub mod compositor {
 
 pub mod config {
     pub use crate::config::{
-        BackendName, Config, ConfigHandle, Error, Key, Kind, Rule, Section, Watch,
+        BackendName, Config, ConfigHandle, Error, Key, Rule, Section, ValueType, Watch,
     };
 }
 
 pub mod events {
-    pub use crate::events::{BUFFER, Hub, Kinds, Subscription};
+    pub use crate::events::{BUFFER, EventBus, EventFilter, Subscription};
 }
 
 pub mod http {

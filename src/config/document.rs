@@ -7,22 +7,22 @@ use serde_json::{Map, Value as Json};
 use toml_edit::{Document, Item, TableLike};
 
 use super::overlay::Edit;
-use super::schema::{Key, Misfit, Section};
+use super::schema::{Key, OnInvalid, Section};
 use super::snapshot::{Config, table_mut};
-use super::{Error, Place, toml};
+use super::{Error, Position, toml};
 
 /// A file that could be read.
-pub(super) struct Reading {
+pub(super) struct Parsed {
     pub(super) config: Config,
     /// Defaults of the keys that the file lacks.
     pub(super) missing: Vec<Edit>,
 }
 
 /// Reads a file's text. Wrong types and bad TOML are errors, everything else is a warning.
-pub(super) fn read(text: &str, path: &Path) -> Result<Reading, Error> {
+pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
     let document = Document::parse(text).map_err(|error| Error::Syntax {
         path: path.to_owned(),
-        place: Place::of(text, error.span().map_or(0, |span| span.start)),
+        position: Position::of(text, error.span().map_or(0, |span| span.start)),
         // Only the first line: the rest may quote a secret.
         message: error.message().lines().next().unwrap_or_default().to_owned(),
     })?;
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Reading, Error> {
         reader.warn(key_span(document.as_table(), name), &format!("{name} is not a section"));
     }
     let Reader { warnings, missing, .. } = reader;
-    Ok(Reading { config: Config::new(tables, warnings), missing })
+    Ok(Parsed { config: Config::new(tables, warnings), missing })
 }
 
 struct Reader<'a> {
@@ -77,8 +77,9 @@ impl<'a> Reader<'a> {
     ) -> Result<Map<String, Json>, Error> {
         let mut out = Map::new();
         for key in section.keys() {
-            let found = table
-                .and_then(|table| table.get(toml::find(table, key.name, section.is_setter())?));
+            let found = table.and_then(|table| {
+                table.get(toml::find(table, key.name, section.is_backend_options())?)
+            });
             let value = match found {
                 Some(item) => Some(self.value(section, key, item)?),
                 None => key.default.to_json().inspect(|default| {
@@ -99,22 +100,22 @@ impl<'a> Reader<'a> {
         let value = toml::to_json(item);
         let infinite = value.is_null() && item.is_float();
         // A float is no integer in TOML, though JSON may write one so.
-        let float = item.is_float() && key.kind == super::Kind::Integer;
+        let float = item.is_float() && key.kind == super::ValueType::Integer;
         if float || !(infinite || key.has_type_of(&value)) {
             return Err(self.type_error(item.span(), name, key.type_name(), item));
         }
-        let misfit = if infinite {
-            Some(format!("{item} is not a finite number").trim_start().to_owned())
+        let valid = if infinite {
+            Err(format!("{item} is not a finite number").trim_start().to_owned())
         } else {
-            key.misfit(&value)
+            key.validate(&value)
         };
-        let Some(misfit) = misfit else { return Ok(key.normal(value)) };
-        let (shown, acting) = match key.misfit {
-            Misfit::ActsAs(acting) if !infinite => (value, acting.to_json()),
+        let Err(problem) = valid else { return Ok(key.normal(value)) };
+        let (shown, acting) = match key.on_invalid {
+            OnInvalid::ActsAs(acting) if !infinite => (value, acting.to_json()),
             _ => (key.default.to_json().unwrap_or(Json::Null), key.default.to_json()),
         };
         let acting = acting.map_or("nothing".to_owned(), |acting| acting.to_string());
-        self.warn(item.span(), &format!("{name}: {misfit}; {acting} is used instead"));
+        self.warn(item.span(), &format!("{name}: {problem}; {acting} is used instead"));
         Ok(shown)
     }
 
@@ -128,7 +129,8 @@ impl<'a> Reader<'a> {
                 .find(|child| child.replace('-', "_") == name.replace('-', "_"));
             // Of two that are alike, only the one that was read is ours.
             key.or(child).is_some_and(|key| {
-                toml::find(table, key, section.is_setter() || child.is_some()) == Some(name)
+                toml::find(table, key, section.is_backend_options() || child.is_some())
+                    == Some(name)
             })
         };
         for (name, item) in table.iter().filter(|(name, _)| !ours(name)) {
@@ -142,12 +144,12 @@ impl<'a> Reader<'a> {
     }
 
     fn warn(&mut self, span: Option<Range<usize>>, problem: &str) {
-        let line = self.place(span).line;
+        let line = self.position(span).line;
         self.warnings.push(format!("line {line}: {problem}"));
     }
 
-    fn place(&self, span: Option<Range<usize>>) -> Place {
-        Place::of(self.text, span.map_or(0, |span| span.start))
+    fn position(&self, span: Option<Range<usize>>) -> Position {
+        Position::of(self.text, span.map_or(0, |span| span.start))
     }
 
     fn type_error(
@@ -159,7 +161,7 @@ impl<'a> Reader<'a> {
     ) -> Error {
         Error::FileType {
             path: self.path.to_owned(),
-            place: self.place(span),
+            position: self.position(span),
             key,
             expected,
             found: toml::type_name(item).to_owned(),
@@ -177,7 +179,7 @@ mod tests {
     use crate::config::BackendName;
     use serde_json::json;
 
-    fn reading(text: &str) -> Result<Reading, String> {
+    fn parsed(text: &str) -> Result<Parsed, String> {
         read(text, Path::new("/c.toml")).map_err(|error| error.to_string())
     }
 
@@ -185,7 +187,7 @@ mod tests {
     fn mistakes_say_where_they_are() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
-            assert_eq!(reading(text).err().unwrap_or_default(), expected);
+            assert_eq!(parsed(text).err().unwrap_or_default(), expected);
         }
         check(
             "[daemon]\n  log_max_size_mb = \"ten\"\n",
@@ -210,17 +212,17 @@ mod tests {
             "[[app]]\nx = 1\n",
             "/c.toml, line 1, column 1: app must be a table, not a list of tables",
         );
-        let syntax = reading("[app]\n\ntheme = dark\n").err().unwrap();
+        let syntax = parsed("[app]\n\ntheme = dark\n").err().unwrap();
         assert!(syntax.starts_with("/c.toml, line 3, column 9: "), "{syntax}");
-        let syntax = reading("[app]\n[app]\n").err().unwrap();
+        let syntax = parsed("[app]\n[app]\n").err().unwrap();
         assert!(syntax.starts_with("/c.toml, line 2, column "), "{syntax}");
     }
 
     #[test]
-    fn misfits_are_warned_about() {
+    fn invalid_values_are_warned_about() {
         #[track_caller]
         fn check(text: &str, section: Section, key: &str, value: Json, warning: &str) {
-            let config = reading(text).unwrap().config;
+            let config = parsed(text).unwrap().config;
             assert_eq!(config.section(section).get(key).cloned().unwrap_or_default(), value);
             assert_eq!(config.warnings, [warning].map(str::to_owned));
         }
@@ -254,9 +256,9 @@ mod tests {
     }
 
     #[test]
-    fn hyphens_are_underscores_in_setters() {
+    fn hyphens_are_underscores_in_backend_settings() {
         let text = "[backend.wal_qt]\nduration-ms = 7\n[backend.auto-priorities]\nweb = []\n";
-        let config = reading(text).unwrap().config;
+        let config = parsed(text).unwrap().config;
         assert_eq!(config.warnings, Vec::<String>::new());
         assert_eq!(config.wal_qt.duration_ms, 7);
         assert!(config.auto_priorities.web.is_empty());
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn keys_of_the_client_are_shown() {
         let text = "[app]\nnew-key = { a = [1, 2.5, 1979-05-27] }\n[app.inner]\nb = true\n";
-        let app = reading(text).unwrap().config.section(Section::App);
+        let app = parsed(text).unwrap().config.section(Section::App);
         assert_eq!(app["new-key"], json!({"a": [1, 2.5, "1979-05-27"]}));
         assert_eq!(app["inner"], json!({"b": true}));
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with the settings. Messages name file, place, section and key.
+//! What can go wrong with the settings. Messages name file, position, section and key.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -8,13 +8,13 @@ pub enum Error {
     /// The file is not TOML.
     Syntax {
         path: PathBuf,
-        place: Place,
+        position: Position,
         message: String,
     },
     /// A value of the file has the wrong type.
     FileType {
         path: PathBuf,
-        place: Place,
+        position: Position,
         key: String,
         expected: &'static str,
         found: String,
@@ -57,14 +57,14 @@ pub enum Error {
     },
 }
 
-/// A place in a file, counted from 1; columns are characters.
+/// A position in a file, counted from 1; columns are characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     pub line: usize,
     pub column: usize,
 }
 
-impl Place {
+impl Position {
     /// Of a byte in a text.
     pub(super) fn of(text: &str, offset: usize) -> Self {
         let mut end = offset.min(text.len());
@@ -95,7 +95,7 @@ impl Error {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
@@ -104,11 +104,11 @@ impl fmt::Display for Place {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Syntax { path, place, message } => {
-                write!(f, "{}, {place}: {message}", path.display())
+            Self::Syntax { path, position, message } => {
+                write!(f, "{}, {position}: {message}", path.display())
             }
-            Self::FileType { path, place, key, expected, found } => {
-                write!(f, "{}, {place}: {key} must be {expected}, not {found}", path.display())
+            Self::FileType { path, position, key, expected, found } => {
+                write!(f, "{}, {position}: {key} must be {expected}, not {found}", path.display())
             }
             Self::Read { path, .. } => write!(f, "cannot read {}", path.display()),
             Self::Write { path, .. } => {
@@ -146,10 +146,10 @@ mod tests {
     #[test]
     fn places_count_characters() {
         let text = "ä = 1\nöö = 2";
-        assert_eq!(Place::of(text, 0), Place { line: 1, column: 1 });
-        assert_eq!(Place::of(text, 2), Place { line: 1, column: 2 });
-        assert_eq!(Place::of(text, 7), Place { line: 2, column: 1 });
-        assert_eq!(Place::of(text, 8), Place { line: 2, column: 1 });
-        assert_eq!(Place::of(text, 999), Place { line: 2, column: 7 });
+        assert_eq!(Position::of(text, 0), Position { line: 1, column: 1 });
+        assert_eq!(Position::of(text, 2), Position { line: 1, column: 2 });
+        assert_eq!(Position::of(text, 7), Position { line: 2, column: 1 });
+        assert_eq!(Position::of(text, 8), Position { line: 2, column: 1 });
+        assert_eq!(Position::of(text, 999), Position { line: 2, column: 7 });
     }
 }

@@ -1,4 +1,4 @@
-//! Reading and replacing the file on disk. Nobody ever sees half of it.
+//! Parsed and replacing the file on disk. Nobody ever sees half of it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};

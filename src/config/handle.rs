@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 use super::overlay::{self, Edit};
 use super::schema::{BackendName, Section};
 use super::{Config, Error, diff, document, file, patch, template};
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::wire::Event;
 
 /// Bytes of the file. As written by us it has about 7000.
@@ -27,12 +27,12 @@ pub struct ConfigHandle(Arc<Shared>);
 pub struct Change {
     /// Never empty.
     pub sections: Vec<Section>,
-    pub source: Source,
+    pub source: ChangeSource,
 }
 
 /// What changed the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ChangeSource {
     Patch,
     File,
     ResetAll,
@@ -57,7 +57,7 @@ pub(super) enum Settled {
 
 struct Shared {
     path: PathBuf,
-    hub: Hub,
+    bus: EventBus,
     /// Apart from `state`, so that readers never wait for the disk.
     current: RwLock<Arc<Config>>,
     state: Mutex<State>,
@@ -79,14 +79,14 @@ type Subscriber = Box<dyn Fn(&Change) + Send>;
 
 impl ConfigHandle {
     /// Reads the file and completes it.
-    pub fn open(path: PathBuf, hub: Hub) -> Result<Self, Error> {
-        let config = Self::read(path, hub)?;
+    pub fn open(path: PathBuf, bus: EventBus) -> Result<Self, Error> {
+        let config = Self::read(path, bus)?;
         config.complete();
         Ok(config)
     }
 
     /// Reads the file, and leaves it as it is; where there is none, everything has its default.
-    pub fn read(path: PathBuf, hub: Hub) -> Result<Self, Error> {
+    pub fn read(path: PathBuf, bus: EventBus) -> Result<Self, Error> {
         // Said once, where we are now: a directory to look at and to make the file in.
         let path = std::path::absolute(&path).unwrap_or(path);
         let seen =
@@ -96,16 +96,16 @@ impl ConfigHandle {
         let state = State { seen, good: text, trouble: None, subscribers: Vec::new() };
         let current = RwLock::new(Arc::new(config));
         let (state, unwatched) = (Mutex::new(state), Mutex::default());
-        Ok(Self(Arc::new(Shared { path, hub, current, state, unwatched })))
+        Ok(Self(Arc::new(Shared { path, bus, current, state, unwatched })))
     }
 
     /// Makes the file where there is none, and adds the keys that it lacks. A file that cannot be
     /// written does not stand in the way: that becomes a warning.
     pub fn complete(&self) {
         let mut state = self.lock();
-        let Ok(reading) = document::read(&state.good, &self.0.path) else { return };
-        let (filled, filled_config) = complete(&state.good, &self.0.path, &reading)
-            .unwrap_or_else(|| (state.good.clone(), reading.config));
+        let Ok(parsed) = document::read(&state.good, &self.0.path) else { return };
+        let (filled, filled_config) = complete(&state.good, &self.0.path, &parsed)
+            .unwrap_or_else(|| (state.good.clone(), parsed.config));
         if state.seen.as_ref() == Some(&filled) {
             return;
         }
@@ -157,7 +157,7 @@ impl ConfigHandle {
     pub fn patch(&self, body: &Map<String, Json>) -> Result<Changed, Error> {
         let edits = patch::whole(body)?;
         patch::check_paths(&edits)?;
-        self.change(Source::Patch, |_| edits)
+        self.change(ChangeSource::Patch, |_| edits)
     }
 
     /// `PATCH` of one section or backend: an object of keys; all of it or nothing.
@@ -168,16 +168,18 @@ impl ConfigHandle {
     ) -> Result<Changed, Error> {
         let edits = patch::section(section, body)?;
         patch::check_paths(&edits)?;
-        self.change(Source::Patch, |_| edits)
+        self.change(ChangeSource::Patch, |_| edits)
     }
 
     /// Every key to its default; keys that the client added go.
     pub fn reset_all(&self) -> Result<Changed, Error> {
-        self.change(Source::ResetAll, |config| patch::reset_all(|section| config.section(section)))
+        self.change(ChangeSource::ResetAll, |config| {
+            patch::reset_all(|section| config.section(section))
+        })
     }
 
     pub fn reset_backend(&self, name: BackendName) -> Result<Changed, Error> {
-        self.change(Source::ResetBackend, |_| patch::reset_backend(name))
+        self.change(ChangeSource::ResetBackend, |_| patch::reset_backend(name))
     }
 
     /// Reads the file again (SIGHUP).
@@ -208,8 +210,8 @@ impl ConfigHandle {
                 (Some(text), format!("{} is empty", self.0.path.display()))
             }
             Ok(Some(text)) => match document::read(&text, &self.0.path) {
-                Ok(reading) => {
-                    self.adopt(&mut state, text, reading.config, Source::File);
+                Ok(parsed) => {
+                    self.adopt(&mut state, text, parsed.config, ChangeSource::File);
                     return Settled::Yes;
                 }
                 Err(error) => (Some(text), error.to_string()),
@@ -227,7 +229,7 @@ impl ConfigHandle {
 
     fn change(
         &self,
-        source: Source,
+        source: ChangeSource,
         edits: impl FnOnce(&Config) -> Vec<Edit>,
     ) -> Result<Changed, Error> {
         let mut state = self.lock();
@@ -236,10 +238,10 @@ impl ConfigHandle {
         if on_disk && text == state.good {
             return Ok(Changed::default());
         }
-        let reading = document::read(&text, &self.0.path)?;
+        let parsed = document::read(&text, &self.0.path)?;
         file::write(&self.0.path, &text)
             .map_err(|source| Error::Write { path: self.0.path.clone(), source })?;
-        let sections = self.adopt(&mut state, text, reading.config, source);
+        let sections = self.adopt(&mut state, text, parsed.config, source);
         Ok(Changed { restart_required: sections.contains(&Section::Daemon), sections })
     }
 
@@ -258,9 +260,9 @@ impl ConfigHandle {
                 Err(broken("it is empty, and may be being written".to_owned()))
             }
             Some(text) => {
-                let reading = document::read(&text, &self.0.path);
-                let reading = reading.map_err(|error| broken(error.to_string()))?;
-                self.adopt(state, text, reading.config, Source::File);
+                let parsed = document::read(&text, &self.0.path);
+                let parsed = parsed.map_err(|error| broken(error.to_string()))?;
+                self.adopt(state, text, parsed.config, ChangeSource::File);
                 Ok(true)
             }
         }
@@ -304,7 +306,7 @@ impl ConfigHandle {
         state: &mut State,
         text: String,
         config: Config,
-        source: Source,
+        source: ChangeSource,
     ) -> Vec<Section> {
         let old = self.current();
         let sections = diff::changed(&old, &config);
@@ -324,7 +326,7 @@ impl ConfigHandle {
     }
 
     fn tell(&self, state: &State, change: Change) {
-        self.0.hub.publish(&Event::ConfigChanged {
+        self.0.bus.publish(&Event::ConfigChanged {
             sections: diff::event_names(&change.sections),
             source: change.source.event_name(),
         });
@@ -354,7 +356,7 @@ impl ConfigHandle {
     }
 }
 
-impl Source {
+impl ChangeSource {
     /// As `config_changed` says it; nothing for a plain patch.
     fn event_name(self) -> Option<&'static str> {
         match self {
@@ -375,10 +377,10 @@ pub fn check(path: &Path) -> Result<Config, Error> {
 }
 
 /// The text with the keys that it lacks, where that can be done without changing what it says.
-fn complete(text: &str, path: &Path, reading: &document::Reading) -> Option<(String, Config)> {
-    let filled = overlay::apply(text, &reading.missing).ok()?;
+fn complete(text: &str, path: &Path, parsed: &document::Parsed) -> Option<(String, Config)> {
+    let filled = overlay::apply(text, &parsed.missing).ok()?;
     let again = document::read(&filled, path).ok()?;
-    diff::changed(&again.config, &reading.config).is_empty().then_some((filled, again.config))
+    diff::changed(&again.config, &parsed.config).is_empty().then_some((filled, again.config))
 }
 
 #[cfg(test)]

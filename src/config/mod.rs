@@ -10,19 +10,19 @@ mod file;
 mod handle;
 mod overlay;
 mod patch;
-mod places;
 mod schema;
 mod snapshot;
 mod template;
 mod toml;
 mod watch;
+mod watch_paths;
 
-pub use error::{Error, Place};
+pub use error::{Error, Position};
 pub use handle::{Changed, ConfigHandle, check};
 pub use schema::{
     Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend, BackendName, Compositor,
-    Daemon, FehMode, HyprpaperFit, Key, Kind, LogLevel, Mpvpaper, ParallaxDirection,
-    ParallaxDriver, Rule, Section, SelectionMode, SwaybgFit, WalQt,
+    Daemon, FehMode, HyprpaperFit, Key, LogLevel, Mpvpaper, ParallaxDirection, ParallaxDriver,
+    Rule, Section, SelectionMode, SwaybgFit, ValueType, WalQt,
 };
 pub use snapshot::Config;
 pub use watch::Watch;

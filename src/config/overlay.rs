@@ -29,7 +29,7 @@ pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, toml_edit::Tom
     for Edit { section, key, value } in edits {
         let item = section_mut(document.as_item_mut(), *section);
         let table = item.as_table_like().expect("a section is a table");
-        let name = toml::find(table, key, section.is_setter()).unwrap_or(key).to_owned();
+        let name = toml::find(table, key, section.is_backend_options()).unwrap_or(key).to_owned();
         changed |= match value {
             None => remove(item, &name),
             Some(value) => set(item, &name, value),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Error;
 use super::overlay::Edit;
-use super::schema::{BackendName, Key, Misfit, Section, Value};
+use super::schema::{BackendName, Key, OnInvalid, Section, Value};
 use super::toml;
 use crate::paths::Dirs;
 
@@ -109,8 +109,8 @@ fn known(section: Section, key: &Key, value: &Json) -> Result<Option<Json>, Erro
     // Only what the daemon hands on to a backend is held to its range: service.md 2.4.
     let ranged =
         matches!(section, Section::Backend | Section::AutoPriorities | Section::BackendOptions(_));
-    match (ranged, key.misfit, key.misfit(value)) {
-        (true, Misfit::Refused, Some(problem)) => Err(Error::Refused { key: name(), problem }),
+    match (ranged, key.on_invalid, key.validate(value)) {
+        (true, OnInvalid::Reject, Err(problem)) => Err(Error::Refused { key: name(), problem }),
         _ => Ok(Some(key.normal(value.clone()))),
     }
 }

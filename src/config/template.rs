@@ -38,8 +38,8 @@ mod tests {
 
     #[test]
     fn the_first_file_says_the_defaults() {
-        let reading = document::read(&text(), Path::new("/c.toml")).unwrap();
-        assert_eq!(reading.missing, []);
-        assert_eq!(reading.config.to_json(), Config::default().to_json());
+        let parsed = document::read(&text(), Path::new("/c.toml")).unwrap();
+        assert_eq!(parsed.missing, []);
+        assert_eq!(parsed.config.to_json(), Config::default().to_json());
     }
 }

@@ -19,7 +19,7 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
 use super::handle::Settled;
-use super::places::Places;
+use super::watch_paths::WatchPaths;
 use super::{ConfigHandle, Error};
 use crate::thread::{Spawner, Thread};
 
@@ -120,7 +120,7 @@ enum Watched {
 
 /// How far an edit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum EditPhase {
     Done,
     /// Somebody may have it open for writing.
     Open,
@@ -140,9 +140,10 @@ impl Watcher {
                     }
                 },
             }
-            if let Some(stage) = self.drain() {
+            if let Some(phase) = self.drain() {
                 self.written = Instant::now();
-                self.due = Some(self.written + if stage == Stage::Open { LAST } else { SETTLE });
+                self.due =
+                    Some(self.written + if phase == EditPhase::Open { LAST } else { SETTLE });
                 self.follow();
             } else if self.due.is_some_and(|due| due <= Instant::now()) {
                 self.take_up();
@@ -192,24 +193,24 @@ impl Watcher {
         self.due = (settled == Settled::Perhaps).then_some(last);
     }
 
-    /// The stage after the newest of the events that matter; `None` where none does.
-    fn drain(&mut self) -> Option<Stage> {
+    /// The phase after the newest of the events that matter; `None` where none does.
+    fn drain(&mut self) -> Option<EditPhase> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(&self.inotify, &mut buffer);
         // A close ends what a write began.
         let mut last = None;
         while let Ok(event) = reader.next() {
             let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
-            let stage = match self.watched.get(&event.wd()) {
-                _ if event.events().contains(ReadFlags::QUEUE_OVERFLOW) => Some(Stage::Done),
+            let phase = match self.watched.get(&event.wd()) {
+                _ if event.events().contains(ReadFlags::QUEUE_OVERFLOW) => Some(EditPhase::Done),
                 // Of a watch that was given up.
                 None => None,
-                Some(watched) => watched.stage(event.events(), name),
+                Some(watched) => watched.phase(event.events(), name),
             };
             if event.events().contains(ReadFlags::IGNORED) {
                 self.watched.remove(&event.wd());
             }
-            last = stage.or(last);
+            last = phase.or(last);
         }
         last
     }
@@ -229,27 +230,27 @@ impl Watcher {
         const TRIES: usize = 8;
         let mut before = None;
         for _ in 0..TRIES {
-            let places = Places::on_the_way_to(&self.path);
+            let paths = WatchPaths::on_the_way_to(&self.path);
             // What was made between the look and the watch shows in the next look.
-            if before.as_ref() == Some(&places) {
+            if before.as_ref() == Some(&paths) {
                 return Ok(());
             }
             // Also where the names are the same: another file may be under them.
-            self.watch_places(&places)?;
-            before = Some(places);
+            self.watch_paths(&paths)?;
+            before = Some(paths);
         }
         Ok(())
     }
 
-    fn watch_places(&mut self, places: &Places) -> io::Result<()> {
+    fn watch_paths(&mut self, paths: &WatchPaths) -> io::Result<()> {
         let mut watched = HashMap::new();
-        for (directory, names) in &places.directories {
+        for (directory, names) in &paths.directories {
             let flags = if names.is_empty() { GONE } else { NAMES };
             if let Some(wd) = self.add(directory, flags | WatchFlags::ONLYDIR)? {
                 watched.insert(wd, Watched::Directory(names.clone()));
             }
         }
-        if let Some(file) = &places.file
+        if let Some(file) = &paths.file
             && let Some(wd) = self.add(file, CONTENT)?
         {
             watched.insert(wd, Watched::File);
@@ -274,16 +275,16 @@ impl Watcher {
 
 impl Watched {
     /// How far an edit is after an event; `None` where the event is none of one.
-    fn stage(&self, events: ReadFlags, name: Option<&OsStr>) -> Option<Stage> {
+    fn phase(&self, events: ReadFlags, name: Option<&OsStr>) -> Option<EditPhase> {
         match (self, name) {
-            (Self::File, _) if events.contains(ReadFlags::MODIFY) => Some(Stage::Open),
+            (Self::File, _) if events.contains(ReadFlags::MODIFY) => Some(EditPhase::Open),
             // A new file is empty at first, and whoever made it is still writing.
             (Self::Directory(names), Some(name)) if names.contains(name) => {
                 let new = events.contains(ReadFlags::CREATE) && !events.contains(ReadFlags::ISDIR);
-                Some(if new { Stage::Open } else { Stage::Done })
+                Some(if new { EditPhase::Open } else { EditPhase::Done })
             }
             (Self::Directory(_), Some(_)) => None,
-            (Self::File, _) | (Self::Directory(_), None) => Some(Stage::Done),
+            (Self::File, _) | (Self::Directory(_), None) => Some(EditPhase::Done),
         }
     }
 }
@@ -291,13 +292,13 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::Hub;
+    use crate::events::EventBus;
 
     #[test]
     fn config_watch_that_the_kernel_ends_is_made_anew() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config.toml");
-        let config = ConfigHandle::open(path.clone(), Hub::new()).unwrap();
+        let config = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
         // Its other end is closed: poll says so, for ever.
         let (broken, _) = rustix::pipe::pipe().unwrap();
         let end = eventfd(0, EventfdFlags::CLOEXEC).unwrap();

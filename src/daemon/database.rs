@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::wiring::Places;
+use super::wiring::DaemonPaths;
 use super::{Error, Options};
 use crate::config::ConfigHandle;
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::lock::Lock;
 use crate::paths::Dirs;
 use crate::store::{self, backup};
@@ -29,8 +29,8 @@ pub fn restore(config: &Path, from: Option<&Path>) -> Result<(PathBuf, Option<Pa
 fn place(config: &Path) -> Result<PathBuf, Error> {
     let dirs = Dirs::of_process().map_err(Error::Paths)?;
     let config =
-        ConfigHandle::read(config.to_owned(), Hub::of_the_start()).map_err(Error::Config)?;
+        ConfigHandle::read(config.to_owned(), EventBus::for_startup()).map_err(Error::Config)?;
     let settings = config.current();
-    Places::new(&settings.daemon, config.path(), &dirs, &Options::default())
-        .map(|places| places.database)
+    DaemonPaths::new(&settings.daemon, config.path(), &dirs, &Options::default())
+        .map(|paths| paths.database)
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::bounded;
 
-use super::wiring::House;
+use super::wiring::Daemon;
 use crate::store::Store;
 use crate::thread::Spawner;
 
@@ -18,7 +18,7 @@ const LAST_WITHIN: Duration = Duration::from_millis(100);
 /// What is kept of the time for the database, however late others are.
 const CHECKPOINT_WITHIN: Duration = Duration::from_millis(500);
 
-impl House {
+impl Daemon {
     /// Ends everything; with `clear` the wallpapers, too. Each step ends by its limit: whoever is
     /// late is named and left behind.
     pub(super) fn end(mut self, clear: bool, deadline: Instant) {

@@ -25,7 +25,7 @@ use crossbeam_channel::{Receiver, select};
 pub use database::{check as check_database, restore as restore_database};
 pub use error::Error;
 
-use wiring::{House, Places};
+use wiring::{Daemon, DaemonPaths};
 
 /// How long the end may take in all.
 const END_WITHIN: Duration = Duration::from_secs(5);
@@ -49,24 +49,24 @@ pub fn run(options: &Options) -> Result<(), Error> {
     let zone = clock::forget_unusable_zone();
     let env = Env::process();
     let notifier = Notifier::new(&env);
-    let (house, wakes) = House::build(options, &env, started)?;
+    let (daemon, wakes) = Daemon::build(options, &env, started)?;
     if let Some(zone) = zone {
         log::warn!("TZ is {zone:?}, which is no file: the zone of the system counts");
     }
-    house.wait_for_outputs(&env);
+    daemon.wait_for_outputs(&env);
     notifier.ready();
     log::info!("murald {} is up", env!("CARGO_PKG_VERSION"));
-    let verdict = supervise(&house, &wakes);
+    let reason = supervise(&daemon, &wakes);
     notifier.stopping();
-    house.end(verdict.as_ref().is_ok_and(|stop| stop.clear), Instant::now() + END_WITHIN);
-    verdict.map(drop)
+    daemon.end(reason.as_ref().is_ok_and(|stop| stop.clear), Instant::now() + END_WITHIN);
+    reason.map(drop)
 }
 
 /// Reads a file of settings as the start would, without a start: its warnings.
 pub fn check(file: &Path) -> Result<Vec<String>, Error> {
     let settings = config::check(file).map_err(Error::Config)?;
     let dirs = Dirs::of_process().map_err(Error::Paths)?;
-    Places::new(&settings.daemon, file, &dirs, &Options::default())?;
+    DaemonPaths::new(&settings.daemon, file, &dirs, &Options::default())?;
     Ok(settings.warnings)
 }
 
@@ -78,11 +78,11 @@ pub(crate) struct Wakes {
 }
 
 /// Waits for the reason to end.
-fn supervise(house: &House, wakes: &Wakes) -> Result<Stop, Error> {
+fn supervise(daemon: &Daemon, wakes: &Wakes) -> Result<Stop, Error> {
     loop {
         select! {
             recv(wakes.signals) -> signal => match signal {
-                Ok(Signal::Reload) => house.reload(),
+                Ok(Signal::Reload) => daemon.reload(),
                 Ok(Signal::End) | Err(_) => return Ok(Stop { clear: false }),
             },
             recv(wakes.stops) -> stop => return Ok(stop.unwrap_or(Stop { clear: false })),

@@ -1,4 +1,4 @@
-//! Building the house: every room with the handles that it needs, in the order of the start.
+//! Building the daemon: every room with the handles that it needs, in the order of the start.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{Error, Options, Wakes};
 use crate::backends::{Backends, Settings, Versions};
 use crate::compositor::{self, Compositor};
 use crate::config::{self, BackendName, Config, ConfigHandle, LogLevel, Section};
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::http::{Api, Limits, ListCache, ROUTES, Router, Server};
 use crate::library::{self, Idle, Library, machine_is_idle};
 use crate::lock::{Lock, Socket};
@@ -38,7 +38,7 @@ const IDLE_AFTER: Duration = Duration::from_secs(30);
 const OUTPUTS_WITHIN: Duration = Duration::from_millis(500);
 
 /// Everything that runs. Fields are dropped in this order where `end` was not reached.
-pub(crate) struct House {
+pub(crate) struct Daemon {
     pub(super) server: Server,
     /// None where the kernel gives no watch: SIGHUP still has the file read again.
     pub(super) watch: Option<config::Watch>,
@@ -60,35 +60,35 @@ pub(crate) struct House {
     pub(super) locks: [Lock; 2],
 }
 
-impl House {
+impl Daemon {
     pub(crate) fn build(
         options: &Options,
         env: &Env,
         started: Instant,
     ) -> Result<(Self, Wakes), Error> {
         let dirs = Dirs::new(env.clone()).map_err(Error::Paths)?;
-        let hub = Hub::of_the_start();
-        let config = open_config(options, &dirs, &hub)?;
+        let bus = EventBus::for_startup();
+        let config = open_config(options, &dirs, &bus)?;
         let settings = config.current();
-        let places = Places::new(&settings.daemon, config.path(), &dirs, options)?;
-        let lock = Lock::take(&places.socket).map_err(Error::Lock)?;
+        let paths = DaemonPaths::new(&settings.daemon, config.path(), &dirs, options)?;
+        let lock = Lock::take(&paths.socket).map_err(Error::Lock)?;
         // Only now: a file that is refused stays as it is, and so does that of a daemon that runs.
         config.complete();
-        let mut log = Log::start(&log_settings(&settings.daemon, &places, options, env))
+        let mut log = Log::start(&log_settings(&settings.daemon, &paths, options, env))
             .map_err(Error::Log)?;
         config.log_warnings();
         let (spawner, deaths) = Spawner::new();
         log.log_requests(&spawner).map_err(start("the log"))?;
         let (signal, signals_come) = bounded(WAKES);
         let (stop, stops) = bounded(WAKES);
-        // Full means that `main` has enough to do.
+        // Full: `main` is about to look at it anyway.
         let signals = Signals::start(&spawner, move |came| {
             signal.try_send(came).ok();
         })
         .map_err(start("the signals"))?;
         // Another socket makes it no other library: two would remove each other's unfinished files.
-        let library_lock = Lock::take(&places.database).map_err(Error::Lock)?;
-        let store = Store::open(&places.database).map_err(Error::Store)?;
+        let library_lock = Lock::take(&paths.database).map_err(Error::Lock)?;
+        let store = Store::open(&paths.database).map_err(Error::Store)?;
         // Until the library has found out how many files are missing.
         store.keep_rows(true);
         let upkeep =
@@ -96,9 +96,9 @@ impl House {
         let wanted = wanted_compositor(&settings);
         let outputs = compositor::Watch::start(&spawner, wanted, env)
             .map_err(start("the watch on the outputs"))?;
-        let backends = backends(&spawner, &config, &outputs, &places, dirs.clone())?;
+        let backends = backends(&spawner, &config, &outputs, &paths, dirs.clone())?;
         let (wallpaper, reconciler) =
-            wallpaper::start(&spawner, store.clone(), hub.clone(), backends.clone())
+            wallpaper::start(&spawner, store.clone(), bus.clone(), backends.clone())
                 .map_err(start("the reconciler"))?;
         let parallax =
             Arc::new(Parallax::new(spawner.clone(), backends.clone(), wallpaper.clone()));
@@ -107,14 +107,14 @@ impl House {
         let wall = ReconcilerWall { wallpaper: wallpaper.clone(), backends: backends.clone() };
         let told = outputs.outputs().subscribe();
         let (playlists, conductor) =
-            playlist::start(&spawner, store.clone(), hub.clone(), Box::new(wall), told)
+            playlist::start(&spawner, store.clone(), bus.clone(), Box::new(wall), told)
                 .map_err(start("the playlists"))?;
         let (jobs, transcoder) = transcode::start(&spawner, transcode::Limits::default())
             .map_err(start("the transcoder"))?;
-        let (library, imports) = start_library(&places, &config, (&store, &hub), jobs, &spawner)?;
-        let (listener, socket) = listen(env, &places.socket)?;
+        let (library, imports) = start_library(&paths, &config, (&store, &bus), jobs, &spawner)?;
+        let (listener, socket) = listen(env, &paths.socket)?;
         let api = Api {
-            events: hub,
+            events: bus,
             stop,
             started,
             config: config.clone(),
@@ -130,7 +130,7 @@ impl House {
             .map_err(start("the server"))?;
         let watch = watch_config(&config, &spawner);
         let wakes = Wakes { signals: signals_come, stops, deaths };
-        let house = Self {
+        let daemon = Self {
             server,
             watch,
             playlists: conductor,
@@ -149,7 +149,7 @@ impl House {
             socket,
             locks: [lock, library_lock],
         };
-        Ok((house, wakes))
+        Ok((daemon, wakes))
     }
 
     /// Whoever starts us may show a picture as soon as we are ready: where the environment names a
@@ -176,9 +176,9 @@ fn start(what: &'static str) -> impl Fn(std::io::Error) -> Error {
     move |source| Error::Start { what, source }
 }
 
-fn open_config(options: &Options, dirs: &Dirs, hub: &Hub) -> Result<ConfigHandle, Error> {
+fn open_config(options: &Options, dirs: &Dirs, bus: &EventBus) -> Result<ConfigHandle, Error> {
     let path = options.config.clone().unwrap_or_else(|| dirs.config_file());
-    ConfigHandle::read(path, hub.clone()).map_err(Error::Config)
+    ConfigHandle::read(path, bus.clone()).map_err(Error::Config)
 }
 
 fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watch> {
@@ -191,7 +191,7 @@ fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watc
 }
 
 /// The paths of `[daemon]`, expanded.
-pub(super) struct Places {
+pub(super) struct DaemonPaths {
     socket: PathBuf,
     images: PathBuf,
     thumbnails: PathBuf,
@@ -203,7 +203,7 @@ pub(super) struct Places {
     cache: PathBuf,
 }
 
-impl Places {
+impl DaemonPaths {
     pub(super) fn new(
         daemon: &config::Daemon,
         file: &Path,
@@ -223,7 +223,7 @@ impl Places {
             };
         let runtime = dirs.runtime().map_err(Error::Paths)?.join("murald");
         Ok(Self {
-            backends: runtime.join(backends_of(&socket)),
+            backends: runtime.join(records_directory(&socket)),
             socket,
             images: expand("images_dir", &daemon.images_dir)?,
             thumbnails: expand("thumbnails_dir", &daemon.thumbnails_dir)?,
@@ -236,7 +236,7 @@ impl Places {
 
 /// The directory of the backends' records: one for each socket, so that two daemons of one user leave
 /// each other's backends alone.
-fn backends_of(socket: &Path) -> String {
+fn records_directory(socket: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let digest = Sha256::digest(socket.as_os_str().as_bytes());
     let hex: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
@@ -245,7 +245,7 @@ fn backends_of(socket: &Path) -> String {
 
 fn log_settings(
     daemon: &config::Daemon,
-    places: &Places,
+    paths: &DaemonPaths,
     options: &Options,
     env: &Env,
 ) -> logging::Settings {
@@ -258,7 +258,7 @@ fn log_settings(
             LogLevel::Warn => LevelFilter::Warn,
             LogLevel::Error => LevelFilter::Error,
         },
-        file: places.log.clone(),
+        file: paths.log.clone(),
         max_size: u64::from(daemon.log_max_size_mb) << 20,
         backups: daemon.log_max_backups,
     }
@@ -276,33 +276,33 @@ fn backends(
     spawner: &Spawner,
     config: &ConfigHandle,
     outputs: &compositor::Watch,
-    places: &Places,
+    paths: &DaemonPaths,
     dirs: Dirs,
 ) -> Result<Backends, Error> {
-    let records = ProcessRecords::open(&places.backends).map_err(Error::Process)?;
-    let reaper = Reaper::start(spawner, &places.backends).map_err(start("the reaper"))?;
+    let records = ProcessRecords::open(&paths.backends).map_err(Error::Process)?;
+    let reaper = Reaper::start(spawner, &paths.backends).map_err(start("the reaper"))?;
     let config = config.clone();
     let settings: Settings = Arc::new(move || config.current());
-    let (outputs, cache) = (outputs.outputs(), places.cache.clone());
+    let (outputs, cache) = (outputs.outputs(), paths.cache.clone());
     Ok(Backends { settings, outputs, records, reaper, cache, dirs, versions: Versions::default() })
 }
 
 fn start_library(
-    places: &Places,
+    paths: &DaemonPaths,
     config: &ConfigHandle,
-    (store, hub): (&Store, &Hub),
+    (store, bus): (&Store, &EventBus),
     transcoder: Transcoder,
     spawner: &Spawner,
 ) -> Result<(Library, library::Running), Error> {
     let config = config.clone();
     let settings = library::Settings {
         video_audio: Arc::new(move || config.current().wal_qt.video_audio_default),
-        images_dir: places.images.clone(),
-        thumbnails_dir: places.thumbnails.clone(),
+        images_dir: paths.images.clone(),
+        thumbnails_dir: paths.thumbnails.clone(),
         workers: std::thread::available_parallelism().map_or(1, usize::from),
         idle: Some(Idle { after: IDLE_AFTER, is_idle: machine_is_idle }),
     };
-    library::start(&settings, store.clone(), hub.clone(), transcoder, spawner)
+    library::start(&settings, store.clone(), bus.clone(), transcoder, spawner)
         .map_err(start("the imports"))
 }
 

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use tiny_http::StatusCode;
 
-use crate::events::{Hub, Kinds};
+use crate::events::{EventBus, EventFilter};
 
 const JSON: &str = "application/json";
 
@@ -36,8 +36,8 @@ pub(super) enum Body {
     },
     /// The connection becomes a stream of these events.
     Events {
-        hub: Hub,
-        kinds: Kinds,
+        bus: EventBus,
+        filter: EventFilter,
     },
 }
 
@@ -63,8 +63,8 @@ impl Response {
         Self::new(200, JSON, Body::Shared(json))
     }
 
-    pub fn events(hub: &Hub, kinds: Kinds) -> Self {
-        let body = Body::Events { hub: hub.clone(), kinds };
+    pub fn events(bus: &EventBus, filter: EventFilter) -> Self {
+        let body = Body::Events { bus: bus.clone(), filter };
         Self::new(200, "text/event-stream", body).header("Cache-Control", "no-store")
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The thread owns the client's socket, which it never waits for in a write. It waits in `poll` for an event, for the client to go and
 //! for the end of the server, with a time-out only for the next keepalive. While its client does
-//! not read it takes no more events: the hub drops and counts them for this client alone.
+//! not read it takes no more events: the bus drops and counts them for this client alone.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -19,7 +19,7 @@ use super::limits::Limits;
 use super::seats::Seat;
 use super::semaphore::{Permit, Semaphore};
 use super::waker::Waker;
-use crate::events::{Frame, Hub, Kinds, Subscription};
+use crate::events::{EventBus, EventFilter, Message, Subscription};
 use crate::thread::{Spawner, Thread};
 
 /// Events gathered into one write.
@@ -46,8 +46,8 @@ pub(super) struct Opening {
     pub(super) seat: Arc<Seat>,
     /// Of the answer.
     pub(super) head: Vec<u8>,
-    pub(super) hub: Hub,
-    pub(super) kinds: Kinds,
+    pub(super) bus: EventBus,
+    pub(super) filter: EventFilter,
     pub(super) chunked: bool,
 }
 
@@ -93,11 +93,11 @@ impl Streams {
         let failed = |error: io::Error| Error::busy("there is no room for a stream").cause(error);
         let rung = Arc::new(Waker::new().map_err(failed)?);
         let ring = Arc::clone(&rung);
-        let Opening { seat, head, hub, kinds, chunked } = opening;
+        let Opening { seat, head, bus, filter, chunked } = opening;
         let now = Instant::now();
         let stream = Stream {
             seat,
-            subscription: hub.subscribe(kinds, move || ring.wake()),
+            subscription: bus.subscribe(filter, move || ring.wake()),
             rung,
             end: Arc::clone(&self.end),
             chunked,
@@ -163,9 +163,9 @@ impl Stream {
         // Silenced before looking: an event after the look rings again.
         self.rung.reset();
         while text.len() < PIECE
-            && let Ok(frame) = self.subscription.receiver().try_recv()
+            && let Ok(message) = self.subscription.receiver().try_recv()
         {
-            write_event(&mut text, &frame);
+            write_event(&mut text, &message);
         }
         if now >= self.next_keepalive {
             text.push_str(": keepalive\n\n");
@@ -215,7 +215,7 @@ impl Stream {
         }
         // Without flags a socket still reports that its other end is gone.
         let socket = if stuck { PollFlags::OUT } else { PollFlags::empty() };
-        // What does not fit is lost in the hub: the waker says nothing while the client is stuck.
+        // What does not fit is lost in the bus: the waker says nothing while the client is stuck.
         let events = if stuck { PollFlags::empty() } else { PollFlags::IN };
         let mut waited = [
             PollFd::new(self.seat.socket(), socket),
@@ -259,12 +259,12 @@ impl Stream {
     }
 }
 
-fn write_event(text: &mut String, frame: &Frame) {
+fn write_event(text: &mut String, message: &Message) {
     use std::fmt::Write;
-    if frame.lost > 0 {
-        writeln!(text, ": lost {}", frame.lost).expect("a String takes everything");
+    if message.lost > 0 {
+        writeln!(text, ": lost {}", message.lost).expect("a String takes everything");
     }
-    let (kind, json) = (frame.kind, &frame.json);
+    let (kind, json) = (message.kind, &message.json);
     write!(text, "event: {kind}\ndata: {json}\n\n").expect("a String takes everything");
 }
 
@@ -282,10 +282,10 @@ mod tests {
 
     #[test]
     fn an_event_says_what_was_lost_before_it() {
-        let frame = |lost| Frame { kind: EventKind::ConfigChanged, json: "{}".into(), lost };
+        let message = |lost| Message { kind: EventKind::ConfigChanged, json: "{}".into(), lost };
         let check = |lost, expected| {
             let mut text = String::new();
-            write_event(&mut text, &frame(lost));
+            write_event(&mut text, &message(lost));
             assert_eq!(text, expected);
         };
         check(0, "event: config_changed\ndata: {}\n\n");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::Error;
 use super::import_file::Imported;
 use super::walk::Found;
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::wire::{Event, GalleryDomain};
 
 /// While a batch runs, clients are told at most this often that the gallery has changed.
@@ -54,11 +54,11 @@ impl Batch {
     }
 
     /// Its turn has come.
-    pub(super) fn start(&mut self, hub: &Hub) {
+    pub(super) fn start(&mut self, bus: &EventBus) {
         self.started = Instant::now();
         self.told = self.started;
         if let Some(id) = &self.id {
-            hub.publish(&Event::ProcessingStarted { batch_id: id.clone(), total: self.total });
+            bus.publish(&Event::ProcessingStarted { batch_id: id.clone(), total: self.total });
         }
     }
 
@@ -72,7 +72,7 @@ impl Batch {
         &mut self,
         path: &std::path::Path,
         result: Result<Imported, Error>,
-        hub: &Hub,
+        bus: &EventBus,
     ) {
         if self.is_cancelled() && result.as_ref().is_err_and(Error::is_stopped) {
             // As if it had never been begun.
@@ -92,7 +92,7 @@ impl Batch {
         let Some(id) = &self.id else { return };
         let (batch_id, current, total) = (id.clone(), self.current, self.total);
         let elapsed_ms = self.elapsed_ms();
-        hub.publish(&match result {
+        bus.publish(&match result {
             Ok(Imported { image, duplicate }) => {
                 let image = Box::new(image);
                 Event::ImageProcessed { batch_id, image, current, total, elapsed_ms, duplicate }
@@ -113,21 +113,21 @@ impl Batch {
         self.changed.then(|| self.told + GALLERY_EVERY)
     }
 
-    pub(super) fn tell_gallery(&mut self, hub: &Hub) {
+    pub(super) fn tell_gallery(&mut self, bus: &EventBus) {
         if self.changed {
-            hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+            bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
             self.changed = false;
             self.told = Instant::now();
         }
     }
 
     /// The batch's last event.
-    pub(super) fn finish(mut self, hub: &Hub) {
-        self.tell_gallery(hub);
+    pub(super) fn finish(mut self, bus: &EventBus) {
+        self.tell_gallery(bus);
         let (total, succeeded, failed) = (self.total, self.succeeded, self.failed);
         let (elapsed_ms, cancelled) = (self.elapsed_ms(), self.is_cancelled());
         let Some(batch_id) = self.id else { return };
-        hub.publish(&if cancelled {
+        bus.publish(&if cancelled {
             Event::ProcessingCancelled { batch_id, total, succeeded, failed, elapsed_ms }
         } else {
             Event::ProcessingComplete { batch_id, total, succeeded, failed, elapsed_ms }

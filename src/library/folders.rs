@@ -67,6 +67,6 @@ impl Library {
     }
 
     pub(super) fn changed(&self, domain: GalleryDomain) {
-        self.hub.publish(&Event::GalleryChanged { domain });
+        self.bus.publish(&Event::GalleryChanged { domain });
     }
 }

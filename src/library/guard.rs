@@ -112,7 +112,7 @@ impl Library {
     /// many went.
     pub fn purge_missing(&self) -> Result<usize, Error> {
         let missing = self.look_for_missing()?.missing();
-        let purged = purge(&self.store, &self.hub, &missing)?;
+        let purged = purge(&self.store, &self.bus, &missing)?;
         self.look_for_missing()?;
         Ok(purged)
     }

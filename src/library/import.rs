@@ -17,7 +17,7 @@ use super::import_file::{ImportContext, Imported};
 use super::turn::{Turn, Turns};
 use super::walk::Found;
 use super::{Error, Started};
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::memory;
 use crate::wire::Timestamp;
 
@@ -76,7 +76,7 @@ pub(super) fn work(context: &ImportContext, jobs: &Receiver<Job>, done: &Sender<
 
 pub(super) struct Importer {
     pub(super) context: Arc<ImportContext>,
-    pub(super) hub: Hub,
+    pub(super) bus: EventBus,
     pub(super) inbox: Receiver<Message>,
     pub(super) jobs: Sender<Job>,
     pub(super) done: Receiver<Done>,
@@ -115,12 +115,12 @@ impl Importer {
                 recv(self.done) -> done => match (done, state.batches.front_mut()) {
                     (Ok(done), Some(batch)) => {
                         state.in_hand -= 1;
-                        batch.ended(&done.path, done.result, &self.hub);
+                        batch.ended(&done.path, done.result, &self.bus);
                     }
                     _ => break,
                 },
                 recv(due) -> _ => if let Some(batch) = state.batches.front_mut() {
-                    batch.tell_gallery(&self.hub);
+                    batch.tell_gallery(&self.bus);
                 },
                 recv(self.end) -> _ => break,
             }
@@ -138,13 +138,13 @@ impl Importer {
         while let Some(batch) = state.batches.front_mut() {
             if !state.running {
                 state.running = true;
-                batch.start(&self.hub);
+                batch.start(&self.bus);
                 self.wake.send();
             }
             while state.in_hand < self.workers {
                 let Some(Found { path, problem }) = batch.next() else { break };
                 match problem {
-                    Some(problem) => batch.ended(&path, Err(problem), &self.hub),
+                    Some(problem) => batch.ended(&path, Err(problem), &self.bus),
                     None => {
                         let (folder, adopt) = (batch.folder, batch.id.is_none());
                         let (turn, cancelled) = (state.turns.next(), batch.cancelled.clone());
@@ -160,7 +160,7 @@ impl Importer {
             }
             state.running = false;
             if let Some(batch) = state.batches.pop_front() {
-                batch.finish(&self.hub);
+                batch.finish(&self.bus);
             }
             if state.batches.is_empty() {
                 self.context.names.forget();
@@ -200,7 +200,7 @@ impl Importer {
         if at > 0
             && let Some(batch) = state.batches.remove(at)
         {
-            batch.finish(&self.hub);
+            batch.finish(&self.bus);
         }
         Ok(())
     }

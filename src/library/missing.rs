@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::removal::clear;
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::images::{self, Checksum, Purged};
 use crate::wire::{Event, GalleryDomain, OrphanReason};
@@ -85,14 +85,14 @@ fn judge(homes: impl Iterator<Item = Home>) -> Verdict {
 
 /// Removes the rows of those images whose files are not there, with every reference to them, and
 /// tells of it. Returns how many went.
-pub(super) fn purge(store: &Store, hub: &Hub, ids: &[i64]) -> Result<usize, Error> {
+pub(super) fn purge(store: &Store, bus: &EventBus, ids: &[i64]) -> Result<usize, Error> {
     let mut count = 0;
     for some in ids.chunks(AT_ONCE) {
         let gone = purge_some(store, some)?;
         count += gone.len();
         for Lost { id, path, purged, .. } in &gone {
             log::warn!("{} is gone: image {id} leaves the library", path.display());
-            hub.publish(&Event::ImageOrphanPurged {
+            bus.publish(&Event::ImageOrphanPurged {
                 image_id: *id,
                 reason: OrphanReason::FileMissing,
                 monitor_states_purged: purged.monitor_states,
@@ -103,7 +103,7 @@ pub(super) fn purge(store: &Store, hub: &Hub, ids: &[i64]) -> Result<usize, Erro
         clear(store, gone.iter().filter_map(|lost| lost.preview.as_deref()))?;
     }
     if count > 0 {
-        hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+        bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
     }
     Ok(count)
 }

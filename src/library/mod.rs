@@ -38,7 +38,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{Sender, TrySendError, bounded};
 
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::media;
 use crate::store::{Store, images};
 use crate::thread::{Spawner, Thread};
@@ -91,7 +91,7 @@ pub struct Library {
     thumbnails: Thumbnails,
     transcoder: Transcoder,
     store: Store,
-    hub: Hub,
+    bus: EventBus,
     guard: Guard,
     wake: Wake,
 }
@@ -111,7 +111,7 @@ pub struct Running {
 pub fn start(
     settings: &Settings,
     store: Store,
-    hub: Hub,
+    bus: EventBus,
     transcoder: Transcoder,
     spawner: &Spawner,
 ) -> io::Result<(Library, Running)> {
@@ -154,7 +154,7 @@ pub fn start(
     let guard = Guard::default();
     let reconciler = Reconciler {
         context: Arc::clone(&context),
-        hub: hub.clone(),
+        bus: bus.clone(),
         leftovers,
         guard: guard.clone(),
         importer: inbox.clone(),
@@ -163,7 +163,7 @@ pub fn start(
     };
     let importer = Importer {
         context,
-        hub: hub.clone(),
+        bus: bus.clone(),
         inbox: messages,
         jobs,
         done: results,
@@ -174,7 +174,7 @@ pub fn start(
     threads.push(spawner.spawn("import", move || importer.run())?);
     threads.push(spawner.spawn(RECONCILE, move || reconciler.run())?);
     let context = shared;
-    let library = Library { inbox, context, thumbnails, transcoder, store, hub, guard, wake };
+    let library = Library { inbox, context, thumbnails, transcoder, store, bus, guard, wake };
     Ok((library, Running { end, threads }))
 }
 

@@ -26,14 +26,14 @@ use super::missing::{Row, Verdict, is_gone, purge};
 use super::name::Name;
 use super::package::looks_like_package;
 use super::{Error, walk::looks_like_picture};
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::store::edits::{self, Rename};
 use crate::store::images::{self, Checksum};
 use crate::store::pending_files;
 
 pub(super) struct Reconciler {
     pub(super) context: Arc<ImportContext>,
-    pub(super) hub: Hub,
+    pub(super) bus: EventBus,
     pub(super) leftovers: Leftovers,
     pub(super) guard: Guard,
     /// Takes the files that are to be adopted.
@@ -81,7 +81,7 @@ impl Reconciler {
         follow_owner(context, &mut rows, &files, goes_on)?;
         let verdict = Verdict::on(&rows, &files);
         self.guard.note(store, generation, &rows, &verdict);
-        purge(store, &self.hub, &verdict.purge)?;
+        purge(store, &self.bus, &verdict.purge)?;
         let gone: HashSet<i64> = verdict.purge.into_iter().collect();
         rows.retain(|(id, ..)| !gone.contains(id));
         let checksums: HashSet<String> =

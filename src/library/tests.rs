@@ -13,7 +13,7 @@ use image::{DynamicImage, ImageBuffer, ImageFormat, Rgb};
 use serde_json::Value;
 
 use super::*;
-use crate::events::Kinds;
+use crate::events::EventFilter;
 use crate::store::{
     self,
     images::{self, ListQuery, SortBy},
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Scene {
     directory: tempfile::TempDir,
     store: Store,
-    hub: Hub,
+    bus: EventBus,
 }
 
 struct Alive {
@@ -46,7 +46,7 @@ impl Scene {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("source")).unwrap();
         let store = Store::open(&directory.path().join("db/murald.sqlite3")).unwrap();
-        Self { directory, store, hub: Hub::new() }
+        Self { directory, store, bus: EventBus::new() }
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -59,12 +59,12 @@ impl Scene {
 
     fn start_with(&self, idle: Option<Idle>, thumbnails: &Path) -> Alive {
         let (sender, events) = unbounded();
-        let subscription = self.hub.subscribe(Kinds::ALL, || ());
+        let subscription = self.bus.subscribe(EventFilter::ALL, || ());
         std::thread::spawn(move || {
-            for frame in subscription.receiver() {
-                let mut event: Value = serde_json::from_str(&frame.json).unwrap();
-                event["event"] = frame.kind.as_str().into();
-                assert_eq!(frame.lost, 0);
+            for message in subscription.receiver() {
+                let mut event: Value = serde_json::from_str(&message.json).unwrap();
+                event["event"] = message.kind.as_str().into();
+                assert_eq!(message.lost, 0);
                 if sender.send(event).is_err() {
                     return;
                 }
@@ -80,7 +80,7 @@ impl Scene {
         let (spawner, deaths) = Spawner::new();
         let (transcoder, threads) = transcode::start(&spawner, Default::default()).unwrap();
         let (library, running) =
-            start(&settings, self.store.clone(), self.hub.clone(), transcoder, &spawner).unwrap();
+            start(&settings, self.store.clone(), self.bus.clone(), transcoder, &spawner).unwrap();
         Alive { library, events, running: Some(running), _threads: threads, _deaths: deaths }
     }
 

@@ -61,7 +61,7 @@ impl Conductor {
         if !changed {
             return Ok(record);
         }
-        self.hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
+        self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
         match edited {
             Some(Edited::Empty) => self.drop_stopped(id),
             Some(Edited::On { tune, course, lost }) => self.go_on(id, tune, *course, lost),
@@ -74,7 +74,7 @@ impl Conductor {
         self.store.write(|c| playlists::delete(c, id))?;
         self.drop_stopped(id);
         self.call_off(id, &|| Refusal::NoPlaylist { id }.into());
-        self.hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
+        self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl Conductor {
     fn stop_one(&mut self, id: i64) -> Result<(), Failure> {
         if self.stop(&[id])? > 0 {
             let (playlist_id, action, stopped) = (Some(id), None, None);
-            self.hub.publish(&Event::PlaylistStopped { playlist_id, action, stopped });
+            self.bus.publish(&Event::PlaylistStopped { playlist_id, action, stopped });
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Conductor {
         }
         if self.pause(&[id])? > 0 {
             let (playlist_id, action, paused) = (Some(id), None, None);
-            self.hub.publish(&Event::PlaylistPaused { playlist_id, action, paused });
+            self.bus.publish(&Event::PlaylistPaused { playlist_id, action, paused });
         }
         Ok(())
     }
@@ -125,11 +125,11 @@ impl Conductor {
         if moving.is_empty() {
             return reply(ids.first().and_then(|id| self.no_steps(*id)).map_or(Ok(0), Err));
         }
-        let (hub, resumes) = (self.hub.clone(), act == Act::Resume);
+        let (bus, resumes) = (self.bus.clone(), act == Act::Resume);
         let finish = move |result: Result<usize, Failure>| {
             if let (true, Ok(number @ 1..)) = (resumes, &result) {
                 let (action, resumed) = (Some("resume_all"), Some(*number));
-                hub.publish(&Event::PlaylistResumed { playlist_id: None, action, resumed });
+                bus.publish(&Event::PlaylistResumed { playlist_id: None, action, resumed });
             }
             reply(result);
         };
@@ -145,7 +145,7 @@ impl Conductor {
         let count = self.stop(&ids)? + self.stop(&starting)?;
         if count > 0 {
             let (playlist_id, action, stopped) = (None, Some("stop_all"), Some(count));
-            self.hub.publish(&Event::PlaylistStopped { playlist_id, action, stopped });
+            self.bus.publish(&Event::PlaylistStopped { playlist_id, action, stopped });
         }
         Ok(count)
     }
@@ -154,7 +154,7 @@ impl Conductor {
         let count = self.pause(ids)?;
         if count > 0 {
             let (playlist_id, action, paused) = (None, Some("pause_all"), Some(count));
-            self.hub.publish(&Event::PlaylistPaused { playlist_id, action, paused });
+            self.bus.publish(&Event::PlaylistPaused { playlist_id, action, paused });
         }
         Ok(count)
     }

@@ -14,7 +14,7 @@ use super::perform::{Attempt, Report};
 use super::schedule::{LATE, Verdict};
 use super::{Failure, Wall};
 use crate::clock::{Alarm, Deadlines, Now};
-use crate::events::{Frame, Hub, Subscription};
+use crate::events::{EventBus, Message, Subscription};
 use crate::store::{self, Connection, Store, playlists};
 use crate::wire::{Event, EventKind};
 
@@ -63,7 +63,7 @@ pub(super) type Outbox = Arc<Mutex<Vec<Report>>>;
 
 pub(super) struct Conductor {
     pub(super) store: Store,
-    pub(super) hub: Hub,
+    pub(super) bus: EventBus,
     pub(super) wall: Box<dyn Wall>,
     time: Box<dyn Fn() -> Now + Send>,
     pub(super) boot_id: String,
@@ -79,7 +79,7 @@ pub(super) struct Conductor {
 impl Conductor {
     pub(super) fn new(
         store: Store,
-        hub: Hub,
+        bus: EventBus,
         wall: Box<dyn Wall>,
         time: Box<dyn Fn() -> Now + Send>,
         boot_id: String,
@@ -87,7 +87,7 @@ impl Conductor {
         let (ring, reports) = bounded(1);
         let conductor = Self {
             store,
-            hub,
+            bus,
             wall,
             time,
             boot_id,
@@ -116,14 +116,14 @@ impl Conductor {
                 recv(ears.commands) -> command => match command {
                     Ok(command) => {
                         // What was told to everybody before is known to whoever asks now.
-                        ears.news.receiver().try_iter().for_each(|frame| self.heed(&frame));
+                        ears.news.receiver().try_iter().for_each(|message| self.heed(&message));
                         self.take(command);
                     }
                     // The server has ended, and the daemon is about to.
                     Err(_) => return,
                 },
-                recv(ears.news.receiver()) -> frame => if let Ok(frame) = frame {
-                    self.heed(&frame);
+                recv(ears.news.receiver()) -> message => if let Ok(message) = message {
+                    self.heed(&message);
                 },
                 recv(ears.reports) -> _ => self.hear(),
                 recv(ears.outputs) -> _ => self.serve_all(),
@@ -238,14 +238,14 @@ impl Conductor {
     }
 
     /// Something that others did may concern a running playlist.
-    pub(super) fn heed(&mut self, frame: &Frame) {
-        let all = frame.lost > 0;
-        if all || frame.kind == EventKind::ConfigChanged {
+    pub(super) fn heed(&mut self, message: &Message) {
+        let all = message.lost > 0;
+        if all || message.kind == EventKind::ConfigChanged {
             self.serve_all();
         }
         // Of the gallery only images: history changes with every picture.
-        let images = match frame.kind {
-            EventKind::GalleryChanged => frame.json.contains(r#""domain":"images""#),
+        let images = match message.kind {
+            EventKind::GalleryChanged => message.json.contains(r#""domain":"images""#),
             kind => kind == EventKind::ImageOrphanPurged,
         };
         if all || images {
@@ -297,7 +297,7 @@ impl Conductor {
             self.call_off_steps(id, &|| Failure::NotRunning { name: one.tune.name.clone() });
             let (action, stopped) = (None, None);
             let event = Event::PlaylistStopped { playlist_id: Some(id), action, stopped };
-            self.hub.publish(&event);
+            self.bus.publish(&event);
         }
     }
 

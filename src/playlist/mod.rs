@@ -21,7 +21,7 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use crate::clock::{Alarm, Now, boot_id};
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, PlaylistChange};
 use crate::thread::{Spawner, Thread};
@@ -53,7 +53,7 @@ pub enum Act {
 #[derive(Clone)]
 pub struct Playlists {
     store: Store,
-    hub: Hub,
+    bus: EventBus,
     inbox: Sender<Command>,
 }
 
@@ -68,7 +68,7 @@ pub struct ConductorOwner {
 pub fn start(
     spawner: &Spawner,
     store: Store,
-    hub: Hub,
+    bus: EventBus,
     wall: Box<dyn Wall>,
     outputs: Receiver<()>,
 ) -> io::Result<(Playlists, ConductorOwner)> {
@@ -77,12 +77,12 @@ pub fn start(
     let (end, ended) = bounded(0);
     let (alarm, rings) = Alarm::start(spawner)?;
     let (conductor, reports) =
-        Conductor::new(store.clone(), hub.clone(), wall, Box::new(Now::read), boot_id());
-    let news = hub.subscribe(conductor::NEWS.iter().copied().collect(), || ());
+        Conductor::new(store.clone(), bus.clone(), wall, Box::new(Now::read), boot_id());
+    let news = bus.subscribe(conductor::NEWS.iter().copied().collect(), || ());
     let ears = Ears { commands, reports, rings, outputs, news, end: ended };
     let thread = spawner.spawn("playlist", move || conductor.run(&ears, &alarm))?;
     let owner = ConductorOwner { end: Some(end), thread: Some(thread) };
-    Ok((Playlists { store, hub, inbox }, owner))
+    Ok((Playlists { store, bus, inbox }, owner))
 }
 
 impl Playlists {
@@ -92,7 +92,7 @@ impl Playlists {
             let id = playlists::insert(c, new)?;
             playlists::get(c, id)?.ok_or(playlists::Refusal::NoPlaylist { id })
         })?;
-        self.hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
+        self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
         Ok(playlist)
     }
 

@@ -267,7 +267,7 @@ impl Conductor {
         }
         if alone {
             let (playlist_id, action, resumed) = (Some(id), None, None);
-            self.hub.publish(&Event::PlaylistResumed { playlist_id, action, resumed });
+            self.bus.publish(&Event::PlaylistResumed { playlist_id, action, resumed });
         }
         Ok(())
     }
@@ -399,7 +399,7 @@ impl Conductor {
             one.starved = false;
         }
         for (_, place, done) in superseded {
-            self.hub.publish(&Event::PlaylistImageChanged {
+            self.bus.publish(&Event::PlaylistImageChanged {
                 playlist_id: id,
                 image_index: place.index,
                 image_id: place.image_id,
@@ -480,7 +480,7 @@ impl Conductor {
         }
         displaced.into_iter().for_each(|other| self.drop_stopped(other));
         let place = &course.place;
-        self.hub.publish(&Event::PlaylistStarted {
+        self.bus.publish(&Event::PlaylistStarted {
             playlist_id: id,
             playlist_name: tune.name.clone(),
             monitors: place.monitors.clone(),

@@ -14,7 +14,7 @@ pub(super) struct Attempt {
     /// Which way to leave what cannot be shown.
     pub(super) way: Way,
     missed: bool,
-    /// Kinds of content that the backend has refused.
+    /// EventFilter of content that the backend has refused.
     refused: Vec<Kind>,
     skipped: Vec<SkippedItem>,
     /// False where a monitor only joins what others show already.
@@ -236,7 +236,7 @@ impl Conductor {
         let attempt = &report.attempt;
         let backend = report.result.as_ref().map(|applied| applied.backend.to_string());
         if !attempt.skipped.is_empty() {
-            self.hub.publish(&Event::PlaylistSkippedIncompatible {
+            self.bus.publish(&Event::PlaylistSkippedIncompatible {
                 playlist_id: report.id,
                 playlist_name: one.tune.name.clone(),
                 backend: backend.unwrap_or_default(),
@@ -245,7 +245,7 @@ impl Conductor {
                 skipped_items: attempt.skipped.clone(),
             });
         }
-        self.hub.publish(&Event::PlaylistImageChanged {
+        self.bus.publish(&Event::PlaylistImageChanged {
             playlist_id: report.id,
             image_index: report.index,
             image_id: report.image_id,
@@ -276,7 +276,7 @@ impl Conductor {
         let backend = fixed.map(|configured| refused_by.map_or(configured, str::to_owned));
         let media_type = one.tune.items[one.course.place.index].media_type;
         log::warn!("nothing of the playlist {:?} can be shown", one.tune.name);
-        self.hub.publish(&Event::PlaylistNoCompatibleItem {
+        self.bus.publish(&Event::PlaylistNoCompatibleItem {
             playlist_id: id,
             playlist_name: one.tune.name.clone(),
             total_images: one.tune.items.len(),
@@ -289,7 +289,7 @@ impl Conductor {
     pub(super) fn failed(&self, report: &Report) {
         let Err(failure) = &report.result else { return };
         log::warn!("image {} of playlist {}: {failure}", report.image_id, report.id);
-        self.hub.publish(&Event::WallpaperApplyFailed {
+        self.bus.publish(&Event::WallpaperApplyFailed {
             image_id: report.image_id,
             error: failure.to_string(),
             backend: self.wall.fixed().unwrap_or_default(),

@@ -199,7 +199,7 @@ impl Reconciler {
 
     fn refuse(&self, apply: PendingApply, error: backends::Error) {
         let backend = apply.applied.backend;
-        self.hub.publish(&Event::WallpaperApplyFailed {
+        self.bus.publish(&Event::WallpaperApplyFailed {
             image_id: apply.image.id,
             error: error.to_string(),
             backend: backend.to_string(),
@@ -226,13 +226,13 @@ impl Reconciler {
             }
         }
         if is_news {
-            self.hub.publish(&Event::WallpaperRestoreFailed {
+            self.bus.publish(&Event::WallpaperRestoreFailed {
                 backend: backend.to_string(),
                 error: text.clone(),
             });
         }
         if is_out && (is_news || !retrying) {
-            self.hub.publish(&Event::BackendUnavailable {
+            self.bus.publish(&Event::BackendUnavailable {
                 message: format!("{backend} does not start: {text}"),
                 backend: Some(backend.to_string()),
                 retrying,
@@ -293,7 +293,7 @@ impl Reconciler {
     fn given_up(&self, key: &WorkerKey, why: &str) {
         let message = format!("{key} {why}: it is left alone until the next change");
         log::error!("{message}");
-        self.hub.publish(&Event::BackendUnavailable {
+        self.bus.publish(&Event::BackendUnavailable {
             message,
             backend: Some(key.backend.to_string()),
             retrying: false,
@@ -304,7 +304,7 @@ impl Reconciler {
     fn finish(&mut self, job: Job) {
         match job.purpose {
             Purpose::Apply(apply) => {
-                let result = apply.commit(&self.store, &self.hub);
+                let result = apply.commit(&self.store, &self.bus);
                 let applied = apply.applied;
                 (apply.reply)(result.map(|()| applied).map_err(Error::from));
             }
@@ -320,7 +320,7 @@ impl Reconciler {
 
     fn commit_restored(&self, restored: &[Restored]) {
         for picture in restored {
-            if let Err(error) = picture.commit(&self.store, &self.hub) {
+            if let Err(error) = picture.commit(&self.store, &self.bus) {
                 log::error!("the assignments cannot be written: {}", chain(&error));
             }
         }

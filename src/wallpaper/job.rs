@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::backends;
 use crate::config::{BackendName, SelectionMode};
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
 use crate::wire::{Event, GalleryDomain, HistorySource, Image, Source};
@@ -144,7 +144,7 @@ impl PendingApply {
     }
 
     /// Writes rows and history in one transaction, and tells everybody.
-    pub(super) fn commit(&self, store: &Store, hub: &Hub) -> Result<(), store::Error> {
+    pub(super) fn commit(&self, store: &Store, bus: &EventBus) -> Result<(), store::Error> {
         let entry = store::history::NewEntry {
             image_id: self.image.id,
             image_name: &self.image.name,
@@ -161,8 +161,8 @@ impl PendingApply {
             }
             store::history::insert(transaction, &entry)
         })?;
-        hub.publish(&changed(&self.image, &self.rows, self.source.kind, self.applied.backend));
-        hub.publish(&Event::GalleryChanged { domain: GalleryDomain::History });
+        bus.publish(&changed(&self.image, &self.rows, self.source.kind, self.applied.backend));
+        bus.publish(&Event::GalleryChanged { domain: GalleryDomain::History });
         Ok(())
     }
 }
@@ -179,11 +179,11 @@ impl Restored {
     }
 
     /// Writes which backend shows the picture now, and tells everybody. No history entry.
-    pub(super) fn commit(&self, store: &Store, hub: &Hub) -> Result<(), store::Error> {
+    pub(super) fn commit(&self, store: &Store, bus: &EventBus) -> Result<(), store::Error> {
         store.write(|transaction| {
             self.rows.iter().try_for_each(|row| store::assignments::put(transaction, row))
         })?;
-        hub.publish(&changed(&self.image, &self.rows, Source::Restore, self.backend));
+        bus.publish(&changed(&self.image, &self.rows, Source::Restore, self.backend));
         Ok(())
     }
 }

@@ -33,7 +33,7 @@ use crossbeam_channel::{Sender, TrySendError, bounded};
 
 use crate::backends::{Backends, Placement};
 use crate::config::BackendName;
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::store::Store;
 use crate::thread::{Spawner, Thread};
 
@@ -80,12 +80,12 @@ pub struct ReconcilerOwner {
 pub fn start(
     spawner: &Spawner,
     store: Store,
-    hub: Hub,
+    bus: EventBus,
     backends: Backends,
 ) -> std::io::Result<(Handle, ReconcilerOwner)> {
     let (inbox, commands) = bounded(INBOX);
     let status = SharedStatus::default();
-    let reconciler = Reconciler::new(spawner.clone(), store, hub, backends, Arc::clone(&status));
+    let reconciler = Reconciler::new(spawner.clone(), store, bus, backends, Arc::clone(&status));
     let thread = spawner.spawn("reconciler", move || reconciler.run(&commands))?;
     let handle = Handle { inbox, status };
     Ok((handle.clone(), ReconcilerOwner { handle: Some(handle), thread: Some(thread) }))

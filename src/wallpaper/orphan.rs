@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::store::images::{self, Purged};
 use crate::store::{self, Connection, Store};
 use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
@@ -30,7 +30,7 @@ fn library_is_away(connection: &Connection, path: &Path) -> Result<bool, store::
 /// anything to remove. False where the image is not gone after all.
 pub(super) fn purge(
     store: &Store,
-    hub: &Hub,
+    bus: &EventBus,
     image_id: i64,
     reason: OrphanReason,
 ) -> Result<bool, store::Error> {
@@ -53,7 +53,7 @@ pub(super) fn purge(
         return Ok(true);
     }
     log::warn!("image {image_id} is purged ({reason}): {purged:?}");
-    hub.publish(&Event::ImageOrphanPurged {
+    bus.publish(&Event::ImageOrphanPurged {
         image_id,
         reason,
         monitor_states_purged: purged.monitor_states,
@@ -61,7 +61,7 @@ pub(super) fn purge(
         playlists_affected: purged.playlists,
     });
     if had_row {
-        hub.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+        bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
     }
     Ok(true)
 }

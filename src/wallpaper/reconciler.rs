@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 
 use crate::backends::{Backends, Placement, REGISTRY};
 use crate::config::{BackendName, SelectionMode};
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::store::{self, Store};
 use crate::thread::Spawner;
 use crate::wire::{Event, OrphanReason};
@@ -57,7 +57,7 @@ impl Command {
 pub(super) struct Reconciler {
     pub(super) spawner: Spawner,
     pub(super) store: Store,
-    pub(super) hub: Hub,
+    pub(super) bus: EventBus,
     pub(super) backends: Backends,
     status: SharedStatus,
     pub(super) workers: BTreeMap<WorkerKey, Worker>,
@@ -84,7 +84,7 @@ impl Reconciler {
     pub(super) fn new(
         spawner: Spawner,
         store: Store,
-        hub: Hub,
+        bus: EventBus,
         backends: Backends,
         status: SharedStatus,
     ) -> Self {
@@ -93,7 +93,7 @@ impl Reconciler {
         Self {
             spawner,
             store,
-            hub,
+            bus,
             backends,
             status,
             workers: BTreeMap::new(),
@@ -334,7 +334,7 @@ impl Reconciler {
             log::warn!("{message}");
             let event =
                 Event::BackendUnavailable { message, backend: None, retrying: false, checked };
-            self.hub.publish(&event);
+            self.bus.publish(&event);
         }
     }
 
@@ -368,7 +368,7 @@ impl Reconciler {
             Ok::<_, store::Error>((rows, for_all, pictures))
         })?;
         for image in pictures.values().filter(|image| orphan::is_gone(image)) {
-            if orphan::purge(&self.store, &self.hub, image.id, OrphanReason::FileMissing)? {
+            if orphan::purge(&self.store, &self.bus, image.id, OrphanReason::FileMissing)? {
                 rows.retain(|row| row.image_id != image.id);
                 for_all = for_all.filter(|row| row.image_id != image.id);
             }
@@ -411,7 +411,7 @@ impl Reconciler {
             Error::FileGone { id, .. } => (*id, OrphanReason::FileMissing),
             _ => return,
         };
-        if let Err(source) = orphan::purge(&self.store, &self.hub, id, reason) {
+        if let Err(source) = orphan::purge(&self.store, &self.bus, id, reason) {
             log::error!("image {id} cannot be purged: {}", chain(&source));
         }
     }

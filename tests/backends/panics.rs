@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::bounded;
 use murald::internals::backends::Backends;
 use murald::internals::config::BackendName;
-use murald::internals::events::{Hub, Kinds, Subscription};
+use murald::internals::events::{EventBus, EventFilter, Subscription};
 use murald::internals::http;
 use murald::internals::store::{Store, images};
 use murald::internals::thread::{Deaths, Spawner};
@@ -40,10 +40,10 @@ impl Stage {
         let panics = Arc::new(AtomicUsize::new(0));
         let backends = spoiled(&wall.backends, Arc::clone(&panics));
         let (spawner, deaths) = Spawner::new();
-        let (hub, store) =
-            (Hub::new(), Store::open(&wall.dir.path().join("murald.sqlite3")).unwrap());
-        let told = hub.subscribe(Kinds::from_iter([EventKind::BackendUnavailable]), || ());
-        let (wallpaper, owner) = wallpaper::start(&spawner, store.clone(), hub, backends).unwrap();
+        let (bus, store) =
+            (EventBus::new(), Store::open(&wall.dir.path().join("murald.sqlite3")).unwrap());
+        let told = bus.subscribe(EventFilter::from_iter([EventKind::BackendUnavailable]), || ());
+        let (wallpaper, owner) = wallpaper::start(&spawner, store.clone(), bus, backends).unwrap();
         Self { _owner: owner, wallpaper, panics, told, deaths, store, wall }
     }
 

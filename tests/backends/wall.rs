@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, bounded};
 use murald::internals::backends::{Backend, Backends, Kind, Placement, Versions};
 use murald::internals::compositor::{Output, Watch};
 use murald::internals::config::{BackendName, ConfigHandle};
-use murald::internals::events::Hub;
+use murald::internals::events::EventBus;
 use murald::internals::paths::{Dirs, Env};
 use murald::internals::process::{Cancel, Identity, ProcessRecords, Reaper};
 use murald::internals::thread::{Deaths, Spawner};
@@ -47,7 +47,7 @@ impl Wall {
         let (spawner, deaths) = Spawner::new();
         let watch = Watch::start(&spawner, None, &desktop.env()).unwrap();
         let run = dir.path().join("run");
-        let config = ConfigHandle::open(dir.path().join("config.toml"), Hub::new()).unwrap();
+        let config = ConfigHandle::open(dir.path().join("config.toml"), EventBus::new()).unwrap();
         let settings = config.clone();
         let backends = Backends {
             settings: Arc::new(move || settings.current()),

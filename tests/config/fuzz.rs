@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use murald::internals::config::{ConfigHandle, Error, Section};
-use murald::internals::events::Hub;
+use murald::internals::events::EventBus;
 use serde_json::{Map, Value, json};
 
 /// What is spliced into files and bodies: the grammar's own words, in wrong places.
@@ -97,7 +97,7 @@ struct Room {
 fn room() -> Room {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
-    let handle = ConfigHandle::open(path.clone(), Hub::new()).unwrap();
+    let handle = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
     Room { _dir: dir, path, handle }
 }
 
@@ -153,14 +153,15 @@ fn damaged_files() {
         expected["app"]["theme"] = theme.into();
         expected["backend"]["feh"]["mode"] = "tile".into();
         let mut shown = Value::from(room.handle.current().to_json());
-        // Lines move, and a misfit may have been mended.
+        // Lines move, and an invalid value may have been mended.
         expected.as_object_mut().unwrap().remove("warnings");
         shown.as_object_mut().unwrap().remove("warnings");
         let (old, new) = (String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&after));
         assert_eq!(shown, expected, "from\n{old}\nto\n{new}");
         let comments = old.matches("# ").count();
         assert!(new.matches("# ").count() >= comments.min(1), "from\n{old}\nto\n{new}");
-        let again = ConfigHandle::open(room.path.clone(), Hub::new()).unwrap().current().to_json();
+        let again =
+            ConfigHandle::open(room.path.clone(), EventBus::new()).unwrap().current().to_json();
         let mut again = Value::from(again);
         again.as_object_mut().unwrap().remove("warnings");
         assert_eq!(again, shown);
@@ -189,7 +190,7 @@ fn damaged_requests() {
         match room.handle.patch(&body) {
             Ok(_) => {
                 taken += 1;
-                let again = ConfigHandle::open(room.path.clone(), Hub::new()).unwrap();
+                let again = ConfigHandle::open(room.path.clone(), EventBus::new()).unwrap();
                 assert_eq!(again.current().to_json(), room.handle.current().to_json(), "{body:?}");
             }
             Err(error) => {

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use murald::internals::config::{BackendName, ConfigHandle, Key, Kind, Rule, Section};
-use murald::internals::events::Hub;
+use murald::internals::config::{BackendName, ConfigHandle, Key, Rule, Section, ValueType};
+use murald::internals::events::EventBus;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
@@ -34,21 +34,23 @@ fn text() -> impl Strategy<Value = String> {
 
 fn value_for(key: &'static Key) -> BoxedStrategy<Value> {
     match (key.kind, key.rule) {
-        (Kind::Bool, _) => any::<bool>().prop_map(Value::from).boxed(),
-        (Kind::List, Rule::Words(words)) => {
+        (ValueType::Bool, _) => any::<bool>().prop_map(Value::from).boxed(),
+        (ValueType::List, Rule::Words(words)) => {
             prop::collection::vec(select(words), 0..4).prop_map(|list| json!(list)).boxed()
         }
-        (Kind::List, Rule::Form { .. }) => {
+        (ValueType::List, Rule::Form { .. }) => {
             let entry = "[A-Z]{1,3}X=[a-z# '\"]{0,5}";
             prop::collection::vec(entry, 0..3).prop_map(|list| json!(list)).boxed()
         }
-        (Kind::List, _) => prop::collection::vec(text(), 0..4).prop_map(|list| json!(list)).boxed(),
+        (ValueType::List, _) => {
+            prop::collection::vec(text(), 0..4).prop_map(|list| json!(list)).boxed()
+        }
         (_, Rule::Words(words)) => select(words).prop_map(Value::from).boxed(),
-        (Kind::Integer, Rule::Range(min, max)) => {
+        (ValueType::Integer, Rule::Range(min, max)) => {
             (min as i64..=max as i64).prop_map(Value::from).boxed()
         }
-        (Kind::Integer, _) => any::<i64>().prop_map(Value::from).boxed(),
-        (Kind::Number, rule) => {
+        (ValueType::Integer, _) => any::<i64>().prop_map(Value::from).boxed(),
+        (ValueType::Number, rule) => {
             let (min, max) = match rule {
                 Rule::Range(min, max) => (min, max.min(1e6)),
                 Rule::Positive => (0.5, 1e6),
@@ -58,8 +60,10 @@ fn value_for(key: &'static Key) -> BoxedStrategy<Value> {
         }
         (_, Rule::Form { .. }) => Just(key.default.to_json().unwrap_or_default()).boxed(),
         // A variable that is not set is refused.
-        (Kind::Path, _) => "[^\\p{Cc}$]{0,12}".prop_map(|tail| json!(format!("~/{tail}"))).boxed(),
-        (Kind::Text, _) => text().prop_map(Value::from).boxed(),
+        (ValueType::Path, _) => {
+            "[^\\p{Cc}$]{0,12}".prop_map(|tail| json!(format!("~/{tail}"))).boxed()
+        }
+        (ValueType::Text, _) => text().prop_map(Value::from).boxed(),
     }
 }
 
@@ -176,7 +180,7 @@ fn agrees(plain: &Value, shown: &Value) -> bool {
 fn run(steps: &[Step]) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
-    let handle = ConfigHandle::open(path.clone(), Hub::new()).unwrap();
+    let handle = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
     let mut notes = Vec::new();
     for step in steps {
         match step {
@@ -200,7 +204,7 @@ fn run(steps: &[Step]) {
         }
     }
     // Another daemon's start reads the same.
-    let again = ConfigHandle::open(path, Hub::new()).unwrap();
+    let again = ConfigHandle::open(path, EventBus::new()).unwrap();
     assert_eq!(again.current().to_json(), handle.current().to_json());
 }
 
@@ -230,7 +234,7 @@ proptest! {
     ) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.toml");
-        let handle = ConfigHandle::open(path.clone(), Hub::new()).unwrap();
+        let handle = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
         let mut file = fs::read_to_string(&path).unwrap().replace("[app]", "# mine\n[app] # too");
         if dos {
             file = file.replace('\n', "\r\n");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use murald::internals::config::{ConfigHandle, Watch};
-use murald::internals::events::{Hub, Kinds, Subscription};
+use murald::internals::events::{EventBus, EventFilter, Subscription};
 use murald::internals::thread::{Deaths, Spawner};
 use serde_json::Value;
 
@@ -28,9 +28,9 @@ impl Watched {
     pub(crate) fn at(path: &str, prepare: impl FnOnce(&tempfile::TempDir)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         prepare(&dir);
-        let hub = Hub::new();
-        let events = hub.subscribe(Kinds::ALL, || ());
-        let handle = ConfigHandle::open(dir.path().join(path), hub).unwrap();
+        let bus = EventBus::new();
+        let events = bus.subscribe(EventFilter::ALL, || ());
+        let handle = ConfigHandle::open(dir.path().join(path), bus).unwrap();
         let (spawner, deaths) = Spawner::new();
         let watch = Watch::start(handle.clone(), &spawner).unwrap();
         Self { _watch: watch, handle, events, deaths, dir }

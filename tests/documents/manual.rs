@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use murald::internals::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Verb};
-use murald::internals::config::{Key, Kind, Section};
+use murald::internals::config::{Key, Section, ValueType};
 use murald::internals::http::ROUTES;
 use murald::internals::wire::EventKind;
 use serde_json::{Value, json};
@@ -82,12 +82,12 @@ fn described(key: &str, kind: &str, allowed: Option<&str>) -> String {
 
 fn described_by_the_schema(section: Section, key: &Key) -> String {
     let kind = match key.kind {
-        Kind::Bool => "true or false",
-        Kind::Integer => "whole number",
-        Kind::Number => "number",
-        Kind::Text => "text",
-        Kind::Path => "path",
-        Kind::List => "list",
+        ValueType::Bool => "true or false",
+        ValueType::Integer => "whole number",
+        ValueType::Number => "number",
+        ValueType::Text => "text",
+        ValueType::Path => "path",
+        ValueType::List => "list",
     };
     let default = match key.default.to_json() {
         None => "no default".to_owned(),

@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, bounded};
 use murald::internals::backends::{Backends, Versions};
 use murald::internals::compositor::Outputs;
 use murald::internals::config::ConfigHandle;
-use murald::internals::events::Hub;
+use murald::internals::events::EventBus;
 use murald::internals::http::{Api, Limits, ListCache, ROUTES, Router, Server, Stop};
 use murald::internals::library;
 use murald::internals::paths::{Dirs, Env};
@@ -25,7 +25,7 @@ use super::support::{Client, Reply};
 
 struct Daemon {
     client: Client,
-    events: Hub,
+    events: EventBus,
     stops: Receiver<Stop>,
     _server: Server,
     _conductor: ConductorOwner,
@@ -40,7 +40,7 @@ fn daemon() -> Daemon {
     let home = directory.path();
     let (stop, stops) = bounded(1);
     let (spawner, _deaths) = Spawner::new();
-    let events = Hub::new();
+    let events = EventBus::new();
     let config = ConfigHandle::open(home.join("config.toml"), events.clone()).unwrap();
     let store = Store::open(&home.join("db/murald.sqlite3")).unwrap();
     let settings = config.clone();

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use murald::internals::events::Hub;
+use murald::internals::events::EventBus;
 use murald::internals::http::{Limits, Server};
 use murald::internals::thread::Spawner;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -38,7 +38,7 @@ fn serve_apart() {
     }
     let listener = UnixListener::bind(&socket).unwrap();
     let (spawner, _deaths) = Spawner::new();
-    let site = odd_router(&Hub::new(), channel().0, Path::new(&socket));
+    let site = odd_router(&EventBus::new(), channel().0, Path::new(&socket));
     let mut limits = Limits::fitted();
     if let Ok(millis) = std::env::var(WORKER_IDLE) {
         limits.worker_idle = Duration::from_millis(millis.parse().unwrap());

@@ -21,7 +21,7 @@ fn listen(house: &House) -> Client {
 }
 
 fn subscribers(house: &House) -> usize {
-    let shown = format!("{:?}", house.hub);
+    let shown = format!("{:?}", house.bus);
     shown.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap()
 }
 
@@ -30,7 +30,7 @@ fn every_client_hears_everything_and_a_clean_end() {
     let house = House::new();
     let mut clients: Vec<_> = (0..20).map(|_| listen(&house)).collect();
     for _ in 0..50 {
-        house.hub.publish(&gallery());
+        house.bus.publish(&gallery());
     }
     for client in &mut clients {
         for _ in 0..50 {
@@ -42,7 +42,7 @@ fn every_client_hears_everything_and_a_clean_end() {
             );
         }
     }
-    house.hub.publish(&gallery());
+    house.bus.publish(&gallery());
     house.end();
     for client in &mut clients {
         client.read_until("event: gallery_changed\n");
@@ -57,7 +57,7 @@ fn a_stream_of_http_1_0_has_no_chunks_and_head_has_no_stream() {
     let mut client = house.connect();
     let reply = client.say("GET /events HTTP/1.0\r\n\r\n").reply();
     assert_eq!(reply.header("Transfer-Encoding"), None);
-    house.hub.publish(&gallery());
+    house.bus.publish(&gallery());
     assert!(client.read_until("\n\n").starts_with("event: gallery_changed\n"));
     let mut client = house.connect();
     assert_eq!(client.say("HEAD /events HTTP/1.1\r\n\r\n").reply_to(true).unwrap().status, 200);
@@ -89,15 +89,15 @@ fn a_client_that_leaves_is_noticed_at_once() {
 fn a_slow_client_loses_events_alone_and_is_told_how_many() {
     let house = House::new();
     let (mut slow, mut quick) = (listen(&house), listen(&house));
-    // Until the socket, the thread's piece and the hub's buffer are full, and some are lost.
+    // Until the socket, the thread's piece and the bus's buffer are full, and some are lost.
     for _ in 0..20_000 {
-        house.hub.publish(&gallery());
+        house.bus.publish(&gallery());
         quick.read_until("\n\n");
     }
     let began = Instant::now();
     let mut heard = 0;
     let mut lost = 0;
-    house.hub.publish(&gallery());
+    house.bus.publish(&gallery());
     while heard + lost < 20_001 {
         let text = slow.read_until("\n\n");
         if let Some((_, rest)) = text.split_once(": lost ") {
@@ -105,7 +105,7 @@ fn a_slow_client_loses_events_alone_and_is_told_how_many() {
         }
         heard += usize::from(text.contains("event: gallery_changed"));
         // Whatever was lost last is told with the next event that fits.
-        house.hub.publish(&gallery());
+        house.bus.publish(&gallery());
         assert!(began.elapsed() < PATIENCE);
     }
     assert!(lost > BUFFER && heard > BUFFER, "heard {heard}, lost {lost}");
@@ -118,7 +118,7 @@ fn a_client_that_never_reads_is_closed_and_delays_no_end() {
         House::with(Limits { stream_pause: Duration::from_millis(50), ..Limits::default() });
     let _stuck = listen(&house);
     until("the stream is given up", || {
-        house.hub.publish(&gallery());
+        house.bus.publish(&gallery());
         subscribers(&house) == 0
     });
     house.end();
@@ -126,7 +126,7 @@ fn a_client_that_never_reads_is_closed_and_delays_no_end() {
     let house = House::new();
     let _stuck = listen(&house);
     for _ in 0..20_000 {
-        house.hub.publish(&gallery());
+        house.bus.publish(&gallery());
     }
     house.end();
 }
@@ -140,7 +140,7 @@ fn streams_have_a_cap_and_requests_behind_them_no_effect() {
     let two = listen(&house);
     assert_eq!(house.connect().get("/events").status, 503);
     house.is_well();
-    house.hub.publish(&gallery());
+    house.bus.publish(&gallery());
     one.read_until("event: gallery_changed");
     drop(two);
     until("a place is free", || {

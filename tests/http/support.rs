@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use murald::internals::events::{Hub, Kinds};
+use murald::internals::events::{EventBus, EventFilter};
 use murald::internals::http::{
     Error, Limits, Reply as Answer, Request, Response, Route, Router, Server,
 };
@@ -22,7 +22,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const LARGE: usize = 8 << 20;
 
 pub(crate) struct House {
-    pub(crate) hub: Hub,
+    pub(crate) bus: EventBus,
     /// What `/later` waits for.
     pub(crate) givers: Receiver<Giver>,
     pub(crate) server: Option<Server>,
@@ -36,7 +36,7 @@ pub(crate) type Giver = Answer<Response, Error>;
 
 /// What the misbehaving site knows.
 pub(crate) struct Odd {
-    hub: Hub,
+    bus: EventBus,
     givers: Mutex<Sender<Giver>>,
     directory: PathBuf,
 }
@@ -73,7 +73,7 @@ static ODD: [Route<Odd>; 11] = [
             "image/png",
         )
     }),
-    route(Get, "/events", |odd, _| Ok(Response::events(&odd.hub, Kinds::ALL))),
+    route(Get, "/events", |odd, _| Ok(Response::events(&odd.bus, EventFilter::ALL))),
 ];
 
 fn later(odd: &Odd, request: &Request<'_>) -> Result<Response, Error> {
@@ -84,9 +84,9 @@ fn later(odd: &Odd, request: &Request<'_>) -> Result<Response, Error> {
 }
 
 /// The misbehaving site.
-pub(crate) fn odd_router(hub: &Hub, give: Sender<Giver>, directory: &Path) -> Router<Odd> {
+pub(crate) fn odd_router(bus: &EventBus, give: Sender<Giver>, directory: &Path) -> Router<Odd> {
     let (givers, directory) = (Mutex::new(give), directory.to_owned());
-    Router::new(Odd { hub: hub.clone(), givers, directory }, &ODD)
+    Router::new(Odd { bus: bus.clone(), givers, directory }, &ODD)
 }
 
 impl House {
@@ -99,10 +99,10 @@ impl House {
         let socket = directory.path().join("s");
         let listener = UnixListener::bind(&socket).unwrap();
         let (spawner, deaths) = Spawner::new();
-        let (hub, (give, givers)) = (Hub::new(), channel());
-        let site = odd_router(&hub, give, directory.path());
+        let (bus, (give, givers)) = (EventBus::new(), channel());
+        let site = odd_router(&bus, give, directory.path());
         let server = Server::start(listener, &spawner, site, limits).unwrap();
-        Self { hub, givers, server: Some(server), deaths, directory, socket }
+        Self { bus, givers, server: Some(server), deaths, directory, socket }
     }
 
     pub(crate) fn connect(&self) -> Client {

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use murald::internals::events::{Hub, Kinds};
+use murald::internals::events::{EventBus, EventFilter};
 use murald::internals::library::{self, Library, Running, Settings};
 use murald::internals::store::images::{self, Checksum};
 use murald::internals::store::{self, Store, edits, pending_files};
@@ -160,7 +160,7 @@ fn delete_for_ever(house: &House, directory: &Path) {
 struct House {
     library: Library,
     store: Store,
-    hub: Hub,
+    bus: EventBus,
     running: Running,
     _transcoder: transcode::Threads,
     _deaths: Deaths,
@@ -177,11 +177,11 @@ impl House {
         };
         let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
         let (spawner, deaths) = Spawner::new();
-        let hub = Hub::new();
+        let bus = EventBus::new();
         let (transcoder, threads) = transcode::start(&spawner, Default::default()).unwrap();
         let (library, running) =
-            library::start(&settings, store.clone(), hub.clone(), transcoder, &spawner).unwrap();
-        Self { library, store, hub, running, _transcoder: threads, _deaths: deaths }
+            library::start(&settings, store.clone(), bus.clone(), transcoder, &spawner).unwrap();
+        Self { library, store, bus, running, _transcoder: threads, _deaths: deaths }
     }
 
     fn reconciled(&self) {
@@ -193,7 +193,8 @@ impl House {
     }
 
     fn import(&self, paths: Vec<PathBuf>) {
-        let events = self.hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
+        let events =
+            self.bus.subscribe(EventFilter::from_iter([EventKind::ProcessingComplete]), || ());
         self.library.import(paths, None).unwrap();
         events.receiver().recv_timeout(PATIENCE).unwrap();
     }

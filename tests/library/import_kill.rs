@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use murald::internals::events::{Hub, Kinds};
+use murald::internals::events::{EventBus, EventFilter};
 use murald::internals::library::{self, Settings};
 use murald::internals::store::images::{self, ListQuery, SortBy};
 use murald::internals::store::{self, Store, pending_files};
@@ -91,11 +91,11 @@ fn check(directory: &Path, round: u32) -> usize {
     let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
     let settings = settings(directory);
     let (spawner, _deaths) = Spawner::new();
-    let hub = Hub::new();
-    let events = hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
+    let bus = EventBus::new();
+    let events = bus.subscribe(EventFilter::from_iter([EventKind::ProcessingComplete]), || ());
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) =
-        library::start(&settings, store.clone(), hub, transcoder, &spawner).unwrap();
+        library::start(&settings, store.clone(), bus, transcoder, &spawner).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     while !running.is_reconciled() {
         assert!(Instant::now() < deadline, "the library is still looked through");
@@ -125,11 +125,11 @@ fn check(directory: &Path, round: u32) -> usize {
 fn import(directory: &Path) {
     let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
     let (spawner, _deaths) = Spawner::new();
-    let hub = Hub::new();
-    let events = hub.subscribe(Kinds::from_iter([EventKind::ProcessingComplete]), || ());
+    let bus = EventBus::new();
+    let events = bus.subscribe(EventFilter::from_iter([EventKind::ProcessingComplete]), || ());
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) =
-        library::start(&settings(directory), store, hub, transcoder, &spawner).unwrap();
+        library::start(&settings(directory), store, bus, transcoder, &spawner).unwrap();
     library.import(vec![directory.join("source")], None).unwrap();
     events.receiver().recv_timeout(Duration::from_secs(60)).unwrap();
     drop(running);

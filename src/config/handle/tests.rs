@@ -1,7 +1,7 @@
 //! Changes, edits and mishaps of one file, without the watch.
 
 use super::*;
-use crate::events::{Kinds, Subscription};
+use crate::events::{EventFilter, Subscription};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,9 +17,9 @@ impl Room {
     fn with(text: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("c.toml"), text).unwrap();
-        let hub = Hub::new();
-        let events = hub.subscribe(Kinds::ALL, || ());
-        let handle = ConfigHandle::open(dir.path().join("c.toml"), hub).unwrap();
+        let bus = EventBus::new();
+        let events = bus.subscribe(EventFilter::ALL, || ());
+        let handle = ConfigHandle::open(dir.path().join("c.toml"), bus).unwrap();
         Self { dir, handle, events }
     }
 
@@ -38,7 +38,7 @@ impl Room {
     /// The events since the last look, without their time.
     fn heard(&self) -> Vec<String> {
         let event = |json: &str| json[..json.rfind(",\"timestamp\"").unwrap()].to_owned();
-        self.events.receiver().try_iter().map(|frame| event(&frame.json)).collect()
+        self.events.receiver().try_iter().map(|message| event(&message.json)).collect()
     }
 
     fn shown(&self) -> Map<String, Json> {
@@ -50,13 +50,13 @@ impl Room {
 fn the_file_is_made_and_filled() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new/c.toml");
-    let handle = ConfigHandle::open(path.clone(), Hub::new()).unwrap();
+    let handle = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), template::text());
     assert_eq!(handle.current().to_json(), Config::default().to_json());
 
     let room = Room::with("# mine\n[app]\ntheme = 'x' # y\n");
     assert!(room.text().starts_with("# mine\n[app]\ntheme = 'x' # y\nkill_daemon_on_exit = false"));
-    let again = ConfigHandle::open(room.handle.path().to_owned(), Hub::new()).unwrap();
+    let again = ConfigHandle::open(room.handle.path().to_owned(), EventBus::new()).unwrap();
     assert_eq!(again.current().to_json(), room.shown());
     assert_eq!(room.heard(), Vec::<String>::new());
 }
@@ -66,7 +66,7 @@ fn a_file_that_lacks_nothing_is_left_alone() {
     let text = template::text().replace(" = ", "   =  ");
     let room = Room::with(&text);
     let before = fs::metadata(room.handle.path()).unwrap().modified().unwrap();
-    ConfigHandle::open(room.handle.path().to_owned(), Hub::new()).unwrap();
+    ConfigHandle::open(room.handle.path().to_owned(), EventBus::new()).unwrap();
     assert_eq!(room.text(), text);
     assert_eq!(fs::metadata(room.handle.path()).unwrap().modified().unwrap(), before);
 }
@@ -77,7 +77,7 @@ fn what_cannot_be_written_does_not_prevent_a_start() {
     let path = dir.path().join("c.toml");
     fs::write(&path, "app.theme = 'x'\n").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
-    let handle = ConfigHandle::open(path.clone(), Hub::new()).unwrap();
+    let handle = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
     assert_eq!(handle.current().app.theme, "x");
     assert_eq!(handle.current().warnings.len(), 1);
     let body = json!({"app": {"theme": "y"}});
@@ -93,7 +93,7 @@ fn a_bad_file_prevents_a_start_and_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.toml");
         fs::write(&path, bad).unwrap();
-        let error = ConfigHandle::open(path.clone(), Hub::new()).err().unwrap();
+        let error = ConfigHandle::open(path.clone(), EventBus::new()).err().unwrap();
         assert!(error.is_in_file());
         assert_eq!(fs::read_to_string(&path).unwrap(), bad);
     }
@@ -183,7 +183,7 @@ fn a_file_that_went_comes_back_with_the_next_change() {
 }
 
 #[test]
-fn a_reset_takes_the_client_s_own_keys_and_mends_misfits() {
+fn a_reset_takes_the_client_s_own_keys_and_mends_invalid_values() {
     let room = Room::with("[app]\n# note\nmine = 1\n[backend.awww]\nresize = 'zoom'\n");
     assert_eq!(room.shown()["app"]["mine"], 1);
     room.handle.reset_all().unwrap();

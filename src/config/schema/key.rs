@@ -6,10 +6,10 @@ use serde_json::Value as Json;
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ValueType,
     pub default: Value,
     pub rule: Rule,
-    pub misfit: Misfit,
+    pub on_invalid: OnInvalid,
     /// Never shown in messages.
     pub secret: bool,
     /// For people: the file of the first start and the manual.
@@ -18,7 +18,7 @@ pub struct Key {
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueType {
     Bool,
     Integer,
     Number,
@@ -57,52 +57,52 @@ pub enum Rule {
 
 /// What happens to a value of the file that disobeys.
 #[derive(Clone, Copy, Debug)]
-pub enum Misfit {
+pub enum OnInvalid {
     /// The default takes its place; a request with it is refused.
-    Refused,
+    Reject,
     /// It is stored and shown, and acts as this.
     ActsAs(Value),
 }
 
 impl Key {
-    const fn new(kind: Kind, default: Value) -> Self {
+    const fn new(kind: ValueType, default: Value) -> Self {
         Self {
             name: "",
             kind,
             default,
             rule: Rule::Any,
-            misfit: Misfit::Refused,
+            on_invalid: OnInvalid::Reject,
             secret: false,
             meaning: "",
         }
     }
 
     pub(super) const fn flag(default: bool) -> Self {
-        Self::new(Kind::Bool, Value::Bool(default))
+        Self::new(ValueType::Bool, Value::Bool(default))
     }
 
     pub(super) const fn integer(default: i64) -> Self {
-        Self::new(Kind::Integer, Value::Integer(default))
+        Self::new(ValueType::Integer, Value::Integer(default))
     }
 
     pub(super) const fn number(default: f64) -> Self {
-        Self::new(Kind::Number, Value::Number(default))
+        Self::new(ValueType::Number, Value::Number(default))
     }
 
     pub(super) const fn optional_number() -> Self {
-        Self::new(Kind::Number, Value::Unset)
+        Self::new(ValueType::Number, Value::Unset)
     }
 
     pub(super) const fn text(default: &'static str) -> Self {
-        Self::new(Kind::Text, Value::Text(default))
+        Self::new(ValueType::Text, Value::Text(default))
     }
 
     pub(super) const fn path(default: &'static str) -> Self {
-        Self::new(Kind::Path, Value::Text(default))
+        Self::new(ValueType::Path, Value::Text(default))
     }
 
     pub(in crate::config) fn is_path(&self) -> bool {
-        matches!(self.kind, Kind::Path)
+        matches!(self.kind, ValueType::Path)
     }
 
     pub(super) const fn word(default: &'static str, words: &'static [&'static str]) -> Self {
@@ -110,7 +110,7 @@ impl Key {
     }
 
     pub(super) const fn list(default: &'static [&'static str]) -> Self {
-        Self::new(Kind::List, Value::List(default))
+        Self::new(ValueType::List, Value::List(default))
     }
 
     pub(super) const fn within(self, min: i64, max: i64) -> Self {
@@ -131,7 +131,7 @@ impl Key {
     }
 
     pub(super) const fn otherwise(self, value: Value) -> Self {
-        Self { misfit: Misfit::ActsAs(value), ..self }
+        Self { on_invalid: OnInvalid::ActsAs(value), ..self }
     }
 
     pub(super) const fn secret(self) -> Self {
@@ -141,11 +141,11 @@ impl Key {
     /// What the value must be, for messages.
     pub fn type_name(&self) -> &'static str {
         match self.kind {
-            Kind::Bool => "true or false",
-            Kind::Integer => "an integer",
-            Kind::Number => "a number",
-            Kind::Text | Kind::Path => "a string",
-            Kind::List => "a list of strings",
+            ValueType::Bool => "true or false",
+            ValueType::Integer => "an integer",
+            ValueType::Number => "a number",
+            ValueType::Text | ValueType::Path => "a string",
+            ValueType::List => "a list of strings",
         }
     }
 
@@ -165,63 +165,62 @@ impl Key {
     /// Whether a value has the key's type. JSON does not tell 3 from 3.0.
     pub fn has_type_of(&self, value: &Json) -> bool {
         match self.kind {
-            Kind::Bool => value.is_boolean(),
-            Kind::Integer => as_integer(value).is_some(),
-            Kind::Number => value.is_number(),
-            Kind::Text | Kind::Path => value.is_string(),
-            Kind::List => value.as_array().is_some_and(|items| items.iter().all(Json::is_string)),
+            ValueType::Bool => value.is_boolean(),
+            ValueType::Integer => as_integer(value).is_some(),
+            ValueType::Number => value.is_number(),
+            ValueType::Text | ValueType::Path => value.is_string(),
+            ValueType::List => {
+                value.as_array().is_some_and(|items| items.iter().all(Json::is_string))
+            }
         }
     }
 
-    /// Why a value of the right type is not allowed.
-    pub fn misfit(&self, value: &Json) -> Option<String> {
-        let said =
-            |what: String| Some(if self.secret { "it is not allowed".to_owned() } else { what });
-        match value {
-            Json::Number(number) => self.number_misfit(number).and_then(said),
-            Json::String(text) => self.text_misfit(text).and_then(said),
-            Json::Array(items) => items
-                .iter()
-                .filter_map(Json::as_str)
-                .find_map(|text| self.text_misfit(text))
-                .and_then(said),
-            _ => None,
-        }
+    /// Whether a value of the right type is allowed; why it is not.
+    pub fn validate(&self, value: &Json) -> Result<(), String> {
+        let result = match value {
+            Json::Number(number) => self.validate_number(number),
+            Json::String(text) => self.validate_text(text),
+            Json::Array(items) => {
+                items.iter().filter_map(Json::as_str).try_for_each(|text| self.validate_text(text))
+            }
+            _ => Ok(()),
+        };
+        result.map_err(|why| if self.secret { "it is not allowed".to_owned() } else { why })
     }
 
     /// The value in the form that is stored: 3.0 as 3.
     pub fn normal(&self, value: Json) -> Json {
         match self.kind {
-            Kind::Integer | Kind::Number => as_integer(&value).map_or(value, Json::from),
+            ValueType::Integer | ValueType::Number => as_integer(&value).map_or(value, Json::from),
             _ => value,
         }
     }
 
-    fn number_misfit(&self, number: &serde_json::Number) -> Option<String> {
-        let value = number.as_f64()?;
+    fn validate_number(&self, number: &serde_json::Number) -> Result<(), String> {
+        let Some(value) = number.as_f64() else { return Ok(()) };
         let fits = match self.rule {
             Rule::Range(min, max) => (min..=max).contains(&value),
             Rule::Positive => value > 0.0,
             _ => true,
         };
         let allowed = || self.allowed().unwrap_or_default();
-        (!fits).then(|| format!("{number} is not allowed, only {}", allowed()))
+        if fits { Ok(()) } else { Err(format!("{number} is not allowed, only {}", allowed())) }
     }
 
-    fn text_misfit(&self, text: &str) -> Option<String> {
+    fn validate_text(&self, text: &str) -> Result<(), String> {
         if text.contains('\0') {
-            return Some(format!("{text:?} contains a NUL character"));
+            return Err(format!("{text:?} contains a NUL character"));
         }
         let optional = self.default == Value::Text("");
         match self.rule {
-            Rule::Any if self.kind == Kind::Path && text.is_empty() && !optional => {
-                Some("a path cannot be empty".to_owned())
+            Rule::Any if self.kind == ValueType::Path && text.is_empty() && !optional => {
+                Err("a path cannot be empty".to_owned())
             }
             Rule::Words(words) if !words.contains(&text) => {
-                Some(format!("{text:?} is none of {}", self.allowed().unwrap_or_default()))
+                Err(format!("{text:?} is none of {}", self.allowed().unwrap_or_default()))
             }
-            Rule::Form { what, fits } if !fits(text) => Some(format!("{text:?} is not {what}")),
-            _ => None,
+            Rule::Form { what, fits } if !fits(text) => Err(format!("{text:?} is not {what}")),
+            _ => Ok(()),
         }
     }
 }
@@ -265,9 +264,9 @@ mod tests {
     #[test]
     fn types_and_rules_are_told_apart() {
         #[track_caller]
-        fn check(key: Key, value: Json, typed: bool, misfit: Option<&str>) {
+        fn check(key: Key, value: Json, typed: bool, problem: Option<&str>) {
             assert_eq!(key.has_type_of(&value), typed);
-            assert_eq!(key.misfit(&value).as_deref(), misfit);
+            assert_eq!(key.validate(&value).err().as_deref(), problem);
         }
         let step = Key::integer(90).within(1, 255);
         check(step, json!(255), true, None);

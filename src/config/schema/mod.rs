@@ -22,7 +22,7 @@ pub use client::{App, Monitors, RemoteGallery};
 pub use daemon::{Compositor, Daemon, LogLevel};
 pub use feh::{Feh, FehMode};
 pub use hyprpaper::{Hyprpaper, HyprpaperFit};
-pub use key::{Key, Kind, Misfit, Rule, Value};
+pub use key::{Key, OnInvalid, Rule, Value, ValueType};
 pub use mpvpaper::Mpvpaper;
 pub use swaybg::{Swaybg, SwaybgFit};
 pub use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt};
@@ -105,14 +105,14 @@ impl Section {
     }
 
     /// The settings of a backend: `-` and `_` in its keys are the same when read.
-    pub fn is_setter(self) -> bool {
+    pub fn is_backend_options(self) -> bool {
         matches!(self, Self::BackendOptions(_))
     }
 
     /// The key of this name, with `-` for `_` where that is taken.
     pub fn key(self, name: &str) -> Option<&'static Key> {
         let same = |key: &&Key| {
-            key.name == name || (self.is_setter() && key.name == name.replace('-', "_"))
+            key.name == name || (self.is_backend_options() && key.name == name.replace('-', "_"))
         };
         self.keys().iter().find(same)
     }
@@ -137,7 +137,7 @@ mod tests {
                 let heading = section.heading();
                 let Some(default) = key.default.to_json() else { continue };
                 assert!(key.has_type_of(&default), "{heading}.{}", key.name);
-                assert_eq!(key.misfit(&default), None, "{heading}.{}", key.name);
+                assert_eq!(key.validate(&default), Ok(()), "{heading}.{}", key.name);
                 assert!(!key.meaning.is_empty());
             }
         }

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
-use super::{Key, key::Misfit};
+use super::{Key, key::OnInvalid};
 
 /// A section's struct from what its table holds. What is absent or does not fit is the default,
 /// or what the key says it acts as.
@@ -16,10 +16,10 @@ pub(super) fn typed<T: DeserializeOwned>(keys: &[Key], table: &Map<String, Json>
 fn effective(key: &Key, table: &Map<String, Json>) -> Option<Json> {
     match table.get(key.name).filter(|value| key.has_type_of(value)) {
         None => key.default.to_json(),
-        Some(value) if key.misfit(value).is_none() => Some(key.normal(value.clone())),
-        Some(_) => match key.misfit {
-            Misfit::Refused => key.default.to_json(),
-            Misfit::ActsAs(value) => value.to_json(),
+        Some(value) if key.validate(value).is_ok() => Some(key.normal(value.clone())),
+        Some(_) => match key.on_invalid {
+            OnInvalid::Reject => key.default.to_json(),
+            OnInvalid::ActsAs(value) => value.to_json(),
         },
     }
 }

@@ -82,7 +82,7 @@ impl Connection<'_> {
 
     /// The connection becomes a stream, and its socket another thread's.
     fn open_stream(&mut self, meta: RequestMeta<'_>, answer: Response) -> Next {
-        let Body::Events { hub, kinds } = answer.body else { return Next::Close };
+        let Body::Events { bus, filter } = answer.body else { return Next::Close };
         let chunked = meta.minor == 1;
         let frame = Frame {
             request_id: meta.id.as_str(),
@@ -99,7 +99,7 @@ impl Connection<'_> {
         if self.flush().is_err() {
             return Next::Close;
         }
-        let opening = Opening { seat: Arc::clone(self.seat), head, hub, kinds, chunked };
+        let opening = Opening { seat: Arc::clone(self.seat), head, bus, filter, chunked };
         match self.shared.streams.open(opening) {
             Ok(()) => {
                 meta.log(200);

@@ -1,7 +1,7 @@
 //! The stream of events.
 
 use super::Api;
-use crate::events::Kinds;
+use crate::events::EventFilter;
 use crate::http::{Error, Request, Response};
 use crate::wire::EventKind;
 
@@ -9,15 +9,15 @@ use crate::wire::EventKind;
 pub(in crate::http) fn stream(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let query = request.query();
     if query.get("types").is_none_or(|types| types.trim().is_empty()) {
-        return Ok(Response::events(&api.events, Kinds::ALL));
+        return Ok(Response::events(&api.events, EventFilter::ALL));
     }
     let types = query.list("types", |item| match item {
-        "*" => Ok(Kinds::ALL),
+        "*" => Ok(EventFilter::ALL),
         word => match word.parse::<EventKind>() {
-            Ok(kind) => Ok(Kinds::from_iter([kind])),
+            Ok(kind) => Ok(EventFilter::from_iter([kind])),
             Err(unknown) => Err(Error::word("types", &unknown)),
         },
     })?;
-    let kinds = types.into_iter().flatten().reduce(Kinds::union).unwrap_or(Kinds::ALL);
-    Ok(Response::events(&api.events, kinds))
+    let filter = types.into_iter().flatten().reduce(EventFilter::union).unwrap_or(EventFilter::ALL);
+    Ok(Response::events(&api.events, filter))
 }

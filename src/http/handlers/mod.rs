@@ -26,7 +26,7 @@ use crossbeam_channel::Sender;
 
 use crate::backends::Backends;
 use crate::config::ConfigHandle;
-use crate::events::Hub;
+use crate::events::EventBus;
 use crate::library::Library;
 use crate::paths::Dirs;
 use crate::playlist::Playlists;
@@ -34,7 +34,7 @@ use crate::store::Store;
 
 /// What the handlers call.
 pub struct Api {
-    pub events: Hub,
+    pub events: EventBus,
     /// Asks `main` to stop; a full channel means that it was asked already.
     pub stop: Sender<Stop>,
     /// When the daemon started.

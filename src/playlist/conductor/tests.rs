@@ -8,7 +8,7 @@ mod wall;
 use super::*;
 use crate::clock::Boottime;
 use crate::config::BackendName;
-use crate::events::Kinds;
+use crate::events::EventFilter;
 use crate::playlist::{Act, Failure};
 use crate::store::images::{self, NewImage};
 use crate::store::playlists::PlaylistChange;
@@ -133,7 +133,7 @@ struct Stage {
     wall: StubWall,
     time: Arc<Mutex<Now>>,
     events: Subscription,
-    hub: Hub,
+    bus: EventBus,
     store: Store,
     _directory: tempfile::TempDir,
     images: Vec<i64>,
@@ -173,7 +173,7 @@ fn stage() -> Stage {
         store.write(|c| images::insert(c, &image)).unwrap()
     };
     let images = (0..6).map(insert).collect();
-    let hub = Hub::new();
+    let bus = EventBus::new();
     let face = Face {
         mood: Mood::Hangs,
         connected: names(&["A", "B"]),
@@ -185,22 +185,22 @@ fn stage() -> Stage {
     let boot = Boottime::default() + 1000 * SECOND;
     let wall_time = at("2024-06-01T12:00", "Europe/Berlin");
     let time = Arc::new(Mutex::new(Now { boot, wall: wall_time }));
-    let events = hub.subscribe(Kinds::ALL, || ());
-    let conductor = conductor(&store, &hub, &wall, &time, "boot");
-    Stage { conductor, wall, time, events, hub, store, _directory: directory, images }
+    let events = bus.subscribe(EventFilter::ALL, || ());
+    let conductor = conductor(&store, &bus, &wall, &time, "boot");
+    Stage { conductor, wall, time, events, bus, store, _directory: directory, images }
 }
 
 fn conductor(
     store: &Store,
-    hub: &Hub,
+    bus: &EventBus,
     wall: &StubWall,
     time: &Arc<Mutex<Now>>,
     boot_id: &str,
 ) -> Conductor {
     let time = Arc::clone(time);
     let now = Box::new(move || time.lock().unwrap().clone());
-    let (store, hub, wall) = (store.clone(), hub.clone(), Box::new(wall.clone()));
-    Conductor::new(store, hub, wall, now, boot_id.to_owned()).0
+    let (store, bus, wall) = (store.clone(), bus.clone(), Box::new(wall.clone()));
+    Conductor::new(store, bus, wall, now, boot_id.to_owned()).0
 }
 
 impl Stage {
@@ -342,7 +342,7 @@ impl Stage {
     /// Events of the playlists since the last look: their kind and payload.
     fn events(&self) -> Vec<(EventKind, Value)> {
         let frames = self.events.receiver().try_iter();
-        let json = |frame: Frame| (frame.kind, serde_json::from_str(&frame.json).unwrap());
+        let json = |message: Message| (message.kind, serde_json::from_str(&message.json).unwrap());
         frames.map(json).filter(|(kind, _)| *kind != EventKind::GalleryChanged).collect()
     }
 
@@ -360,7 +360,7 @@ impl Stage {
         };
         time.wall = &time.wall + SignedDuration::try_from(down).unwrap();
         drop(time);
-        self.conductor = conductor(&self.store, &self.hub, &self.wall, &self.time, boot_id);
+        self.conductor = conductor(&self.store, &self.bus, &self.wall, &self.time, boot_id);
         self.conductor.restore();
         self.settle();
     }

@@ -113,10 +113,10 @@ fn a_deleted_image_leaves_every_playlist() {
     stage.pass(10 * SECOND);
     stage.asked();
     stage.events();
-    let hub = stage.hub.clone();
-    let news = hub.subscribe(NEWS.iter().copied().collect(), || ());
+    let bus = stage.bus.clone();
+    let news = bus.subscribe(NEWS.iter().copied().collect(), || ());
     stage.store.write(|c| images::delete(c, &stage.images[1..2])).unwrap();
-    hub.publish(&Event::GalleryChanged { domain: crate::wire::GalleryDomain::Images });
+    bus.publish(&Event::GalleryChanged { domain: crate::wire::GalleryDomain::Images });
     stage.conductor.heed(&news.receiver().recv().unwrap());
     stage.settle();
     assert_eq!(stage.asked(), [2]);

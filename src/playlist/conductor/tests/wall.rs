@@ -125,9 +125,9 @@ fn nothing_to_show_is_told_once_and_tried_again() {
     assert_eq!(event.get("media_type"), None);
     stage.asked();
     stage.mood(Mood::Hangs);
-    let hub = stage.hub.clone();
-    let news = hub.subscribe(NEWS.iter().copied().collect(), || ());
-    hub.publish(&Event::ConfigChanged { sections: names(&["backend"]), source: None });
+    let bus = stage.bus.clone();
+    let news = bus.subscribe(NEWS.iter().copied().collect(), || ());
+    bus.publish(&Event::ConfigChanged { sections: names(&["backend"]), source: None });
     stage.conductor.heed(&news.receiver().recv().unwrap());
     stage.settle();
     assert_eq!(stage.asked().len(), 1);

@@ -13,7 +13,7 @@ const MAX_LINKS: usize = 40;
 
 /// Where changes show.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct WatchPaths {
     /// Every directory on the way, with the names in it that matter. Where there are none, only
     /// that the directory itself goes away does: its other files are none of our business.
     pub(super) directories: BTreeMap<PathBuf, BTreeSet<OsString>>,
@@ -21,10 +21,10 @@ pub(super) struct Places {
     pub(super) file: Option<PathBuf>,
 }
 
-impl Places {
+impl WatchPaths {
     /// On the way to an absolute path.
     pub(super) fn on_the_way_to(path: &Path) -> Self {
-        let mut places = Self::default();
+        let mut paths = Self::default();
         let mut at = PathBuf::from("/");
         let mut rest = names(path);
         let mut links = 0;
@@ -36,11 +36,11 @@ impl Places {
             let next = at.join(&name);
             let found = fs::symlink_metadata(&next);
             if found.as_ref().is_ok_and(|found| found.is_dir()) && !rest.is_empty() {
-                places.directories.entry(at).or_default();
+                paths.directories.entry(at).or_default();
                 at = next;
                 continue;
             }
-            places.directories.entry(at.clone()).or_default().insert(name);
+            paths.directories.entry(at.clone()).or_default().insert(name);
             links += 1;
             match (found, fs::read_link(&next)) {
                 (Ok(_), Ok(target)) if links <= MAX_LINKS => {
@@ -52,14 +52,14 @@ impl Places {
                     rest = ahead;
                 }
                 (Ok(found), _) if found.is_file() && rest.is_empty() => {
-                    places.file = Some(next);
-                    return places;
+                    paths.file = Some(next);
+                    return paths;
                 }
                 // Missing, or not what it should be: its directory tells when that changes.
-                _ => return places,
+                _ => return paths,
             }
         }
-        places
+        paths
     }
 }
 
@@ -78,9 +78,9 @@ mod tests {
 
     #[track_caller]
     fn check(root: &Path, path: &str, watched: &[(&str, &[&str])], file: Option<&str>) {
-        let places = Places::on_the_way_to(&root.join(path));
+        let paths = WatchPaths::on_the_way_to(&root.join(path));
         let under = |path: &Path| path.strip_prefix(root).ok().map(Path::to_owned);
-        let found: Vec<_> = places
+        let found: Vec<_> = paths
             .directories
             .iter()
             .filter_map(|(path, names)| Some((under(path)?, names.iter().cloned().collect())))
@@ -90,7 +90,7 @@ mod tests {
             .map(|(path, names)| (path.into(), names.iter().map(OsString::from).collect()))
             .collect();
         assert_eq!(found, expected);
-        assert_eq!(places.file.as_deref().and_then(under), file.map(PathBuf::from));
+        assert_eq!(paths.file.as_deref().and_then(under), file.map(PathBuf::from));
     }
 
     #[test]
