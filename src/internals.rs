@@ -52,7 +52,7 @@ pub mod paths {
 }
 
 pub mod playlist {
-    pub use crate::playlist::{ConductorOwner, ReconcilerWall, start};
+    pub use crate::playlist::{DaemonWallpapers, PlayerOwner, start};
 }
 
 pub mod process {

@@ -19,7 +19,7 @@ use crate::lock::{Lock, Socket};
 use crate::logging::{self, Log};
 use crate::parallax::Parallax;
 use crate::paths::{Dirs, Env};
-use crate::playlist::{self, ConductorOwner, ReconcilerWall};
+use crate::playlist::{self, DaemonWallpapers, PlayerOwner};
 use crate::process::{ProcessRecords, Reaper};
 use crate::signals::Signals;
 use crate::store::{self, Store};
@@ -42,7 +42,7 @@ pub(crate) struct Daemon {
     pub(super) server: Server,
     /// None where the kernel gives no watch: SIGHUP still has the file read again.
     pub(super) watch: Option<config::Watch>,
-    pub(super) playlists: ConductorOwner,
+    pub(super) playlists: PlayerOwner,
     pub(super) parallax: Arc<Parallax>,
     pub(super) reconciler: ReconcilerOwner,
     pub(super) wallpaper: wallpaper::Handle,
@@ -104,10 +104,11 @@ impl Daemon {
             Arc::new(Parallax::new(spawner.clone(), backends.clone(), wallpaper.clone()));
         tell_changes(&config, &wallpaper, &parallax);
         parallax.heed();
-        let wall = ReconcilerWall { wallpaper: wallpaper.clone(), backends: backends.clone() };
+        let wallpapers =
+            DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() };
         let told = outputs.outputs().subscribe();
-        let (playlists, conductor) =
-            playlist::start(&spawner, store.clone(), bus.clone(), Box::new(wall), told)
+        let (playlists, player) =
+            playlist::start(&spawner, store.clone(), bus.clone(), Box::new(wallpapers), told)
                 .map_err(start("the playlists"))?;
         let (jobs, transcoder) = transcode::start(&spawner, transcode::Limits::default())
             .map_err(start("the transcoder"))?;
@@ -133,7 +134,7 @@ impl Daemon {
         let daemon = Self {
             server,
             watch,
-            playlists: conductor,
+            playlists: player,
             parallax,
             reconciler,
             wallpaper,

@@ -103,9 +103,9 @@ impl From<folders::Refusal> for Error {
     }
 }
 
-impl From<playlist::Failure> for Error {
-    fn from(failure: playlist::Failure) -> Self {
-        use playlist::Failure as Why;
+impl From<playlist::Error> for Error {
+    fn from(failure: playlist::Error) -> Self {
+        use playlist::Error as Why;
         use store::playlists::Refusal;
         let text = failure.to_string();
         match failure {
@@ -253,7 +253,7 @@ mod tests {
         check(Why::EmptyLibrary, 404, "");
         check(Why::Busy, 503, "try again");
         check(Why::Ending, 503, "ending");
-        use playlist::Failure as Not;
+        use playlist::Error as Not;
         use store::playlists::Refusal;
         let name = || "x".to_owned();
         check(Not::Refused(Refusal::NoPlaylist { id: 7 }), 404, "no playlist 7");

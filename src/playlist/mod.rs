@@ -1,19 +1,19 @@
 //! Playlists: what is due when, and the thread that conducts them.
 //!
 //! The thread `playlist` owns the running ones. What is due (`schedule`), in which order (`shuffle`)
-//! and where one stands (`course`) is pure; the conductor asks these, and the reconciler for pictures. It
+//! and where one stands (`state`) is pure; the player asks these, and the reconciler for pictures. It
 //! never waits for a backend: what became of a picture comes back as a message. It sleeps until a
 //! command, an answer, a monitor or the next deadline.
 
+mod apply;
 mod commands;
-mod conductor;
-mod course;
-mod failure;
+mod error;
 mod pending;
-mod perform;
+mod player;
 mod schedule;
 mod shuffle;
-mod wall;
+mod state;
+mod wallpapers;
 
 use std::io;
 use std::time::Instant;
@@ -27,21 +27,21 @@ use crate::store::playlists::{self, PlaylistChange};
 use crate::thread::{Spawner, Thread};
 use crate::wire::{ActivePlaylist, Event, GalleryDomain, Playlist};
 
-pub use failure::Failure;
-pub use wall::{ReconcilerWall, Wall};
+pub use error::Error;
+pub use wallpapers::{DaemonWallpapers, Wallpapers};
 
 use commands::Command;
-use conductor::{Conductor, Ears};
+use player::{Mailbox, Player};
 
-/// Commands that wait for the conductor; one more is refused with [`Failure::Busy`].
+/// Commands that wait for the player; one more is refused with [`Error::Busy`].
 const INBOX: usize = 32;
 
-/// Called once, by the conductor's thread: it must not block.
-pub type Reply<T> = Box<dyn FnOnce(Result<T, Failure>) + Send>;
+/// Called once, by the player's thread: it must not block.
+pub type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
 /// What can be done to a running playlist, or to all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum Action {
     Stop,
     Pause,
     Resume,
@@ -49,7 +49,7 @@ pub enum Act {
     Previous,
 }
 
-/// The conductor's handle.
+/// The player's handle.
 #[derive(Clone)]
 pub struct Playlists {
     store: Store,
@@ -57,37 +57,37 @@ pub struct Playlists {
     inbox: Sender<Command>,
 }
 
-/// The owner of the conductor: it ends when this is dropped. Declared in this order, it is told
+/// The owner of the player: it ends when this is dropped. Declared in this order, it is told
 /// before the thread is joined.
-pub struct ConductorOwner {
+pub struct PlayerOwner {
     end: Option<Sender<()>>,
     thread: Option<Thread>,
 }
 
-/// Starts the conductor; what ran before runs on. `outputs` rings when monitors come and go.
+/// Starts the player; what ran before runs on. `outputs` rings when monitors come and go.
 pub fn start(
     spawner: &Spawner,
     store: Store,
     bus: EventBus,
-    wall: Box<dyn Wall>,
+    wallpapers: Box<dyn Wallpapers>,
     outputs: Receiver<()>,
-) -> io::Result<(Playlists, ConductorOwner)> {
+) -> io::Result<(Playlists, PlayerOwner)> {
     let (inbox, commands) = bounded(INBOX);
     // Nothing is ever sent: it closes.
     let (end, ended) = bounded(0);
     let (alarm, rings) = Alarm::start(spawner)?;
-    let (conductor, reports) =
-        Conductor::new(store.clone(), bus.clone(), wall, Box::new(Now::read), boot_id());
-    let news = bus.subscribe(conductor::NEWS.iter().copied().collect(), || ());
-    let ears = Ears { commands, reports, rings, outputs, news, end: ended };
-    let thread = spawner.spawn("playlist", move || conductor.run(&ears, &alarm))?;
-    let owner = ConductorOwner { end: Some(end), thread: Some(thread) };
+    let (player, reports) =
+        Player::new(store.clone(), bus.clone(), wallpapers, Box::new(Now::read), boot_id());
+    let news = bus.subscribe(player::NEWS.iter().copied().collect(), || ());
+    let mailbox = Mailbox { commands, reports, rings, outputs, news, end: ended };
+    let thread = spawner.spawn("playlist", move || player.run(&mailbox, &alarm))?;
+    let owner = PlayerOwner { end: Some(end), thread: Some(thread) };
     Ok((Playlists { store, bus, inbox }, owner))
 }
 
 impl Playlists {
     /// Makes a playlist. Runs on the thread that asks.
-    pub fn create(&self, new: &PlaylistChange) -> Result<Playlist, Failure> {
+    pub fn create(&self, new: &PlaylistChange) -> Result<Playlist, Error> {
         let playlist = self.store.write(|c| {
             let id = playlists::insert(c, new)?;
             playlists::get(c, id)?.ok_or(playlists::Refusal::NoPlaylist { id })
@@ -109,12 +109,12 @@ impl Playlists {
         self.send(Command::Start { id, monitors, extend, reply });
     }
 
-    pub fn act(&self, id: i64, act: Act, reply: Reply<()>) {
-        self.send(Command::Act(id, act, reply));
+    pub fn act(&self, id: i64, act: Action, reply: Reply<()>) {
+        self.send(Command::Action(id, act, reply));
     }
 
     /// Answers how many it concerned.
-    pub fn act_on_all(&self, act: Act, reply: Reply<usize>) {
+    pub fn act_on_all(&self, act: Action, reply: Reply<usize>) {
         self.send(Command::ActOnAll(act, reply));
     }
 
@@ -126,14 +126,14 @@ impl Playlists {
     fn send(&self, command: Command) {
         match self.inbox.try_send(command) {
             Ok(()) => {}
-            Err(TrySendError::Full(command)) => command.refuse(Failure::Busy),
-            Err(TrySendError::Disconnected(command)) => command.refuse(Failure::Ending),
+            Err(TrySendError::Full(command)) => command.refuse(Error::Busy),
+            Err(TrySendError::Disconnected(command)) => command.refuse(Error::Ending),
         }
     }
 }
 
-impl ConductorOwner {
-    /// Ends the conductor; `false` if it is late. What runs is continued by the next start.
+impl PlayerOwner {
+    /// Ends the player; `false` if it is late. What runs is continued by the next start.
     pub fn end(mut self, deadline: Instant) -> bool {
         self.end = None;
         self.thread.take().is_none_or(|thread| thread.join_by(deadline))

@@ -7,11 +7,11 @@
 
 use std::collections::VecDeque;
 
-use super::conductor::{Conductor, Performance, seed};
-use super::course::{Course, Tune, Way};
-use super::perform::{Attempt, Report};
-use super::schedule::{Rule, Verdict};
-use super::{Failure, Reply};
+use super::apply::{ApplyReport, Attempt};
+use super::player::{Player, RunningPlaylist, seed};
+use super::schedule::{Due, Rule};
+use super::state::{Direction, PlaybackState, PlaylistSpec};
+use super::{Error, Reply};
 use crate::store::playlists::{self, Place, Refusal};
 use crate::wallpaper;
 use crate::wire::Event;
@@ -20,14 +20,14 @@ use crate::wire::Event;
 pub(super) type Done = Reply<bool>;
 
 /// What a client waits for.
-pub(super) enum Wish {
+pub(super) enum PendingCommand {
     Start {
         monitors: Vec<String>,
         extend: bool,
         done: Done,
     },
     Step {
-        way: Way,
+        way: Direction,
         done: Done,
     },
     /// `alone`: not of a resume of all, which has an event of its own.
@@ -37,8 +37,8 @@ pub(super) enum Wish {
     },
 }
 
-impl Wish {
-    fn refuse(self, failure: Failure) {
+impl PendingCommand {
+    fn refuse(self, failure: Error) {
         match self {
             Self::Start { done, .. } | Self::Step { done, .. } | Self::Resume { done, .. } => {
                 done(Err(failure));
@@ -51,7 +51,7 @@ impl Wish {
 #[derive(Default)]
 pub(super) struct Pending {
     in_flight: Option<InFlight>,
-    queue: VecDeque<Wish>,
+    queue: VecDeque<PendingCommand>,
 }
 
 /// A change on its way to the screen.
@@ -59,17 +59,17 @@ struct InFlight {
     /// The number of the change, by which its report is known.
     change: u64,
     goal: Goal,
-    tune: Tune,
+    spec: PlaylistSpec,
     /// Where the playlist stands once the picture is up.
-    course: Course,
+    state: PlaybackState,
     /// Steps that this one supersedes: where each led to, and who waits for it.
-    superseded: Vec<(Way, Place, Done)>,
+    superseded: Vec<(Direction, Place, Done)>,
     done: Done,
 }
 
 enum Goal {
     Start,
-    Step(Way),
+    Step(Direction),
     Resume { alone: bool },
 }
 
@@ -84,15 +84,15 @@ impl Pending {
 }
 
 impl InFlight {
-    fn way(&self) -> Way {
+    fn way(&self) -> Direction {
         match self.goal {
             Goal::Step(way) => way,
-            Goal::Start | Goal::Resume { .. } => Way::Forward,
+            Goal::Start | Goal::Resume { .. } => Direction::Forward,
         }
     }
 
     /// Answers all who wait for it with the same failure.
-    fn fail(self, failure: &dyn Fn() -> Failure) {
+    fn fail(self, failure: &dyn Fn() -> Error) {
         for (.., done) in self.superseded {
             done(Err(failure()));
         }
@@ -100,20 +100,20 @@ impl InFlight {
     }
 }
 
-impl Conductor {
-    /// Takes a wish in, behind those that the playlist has already.
-    pub(super) fn wish(&mut self, id: i64, wish: Wish) {
-        self.pending.entry(id).or_default().queue.push_back(wish);
-        self.go_on_with(id);
+impl Player {
+    /// Takes a command in, behind those that the playlist has already.
+    pub(super) fn enqueue(&mut self, id: i64, command: PendingCommand) {
+        self.pending.entry(id).or_default().queue.push_back(command);
+        self.start_next(id);
     }
 
     /// Whether a playlist's own time has to wait: for a change that a client waits for, or for a
     /// start that takes its monitors.
-    pub(super) fn is_held(&self, id: i64) -> bool {
+    pub(super) fn has_pending_change(&self, id: i64) -> bool {
         let has_change = |pending: &Pending| pending.in_flight.is_some();
         let takes_monitors = |(other, pending): (&i64, &Pending)| {
             let start = pending.start().filter(|_| *other != id);
-            start.is_some_and(|start| self.shares(id, &start.course.place))
+            start.is_some_and(|start| self.shares(id, &start.state.place))
         };
         self.pending.get(&id).is_some_and(has_change) || self.pending.iter().any(takes_monitors)
     }
@@ -121,39 +121,40 @@ impl Conductor {
     /// The playlists that are about to start, and do not run yet.
     pub(super) fn starting(&self) -> Vec<i64> {
         let starts = |(id, pending): (&i64, &Pending)| {
-            let queued = pending.queue.iter().any(|wish| matches!(wish, Wish::Start { .. }));
+            let queued =
+                pending.queue.iter().any(|command| matches!(command, PendingCommand::Start { .. }));
             (!self.running.contains_key(id) && (pending.start().is_some() || queued)).then_some(*id)
         };
         self.pending.iter().filter_map(starts).collect()
     }
 
     /// Gives up what clients wait for of a playlist that is stopped or gone.
-    pub(super) fn call_off(&mut self, id: i64, failure: &dyn Fn() -> Failure) {
+    pub(super) fn cancel_pending(&mut self, id: i64, failure: &dyn Fn() -> Error) {
         let Some(pending) = self.pending.remove(&id) else { return };
         if let Some(change) = pending.in_flight {
             change.fail(failure);
         }
-        pending.queue.into_iter().for_each(|wish| wish.refuse(failure()));
+        pending.queue.into_iter().for_each(|command| command.refuse(failure()));
     }
 
     /// The same, but for a start that is on its way or waits.
-    pub(super) fn call_off_steps(&mut self, id: i64, failure: &dyn Fn() -> Failure) {
+    pub(super) fn cancel_pending_steps(&mut self, id: i64, failure: &dyn Fn() -> Error) {
         let Some(pending) = self.pending.get_mut(&id) else { return };
         let is_start = |change: &mut InFlight| !matches!(change.goal, Goal::Start);
         let change = pending.in_flight.take_if(is_start);
         let (starts, others): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut pending.queue)
             .into_iter()
-            .partition(|wish| matches!(wish, Wish::Start { .. }));
+            .partition(|command| matches!(command, PendingCommand::Start { .. }));
         pending.queue = starts;
         if let Some(change) = change {
             change.fail(failure);
         }
-        others.into_iter().for_each(|wish| wish.refuse(failure()));
-        self.go_on_with(id);
+        others.into_iter().for_each(|command| command.refuse(failure()));
+        self.start_next(id);
     }
 
     /// Begins the next change that waits, where none is on its way.
-    pub(super) fn go_on_with(&mut self, id: i64) {
+    pub(super) fn start_next(&mut self, id: i64) {
         loop {
             let Some(pending) = self.pending.get_mut(&id) else { return };
             if pending.is_empty() {
@@ -164,69 +165,69 @@ impl Conductor {
                 return;
             }
             match pending.queue.pop_front() {
-                Some(Wish::Start { monitors, extend, done }) => {
+                Some(PendingCommand::Start { monitors, extend, done }) => {
                     match self.plan_start(id, monitors, extend) {
-                        Ok((tune, course)) => self.send(id, Goal::Start, tune, course, done),
+                        Ok((spec, state)) => self.send(id, Goal::Start, spec, state, done),
                         Err(failure) => done(Err(failure)),
                     }
                 }
-                Some(Wish::Step { way, done }) => self.begin_steps(id, way, done),
-                Some(Wish::Resume { alone, done }) => self.begin_resume(id, alone, done),
+                Some(PendingCommand::Step { way, done }) => self.begin_steps(id, way, done),
+                Some(PendingCommand::Resume { alone, done }) => self.begin_resume(id, alone, done),
                 None => {}
             }
         }
     }
 
     /// Sends a change on its way.
-    fn send(&mut self, id: i64, goal: Goal, tune: Tune, course: Course, done: Done) {
+    fn send(&mut self, id: i64, goal: Goal, spec: PlaylistSpec, state: PlaybackState, done: Done) {
         let superseded = Vec::new();
-        let change = InFlight { change: 0, goal, tune, course, superseded, done };
-        self.send_again(id, change, Attempt::new(Way::Forward, false));
+        let change = InFlight { change: 0, goal, spec, state, superseded, done };
+        self.send_again(id, change, Attempt::new(Direction::Forward, false));
     }
 
     /// Asks for the picture of a change.
     fn send_again(&mut self, id: i64, mut change: InFlight, mut attempt: Attempt) {
         attempt.way = change.way();
-        let connected = self.wall.connected();
-        let monitors = change.course.applied_to(&connected);
+        let connected = self.wallpapers.connected();
+        let monitors = change.state.applied_to(&connected);
         if monitors.is_empty() {
-            let declared = change.course.place.monitors.clone();
+            let declared = change.state.place.monitors.clone();
             let (declared, connected) = (&declared, &connected);
-            return change.fail(&|| Failure::NoMonitor {
+            return change.fail(&|| Error::NoMonitor {
                 declared: declared.clone(),
                 connected: connected.clone(),
             });
         }
         self.changes += 1;
         change.change = self.changes;
-        let (course, name) = (change.course.clone(), change.tune.name.clone());
+        let (state, name) = (change.state.clone(), change.spec.name.clone());
         self.pending.entry(id).or_default().in_flight = Some(change);
-        self.ask_for((id, self.changes), (&course, name), attempt, monitors);
+        self.request_for((id, self.changes), (&state, name), attempt, monitors);
     }
 
     /// All steps that wait become one change; the last of them is to be seen.
-    fn begin_steps(&mut self, id: i64, way: Way, done: Done) {
+    fn begin_steps(&mut self, id: i64, way: Direction, done: Done) {
         let Some(one) = self.running.get(&id) else {
             return done(Err(self.not_running(id)));
         };
-        let (tune, mut course) = (one.tune.clone(), one.course.clone());
-        course.step(&tune, way);
+        let (spec, mut state) = (one.spec.clone(), one.state.clone());
+        state.step(&spec, way);
         let (mut last, mut superseded) = ((way, done), Vec::new());
         while let Some((way, done)) = self.next_step(id) {
             let (before, waits) = std::mem::replace(&mut last, (way, done));
-            superseded.push((before, course.place.clone(), waits));
-            course.step(&tune, way);
+            superseded.push((before, state.place.clone(), waits));
+            state.step(&spec, way);
         }
         let (way, done) = last;
-        let change = InFlight { change: 0, goal: Goal::Step(way), tune, course, superseded, done };
+        let change = InFlight { change: 0, goal: Goal::Step(way), spec, state, superseded, done };
         self.send_again(id, change, Attempt::new(way, false));
     }
 
     /// The step that waits next, where nothing else comes before it.
-    fn next_step(&mut self, id: i64) -> Option<(Way, Done)> {
+    fn next_step(&mut self, id: i64) -> Option<(Direction, Done)> {
         let queue = &mut self.pending.get_mut(&id)?.queue;
         match queue.pop_front()? {
-            Wish::Step { way, done } => Some((way, done)),
+            PendingCommand::Step { way, done } => Some((way, done)),
             other => {
                 queue.push_front(other);
                 None
@@ -237,33 +238,33 @@ impl Conductor {
     /// Goes on at once, or when the picture is up that it is time for by now.
     fn begin_resume(&mut self, id: i64, alone: bool, done: Done) {
         let now = self.now();
-        let connected = self.wall.connected();
+        let connected = self.wallpapers.connected();
         let Some(one) = self.running.get(&id) else {
             return done(Err(self.not_running(id)));
         };
-        if !one.course.place.paused {
+        if !one.state.place.paused {
             return done(Ok(false));
         }
-        let (tune, mut course) = (one.tune.clone(), one.course.clone());
-        course.resume(&now);
-        let before = course.place.image_id;
-        if let Verdict::TakeUp { slot, .. } = course.judge(&tune, &now) {
-            let shown_on = course.shown_on.clone();
-            course.take_up(&tune, slot);
-            if course.place.image_id == before {
-                course.shown_on = shown_on;
+        let (spec, mut state) = (one.spec.clone(), one.state.clone());
+        state.resume(&now);
+        let before = state.place.image_id;
+        if let Due::EnterSlot { slot, .. } = state.due(&spec, &now) {
+            let shown_on = state.shown_on.clone();
+            state.enter_slot(&spec, slot);
+            if state.place.image_id == before {
+                state.shown_on = shown_on;
             } else if !one.applied_to(&connected).is_empty() {
-                return self.send(id, Goal::Resume { alone }, tune, course, done);
+                return self.send(id, Goal::Resume { alone }, spec, state, done);
             }
         }
-        done(self.resumed(id, alone, course).map(|()| true));
+        done(self.resumed(id, alone, state).map(|()| true));
     }
 
     /// Writes that a playlist goes on, and tells of it.
-    fn resumed(&mut self, id: i64, alone: bool, course: Course) -> Result<(), Failure> {
-        self.store.write(|c| playlists::save(c, id, true, &course))?;
+    fn resumed(&mut self, id: i64, alone: bool, state: PlaybackState) -> Result<(), Error> {
+        self.store.write(|c| playlists::save(c, id, true, &state))?;
         if let Some(one) = self.running.get_mut(&id) {
-            one.course = course;
+            one.state = state;
         }
         if alone {
             let (playlist_id, action, resumed) = (Some(id), None, None);
@@ -273,7 +274,7 @@ impl Conductor {
     }
 
     /// Takes the answer to a change that a client waits for; gives back the report of any other.
-    pub(super) fn conclude(&mut self, mut report: Report) -> Option<Report> {
+    pub(super) fn conclude(&mut self, mut report: ApplyReport) -> Option<ApplyReport> {
         let id = report.id;
         let pending = self.pending.get_mut(&id);
         let is_it = |change: &mut InFlight| change.change == report.change;
@@ -289,7 +290,7 @@ impl Conductor {
             Err(Why::Backend { .. } | Why::Ending) => self.refuse_change(change, &report),
             Err(Why::NoImage { .. } | Why::FileGone { .. }) => self.look_past(change, report),
             Err(Why::NoBackend { .. }) => {
-                self.starve(id, None);
+                self.no_compatible_item(id, None);
                 self.refuse_change(change, &report);
             }
             Err(_) => {
@@ -297,98 +298,98 @@ impl Conductor {
                 self.refuse_change(change, &report);
             }
         }
-        self.go_on_with(id);
+        self.start_next(id);
         None
     }
 
     /// Fits a change to its list, which may have been edited while the picture was on its way.
-    fn refit(&self, change: &mut InFlight, report: &mut Report) {
+    fn refit(&self, change: &mut InFlight, report: &mut ApplyReport) {
         let score = self.store.read(|c| playlists::score(c, report.id));
-        let Ok(Some(tune)) = score.map(|score| score.map(Tune::from)) else { return };
-        let has_image = tune.items.iter().any(|item| item.image_id == report.image_id);
-        if tune != change.tune && has_image {
-            change.course.edit(&tune, seed());
-            change.tune = tune;
-            report.index = change.course.place.index;
+        let Ok(Some(spec)) = score.map(|score| score.map(PlaylistSpec::from)) else { return };
+        let has_image = spec.items.iter().any(|item| item.image_id == report.image_id);
+        if spec != change.spec && has_image {
+            change.state.edit(&spec, seed());
+            change.spec = spec;
+            report.index = change.state.place.index;
         }
     }
 
-    fn refuse_change(&self, change: InFlight, report: &Report) {
+    fn refuse_change(&self, change: InFlight, report: &ApplyReport) {
         if let Err(failure) = &report.result {
-            change.fail(&|| Failure::Picture(failure.clone()));
+            change.fail(&|| Error::Picture(failure.clone()));
         }
     }
 
     /// An image of the list is gone: tries the one that takes its place, if it has left the list.
-    fn look_past(&mut self, change: InFlight, report: Report) {
+    fn look_past(&mut self, change: InFlight, report: ApplyReport) {
         let id = report.id;
         let length = self.store.read(|c| playlists::length(c, id));
-        if length.is_err() || length.is_ok_and(|length| length >= change.tune.items.len()) {
+        if length.is_err() || length.is_ok_and(|length| length >= change.spec.items.len()) {
             self.failed(&report);
             return self.refuse_change(change, &report);
         }
-        let Place { monitors, extend, .. } = change.course.place.clone();
-        let everywhere = change.course.everywhere;
+        let Place { monitors, extend, .. } = change.state.place.clone();
+        let everywhere = change.state.everywhere;
         let InFlight { goal, superseded, done, .. } = change;
         self.reload_if_shorter(id);
         let again = match goal {
             Goal::Start => {
                 let monitors = if everywhere { Vec::new() } else { monitors };
-                Wish::Start { monitors, extend, done }
+                PendingCommand::Start { monitors, extend, done }
             }
-            Goal::Step(way) => Wish::Step { way, done },
-            Goal::Resume { alone } => Wish::Resume { alone, done },
+            Goal::Step(way) => PendingCommand::Step { way, done },
+            Goal::Resume { alone } => PendingCommand::Resume { alone, done },
         };
         let queue = &mut self.pending.entry(id).or_default().queue;
         queue.push_front(again);
         for (way, _, done) in superseded.into_iter().rev() {
-            queue.push_front(Wish::Step { way, done });
+            queue.push_front(PendingCommand::Step { way, done });
         }
     }
 
     /// Goes on to the next item of a kind that the backend has not refused.
-    fn skip_in(&mut self, mut change: InFlight, report: Report) {
-        let Report { id, mut attempt, index, result, .. } = report;
-        if attempt.pass_over(&change.tune, &mut change.course, index) {
+    fn skip_in(&mut self, mut change: InFlight, report: ApplyReport) {
+        let ApplyReport { id, mut attempt, index, result, .. } = report;
+        if attempt.pass_over(&change.spec, &mut change.state, index) {
             return self.send_again(id, change, attempt);
         }
         let Err(wallpaper::Error::Incompatible { backend, .. }) = &result else { return };
         let backend = backend.to_string();
         if let (Goal::Step(_), Err(failure)) = (&change.goal, &result) {
-            self.starve(id, Some(&backend));
-            return change.fail(&|| Failure::Picture(failure.clone()));
+            self.no_compatible_item(id, Some(&backend));
+            return change.fail(&|| Error::Picture(failure.clone()));
         }
         // It runs, and shows something as soon as something can be shown.
-        let InFlight { goal, tune, course, done, .. } = change;
+        let InFlight { goal, spec, state, done, .. } = change;
         let result = match goal {
-            Goal::Start => self.install(tune, course).map(drop),
+            Goal::Start => self.install(spec, state).map(drop),
             Goal::Step(_) => Ok(()),
-            Goal::Resume { alone } => self.resumed(id, alone, course),
+            Goal::Resume { alone } => self.resumed(id, alone, state),
         };
         if result.is_ok() {
-            self.starve(id, Some(&backend));
+            self.no_compatible_item(id, Some(&backend));
         }
         done(result.map(|()| true));
     }
 
     /// The picture is up, or a later request has taken its monitors: moves the playlist on.
-    fn succeed(&mut self, change: InFlight, report: &Report) {
+    fn succeed(&mut self, change: InFlight, report: &ApplyReport) {
         let id = report.id;
         let now = self.now();
-        let InFlight { goal, tune, mut course, superseded, done, .. } = change;
-        let name = tune.name.clone();
-        course.shown_on = report.monitors.clone();
-        course.shown_on.sort_unstable();
-        course.changed(now.boot, &now);
+        let InFlight { goal, spec, mut state, superseded, done, .. } = change;
+        let name = spec.name.clone();
+        state.shown_on = report.monitors.clone();
+        state.shown_on.sort_unstable();
+        state.changed(now.boot, &now);
         let moved = match goal {
-            Goal::Start => self.install(tune, course),
-            Goal::Step(_) => self.moved(id, &tune, course),
-            Goal::Resume { alone } => self.resumed(id, alone, course).map(|()| false),
+            Goal::Start => self.install(spec, state),
+            Goal::Step(_) => self.moved(id, &spec, state),
+            Goal::Resume { alone } => self.resumed(id, alone, state).map(|()| false),
         };
         let lost = match moved {
             Ok(lost) => lost,
             Err(failure) => {
-                let overtaken = || Failure::Overtaken { name: name.clone() };
+                let overtaken = || Error::Overtaken { name: name.clone() };
                 superseded.into_iter().for_each(|(.., done)| done(Err(overtaken())));
                 return done(Err(failure));
             }
@@ -396,7 +397,7 @@ impl Conductor {
         if let Some(one) = self.running.get_mut(&id) {
             one.change = report.change;
             one.asked.clear();
-            one.starved = false;
+            one.nothing_compatible = false;
         }
         for (_, place, done) in superseded {
             self.bus.publish(&Event::PlaylistImageChanged {
@@ -411,21 +412,26 @@ impl Conductor {
         self.announce(report);
         done(Ok(true));
         if lost {
-            self.perform(id, Attempt::new(Way::Forward, false));
+            self.apply(id, Attempt::new(Direction::Forward, false));
         } else {
-            self.serve(id);
+            self.fill_monitors(id);
         }
     }
 
     /// Writes that a running playlist has moved on by a step; whether the image has left it since.
-    fn moved(&mut self, id: i64, planned: &Tune, mut course: Course) -> Result<bool, Failure> {
+    fn moved(
+        &mut self,
+        id: i64,
+        planned: &PlaylistSpec,
+        mut state: PlaybackState,
+    ) -> Result<bool, Error> {
         let Some(one) = self.running.get_mut(&id) else { return Ok(false) };
         // What others did to it while the picture was on its way stays done.
-        course.place.paused = one.course.place.paused;
-        course.place.monitors.clone_from(&one.course.place.monitors);
-        let lost = *planned != one.tune && course.edit(&one.tune, seed());
-        self.store.write(|c| playlists::save(c, id, true, &course))?;
-        one.course = course;
+        state.place.paused = one.state.place.paused;
+        state.place.monitors.clone_from(&one.state.place.monitors);
+        let lost = *planned != one.spec && state.edit(&one.spec, seed());
+        self.store.write(|c| playlists::save(c, id, true, &state))?;
+        one.state = state;
         Ok(lost)
     }
 
@@ -435,73 +441,74 @@ impl Conductor {
         id: i64,
         declared: Vec<String>,
         extend: bool,
-    ) -> Result<(Tune, Course), Failure> {
+    ) -> Result<(PlaylistSpec, PlaybackState), Error> {
         let (score, last) = self.store.read(|c| {
-            Ok::<_, Refusal>((playlists::score(c, id)?, playlists::state::<Course>(c, id)?))
+            Ok::<_, Refusal>((playlists::score(c, id)?, playlists::state::<PlaybackState>(c, id)?))
         })?;
-        let tune = Tune::from(score.ok_or(Refusal::NoPlaylist { id })?);
-        if tune.items.is_empty() {
-            return Err(Failure::Empty { name: tune.name });
+        let spec = PlaylistSpec::from(score.ok_or(Refusal::NoPlaylist { id })?);
+        if spec.items.is_empty() {
+            return Err(Error::Empty { name: spec.name });
         }
-        let last = self.running.get(&id).map(|one| one.course.clone()).or(last);
-        let mut course = Course::begin(&tune, last, &self.now(), seed());
-        course.boot_id.clone_from(&self.boot_id);
-        course.shown_on.clear();
-        course.everywhere = declared.is_empty();
-        course.place.monitors = if declared.is_empty() { self.wall.connected() } else { declared };
-        course.place.extend = extend;
-        Ok((tune, course))
+        let last = self.running.get(&id).map(|one| one.state.clone()).or(last);
+        let mut state = PlaybackState::begin(&spec, last, &self.now(), seed());
+        state.boot_id.clone_from(&self.boot_id);
+        state.shown_on.clear();
+        state.everywhere = declared.is_empty();
+        state.place.monitors =
+            if declared.is_empty() { self.wallpapers.connected() } else { declared };
+        state.place.extend = extend;
+        Ok((spec, state))
     }
 
     /// Makes a playlist run, and stops those that it takes a monitor from; whether the image has
     /// left it since it was planned.
-    fn install(&mut self, planned: Tune, mut course: Course) -> Result<bool, Failure> {
+    fn install(&mut self, planned: PlaylistSpec, mut state: PlaybackState) -> Result<bool, Error> {
         let id = planned.id;
         let displaced: Vec<i64> = self.running.keys().copied().collect();
         let displaced: Vec<i64> = displaced
             .into_iter()
-            .filter(|other| *other != id && self.shares(*other, &course.place))
+            .filter(|other| *other != id && self.shares(*other, &state.place))
             .collect();
-        let (tune, lost) = self.store.write(|c| {
+        let (spec, lost) = self.store.write(|c| {
             let score = playlists::score(c, id)?.ok_or(Refusal::NoPlaylist { id })?;
-            let tune = Tune::from(score);
-            if tune.items.is_empty() {
-                return Ok::<_, Refusal>((tune, true));
+            let spec = PlaylistSpec::from(score);
+            if spec.items.is_empty() {
+                return Ok::<_, Refusal>((spec, true));
             }
-            let lost = tune != planned && course.edit(&tune, seed());
+            let lost = spec != planned && state.edit(&spec, seed());
             for other in &displaced {
-                playlists::save(c, *other, false, &self.running[other].course)?;
+                playlists::save(c, *other, false, &self.running[other].state)?;
             }
-            playlists::save(c, id, true, &course)?;
-            Ok((tune, lost))
+            playlists::save(c, id, true, &state)?;
+            Ok((spec, lost))
         })?;
-        if tune.items.is_empty() {
-            return Err(Failure::Empty { name: tune.name });
+        if spec.items.is_empty() {
+            return Err(Error::Empty { name: spec.name });
         }
         displaced.into_iter().for_each(|other| self.drop_stopped(other));
-        let place = &course.place;
+        let place = &state.place;
         self.bus.publish(&Event::PlaylistStarted {
             playlist_id: id,
-            playlist_name: tune.name.clone(),
+            playlist_name: spec.name.clone(),
             monitors: place.monitors.clone(),
-            applied_to: course.applied_to(&self.wall.connected()),
+            applied_to: state.applied_to(&self.wallpapers.connected()),
             extend: place.extend,
         });
-        self.running.insert(id, Performance::new(tune, course));
+        self.running.insert(id, RunningPlaylist::new(spec, state));
         Ok(lost)
     }
 
     /// Whether a running playlist has one of these monitors; one on all has each.
     fn shares(&self, id: i64, place: &Place) -> bool {
         let Some(one) = self.running.get(&id) else { return false };
-        one.course.everywhere
-            || one.course.place.monitors.iter().any(|name| place.monitors.contains(name))
+        one.state.everywhere
+            || one.state.place.monitors.iter().any(|name| place.monitors.contains(name))
     }
 
     /// Where a step of this way leads nowhere.
-    pub(super) fn no_steps(&self, id: i64) -> Option<Failure> {
+    pub(super) fn no_steps(&self, id: i64) -> Option<Error> {
         let one = self.running.get(&id)?;
-        matches!(one.tune.rule, Rule::Slots(_))
-            .then(|| Failure::NoSteps { name: one.tune.name.clone(), kind: one.tune.kind })
+        matches!(one.spec.rule, Rule::Slots(_))
+            .then(|| Error::NoSteps { name: one.spec.name.clone(), kind: one.spec.kind })
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct Slot {
 
 /// Where a running playlist stands in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct LastChange {
     /// When its image last changed. Timers count from here.
     pub(super) since: Boottime,
     /// The slot that it last took up; none where it came by another rule.
@@ -59,13 +59,13 @@ pub(super) struct Standing {
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Due {
     /// Nothing before these.
     Wait(Deadlines),
     /// The timer has run out. With the time that it should have.
     Step { due: Boottime, missed: bool },
     /// Another slot has begun.
-    TakeUp { slot: usize, missed: bool },
+    EnterSlot { slot: usize, missed: bool },
 }
 
 impl Rule {
@@ -94,30 +94,30 @@ impl Rule {
     }
 
     /// Looks what is due. The caller does not ask while the playlist is paused.
-    pub(super) fn judge(&self, standing: Standing, now: &Now) -> Verdict {
+    pub(super) fn due(&self, last_change: LastChange, now: &Now) -> Due {
         match self {
-            Self::Manual => Verdict::Wait(Deadlines::default()),
+            Self::Manual => Due::Wait(Deadlines::default()),
             Self::Timer(interval) => {
-                let due = standing.since + *interval;
+                let due = last_change.since + *interval;
                 if due > now.boot {
-                    return Verdict::Wait(Deadlines { boot: Some(due), wall: None });
+                    return Due::Wait(Deadlines { boot: Some(due), wall: None });
                 }
-                Verdict::Step { due, missed: now.boot.since(due) > LATE }
+                Due::Step { due, missed: now.boot.since(due) > LATE }
             }
             Self::Slots(slots) => {
                 let Some(slot) = slots.at(&now.wall) else {
-                    return Verdict::Wait(Deadlines::default());
+                    return Due::Wait(Deadlines::default());
                 };
-                let wait = Verdict::Wait(Deadlines { boot: None, wall: slot.ends });
+                let wait = Due::Wait(Deadlines { boot: None, wall: slot.ends });
                 let wall = now.wall.timestamp();
                 let soon = slot.ends.is_some_and(|ends| wall.duration_until(ends) <= late());
                 // A clock that is set back by a moment does not fetch the slot before.
-                let ahead = soon && standing.slot.is_some() && standing.slot == slot.next;
-                if standing.slot == Some(slot.index) || ahead {
+                let ahead = soon && last_change.slot.is_some() && last_change.slot == slot.next;
+                if last_change.slot == Some(slot.index) || ahead {
                     return wait;
                 }
                 let missed = wall.duration_since(slot.began) > late();
-                Verdict::TakeUp { slot: slot.index, missed }
+                Due::EnterSlot { slot: slot.index, missed }
             }
         }
     }

@@ -226,7 +226,7 @@ mod tests {
 
     /// Every image once in each round, never the same twice in a row.
     #[test]
-    fn rounds_are_permutations_that_do_not_meet() {
+    fn rounds_are_permutations_without_repeats_across_rounds() {
         for number in [1, 2, 3, 7, 100] {
             for seed in 0..50 {
                 let mut shuffle = Shuffle::new(&ids(number), None, seed);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_even() {
+    fn orders_are_evenly_distributed() {
         // Each of six orders of three in a sixth of the rounds, within five standard deviations.
         let mut orders = std::collections::BTreeMap::<Vec<i64>, u32>::new();
         for seed in 0..6000 {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn back_is_the_way_that_was_come() {
+    fn backward_retraces_the_trail() {
         let mut shuffle = Shuffle::new(&ids(9), Some(4), 1);
         assert_eq!(shuffle.current(), 4);
         let mut way = vec![4];
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_beginning_there_is_another_and_the_round_stays_whole() {
+    fn backward_at_beginning_keeps_round_whole() {
         for number in [2, 3, 8] {
             let mut shuffle = Shuffle::new(&ids(number), Some(1), 3);
             let before = shuffle.backward();
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn peeks_tell_what_will_come() {
+    fn next_and_previous_predict_steps() {
         let mut shuffle = Shuffle::new(&ids(4), None, 9);
         assert_eq!(shuffle.previous(), None);
         for _ in 0..20 {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn new_images_come_evenly_in_what_is_left_of_the_round() {
+    fn new_images_are_mixed_evenly_into_the_round() {
         let mut places = [0_u32; 4];
         for seed in 0..4000 {
             let mut shuffle = Shuffle::new(&ids(4), Some(1), seed);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn editing_and_skipping_very_many_costs_little() {
+    fn editing_three_hundred_thousand_images_is_cheap() {
         // Of this thread: other programs do not count.
         let spent = || {
             let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn skipped_images_are_not_on_the_way_back() {
+    fn skipped_images_are_not_in_the_trail() {
         let mut shuffle = Shuffle::new(&ids(5), Some(1), 2);
         let skipped = shuffle.forward();
         let shown = shuffle.skip(false);
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[derive(Clone, Debug)]
-    enum Act {
+    enum Action {
         Forward,
         Backward,
         Skip(bool),
@@ -343,13 +343,13 @@ mod tests {
         Restart,
     }
 
-    fn acts() -> impl Strategy<Value = Vec<Act>> {
+    fn acts() -> impl Strategy<Value = Vec<Action>> {
         let act = prop_oneof![
-            6 => Just(Act::Forward),
-            3 => Just(Act::Backward),
-            1 => any::<bool>().prop_map(Act::Skip),
-            2 => proptest::collection::vec(1_i64..8, 1..9).prop_map(Act::Edit),
-            1 => Just(Act::Restart),
+            6 => Just(Action::Forward),
+            3 => Just(Action::Backward),
+            1 => any::<bool>().prop_map(Action::Skip),
+            2 => proptest::collection::vec(1_i64..8, 1..9).prop_map(Action::Edit),
+            1 => Just(Action::Restart),
         ];
         proptest::collection::vec(act, 0..60)
     }
@@ -358,31 +358,31 @@ mod tests {
         /// Whatever happens: an image of the list is shown, steps lead to another one, and it all
         /// survives being written down.
         #[test]
-        fn nothing_upsets_it(acts in acts(), seed: u64) {
+        fn invariants_hold_after_any_steps_and_edits(acts in acts(), seed: u64) {
             let mut shuffle = Shuffle::new(&ids(5), None, seed);
             for act in acts {
                 let before = shuffle.current();
                 let several = shuffle.all.len() > 1;
                 match act {
-                    Act::Forward => {
+                    Action::Forward => {
                         let next = shuffle.next();
                         prop_assert_eq!(shuffle.forward(), next);
                         prop_assert!(!several || shuffle.current() != before);
                     }
-                    Act::Backward => {
+                    Action::Backward => {
                         shuffle.backward();
                         prop_assert!(!several || shuffle.current() != before);
                     }
-                    Act::Skip(backward) => {
+                    Action::Skip(backward) => {
                         shuffle.skip(backward);
                         prop_assert!(!several || shuffle.current() != before);
                     }
-                    Act::Edit(ids) => {
+                    Action::Edit(ids) => {
                         shuffle.edit(&ids);
                         prop_assert!(!ids.contains(&before) || shuffle.current() == before);
                         prop_assert_eq!(&shuffle.all, &sorted(&ids));
                     }
-                    Act::Restart => {
+                    Action::Restart => {
                         let json = serde_json::to_string(&shuffle).unwrap();
                         prop_assert_eq!(&serde_json::from_str::<Shuffle>(&json).unwrap(), &shuffle);
                     }

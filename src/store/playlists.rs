@@ -51,7 +51,7 @@ pub struct Score {
     pub items: Vec<Item>,
 }
 
-/// What a record shows of a state; the conductor keeps more in it.
+/// What a record shows of a state; the player keeps more in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Place {
@@ -91,7 +91,7 @@ pub fn get(connection: &Connection, id: i64) -> Result<Option<Playlist>, Error> 
     found.map(|(playlist, state)| complete(connection, playlist, state)).transpose()
 }
 
-/// What a conductor needs of a playlist.
+/// What a player needs of a playlist.
 pub fn score(connection: &Connection, id: i64) -> Result<Option<Score>, Error> {
     let Some((playlist, _)) = find(connection, id)? else { return Ok(None) };
     let Playlist { id, name, configuration, .. } = playlist;

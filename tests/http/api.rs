@@ -12,7 +12,7 @@ use murald::internals::events::EventBus;
 use murald::internals::http::{Api, Limits, ListCache, ROUTES, Router, Server, Stop};
 use murald::internals::library;
 use murald::internals::paths::{Dirs, Env};
-use murald::internals::playlist::{self, ConductorOwner, ReconcilerWall};
+use murald::internals::playlist::{self, DaemonWallpapers, PlayerOwner};
 use murald::internals::process::{ProcessRecords, Reaper};
 use murald::internals::store::Store;
 use murald::internals::thread::Spawner;
@@ -28,7 +28,7 @@ struct Daemon {
     events: EventBus,
     stops: Receiver<Stop>,
     _server: Server,
-    _conductor: ConductorOwner,
+    _player: PlayerOwner,
     _stage: ReconcilerOwner,
     _imports: library::Running,
     _transcoder: transcode::Threads,
@@ -55,10 +55,11 @@ fn daemon() -> Daemon {
     };
     let (wallpaper, stage) =
         wallpaper::start(&spawner, store.clone(), events.clone(), backends.clone()).unwrap();
-    let wall = ReconcilerWall { wallpaper: wallpaper.clone(), backends: backends.clone() };
+    let wallpapers = DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() };
     let told = backends.outputs.subscribe();
-    let (playlists, conductor) =
-        playlist::start(&spawner, store.clone(), events.clone(), Box::new(wall), told).unwrap();
+    let (playlists, player) =
+        playlist::start(&spawner, store.clone(), events.clone(), Box::new(wallpapers), told)
+            .unwrap();
     let started = Instant::now().checked_sub(Duration::from_secs(7)).unwrap();
     let place = home.to_owned();
     let env = Env::new(move |name| (name == "HOME").then(|| place.clone().into()));
@@ -96,7 +97,7 @@ fn daemon() -> Daemon {
         events,
         stops,
         _server: server.unwrap(),
-        _conductor: conductor,
+        _player: player,
         _stage: stage,
         _imports: imports,
         _transcoder: threads,

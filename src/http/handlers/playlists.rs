@@ -1,4 +1,4 @@
-//! Playlists: their records, and what the conductor is told to do. The request waits for it.
+//! Playlists: their records, and what the player is told to do. The request waits for it.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use super::Api;
 use super::folders::name;
 use super::monitors::named;
 use crate::http::{Error, Request, Response};
-use crate::playlist::{self, Act};
+use crate::playlist::{self, Action};
 use crate::store::playlists::{self, PlaylistChange, Refusal};
 use crate::wire::{
     ActivePlaylist, CreatePlaylist, NewConfiguration, NewPlaylistItem, NoFields, PatchPlaylist,
     StartPlaylist,
 };
 
-/// The conductor waits for nothing but the disk.
+/// The player waits for nothing but the disk.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// What brings up a picture is answered when it is up; it may wait for the one before.
 const SHOWN: Duration = super::wallpaper::PATIENCE.saturating_mul(2);
@@ -40,7 +40,7 @@ pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Respon
 pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let playlist = api.store.read(|connection| playlists::get(connection, id))?;
-    let playlist = playlist.ok_or(playlist::Failure::Refused(Refusal::NoPlaylist { id }))?;
+    let playlist = playlist.ok_or(playlist::Error::Refused(Refusal::NoPlaylist { id }))?;
     Ok(Response::json(200, &playlist)?)
 }
 
@@ -79,27 +79,27 @@ pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Respons
 
 /// `POST /playlists/{id}/stop`
 pub(in crate::http) fn stop(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act(api, request, Act::Stop, "stopped")
+    act(api, request, Action::Stop, "stopped")
 }
 
 /// `POST /playlists/{id}/pause`
 pub(in crate::http) fn pause(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act(api, request, Act::Pause, "paused")
+    act(api, request, Action::Pause, "paused")
 }
 
 /// `POST /playlists/{id}/resume`
 pub(in crate::http) fn resume(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act(api, request, Act::Resume, "resumed")
+    act(api, request, Action::Resume, "resumed")
 }
 
 /// `POST /playlists/{id}/next`
 pub(in crate::http) fn next(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act(api, request, Act::Next, "advanced")
+    act(api, request, Action::Next, "advanced")
 }
 
 /// `POST /playlists/{id}/previous`
 pub(in crate::http) fn previous(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act(api, request, Act::Previous, "rewound")
+    act(api, request, Action::Previous, "rewound")
 }
 
 /// `GET /playlists/active`
@@ -122,30 +122,35 @@ fn running(api: &Api, request: &Request<'_>) -> Result<Vec<ActivePlaylist>, Erro
 
 /// `POST /playlists/active/stop`
 pub(in crate::http) fn stop_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act_on_all(api, request, Act::Stop, "stopped")
+    act_on_all(api, request, Action::Stop, "stopped")
 }
 
 /// `POST /playlists/active/pause`
 pub(in crate::http) fn pause_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act_on_all(api, request, Act::Pause, "paused")
+    act_on_all(api, request, Action::Pause, "paused")
 }
 
 /// `POST /playlists/active/resume`
 pub(in crate::http) fn resume_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act_on_all(api, request, Act::Resume, "resumed")
+    act_on_all(api, request, Action::Resume, "resumed")
 }
 
 /// `POST /playlists/active/next`
 pub(in crate::http) fn next_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act_on_all(api, request, Act::Next, "advanced")
+    act_on_all(api, request, Action::Next, "advanced")
 }
 
 /// `POST /playlists/active/previous`
 pub(in crate::http) fn previous_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act_on_all(api, request, Act::Previous, "reversed")
+    act_on_all(api, request, Action::Previous, "reversed")
 }
 
-fn act(api: &Api, request: &Request<'_>, act: Act, done: &'static str) -> Result<Response, Error> {
+fn act(
+    api: &Api,
+    request: &Request<'_>,
+    act: Action,
+    done: &'static str,
+) -> Result<Response, Error> {
     let id = request.record()?;
     let NoFields {} = request.json_or_default()?;
     request.wait(SHOWN, |reply| api.playlists.act(id, act, reply))?;
@@ -155,7 +160,7 @@ fn act(api: &Api, request: &Request<'_>, act: Act, done: &'static str) -> Result
 fn act_on_all(
     api: &Api,
     request: &Request<'_>,
-    act: Act,
+    act: Action,
     done: &'static str,
 ) -> Result<Response, Error> {
     let NoFields {} = request.json_or_default()?;

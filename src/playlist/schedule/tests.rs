@@ -98,7 +98,7 @@ fn days(name: &str, years: (i16, i16)) -> usize {
 }
 
 #[test]
-fn a_day_s_slots_follow_the_clock_on_the_wall() {
+fn day_slots_follow_wall_clock() {
     for &(name, first, last) in ZONES {
         // In the gaps and folds of these zones, at their edges, and at midnight.
         let slots = day(&[0, 1, 90, 120, 150, 180, 23 * 60 + 30]);
@@ -110,7 +110,7 @@ fn a_day_s_slots_follow_the_clock_on_the_wall() {
 }
 
 #[test]
-fn a_week_s_days_begin_once_each() {
+fn week_days_begin_once_each() {
     for &(name, first, last) in ZONES {
         let changes = follow(name, (first, last), &Slots::Week(7));
         assert_eq!(changes, days(name, (first, last)), "{name}");
@@ -118,7 +118,7 @@ fn a_week_s_days_begin_once_each() {
 }
 
 #[test]
-fn the_last_of_few_images_serves_the_rest_of_the_week() {
+fn last_image_serves_rest_of_week() {
     let (berlin, week) = (zone("Europe/Berlin"), Slots::Week(3));
     let at = |text: &str| week.at(&berlin.to_zoned(text.parse().unwrap()).unwrap()).unwrap();
     // 2024-02-29, a leap day, is a Thursday.
@@ -131,7 +131,7 @@ fn the_last_of_few_images_serves_the_rest_of_the_week() {
 }
 
 #[test]
-fn hard_minutes() {
+fn slot_beginnings_in_gaps_and_folds() {
     let check = |name: &str, date: &str, minute, expected: &str| {
         let begun = begins(&zone(name), date.parse().unwrap(), minute).unwrap();
         assert_eq!(begun.to_string(), expected, "{name} {date} {minute}");
@@ -158,34 +158,34 @@ fn now(zone_name: &str, text: &str, boot: u64) -> Now {
 }
 
 #[test]
-fn a_timer_counts_from_its_last_change() {
+fn timer_counts_from_last_change() {
     let rule = Rule::Timer(Duration::from_secs(300));
     let since = Boottime::default() + Duration::from_secs(1000);
-    let standing = Standing { since, slot: None };
+    let last_change = LastChange { since, slot: None };
     let due = since + Duration::from_secs(300);
     let check = |boot, expected| {
-        assert_eq!(rule.judge(standing, &now("UTC", "2024-01-01T00:00", boot)), expected);
+        assert_eq!(rule.due(last_change, &now("UTC", "2024-01-01T00:00", boot)), expected);
     };
-    check(1299, Verdict::Wait(Deadlines { boot: Some(due), wall: None }));
-    check(1300, Verdict::Step { due, missed: false });
-    check(1302, Verdict::Step { due, missed: false });
-    check(1303, Verdict::Step { due, missed: true });
-    check(999_999, Verdict::Step { due, missed: true });
+    check(1299, Due::Wait(Deadlines { boot: Some(due), wall: None }));
+    check(1300, Due::Step { due, missed: false });
+    check(1302, Due::Step { due, missed: false });
+    check(1303, Due::Step { due, missed: true });
+    check(999_999, Due::Step { due, missed: true });
 }
 
 #[test]
-fn slots_are_taken_up_and_missed_ones_once() {
+fn slots_are_entered_and_missed_slots_once() {
     let rule = Rule::Slots(day(&[360, 480, 1200]));
     let check = |slot, text: &str, expected: Option<(usize, bool)>| {
-        let standing = Standing { since: Boottime::default(), slot };
+        let last_change = LastChange { since: Boottime::default(), slot };
         let now = now("Europe/Berlin", text, 0);
-        let found = match rule.judge(standing, &now) {
-            Verdict::TakeUp { slot, missed } => Some((slot, missed)),
-            Verdict::Wait(deadlines) => {
+        let found = match rule.due(last_change, &now) {
+            Due::EnterSlot { slot, missed } => Some((slot, missed)),
+            Due::Wait(deadlines) => {
                 assert!(deadlines.wall.unwrap() > now.wall.timestamp() && deadlines.boot.is_none());
                 None
             }
-            step @ Verdict::Step { .. } => panic!("{step:?}"),
+            step @ Due::Step { .. } => panic!("{step:?}"),
         };
         assert_eq!(found, expected, "{text}");
     };
@@ -205,7 +205,7 @@ fn slots_are_taken_up_and_missed_ones_once() {
 }
 
 #[test]
-fn rules_are_read_from_records() {
+fn rules_are_built_from_configuration() {
     use crate::wire::PlaylistOrder;
     let rule = |kind, times: &[Option<u16>]| {
         let order = PlaylistOrder::Ordered;

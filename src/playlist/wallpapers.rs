@@ -1,11 +1,11 @@
-//! What the conductor needs of the room `wallpaper`: somewhere to show pictures. Tests bring their
+//! What the player needs of the room `wallpaper`: somewhere to show pictures. Tests bring their
 //! own.
 
 use crate::backends::Backends;
 use crate::config::SelectionMode;
 use crate::wallpaper::{self, Applied, Reply, Request};
 
-pub trait Wall: Send {
+pub trait Wallpapers: Send {
     /// Shows a picture. Never blocks; `reply` is called when the picture is up or has failed.
     fn apply(&self, request: Request, reply: Reply<Applied>);
 
@@ -14,17 +14,17 @@ pub trait Wall: Send {
 
     /// The backend of the settings, where one shows everything; none where each kind of content
     /// has its own.
-    fn fixed(&self) -> Option<String>;
+    fn fixed_backend(&self) -> Option<String>;
 }
 
-/// The wall of the daemon.
+/// The wallpapers of the daemon.
 #[derive(Clone)]
-pub struct ReconcilerWall {
+pub struct DaemonWallpapers {
     pub wallpaper: wallpaper::Handle,
     pub backends: Backends,
 }
 
-impl Wall for ReconcilerWall {
+impl Wallpapers for DaemonWallpapers {
     fn apply(&self, request: Request, reply: Reply<Applied>) {
         self.wallpaper.set(request, reply);
     }
@@ -33,7 +33,7 @@ impl Wall for ReconcilerWall {
         self.backends.outputs.list().iter().map(|output| output.name.clone()).collect()
     }
 
-    fn fixed(&self) -> Option<String> {
+    fn fixed_backend(&self) -> Option<String> {
         let backend = &(self.backends.settings)().backend;
         (backend.selection_mode == SelectionMode::Fixed).then(|| backend.kind.to_string())
     }

@@ -1,15 +1,15 @@
-//! The conductor in simulated time, with a wall that does what the test says.
+//! The player in simulated time, with wallpapers that do what the test says.
 
 mod lists;
+mod monitors;
 mod pending;
 mod time;
-mod wall;
 
 use super::*;
 use crate::clock::Boottime;
 use crate::config::BackendName;
 use crate::events::EventFilter;
-use crate::playlist::{Act, Failure};
+use crate::playlist::{Action, Error};
 use crate::store::images::{self, NewImage};
 use crate::store::playlists::PlaylistChange;
 use crate::wallpaper::{self, Applied, Ask, Outcome, Reply, Request, Targets};
@@ -25,10 +25,10 @@ use std::time::Duration;
 const NONE: [usize; 0] = [];
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What the wall answers.
+/// What the wallpapers answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mood {
-    Hangs,
+enum Behaviour {
+    Shows,
     /// Answers nothing until it is told to.
     Silent,
     RefusesVideo,
@@ -39,8 +39,8 @@ enum Mood {
     Fails,
 }
 
-struct Face {
-    mood: Mood,
+struct StubState {
+    behaviour: Behaviour,
     connected: Vec<String>,
     fixed: bool,
     /// Images and monitors that were asked for.
@@ -49,18 +49,18 @@ struct Face {
 }
 
 #[derive(Clone)]
-struct StubWall {
-    face: Arc<Mutex<Face>>,
+struct StubWallpapers {
+    state: Arc<Mutex<StubState>>,
     store: Store,
 }
 
-impl StubWall {
+impl StubWallpapers {
     fn answer(&self, request: Request, reply: Reply<Applied>) {
-        let face = self.face.lock().unwrap();
+        let state = self.state.lock().unwrap();
         let Ask::Image(id) = request.ask else { panic!("{request:?}") };
         let monitors = match request.targets {
             Targets::Named(monitors) => monitors,
-            Targets::All => face.connected.clone(),
+            Targets::All => state.connected.clone(),
         };
         let image = self.store.read(|c| images::get(c, id)).unwrap();
         let backend = BackendName::Swaybg;
@@ -71,15 +71,15 @@ impl StubWall {
             image_id: id,
             image_name: "x".into(),
         };
-        let outcome = match (face.mood, image) {
+        let outcome = match (state.behaviour, image) {
             (_, None) => Err(wallpaper::Error::NoImage { id }),
-            (Mood::Fails, _) => Err(setter_failure()),
-            (Mood::NoBackend, _) => Err(wallpaper::Error::NoBackend { checked: Vec::new() }),
-            (Mood::RefusesAll, Some(image)) => Err(refused(image.media_type)),
-            (Mood::RefusesVideo, Some(image)) if image.media_type == MediaType::Video => {
+            (Behaviour::Fails, _) => Err(setter_failure()),
+            (Behaviour::NoBackend, _) => Err(wallpaper::Error::NoBackend { checked: Vec::new() }),
+            (Behaviour::RefusesAll, Some(image)) => Err(refused(image.media_type)),
+            (Behaviour::RefusesVideo, Some(image)) if image.media_type == MediaType::Video => {
                 Err(refused(image.media_type))
             }
-            (Mood::Superseded, _) => Ok(Outcome::Superseded),
+            (Behaviour::Superseded, _) => Ok(Outcome::Superseded),
             _ => Ok(Outcome::Set),
         };
         let mode = request.mode;
@@ -102,35 +102,35 @@ fn setter_failure() -> wallpaper::Error {
     wallpaper::Error::Backend { backend: BackendName::Swaybg, source }
 }
 
-impl Wall for StubWall {
+impl Wallpapers for StubWallpapers {
     fn apply(&self, request: Request, reply: Reply<Applied>) {
         let Ask::Image(id) = request.ask else { panic!("{request:?}") };
-        let mut face = self.face.lock().unwrap();
+        let mut state = self.state.lock().unwrap();
         let monitors = match &request.targets {
             Targets::Named(monitors) => monitors,
-            Targets::All => &face.connected.clone(),
+            Targets::All => &state.connected.clone(),
         };
-        face.asked.push((id, monitors.clone(), request.mode));
-        if face.mood == Mood::Silent {
-            face.held.push((request, reply));
+        state.asked.push((id, monitors.clone(), request.mode));
+        if state.behaviour == Behaviour::Silent {
+            state.held.push((request, reply));
             return;
         }
-        drop(face);
+        drop(state);
         self.answer(request, reply);
     }
 
     fn connected(&self) -> Vec<String> {
-        self.face.lock().unwrap().connected.clone()
+        self.state.lock().unwrap().connected.clone()
     }
 
-    fn fixed(&self) -> Option<String> {
-        self.face.lock().unwrap().fixed.then(|| "awww".to_owned())
+    fn fixed_backend(&self) -> Option<String> {
+        self.state.lock().unwrap().fixed.then(|| "awww".to_owned())
     }
 }
 
-struct Stage {
-    conductor: Conductor,
-    wall: StubWall,
+struct Fixture {
+    player: Player,
+    wallpapers: StubWallpapers,
     time: Arc<Mutex<Now>>,
     events: Subscription,
     bus: EventBus,
@@ -148,7 +148,7 @@ fn at(text: &str, zone: &str) -> jiff::Zoned {
 }
 
 /// Images 0 to 5, the last two of them videos, and monitors A and B.
-fn stage() -> Stage {
+fn fixture() -> Fixture {
     let (directory, store) = crate::store::tests::scratch();
     let insert = |number: u8| {
         let format = if number < 4 { Format::Png } else { Format::Mp4 };
@@ -174,36 +174,36 @@ fn stage() -> Stage {
     };
     let images = (0..6).map(insert).collect();
     let bus = EventBus::new();
-    let face = Face {
-        mood: Mood::Hangs,
+    let state = StubState {
+        behaviour: Behaviour::Shows,
         connected: names(&["A", "B"]),
         fixed: true,
         asked: Vec::new(),
         held: Vec::new(),
     };
-    let wall = StubWall { face: Arc::new(Mutex::new(face)), store: store.clone() };
+    let wallpapers = StubWallpapers { state: Arc::new(Mutex::new(state)), store: store.clone() };
     let boot = Boottime::default() + 1000 * SECOND;
     let wall_time = at("2024-06-01T12:00", "Europe/Berlin");
     let time = Arc::new(Mutex::new(Now { boot, wall: wall_time }));
     let events = bus.subscribe(EventFilter::ALL, || ());
-    let conductor = conductor(&store, &bus, &wall, &time, "boot");
-    Stage { conductor, wall, time, events, bus, store, _directory: directory, images }
+    let player = player(&store, &bus, &wallpapers, &time, "boot");
+    Fixture { player, wallpapers, time, events, bus, store, _directory: directory, images }
 }
 
-fn conductor(
+fn player(
     store: &Store,
     bus: &EventBus,
-    wall: &StubWall,
+    wallpapers: &StubWallpapers,
     time: &Arc<Mutex<Now>>,
     boot_id: &str,
-) -> Conductor {
+) -> Player {
     let time = Arc::clone(time);
     let now = Box::new(move || time.lock().unwrap().clone());
-    let (store, bus, wall) = (store.clone(), bus.clone(), Box::new(wall.clone()));
-    Conductor::new(store, bus, wall, now, boot_id.to_owned()).0
+    let (store, bus, wallpapers) = (store.clone(), bus.clone(), Box::new(wallpapers.clone()));
+    Player::new(store, bus, wallpapers, now, boot_id.to_owned()).0
 }
 
-impl Stage {
+impl Fixture {
     /// Makes a playlist of the images of these numbers, with minutes where there are.
     fn make(&self, kind: PlaylistType, numbers: &[usize], times: &[i64]) -> i64 {
         self.make_with(NewConfiguration { kind: Some(kind), ..fast() }, numbers, times)
@@ -227,15 +227,15 @@ impl Stage {
         numbers.iter().enumerate().map(item).collect()
     }
 
-    fn start(&mut self, id: i64, monitors: &[&str]) -> Result<(), Failure> {
+    fn start(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
         self.command(|reply| Command::Start { id, monitors: names(monitors), extend: false, reply })
     }
 
-    fn act(&mut self, id: i64, act: Act) -> Result<(), Failure> {
-        self.command(|reply| Command::Act(id, act, reply))
+    fn act(&mut self, id: i64, act: Action) -> Result<(), Error> {
+        self.command(|reply| Command::Action(id, act, reply))
     }
 
-    fn act_on_all(&mut self, act: Act) -> usize {
+    fn act_on_all(&mut self, act: Action) -> usize {
         self.command(|reply| Command::ActOnAll(act, reply)).unwrap()
     }
 
@@ -246,28 +246,28 @@ impl Stage {
     fn command<T: Send + 'static>(
         &mut self,
         command: impl FnOnce(crate::playlist::Reply<T>) -> Command,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, Error> {
         self.begin(command).try_recv().expect("an answer")
     }
 
-    /// The answer comes when the wall's has.
+    /// The answer comes when the wallpapers' has.
     fn begin<T: Send + 'static>(
         &mut self,
         command: impl FnOnce(crate::playlist::Reply<T>) -> Command,
-    ) -> Receiver<Result<T, Failure>> {
+    ) -> Receiver<Result<T, Error>> {
         let (sender, answer) = bounded(1);
-        self.conductor.take(command(Box::new(move |result| drop(sender.try_send(result)))));
-        self.conductor.wake();
+        self.player.on_command(command(Box::new(move |result| drop(sender.try_send(result)))));
+        self.player.run_due();
         self.settle();
         answer
     }
 
-    /// The wall answers what it was asked while it was silent, the oldest first.
-    fn speak(&mut self, mood: Mood) {
-        self.mood(mood);
-        let held = std::mem::take(&mut self.wall.face.lock().unwrap().held);
+    /// The wallpapers answer what they were asked while they were silent, the oldest first.
+    fn release(&mut self, behaviour: Behaviour) {
+        self.behaviour(behaviour);
+        let held = std::mem::take(&mut self.wallpapers.state.lock().unwrap().held);
         for (request, reply) in held {
-            self.wall.answer(request, reply);
+            self.wallpapers.answer(request, reply);
         }
         self.settle();
     }
@@ -275,23 +275,23 @@ impl Stage {
     /// Until nothing more follows.
     fn settle(&mut self) {
         loop {
-            let before = self.conductor.changes;
-            self.conductor.hear();
-            self.conductor.wake();
-            let waiting = !self.conductor.outbox.lock().unwrap().is_empty();
-            if !waiting && before == self.conductor.changes {
+            let before = self.player.changes;
+            self.player.on_reports();
+            self.player.run_due();
+            let waiting = !self.player.reports.lock().unwrap().is_empty();
+            if !waiting && before == self.player.changes {
                 return;
             }
         }
     }
 
-    /// Time passes; the machine is asleep, so the conductor wakes only at the end.
+    /// Time passes; the machine is asleep, so the player wakes only at the end.
     fn sleep(&mut self, span: Duration) {
         let mut time = self.time.lock().unwrap();
         time.boot = time.boot + span;
         time.wall = &time.wall + SignedDuration::try_from(span).unwrap();
         drop(time);
-        self.conductor.wake();
+        self.player.run_due();
         self.settle();
     }
 
@@ -300,7 +300,7 @@ impl Stage {
         let end = self.time.lock().unwrap().boot + span;
         loop {
             let now = self.time.lock().unwrap().clone();
-            let deadlines = self.conductor.deadlines();
+            let deadlines = self.player.deadlines();
             let boot = deadlines.boot.map(|at| at.since(now.boot));
             let wall = deadlines.wall.map(|at| {
                 Duration::try_from(at.duration_since(now.wall.timestamp())).unwrap_or_default()
@@ -315,13 +315,13 @@ impl Stage {
 
     fn set_clock(&mut self, text: &str, zone: &str) {
         self.time.lock().unwrap().wall = at(text, zone);
-        self.conductor.wake();
+        self.player.run_due();
         self.settle();
     }
 
     /// The numbers of the images asked for since the last look.
     fn asked(&self) -> Vec<usize> {
-        let asked = std::mem::take(&mut self.wall.face.lock().unwrap().asked);
+        let asked = std::mem::take(&mut self.wallpapers.state.lock().unwrap().asked);
         asked.iter().map(|(id, ..)| self.number(*id)).collect()
     }
 
@@ -329,13 +329,13 @@ impl Stage {
         self.images.iter().position(|image| *image == id).unwrap()
     }
 
-    fn mood(&self, mood: Mood) {
-        self.wall.face.lock().unwrap().mood = mood;
+    fn behaviour(&self, behaviour: Behaviour) {
+        self.wallpapers.state.lock().unwrap().behaviour = behaviour;
     }
 
     fn connect(&mut self, connected: &[&str]) {
-        self.wall.face.lock().unwrap().connected = names(connected);
-        self.conductor.serve_all();
+        self.wallpapers.state.lock().unwrap().connected = names(connected);
+        self.player.fill_all_monitors();
         self.settle();
     }
 
@@ -353,15 +353,15 @@ impl Stage {
     /// The daemon is killed and started again after a while.
     fn restart(&mut self, down: Duration, boot_id: &str) {
         let mut time = self.time.lock().unwrap();
-        time.boot = if boot_id == self.conductor.boot_id {
+        time.boot = if boot_id == self.player.boot_id {
             time.boot + down
         } else {
             Boottime::default() + SECOND
         };
         time.wall = &time.wall + SignedDuration::try_from(down).unwrap();
         drop(time);
-        self.conductor = conductor(&self.store, &self.bus, &self.wall, &self.time, boot_id);
-        self.conductor.restore();
+        self.player = player(&self.store, &self.bus, &self.wallpapers, &self.time, boot_id);
+        self.player.restore();
         self.settle();
     }
 }

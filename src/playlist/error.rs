@@ -8,7 +8,7 @@ use crate::wallpaper;
 use crate::wire::PlaylistType;
 
 #[derive(Debug)]
-pub enum Failure {
+pub enum Error {
     /// The rules of playlists, or the database.
     Refused(Refusal),
     NotRunning {
@@ -38,7 +38,7 @@ pub enum Failure {
     Ending,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(refusal) => refusal.fmt(f),
@@ -69,7 +69,7 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {
+impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Refused(refusal) => refusal.source(),
@@ -79,13 +79,13 @@ impl std::error::Error for Failure {
     }
 }
 
-impl From<Refusal> for Failure {
+impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl From<store::Error> for Failure {
+impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         Self::Refused(error.into())
     }

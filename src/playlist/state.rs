@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-use super::schedule::{Rule, Standing, Verdict};
+use super::schedule::{Due, LastChange, Rule};
 use super::shuffle::Shuffle;
 use crate::clock::{Boottime, Deadlines, Now};
 use crate::store::playlists::{Item, Place, Score};
@@ -16,7 +16,7 @@ const SLACK: SignedDuration = SignedDuration::from_millis(50);
 
 /// A playlist as it is played.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tune {
+pub(super) struct PlaylistSpec {
     pub(super) id: i64,
     pub(super) name: String,
     pub(super) kind: PlaylistType,
@@ -30,7 +30,7 @@ pub(super) struct Tune {
 
 /// Which way a step leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     Forward,
     Backward,
 }
@@ -38,7 +38,7 @@ pub(super) enum Way {
 /// The state of a playlist that runs, or ran last, as it is written into the database.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Course {
+pub(super) struct PlaybackState {
     #[serde(flatten)]
     pub(super) place: Place,
     /// It plays on all monitors, those that come later too.
@@ -61,7 +61,7 @@ pub(super) struct Course {
     shuffle: Option<Shuffle>,
 }
 
-impl From<Score> for Tune {
+impl From<Score> for PlaylistSpec {
     fn from(score: Score) -> Self {
         let Score { id, name, configuration, items } = score;
         let rule = Rule::of(&configuration, items.iter().map(Item::minutes));
@@ -81,50 +81,50 @@ impl From<Score> for Tune {
     }
 }
 
-impl Tune {
+impl PlaylistSpec {
     fn ids(&self) -> Vec<i64> {
         self.items.iter().map(|item| item.image_id).collect()
     }
 
     /// The next item in the list's own order, or the one before.
-    fn beside(&self, index: usize, way: Way) -> usize {
+    fn beside(&self, index: usize, way: Direction) -> usize {
         let number = self.items.len().max(1);
         match way {
-            Way::Forward => (index + 1) % number,
-            Way::Backward => (index + number - 1) % number,
+            Direction::Forward => (index + 1) % number,
+            Direction::Backward => (index + number - 1) % number,
         }
     }
 }
 
-impl Course {
-    /// A start: at the beginning, where it last was, or in the slot that it is time for. The tune
+impl PlaybackState {
+    /// A start: at the beginning, where it last was, or in the slot that it is time for. The spec
     /// is not empty.
-    pub(super) fn begin(tune: &Tune, last: Option<Self>, now: &Now, seed: u64) -> Self {
-        let ids = tune.ids();
-        let mut course = last.unwrap_or_default();
-        let been = ids.contains(&course.place.image_id);
-        course.place.paused = false;
-        course.slot = None;
-        course.started_at = micros(now);
-        let first = tune.start_first.then_some(ids[0]);
+    pub(super) fn begin(spec: &PlaylistSpec, last: Option<Self>, now: &Now, seed: u64) -> Self {
+        let ids = spec.ids();
+        let mut state = last.unwrap_or_default();
+        let been = ids.contains(&state.place.image_id);
+        state.place.paused = false;
+        state.slot = None;
+        state.started_at = micros(now);
+        let first = spec.start_first.then_some(ids[0]);
         let index =
-            if tune.start_first || !been { 0 } else { course.place.locate(ids.iter().copied()) };
-        course.put(tune, index);
-        course.shuffle = course.shuffle.take().filter(|_| tune.random && been && first.is_none());
-        match &mut course.shuffle {
+            if spec.start_first || !been { 0 } else { state.place.locate(ids.iter().copied()) };
+        state.put(spec, index);
+        state.shuffle = state.shuffle.take().filter(|_| spec.random && been && first.is_none());
+        match &mut state.shuffle {
             Some(shuffle) => shuffle.edit(&ids),
-            None if tune.random => {
+            None if spec.random => {
                 let first = first.or(been.then_some(ids[index]));
-                course.shuffle = Some(Shuffle::new(&ids, first, seed));
+                state.shuffle = Some(Shuffle::new(&ids, first, seed));
             }
             None => {}
         }
-        course.follow_shuffle(tune);
-        if let Verdict::TakeUp { slot, .. } = tune.rule.judge(course.standing(), now) {
-            course.take_up(tune, slot);
+        state.follow_shuffle(spec);
+        if let Due::EnterSlot { slot, .. } = spec.rule.due(state.last_change(), now) {
+            state.enter_slot(spec, slot);
         }
-        course.changed(now.boot, now);
-        course
+        state.changed(now.boot, now);
+        state
     }
 
     /// The declared monitors that are connected.
@@ -145,8 +145,8 @@ impl Course {
     }
 
     /// Takes over an edited list, which is not empty; whether the image is gone that it stood at.
-    pub(super) fn edit(&mut self, tune: &Tune, seed: u64) -> bool {
-        let ids = tune.ids();
+    pub(super) fn edit(&mut self, spec: &PlaylistSpec, seed: u64) -> bool {
+        let ids = spec.ids();
         let before = self.place.clone();
         let index = before.locate(ids.iter().copied());
         let lost = ids[index] != before.image_id;
@@ -154,16 +154,16 @@ impl Course {
         self.place.image_id = ids[index];
         // A slot that still has its image is taken up already.
         let at_slot = self.slot == Some(before.index) && !lost;
-        self.slot = (at_slot && matches!(tune.rule, Rule::Slots(_))).then_some(index);
+        self.slot = (at_slot && matches!(spec.rule, Rule::Slots(_))).then_some(index);
         match &mut self.shuffle {
-            Some(shuffle) if tune.random => shuffle.edit(&ids),
-            None if tune.random => self.shuffle = Some(Shuffle::new(&ids, Some(ids[index]), seed)),
+            Some(shuffle) if spec.random => shuffle.edit(&ids),
+            None if spec.random => self.shuffle = Some(Shuffle::new(&ids, Some(ids[index]), seed)),
             _ => self.shuffle = None,
         }
         if lost {
             self.shown_on.clear();
         }
-        self.follow_shuffle(tune);
+        self.follow_shuffle(spec);
         lost
     }
 
@@ -176,40 +176,40 @@ impl Course {
         boot_id.clone_into(&mut self.boot_id);
     }
 
-    pub(super) fn judge(&self, tune: &Tune, now: &Now) -> Verdict {
+    pub(super) fn due(&self, spec: &PlaylistSpec, now: &Now) -> Due {
         if self.place.paused {
-            return Verdict::Wait(Deadlines::default());
+            return Due::Wait(Deadlines::default());
         }
-        tune.rule.judge(self.standing(), now)
+        spec.rule.due(self.last_change(), now)
     }
 
-    fn standing(&self) -> Standing {
-        Standing { since: Boottime::from_nanos(self.since), slot: self.slot }
+    fn last_change(&self) -> LastChange {
+        LastChange { since: Boottime::from_nanos(self.since), slot: self.slot }
     }
 
-    pub(super) fn step(&mut self, tune: &Tune, way: Way) {
+    pub(super) fn step(&mut self, spec: &PlaylistSpec, way: Direction) {
         match (&mut self.shuffle, way) {
-            (Some(shuffle), Way::Forward) => drop(shuffle.forward()),
-            (Some(shuffle), Way::Backward) => drop(shuffle.backward()),
-            (None, way) => self.put(tune, tune.beside(self.place.index, way)),
+            (Some(shuffle), Direction::Forward) => drop(shuffle.forward()),
+            (Some(shuffle), Direction::Backward) => drop(shuffle.backward()),
+            (None, way) => self.put(spec, spec.beside(self.place.index, way)),
         }
-        self.follow_shuffle(tune);
+        self.follow_shuffle(spec);
         self.shown_on.clear();
     }
 
     /// Leaves an item that cannot be shown.
-    pub(super) fn skip(&mut self, tune: &Tune, way: Way) {
+    pub(super) fn skip(&mut self, spec: &PlaylistSpec, way: Direction) {
         match &mut self.shuffle {
-            Some(shuffle) => drop(shuffle.skip(way == Way::Backward)),
-            None => self.put(tune, tune.beside(self.place.index, way)),
+            Some(shuffle) => drop(shuffle.skip(way == Direction::Backward)),
+            None => self.put(spec, spec.beside(self.place.index, way)),
         }
-        self.follow_shuffle(tune);
+        self.follow_shuffle(spec);
         self.shown_on.clear();
     }
 
-    pub(super) fn take_up(&mut self, tune: &Tune, slot: usize) {
+    pub(super) fn enter_slot(&mut self, spec: &PlaylistSpec, slot: usize) {
         self.slot = Some(slot);
-        self.put(tune, slot);
+        self.put(spec, slot);
         self.shown_on.clear();
     }
 
@@ -241,69 +241,74 @@ impl Course {
         self.since_at = micros(now).saturating_sub(passed);
     }
 
-    fn put(&mut self, tune: &Tune, index: usize) {
+    fn put(&mut self, spec: &PlaylistSpec, index: usize) {
         self.place.index = index;
-        self.place.image_id = tune.items[index].image_id;
+        self.place.image_id = spec.items[index].image_id;
     }
 
-    fn follow_shuffle(&mut self, tune: &Tune) {
+    fn follow_shuffle(&mut self, spec: &PlaylistSpec) {
         let Some(shuffle) = &self.shuffle else { return };
         let current = shuffle.current();
-        if tune.items[self.place.index].image_id != current
-            && let Some(&index) = tune.places.get(&current)
+        if spec.items[self.place.index].image_id != current
+            && let Some(&index) = spec.places.get(&current)
         {
-            self.put(tune, index);
+            self.put(spec, index);
         }
     }
 
     /// The images before and after, where there are others.
-    fn neighbours(&self, tune: &Tune, now: &Now) -> (Option<i64>, Option<i64>) {
-        let id = |index: usize| tune.items.get(index).map(|item| item.image_id);
-        if tune.items.len() < 2 {
+    fn neighbours(&self, spec: &PlaylistSpec, now: &Now) -> (Option<i64>, Option<i64>) {
+        let id = |index: usize| spec.items.get(index).map(|item| item.image_id);
+        if spec.items.len() < 2 {
             return (None, None);
         }
-        match (&tune.rule, &self.shuffle) {
+        match (&spec.rule, &self.shuffle) {
             (Rule::Slots(slots), _) => slots
                 .at(&now.wall)
                 .map_or((None, None), |slot| (slot.previous.and_then(id), slot.next.and_then(id))),
             (_, Some(shuffle)) => (shuffle.previous(), Some(shuffle.next())),
             (_, None) => {
-                let beside = |way| id(tune.beside(self.place.index, way));
-                (beside(Way::Backward), beside(Way::Forward))
+                let beside = |way| id(spec.beside(self.place.index, way));
+                (beside(Direction::Backward), beside(Direction::Forward))
             }
         }
     }
 
     /// When a timer's next change is by the clock on the wall, unless that was set meanwhile.
-    fn beat(&self, tune: &Tune) -> Option<jiff::Timestamp> {
-        let Rule::Timer(interval) = tune.rule else { return None };
+    fn beat(&self, spec: &PlaylistSpec) -> Option<jiff::Timestamp> {
+        let Rule::Timer(interval) = spec.rule else { return None };
         let since = jiff::Timestamp::from_microsecond(self.since_at).ok()?;
         since.checked_add(interval).ok()
     }
 
-    pub(super) fn record(&self, tune: &Tune, applied_to: Vec<String>, now: &Now) -> ActivePlaylist {
-        let (previous_image_id, next_image_id) = self.neighbours(tune, now);
-        let next_change_at = match self.judge(tune, now) {
+    pub(super) fn record(
+        &self,
+        spec: &PlaylistSpec,
+        applied_to: Vec<String>,
+        now: &Now,
+    ) -> ActivePlaylist {
+        let (previous_image_id, next_image_id) = self.neighbours(spec, now);
+        let next_change_at = match self.due(spec, now) {
             // Nothing changes while no monitor is there.
             _ if applied_to.is_empty() => None,
-            Verdict::Wait(deadlines) => deadlines.wall.or_else(|| {
+            Due::Wait(deadlines) => deadlines.wall.or_else(|| {
                 let left = SignedDuration::try_from(deadlines.boot?.since(now.boot)).ok()?;
                 let next = now.wall.timestamp().checked_add(left).ok()?;
                 // The two clocks are read one after the other: the same change is told as the same.
-                let beat = self.beat(tune).filter(|beat| beat.duration_until(next).abs() < SLACK);
+                let beat = self.beat(spec).filter(|beat| beat.duration_until(next).abs() < SLACK);
                 Some(beat.unwrap_or(next))
             }),
-            Verdict::Step { .. } | Verdict::TakeUp { .. } => None,
+            Due::Step { .. } | Due::EnterSlot { .. } => None,
         };
         ActivePlaylist {
-            playlist_id: tune.id,
-            playlist_name: tune.name.clone(),
-            playlist_type: tune.kind,
+            playlist_id: spec.id,
+            playlist_name: spec.name.clone(),
+            playlist_type: spec.kind,
             current_index: self.place.index,
             current_image_id: self.place.image_id,
             previous_image_id,
             next_image_id,
-            total_images: tune.items.len(),
+            total_images: spec.items.len(),
             paused: self.place.paused,
             started_at: Timestamp::from_micros(self.started_at),
             slot_started_at: Some(Timestamp::from_micros(self.changed_at)),

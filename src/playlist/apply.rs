@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::conductor::Conductor;
-use super::course::{Course, Tune, Way};
+use super::player::Player;
+use super::state::{Direction, PlaybackState, PlaylistSpec};
 use crate::store::playlists::Item;
 use crate::wallpaper::{self, Applied, Ask, Outcome, Request, Targets};
 use crate::wire::{Event, HistorySource, MediaType, Mode, SkippedItem, Source};
@@ -12,7 +12,7 @@ use crate::wire::{Event, HistorySource, MediaType, Mode, SkippedItem, Source};
 #[derive(Clone, Debug)]
 pub(super) struct Attempt {
     /// Which way to leave what cannot be shown.
-    pub(super) way: Way,
+    pub(super) way: Direction,
     missed: bool,
     /// EventFilter of content that the backend has refused.
     refused: Vec<Kind>,
@@ -22,27 +22,32 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn new(way: Way, missed: bool) -> Self {
+    pub(super) fn new(way: Direction, missed: bool) -> Self {
         Self { way, missed, refused: Vec::new(), skipped: Vec::new(), announced: true }
     }
 
     /// The backend has refused an item: leaves those of its kind behind. False where nothing is
     /// left that could be shown.
-    pub(super) fn pass_over(&mut self, tune: &Tune, course: &mut Course, refused: usize) -> bool {
-        self.refused.extend(tune.items.get(refused).map(kind));
-        if tune.items.iter().all(|item| self.refused.contains(&kind(item))) {
+    pub(super) fn pass_over(
+        &mut self,
+        spec: &PlaylistSpec,
+        state: &mut PlaybackState,
+        refused: usize,
+    ) -> bool {
+        self.refused.extend(spec.items.get(refused).map(kind));
+        if spec.items.iter().all(|item| self.refused.contains(&kind(item))) {
             return false;
         }
         // Two rounds of random order meet every image.
-        for _ in 0..2 * tune.items.len() {
-            let index = course.place.index;
-            let item = &tune.items[index];
+        for _ in 0..2 * spec.items.len() {
+            let index = state.place.index;
+            let item = &spec.items[index];
             if !self.refused.contains(&kind(item)) {
                 break;
             }
             let (image_id, media_type) = (item.image_id, item.media_type);
             self.skipped.push(SkippedItem { image_id, media_type, slot_index: index });
-            course.skip(tune, self.way);
+            state.skip(spec, self.way);
         }
         self.announced = true;
         true
@@ -57,7 +62,7 @@ fn kind(item: &Item) -> Kind {
 }
 
 /// What became of a picture.
-pub(super) struct Report {
+pub(super) struct ApplyReport {
     pub(super) id: i64,
     /// The change that it belongs to.
     pub(super) change: u64,
@@ -69,10 +74,10 @@ pub(super) struct Report {
     pub(super) result: Result<Applied, wallpaper::Error>,
 }
 
-impl Conductor {
+impl Player {
     /// Begins a change: asks for the present item on all monitors that are there.
-    pub(super) fn perform(&mut self, id: i64, attempt: Attempt) {
-        let connected = self.wall.connected();
+    pub(super) fn apply(&mut self, id: i64, attempt: Attempt) {
+        let connected = self.wallpapers.connected();
         self.changes += 1;
         let change = self.changes;
         let Some(one) = self.running.get_mut(&id) else { return };
@@ -80,30 +85,31 @@ impl Conductor {
         one.asked.clear();
         let monitors = one.applied_to(&connected);
         if !monitors.is_empty() {
-            self.ask(id, attempt, monitors);
+            self.request(id, attempt, monitors);
         }
     }
 
     /// Asks the reconciler for the present item.
-    fn ask(&mut self, id: i64, attempt: Attempt, monitors: Vec<String>) {
+    fn request(&mut self, id: i64, attempt: Attempt, monitors: Vec<String>) {
         let Some(one) = self.running.get_mut(&id) else { return };
         one.asked.extend(monitors.iter().cloned());
-        let (course, name) = (one.course.clone(), one.tune.name.clone());
+        let (state, name) = (one.state.clone(), one.spec.name.clone());
         let change = one.change;
-        self.ask_for((id, change), (&course, name), attempt, monitors);
+        self.request_for((id, change), (&state, name), attempt, monitors);
     }
 
     /// Asks the reconciler for the item at which a playlist of this name stands.
-    pub(super) fn ask_for(
+    pub(super) fn request_for(
         &self,
         (id, change): (i64, u64),
-        (course, name): (&Course, String),
+        (state, name): (&PlaybackState, String),
         attempt: Attempt,
         mut monitors: Vec<String>,
     ) {
-        let place = &course.place;
+        let place = &state.place;
         let (index, image_id) = (place.index, place.image_id);
-        let all = course.everywhere && self.wall.connected().iter().all(|n| monitors.contains(n));
+        let all =
+            state.everywhere && self.wallpapers.connected().iter().all(|n| monitors.contains(n));
         let named = || Targets::from_names(monitors.iter().cloned());
         let request = Request {
             ask: Ask::Image(image_id),
@@ -115,72 +121,72 @@ impl Conductor {
                 playlist_name: Some(name),
             },
         };
-        let (outbox, ring) = (Arc::clone(&self.outbox), self.ring.clone());
+        let (reports, ring) = (Arc::clone(&self.reports), self.ring.clone());
         let reply = move |result: Result<Applied, wallpaper::Error>| {
             if let Ok(applied) = &result {
                 monitors.clone_from(&applied.monitors);
             }
-            let report = Report { id, change, attempt, index, image_id, monitors, result };
-            outbox.lock().unwrap_or_else(PoisonError::into_inner).push(report);
+            let report = ApplyReport { id, change, attempt, index, image_id, monitors, result };
+            reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
             // Full: it is ringing already.
             ring.try_send(()).ok();
         };
-        self.wall.apply(request, Box::new(reply));
+        self.wallpapers.apply(request, Box::new(reply));
     }
 
     /// Gives monitors what they lack: those that came, those that failed, all when nothing could be
     /// shown before.
-    pub(super) fn serve_all(&mut self) {
+    pub(super) fn fill_all_monitors(&mut self) {
         let ids: Vec<i64> = self.running.keys().copied().collect();
-        let connected = self.wall.connected();
+        let connected = self.wallpapers.connected();
         for id in ids {
-            if self.running.get_mut(&id).is_some_and(|one| one.course.join(&connected)) {
-                self.note(&[id]);
+            if self.running.get_mut(&id).is_some_and(|one| one.state.join(&connected)) {
+                self.save(&[id]);
             }
             // A change that is due comes first.
-            if self.attend(id, false) {
-                self.note(&[id]);
+            if self.run_if_due(id, false) {
+                self.save(&[id]);
             } else {
-                self.serve(id);
+                self.fill_monitors(id);
             }
         }
     }
 
-    pub(super) fn serve(&mut self, id: i64) {
-        let connected = self.wall.connected();
+    pub(super) fn fill_monitors(&mut self, id: i64) {
+        let connected = self.wallpapers.connected();
         let Some(one) = self.running.get(&id) else { return };
         let seen_to =
-            |name: &&String| one.course.shown_on.contains(name) || one.asked.contains(name);
+            |name: &&String| one.state.shown_on.contains(name) || one.asked.contains(name);
         let applied_to = one.applied_to(&connected);
         let owed: Vec<String> = applied_to.iter().filter(|n| !seen_to(n)).cloned().collect();
         if owed.is_empty() {
             return;
         }
-        let fresh = one.course.shown_on.is_empty();
-        let attempt = Attempt { announced: fresh, ..Attempt::new(Way::Forward, false) };
+        let fresh = one.state.shown_on.is_empty();
+        let attempt = Attempt { announced: fresh, ..Attempt::new(Direction::Forward, false) };
         // Another monitor means other slices for all.
-        let monitors = if one.course.place.extend { applied_to } else { owed };
-        self.ask(id, attempt, monitors);
+        let monitors = if one.state.place.extend { applied_to } else { owed };
+        self.request(id, attempt, monitors);
     }
 
     /// Takes the reconciler's answers.
-    pub(super) fn hear(&mut self) {
-        for report in self.outbox() {
+    pub(super) fn on_reports(&mut self) {
+        for report in self.take_reports() {
             if let Some(report) = self.conclude(report) {
-                self.hear_one(report);
+                self.on_report(report);
             }
         }
     }
 
-    fn hear_one(&mut self, mut report: Report) {
+    fn on_report(&mut self, mut report: ApplyReport) {
         let (id, image_id) = (report.id, report.image_id);
         let Some(one) = self.running.get_mut(&id) else { return };
         let current = one.change == report.change;
         if current {
             one.asked.retain(|name| !report.monitors.contains(name));
             // An edit may have moved it while it was on its way.
-            if one.course.place.image_id == image_id {
-                report.index = one.course.place.index;
+            if one.state.place.image_id == image_id {
+                report.index = one.state.place.index;
             }
         }
         match &report.result {
@@ -191,11 +197,11 @@ impl Conductor {
                 let backend = backend.to_string();
                 self.pass_over(report, &backend);
             }
-            Err(wallpaper::Error::NoBackend { .. }) => self.starve(id, None),
+            Err(wallpaper::Error::NoBackend { .. }) => self.no_compatible_item(id, None),
             Err(wallpaper::Error::NoImage { .. } | wallpaper::Error::FileGone { .. }) => {
                 self.reload_if_shorter(id);
                 let stays = |place: &crate::store::playlists::Place| place.image_id == image_id;
-                if self.running.get(&id).is_some_and(|one| stays(&one.course.place)) {
+                if self.running.get(&id).is_some_and(|one| stays(&one.state.place)) {
                     self.failed(&report);
                 }
             }
@@ -203,7 +209,7 @@ impl Conductor {
                 if report.monitors.iter().any(|name| !connected.contains(name)) =>
             {
                 // Some went meanwhile: the others get theirs.
-                self.serve(id);
+                self.fill_monitors(id);
             }
             // The reconciler has told of it.
             Err(wallpaper::Error::Backend { .. } | wallpaper::Error::Ending) => {}
@@ -212,24 +218,24 @@ impl Conductor {
     }
 
     /// It is shown, or a later request has taken its monitors: then that is what is to be seen there.
-    fn applied(&mut self, report: &Report, outcome: Outcome, current: bool) {
+    fn applied(&mut self, report: &ApplyReport, outcome: Outcome, current: bool) {
         let Some(one) = self.running.get_mut(&report.id) else { return };
         if current {
-            let shown_on = &mut one.course.shown_on;
+            let shown_on = &mut one.state.shown_on;
             shown_on.extend(report.monitors.iter().cloned());
             shown_on.sort_unstable();
             shown_on.dedup();
         }
         if outcome == Outcome::Set {
-            one.starved = false;
+            one.nothing_compatible = false;
             self.announce(report);
         }
         if current {
-            self.note(&[report.id]);
+            self.save(&[report.id]);
         }
     }
 
-    pub(super) fn announce(&self, report: &Report) {
+    pub(super) fn announce(&self, report: &ApplyReport) {
         let (Some(one), true) = (self.running.get(&report.id), report.attempt.announced) else {
             return;
         };
@@ -238,7 +244,7 @@ impl Conductor {
         if !attempt.skipped.is_empty() {
             self.bus.publish(&Event::PlaylistSkippedIncompatible {
                 playlist_id: report.id,
-                playlist_name: one.tune.name.clone(),
+                playlist_name: one.spec.name.clone(),
                 backend: backend.unwrap_or_default(),
                 skipped: attempt.skipped.len(),
                 applied_index: report.index,
@@ -255,44 +261,44 @@ impl Conductor {
     }
 
     /// Goes on to the next item of a kind that the backend has not refused.
-    fn pass_over(&mut self, report: Report, backend: &str) {
+    fn pass_over(&mut self, report: ApplyReport, backend: &str) {
         let id = report.id;
         let mut attempt = report.attempt;
         let Some(one) = self.running.get_mut(&id) else { return };
-        if !attempt.pass_over(&one.tune, &mut one.course, report.index) {
-            return self.starve(id, Some(backend));
+        if !attempt.pass_over(&one.spec, &mut one.state, report.index) {
+            return self.no_compatible_item(id, Some(backend));
         }
-        self.perform(id, attempt);
-        self.note(&[id]);
+        self.apply(id, attempt);
+        self.save(&[id]);
     }
 
     /// Nothing can be shown. Told once, until something can.
-    pub(super) fn starve(&mut self, id: i64, refused_by: Option<&str>) {
-        let fixed = self.wall.fixed();
+    pub(super) fn no_compatible_item(&mut self, id: i64, refused_by: Option<&str>) {
+        let fixed = self.wallpapers.fixed_backend();
         let Some(one) = self.running.get_mut(&id) else { return };
-        if std::mem::replace(&mut one.starved, true) {
+        if std::mem::replace(&mut one.nothing_compatible, true) {
             return;
         }
         let backend = fixed.map(|configured| refused_by.map_or(configured, str::to_owned));
-        let media_type = one.tune.items[one.course.place.index].media_type;
-        log::warn!("nothing of the playlist {:?} can be shown", one.tune.name);
+        let media_type = one.spec.items[one.state.place.index].media_type;
+        log::warn!("nothing of the playlist {:?} can be shown", one.spec.name);
         self.bus.publish(&Event::PlaylistNoCompatibleItem {
             playlist_id: id,
-            playlist_name: one.tune.name.clone(),
-            total_images: one.tune.items.len(),
+            playlist_name: one.spec.name.clone(),
+            total_images: one.spec.items.len(),
             media_type: backend.is_none().then_some(media_type),
             backend,
         });
     }
 
     /// Tells of a failure that the reconciler has told only us.
-    pub(super) fn failed(&self, report: &Report) {
+    pub(super) fn failed(&self, report: &ApplyReport) {
         let Err(failure) = &report.result else { return };
         log::warn!("image {} of playlist {}: {failure}", report.image_id, report.id);
         self.bus.publish(&Event::WallpaperApplyFailed {
             image_id: report.image_id,
             error: failure.to_string(),
-            backend: self.wall.fixed().unwrap_or_default(),
+            backend: self.wallpapers.fixed_backend().unwrap_or_default(),
         });
     }
 }

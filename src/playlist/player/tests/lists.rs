@@ -1,0 +1,199 @@
+//! What is played: order, edits, deleted images, all at once, where a start begins.
+
+use super::*;
+
+#[test]
+fn random_order_shows_each_once_and_steps_back_the_same_way() {
+    let mut fixture = fixture();
+    let order = Some(PlaylistOrder::Random);
+    let id = fixture.make_with(NewConfiguration { order, ..fast() }, &[0, 1, 2, 3], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(30 * SECOND);
+    fixture.restart(SECOND, "boot");
+    let mut first = fixture.asked();
+    let back: Vec<usize> = (0..3)
+        .map(|_| {
+            fixture.act(id, Action::Previous).unwrap();
+            fixture.asked()[0]
+        })
+        .collect();
+    assert_eq!(back, [first[2], first[1], first[0]]);
+    first.sort_unstable();
+    assert_eq!(first, [0, 1, 2, 3]);
+    let active = &fixture.active()[0];
+    let index = active.current_index;
+    assert_eq!(active.current_image_id, fixture.images[index]);
+}
+
+#[test]
+fn edit_keeps_position_by_image() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(15 * SECOND);
+    fixture.asked();
+    let edit = |fixture: &mut Fixture, numbers: Option<&[usize]>, configuration| {
+        let images = numbers.map(|numbers| fixture.items(numbers, &[]));
+        let change = PlaylistChange { name: None, configuration, images };
+        fixture.command(|reply| Command::Change(id, change, reply)).unwrap()
+    };
+    let playlist = edit(&mut fixture, Some(&[3, 2, 1]), NewConfiguration::default());
+    assert_eq!(playlist.playback.unwrap().current_index, 2);
+    assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], 2));
+    // The interval counts from the last change, which was five seconds ago.
+    let interval = |seconds| NewConfiguration { interval: Some(seconds), ..Default::default() };
+    edit(&mut fixture, None, interval(8));
+    fixture.pass(3 * SECOND);
+    assert_eq!(fixture.asked(), [3]);
+    fixture.pass(5 * SECOND);
+    fixture.events();
+    edit(&mut fixture, None, interval(2));
+    assert_eq!(fixture.asked(), [2]);
+    assert_eq!(fixture.events()[0].1.get("source"), None, "an edit's change was not missed");
+    // The image is taken out under it.
+    edit(&mut fixture, Some(&[3, 1]), interval(10));
+    assert_eq!(fixture.asked(), [1]);
+    // Of another type.
+    let kind = Some(PlaylistType::DayOfWeek);
+    edit(&mut fixture, Some(&[3, 1, 0]), NewConfiguration { kind, ..Default::default() });
+    assert_eq!(fixture.asked(), [0]);
+    fixture.events();
+    edit(&mut fixture, Some(&[]), NewConfiguration::default());
+    assert_eq!(fixture.kinds(), [EventKind::PlaylistStopped]);
+    assert!(fixture.active().is_empty());
+}
+
+#[test]
+fn edit_into_slots_shows_only_the_current_slot() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(15 * SECOND);
+    assert_eq!(fixture.asked(), [0, 1]);
+    let mut edit = |numbers: &[usize], times: &[i64]| {
+        let kind = Some(PlaylistType::TimeOfDay);
+        let configuration = NewConfiguration { kind, ..Default::default() };
+        let images = Some(fixture.items(numbers, times));
+        let change = PlaylistChange { name: None, configuration, images };
+        fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+        let active = &fixture.active()[0];
+        assert_eq!(active.current_image_id, fixture.images[numbers[active.current_index]]);
+        fixture.asked()
+    };
+    // The picture is gone; at its place there is another, which is not due.
+    assert_eq!(edit(&[2, 3], &[0, 1439]), [2]);
+    // At its place there is the one that is due.
+    assert_eq!(edit(&[3, 1], &[0, 1439]), [3]);
+    assert_eq!(edit(&[3, 0], &[1, 1438]), NONE);
+}
+
+#[test]
+fn edit_that_keeps_the_slot_keeps_the_picture() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[360, 1200]);
+    fixture.start(id, &[]).unwrap();
+    fixture.asked();
+    let images = Some(fixture.items(&[2, 0, 1], &[300, 400, 1200]));
+    let change = PlaylistChange { images, ..PlaylistChange::default() };
+    fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+    assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], 1));
+    let images = Some(fixture.items(&[2, 0, 1], &[500, 400, 1200]));
+    let change = PlaylistChange { images, ..PlaylistChange::default() };
+    fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+    assert_eq!(fixture.asked(), [2]);
+}
+
+#[test]
+fn deleted_image_leaves_every_playlist() {
+    let mut fixture = fixture();
+    let one = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    let two = fixture.make(PlaylistType::Timer, &[1], &[]);
+    fixture.start(one, &["A"]).unwrap();
+    fixture.start(two, &["B"]).unwrap();
+    fixture.pass(10 * SECOND);
+    fixture.asked();
+    fixture.events();
+    let bus = fixture.bus.clone();
+    let news = bus.subscribe(NEWS.iter().copied().collect(), || ());
+    fixture.store.write(|c| images::delete(c, &fixture.images[1..2])).unwrap();
+    bus.publish(&Event::GalleryChanged { domain: crate::wire::GalleryDomain::Images });
+    fixture.player.on_event(&news.receiver().recv().unwrap());
+    fixture.settle();
+    assert_eq!(fixture.asked(), [2]);
+    use EventKind::{PlaylistImageChanged, PlaylistStopped};
+    assert_eq!(fixture.kinds(), [PlaylistStopped, PlaylistImageChanged]);
+    // One that nobody has told of is found gone when it is its turn.
+    fixture.store.write(|c| images::delete(c, &fixture.images[..1])).unwrap();
+    fixture.pass(10 * SECOND);
+    assert_eq!(fixture.active()[0].total_images, 1);
+    assert_eq!(fixture.active()[0].current_image_id, fixture.images[2]);
+}
+
+#[test]
+fn bulk_actions_apply_to_all_running_playlists() {
+    let mut fixture = fixture();
+    let one = fixture.make(PlaylistType::Timer, &[0, 1], &[]);
+    let two = fixture.make(PlaylistType::Manual, &[2, 3], &[]);
+    assert_eq!(fixture.act_on_all(Action::Stop), 0);
+    fixture.start(one, &["A"]).unwrap();
+    fixture.start(two, &["B"]).unwrap();
+    fixture.events();
+    fixture.asked();
+    assert_eq!(fixture.act_on_all(Action::Next), 2);
+    assert_eq!(
+        (fixture.asked(), fixture.kinds()),
+        (vec![1, 3], vec![EventKind::PlaylistImageChanged; 2])
+    );
+    assert_eq!(fixture.act_on_all(Action::Previous), 2);
+    assert_eq!((fixture.asked(), fixture.events().len()), (vec![0, 2], 2));
+    fixture.act(one, Action::Pause).unwrap();
+    assert_eq!(fixture.act_on_all(Action::Pause), 1);
+    assert_eq!(fixture.events()[1].1["action"], "pause_all");
+    assert_eq!(fixture.act_on_all(Action::Resume), 2);
+    assert_eq!(fixture.events()[0].1["resumed"], 2);
+    assert_eq!(fixture.act_on_all(Action::Stop), 2);
+    let events = fixture.events();
+    assert_eq!((&events[0].1["action"], &events[0].1["stopped"]), (&"stop_all".into(), &2.into()));
+    assert!(fixture.active().is_empty());
+}
+
+#[test]
+fn start_resumes_last_position_or_begins_at_first_image() {
+    let mut fixture = fixture();
+    let plain = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
+    let always_start_on_first_image = Some(true);
+    let kind = Some(PlaylistType::Manual);
+    let first = NewConfiguration { always_start_on_first_image, kind, ..fast() };
+    let first = fixture.make_with(first, &[0, 1, 2], &[]);
+    for (id, expected) in [(plain, 1), (first, 0)] {
+        fixture.start(id, &[]).unwrap();
+        fixture.act(id, Action::Next).unwrap();
+        fixture.act(id, Action::Stop).unwrap();
+        fixture.restart(SECOND, "boot");
+        fixture.start(id, &[]).unwrap();
+        assert_eq!(fixture.active()[0].current_index, expected);
+    }
+}
+
+#[test]
+fn edit_during_apply_updates_reported_index() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[4, 0, 1], &[]);
+    fixture.behaviour(Behaviour::Silent);
+    let answer =
+        fixture.begin(|reply| Command::Start { id, monitors: names(&["A"]), extend: false, reply });
+    let images = Some(fixture.items(&[0, 1, 4], &[]));
+    let change = PlaylistChange { images, ..PlaylistChange::default() };
+    fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+    fixture.events();
+    fixture.behaviour(Behaviour::RefusesVideo);
+    let held = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().held);
+    held.into_iter().for_each(|(request, reply)| fixture.wallpapers.answer(request, reply));
+    fixture.settle();
+    let events = fixture.events();
+    answer.try_recv().unwrap().unwrap();
+    assert_eq!(events[1].0, EventKind::PlaylistSkippedIncompatible);
+    assert_eq!(events[1].1["skipped_items"][0]["slot_index"], 2);
+    assert_eq!(events[2].1["image_index"], 0);
+    assert_eq!(fixture.asked(), [4, 0]);
+}

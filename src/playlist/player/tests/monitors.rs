@@ -1,0 +1,203 @@
+//! Where pictures are shown: monitors that are shared, come and go; what cannot be shown, or takes for ever.
+
+use super::*;
+
+#[test]
+fn starting_a_playlist_stops_those_on_its_monitors() {
+    let mut fixture = fixture();
+    let ids: Vec<i64> =
+        (0..3).map(|at| fixture.make(PlaylistType::Timer, &[at, at + 1], &[])).collect();
+    fixture.start(ids[0], &["A"]).unwrap();
+    fixture.start(ids[1], &["B", "C"]).unwrap();
+    assert_eq!(fixture.active().len(), 2);
+    fixture.events();
+    fixture.start(ids[2], &["C", "A"]).unwrap();
+    let events = fixture.events();
+    let stopped: Vec<_> = events
+        .iter()
+        .filter(|(kind, _)| *kind == EventKind::PlaylistStopped)
+        .map(|(_, event)| event["playlist_id"].as_i64().unwrap())
+        .collect();
+    assert_eq!(stopped, ids[..2]);
+    let active = &fixture.active()[0];
+    assert_eq!((active.monitors.len(), active.applied_to.len()), (2, 1));
+    // Started anew it is not stopped, and stays where it was.
+    fixture.act(ids[2], Action::Next).unwrap();
+    fixture.events();
+    fixture.start(ids[2], &[]).unwrap();
+    assert_eq!(fixture.kinds(), [EventKind::PlaylistStarted, EventKind::PlaylistImageChanged]);
+    assert_eq!(fixture.active()[0].current_index, 1);
+    assert!(matches!(fixture.start(ids[0], &["C", "D"]), Err(Error::NoMonitor { .. })));
+    assert_eq!(fixture.active().len(), 1);
+    let empty = fixture.make(PlaylistType::Timer, &[], &[]);
+    assert!(matches!(fixture.start(empty, &[]), Err(Error::Empty { .. })));
+    assert!(matches!(fixture.act(empty, Action::Stop), Err(Error::NotRunning { .. })));
+    assert!(matches!(fixture.act(99, Action::Stop), Err(Error::Refused(_))));
+}
+
+#[test]
+fn declared_monitor_gets_its_picture_when_connected() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &["A", "C"]).unwrap();
+    fixture.events();
+    fixture.asked();
+    fixture.connect(&["A", "B", "C"]);
+    let asked = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().asked);
+    assert_eq!(asked, [(fixture.images[0], names(&["C"]), Mode::Individual)]);
+    assert_eq!(fixture.kinds(), [], "it only joins");
+    // What went and comes back has its picture already: the fixture restores it.
+    fixture.connect(&["A"]);
+    fixture.connect(&["A", "C"]);
+    assert_eq!(fixture.asked(), NONE);
+    // Nobody looks: nothing changes, and it is caught up with once.
+    fixture.connect(&[]);
+    fixture.pass(100 * SECOND);
+    assert_eq!((fixture.asked(), fixture.player.deadlines()), (vec![], Deadlines::default()));
+    fixture.connect(&["C"]);
+    assert_eq!(fixture.asked(), [1]);
+    assert_eq!(fixture.events()[0].1["source"], "missed_event_recovery");
+    fixture.connect(&["A", "C"]);
+    assert_eq!(fixture.asked(), [1]);
+}
+
+#[test]
+fn extended_picture_is_applied_again_for_new_monitor() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1], &[]);
+    let start = |reply| Command::Start { id, monitors: names(&["A", "C"]), extend: true, reply };
+    fixture.command(start).unwrap();
+    fixture.connect(&["A", "C"]);
+    let asked = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().asked);
+    let image = fixture.images[0];
+    let extend = Mode::Extend;
+    assert_eq!(asked, [(image, names(&["A"]), extend), (image, names(&["A", "C"]), extend)]);
+}
+
+#[test]
+fn incompatible_items_are_skipped() {
+    let mut fixture = fixture();
+    fixture.behaviour(Behaviour::RefusesVideo);
+    let id = fixture.make(PlaylistType::Timer, &[0, 4, 5, 1], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.events();
+    fixture.pass(10 * SECOND);
+    assert_eq!(fixture.asked(), [0, 4, 1]);
+    let events = fixture.events();
+    let (kind, skipped) = &events[0];
+    assert_eq!(*kind, EventKind::PlaylistSkippedIncompatible);
+    assert_eq!((&skipped["skipped"], &skipped["applied_index"]), (&2.into(), &3.into()));
+    assert_eq!(skipped["backend"], "swaybg");
+    let items = skipped["skipped_items"].as_array().unwrap();
+    assert_eq!(items[1]["slot_index"], 2);
+    assert_eq!(events[1].1["image_index"], 3);
+    // Backwards past them, too.
+    fixture.act(id, Action::Previous).unwrap();
+    assert_eq!(fixture.asked(), [5, 0]);
+    assert_eq!(fixture.active()[0].current_index, 0);
+}
+
+#[test]
+fn random_order_skips_incompatible_items() {
+    let mut fixture = fixture();
+    fixture.behaviour(Behaviour::RefusesVideo);
+    let order = Some(PlaylistOrder::Random);
+    let id = fixture.make_with(NewConfiguration { order, ..fast() }, &[4, 0, 5, 1], &[]);
+    fixture.start(id, &[]).unwrap();
+    for _ in 0..20 {
+        fixture.act(id, Action::Next).unwrap();
+        assert!(fixture.active()[0].current_index % 2 == 1);
+    }
+}
+
+#[test]
+fn no_compatible_item_is_told_once_and_retried() {
+    let mut fixture = fixture();
+    fixture.behaviour(Behaviour::RefusesAll);
+    let id = fixture.make(PlaylistType::Timer, &[4, 5], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(30 * SECOND);
+    let events = fixture.events();
+    assert_eq!(events.len(), 2, "{events:?}");
+    let (kind, event) = &events[1];
+    assert_eq!(*kind, EventKind::PlaylistNoCompatibleItem);
+    assert_eq!((&event["backend"], &event["total_images"]), (&"swaybg".into(), &2.into()));
+    assert_eq!(event.get("media_type"), None);
+    fixture.asked();
+    fixture.behaviour(Behaviour::Shows);
+    let bus = fixture.bus.clone();
+    let news = bus.subscribe(NEWS.iter().copied().collect(), || ());
+    bus.publish(&Event::ConfigChanged { sections: names(&["backend"]), source: None });
+    fixture.player.on_event(&news.receiver().recv().unwrap());
+    fixture.settle();
+    assert_eq!(fixture.asked().len(), 1);
+    assert_eq!(fixture.kinds(), [EventKind::ConfigChanged, EventKind::PlaylistImageChanged]);
+
+    // Without a backend, and where each kind has its own.
+    fixture.wallpapers.state.lock().unwrap().fixed = false;
+    fixture.behaviour(Behaviour::NoBackend);
+    let none = fixture.act(id, Action::Next);
+    assert!(matches!(none, Err(Error::Picture(wallpaper::Error::NoBackend { .. }))));
+    let events = fixture.events();
+    assert_eq!(events[0].1["media_type"], "video");
+    assert_eq!(events[0].1.get("backend"), None);
+    // The playlist changes: tried again. Its next time as well.
+    fixture.asked();
+    fixture.behaviour(Behaviour::RefusesVideo);
+    let images = Some(fixture.items(&[4, 0], &[]));
+    let change = PlaylistChange { images, ..PlaylistChange::default() };
+    fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+    assert_eq!(fixture.asked(), [0]);
+}
+
+#[test]
+fn restart_applies_picture_that_was_not_confirmed() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.behaviour(Behaviour::Silent);
+    fixture.pass(10 * SECOND);
+    fixture.behaviour(Behaviour::Shows);
+    fixture.asked();
+    fixture.restart(SECOND, "boot");
+    assert_eq!(fixture.asked(), [1]);
+    assert_eq!(fixture.active()[0].current_index, 1);
+}
+
+#[test]
+fn unanswered_apply_does_not_block_the_player() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.behaviour(Behaviour::Silent);
+    fixture.pass(20 * SECOND);
+    assert_eq!(fixture.asked(), [0, 1, 2]);
+    fixture.pass(10 * SECOND);
+    fixture.events();
+    // The answers come late and out of order: events tell what was shown, the place stays.
+    fixture.behaviour(Behaviour::Shows);
+    let held = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().held);
+    for (request, reply) in held.into_iter().rev() {
+        fixture.wallpapers.answer(request, reply);
+    }
+    fixture.settle();
+    let indices: Vec<_> =
+        fixture.events().iter().map(|(_, event)| event["image_index"].clone()).collect();
+    assert_eq!(indices, [0, 2, 1]);
+    assert_eq!(fixture.active()[0].current_index, 0);
+    assert_eq!(fixture.asked(), [0]);
+}
+
+#[test]
+fn manual_wallpaper_stays_until_next_change() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.behaviour(Behaviour::Superseded);
+    fixture.start(id, &[]).unwrap();
+    assert_eq!(fixture.kinds(), [EventKind::PlaylistStarted, EventKind::PlaylistImageChanged]);
+    fixture.connect(&["A", "B"]);
+    assert_eq!(fixture.asked(), [0]);
+    fixture.behaviour(Behaviour::Shows);
+    fixture.pass(10 * SECOND);
+    assert_eq!(fixture.asked(), [1]);
+}

@@ -1,0 +1,195 @@
+//! What clients wait for: answers come when pictures are up, and tell what became of them.
+
+use super::*;
+use crate::playlist::error::Error::{NotRunning, Picture};
+
+/// The indices of the events, and nothing else in them.
+fn indices(fixture: &Fixture) -> Vec<usize> {
+    let events = fixture.events();
+    let changed = events.iter().filter(|(kind, _)| *kind == EventKind::PlaylistImageChanged);
+    changed.map(|(_, event)| event["image_index"].as_u64().unwrap() as usize).collect()
+}
+
+fn next(id: i64) -> impl FnOnce(crate::playlist::Reply<()>) -> Command {
+    move |reply| Command::Action(id, Action::Next, reply)
+}
+
+#[test]
+fn step_is_answered_when_its_picture_is_up() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.behaviour(Behaviour::Silent);
+    fixture.events();
+    let answer = fixture.begin(next(id));
+    assert!(answer.try_recv().is_err() && fixture.events().is_empty());
+    assert_eq!(fixture.active()[0].current_index, 0);
+    // The interval counts from the change that is on its way.
+    fixture.pass(30 * SECOND);
+    assert_eq!(fixture.active()[0].current_index, 0);
+    fixture.release(Behaviour::Shows);
+    answer.try_recv().unwrap().unwrap();
+    assert_eq!((indices(&fixture), fixture.active()[0].current_index), (vec![1], 1));
+    fixture.asked();
+    fixture.pass(9 * SECOND);
+    assert_eq!(fixture.asked(), NONE);
+    fixture.pass(SECOND);
+    assert_eq!(fixture.asked(), [2]);
+}
+
+#[test]
+fn failed_step_keeps_position_but_failed_timer_change_advances() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.events();
+    fixture.behaviour(Behaviour::Fails);
+    assert!(matches!(
+        fixture.act(id, Action::Next),
+        Err(Picture(wallpaper::Error::Backend { .. }))
+    ));
+    assert!(matches!(fixture.act(id, Action::Previous), Err(Picture(_))));
+    assert_eq!((indices(&fixture), fixture.active()[0].current_index), (vec![], 0));
+    fixture.asked();
+    fixture.pass(10 * SECOND);
+    assert_eq!(fixture.asked(), [1]);
+    assert_eq!((indices(&fixture), fixture.active()[0].current_index), (vec![], 1));
+    // Nor does it move a restart.
+    fixture.restart(SECOND, "boot");
+    assert_eq!(fixture.active()[0].current_index, 1);
+}
+
+#[test]
+fn failed_start_leaves_running_playlists() {
+    let mut fixture = fixture();
+    let (one, two) = (
+        fixture.make(PlaylistType::Timer, &[0, 1], &[]),
+        fixture.make(PlaylistType::Timer, &[2, 3], &[]),
+    );
+    fixture.start(one, &["A"]).unwrap();
+    fixture.events();
+    fixture.behaviour(Behaviour::Fails);
+    assert!(matches!(fixture.start(two, &[]), Err(Picture(_))));
+    let active = fixture.active();
+    assert_eq!((active.len(), active[0].playlist_id), (1, one));
+    assert!(fixture.events().is_empty());
+    assert!(matches!(fixture.act(two, Action::Next), Err(NotRunning { .. })));
+    fixture.restart(SECOND, "boot");
+    assert_eq!(fixture.active().len(), 1);
+    // While a start is on its way the other does not change what it will show.
+    fixture.behaviour(Behaviour::Silent);
+    let answer = fixture.begin(|reply| Command::Start {
+        id: two,
+        monitors: Vec::new(),
+        extend: false,
+        reply,
+    });
+    fixture.asked();
+    fixture.pass(30 * SECOND);
+    assert_eq!(fixture.asked(), NONE);
+    fixture.release(Behaviour::Shows);
+    answer.try_recv().unwrap().unwrap();
+    assert_eq!(fixture.active()[0].playlist_id, two);
+    // Stopped before it is up, it never ran.
+    fixture.behaviour(Behaviour::Silent);
+    let answer = fixture.begin(|reply| Command::Start {
+        id: one,
+        monitors: names(&["A"]),
+        extend: false,
+        reply,
+    });
+    fixture.act(one, Action::Stop).unwrap();
+    assert!(matches!(answer.try_recv().unwrap(), Err(NotRunning { .. })));
+    fixture.release(Behaviour::Shows);
+    assert_eq!(fixture.active()[0].playlist_id, two);
+}
+
+#[test]
+fn each_queued_step_has_its_own_answer_and_event() {
+    let mut fixture = fixture();
+    let one = fixture.make(PlaylistType::Manual, &[0, 1, 2, 3], &[]);
+    let two = fixture.make(PlaylistType::Manual, &[3, 2, 1, 0], &[]);
+    fixture.start(one, &["A"]).unwrap();
+    fixture.start(two, &["B"]).unwrap();
+    fixture.asked();
+    fixture.events();
+    fixture.behaviour(Behaviour::Silent);
+    let answers: Vec<_> =
+        (0..3).map(|_| fixture.begin(|reply| Command::ActOnAll(Action::Next, reply))).collect();
+    fixture.release(Behaviour::Silent);
+    fixture.release(Behaviour::Shows);
+    for answer in answers {
+        assert_eq!(answer.try_recv().unwrap().unwrap(), 2);
+    }
+    // The second is superseded by the third, and was never asked for.
+    assert_eq!(fixture.asked(), [1, 2, 3, 0]);
+    let events = fixture.events();
+    for id in [one, two] {
+        let of_it = events.iter().filter(|(_, event)| event["playlist_id"] == id);
+        let indices: Vec<_> = of_it.map(|(_, event)| event["image_index"].clone()).collect();
+        assert_eq!(indices, [1, 2, 3]);
+    }
+    // Where the last of those that wait fails, none of them has moved.
+    fixture.behaviour(Behaviour::Silent);
+    let answers: Vec<_> = (0..3).map(|_| fixture.begin(next(one))).collect();
+    fixture.release(Behaviour::Silent);
+    fixture.release(Behaviour::Fails);
+    let moved: Vec<bool> =
+        answers.iter().map(|answer| answer.try_recv().unwrap().is_ok()).collect();
+    assert_eq!(moved, [true, false, false]);
+    assert_eq!(fixture.active()[0].current_index, 0);
+}
+
+#[test]
+fn bulk_action_counts_playlists_that_moved() {
+    let mut fixture = fixture();
+    let one = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
+    let clock = fixture.make(PlaylistType::TimeOfDay, &[2], &[0]);
+    fixture.start(one, &["A"]).unwrap();
+    fixture.start(clock, &["B"]).unwrap();
+    assert_eq!(fixture.act_on_all(Action::Next), 1);
+    fixture.behaviour(Behaviour::Fails);
+    let failed = fixture.command(|reply| Command::ActOnAll(Action::Next, reply));
+    assert!(matches!(failed, Err(Picture(_))));
+    fixture.act(one, Action::Stop).unwrap();
+    let none = fixture.command(|reply| Command::ActOnAll(Action::Previous, reply));
+    assert!(matches!(none, Err(Error::NoSteps { .. })));
+}
+
+#[test]
+fn resume_waits_for_the_current_slot() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[360, 1200]);
+    fixture.start(id, &[]).unwrap();
+    fixture.act(id, Action::Pause).unwrap();
+    fixture.set_clock("2024-06-01T21:00", "Europe/Berlin");
+    fixture.behaviour(Behaviour::Fails);
+    assert!(matches!(fixture.act(id, Action::Resume), Err(Picture(_))));
+    let active = &fixture.active()[0];
+    assert_eq!((active.paused, active.current_index), (true, 0));
+    fixture.behaviour(Behaviour::Shows);
+    fixture.events();
+    fixture.act(id, Action::Resume).unwrap();
+    use EventKind::{PlaylistImageChanged, PlaylistResumed};
+    assert_eq!(fixture.kinds(), [PlaylistResumed, PlaylistImageChanged]);
+    let active = &fixture.active()[0];
+    assert_eq!((active.paused, active.current_index), (false, 1));
+}
+
+#[test]
+fn playlist_on_all_monitors_takes_in_new_monitors() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
+    let other = fixture.make(PlaylistType::Manual, &[2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.asked();
+    fixture.connect(&["A", "B", "C"]);
+    assert_eq!(fixture.asked(), [0]);
+    assert_eq!(fixture.active()[0].applied_to, ["A", "B", "C"]);
+    fixture.restart(SECOND, "boot");
+    fixture.connect(&["C", "D"]);
+    assert_eq!(fixture.active()[0].monitors, ["A", "B", "C", "D"]);
+    // Any other playlist takes one of its monitors.
+    fixture.start(other, &["D"]).unwrap();
+    assert_eq!(fixture.active()[0].playlist_id, other);
+}

@@ -1,0 +1,193 @@
+//! When changes come: beats, pauses, sleep, clocks that are set, restarts.
+
+use super::*;
+
+#[test]
+fn timer_changes_on_schedule_and_wraps() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[2, 0, 1], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(35 * SECOND);
+    assert_eq!(fixture.asked(), [2, 0, 1, 2]);
+    let events = fixture.events();
+    assert_eq!(events[0].0, EventKind::PlaylistStarted);
+    assert_eq!(events[0].1["monitors"], serde_json::json!(["A", "B"]));
+    let indices: Vec<_> = events[1..].iter().map(|(_, event)| &event["image_index"]).collect();
+    assert_eq!(indices, [0, 1, 2, 0]);
+    assert!(events.iter().all(|(_, event)| event.get("source").is_none()));
+    let active = &fixture.active()[0];
+    assert_eq!((active.current_index, active.total_images), (0, 3));
+    let image = |number: usize| Some(fixture.images[number]);
+    assert_eq!((active.previous_image_id, active.next_image_id), (image(1), image(0)));
+    let left = active.next_change_at.unwrap().as_micros() - now_micros(&fixture);
+    assert_eq!(left, 5_000_000);
+}
+
+fn now_micros(fixture: &Fixture) -> i64 {
+    fixture.time.lock().unwrap().wall.timestamp().as_microsecond()
+}
+
+#[test]
+fn pause_keeps_remaining_time() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(7 * SECOND);
+    fixture.act(id, Action::Pause).unwrap();
+    fixture.act(id, Action::Pause).unwrap();
+    fixture.pass(1000 * SECOND);
+    assert_eq!(fixture.active()[0].next_change_at, None);
+    fixture.restart(100 * SECOND, "boot");
+    assert!(fixture.active()[0].paused);
+    fixture.act(id, Action::Resume).unwrap();
+    assert_eq!(fixture.asked(), [0]);
+    fixture.pass(2 * SECOND);
+    assert_eq!(fixture.asked(), NONE);
+    fixture.pass(SECOND);
+    assert_eq!(fixture.asked(), [1]);
+    use EventKind::{PlaylistImageChanged, PlaylistPaused, PlaylistResumed, PlaylistStarted};
+    let kinds = fixture.kinds();
+    let expected = [
+        PlaylistStarted,
+        PlaylistImageChanged,
+        PlaylistPaused,
+        PlaylistResumed,
+        PlaylistImageChanged,
+    ];
+    assert_eq!(kinds, expected);
+    // A step restarts the interval, also while paused.
+    fixture.pass(7 * SECOND);
+    fixture.act(id, Action::Pause).unwrap();
+    fixture.act(id, Action::Next).unwrap();
+    fixture.act(id, Action::Resume).unwrap();
+    fixture.pass(9 * SECOND);
+    assert_eq!(fixture.asked(), [2]);
+    fixture.pass(SECOND);
+    assert_eq!(fixture.asked(), [0]);
+}
+
+#[test]
+fn steps_restart_timer_interval() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(9 * SECOND);
+    fixture.act(id, Action::Previous).unwrap();
+    fixture.pass(9 * SECOND);
+    assert_eq!(fixture.asked(), [0, 2]);
+    fixture.pass(SECOND);
+    assert_eq!(fixture.asked(), [0]);
+    let manual = fixture.make(PlaylistType::Manual, &[3, 2], &[]);
+    fixture.start(manual, &[]).unwrap();
+    fixture.pass(100_000 * SECOND);
+    fixture.act(manual, Action::Next).unwrap();
+    assert_eq!(fixture.asked(), [3, 2]);
+    assert_eq!(fixture.player.deadlines(), Deadlines::default());
+}
+
+#[test]
+fn suspend_over_several_changes_makes_one() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.events();
+    fixture.sleep(3600 * SECOND);
+    assert_eq!(fixture.asked(), [0, 1]);
+    assert_eq!(fixture.events()[0].1["source"], "missed_event_recovery");
+    fixture.pass(9 * SECOND);
+    assert_eq!(fixture.asked(), NONE);
+    fixture.pass(SECOND);
+    assert_eq!(fixture.asked(), [2]);
+    assert_eq!(fixture.events()[0].1.get("source"), None);
+}
+
+#[test]
+fn slots_follow_clock_changes() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1, 2], &[360, 780, 1200]);
+    fixture.start(id, &[]).unwrap();
+    assert_eq!(fixture.asked(), [0]);
+    fixture.pass(3600 * SECOND);
+    assert_eq!(fixture.asked(), [1]);
+    fixture.events();
+    let mut check = |text: &str, zone: &str, number: usize| {
+        fixture.set_clock(text, zone);
+        assert_eq!(fixture.asked(), [number], "{text} {zone}");
+        let events = fixture.events();
+        assert_eq!((events.len(), &events[0].1["source"]), (1, &"missed_event_recovery".into()));
+    };
+    check("2024-06-01T20:30", "Europe/Berlin", 2);
+    check("2024-06-01T12:59:50", "Europe/Berlin", 0);
+    // Another zone: it is 19:59 there.
+    check("2024-06-01T19:59:50", "Asia/Tokyo", 1);
+    fixture.pass(10 * SECOND);
+    assert_eq!(fixture.asked(), [2]);
+    assert_eq!(fixture.events()[0].1.get("source"), None);
+    let refused = fixture.act(id, Action::Next).unwrap_err();
+    assert!(matches!(refused, Error::NoSteps { .. }));
+    let active = &fixture.active()[0];
+    assert_eq!((active.current_index, active.total_images), (2, 3));
+    assert_eq!(active.next_change_at.unwrap().as_micros(), {
+        let at: Timestamp = "2024-06-01T21:00:00Z".parse().unwrap();
+        at.as_microsecond()
+    });
+}
+
+#[test]
+fn day_of_week_changes_at_midnight() {
+    let mut fixture = fixture();
+    // 2024-06-01 is a Saturday.
+    let id = fixture.make(PlaylistType::DayOfWeek, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(5 * 86_400 * SECOND);
+    assert_eq!(fixture.asked(), [2, 0, 1, 2]);
+    fixture.act(id, Action::Pause).unwrap();
+    fixture.pass(3 * 86_400 * SECOND);
+    assert_eq!(fixture.asked(), NONE);
+    fixture.events();
+    fixture.act(id, Action::Resume).unwrap();
+    assert_eq!(fixture.asked(), [0]);
+    assert_eq!(fixture.events()[1].1.get("source"), None);
+}
+
+#[test]
+fn restart_keeps_position_and_schedule() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &["A", "D"]).unwrap();
+    fixture.pass(14 * SECOND);
+    fixture.asked();
+    fixture.events();
+    fixture.restart(SECOND, "boot");
+    assert_eq!(fixture.asked(), NONE, "it is shown already");
+    fixture.pass(5 * SECOND);
+    assert_eq!(fixture.asked(), [2]);
+    assert_eq!(fixture.active()[0].monitors, names(&["A", "D"]));
+    // The machine is restarted: boot time begins anew, what is left is told by the wall clock.
+    fixture.pass(2 * SECOND);
+    fixture.restart(5 * SECOND, "another");
+    assert_eq!(fixture.asked(), NONE);
+    fixture.pass(3 * SECOND);
+    assert_eq!(fixture.asked(), [0]);
+    fixture.events();
+    fixture.restart(3600 * SECOND, "third");
+    assert_eq!(fixture.asked(), [1]);
+    assert_eq!(fixture.events()[0].1["source"], "missed_event_recovery");
+}
+
+/// What was left when it was held counts, not how long that was.
+#[test]
+fn a_restart_of_the_machine_after_pause_keeps_remaining_time() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &["A"]).unwrap();
+    fixture.pass(4 * SECOND);
+    fixture.act(id, Action::Pause).unwrap();
+    fixture.pass(3600 * SECOND);
+    fixture.act(id, Action::Resume).unwrap();
+    fixture.asked();
+    fixture.restart(2 * SECOND, "another");
+    assert_eq!(fixture.asked(), NONE);
+    fixture.pass(4 * SECOND);
+    assert_eq!(fixture.asked(), [1]);
+}
