@@ -14,7 +14,7 @@ pub(super) struct Attempt {
     /// Which way to leave what cannot be shown.
     pub(super) way: Direction,
     missed: bool,
-    /// EventFilter of content that the backend has refused.
+    /// Kinds of content that the backend has refused.
     refused: Vec<Kind>,
     skipped: Vec<SkippedItem>,
     /// False where a monitor only joins what others show already.

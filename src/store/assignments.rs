@@ -1,4 +1,4 @@
-//! What hangs, or assignment last, on each monitor; kept for monitors that are away.
+//! What each monitor shows, or showed last; kept for monitors that are away.
 
 use rusqlite::{Connection, Row, named_params, params};
 

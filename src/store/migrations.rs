@@ -5,8 +5,13 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::Error;
 
 /// Step `n` leads from version `n` to `n + 1`. Steps that were released never change.
-pub(super) const STEPS: &[&str] =
-    &[include_str!("schema.sql"), "ALTER TABLE loose_file RENAME TO pending_file"];
+pub(super) const STEPS: &[&str] = &[
+    include_str!("schema.sql"),
+    "ALTER TABLE loose_file RENAME TO pending_file",
+    "ALTER TABLE scene RENAME TO assignments;
+     DROP INDEX scene_image;
+     CREATE INDEX assignments_image ON assignments (image_id);",
+];
 
 /// Brings the tables up to date, each step in a transaction of its own.
 pub(super) fn run(connection: &mut Connection, steps: &[&str]) -> Result<(), Error> {

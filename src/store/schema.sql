@@ -100,7 +100,7 @@ CREATE TABLE history (
 CREATE INDEX history_image ON history (image_id);
 
 -- What is shown, or was last, on each monitor.
-CREATE TABLE assignments (
+CREATE TABLE scene (
     monitor  TEXT    PRIMARY KEY,
     image_id INTEGER NOT NULL REFERENCES image (id) ON DELETE CASCADE,
     mode     TEXT    NOT NULL,
@@ -109,4 +109,4 @@ CREATE TABLE assignments (
     backend  TEXT    NOT NULL,
     set_at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX assignments_image ON assignments (image_id);
+CREATE INDEX scene_image ON scene (image_id);

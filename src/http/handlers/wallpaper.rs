@@ -1,4 +1,4 @@
-//! Placement pictures, and what hangs. The request waits until the picture is up.
+//! Setting wallpapers, and what is shown. The request waits until the picture is up.
 
 use std::time::Duration;
 
