@@ -24,6 +24,10 @@ pub mod config {
     };
 }
 
+pub mod digest {
+    pub use crate::digest::hex;
+}
+
 pub mod events {
     pub use crate::events::{BUFFER, EventBus, EventFilter, Subscription};
 }
@@ -72,7 +76,7 @@ pub mod store {
 
     pub mod images {
         pub use crate::store::images::{
-            Checksum, ListQuery, NewImage, SortBy, by_ids, files, hex, ids, insert, list,
+            Checksum, ListQuery, NewImage, SortBy, by_ids, files, ids, insert, list,
         };
     }
 

@@ -8,12 +8,15 @@
 // Layer 0: no room of ours below.
 pub(crate) mod clock;
 pub(crate) mod color;
+pub(crate) mod digest;
+pub(crate) mod error_chain;
 pub(crate) mod lock;
 pub(crate) mod logging;
 pub(crate) mod media;
 pub(crate) mod memory;
 pub(crate) mod paths;
 pub(crate) mod process;
+pub(crate) mod random;
 pub(crate) mod signals;
 pub(crate) mod systemd;
 pub(crate) mod thread;

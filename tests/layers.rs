@@ -9,8 +9,20 @@ use std::path::{Path, PathBuf};
 /// From the ground up; a room imports only rooms of lower layers, or its own.
 const LAYERS: &[&[&str]] = &[
     &[
-        "clock", "color", "lock", "logging", "media", "memory", "paths", "process", "signals",
-        "systemd", "thread", "wire",
+        "clock",
+        "color",
+        "error_chain",
+        "lock",
+        "logging",
+        "media",
+        "memory",
+        "paths",
+        "process",
+        "random",
+        "signals",
+        "systemd",
+        "thread",
+        "wire",
     ],
     &["events"],
     &["compositor", "config", "store", "transcode"],
@@ -22,7 +34,7 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// The client's whole world: `media` for pictures in the terminal.
-const CLI_SEES: &[&str] = &["cli", "media", "paths", "wire"];
+const CLI_SEES: &[&str] = &["cli", "error_chain", "media", "paths", "wire"];
 
 fn sources() -> Vec<(PathBuf, String)> {
     fn collect(directory: &Path, files: &mut Vec<(PathBuf, String)>) {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use murald::internals::digest;
 use murald::internals::store::Store;
 use murald::internals::store::images::{self, NewImage};
 use murald::internals::wire::Format;
@@ -116,7 +117,7 @@ fn fill(home: &Path, number: usize) {
         (0..number).try_for_each(|at| {
             let image = image(at, &pictures);
             std::fs::write(&image.path, b"").unwrap();
-            let hex = images::hex(&image.checksum);
+            let hex = digest::hex(&image.checksum);
             std::fs::write(thumbnails.join(format!("{hex}.webp")), b"").unwrap();
             images::insert(transaction, &image).map(drop)
         })

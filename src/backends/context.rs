@@ -8,6 +8,7 @@ use crossbeam_channel::Sender;
 use super::Error;
 use super::version::Versions;
 use crate::compositor::Outputs;
+use crate::error_chain::chain;
 use crate::paths::Dirs;
 use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper};
 
@@ -117,10 +118,7 @@ impl From<process::Error> for Error {
     fn from(error: process::Error) -> Self {
         match error {
             process::Error::Cancelled => Self::Cancelled,
-            error => match std::error::Error::source(&error) {
-                Some(source) => Self::Unavailable(format!("{error}: {source}")),
-                None => Self::Unavailable(error.to_string()),
-            },
+            error => Self::Unavailable(chain(&error)),
         }
     }
 }

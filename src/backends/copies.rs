@@ -11,9 +11,9 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use super::Error;
+use crate::digest;
+use crate::error_chain::chain;
 use crate::media::{self, Tile};
 use crate::paths::open_regular;
 use crate::process::Cancel;
@@ -158,11 +158,8 @@ impl Copies {
     }
 
     fn named(&self, (path, length, modified): &State, extension: &str) -> PathBuf {
-        let mut hash = Sha256::new();
-        hash.update(path.as_os_str().as_bytes());
-        hash.update(length.to_le_bytes());
-        hash.update(modified.to_le_bytes());
-        let name: String = hash.finalize()[..12].iter().map(|b| format!("{b:02x}")).collect();
+        let state = [path.as_os_str().as_bytes(), &length.to_le_bytes(), &modified.to_le_bytes()];
+        let name = digest::short(state.concat(), 12);
         self.directory.join(format!("{name}.{extension}"))
     }
 
@@ -189,11 +186,7 @@ impl Copies {
 }
 
 fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
-    let why = match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    };
-    Error::File { path: path.to_owned(), why }
+    Error::File { path: path.to_owned(), why: chain(error) }
 }
 
 fn damaged(path: &Path) -> Error {

@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::call::Call;
-use super::failure::with_causes;
 use super::screen::Screen;
 use super::table::Table;
 use super::verb::Database;
 use super::{Failure, Next, end};
+use crate::error_chain::chain;
 use crate::wire::DatabaseReport;
 
 /// A database that is to be looked at.
@@ -84,7 +84,7 @@ impl DatabaseRestore {
         let told = done.map_err(|(code, error)| match code {
             75 => Failure::of_daemon(code, Some("`murald stop` ends it"), &error),
             78 => Failure::of_daemon(code, None, &error),
-            _ => Failure::refused(with_causes(&error)).hint("`murald library check` lists backups"),
+            _ => Failure::refused(chain(&error)).hint("`murald library check` lists backups"),
         });
         end(told.and_then(|(from, aside)| self.show(&from, aside.as_deref())), self.json)
     }

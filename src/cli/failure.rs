@@ -2,13 +2,13 @@
 //! what to do next. Printed to stderr as one `murald: ...` line with its causes and a hint.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::{fmt, io};
 
 use serde_json::json;
 
+use crate::error_chain::{causes, chain};
 use crate::wire::{ErrorBody, ErrorCode};
 
 use super::text::harmless;
@@ -61,12 +61,12 @@ impl Failure {
             78 => (Exit::Config, "mend the file and start again"),
             _ => (Exit::Internal, "the log may say more: `murald start --log-level debug`"),
         };
-        Self::new(exit, with_causes(error)).hint(hint.unwrap_or(usual))
+        Self::new(exit, chain(error)).hint(hint.unwrap_or(usual))
     }
 
     /// The daemon would not start with a file of settings.
     pub(crate) fn of_check(error: &dyn Error) -> Self {
-        Self::new(Exit::Config, with_causes(error))
+        Self::new(Exit::Config, chain(error))
     }
 
     /// An answer that is no success.
@@ -137,12 +137,8 @@ impl Failure {
 
     /// In the form of the daemon's errors, but for `code`, which is a status of HTTP there.
     fn as_json(&self) -> serde_json::Value {
-        let mut error = self.message.clone();
-        let mut cause = self.source();
-        while let Some(source) = cause {
-            write!(error, ": {source}").expect("a String takes all");
-            cause = source.source();
-        }
+        let causes = causes(self).map(|cause| format!(": {cause}"));
+        let error = self.message.clone() + &causes.collect::<String>();
         match &self.hint {
             Some(hint) => json!({"error": error, "details": hint}),
             None => json!({"error": error}),
@@ -150,24 +146,11 @@ impl Failure {
     }
 }
 
-pub(super) fn with_causes(error: &dyn Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        // Infallible for a String.
-        write!(message, ": {error}").ok();
-        cause = error.source();
-    }
-    message
-}
-
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "murald: {}", harmless(&self.message))?;
-        let mut cause = self.source.as_deref().map(|error| error as &dyn Error);
-        while let Some(error) = cause {
-            write!(f, ": {}", harmless(&error.to_string()))?;
-            cause = error.source();
+        for cause in causes(self) {
+            write!(f, ": {}", harmless(&cause.to_string()))?;
         }
         match &self.hint {
             Some(hint) => write!(f, "\n  {}", harmless(hint)),

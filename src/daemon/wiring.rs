@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::bounded;
 use log::LevelFilter;
-use sha2::{Digest, Sha256};
 
 use super::{Error, Options, Wakes};
 use crate::backends::{Backends, Settings, Versions};
 use crate::compositor::{self, Compositor};
 use crate::config::{self, BackendName, Config, ConfigHandle, LogLevel, Section};
+use crate::digest;
 use crate::events::EventBus;
 use crate::http::{Api, Limits, ListCache, ROUTES, Router, Server};
 use crate::library::{self, Idle, Library, machine_is_idle};
@@ -239,9 +239,7 @@ impl DaemonPaths {
 /// each other's backends alone.
 fn records_directory(socket: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
-    let digest = Sha256::digest(socket.as_os_str().as_bytes());
-    let hex: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    format!("backends-{hex}")
+    format!("backends-{}", digest::short(socket.as_os_str().as_bytes(), 6))
 }
 
 fn log_settings(

@@ -11,6 +11,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::response::Response;
+use crate::error_chain::chain;
 use crate::wire::{ErrorBody, ErrorCode, Unknown};
 
 /// Bytes of a message: it may quote what a client sent.
@@ -124,18 +125,6 @@ impl Error {
             Err(_) => unreachable!("an error body is plain JSON"),
         }
     }
-}
-
-/// An error with its causes: "cannot open x: permission denied".
-pub(super) fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }
 
 fn clipped(mut text: String) -> String {

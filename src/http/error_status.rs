@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::error::{Error, chain};
+use super::error::Error;
+use crate::error_chain::chain;
 use crate::store::folders;
 use crate::wire::ErrorCode;
 use crate::{config, library, playlist, store, transcode, wallpaper};

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -10,6 +9,7 @@ use std::time::Instant;
 use tiny_http::Method;
 
 use crate::logging::{self, RequestLine};
+use crate::random;
 
 const ID_MOST: usize = 64;
 
@@ -41,8 +41,8 @@ pub(super) struct RequestMeta<'a> {
 
 impl RequestIds {
     pub(super) fn new() -> Self {
-        // The one source of randomness in the standard library; collisions would only confuse.
-        let run = RandomState::new().build_hasher().finish() as u32;
+        // Collisions would only confuse.
+        let run = random::seed() as u32;
         Self { run, next: AtomicU64::new(1) }
     }
 

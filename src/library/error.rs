@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{error, fmt, io};
 
+use crate::error_chain::causes;
 use crate::{media, store, transcode};
 
 #[derive(Debug)]
@@ -132,16 +133,13 @@ impl Error {
             Self::Decoder { what, .. } => format!("its content broke the decoder: {what}"),
             _ => self.to_string(),
         };
-        let mut cause = match self {
+        let of: &dyn error::Error = match self {
             // Its own words are above.
-            Self::Media { source, .. } => error::Error::source(source),
-            Self::Transcode { source, .. } => error::Error::source(source),
-            _ => error::Error::source(self),
+            Self::Media { source, .. } => source,
+            Self::Transcode { source, .. } => source,
+            _ => self,
         };
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
+        causes(of).for_each(|cause| text.push_str(&format!(": {cause}")));
         text
     }
 }

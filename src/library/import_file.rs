@@ -24,7 +24,7 @@ use crate::store::images::{self, Checksum, NewImage};
 use crate::store::{self, Store, pending_files};
 use crate::transcode::{self, Ffmpeg};
 use crate::wire::{Format, Image, MediaType, Resolution};
-use crate::{color, media};
+use crate::{color, digest, media};
 
 /// Bytes of a picture's file: the largest that are decoded, with sixteen bits a sample, have half.
 const PICTURE_MAX: u64 = 2 << 30;
@@ -197,7 +197,7 @@ impl ImportContext {
         stop: Stop<'_>,
     ) -> Result<NewImage, Error> {
         let look = self.look(source, copy, stop)?;
-        let hex = images::hex(&copy.checksum);
+        let hex = digest::hex(&copy.checksum);
         if let Err(error) = self.thumbnails.put(&hex, Resolution::Default, &look.thumbnail.webp) {
             // It is made again when it is asked for.
             log::warn!("no thumbnail of {}: {}", source.display(), error.reason());

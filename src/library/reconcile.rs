@@ -26,6 +26,7 @@ use super::missing::{Row, Verdict, is_gone, purge};
 use super::name::Name;
 use super::package::looks_like_package;
 use super::{Error, walk::looks_like_picture};
+use crate::digest;
 use crate::events::EventBus;
 use crate::store::edits::{self, Rename};
 use crate::store::images::{self, Checksum};
@@ -85,7 +86,7 @@ impl Reconciler {
         let gone: HashSet<i64> = verdict.purge.into_iter().collect();
         rows.retain(|(id, ..)| !gone.contains(id));
         let checksums: HashSet<String> =
-            rows.iter().map(|(.., checksum)| images::hex(checksum)).collect();
+            rows.iter().map(|(.., checksum)| digest::hex(checksum)).collect();
         let imported = |hex: &str| store.read(|c| images::has_checksum(c, hex)).unwrap_or(true);
         context.thumbnails.sweep(|hex| checksums.contains(hex) || imported(hex));
         let strangers = strangers(&rows, &files).into_iter();

@@ -8,10 +8,11 @@
 use std::collections::VecDeque;
 
 use super::apply::{ApplyReport, Attempt};
-use super::player::{Player, RunningPlaylist, seed};
+use super::player::{Player, RunningPlaylist};
 use super::schedule::{Due, Rule};
 use super::state::{Direction, PlaybackState, PlaylistSpec};
 use super::{Error, Reply};
+use crate::random::seed;
 use crate::store::playlists::{self, Place, Refusal};
 use crate::wallpaper;
 use crate::wire::Event;

@@ -15,6 +15,7 @@ use super::state::{Direction, PlaybackState, PlaylistSpec};
 use super::{Error, Wallpapers};
 use crate::clock::{Alarm, Deadlines, Now};
 use crate::events::{EventBus, Message, Subscription};
+use crate::random::seed;
 use crate::store::{self, Connection, Store, playlists};
 use crate::wire::{Event, EventKind};
 
@@ -344,12 +345,6 @@ pub(super) fn edit(
     let lost = state.edit(&spec, seed());
     playlists::save(c, id, true, &state)?;
     Ok(Edited::On { spec, state: Box::new(state), lost })
-}
-
-/// A number that nobody foresees, from the keys that the standard library draws for its hash maps.
-pub(super) fn seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    RandomState::new().build_hasher().finish()
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 use serde_json::Map;
 
 use super::index::Entry;
-pub use super::row::hex;
 use super::row::{self, ENTRY_COLUMNS, IMAGE_COLUMNS, word};
 use super::{Error, pending_files};
 use crate::wire::{Format, Image, MediaType, Timestamp, WebMeta};

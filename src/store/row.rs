@@ -8,6 +8,7 @@ use rusqlite::{Row, Rows};
 
 use super::Error;
 use super::index::Entry;
+use crate::digest::hex;
 use crate::wire::{Image, JsonObject, Timestamp};
 
 /// All rows but those that cannot be read, which are told of.
@@ -100,11 +101,4 @@ pub(super) fn json<T: serde::de::DeserializeOwned>(
     serde_json::from_str(&text)
         .map(Some)
         .map_err(|error| Error::Damaged { what: error.to_string() })
-}
-
-/// Letters of a checksum, as records and the names of thumbnails have them.
-pub fn hex(bytes: &[u8]) -> String {
-    // By hand: formatting was a tenth of what a list of images costs.
-    let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use murald::internals::digest;
 use murald::internals::events::{EventBus, EventFilter};
 use murald::internals::library::{self, Library, Running, Settings};
 use murald::internals::store::images::{self, Checksum};
@@ -121,7 +122,7 @@ fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, String)>, round: u
     assert_eq!(files, owned, "round {round}");
     for image in &rows {
         let content: Checksum = Sha256::digest(fs::read(&image.path).unwrap()).into();
-        let expected = format!("sha256:{}", images::hex(&content));
+        let expected = format!("sha256:{}", digest::hex(&content));
         assert_eq!(image.checksum, expected, "round {round}: {}", image.name);
         assert_eq!(image.path.file_stem().unwrap().to_str().unwrap(), image.name);
     }

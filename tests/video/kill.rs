@@ -8,7 +8,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use murald::internals::store::{self, Store, edits, images, pending_files};
+use murald::internals::digest;
+use murald::internals::store::{self, Store, edits, pending_files};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -75,7 +76,7 @@ fn check(house: &House, image: &Value, round: u32) {
     let path = Path::new(image["path"].as_str().unwrap());
     assert_eq!(files(house), [path.file_name().unwrap().to_str().unwrap()], "round {round}");
     let content = fs::read(path).unwrap();
-    let checksum = format!("sha256:{}", images::hex(&Sha256::digest(&content)));
+    let checksum = format!("sha256:{}", digest::hex(&Sha256::digest(&content)));
     assert_eq!(image["checksum"], checksum, "round {round}");
     assert_eq!(image["file_size"], content.len(), "round {round}");
     let duration: f64 = probe(path, "format=duration").parse().unwrap();

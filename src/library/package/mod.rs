@@ -19,9 +19,9 @@ use super::import_file::{ImportContext, Imported};
 use super::memory_budget::MemoryBudget;
 use super::name::Name;
 use super::{Error, Library, decode};
-use crate::store::images::{self, NewImage, NewPackage};
+use crate::store::images::{NewImage, NewPackage};
 use crate::wire::{Format, GalleryDomain, Image, Resolution, WebMeta};
-use crate::{color, media};
+use crate::{color, digest, media};
 
 use manifest::Manifest;
 use root::Root;
@@ -123,7 +123,7 @@ impl ImportContext {
             }
             _ => (0, 0, Vec::new()),
         };
-        let hex = images::hex(&content.checksum);
+        let hex = digest::hex(&content.checksum);
         let put = look
             .and_then(|look| self.thumbnails.put(&hex, Resolution::Default, &look.thumbnail.webp));
         if let Err(error) = put {

@@ -1,0 +1,14 @@
+//! Random numbers for choices, not for secrets: from the keys that the standard library draws for
+//! its hash maps.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// Another number each time.
+pub fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// A number below `end`; 0 where there is none.
+pub fn below(end: usize) -> usize {
+    (seed() % (end.max(1) as u64)) as usize
+}
