@@ -3,11 +3,44 @@
 //! One that does not start is tried again after 1, 2, 4, 8 and 16 seconds. One whose processes die
 //! is started again at once, and one whose worker dies has another one, three times a minute at most.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+use super::worker_key::WorkerKey;
 
 const TRIES: u32 = 5;
 const DEATHS: usize = 3;
 const PER: Duration = Duration::from_secs(60);
+
+/// Of all workers that ever failed, or showed something.
+#[derive(Debug, Default)]
+pub(super) struct Backoffs(BTreeMap<WorkerKey, Backoff>);
+
+impl Backoffs {
+    pub(super) fn of(&mut self, key: &WorkerKey) -> &mut Backoff {
+        self.0.entry(key.clone()).or_default()
+    }
+
+    /// Whether a worker may be made, for what its last ones have come to.
+    pub(super) fn may_work(&self, key: &WorkerKey, now: Instant) -> bool {
+        self.0.get(key).is_none_or(|backoff| recent(&backoff.panics, now) <= DEATHS)
+    }
+
+    /// Whether one may be told to show something that nobody has asked for.
+    pub(super) fn may_try(&self, key: &WorkerKey) -> bool {
+        self.0.get(key).is_none_or(Backoff::may_try)
+    }
+
+    /// When the first of them is to be tried again.
+    pub(super) fn next_retry(&self) -> Option<Instant> {
+        self.0.values().filter_map(Backoff::retry_at).min()
+    }
+
+    /// Frees those whose time has come.
+    pub(super) fn wake(&mut self, now: Instant) {
+        self.0.values_mut().for_each(|backoff| backoff.wake(now));
+    }
+}
 
 /// The failures of one worker's backend.
 #[derive(Clone, Debug, Default)]
@@ -55,16 +88,11 @@ impl Backoff {
         note(&mut self.panics, now) <= DEATHS
     }
 
-    /// Whether its worker may be made, for what its last ones have come to.
-    pub(super) fn may_work(&self, now: Instant) -> bool {
-        recent(&self.panics, now) <= DEATHS
-    }
-
-    pub(super) fn may_try(&self) -> bool {
+    fn may_try(&self) -> bool {
         self.standing == Standing::Free
     }
 
-    pub(super) fn retry_at(&self) -> Option<Instant> {
+    fn retry_at(&self) -> Option<Instant> {
         match self.standing {
             Standing::RetryAt(at) => Some(at),
             Standing::Free | Standing::GivenUp => None,
@@ -72,7 +100,7 @@ impl Backoff {
     }
 
     /// Frees it when its time has come.
-    pub(super) fn wake(&mut self, now: Instant) {
+    fn wake(&mut self, now: Instant) {
         if self.retry_at().is_some_and(|at| at <= now) {
             self.standing = Standing::Free;
         }
@@ -119,11 +147,13 @@ mod tests {
 
     #[test]
     fn three_deaths_a_minute_are_borne() {
-        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        let (mut backoffs, now) = (Backoffs::default(), Instant::now());
+        let key = WorkerKey { backend: crate::config::BackendName::Feh, output: None };
+        let backoff = backoffs.of(&key);
         assert_eq!([(); 4].map(|()| backoff.died(now)), [true, true, true, false]);
         assert!(backoff.died(now + PER));
         assert_eq!([(); 4].map(|()| backoff.panicked(now)), [true, true, true, false]);
-        assert!(!backoff.may_work(now) && backoff.may_work(now + PER));
+        assert!(!backoffs.may_work(&key, now) && backoffs.may_work(&key, now + PER));
     }
 
     #[test]

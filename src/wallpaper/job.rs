@@ -64,6 +64,12 @@ pub(super) struct Activation {
 
 /// A picture that somebody asked for.
 pub(super) struct PendingApply {
+    pub(super) feasible: Feasible,
+    pub(super) reply: Reply<Applied>,
+}
+
+/// A request that can be carried out as things are.
+pub(super) struct Feasible {
     pub(super) image: Image,
     /// The rows that are written once it is shown.
     pub(super) rows: Vec<Assignment>,
@@ -71,7 +77,6 @@ pub(super) struct PendingApply {
     pub(super) for_all: bool,
     pub(super) applied: Applied,
     pub(super) source: HistorySource,
-    pub(super) reply: Reply<Applied>,
 }
 
 /// A picture that is shown again.
@@ -95,6 +100,14 @@ impl Job {
         }
     }
 
+    /// Takes up its next steps, all of one backend; none when it is done.
+    pub(super) fn next_steps(&mut self) -> Vec<Step> {
+        let backend = self.steps.front().map(|step| step.key().backend);
+        let others = self.steps.iter().position(|step| Some(step.key().backend) != backend);
+        self.in_progress = self.steps.drain(..others.unwrap_or(self.steps.len())).collect();
+        self.in_progress.clone()
+    }
+
     /// Whether it has this worker busy.
     pub(super) fn holds(&self, key: &WorkerKey) -> bool {
         self.in_progress.iter().any(|step| step.key() == key)
@@ -105,7 +118,7 @@ impl Job {
         let Purpose::Apply(apply) = &mut self.purpose else {
             return warnings.iter().for_each(|warning| log::warn!("{warning}"));
         };
-        let known = &mut apply.applied.warnings;
+        let known = &mut apply.feasible.applied.warnings;
         for warning in warnings {
             if !known.contains(&warning) {
                 known.push(warning);
@@ -140,28 +153,29 @@ impl Job {
 impl PendingApply {
     /// Where it is to be shown.
     pub(super) fn keys(&self) -> Vec<WorkerKey> {
-        self.applied.keys()
+        self.feasible.applied.keys()
     }
 
     /// Writes rows and history in one transaction, and tells everybody.
     pub(super) fn commit(&self, store: &Store, bus: &EventBus) -> Result<(), store::Error> {
+        let Feasible { image, rows, for_all, applied, source } = &self.feasible;
         let entry = store::history::NewEntry {
-            image_id: self.image.id,
-            image_name: &self.image.name,
-            monitors: &self.applied.monitors,
-            mode: self.applied.mode,
-            set_at: self.rows[0].set_at,
-            source: &self.source,
-            backend: self.applied.backend.as_str(),
+            image_id: image.id,
+            image_name: &image.name,
+            monitors: &applied.monitors,
+            mode: applied.mode,
+            set_at: rows[0].set_at,
+            source,
+            backend: applied.backend.as_str(),
         };
         store.write(|transaction| {
-            self.rows.iter().try_for_each(|row| store::assignments::put(transaction, row))?;
-            if self.for_all {
-                store::assignments::put_for_every_monitor(transaction, &self.rows[0])?;
+            rows.iter().try_for_each(|row| store::assignments::put(transaction, row))?;
+            if *for_all {
+                store::assignments::put_for_every_monitor(transaction, &rows[0])?;
             }
             store::history::insert(transaction, &entry)
         })?;
-        bus.publish(&changed(&self.image, &self.rows, self.source.kind, self.applied.backend));
+        bus.publish(&changed(image, rows, source.kind, applied.backend));
         bus.publish(&Event::GalleryChanged { domain: GalleryDomain::History });
         Ok(())
     }

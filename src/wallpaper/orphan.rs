@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
+use crate::error_chain::chain;
 use crate::events::EventBus;
 use crate::store::images::{self, Purged};
 use crate::store::{self, Connection, Store};
 use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
+
+use super::Error;
 
 /// Whether the file of an image is gone for good. A library whose whole directory is away (a disk
 /// that is not mounted) is not: it may come back, and nothing of it is forgotten.
@@ -64,4 +67,16 @@ pub(super) fn purge(
         bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
     }
     Ok(true)
+}
+
+/// Removes what refers to an image that a request found missing.
+pub(super) fn purge_if_gone(store: &Store, bus: &EventBus, error: &Error) {
+    let (id, reason) = match error {
+        Error::NoImage { id } => (*id, OrphanReason::RowMissing),
+        Error::FileGone { id, .. } => (*id, OrphanReason::FileMissing),
+        _ => return,
+    };
+    if let Err(source) = purge(store, bus, id, reason) {
+        log::error!("image {id} cannot be purged: {}", chain(&source));
+    }
 }

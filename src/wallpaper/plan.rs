@@ -74,6 +74,64 @@ pub(super) fn keep_current(current: &Placements, desired: &mut Placements, outpu
     }
 }
 
+/// Where a step may change something.
+pub(super) fn outputs_of<'a>(step: &'a Step, current: &'a Placements) -> Vec<&'a str> {
+    let placements = match step {
+        Step::Show { placements, .. } => placements.as_slice(),
+        Step::Clear { .. } => &[],
+    };
+    let shown = current.get(step.key()).into_iter().flatten();
+    placements.iter().chain(shown).map(|placement| placement.output.name.as_str()).collect()
+}
+
+/// Takes from `steps` those that have an output in common with what is left for later, but for what
+/// is asked for: nobody may let go of a screen that the other has not covered yet.
+pub(super) fn with_dependants(
+    mut later: Vec<Step>,
+    steps: &mut Vec<Step>,
+    asked: &[WorkerKey],
+    current: &Placements,
+) -> Vec<Step> {
+    loop {
+        let outputs: Vec<&str> = later.iter().flat_map(|step| outputs_of(step, current)).collect();
+        let depends = |step: &mut Step| {
+            let shares = |name: &&str| outputs.contains(name);
+            !asked.contains(step.key()) && outputs_of(step, current).iter().any(shares)
+        };
+        let more: Vec<Step> = steps.extract_if(.., depends).collect();
+        if more.is_empty() {
+            return later;
+        }
+        later.extend(more);
+    }
+}
+
+/// Steps that need not wait for each other: those of one backend stay together, and those that have
+/// an output in common, in their order.
+pub(super) fn groups(steps: Vec<Step>, current: &Placements) -> Vec<Vec<Step>> {
+    let mut groups: Vec<Vec<(usize, Step)>> = Vec::new();
+    for (number, step) in steps.into_iter().enumerate() {
+        let outputs = outputs_of(&step, current);
+        let belongs = |(_, other): &(usize, Step)| {
+            other.key().backend == step.key().backend
+                || outputs_of(other, current).iter().any(|name| outputs.contains(name))
+        };
+        let joined = groups.extract_if(.., |group| group.iter().any(belongs)).flatten();
+        let mut group: Vec<_> = joined.collect();
+        group.push((number, step));
+        groups.push(group);
+    }
+    let in_order = |mut group: Vec<(usize, Step)>| {
+        group.sort_by_key(|(number, _)| *number);
+        group.into_iter().map(|(_, step)| step).collect()
+    };
+    groups.into_iter().map(in_order).collect()
+}
+
+pub(super) fn are_apart(some: &[String], others: &[&str]) -> bool {
+    some.iter().all(|name| !others.contains(&name.as_str()))
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;

@@ -13,22 +13,21 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::backends::{Backends, Placement, REGISTRY};
+use crate::compositor::Output;
 use crate::config::BackendName;
 use crate::process::plain_name;
 
 use super::plan::Placements;
-use super::reconciler::Reconciler;
 use super::worker_key::WorkerKey;
-use super::world_state::WorldState;
 
 pub(super) struct Recovery {
     path: PathBuf,
     /// As noted, until there are outputs to compare it with.
     noted: Option<Placements>,
     /// Whose backends run, and nobody has seen to them yet.
-    pub(super) left: BTreeSet<WorkerKey>,
+    left: BTreeSet<WorkerKey>,
     /// Recalled, and not told of yet.
-    pub(super) unannounced: BTreeSet<WorkerKey>,
+    unannounced: BTreeSet<WorkerKey>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -79,32 +78,32 @@ impl Recovery {
             log::debug!("what is shown is not noted: {error}");
         }
     }
-}
 
-impl Reconciler {
-    /// Takes what an earlier daemon left for what is shown, once outputs are there. Its workers
-    /// are told to show it again, so that their backends are taken over.
-    pub(super) fn recall(&mut self, world: &WorldState) {
-        // Those of the world state: what is planned by it must not come before.
-        let outputs = &world.outputs;
+    /// What an earlier daemon left on these outputs, once there are any, and once only. Its workers
+    /// are to be told to show it again, so that they take their processes over.
+    pub(super) fn recall(&mut self, outputs: &[Output]) -> Option<Placements> {
         if outputs.is_empty() {
-            return;
+            return None;
         }
-        let Some(noted) = self.recovery.noted.take() else { return };
-        for (key, mut placements) in noted {
-            placements
-                .retain(|placement| outputs.iter().any(|one| one.name == placement.output.name));
+        let mut recalled = self.noted.take()?;
+        recalled.retain(|key, placements| {
+            placements.retain(|placement| outputs.iter().any(|o| o.name == placement.output.name));
             // feh leaves no process: the X server keeps its pictures.
-            let is_shown = key.backend == BackendName::Feh || self.recovery.left.contains(&key);
-            if is_shown && !placements.is_empty() {
-                self.recovery.left.remove(&key);
-                self.recovery.unannounced.insert(key.clone());
-                self.stale.insert(key.clone());
-                self.current.insert(key, placements);
-            }
-        }
-        let desired = world.desired(&self.current);
-        // What else is left goes once all that it may cover is covered by others.
+            let is_shown = key.backend == BackendName::Feh || self.left.contains(key);
+            is_shown && !placements.is_empty()
+        });
+        self.left.retain(|key| !recalled.contains_key(key));
+        self.unannounced.extend(recalled.keys().cloned());
+        Some(recalled)
+    }
+
+    /// Those of whose processes nothing is desired, once all that they may cover is covered by
+    /// others.
+    pub(super) fn take_covered(
+        &mut self,
+        desired: &Placements,
+        outputs: &[Output],
+    ) -> BTreeSet<WorkerKey> {
         let is_covered = |key: &WorkerKey| {
             let others = || desired.iter().filter(|(other, _)| *other != key);
             let mut served = outputs.iter().filter(|output| key.serves(&output.name));
@@ -113,31 +112,47 @@ impl Reconciler {
                 shown.any(|placement| placement.output.name == output.name)
             })
         };
-        let left = std::mem::take(&mut self.recovery.left).into_iter();
-        let left = left.filter(|key| !desired.contains_key(key));
-        let (covered, left): (BTreeSet<WorkerKey>, _) = left.partition(is_covered);
-        self.recovery.left = left;
-        self.current.extend(covered.into_iter().map(|key| (key, Vec::new())));
-        let used = desired.keys().chain(self.current.keys()).chain(&self.recovery.left);
-        sweep(&self.backends, &used.cloned().collect());
-        self.reconcile_again = true;
+        let left = std::mem::take(&mut self.left).into_iter();
+        let undesired = left.filter(|key| !desired.contains_key(key));
+        let (covered, left) = undesired.partition(is_covered);
+        self.left = left;
+        covered
     }
-}
 
-/// Removes the caches of workers that nothing is left or desired of.
-fn sweep(backends: &Backends, used: &BTreeSet<WorkerKey>) {
-    for entry in REGISTRY {
-        let cache = backends.cache_of(entry.name, None);
-        let keys: Vec<&WorkerKey> = used.iter().filter(|key| key.backend == entry.name).collect();
-        if keys.is_empty() {
-            // Mostly there is none.
-            fs::remove_dir_all(&cache).ok();
-        } else if entry.apart {
-            let names: Vec<String> =
-                keys.iter().flat_map(|key| &key.output).map(|name| plain_name(name)).collect();
-            for other in fs::read_dir(&cache).into_iter().flatten().flatten() {
-                if names.iter().all(|name| **name != *other.file_name()) {
-                    fs::remove_dir_all(other.path()).ok();
+    /// All whose processes nobody has seen to.
+    pub(super) fn take_left(&mut self) -> BTreeSet<WorkerKey> {
+        std::mem::take(&mut self.left)
+    }
+
+    /// Whether it shows what was recalled, and nobody was told of it yet.
+    pub(super) fn is_unannounced(&self, key: &WorkerKey) -> bool {
+        self.unannounced.contains(key)
+    }
+
+    pub(super) fn announced(&mut self, key: &WorkerKey) {
+        self.unannounced.remove(key);
+    }
+
+    /// Removes the caches of workers that nothing is left or desired of; `used` are the others.
+    pub(super) fn sweep<'a>(
+        &'a self,
+        backends: &Backends,
+        used: impl Iterator<Item = &'a WorkerKey>,
+    ) {
+        let used: BTreeSet<&WorkerKey> = used.chain(&self.left).collect();
+        for entry in REGISTRY {
+            let cache = backends.cache_of(entry.name, None);
+            let mut keys = used.iter().filter(|key| key.backend == entry.name).peekable();
+            if keys.peek().is_none() {
+                // Mostly there is none.
+                fs::remove_dir_all(&cache).ok();
+            } else if entry.apart {
+                let names: Vec<String> =
+                    keys.filter_map(|key| key.output.as_deref()).map(plain_name).collect();
+                for other in fs::read_dir(&cache).into_iter().flatten().flatten() {
+                    if names.iter().all(|name| **name != *other.file_name()) {
+                        fs::remove_dir_all(other.path()).ok();
+                    }
                 }
             }
         }

@@ -10,10 +10,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use super::orphan::file_is_missing;
 use crate::backends::{Kind, Placement};
+use crate::digest;
 
 /// The largest file that is copied where it cannot be linked.
 const COPY_MAX: u64 = 64 << 20;
@@ -56,9 +55,8 @@ impl Retained {
     /// with its name.
     fn path(&self, placement: &Placement) -> PathBuf {
         use std::os::unix::ffi::OsStrExt;
-        let digest = Sha256::digest(placement.path.as_os_str().as_bytes());
-        let hex: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        let mut name = OsString::from(format!("{}-{hex}", placement.image_id));
+        let hash = digest::short(placement.path.as_os_str().as_bytes(), 6);
+        let mut name = OsString::from(format!("{}-{hash}", placement.image_id));
         if let Some(extension) = placement.path.extension() {
             name.push(".");
             name.push(extension);

@@ -7,10 +7,10 @@ use std::fs::{self, File};
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use crate::backends::{Error, Placement};
 use crate::compositor::Output;
+use crate::digest;
+use crate::error_chain::chain;
 use crate::media::{self, Probe, Tile};
 use crate::paths::open_regular;
 use crate::process::Cancel;
@@ -114,7 +114,7 @@ impl Slices {
 }
 
 fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
-    Error::File { path: path.to_owned(), why: super::reconciler::chain(error) }
+    Error::File { path: path.to_owned(), why: chain(error) }
 }
 
 /// A file, and what it holds.
@@ -152,8 +152,7 @@ fn key(source: &Path, tiles: &[Tile]) -> std::io::Result<String> {
     use std::os::unix::fs::MetadataExt;
     let metadata = fs::metadata(source)?;
     let changed = (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec());
-    let digest = Sha256::digest(format!("{source:?} {changed:?} {tiles:?}"));
-    Ok(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+    Ok(digest::short(format!("{source:?} {changed:?} {tiles:?}"), 8))
 }
 
 /// Whole or not at all: the backend may read at any time.

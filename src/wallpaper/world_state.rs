@@ -1,18 +1,20 @@
 //! What the reconciler looks at before it decides: the assignments, their images, the connected outputs, and
 //! the backends that could be used. Read afresh for every decision, so nothing here can be stale.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
 
-use crate::backends::Kind;
+use crate::backends::{Backends, Kind};
 use crate::compositor::Output;
-use crate::config::BackendName;
+use crate::config::{BackendName, SelectionMode};
+use crate::events::EventBus;
+use crate::random;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
-use crate::wire::{HistorySource, Image, Mode, Timestamp};
+use crate::wire::{Image, Mode, OrphanReason, Timestamp};
 
 use super::Error;
 use super::assignments::{self, Pictures};
-use super::job::Restored;
+use super::job::{Feasible, Restored};
 use super::orphan;
 use super::plan::{self, Placements, Step};
 use super::request::{Applied, Ask, Outcome, Request};
@@ -20,24 +22,58 @@ use super::selection::{self, Candidate, NoChoice, Preference};
 use super::targets::{NoTarget, Targets};
 
 pub(super) struct WorldState {
-    pub(super) rows: Vec<Assignment>,
-    pub(super) pictures: Pictures,
-    pub(super) outputs: std::sync::Arc<[Output]>,
-    pub(super) available: Vec<Candidate>,
-    pub(super) preference: Preference,
-}
-
-/// A request that can be carried out as things are.
-pub(super) struct Feasible {
-    pub(super) image: Image,
-    pub(super) rows: Vec<Assignment>,
-    pub(super) for_all: bool,
-    pub(super) applied: Applied,
-    pub(super) source: HistorySource,
+    rows: Vec<Assignment>,
+    pictures: Pictures,
+    outputs: Arc<[Output]>,
+    available: Vec<Candidate>,
+    preference: Preference,
 }
 
 impl WorldState {
-    pub(super) fn connected(&self) -> Vec<&str> {
+    /// Reads what there is, and purges assigned images whose files are gone.
+    pub(super) fn read(
+        store: &Store,
+        bus: &EventBus,
+        backends: &Backends,
+        activated: Option<BackendName>,
+    ) -> Result<Self, store::Error> {
+        let (mut rows, mut for_all, pictures) = store.read(|connection| {
+            let rows = store::assignments::all(connection)?;
+            let for_all = store::assignments::for_every_monitor(connection)?;
+            let ids: Vec<i64> = rows.iter().chain(&for_all).map(|row| row.image_id).collect();
+            let images = store::images::by_ids(connection, &ids)?;
+            let pictures: Pictures = images.into_iter().map(|image| (image.id, image)).collect();
+            Ok::<_, store::Error>((rows, for_all, pictures))
+        })?;
+        for image in pictures.values().filter(|image| orphan::is_gone(image)) {
+            if orphan::purge(store, bus, image.id, OrphanReason::FileMissing)? {
+                rows.retain(|row| row.image_id != image.id);
+                for_all = for_all.filter(|row| row.image_id != image.id);
+            }
+        }
+        let mut preference = Preference::of(&(backends.settings)());
+        if let Some(backend) = activated {
+            preference.selection = SelectionMode::Fixed;
+            preference.fixed = backend;
+        }
+        let available = backends.available().into_iter().map(Candidate::from).collect();
+        let outputs = backends.outputs.list();
+        if let Some(for_all) = for_all {
+            assignments::adopt(&mut rows, &for_all, &outputs);
+        }
+        Ok(Self { rows, pictures, outputs, available, preference })
+    }
+
+    /// The backend that is in use where one shows everything.
+    pub(super) fn active(&self) -> Option<BackendName> {
+        selection::active(&self.preference, &self.available)
+    }
+
+    pub(super) fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    fn connected(&self) -> Vec<&str> {
         self.outputs.iter().map(|output| output.name.as_str()).collect()
     }
 
@@ -136,7 +172,7 @@ impl WorldState {
         };
         let others: Vec<i64> = showable.iter().copied().filter(|id| !is_shown(id)).collect();
         let pool = if others.is_empty() { showable } else { others };
-        let id = pool.get(below(pool.len())).copied().unwrap_or(any);
+        let id = pool.get(random::below(pool.len())).copied().unwrap_or(any);
         store.read(|c| store::images::get(c, id))?.ok_or(Error::NoImage { id })
     }
 
@@ -186,10 +222,4 @@ fn rows(image: &Image, monitors: &[String], mode: Mode, backend: BackendName) ->
         set_at,
     };
     monitors.iter().map(row).collect()
-}
-
-/// A random number below `end`, from the keys that the standard library draws for its hash maps.
-fn below(end: usize) -> usize {
-    let random = RandomState::new().build_hasher().finish();
-    (random % (end.max(1) as u64)) as usize
 }

@@ -1,77 +1,47 @@
-//! How the reconciler carries jobs out: orders to one backend at a time for each, and what follows from
-//! the reports.
+//! How the reconciler carries jobs out: orders to one backend at a time for each, and what follows
+//! from the reports.
 
 use std::time::Instant;
 
-use crossbeam_channel::bounded;
-
 use crate::backends;
+use crate::error_chain::chain;
 use crate::wire::Event;
 
-use super::Error;
-use super::backoff::Backoff;
-use super::job::{Failed, Job, PendingApply, Purpose, Restored};
-use super::plan::{self, Step};
-use super::reconciler::{Reconciler, chain};
-use super::request::Activated;
-use super::worker::{News, Order, Report, Worker};
-use super::worker_key::WorkerKey;
+use super::Reconciler;
+use crate::wallpaper::Error;
+use crate::wallpaper::job::{Failed, Job, PendingApply, Purpose, Restored};
+use crate::wallpaper::plan::{self, Step};
+use crate::wallpaper::request::Activated;
+use crate::wallpaper::worker::{News, Order, Report};
+use crate::wallpaper::worker_key::WorkerKey;
 
 impl Reconciler {
     /// Gives the orders for the job's next steps, all of one backend at once; without any left, the
     /// job is done.
     pub(super) fn start(&mut self, mut job: Job) {
-        let Some(backend) = job.steps.front().map(|step| step.key().backend) else {
+        let steps = job.next_steps();
+        if steps.is_empty() {
             return self.finish(job);
-        };
-        let others = job.steps.iter().position(|step| step.key().backend != backend);
-        job.in_progress = job.steps.drain(..others.unwrap_or(job.steps.len())).collect();
-        let steps = job.in_progress.clone();
+        }
         self.jobs.push(job);
         for step in steps {
             let (key, order) = match step {
                 Step::Show { key, placements } => (key, Order::Show(placements)),
                 Step::Clear { key } => (key, Order::Clear),
             };
-            let given = self.worker(&key).map(|worker| worker.give(order));
-            let why = match given {
-                Ok(true) => continue,
-                Ok(false) => "its thread has just ended".to_owned(),
-                Err(error) => error.to_string(),
-            };
-            self.done(&key, Err(backends::Error::Unavailable(format!("cannot use it: {why}"))));
-        }
-    }
-
-    fn worker(&mut self, key: &WorkerKey) -> std::io::Result<&Worker> {
-        if !self.workers.contains_key(key) {
-            let may_work = |backoff: &Backoff| backoff.may_work(Instant::now());
-            if !self.backoffs.get(key).is_none_or(may_work) {
-                let why = "it failed several times within a minute by a mistake of murald";
-                return Err(std::io::Error::other(why));
+            let may_work = self.backoffs.may_work(&key, Instant::now());
+            if let Err(error) = self.workers.give(&key, order, may_work) {
+                self.done(&key, Err(error));
             }
-            // One ring is enough: the worker looks at all its processes.
-            let (ring, told) = bounded(1);
-            let (backends, output) = (&self.backends, key.output.as_deref());
-            let made = backends
-                .build(key.backend, output, ring)
-                .ok_or_else(|| std::io::Error::other("it is not registered"))?;
-            let cache = backends.cache_of(key.backend, output);
-            let report = self.report.clone();
-            self.workers_made += 1;
-            let of = (key.clone(), self.workers_made);
-            let worker = Worker::start(&self.spawner, of, made, &cache, told, report)?;
-            self.workers.insert(key.clone(), worker);
         }
-        Ok(&self.workers[key])
     }
 
     pub(super) fn on_report(&mut self, report: Report) {
-        let Report { key, worker, news } = report;
-        if self.workers.get(&key).is_none_or(|known| known.number != worker) {
+        if !self.workers.know(&report) {
             return;
         }
-        match news {
+        let key = report.key;
+        match report.news {
             News::Done(result) => self.done(&key, result),
             News::Lost => self.lost(&key),
             News::Panicked => self.panicked(&key),
@@ -81,8 +51,7 @@ impl Reconciler {
 
     /// A step that was in hand is done, or has failed.
     fn done(&mut self, key: &WorkerKey, result: Result<Vec<String>, backends::Error>) {
-        let Some(at) = self.jobs.iter().position(|job| job.holds(key)) else { return };
-        let mut job = self.jobs.remove(at);
+        let Some(mut job) = self.jobs.take(key) else { return };
         let step = job.in_progress.extract_if(.., |step| step.key() == key).next();
         match result {
             Ok(warnings) => {
@@ -116,9 +85,9 @@ impl Reconciler {
     fn step_done(&mut self, step: Option<Step>) {
         let backend = match step {
             Some(Step::Show { key, placements }) => {
-                self.backoffs.entry(key.clone()).or_default().over();
+                self.backoffs.of(&key).over();
                 self.stale.remove(&key);
-                self.recovery.unannounced.remove(&key);
+                self.recovery.announced(&key);
                 let backend = key.backend;
                 self.current.insert(key, placements);
                 backend
@@ -126,7 +95,7 @@ impl Reconciler {
             Some(Step::Clear { key }) => {
                 self.current.remove(&key);
                 // What shows nothing needs no thread.
-                self.workers.remove(&key);
+                self.workers.end(&key);
                 key.backend
             }
             None => return,
@@ -163,14 +132,14 @@ impl Reconciler {
                 let keys = apply.keys();
                 let mine = failures.iter().find(|failed| keys.contains(&failed.key));
                 if let Some(Failed { key, error, outdated }) = mine {
-                    if *outdated && self.is_connected(key, &apply.applied.monitors) {
+                    if *outdated && self.is_connected(key, &apply.feasible.applied.monitors) {
                         let key = key.clone();
                         job.purpose = Purpose::Apply(apply);
                         return self.try_anew(job, &key);
                     }
                     // What was shown before is shown again where the others have let go of it.
                     self.reconcile_again |= job.is_seen;
-                    return self.refuse(*apply, error.clone());
+                    return self.apply_failed(*apply, error.clone());
                 }
                 // One that should have let go of a screen that another covers by now.
                 job.gave_up.extend(failures.into_iter().map(|failed| failed.key));
@@ -197,10 +166,10 @@ impl Reconciler {
         self.start(job);
     }
 
-    fn refuse(&self, apply: PendingApply, error: backends::Error) {
-        let backend = apply.applied.backend;
+    fn apply_failed(&self, apply: PendingApply, error: backends::Error) {
+        let backend = apply.feasible.applied.backend;
         self.bus.publish(&Event::WallpaperApplyFailed {
-            image_id: apply.image.id,
+            image_id: apply.feasible.image.id,
             error: error.to_string(),
             backend: backend.to_string(),
         });
@@ -218,7 +187,7 @@ impl Reconciler {
         let now = Instant::now();
         let (mut is_news, mut is_out, mut retrying) = (false, false, false);
         for Failed { key, error, .. } in real {
-            let backoff = self.backoffs.entry(key.clone()).or_default();
+            let backoff = self.backoffs.of(key);
             is_news |= backoff.is_news();
             if matches!(error, backends::Error::Unavailable(_)) {
                 is_out = true;
@@ -265,7 +234,7 @@ impl Reconciler {
     fn lost(&mut self, key: &WorkerKey) {
         self.current.remove(key);
         self.publish_current(key.backend);
-        let backoff = self.backoffs.entry(key.clone()).or_default();
+        let backoff = self.backoffs.of(key);
         if backoff.died(Instant::now()) {
             log::warn!("{key} ended by itself: showing its pictures again");
             self.reconcile();
@@ -276,8 +245,8 @@ impl Reconciler {
 
     /// A worker died by a mistake of ours. Another takes over what it shows.
     fn panicked(&mut self, key: &WorkerKey) {
-        self.workers.remove(key);
-        let goes_on = self.backoffs.entry(key.clone()).or_default().panicked(Instant::now());
+        self.workers.end(key);
+        let goes_on = self.backoffs.of(key).panicked(Instant::now());
         if self.current.contains_key(key) {
             self.stale.insert(key.clone());
         }
@@ -305,13 +274,13 @@ impl Reconciler {
         match job.purpose {
             Purpose::Apply(apply) => {
                 let result = apply.commit(&self.store, &self.bus);
-                let applied = apply.applied;
+                let applied = apply.feasible.applied;
                 (apply.reply)(result.map(|()| applied).map_err(Error::from));
             }
             Purpose::Restore(_) => {}
             Purpose::Activate { backend, restored, reply, .. } => {
                 self.commit_restored(&restored);
-                self.note_activated(backend);
+                self.status.set_active(Some(backend), &[]);
                 reply(Ok(Activated { backend }));
             }
             Purpose::Clear { failed, reply } => reply(failed.map_or(Ok(()), Err)),
@@ -324,16 +293,5 @@ impl Reconciler {
                 log::error!("the assignments cannot be written: {}", chain(&error));
             }
         }
-    }
-
-    pub(super) fn next_retry(&self) -> Option<Instant> {
-        self.backoffs.values().filter_map(Backoff::retry_at).min()
-    }
-
-    pub(super) fn retry(&mut self) {
-        let now = Instant::now();
-        self.backoffs.values_mut().for_each(|backoff| backoff.wake(now));
-        self.reconcile();
-        self.start_waiting();
     }
 }

@@ -1,0 +1,108 @@
+//! How other rooms speak with the reconciler, and who ends it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crossbeam_channel::{Sender, TrySendError};
+
+use crate::backends::Placement;
+use crate::config::BackendName;
+use crate::thread::Thread;
+
+use super::Error;
+use super::command::Command;
+use super::request::{Activated, Applied, Reply, Request};
+use super::status::{Changes, SharedStatus, Status};
+
+/// What other rooms ask the reconciler through.
+#[derive(Clone)]
+pub struct Handle {
+    inbox: Sender<Command>,
+    status: SharedStatus,
+}
+
+/// The owner of the reconciler: ends it when dropped. Declared in this order, the inbox closes before
+/// the thread is joined.
+pub struct ReconcilerOwner {
+    handle: Option<Handle>,
+    thread: Option<Thread>,
+}
+
+impl Handle {
+    pub(super) fn new(inbox: Sender<Command>, status: SharedStatus) -> Self {
+        Self { inbox, status }
+    }
+
+    /// Shows a picture; `reply` is called by the reconciler once it is up, has failed or is superseded.
+    pub fn set(&self, request: Request, reply: Reply<Applied>) {
+        self.send(Command::Set(request, reply));
+    }
+
+    /// Makes a backend the one in use, for all that is shown.
+    pub fn activate(&self, name: String, reply: Reply<Activated>) {
+        self.send(Command::Activate(name, reply));
+    }
+
+    /// Takes down all that we show, for the end: what is in progress or waits is refused.
+    pub fn clear(&self, reply: Reply<()>) {
+        self.send(Command::Clear(reply));
+    }
+
+    /// Settings, or what is known of images, have changed: chooses anew and shows what is other than
+    /// it was. `backends` names those whose own settings changed.
+    pub fn settings_changed(&self, backends: Vec<BackendName>) {
+        self.note(Changes { backends, deactivated: false });
+    }
+
+    /// Goes back to what the settings say: what was activated could not be written there.
+    pub fn deactivate(&self) {
+        self.note(Changes { backends: Vec::new(), deactivated: true });
+    }
+
+    fn note(&self, changes: Changes) {
+        self.status.note(changes);
+        // Where the inbox is full the reconciler finds the note after the command at work.
+        self.inbox.try_send(Command::SettingsChanged).ok();
+    }
+
+    pub fn status(&self) -> Status {
+        self.status.get()
+    }
+
+    /// What a backend is known to show.
+    pub fn shown_by(&self, backend: BackendName) -> Arc<[Placement]> {
+        self.status.current(backend)
+    }
+
+    fn send(&self, command: Command) {
+        match self.inbox.try_send(command) {
+            Ok(()) => {}
+            Err(TrySendError::Full(command)) => command.refuse(Error::Busy),
+            Err(TrySendError::Disconnected(command)) => command.refuse(Error::Ending),
+        }
+    }
+}
+
+impl ReconcilerOwner {
+    pub(super) fn new(handle: Handle, thread: Thread) -> Self {
+        Self { handle: Some(handle), thread: Some(thread) }
+    }
+
+    /// Ends the reconciler; `false` if it is late. What is shown stays.
+    pub fn end(mut self, deadline: Instant) -> bool {
+        self.tell();
+        self.thread.take().is_none_or(|thread| thread.join_by(deadline))
+    }
+
+    fn tell(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            handle.send(Command::End);
+        }
+    }
+}
+
+impl Drop for ReconcilerOwner {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}

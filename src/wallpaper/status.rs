@@ -1,0 +1,78 @@
+//! What everybody may know without asking the reconciler, and what it is to look at next.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::backends::Placement;
+use crate::config::BackendName;
+
+/// Which backend is in use.
+#[derive(Clone, Debug, Default)]
+pub struct Status {
+    pub active: Option<BackendName>,
+    /// The programs looked for, where none is there.
+    pub checked: Vec<String>,
+}
+
+/// Shared by the handles and the reconciler.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedStatus(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    status: Status,
+    changes: Option<Changes>,
+    /// What each backend is known to show.
+    current: BTreeMap<BackendName, Arc<[Placement]>>,
+}
+
+/// What the reconciler has not looked at yet.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// Whose settings have changed.
+    pub(super) backends: Vec<BackendName>,
+    /// What was activated is not what the settings will say.
+    pub(super) deactivated: bool,
+}
+
+impl SharedStatus {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn get(&self) -> Status {
+        self.lock().status.clone()
+    }
+
+    /// Whether it has become so only now that there is no backend.
+    pub(super) fn set_active(&self, active: Option<BackendName>, checked: &[String]) -> bool {
+        let status = &mut self.lock().status;
+        let is_news = active.is_none() && status.checked.is_empty();
+        *status = Status { active, checked: checked.to_vec() };
+        is_news
+    }
+
+    pub(super) fn current(&self, backend: BackendName) -> Arc<[Placement]> {
+        self.lock().current.get(&backend).map_or_else(|| Arc::from([]), Arc::clone)
+    }
+
+    pub(super) fn set_current(&self, backend: BackendName, current: Vec<Placement>) {
+        if current.is_empty() {
+            self.lock().current.remove(&backend);
+        } else {
+            self.lock().current.insert(backend, current.into());
+        }
+    }
+
+    /// Notes that settings have changed, for the reconciler to look at.
+    pub(super) fn note(&self, changes: Changes) {
+        let mut inner = self.lock();
+        let noted = inner.changes.get_or_insert_default();
+        noted.backends.extend(changes.backends);
+        noted.deactivated |= changes.deactivated;
+    }
+
+    pub(super) fn take_changes(&self) -> Option<Changes> {
+        self.lock().changes.take()
+    }
+}
