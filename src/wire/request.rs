@@ -300,12 +300,14 @@ pub struct PatchPlaylist {
     pub images: Option<Vec<PatchPlaylistItem>>,
 }
 
-/// `POST /playlists/{id}/start`; without `monitors`, or with `*`: all connected.
+/// `POST /playlists/{id}/start`; monitors are as in [`SetWallpaper`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct StartPlaylist {
-    pub monitors: Vec<String>,
-    pub extend: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitors: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extend: Option<bool>,
 }
 
 /// The other actions on playlists, of one and of all.

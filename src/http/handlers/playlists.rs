@@ -69,11 +69,12 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Respon
 pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let body: StartPlaylist = request.json_or_default()?;
-    let mut monitors = named(body.monitors)?;
+    let mut monitors = named(body.monitors.unwrap_or_default())?;
     if monitors.iter().any(|name| name == "*") {
         monitors.clear();
     }
-    request.wait(SHOWN, |reply| api.playlists.start(id, monitors, body.extend, reply))?;
+    let extend = body.extend.unwrap_or_default();
+    request.wait(SHOWN, |reply| api.playlists.start(id, monitors, extend, reply))?;
     status("started")
 }
 
