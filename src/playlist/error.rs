@@ -7,6 +7,9 @@ use crate::store::{self};
 use crate::wallpaper;
 use crate::wire::PlaylistType;
 
+/// Called once, by the player's thread: it must not block.
+pub type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
+
 #[derive(Debug)]
 pub enum Error {
     /// The rules of playlists, or the database.

@@ -5,13 +5,24 @@
 //! never waits for a backend: what became of a picture comes back as a message. It sleeps until a
 //! command, an answer, a monitor or the next deadline.
 
-mod apply;
+mod actions;
+mod announce;
+mod attempt;
+mod begin;
+mod bulk;
 mod commands;
+mod conclude;
+mod due;
+mod edits;
 mod error;
 mod pending;
 mod player;
+mod reports;
+mod request;
+mod run;
 mod schedule;
 mod shuffle;
+mod spec;
 mod state;
 mod wallpapers;
 
@@ -27,27 +38,16 @@ use crate::store::playlists::{self, PlaylistChange};
 use crate::thread::{Spawner, Thread};
 use crate::wire::{ActivePlaylist, Event, GalleryDomain, Playlist};
 
-pub use error::Error;
+pub use actions::Action;
+pub use error::{Error, Reply};
 pub use wallpapers::{DaemonWallpapers, Wallpapers};
 
 use commands::Command;
-use player::{Mailbox, Player};
+use player::Player;
+use run::Mailbox;
 
 /// Commands that wait for the player; one more is refused with [`Error::Busy`].
 const INBOX: usize = 32;
-
-/// Called once, by the player's thread: it must not block.
-pub type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
-
-/// What can be done to a running playlist, or to all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Stop,
-    Pause,
-    Resume,
-    Next,
-    Previous,
-}
 
 /// The player's handle.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ pub fn start(
     let (alarm, rings) = Alarm::start(spawner)?;
     let (player, reports) =
         Player::new(store.clone(), bus.clone(), wallpapers, Box::new(Now::read), boot_id());
-    let news = bus.subscribe(player::NEWS.iter().copied().collect(), || ());
+    let news = bus.subscribe(edits::NEWS.iter().copied().collect(), || ());
     let mailbox = Mailbox { commands, reports, rings, outputs, news, end: ended };
     let thread = spawner.spawn("playlist", move || player.run(&mailbox, &alarm))?;
     let owner = PlayerOwner { end: Some(end), thread: Some(thread) };
@@ -110,7 +110,7 @@ impl Playlists {
     }
 
     pub fn act(&self, id: i64, act: Action, reply: Reply<()>) {
-        self.send(Command::Action(id, act, reply));
+        self.send(Command::Act(id, act, reply));
     }
 
     /// Answers how many it concerned.
@@ -139,3 +139,6 @@ impl PlayerOwner {
         self.thread.take().is_none_or(|thread| thread.join_by(deadline))
     }
 }
+
+#[cfg(test)]
+mod tests;

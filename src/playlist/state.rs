@@ -1,46 +1,28 @@
 //! Where a running playlist stands and how it moves on: pure, and kept across restarts.
 
-use std::collections::HashMap;
-
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use super::schedule::{Due, LastChange, Rule};
 use super::shuffle::Shuffle;
+use super::spec::{Direction, PlaylistSpec};
 use crate::clock::{Boottime, Deadlines, Now};
-use crate::store::playlists::{Item, Place, Score};
-use crate::wire::{ActivePlaylist, PlaylistOrder, PlaylistType, Timestamp};
+use crate::store::playlists::nearest_index;
+use crate::wire::{ActivePlaylist, Timestamp};
 
 /// Less than anybody sets a clock by.
 const SLACK: SignedDuration = SignedDuration::from_millis(50);
-
-/// A playlist as it is played.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct PlaylistSpec {
-    pub(super) id: i64,
-    pub(super) name: String,
-    pub(super) kind: PlaylistType,
-    pub(super) rule: Rule,
-    random: bool,
-    start_first: bool,
-    pub(super) items: Vec<Item>,
-    /// Where each image comes first, for those in random order.
-    places: HashMap<i64, usize>,
-}
-
-/// Which way a step leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
-    Forward,
-    Backward,
-}
 
 /// The state of a playlist that runs, or ran last, as it is written into the database.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct PlaybackState {
-    #[serde(flatten)]
-    pub(super) place: Place,
+    pub(super) index: usize,
+    pub(super) image_id: i64,
+    pub(super) paused: bool,
+    /// As declared; those that are not connected wait.
+    pub(super) monitors: Vec<String>,
+    pub(super) extend: bool,
     /// It plays on all monitors, those that come later too.
     pub(super) everywhere: bool,
     /// The monitors that have been seen to with the present image.
@@ -61,54 +43,18 @@ pub(super) struct PlaybackState {
     shuffle: Option<Shuffle>,
 }
 
-impl From<Score> for PlaylistSpec {
-    fn from(score: Score) -> Self {
-        let Score { id, name, configuration, items } = score;
-        let rule = Rule::of(&configuration, items.iter().map(Item::minutes));
-        let random =
-            configuration.order == PlaylistOrder::Random && !matches!(rule, Rule::Slots(_));
-        let places = items.iter().enumerate().rev().filter(|_| random);
-        Self {
-            id,
-            name,
-            kind: configuration.kind,
-            places: places.map(|(index, item)| (item.image_id, index)).collect(),
-            random,
-            rule,
-            start_first: configuration.always_start_on_first_image,
-            items,
-        }
-    }
-}
-
-impl PlaylistSpec {
-    fn ids(&self) -> Vec<i64> {
-        self.items.iter().map(|item| item.image_id).collect()
-    }
-
-    /// The next item in the list's own order, or the one before.
-    fn beside(&self, index: usize, way: Direction) -> usize {
-        let number = self.items.len().max(1);
-        match way {
-            Direction::Forward => (index + 1) % number,
-            Direction::Backward => (index + number - 1) % number,
-        }
-    }
-}
-
 impl PlaybackState {
     /// A start: at the beginning, where it last was, or in the slot that it is time for. The spec
     /// is not empty.
-    pub(super) fn begin(spec: &PlaylistSpec, last: Option<Self>, now: &Now, seed: u64) -> Self {
+    pub(super) fn start(spec: &PlaylistSpec, last: Option<Self>, now: &Now, seed: u64) -> Self {
         let ids = spec.ids();
         let mut state = last.unwrap_or_default();
-        let been = ids.contains(&state.place.image_id);
-        state.place.paused = false;
+        let been = ids.contains(&state.image_id);
+        state.paused = false;
         state.slot = None;
         state.started_at = micros(now);
         let first = spec.start_first.then_some(ids[0]);
-        let index =
-            if spec.start_first || !been { 0 } else { state.place.locate(ids.iter().copied()) };
+        let index = if spec.start_first || !been { 0 } else { state.index_in(&ids) };
         state.put(spec, index);
         state.shuffle = state.shuffle.take().filter(|_| spec.random && been && first.is_none());
         match &mut state.shuffle {
@@ -129,31 +75,30 @@ impl PlaybackState {
 
     /// The declared monitors that are connected.
     pub(super) fn applied_to(&self, connected: &[String]) -> Vec<String> {
-        let declared = &self.place.monitors;
-        declared.iter().filter(|name| connected.contains(name)).cloned().collect()
+        self.monitors.iter().filter(|name| connected.contains(name)).cloned().collect()
     }
 
     /// Declares connected monitors that came later, where it plays on all; whether there were any.
     pub(super) fn join(&mut self, connected: &[String]) -> bool {
-        let before = self.place.monitors.len();
+        let before = self.monitors.len();
         if self.everywhere {
-            let new = connected.iter().filter(|name| !self.place.monitors.contains(name));
+            let new = connected.iter().filter(|name| !self.monitors.contains(name));
             let new: Vec<String> = new.cloned().collect();
-            self.place.monitors.extend(new);
+            self.monitors.extend(new);
         }
-        self.place.monitors.len() > before
+        self.monitors.len() > before
     }
 
     /// Takes over an edited list, which is not empty; whether the image is gone that it stood at.
     pub(super) fn edit(&mut self, spec: &PlaylistSpec, seed: u64) -> bool {
         let ids = spec.ids();
-        let before = self.place.clone();
-        let index = before.locate(ids.iter().copied());
-        let lost = ids[index] != before.image_id;
-        self.place.index = index;
-        self.place.image_id = ids[index];
+        let before = self.index;
+        let index = self.index_in(&ids);
+        let lost = ids[index] != self.image_id;
+        self.index = index;
+        self.image_id = ids[index];
         // A slot that still has its image is taken up already.
-        let at_slot = self.slot == Some(before.index) && !lost;
+        let at_slot = self.slot == Some(before) && !lost;
         self.slot = (at_slot && matches!(spec.rule, Rule::Slots(_))).then_some(index);
         match &mut self.shuffle {
             Some(shuffle) if spec.random => shuffle.edit(&ids),
@@ -177,7 +122,7 @@ impl PlaybackState {
     }
 
     pub(super) fn due(&self, spec: &PlaylistSpec, now: &Now) -> Due {
-        if self.place.paused {
+        if self.paused {
             return Due::Wait(Deadlines::default());
         }
         spec.rule.due(self.last_change(), now)
@@ -187,21 +132,21 @@ impl PlaybackState {
         LastChange { since: Boottime::from_nanos(self.since), slot: self.slot }
     }
 
-    pub(super) fn step(&mut self, spec: &PlaylistSpec, way: Direction) {
-        match (&mut self.shuffle, way) {
+    pub(super) fn step(&mut self, spec: &PlaylistSpec, direction: Direction) {
+        match (&mut self.shuffle, direction) {
             (Some(shuffle), Direction::Forward) => drop(shuffle.forward()),
             (Some(shuffle), Direction::Backward) => drop(shuffle.backward()),
-            (None, way) => self.put(spec, spec.beside(self.place.index, way)),
+            (None, direction) => self.put(spec, spec.beside(self.index, direction)),
         }
         self.follow_shuffle(spec);
         self.shown_on.clear();
     }
 
     /// Leaves an item that cannot be shown.
-    pub(super) fn skip(&mut self, spec: &PlaylistSpec, way: Direction) {
+    pub(super) fn skip(&mut self, spec: &PlaylistSpec, direction: Direction) {
         match &mut self.shuffle {
-            Some(shuffle) => drop(shuffle.skip(way == Direction::Backward)),
-            None => self.put(spec, spec.beside(self.place.index, way)),
+            Some(shuffle) => drop(shuffle.skip(direction == Direction::Backward)),
+            None => self.put(spec, spec.beside(self.index, direction)),
         }
         self.follow_shuffle(spec);
         self.shown_on.clear();
@@ -221,16 +166,16 @@ impl PlaybackState {
     }
 
     pub(super) fn pause(&mut self, now: &Now) {
-        if !self.place.paused {
-            self.place.paused = true;
+        if !self.paused {
+            self.paused = true;
             let spent = now.boot.since(Boottime::from_nanos(self.since));
             self.spent = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
         }
     }
 
     pub(super) fn resume(&mut self, now: &Now) {
-        if self.place.paused {
-            self.place.paused = false;
+        if self.paused {
+            self.paused = false;
             self.count_from(now.boot - std::time::Duration::from_nanos(self.spent), now);
         }
     }
@@ -241,16 +186,21 @@ impl PlaybackState {
         self.since_at = micros(now).saturating_sub(passed);
     }
 
+    /// Where it is in a list that may have been edited.
+    fn index_in(&self, ids: &[i64]) -> usize {
+        nearest_index(ids.iter().copied(), self.image_id, self.index)
+    }
+
     fn put(&mut self, spec: &PlaylistSpec, index: usize) {
-        self.place.index = index;
-        self.place.image_id = spec.items[index].image_id;
+        self.index = index;
+        self.image_id = spec.items[index].image_id;
     }
 
     fn follow_shuffle(&mut self, spec: &PlaylistSpec) {
         let Some(shuffle) = &self.shuffle else { return };
         let current = shuffle.current();
-        if spec.items[self.place.index].image_id != current
-            && let Some(&index) = spec.places.get(&current)
+        if spec.items[self.index].image_id != current
+            && let Some(index) = spec.index_of(current)
         {
             self.put(spec, index);
         }
@@ -268,7 +218,7 @@ impl PlaybackState {
                 .map_or((None, None), |slot| (slot.previous.and_then(id), slot.next.and_then(id))),
             (_, Some(shuffle)) => (shuffle.previous(), Some(shuffle.next())),
             (_, None) => {
-                let beside = |way| id(spec.beside(self.place.index, way));
+                let beside = |direction| id(spec.beside(self.index, direction));
                 (beside(Direction::Backward), beside(Direction::Forward))
             }
         }
@@ -304,18 +254,18 @@ impl PlaybackState {
             playlist_id: spec.id,
             playlist_name: spec.name.clone(),
             playlist_type: spec.kind,
-            current_index: self.place.index,
-            current_image_id: self.place.image_id,
+            current_index: self.index,
+            current_image_id: self.image_id,
             previous_image_id,
             next_image_id,
             total_images: spec.items.len(),
-            paused: self.place.paused,
+            paused: self.paused,
             started_at: Timestamp::from_micros(self.started_at),
             slot_started_at: Some(Timestamp::from_micros(self.changed_at)),
             next_change_at: next_change_at.map(Timestamp::from),
-            monitors: self.place.monitors.clone(),
+            monitors: self.monitors.clone(),
             applied_to,
-            extend: self.place.extend,
+            extend: self.extend,
         }
     }
 }

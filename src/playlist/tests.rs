@@ -5,21 +5,22 @@ mod monitors;
 mod pending;
 mod time;
 
+use super::edits::NEWS;
 use super::*;
-use crate::clock::Boottime;
+use crate::clock::{Boottime, Deadlines};
 use crate::config::BackendName;
-use crate::events::EventFilter;
-use crate::playlist::{Action, Error};
+use crate::events::{EventFilter, Message, Subscription};
+use crate::random::seed;
 use crate::store::images::{self, NewImage};
-use crate::store::playlists::PlaylistChange;
-use crate::wallpaper::{self, Applied, Ask, Outcome, Reply, Request, Targets};
+use crate::wallpaper::{self, Applied, Ask, Outcome, Request, Targets};
 use crate::wire::{
-    ActivePlaylist, Format, MediaType, Mode, NewConfiguration, NewPlaylistItem, PlaylistOrder,
+    EventKind, Format, MediaType, Mode, NewConfiguration, NewPlaylistItem, PlaylistOrder,
     PlaylistType,
 };
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const NONE: [usize; 0] = [];
@@ -45,7 +46,7 @@ struct StubState {
     fixed: bool,
     /// Images and monitors that were asked for.
     asked: Vec<(i64, Vec<String>, Mode)>,
-    held: Vec<(Request, Reply<Applied>)>,
+    held: Vec<(Request, wallpaper::Reply<Applied>)>,
 }
 
 #[derive(Clone)]
@@ -55,7 +56,7 @@ struct StubWallpapers {
 }
 
 impl StubWallpapers {
-    fn answer(&self, request: Request, reply: Reply<Applied>) {
+    fn answer(&self, request: Request, reply: wallpaper::Reply<Applied>) {
         let state = self.state.lock().unwrap();
         let Ask::Image(id) = request.ask else { panic!("{request:?}") };
         let monitors = match request.targets {
@@ -103,7 +104,7 @@ fn setter_failure() -> wallpaper::Error {
 }
 
 impl Wallpapers for StubWallpapers {
-    fn apply(&self, request: Request, reply: Reply<Applied>) {
+    fn apply(&self, request: Request, reply: wallpaper::Reply<Applied>) {
         let Ask::Image(id) = request.ask else { panic!("{request:?}") };
         let mut state = self.state.lock().unwrap();
         let monitors = match &request.targets {
@@ -232,7 +233,7 @@ impl Fixture {
     }
 
     fn act(&mut self, id: i64, act: Action) -> Result<(), Error> {
-        self.command(|reply| Command::Action(id, act, reply))
+        self.command(|reply| Command::Act(id, act, reply))
     }
 
     fn act_on_all(&mut self, act: Action) -> usize {
@@ -245,7 +246,7 @@ impl Fixture {
 
     fn command<T: Send + 'static>(
         &mut self,
-        command: impl FnOnce(crate::playlist::Reply<T>) -> Command,
+        command: impl FnOnce(Reply<T>) -> Command,
     ) -> Result<T, Error> {
         self.begin(command).try_recv().expect("an answer")
     }
@@ -253,7 +254,7 @@ impl Fixture {
     /// The answer comes when the wallpapers' has.
     fn begin<T: Send + 'static>(
         &mut self,
-        command: impl FnOnce(crate::playlist::Reply<T>) -> Command,
+        command: impl FnOnce(Reply<T>) -> Command,
     ) -> Receiver<Result<T, Error>> {
         let (sender, answer) = bounded(1);
         self.player.on_command(command(Box::new(move |result| drop(sender.try_send(result)))));

@@ -42,35 +42,17 @@ impl Item {
     }
 }
 
-/// A playlist without what changes while it runs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Score {
-    pub id: i64,
-    pub name: String,
-    pub configuration: PlaylistConfiguration,
-    pub items: Vec<Item>,
-}
-
-/// What a record shows of a state; the player keeps more in it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Place {
-    pub index: usize,
-    pub image_id: i64,
-    pub paused: bool,
-    pub monitors: Vec<String>,
-    pub extend: bool,
-}
-
-impl Place {
-    /// Where it is in a list that may have been edited: the same image at the place nearest to its
-    /// own, else whatever is at its place now, or the last. `ids` is not empty.
-    pub fn locate(&self, ids: impl ExactSizeIterator<Item = i64>) -> usize {
-        let last = ids.len().saturating_sub(1);
-        let same = ids.enumerate().filter(|&(_, id)| id == self.image_id);
-        let nearest = same.map(|(index, _)| index).min_by_key(|index| index.abs_diff(self.index));
-        nearest.unwrap_or(self.index.min(last))
-    }
+/// Where an image is in a list that may have been edited: at the place nearest to `index`, else
+/// whatever is there now, or the last. `ids` is not empty.
+pub fn nearest_index(
+    ids: impl ExactSizeIterator<Item = i64>,
+    image_id: i64,
+    index: usize,
+) -> usize {
+    let last = ids.len().saturating_sub(1);
+    let same = ids.enumerate().filter(|&(_, id)| id == image_id);
+    let nearest = same.map(|(at, _)| at).min_by_key(|at| at.abs_diff(index));
+    nearest.unwrap_or(index.min(last))
 }
 
 const SELECT: &str = "SELECT id, name, type, interval, play_order, start_first, created_at, \
@@ -91,11 +73,13 @@ pub fn get(connection: &Connection, id: i64) -> Result<Option<Playlist>, Error> 
     found.map(|(playlist, state)| complete(connection, playlist, state)).transpose()
 }
 
-/// What a player needs of a playlist.
-pub fn score(connection: &Connection, id: i64) -> Result<Option<Score>, Error> {
+/// A playlist's record, but for its images, and its items.
+pub fn with_items(
+    connection: &Connection,
+    id: i64,
+) -> Result<Option<(Playlist, Vec<Item>)>, Error> {
     let Some((playlist, _)) = find(connection, id)? else { return Ok(None) };
-    let Playlist { id, name, configuration, .. } = playlist;
-    Ok(Some(Score { id, name, configuration, items: items(connection, id)? }))
+    Ok(Some((playlist, items(connection, id)?)))
 }
 
 /// How many images a playlist has; 0 where there is none.
@@ -246,6 +230,17 @@ fn head(row: &Row<'_>) -> Result<Head, Error> {
     Ok((playlist, running.zip(row.get(9)?)))
 }
 
+/// What a record shows of a state; the player keeps more in it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Shown {
+    index: usize,
+    image_id: i64,
+    paused: bool,
+    monitors: Vec<String>,
+    extend: bool,
+}
+
 fn complete(
     connection: &Connection,
     mut playlist: Playlist,
@@ -259,22 +254,17 @@ fn complete(
     playlist.images = items(connection, playlist.id)?.iter().map(record).collect();
     let ids = playlist.images.iter().map(|item| item.image_id);
     playlist.playback = state.and_then(|(was_running, text)| {
-        let place: Place = read(playlist.id, &text)?;
-        Some(Playback {
-            was_running,
-            current_index: place.locate(ids),
-            paused: place.paused,
-            monitors: place.monitors,
-            extend: place.extend,
-        })
+        let Shown { index, image_id, paused, monitors, extend } = read(playlist.id, &text)?;
+        let current_index = nearest_index(ids, image_id, index);
+        Some(Playback { was_running, current_index, paused, monitors, extend })
     });
     Ok(playlist)
 }
 
-/// A state that cannot be read costs the place, not the playlist.
+/// A state that cannot be read costs the position, not the playlist.
 fn read<T: DeserializeOwned>(id: i64, text: &str) -> Option<T> {
     let unreadable = |error: &serde_json::Error| {
-        log::error!("the place of playlist {id} cannot be read: {error}");
+        log::error!("the state of playlist {id} cannot be read: {error}");
     };
     serde_json::from_str(text).inspect_err(unreadable).ok()
 }

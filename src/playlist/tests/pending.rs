@@ -1,7 +1,7 @@
 //! What clients wait for: answers come when pictures are up, and tell what became of them.
 
 use super::*;
-use crate::playlist::error::Error::{NotRunning, Picture};
+use crate::playlist::Error::{NotRunning, Picture};
 
 /// The indices of the events, and nothing else in them.
 fn indices(fixture: &Fixture) -> Vec<usize> {
@@ -11,7 +11,7 @@ fn indices(fixture: &Fixture) -> Vec<usize> {
 }
 
 fn next(id: i64) -> impl FnOnce(crate::playlist::Reply<()>) -> Command {
-    move |reply| Command::Action(id, Action::Next, reply)
+    move |reply| Command::Act(id, Action::Next, reply)
 }
 
 #[test]
@@ -192,4 +192,18 @@ fn playlist_on_all_monitors_takes_in_new_monitors() {
     // Any other playlist takes one of its monitors.
     fixture.start(other, &["D"]).unwrap();
     assert_eq!(fixture.active()[0].playlist_id, other);
+}
+
+#[test]
+fn too_many_queued_steps_are_refused() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.behaviour(Behaviour::Silent);
+    // One is on its way, the queue is full, and one does not fit.
+    let answers: Vec<_> = (0..66).map(|_| fixture.begin(next(id))).collect();
+    fixture.release(Behaviour::Shows);
+    let answers: Vec<_> = answers.iter().map(|answer| answer.try_recv().unwrap()).collect();
+    assert!(matches!(answers[65], Err(Error::Busy)));
+    assert!(answers[..65].iter().all(Result::is_ok));
 }

@@ -177,7 +177,7 @@ fn restart_keeps_position_and_schedule() {
 
 /// What was left when it was held counts, not how long that was.
 #[test]
-fn a_restart_of_the_machine_after_pause_keeps_remaining_time() {
+fn reboot_after_pause_keeps_remaining_time() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
     fixture.start(id, &["A"]).unwrap();

@@ -123,10 +123,9 @@ fn places_follow_their_image() {
 }
 
 #[test]
-fn the_nearest_of_equal_images_is_the_place() {
+fn nearest_of_equal_images_is_chosen() {
     let check = |index, image_id, ids: &[i64], expected| {
-        let place = Place { index, image_id, ..Place::default() };
-        assert_eq!(place.locate(ids.iter().copied()), expected);
+        assert_eq!(nearest_index(ids.iter().copied(), image_id, index), expected);
     };
     check(2, 5, &[5, 1, 5], 2);
     check(1, 5, &[5, 1, 1, 5], 0);

@@ -1,0 +1,77 @@
+//! What was tried to show one item, and what became of it. Pure.
+
+use super::spec::{Direction, PlaylistSpec};
+use super::state::PlaybackState;
+use crate::backends::Kind;
+use crate::store::playlists::Item;
+use crate::wallpaper::{self, Applied};
+use crate::wire::SkippedItem;
+
+#[derive(Clone, Debug)]
+pub(super) struct Attempt {
+    /// Which way to leave what cannot be shown.
+    pub(super) direction: Direction,
+    pub(super) missed: bool,
+    /// Kinds of content that the backend has refused.
+    refused: Vec<Kind>,
+    pub(super) skipped: Vec<SkippedItem>,
+    /// False where a monitor only joins what others show already.
+    pub(super) announced: bool,
+}
+
+impl Attempt {
+    pub(super) fn new(direction: Direction, missed: bool) -> Self {
+        let (refused, skipped) = (Vec::new(), Vec::new());
+        Self { direction, missed, refused, skipped, announced: true }
+    }
+
+    pub(super) fn forward() -> Self {
+        Self::new(Direction::Forward, false)
+    }
+
+    /// The backend has refused an item: leaves those of its kind behind. False where nothing is
+    /// left that could be shown.
+    pub(super) fn pass_over(
+        &mut self,
+        spec: &PlaylistSpec,
+        state: &mut PlaybackState,
+        refused: usize,
+    ) -> bool {
+        self.refused.extend(spec.items.get(refused).map(kind));
+        if spec.items.iter().all(|item| self.refused.contains(&kind(item))) {
+            return false;
+        }
+        // Two rounds of random order meet every image.
+        for _ in 0..2 * spec.items.len() {
+            let index = state.index;
+            let item = &spec.items[index];
+            if !self.refused.contains(&kind(item)) {
+                break;
+            }
+            let (image_id, media_type) = (item.image_id, item.media_type);
+            self.skipped.push(SkippedItem { image_id, media_type, slot_index: index });
+            state.skip(spec, self.direction);
+        }
+        self.announced = true;
+        true
+    }
+}
+
+/// What decides which backend shows an item.
+fn kind(item: &Item) -> Kind {
+    Kind::of(item.media_type, item.animated)
+}
+
+/// What became of a picture.
+pub(super) struct ApplyReport {
+    /// Of the playlist.
+    pub(super) id: i64,
+    /// The change that it belongs to.
+    pub(super) change: u64,
+    pub(super) attempt: Attempt,
+    pub(super) index: usize,
+    pub(super) image_id: i64,
+    /// Asked for; where it is shown, those that show it.
+    pub(super) monitors: Vec<String>,
+    pub(super) result: Result<Applied, wallpaper::Error>,
+}

@@ -1,0 +1,210 @@
+//! How changes end that clients wait for: the picture is up, and the playlist moves on and its
+//! client is answered; or it is not, and all stays as it was.
+
+use super::attempt::{ApplyReport, Attempt};
+use super::error::Error;
+use super::pending::{Goal, InFlight, PendingCommand};
+use super::player::{Player, RunningPlaylist};
+use super::spec::PlaylistSpec;
+use super::state::PlaybackState;
+use crate::random::seed;
+use crate::store::playlists::{self, Refusal};
+use crate::wallpaper;
+use crate::wire::Event;
+
+impl Player {
+    /// Takes the answer to a change that a client waits for; gives back the report of any other.
+    pub(super) fn conclude(&mut self, mut report: ApplyReport) -> Option<ApplyReport> {
+        let id = report.id;
+        let pending = self.pending.get_mut(&id);
+        let Some(mut change) = pending.and_then(|pending| pending.take_change(report.change))
+        else {
+            return Some(report);
+        };
+        self.refit(&mut change, &mut report);
+        use wallpaper::Error as Why;
+        match &report.result {
+            Ok(_) => self.succeed(change, &report),
+            Err(Why::Incompatible { .. }) => self.skip(change, report),
+            // The reconciler has told of it.
+            Err(Why::Backend { .. } | Why::Ending) => fail(change, &report),
+            Err(Why::NoImage { .. } | Why::FileGone { .. }) => self.retry_without(change, report),
+            Err(Why::NoBackend { .. }) => {
+                self.no_compatible_item(id, None);
+                fail(change, &report);
+            }
+            Err(_) => {
+                self.announce_error(&report);
+                fail(change, &report);
+            }
+        }
+        self.begin_next(id);
+        None
+    }
+
+    /// Fits a change to its list, which may have been edited while the picture was on its way.
+    fn refit(&self, change: &mut InFlight, report: &mut ApplyReport) {
+        let Ok(Some(spec)) = self.store.read(|c| PlaylistSpec::read(c, report.id)) else { return };
+        let has_image = spec.items.iter().any(|item| item.image_id == report.image_id);
+        if spec != change.spec && has_image {
+            change.state.edit(&spec, seed());
+            change.spec = spec;
+            report.index = change.state.index;
+        }
+    }
+
+    /// An image of the list is gone: tries the one that takes its place, if it has left the list.
+    fn retry_without(&mut self, change: InFlight, report: ApplyReport) {
+        let id = report.id;
+        let length = self.store.read(|c| playlists::length(c, id));
+        if !length.is_ok_and(|length| length < change.spec.items.len()) {
+            self.announce_error(&report);
+            return fail(change, &report);
+        }
+        let InFlight { goal, state, superseded, done, .. } = change;
+        self.reload_if_shorter(id);
+        let again = match goal {
+            Goal::Start => {
+                let monitors = if state.everywhere { Vec::new() } else { state.monitors };
+                PendingCommand::Start { monitors, extend: state.extend, done }
+            }
+            Goal::Step(direction) => PendingCommand::Step { direction, done },
+            Goal::Resume { alone } => PendingCommand::Resume { alone, done },
+        };
+        let pending = self.pending.entry(id).or_default();
+        pending.put_back(again);
+        for step in superseded.into_iter().rev() {
+            let (direction, done) = (step.direction, step.done);
+            pending.put_back(PendingCommand::Step { direction, done });
+        }
+    }
+
+    /// Goes on to the next item of a kind that the backend has not refused.
+    fn skip(&mut self, mut change: InFlight, mut report: ApplyReport) {
+        let id = report.id;
+        if report.attempt.pass_over(&change.spec, &mut change.state, report.index) {
+            return self.send_again(id, change, report.attempt);
+        }
+        let refused_by = match &report.result {
+            Err(wallpaper::Error::Incompatible { backend, .. }) => Some(backend.to_string()),
+            _ => None,
+        };
+        let InFlight { goal, spec, state, .. } = &change;
+        // It runs, and shows something as soon as something can be shown.
+        let result = match *goal {
+            Goal::Start => self.install(spec, state.clone()).map(drop),
+            Goal::Resume { alone } => self.resume(id, alone, state.clone()),
+            Goal::Step(_) => {
+                self.no_compatible_item(id, refused_by.as_deref());
+                return fail(change, &report);
+            }
+        };
+        if result.is_ok() {
+            self.no_compatible_item(id, refused_by.as_deref());
+        }
+        (change.done)(result.map(|()| true));
+    }
+
+    /// The picture is up, or a later request has taken its monitors: moves the playlist on.
+    fn succeed(&mut self, change: InFlight, report: &ApplyReport) {
+        let id = report.id;
+        let now = self.now();
+        let InFlight { goal, spec, mut state, superseded, done, .. } = change;
+        state.shown_on.clone_from(&report.monitors);
+        state.shown_on.sort_unstable();
+        state.changed(now.boot, &now);
+        let moved = match goal {
+            Goal::Start => self.install(&spec, state),
+            Goal::Step(_) => self.move_on(id, &spec, state),
+            Goal::Resume { alone } => self.resume(id, alone, state).map(|()| false),
+        };
+        let lost = match moved {
+            Ok(lost) => lost,
+            Err(error) => {
+                for step in superseded {
+                    (step.done)(Err(Error::Overtaken { name: spec.name.clone() }));
+                }
+                return done(Err(error));
+            }
+        };
+        if let Some(one) = self.running.get_mut(&id) {
+            one.change = report.change;
+            one.asked.clear();
+            one.nothing_compatible = false;
+        }
+        for step in superseded {
+            self.bus.publish(&Event::PlaylistImageChanged {
+                playlist_id: id,
+                image_index: step.index,
+                image_id: step.image_id,
+                monitors: report.monitors.clone(),
+                source: None,
+            });
+            (step.done)(Ok(true));
+        }
+        self.announce(report);
+        done(Ok(true));
+        if lost {
+            self.apply(id, Attempt::forward());
+        } else {
+            self.fill_monitors(id);
+        }
+    }
+
+    /// Writes that a running playlist has moved on by a step; whether the image has left it since.
+    fn move_on(
+        &mut self,
+        id: i64,
+        planned: &PlaylistSpec,
+        mut state: PlaybackState,
+    ) -> Result<bool, Error> {
+        let Some(one) = self.running.get_mut(&id) else { return Ok(false) };
+        // What others did to it while the picture was on its way stays done.
+        state.paused = one.state.paused;
+        state.monitors.clone_from(&one.state.monitors);
+        let lost = *planned != one.spec && state.edit(&one.spec, seed());
+        self.store.write(|c| playlists::save(c, id, true, &state))?;
+        one.state = state;
+        Ok(lost)
+    }
+
+    /// Makes a playlist run, and stops those that it takes a monitor from; whether the image has
+    /// left it since it was planned.
+    fn install(&mut self, planned: &PlaylistSpec, mut state: PlaybackState) -> Result<bool, Error> {
+        let id = planned.id;
+        let mut displaced = self.running_ids();
+        displaced.retain(|other| *other != id && self.shares_monitor(*other, &state));
+        let (spec, lost) = self.store.write(|c| {
+            let spec = PlaylistSpec::read(c, id)?.ok_or(Refusal::NoPlaylist { id })?;
+            if spec.items.is_empty() {
+                return Ok::<_, Refusal>((spec, true));
+            }
+            let lost = spec != *planned && state.edit(&spec, seed());
+            for other in &displaced {
+                playlists::save(c, *other, false, &self.running[other].state)?;
+            }
+            playlists::save(c, id, true, &state)?;
+            Ok((spec, lost))
+        })?;
+        if spec.items.is_empty() {
+            return Err(Error::Empty { name: spec.name });
+        }
+        displaced.into_iter().for_each(|other| self.drop_stopped(other));
+        self.bus.publish(&Event::PlaylistStarted {
+            playlist_id: id,
+            playlist_name: spec.name.clone(),
+            monitors: state.monitors.clone(),
+            applied_to: state.applied_to(&self.wallpapers.connected()),
+            extend: state.extend,
+        });
+        self.running.insert(id, RunningPlaylist::new(spec, state));
+        Ok(lost)
+    }
+}
+
+/// Answers with what the report says.
+fn fail(change: InFlight, report: &ApplyReport) {
+    if let Err(error) = &report.result {
+        change.fail(&|| Error::Picture(error.clone()));
+    }
+}

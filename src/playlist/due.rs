@@ -1,0 +1,92 @@
+//! Changes that a playlist makes by itself: when the next is due, and making it.
+
+use super::attempt::Attempt;
+use super::player::Player;
+use super::schedule::{Due, LATE};
+use super::spec::Direction;
+use crate::clock::Deadlines;
+
+impl Player {
+    /// What to be woken for.
+    pub(super) fn deadlines(&self) -> Deadlines {
+        let (now, connected) = (self.now(), self.wallpapers.connected());
+        let waits = self.running.iter().filter_map(|(id, one)| {
+            if self.has_pending_change(*id) {
+                return None;
+            }
+            // While no monitor is there nothing can change.
+            one.state.monitors.iter().find(|name| connected.contains(name))?;
+            match one.state.due(&one.spec, &now) {
+                Due::Wait(deadlines) => Some(deadlines),
+                // Since the look of a moment ago.
+                Due::Step { due, .. } => Some(Deadlines { boot: Some(due), wall: None }),
+                Due::EnterSlot { .. } => {
+                    Some(Deadlines { boot: None, wall: Some(now.wall.timestamp()) })
+                }
+            }
+        });
+        waits.fold(Deadlines::default(), Deadlines::or)
+    }
+
+    /// Makes all changes that are due.
+    pub(super) fn run_due(&mut self) {
+        let ids = self.running_ids();
+        let changed: Vec<i64> = ids.into_iter().filter(|&id| self.run_if_due(id, false)).collect();
+        // Written when all are on their way: another's write must not make a change late.
+        self.save(&changed);
+    }
+
+    /// Gives all monitors what they lack; a change that is due comes first.
+    pub(super) fn fill_all_monitors(&mut self) {
+        let connected = self.wallpapers.connected();
+        for id in self.running_ids() {
+            if self.running.get_mut(&id).is_some_and(|one| one.state.join(&connected)) {
+                self.save(&[id]);
+            }
+            if self.run_if_due(id, false) {
+                self.save(&[id]);
+            } else {
+                self.fill_monitors(id);
+            }
+        }
+    }
+
+    /// Makes a playlist's change if one is due; whether there was one. What an edit or a command
+    /// brings about was not missed: it is `fresh`.
+    pub(super) fn run_if_due(&mut self, id: i64, fresh: bool) -> bool {
+        let now = self.now();
+        let connected = self.wallpapers.connected();
+        if self.has_pending_change(id) {
+            return false;
+        }
+        let Some(one) = self.running.get_mut(&id) else { return false };
+        if one.state.applied_to(&connected).is_empty() {
+            return false;
+        }
+        let missed = match one.state.due(&one.spec, &now) {
+            Due::Wait(_) => return false,
+            Due::Step { due, missed } => {
+                one.state.step(&one.spec, Direction::Forward);
+                // On the beat, as long as it is not lost.
+                let lateness = now.boot.since(due);
+                let lost = lateness >= LATE || one.spec.rule.is_timer_within(lateness);
+                one.state.changed(if lost { now.boot } else { due }, &now);
+                missed
+            }
+            Due::EnterSlot { slot, missed } => {
+                let shown = std::mem::take(&mut one.state.shown_on);
+                let before = one.state.image_id;
+                one.state.enter_slot(&one.spec, slot);
+                if fresh && one.state.image_id == before {
+                    // An edit that leaves the picture in its slot changes nothing to be seen.
+                    one.state.shown_on = shown;
+                    return true;
+                }
+                one.state.changed(now.boot, &now);
+                missed
+            }
+        };
+        self.apply(id, Attempt::new(Direction::Forward, missed && !fresh));
+        true
+    }
+}

@@ -1,0 +1,94 @@
+//! Lists that change while they are played: edited by a client, or shorter because images left the
+//! library.
+
+use super::attempt::Attempt;
+use super::player::Player;
+use super::spec::PlaylistSpec;
+use super::state::PlaybackState;
+use crate::events::Message;
+use crate::random::seed;
+use crate::store::{self, Connection, playlists};
+use crate::wire::EventKind;
+
+/// Events that may concern a running playlist.
+pub(super) const NEWS: &[EventKind] =
+    &[EventKind::GalleryChanged, EventKind::ImageOrphanPurged, EventKind::ConfigChanged];
+
+/// What an edit made of a running playlist.
+pub(super) enum Edited {
+    /// It has no images any more and is stopped.
+    Empty,
+    /// It goes on; `lost`: the image that it stood at is gone.
+    On { spec: PlaylistSpec, state: Box<PlaybackState>, lost: bool },
+}
+
+/// Fits a state to its list, which has been edited, and writes it.
+pub(super) fn edit(
+    c: &Connection,
+    id: i64,
+    mut state: PlaybackState,
+) -> Result<Edited, store::Error> {
+    let spec = PlaylistSpec::read(c, id)?.filter(|spec| !spec.items.is_empty());
+    let Some(spec) = spec else {
+        playlists::save(c, id, false, &state)?;
+        return Ok(Edited::Empty);
+    };
+    let lost = state.edit(&spec, seed());
+    playlists::save(c, id, true, &state)?;
+    Ok(Edited::On { spec, state: Box::new(state), lost })
+}
+
+impl Player {
+    /// Something that others did may concern a running playlist.
+    pub(super) fn on_event(&mut self, message: &Message) {
+        let all = message.lost > 0;
+        if all || message.kind == EventKind::ConfigChanged {
+            self.fill_all_monitors();
+        }
+        // Of the gallery only images: history changes with every picture.
+        let images = match message.kind {
+            EventKind::GalleryChanged => message.json.contains(r#""domain":"images""#),
+            kind => kind == EventKind::ImageOrphanPurged,
+        };
+        if all || images {
+            self.running_ids().into_iter().for_each(|id| self.reload_if_shorter(id));
+        }
+    }
+
+    /// An image that left the library has left its playlists, too.
+    pub(super) fn reload_if_shorter(&mut self, id: i64) {
+        let Some(one) = self.running.get(&id) else { return };
+        let length = self.store.read(|c| playlists::length(c, id));
+        if length.is_ok_and(|length| length == one.spec.items.len()) {
+            return;
+        }
+        let state = one.state.clone();
+        match self.store.write(|c| edit(c, id, state)) {
+            Ok(edited) => self.go_on(id, edited),
+            Err(error) => log::error!("playlist {id} cannot be read anew: {error}"),
+        }
+    }
+
+    /// Goes on with an edited list.
+    pub(super) fn go_on(&mut self, id: i64, edited: Edited) {
+        let Edited::On { spec, state, lost } = edited else { return self.drop_stopped(id) };
+        let now = self.now();
+        let Some(one) = self.running.get_mut(&id) else { return };
+        (one.spec, one.state) = (spec, *state);
+        if lost {
+            one.state.changed(now.boot, &now);
+        }
+        let change = one.change;
+        let changed = self.run_if_due(id, true);
+        // After the slot that it is time for: only that one is to be seen.
+        if lost && self.running.get(&id).is_some_and(|one| one.change == change) {
+            self.apply(id, Attempt::forward());
+        }
+        if changed || lost {
+            self.save(&[id]);
+        }
+        if self.running.get(&id).is_some_and(|one| one.nothing_compatible) {
+            self.fill_monitors(id);
+        }
+    }
+}

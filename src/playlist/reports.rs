@@ -1,0 +1,76 @@
+//! The reconciler's answers to changes that a playlist made by itself.
+
+use super::attempt::ApplyReport;
+use super::player::Player;
+use crate::wallpaper::{Error, Outcome};
+
+impl Player {
+    pub(super) fn on_report(&mut self, mut report: ApplyReport) {
+        let (id, image_id) = (report.id, report.image_id);
+        let Some(one) = self.running.get_mut(&id) else { return };
+        let current = one.change == report.change;
+        if current {
+            one.asked.retain(|name| !report.monitors.contains(name));
+            // An edit may have moved it while it was on its way.
+            if one.state.image_id == image_id {
+                report.index = one.state.index;
+            }
+        }
+        match &report.result {
+            Ok(applied) => self.on_shown(&report, applied.outcome, current),
+            // Of a change that another has followed.
+            Err(_) if !current => {}
+            Err(Error::Incompatible { backend, .. }) => {
+                let backend = backend.to_string();
+                self.pass_over(report, &backend);
+            }
+            Err(Error::NoBackend { .. }) => self.no_compatible_item(id, None),
+            Err(Error::NoImage { .. } | Error::FileGone { .. }) => {
+                self.reload_if_shorter(id);
+                if self.running.get(&id).is_some_and(|one| one.state.image_id == image_id) {
+                    self.announce_error(&report);
+                }
+            }
+            Err(Error::UnknownMonitors { connected, .. })
+                if report.monitors.iter().any(|name| !connected.contains(name)) =>
+            {
+                // Some went meanwhile: the others get theirs.
+                self.fill_monitors(id);
+            }
+            // The reconciler has told of it.
+            Err(Error::Backend { .. } | Error::Ending) => {}
+            Err(_) => self.announce_error(&report),
+        }
+    }
+
+    /// It is shown, or a later request has taken its monitors: then that is what is to be seen
+    /// there.
+    fn on_shown(&mut self, report: &ApplyReport, outcome: Outcome, current: bool) {
+        let Some(one) = self.running.get_mut(&report.id) else { return };
+        if current {
+            let shown_on = &mut one.state.shown_on;
+            shown_on.extend(report.monitors.iter().cloned());
+            shown_on.sort_unstable();
+            shown_on.dedup();
+        }
+        if outcome == Outcome::Set {
+            one.nothing_compatible = false;
+            self.announce(report);
+        }
+        if current {
+            self.save(&[report.id]);
+        }
+    }
+
+    /// Goes on to the next item of a kind that the backend has not refused.
+    fn pass_over(&mut self, report: ApplyReport, backend: &str) {
+        let id = report.id;
+        let mut attempt = report.attempt;
+        let Some(one) = self.running.get_mut(&id) else { return };
+        if !attempt.pass_over(&one.spec, &mut one.state, report.index) {
+            return self.no_compatible_item(id, Some(backend));
+        }
+        self.apply(id, attempt);
+        self.save(&[id]);
+    }
+}

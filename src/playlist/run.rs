@@ -1,0 +1,99 @@
+//! The thread `playlist`: what wakes it, and what it does then.
+
+use crossbeam_channel::{Receiver, select};
+
+use super::commands::Command;
+use super::error::Error;
+use super::player::{Player, RunningPlaylist};
+use super::spec::PlaylistSpec;
+use super::state::PlaybackState;
+use crate::clock::Alarm;
+use crate::events::Subscription;
+use crate::random::seed;
+use crate::store::{self, playlists};
+
+/// What the thread listens to.
+pub(super) struct Mailbox {
+    pub(super) commands: Receiver<Command>,
+    pub(super) reports: Receiver<()>,
+    /// The alarm clock.
+    pub(super) rings: Receiver<()>,
+    pub(super) outputs: Receiver<()>,
+    pub(super) news: Subscription,
+    /// Closes at the end.
+    pub(super) end: Receiver<()>,
+}
+
+impl Player {
+    pub(super) fn run(mut self, mailbox: &Mailbox, alarm: &Alarm) {
+        self.restore();
+        self.receive(mailbox, alarm);
+        let ids: Vec<i64> = self.pending.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.cancel_pending(id, &|_| Error::Ending));
+    }
+
+    fn receive(&mut self, mailbox: &Mailbox, alarm: &Alarm) {
+        loop {
+            if let Err(error) = alarm.set(self.deadlines()) {
+                log::error!("the alarm cannot be set, playlists do not change: {error}");
+            }
+            select! {
+                recv(mailbox.commands) -> command => match command {
+                    Ok(command) => {
+                        // What was told to everybody before is known to whoever asks now.
+                        let news = mailbox.news.receiver().try_iter();
+                        news.for_each(|message| self.on_event(&message));
+                        self.on_command(command);
+                    }
+                    // The server has ended, and the daemon is about to.
+                    Err(_) => return,
+                },
+                recv(mailbox.news.receiver()) -> message => if let Ok(message) = message {
+                    self.on_event(&message);
+                },
+                recv(mailbox.reports) -> _ => self.on_reports(),
+                recv(mailbox.outputs) -> _ => self.fill_all_monitors(),
+                recv(mailbox.rings) -> _ => {}
+                recv(mailbox.end) -> _ => return,
+            }
+            self.run_due();
+        }
+    }
+
+    /// Takes the reconciler's answers.
+    pub(super) fn on_reports(&mut self) {
+        for report in self.take_reports() {
+            if let Some(report) = self.conclude(report) {
+                self.on_report(report);
+            }
+        }
+    }
+
+    /// Goes on with what ran when the daemon ended.
+    pub(super) fn restore(&mut self) {
+        if let Err(error) = self.load() {
+            log::error!("the running playlists cannot be read: {error}");
+        }
+        self.run_due();
+        self.fill_all_monitors();
+    }
+
+    fn load(&mut self) -> Result<(), store::Error> {
+        for id in self.store.read(playlists::running)? {
+            let (spec, state) = self.store.read(|c| {
+                let state = playlists::state::<PlaybackState>(c, id)?;
+                Ok::<_, store::Error>((PlaylistSpec::read(c, id)?, state))
+            })?;
+            let Some((spec, mut state)) = spec.zip(state) else { continue };
+            if spec.items.is_empty() {
+                self.store.write(|c| playlists::save(c, id, false, &state))?;
+                continue;
+            }
+            state.edit(&spec, seed());
+            state.resume_after_restart(&self.now(), &self.boot_id);
+            log::info!("the playlist {:?} runs on", spec.name);
+            self.running.insert(id, RunningPlaylist::new(spec, state));
+        }
+        Ok(())
+    }
+}
