@@ -81,13 +81,16 @@ fn main() {
             daemon.first_list.as_secs_f64() * 1e3,
             daemon.memory()
         );
-        println!("{:24} {:>10} {:>8} {:>8}", "", "requests/s", "p50 ms", "p99 ms");
+        println!("{:24} {:>10} {:>8} {:>8} {:>8}", "", "requests/s", "p50 ms", "p99 ms", "CPU µs");
         for (what, query) in QUERIES.iter().filter(|(what, _)| what.contains(&word)) {
             let deep = format!("{{+{}}}", (size / 50 * 9 / 10).saturating_sub(200));
             let path = format!("/images?per_page=50&{}", query.replace("{DEEP}", &deep));
+            let before = daemon.processor();
             let found = load::run(&daemon.socket, &get(&path), CONNECTIONS, length);
-            let Figures { per_second, p50, p99, .. } = found;
-            println!("{what:24} {per_second:>10.0} {:>8.2} {:>8.2}", p50 / 1e3, p99 / 1e3);
+            let Figures { per_second, requests, p50, p99, .. } = found;
+            let spent = (daemon.processor() - before) / requests * 1e6;
+            let (p50, p99) = (p50 / 1e3, p99 / 1e3);
+            println!("{what:24} {per_second:>10.0} {p50:>8.2} {p99:>8.2} {spent:>8.0}");
         }
         println!("after the load           {:>10.0} MiB", daemon.memory());
     }
@@ -133,6 +136,14 @@ impl Daemon {
         load::body(&socket, &get("/images"));
         let first_list = began.elapsed();
         Self { socket, first_answer, first_list, child, _home: home }
+    }
+
+    /// Seconds of processor time.
+    fn processor(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        // User and system; the kernel counts hundredths.
+        fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
     }
 
     /// MiB resident.

@@ -100,10 +100,15 @@ pub fn hsl(rgb: Rgb) -> Hsl {
 /// The first of `colors` (most dominant first) that is no grey decides: group 0 is centred on red,
 /// each of the twelve is 30° wide. Where all are grey: [`NEUTRAL`].
 pub fn hue_group(colors: &[Rgb]) -> u8 {
-    match colors.iter().find(|&&color| lab(color).chroma() >= GREY) {
+    match colors.iter().find(|&&color| !is_grey(lab(color))) {
         Some(&color) => (((hsl(color).hue + 15.0) % 360.0) / 30.0) as u8,
         None => NEUTRAL,
     }
+}
+
+/// Whether it has too little colour to decide a hue group.
+pub fn is_grey(lab: Lab) -> bool {
+    lab.chroma() < GREY
 }
 
 /// `#rrggbb`

@@ -75,9 +75,7 @@ pub mod store {
     }
 
     pub mod images {
-        pub use crate::store::images::{
-            Checksum, ListQuery, NewImage, SortBy, by_ids, files, ids, insert, list,
-        };
+        pub use crate::store::images::{Checksum, NewImage, after, by_ids, files, ids, insert};
     }
 
     pub mod pending_files {

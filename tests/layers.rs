@@ -11,6 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "clock",
         "color",
+        "digest",
         "error_chain",
         "lock",
         "logging",

@@ -60,7 +60,7 @@ impl Reconciler {
                 log::error!("the library could not be looked through: {}", error.reason());
             }
         }
-        if context.store.read(|c| images::count(c, None)).is_ok_and(|images| images > 0) {
+        if context.store.read(images::count).is_ok_and(|images| images > 0) {
             // The last run may not have come round to all thumbnails.
             wake.send();
         }

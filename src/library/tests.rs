@@ -14,11 +14,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::events::EventFilter;
-use crate::store::{
-    self,
-    images::{self, ListQuery, SortBy},
-    pending_files,
-};
+use crate::store::{self, images, pending_files};
 use crate::transcode;
 
 mod hazards;
@@ -91,14 +87,9 @@ impl Scene {
     }
 
     fn images(&self) -> Vec<Image> {
-        let query = ListQuery {
-            media_type: None,
-            sort_by: SortBy::Name,
-            descending: false,
-            limit: 1000,
-            offset: 0,
-        };
-        self.store.read(|c| images::list(c, &query)).unwrap().0
+        let mut images = self.store.read(|c| images::after(c, 0, 1000)).unwrap();
+        images.sort_by(|one, other| one.name.cmp(&other.name));
+        images
     }
 
     /// What must hold whenever nothing runs.

@@ -14,10 +14,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::memory_budget::MemoryBudget;
 use super::{Error, decode, disk, package, video_frame};
-use crate::media;
 use crate::store::{Store, images};
 use crate::transcode::Ffmpeg;
-use crate::wire::{Image, Resolution};
+use crate::wire::{Image, ImageRow, Resolution};
+use crate::{digest, media};
 
 /// What temporary files begin with.
 const TEMPORARY: &str = ".new-";
@@ -103,7 +103,7 @@ impl Thumbnails {
     /// The file of a thumbnail, made now if it is not there: tens to hundreds of milliseconds.
     pub fn get(&self, image: &Image, resolution: Resolution) -> Result<PathBuf, Arc<Error>> {
         let key = key(image, resolution);
-        let path = self.path(&key);
+        let path = self.path(&key.0, key.1);
         if path.exists() {
             return Ok(path);
         }
@@ -132,23 +132,31 @@ impl Thumbnails {
 
     /// Those that exist now: resolution to path.
     pub fn present(&self, image: &Image) -> BTreeMap<String, PathBuf> {
-        let mut present = BTreeMap::new();
-        let mut known: Option<(Resolution, bool)> = None;
+        let present = self.find(hex(image), (image.width, image.height));
+        present.map(|(resolution, path)| (resolution.as_str().to_owned(), path)).collect()
+    }
+
+    fn find(
+        &self,
+        hex: &str,
+        size: (u32, u32),
+    ) -> impl Iterator<Item = (Resolution, PathBuf)> + use<> {
+        let mut known: Option<(Resolution, Option<PathBuf>)> = None;
+        let mut found = Vec::new();
         for &resolution in Resolution::ALL {
-            let key = key(image, resolution);
-            let exists = match known {
-                Some((effective, exists)) if effective == key.1 => exists,
+            let made = made_as(size, resolution);
+            let path = match known.take() {
+                Some((same, path)) if same == made => path,
                 _ => {
-                    let made = key.1 == Resolution::Default || lock(&self.shared.extra).has(&key);
-                    made && self.path(&key).exists()
+                    let may =
+                        made == Resolution::Default || lock(&self.shared.extra).has(hex, made);
+                    may.then(|| self.path(hex, made)).filter(|path| path.exists())
                 }
             };
-            known = Some((key.1, exists));
-            if exists {
-                present.insert(resolution.as_str().to_owned(), self.path(&key));
-            }
+            found.extend(path.clone().map(|path| (resolution, path)));
+            known = Some((made, path));
         }
-        present
+        found.into_iter()
     }
 
     /// Gives an image what is not in its row: what the cache has of it now.
@@ -156,6 +164,13 @@ impl Thumbnails {
         // The cache may have been deleted.
         image.preview_path = image.preview_path.take().filter(|preview| preview.exists());
         image.thumbnails = self.present(image);
+    }
+
+    /// The same for an image that is being written.
+    pub fn complete_row(&self, row: &mut ImageRow<'_>) {
+        row.preview_path = row.preview_path.filter(|preview| Path::new(preview).exists());
+        let present = self.find(&digest::hex(row.checksum), (row.width, row.height));
+        row.thumbnails = present.map(|(resolution, path)| (resolution.as_str(), path)).collect();
     }
 
     /// Equal numbers mean that [`Self::present`] would say the same: it differs after each
@@ -183,9 +198,8 @@ impl Thumbnails {
     pub fn remove(&self, image: &Image) {
         lock(&self.shared.extra).made.remove(&number(hex(image)));
         for &resolution in Resolution::ALL {
-            let key = (hex(image).to_owned(), resolution);
             // A cache: what cannot be removed is removed at the next start.
-            fs::remove_file(self.path(&key)).ok();
+            fs::remove_file(self.path(hex(image), resolution)).ok();
         }
         fs::remove_file(self.preview(image)).ok();
         self.shared.changes.fetch_add(1, Ordering::Release);
@@ -206,14 +220,13 @@ impl Thumbnails {
 
     /// Puts a thumbnail in its place: whole, or not at all.
     pub(super) fn put(&self, hex: &str, resolution: Resolution, webp: &[u8]) -> Result<(), Error> {
-        let key = (hex.to_owned(), resolution);
-        let path = self.path(&key);
+        let path = self.path(hex, resolution);
         let directory = self.shared.directory.join(resolution.as_str());
         let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
         let temporary = directory.join(format!("{TEMPORARY}{serial}"));
         let mut extra = lock(&self.shared.extra);
         if !extra.complete {
-            extra.fresh.insert(key.0.clone());
+            extra.fresh.insert(hex.to_owned());
         }
         drop(extra);
         let write = || {
@@ -232,7 +245,7 @@ impl Thumbnails {
             Error::file("write", &path)(error)
         })?;
         if resolution != Resolution::Default {
-            lock(&self.shared.extra).add(&key.0, resolution);
+            lock(&self.shared.extra).add(hex, resolution);
             self.shared.sizes.fetch_or(bit(resolution), Ordering::Release);
         }
         self.shared.changes.fetch_add(1, Ordering::Release);
@@ -284,7 +297,7 @@ impl Thumbnails {
     pub(super) fn missing(&self, image: &Image) -> Vec<Resolution> {
         let mut keys: Vec<Key> = Resolution::ALL.iter().map(|&size| key(image, size)).collect();
         keys.dedup();
-        keys.retain(|key| !self.path(key).exists());
+        keys.retain(|(hex, size)| !self.path(hex, *size).exists());
         keys.into_iter().map(|(_, size)| size).collect()
     }
 
@@ -321,7 +334,7 @@ impl Thumbnails {
         Err(Error::file("read", &image.path)(io::ErrorKind::NotFound.into()))
     }
 
-    fn path(&self, (hex, resolution): &Key) -> PathBuf {
+    fn path(&self, hex: &str, resolution: Resolution) -> PathBuf {
         self.shared.directory.join(resolution.as_str()).join(format!("{hex}.webp"))
     }
 }
@@ -339,8 +352,8 @@ impl Drop for Scratch {
 }
 
 impl Extra {
-    fn has(&self, (hex, size): &Key) -> bool {
-        !self.complete || self.made.get(&number(hex)).is_some_and(|sizes| sizes & bit(*size) != 0)
+    fn has(&self, hex: &str, size: Resolution) -> bool {
+        !self.complete || self.made.get(&number(hex)).is_some_and(|sizes| sizes & bit(size) != 0)
     }
 
     fn add(&mut self, hex: &str, size: Resolution) {
@@ -381,14 +394,18 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// A picture that fits into a smaller frame has the same thumbnail there: it is made once.
 fn key(image: &Image, wanted: Resolution) -> Key {
+    (hex(image).to_owned(), made_as((image.width, image.height), wanted))
+}
+
+/// A picture that fits into a smaller frame has the same thumbnail there: it is made once.
+fn made_as((width, height): (u32, u32), wanted: Resolution) -> Resolution {
     let holds = |resolution: &&Resolution| {
-        let (width, height) = resolution.fits();
-        image.width <= width && image.height <= height
+        let frame = resolution.fits();
+        width <= frame.0 && height <= frame.1
     };
     let smallest = Resolution::ALL.iter().find(holds).copied().unwrap_or(wanted);
-    (hex(image).to_owned(), smallest.min(wanted))
+    smallest.min(wanted)
 }
 
 fn bit(resolution: Resolution) -> u8 {

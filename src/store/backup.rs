@@ -193,7 +193,7 @@ mod tests {
 
     fn count(database: &Path) -> u64 {
         let store = Store::open(database).unwrap();
-        store.read(|c| images::count(c, None)).unwrap()
+        store.read(images::count).unwrap()
     }
 
     #[test]

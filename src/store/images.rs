@@ -3,18 +3,16 @@
 //! Functions over a connection, in whoever's transaction it is. What lies on the disk is the
 //! caller's, and what it must not forget of it is noted in [`pending_files`].
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
-use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, named_params};
 use serde_json::Map;
 
 use super::index::Entry;
 use super::row::{self, ENTRY_COLUMNS, IMAGE_COLUMNS, word};
 use super::{Error, pending_files};
-use crate::wire::{Format, Image, MediaType, Timestamp, WebMeta};
+use crate::wire::{Format, Image, ImageRow, MediaType, Timestamp, WebMeta};
 
 /// SHA-256 of a file's content.
 pub type Checksum = [u8; 32];
@@ -63,24 +61,6 @@ impl NewImage {
         }
         self.path = self.web.as_ref().map_or(home, |web| &web.meta.entry_path).to_owned();
     }
-}
-
-/// Columns that a list can be sorted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SortBy {
-    Name,
-    ImportedAt,
-    FileSize,
-}
-
-/// What a list shows.
-#[derive(Clone, Copy, Debug)]
-pub struct ListQuery {
-    pub media_type: Option<MediaType>,
-    pub sort_by: SortBy,
-    pub descending: bool,
-    pub limit: u64,
-    pub offset: u64,
 }
 
 /// Adds a row and returns its id. A taken name, path or checksum is [`Error::is_taken`].
@@ -134,12 +114,31 @@ pub fn by_checksum(connection: &Connection, checksum: &Checksum) -> Result<Optio
 
 /// The images of these ids, in this order; those that are gone or cannot be read are left out.
 pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
-    let list = Rc::new(ids.iter().copied().map(Value::from).collect::<Vec<_>>());
-    let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id IN rarray(?1)");
+    let mut images = Vec::with_capacity(ids.len());
+    each(connection, ids, |id, row| match row {
+        Err(error) if error.is_of_a_row() => {
+            log::warn!("image {id} cannot be read and is left out: {error}");
+            Ok(())
+        }
+        row => row.map(|row| images.push(row.into())),
+    })?;
+    Ok(images)
+}
+
+/// Hands over the rows of these ids, in this order, while they are read; of one that is gone nothing.
+pub(super) fn each(
+    connection: &Connection,
+    ids: &[i64],
+    mut hand: impl FnMut(i64, Result<ImageRow<'_>, Error>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id = ?1");
     let mut statement = connection.prepare_cached(&sql)?;
-    let found = row::readable(statement.query([list])?, row::image)?;
-    let mut images: HashMap<i64, Image> = found.into_iter().map(|i| (i.id, i)).collect();
-    Ok(ids.iter().filter_map(|id| images.remove(id)).collect())
+    for &id in ids {
+        if let Some(row) = statement.query([id])?.next()? {
+            hand(id, row::image_row(row))?;
+        }
+    }
+    Ok(())
 }
 
 /// The next images in the order of their ids.
@@ -156,24 +155,21 @@ pub(super) fn entry(connection: &Connection, id: i64) -> Result<Option<Entry>, E
     statement.query_row([id], |row| Ok(row::entry(row))).optional()?.transpose()
 }
 
-/// What the index keeps of all images, in the order of their ids; `unreadable` is told of those
-/// that cannot be read.
+/// Hands over what the index keeps of all images, in the order of their ids.
 pub(super) fn entries(
     connection: &Connection,
-    mut unreadable: impl FnMut(i64, Error),
-) -> Result<Vec<Entry>, Error> {
+    mut hand: impl FnMut(i64, Result<Entry, Error>),
+) -> Result<(), Error> {
     let mut statement =
         connection.prepare(&format!("SELECT {ENTRY_COLUMNS} FROM image ORDER BY id"))?;
     let mut rows = statement.query([])?;
-    let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
         match row::entry(row) {
-            Ok(entry) => entries.push(entry),
-            Err(error) if error.is_of_a_row() => unreadable(row.get(0)?, error),
-            Err(error) => return Err(error),
+            Err(error) if !error.is_of_a_row() => return Err(error),
+            entry => hand(row.get(0)?, entry),
         }
     }
-    Ok(entries)
+    Ok(())
 }
 
 /// Every image that cannot be read, and why.
@@ -237,43 +233,27 @@ pub fn places(
     Ok(places.optional()?)
 }
 
-/// One page of the library and the number of images on all pages.
-pub fn list(connection: &Connection, query: &ListQuery) -> Result<(Vec<Image>, u64), Error> {
-    let filter = if query.media_type.is_some() { "WHERE media_type = :media_type" } else { "" };
-    let column = match query.sort_by {
-        SortBy::Name => "name",
-        SortBy::ImportedAt => "imported_at",
-        SortBy::FileSize => "file_size",
-    };
-    let order = if query.descending { "DESC" } else { "ASC" };
-    // The ids first: skipping over an index is cheap, over whole rows it is not.
-    let sql = format!(
-        "SELECT {IMAGE_COLUMNS} FROM image JOIN (SELECT id AS page_id FROM image {filter} \
-         ORDER BY {column} {order}, id {order} LIMIT :limit OFFSET :offset) ON id = page_id \
-         ORDER BY {column} {order}, id {order}"
-    );
-    let media_type = query.media_type.map(MediaType::as_str);
+/// The ids of one page of all images, sorted by a column that has an index, then by id.
+pub(super) fn page(
+    connection: &Connection,
+    column: &str,
+    descending: bool,
+    (offset, limit): (u64, u64),
+) -> Result<Vec<i64>, Error> {
+    let order = if descending { "DESC" } else { "ASC" };
+    let sql =
+        format!("SELECT id FROM image ORDER BY {column} {order}, id {order} LIMIT ?1 OFFSET ?2");
     let mut statement = connection.prepare_cached(&sql)?;
-    let (limit, offset) = (clamp(query.limit), clamp(query.offset));
-    let rows = match media_type {
-        Some(kind) => statement
-            .query(named_params! {":media_type": kind, ":limit": limit, ":offset": offset})?,
-        None => statement.query(named_params! {":limit": limit, ":offset": offset})?,
-    };
-    Ok((row::readable(rows, row::image)?, count(connection, query.media_type)?))
+    // SQLite's integers are signed; a page that far out is empty either way.
+    let [limit, offset] = [limit, offset].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+    let ids = statement.query_map([limit, offset], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// How many images there are, of one kind or of all.
-pub fn count(connection: &Connection, media_type: Option<MediaType>) -> Result<u64, Error> {
-    let total: i64 = match media_type {
-        None => connection
-            .prepare_cached("SELECT count(*) FROM image")?
-            .query_row([], |row| row.get(0))?,
-        Some(kind) => connection
-            .prepare_cached("SELECT count(*) FROM image WHERE media_type = ?1")?
-            .query_row([kind.as_str()], |row| row.get(0))?,
-    };
-    Ok(total.unsigned_abs())
+/// How many images there are.
+pub fn count(connection: &Connection) -> Result<u64, Error> {
+    let mut statement = connection.prepare_cached("SELECT count(*) FROM image")?;
+    Ok(statement.query_row([], |row| row.get::<_, i64>(0))?.unsigned_abs())
 }
 
 /// The ids of all images of these kinds: (id, media type, animated).
@@ -338,7 +318,8 @@ pub struct Gone {
 /// Removes rows with every reference to them. What they leave on the disk is noted as pending in the
 /// same transaction, so that a kill before it is removed leaks nothing.
 pub fn delete(connection: &Connection, ids: &[i64]) -> Result<Gone, Error> {
-    let mut gone = Gone { images: by_ids(connection, ids)?, references: Purged::default() };
+    let ids: Vec<i64> = BTreeSet::from_iter(ids.iter().copied()).into_iter().collect();
+    let mut gone = Gone { images: by_ids(connection, &ids)?, references: Purged::default() };
     for image in &gone.images {
         pending_files::mark(connection, image.home())?;
         let purged = purge(connection, image.id)?;
@@ -366,11 +347,6 @@ fn one<P: rusqlite::Params>(
         .query_row(parameters, |row| Ok(row::image(row)))
         .optional()?
         .transpose()
-}
-
-/// SQLite's integers are signed; a page that far out is empty either way.
-fn clamp(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -13,8 +13,9 @@ pub mod folders;
 pub mod history;
 pub mod images;
 pub mod index;
-mod library;
+mod index_sync;
 mod migrations;
+mod page;
 pub mod pending_files;
 pub mod playlists;
 mod row;
@@ -33,7 +34,7 @@ pub use error::Error;
 pub use rusqlite::Connection;
 pub use upkeep::{Upkeep, check};
 
-use library::{Missed, SharedIndex, Touched, Unreadable};
+use index_sync::{Missed, SharedIndex, Touched, Unreadable};
 
 /// Page cache of one connection, in KiB (negative: SQLite counts pages otherwise).
 const CACHE_KIB: i32 = -8192;
@@ -63,9 +64,10 @@ struct Shared {
     unreadable: Mutex<Unreadable>,
     /// The last run left a log behind: it did not end in order.
     was_cut_off: bool,
-    /// The day of the last commit, and whom the first of a day wakes.
+    /// The day of the last commit.
     written_on: AtomicI64,
-    written: (Sender<()>, Receiver<()>),
+    /// Wakes the thread `database`.
+    upkeep: (Sender<()>, Receiver<()>),
     trouble: Mutex<upkeep::Trouble>,
 }
 
@@ -105,7 +107,7 @@ impl Store {
                 unreadable: Mutex::default(),
                 was_cut_off,
                 written_on: AtomicI64::new(0),
-                written: bounded(1),
+                upkeep: bounded(1),
                 trouble: Mutex::default(),
             }),
         })
@@ -187,7 +189,7 @@ impl Store {
         let value = body(&transaction)?;
         transaction.commit().map_err(Error::from)?;
         self.tell_of_commit();
-        library::keep_in_step(&self.shared, writer)?;
+        index_sync::keep_in_step(&self.shared, writer)?;
         Ok(value)
     }
 
@@ -218,7 +220,7 @@ fn configure_any(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "cache_size", CACHE_KIB)?;
     connection.set_prepared_statement_cache_capacity(64);
-    rusqlite::vtab::array::load_module(connection)
+    Ok(())
 }
 
 /// A panic inside a transaction rolls it back on unwinding: the connection stays sound.

@@ -1,15 +1,15 @@
 //! What a row of the library becomes: an image, or what the index keeps of it; and columns that the
 //! other tables have, too. Pure; never writes a row.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
+use rusqlite::types::{FromSqlError, ValueRef};
 use rusqlite::{Row, Rows};
+use serde::Deserialize;
 
 use super::Error;
 use super::index::Entry;
-use crate::digest::hex;
-use crate::wire::{Image, JsonObject, Timestamp};
+use crate::wire::{Image, ImageRow, Timestamp, WebMeta};
 
 /// All rows but those that cannot be read, which are told of.
 pub(super) fn readable<T>(
@@ -35,15 +35,22 @@ pub(super) const IMAGE_COLUMNS: &str = "id, name, path, media_type, format, widt
     source_path, preview_path, web_meta, overrides, hue_group";
 
 pub(super) fn image(row: &Row<'_>) -> Result<Image, Error> {
-    let colors: Vec<u8> = row.get(13)?;
-    let checksum: Vec<u8> = row.get(11)?;
-    let web_meta = json(row, 19)?;
-    // A package has them, if there are none.
-    let overrides = json(row, 20)?.or_else(|| web_meta.is_some().then(JsonObject::default));
-    Ok(Image {
+    image_row(row).map(Image::from)
+}
+
+/// The same without a copy of what lies in the row.
+pub(super) fn image_row<'r>(row: &'r Row<'_>) -> Result<ImageRow<'r>, Error> {
+    let web_meta: Option<WebMeta> = json(row, 19)?;
+    let overrides = match (optional_text(row, 20)?, &web_meta) {
+        (Some(text), _) => Some(parse(text)?),
+        // A package has them, if there are none.
+        (None, Some(_)) => Some(parse("{}")?),
+        (None, None) => None,
+    };
+    Ok(ImageRow {
         id: row.get(0)?,
-        name: row.get(1)?,
-        path: row.get::<_, String>(2)?.into(),
+        name: text(row, 1)?,
+        path: text(row, 2)?,
         media_type: word(row, 3)?,
         format: word(row, 4)?,
         width: row.get(5)?,
@@ -52,16 +59,16 @@ pub(super) fn image(row: &Row<'_>) -> Result<Image, Error> {
         animated: row.get(8)?,
         audio_enabled: row.get(9)?,
         file_size: row.get::<_, i64>(10)?.unsigned_abs(),
-        checksum: format!("sha256:{}", hex(&checksum)),
-        tags: json(row, 12)?.unwrap_or_default(),
-        colors: colors.chunks_exact(3).map(|color| format!("#{}", hex(color))).collect(),
+        checksum: blob(row, 11)?,
+        tags: tags(row, 12)?,
+        colors: blob(row, 13)?,
         hue_group: row.get(21)?,
         folder_id: row.get(14)?,
         is_selected: row.get(15)?,
         imported_at: Timestamp::from_micros(row.get(16)?),
-        source_path: row.get::<_, String>(17)?.into(),
+        source_path: text(row, 17)?,
         thumbnails: Default::default(),
-        preview_path: row.get::<_, Option<String>>(18)?.map(PathBuf::from),
+        preview_path: optional_text(row, 18)?,
         web_meta,
         wallpaper_config_overrides: overrides,
     })
@@ -69,17 +76,17 @@ pub(super) fn image(row: &Row<'_>) -> Result<Image, Error> {
 
 /// The columns that [`entry`] reads, in its order.
 pub(super) const ENTRY_COLUMNS: &str =
-    "id, name, media_type, folder_id, tags, colors, file_size, imported_at, animated";
+    "id, name, media_type, folder_id, tags, colors, file_size, imported_at, animated, hue_group";
 
 pub(super) fn entry(row: &Row<'_>) -> Result<Entry, Error> {
-    let colors: Vec<u8> = row.get(5)?;
     Ok(Entry {
         id: row.get(0)?,
         name: row.get(1)?,
         media_type: word(row, 2)?,
         folder_id: row.get(3)?,
-        tags: json(row, 4)?.unwrap_or_default(),
-        colors: colors.chunks_exact(3).map(|color| [color[0], color[1], color[2]]).collect(),
+        tags: tags(row, 4)?,
+        colors: blob(row, 5)?.as_chunks().0.to_vec(),
+        hue_group: row.get(9)?,
         file_size: row.get::<_, i64>(6)?.unsigned_abs(),
         imported_at: row.get(7)?,
         animated: row.get(8)?,
@@ -88,17 +95,45 @@ pub(super) fn entry(row: &Row<'_>) -> Result<Entry, Error> {
 
 /// A column that holds one of the words of `T`.
 pub(super) fn word<T: FromStr>(row: &Row<'_>, column: usize) -> Result<T, Error> {
-    let text: String = row.get(column)?;
+    let text = text(row, column)?;
     text.parse().map_err(|_| Error::Damaged { what: format!("{text:?} is no word of ours") })
 }
 
 /// A column that holds JSON, or nothing.
-pub(super) fn json<T: serde::de::DeserializeOwned>(
-    row: &Row<'_>,
+pub(super) fn json<'r, T: Deserialize<'r>>(
+    row: &'r Row<'_>,
     column: usize,
 ) -> Result<Option<T>, Error> {
-    let Some(text) = row.get::<_, Option<String>>(column)? else { return Ok(None) };
-    serde_json::from_str(&text)
-        .map(Some)
-        .map_err(|error| Error::Damaged { what: error.to_string() })
+    optional_text(row, column)?.map(parse).transpose()
+}
+
+fn parse<'r, T: Deserialize<'r>>(text: &'r str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|error| Error::Damaged { what: error.to_string() })
+}
+
+fn tags(row: &Row<'_>, column: usize) -> Result<Vec<String>, Error> {
+    match text(row, column)? {
+        // Most have none.
+        "[]" => Ok(Vec::new()),
+        list => parse(list),
+    }
+}
+
+fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, Error> {
+    let value = row.get_ref(column)?;
+    Ok(value.as_str().map_err(|error| conversion(column, value, error))?)
+}
+
+fn optional_text<'r>(row: &'r Row<'_>, column: usize) -> Result<Option<&'r str>, Error> {
+    let value = row.get_ref(column)?;
+    Ok(value.as_str_or_null().map_err(|error| conversion(column, value, error))?)
+}
+
+fn blob<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], Error> {
+    let value = row.get_ref(column)?;
+    Ok(value.as_blob().map_err(|error| conversion(column, value, error))?)
+}
+
+fn conversion(column: usize, value: ValueRef<'_>, error: FromSqlError) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, value.data_type(), Box::new(error))
 }

@@ -1,7 +1,8 @@
 //! The thread `database`: what the database needs and nobody waits for.
 //!
 //! At start it builds the index and, where the last run did not end in order, checks the file; then
-//! it sleeps until the first write of a day, and makes a copy. It writes no row.
+//! it sleeps until the index is to be built anew, or until the first write of a day, when it makes a
+//! copy. It writes no row.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select};
 use rusqlite::{Connection, ErrorCode};
 
-use super::{Error, Store, backup, images, lock, open_reader};
+use super::{Error, Shared, Store, backup, images, lock, open_reader};
 use crate::thread::{Spawner, Thread};
 use crate::wire::{DatabaseReport, Timestamp};
 
@@ -26,6 +27,14 @@ const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 pub(super) struct Trouble {
     damage: Option<String>,
     backup: Option<String>,
+}
+
+impl Shared {
+    /// The thread looks what there is to do.
+    pub(super) fn wake_upkeep(&self) {
+        // Told already, it will look.
+        self.upkeep.0.try_send(()).ok();
+    }
 }
 
 /// The owner of the thread.
@@ -53,11 +62,7 @@ impl Upkeep {
 
 impl Store {
     fn keep_up(&self, end: &Receiver<()>) {
-        match self.warm() {
-            Ok(()) => {}
-            Err(error) if error.is_damage() => self.note_damage(&with_cause(&error)),
-            Err(error) => log::error!("the library cannot be read: {}", with_cause(&error)),
-        }
+        self.build_index();
         if self.shared.was_cut_off
             && let Err(error) = self.check_after_cut(end)
         {
@@ -65,9 +70,21 @@ impl Store {
         }
         loop {
             select! {
-                recv(self.shared.written.1) -> _ => self.back_up(end),
+                recv(self.shared.upkeep.1) -> _ => {
+                    self.build_index();
+                    self.back_up(end);
+                }
                 recv(end) -> _ => return,
             }
+        }
+    }
+
+    /// Before anybody asks.
+    fn build_index(&self) {
+        match self.warm() {
+            Ok(()) => {}
+            Err(error) if error.is_damage() => self.note_damage(&with_cause(&error)),
+            Err(error) => log::error!("the library cannot be read: {}", with_cause(&error)),
         }
     }
 
@@ -75,7 +92,7 @@ impl Store {
     pub(super) fn tell_of_commit(&self) {
         let today = Timestamp::now().as_micros().div_euclid(DAY);
         if self.shared.written_on.swap(today, Ordering::Relaxed) != today {
-            self.shared.written.0.try_send(()).ok();
+            self.shared.wake_upkeep();
         }
     }
 
@@ -205,7 +222,7 @@ fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
     let named = unreadable.map(|(id, error)| format!("image {id} cannot be read: {error}"));
     report.problems.extend(named);
     let files = images::files(&reader)?;
-    report.images = images::count(&reader, None)? as usize;
+    report.images = images::count(&reader)? as usize;
     report.missing = files.iter().filter(|(_, path, _)| !path.exists()).count();
     Ok(())
 }
@@ -214,7 +231,7 @@ fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::store::images::tests::picture;
-    use crate::store::index::Query;
+    use crate::store::index_sync::tests::names;
     use crate::store::tests::scratch;
 
     #[test]
@@ -287,16 +304,13 @@ mod tests {
         for (name, number) in [("a", 1), ("b", 2), ("c", 3)] {
             store.write(|c| images::insert(c, &picture(name, number))).unwrap();
         }
-        let names = || {
-            let (images, total) = store.search(&Query::default()).unwrap();
-            (images.into_iter().map(|image| image.name).collect::<String>(), total)
-        };
-        assert_eq!(names(), ("cba".to_owned(), 3));
+        let names = || names(&store).concat();
+        assert_eq!(names(), "cba");
         let spoil = |sql: &str| store.write(|c| Ok::<_, Error>(c.execute(sql, [])?)).unwrap();
         spoil("UPDATE image SET web_meta = '{' WHERE name = 'b'");
-        assert_eq!(names(), ("ca".to_owned(), 2));
+        assert_eq!(names(), "ca");
         spoil("UPDATE image SET tags = 'x' WHERE name = 'c'");
-        assert_eq!(names(), ("a".to_owned(), 1));
+        assert_eq!(names(), "a");
         assert!(store.warnings()[0].starts_with("2 of the library's images cannot be read"));
         let report = check(&store.shared.path);
         assert_eq!(report.problems.len(), 2, "{report:?}");
@@ -306,10 +320,10 @@ mod tests {
         }
         assert!(!store.read(|c| images::has_path(c, Path::new("/lib"))).unwrap());
         *store.shared.index.write().unwrap() = None;
-        assert_eq!(names(), ("a".to_owned(), 1));
+        assert_eq!(names(), "a");
         // Mended, they are there again.
         spoil("UPDATE image SET tags = '[]', web_meta = NULL");
-        assert_eq!(names(), ("cba".to_owned(), 3));
+        assert_eq!(names(), "cba");
         assert!(store.warnings().is_empty());
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn file_is_missing(path: &Path) -> bool {
 fn library_is_away(connection: &Connection, path: &Path) -> Result<bool, store::Error> {
     let directory = path.parent().and_then(|directory| std::fs::read_dir(directory).ok());
     let is_empty = directory.is_some_and(|mut entries| entries.next().is_none());
-    Ok(is_empty && images::count(connection, None)? > 1)
+    Ok(is_empty && images::count(connection)? > 1)
 }
 
 /// Removes every reference to the image, and its row, in one transaction; tells of it if there was

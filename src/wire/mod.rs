@@ -5,6 +5,7 @@
 
 mod error;
 mod event;
+mod image_row;
 mod names;
 mod record;
 mod request;
@@ -13,6 +14,7 @@ pub mod unix;
 
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain, OrphanReason, SkippedItem};
+pub use image_row::ImageRow;
 pub use names::{
     Format, LoopAction, LoopPreset, MediaFilter, MediaType, Mode, Resolution, SortOrder, Source,
     Unknown,

@@ -97,6 +97,12 @@ impl From<&Map<String, Value>> for JsonObject {
     }
 }
 
+impl From<&RawValue> for JsonObject {
+    fn from(object: &RawValue) -> Self {
+        Self(object.to_owned())
+    }
+}
+
 impl Default for JsonObject {
     fn default() -> Self {
         Self::from(&Map::new())

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use murald::internals::events::{EventBus, EventFilter};
 use murald::internals::library::{self, Settings};
-use murald::internals::store::images::{self, ListQuery, SortBy};
+use murald::internals::store::images;
 use murald::internals::store::{self, Store, pending_files};
 use murald::internals::thread::Spawner;
 use murald::internals::transcode;
@@ -146,14 +146,7 @@ fn settings(directory: &Path) -> Settings {
 }
 
 fn rows(store: &Store) -> Vec<Image> {
-    let query = ListQuery {
-        media_type: None,
-        sort_by: SortBy::Name,
-        descending: false,
-        limit: 1000,
-        offset: 0,
-    };
-    store.read(|c| images::list(c, &query)).map_err(|e: store::Error| e).unwrap().0
+    store.read(|c| images::after(c, 0, 1000)).map_err(|e: store::Error| e).unwrap()
 }
 
 /// All files, temporary ones included.

@@ -10,7 +10,7 @@ use crate::http::{Error, Reply, Request, Response, file};
 use crate::library;
 use crate::store::images;
 use crate::transcode;
-use crate::wire::{DeleteImages, Image, Page, Resolution};
+use crate::wire::{DeleteImages, Image, ImageRow, Resolution};
 
 const WEBP: &str = "image/webp";
 /// For a thumbnail that must be made, and those that wait before it.
@@ -25,10 +25,13 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         find(api, id)?;
     }
     let bytes = api.lists.get(&asked, (&api.store, api.library.thumbnails()), || {
-        let (mut images, total) = api.store.search(query)?;
-        images.iter_mut().for_each(|image| api.library.thumbnails().complete(image));
-        let page = Page { data: images, pagination: paging.of(total) };
-        Ok(serde_json::to_vec(&page)?)
+        let mut json = br#"{"data":["#.to_vec();
+        let complete = |row: &mut ImageRow<'_>| api.library.thumbnails().complete_row(row);
+        let total = api.store.write_page(query, &mut json, complete)?;
+        json.extend(br#"],"pagination":"#);
+        serde_json::to_writer(&mut json, &paging.of(total))?;
+        json.push(b'}');
+        Ok(json)
     })?;
     Ok(Response::shared_json(bytes))
 }

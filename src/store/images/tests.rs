@@ -37,22 +37,62 @@ fn a_row_comes_back_as_it_went_in() {
 }
 
 #[test]
-fn pages_are_sorted_and_counted() {
+fn pages_are_sorted() {
     let (_directory, store) = scratch();
     for (name, size) in [("a", 3), ("b", 1), ("c", 2)] {
         store.write(|c| insert(c, &picture(name, size))).unwrap();
     }
-    let check = |sort_by, descending, offset, expected: &[&str]| {
-        let query = ListQuery { media_type: None, sort_by, descending, limit: 2, offset };
-        let (page, total) = store.read(|c| list(c, &query)).unwrap();
-        assert_eq!(page.iter().map(|i| i.name.as_str()).collect::<Vec<_>>(), expected);
-        assert_eq!(total, 3);
+    let check = |column, descending, offset, expected: &[i64]| {
+        let ids = store.read(|c| page(c, column, descending, (offset, 2))).unwrap();
+        assert_eq!(ids, expected);
     };
-    check(SortBy::Name, false, 0, &["a", "b"]);
-    check(SortBy::Name, true, 2, &["a"]);
-    check(SortBy::FileSize, false, 0, &["b", "c"]);
-    check(SortBy::ImportedAt, true, 0, &["c", "b"]);
-    check(SortBy::Name, false, u64::MAX, &[]);
+    check("file_size", false, 0, &[2, 3]);
+    check("file_size", true, 2, &[2]);
+    check("imported_at", true, 0, &[3, 2]);
+    check("imported_at", false, u64::MAX, &[]);
+    assert_eq!(store.read(count).unwrap(), 3);
+}
+
+#[test]
+fn row_is_written_as_the_record_that_it_becomes() {
+    let (_directory, store) = scratch();
+    let plain = NewImage { colors: vec![[0, 9, 255]; 3], duration: 1.5, ..picture("a\"ü\n", 1) };
+    let root = Path::new("/library/page");
+    let meta = serde_json::json!({
+        "package_root": root, "manifest_path": root.join("m.json"), "entry_path": root.join("i.html"),
+        "title": "t", "description": "", "author": "", "wallpaper_config": {"b": 1, "a": {}},
+        "capabilities": {"network": true, "keyboard": false, "audio_reactive": false,
+            "parallax_aware": false, "pointer_interactive": false},
+    });
+    let web = |overrides| NewPackage {
+        meta: serde_json::from_value(meta.clone()).unwrap(),
+        preview: Some("p.png".into()),
+        overrides,
+    };
+    let some = Map::from_iter([("b".to_owned(), 2.into()), ("a".to_owned(), "x".into())]);
+    let full = NewImage { web: Some(web(some)), format: Format::Html, ..picture("full", 2) };
+    let bare = NewImage { web: Some(web(Map::new())), format: Format::Html, ..picture("bare", 3) };
+    let change = super::super::edits::ImageChange {
+        tags: Some(vec!["ä".to_owned(), "b c".to_owned()]),
+        ..Default::default()
+    };
+    let ids = store.write(|c| -> Result<_, super::super::folders::Refusal> {
+        let ids = [insert(c, &plain)?, insert(c, &full)?, insert(c, &bare)?];
+        super::super::edits::change(c, ids[0], &change)?;
+        c.execute("UPDATE image SET overrides = NULL WHERE id = ?1", [ids[2]])?;
+        Ok(ids)
+    });
+    let mut written = 0;
+    let check = |id, row: Result<ImageRow<'_>, Error>| {
+        let row = row?;
+        let record = Image::from(row.clone());
+        assert_eq!(record.id, id);
+        assert_eq!(serde_json::to_string(&row).unwrap(), serde_json::to_string(&record).unwrap());
+        written += 1;
+        Ok(())
+    };
+    store.read(|c| each(c, &ids.unwrap(), check)).unwrap();
+    assert_eq!(written, 3);
 }
 
 #[test]

@@ -1,29 +1,33 @@
 //! The library in memory: what is filtered and sorted, as columns.
 //!
 //! SQL is fast for rows by id and slow for everything that a gallery asks: words, colours, several
-//! tags, deep pages. So each image has a slot here with what filters and sorts look at; a query
-//! gives ids, and the rows come from the database. The store keeps it in step: after every commit
-//! it puts or removes the images that the transaction touched, before anybody else can write.
+//! tags, deep pages. So each image has a number here, and a place of that number in each column; a
+//! filter is a scan over one of them. A query gives ids, and the rows come from the database.
+//!
+//! Columns only grow: an image that changes gets another number, and its old one is dead. The store
+//! keeps the index in step, under the writer's lock, and builds it anew when too much of it is dead.
 
-mod bits;
-mod cells;
-mod colors;
+mod bitmap;
+mod lab_grid;
+mod names;
 mod order;
-mod postings;
+mod palettes;
 mod query;
-mod words;
+mod tags;
 
-pub use colors::Near;
+pub use palettes::Near;
 pub use query::{Found, Query, SortBy};
 
-use crate::color::{self, Rgb};
+use std::collections::HashMap;
+
+use crate::color::Rgb;
 use crate::wire::MediaType;
 
-use bits::Bits;
-use colors::Palettes;
+use bitmap::Bitmap;
+use names::Names;
 use order::Orders;
-use postings::Postings;
-use words::Words;
+use palettes::{Hue, Palettes};
+use tags::Tags;
 
 /// What the index keeps of an image.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,58 +39,79 @@ pub struct Entry {
     pub folder_id: Option<i64>,
     pub tags: Vec<String>,
     pub colors: Vec<Rgb>,
+    /// Follows from the colours.
+    pub hue_group: u8,
     pub file_size: u64,
     /// Microseconds since 1970.
     pub imported_at: i64,
 }
 
-/// All images. Slots are given in the order of ids, which only grow, and are not used again until
-/// the index is built anew.
+/// The number of an image in this index.
+type DocId = u32;
+
+/// No folder's id.
+const ROOT: i64 = i64::MIN;
+/// So many dead numbers are no matter.
+const DEAD_MIN: usize = 1000;
+
+/// All images.
 #[derive(Debug, Default)]
 pub struct Index {
-    entries: Vec<Option<Entry>>,
-    ids: Vec<i64>,
-    alive: Bits,
+    columns: Columns,
+    alive: Bitmap,
     orders: Orders,
-    postings: Postings,
-    words: Words,
+    /// The first so many ids are in order, and are found by it.
+    built: usize,
+    /// Of the others.
+    later: HashMap<i64, DocId>,
+}
+
+#[derive(Debug, Default)]
+struct Columns {
+    ids: Vec<i64>,
+    kinds: Vec<(MediaType, bool)>,
+    /// [`ROOT`] or an id.
+    folders: Vec<i64>,
+    hues: Vec<Hue>,
+    file_sizes: Vec<u64>,
+    imported: Vec<i64>,
+    names: Names,
+    tags: Tags,
     palettes: Palettes,
 }
 
-/// The place of an image in every column.
-type Slot = u32;
-
 impl Index {
-    /// From all images, in the order of their ids.
-    pub fn build(entries: impl Iterator<Item = Entry>) -> Self {
-        let mut index = Self::default();
-        for entry in entries {
-            index.append(entry);
-        }
-        index.orders.build(&index.entries);
-        index
+    /// Adds an image of an index that is being built, in the order of ids; [`Self::finish`] ends it.
+    pub fn append(&mut self, entry: &Entry) {
+        let doc = self.columns.push(entry);
+        self.alive.set(doc);
     }
 
-    /// Takes in an image, or what has become of it.
-    pub fn put(&mut self, entry: Entry) {
-        match self.slot(entry.id) {
-            // What is not kept here has changed.
-            Some(slot) if self.entries[slot as usize].as_ref() == Some(&entry) => {}
-            Some(slot) => {
-                self.clear(slot);
-                self.fill(slot, entry);
-                self.orders.insert(&self.entries, slot);
-            }
-            None => {
-                let slot = self.append(entry);
-                self.orders.insert(&self.entries, slot);
-            }
+    /// Sorts what was appended.
+    pub fn finish(&mut self) {
+        self.columns.shrink();
+        self.built = self.columns.ids.len();
+        self.orders = Orders::build(&self.columns);
+    }
+
+    /// Takes in images, or what has become of them.
+    pub fn put(&mut self, entries: &[Entry]) {
+        let mut docs = Vec::with_capacity(entries.len());
+        for entry in entries {
+            self.remove(entry.id);
+            let doc = self.columns.push(entry);
+            self.alive.set(doc);
+            self.later.insert(entry.id, doc);
+            docs.push(doc);
         }
+        self.orders.insert(&self.columns, docs);
     }
 
     pub fn remove(&mut self, id: i64) {
-        if let Some(slot) = self.slot(id) {
-            self.clear(slot);
+        if let Some(doc) = self.doc(id) {
+            self.alive.unset(doc);
+            self.columns.tags.release(doc);
+            self.later.remove(&id);
         }
     }
 
@@ -94,53 +119,47 @@ impl Index {
         self.alive.count()
     }
 
-    fn slot(&self, id: i64) -> Option<Slot> {
-        self.ids.binary_search(&id).ok().map(|slot| slot as Slot)
+    /// Whether so much is dead that the rest is better built anew.
+    pub fn is_worn(&self) -> bool {
+        let dead = self.columns.ids.len() - self.len();
+        dead > DEAD_MIN.max(self.len() / 4)
     }
 
-    fn append(&mut self, entry: Entry) -> Slot {
-        debug_assert!(self.ids.last().is_none_or(|&last| last < entry.id), "ids only grow");
-        let slot = self.ids.len() as Slot;
-        self.ids.push(entry.id);
-        self.entries.push(None);
-        self.palettes.grow();
-        self.fill(slot, entry);
-        slot
+    /// All tags in use, sorted.
+    pub fn tags(&self) -> Vec<String> {
+        self.columns.tags.in_use()
     }
 
-    /// Everything but the orders, which `build` makes at once.
-    fn fill(&mut self, slot: Slot, entry: Entry) {
-        self.alive.set(slot);
-        let hue = entry.hue();
-        self.orders.set_hue(slot, hue);
-        self.postings.add(slot, &entry, hue.0);
-        self.words.add(slot, &entry);
-        self.palettes.set(slot, &entry.colors);
-        self.entries[slot as usize] = Some(entry);
-    }
-
-    fn clear(&mut self, slot: Slot) {
-        if self.entries[slot as usize].is_none() {
-            return;
-        }
-        // While the entry is there: its keys say where it stands.
-        self.orders.remove(&self.entries, slot);
-        if let Some(entry) = self.entries[slot as usize].take() {
-            self.alive.unset(slot);
-            self.postings.remove(slot, &entry, self.orders.hue_group(slot));
-            self.words.remove(slot, &entry);
-            self.palettes.set(slot, &[]);
-        }
+    fn doc(&self, id: i64) -> Option<DocId> {
+        let built =
+            || self.columns.ids[..self.built].binary_search(&id).ok().map(|doc| doc as DocId);
+        self.later.get(&id).copied().or_else(built).filter(|&doc| self.alive.has(doc))
     }
 }
 
-impl Entry {
-    /// How `hue` sorts.
-    fn hue(&self) -> order::Hue {
-        let group = color::hue_group(&self.colors);
-        let decides = self.colors.iter().find(|&&rgb| color::hue_group(&[rgb]) == group);
-        let saturation = decides.map_or(0.0, |&rgb| color::hsl(rgb).saturation);
-        (group, (saturation * 1000.0) as u16)
+impl Columns {
+    fn push(&mut self, entry: &Entry) -> DocId {
+        self.ids.push(entry.id);
+        self.kinds.push((entry.media_type, entry.animated));
+        self.folders.push(entry.folder_id.unwrap_or(ROOT));
+        self.file_sizes.push(entry.file_size);
+        self.imported.push(entry.imported_at);
+        self.names.push(&entry.name);
+        self.tags.push(&entry.tags);
+        self.hues.push(self.palettes.push(&entry.colors, entry.hue_group));
+        self.ids.len() as DocId - 1
+    }
+
+    fn shrink(&mut self) {
+        self.ids.shrink_to_fit();
+        self.kinds.shrink_to_fit();
+        self.folders.shrink_to_fit();
+        self.hues.shrink_to_fit();
+        self.file_sizes.shrink_to_fit();
+        self.imported.shrink_to_fit();
+        self.names.shrink();
+        self.tags.shrink();
+        self.palettes.shrink();
     }
 }
 

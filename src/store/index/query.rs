@@ -1,8 +1,10 @@
 //! What a gallery can ask, and the answer.
 
-use super::bits::Bits;
-use super::colors::Near;
-use super::{Entry, Index, Slot};
+use memchr::memmem::Finder;
+
+use super::bitmap::Bitmap;
+use super::palettes::Near;
+use super::{Columns, DocId, Index, ROOT};
 use crate::color::Rgb;
 use crate::wire::{MediaFilter, MediaType, words};
 
@@ -66,104 +68,102 @@ pub struct Found {
 impl Index {
     pub fn find(&self, query: &Query) -> Found {
         let matching = self.matching(query);
-        let total = matching.as_ref().map_or(self.len(), Bits::count);
-        let slots = self.page(query, matching.as_ref(), total);
-        let ids = slots.into_iter().map(|slot| self.ids[slot as usize]).collect();
+        let total = matching.count();
+        let docs = self.page(query, &matching, total);
+        let ids = docs.into_iter().map(|doc| self.columns.ids[doc as usize]).collect();
         Found { ids, total: total as u64 }
     }
 
-    /// All tags in use, sorted.
-    pub fn tags(&self) -> Vec<String> {
-        self.postings.tags()
-    }
-
-    /// None where nothing filters. What is quick and leaves little comes first, what must look at
-    /// palettes looks only at what is left.
-    fn matching(&self, query: &Query) -> Option<Bits> {
-        let mut matching = None;
-        let mut filter = |keep: &dyn Fn(&mut Bits)| {
-            keep(matching.get_or_insert_with(|| self.alive.clone()));
-        };
-        query.tags.iter().for_each(|tag| filter(&|among| self.postings.tag(tag, among)));
-        if let Some(folder) = query.folder {
-            filter(&|among| self.postings.folder(folder, among));
+    /// What is quick and leaves little comes first, what must look at palettes looks only at what is
+    /// left.
+    fn matching(&self, query: &Query) -> Bitmap {
+        let mut among = self.alive.clone();
+        let Columns { kinds, folders, hues, tags, palettes, .. } = &self.columns;
+        for tag in &query.tags {
+            let (tag, mut found) = (tag.to_lowercase(), Bitmap::default());
+            tags.having(|other| other == tag, &mut found);
+            among.and(&found);
         }
-        if let Some(media_type) = query.media_type {
-            filter(&|among| match media_type {
-                MediaFilter::Image => self.postings.media(MediaType::Image, among),
-                MediaFilter::Video => self.postings.media(MediaType::Video, among),
-                MediaFilter::Web => self.postings.media(MediaType::Web, among),
-                MediaFilter::Gif => self.postings.animated(true, among),
-            });
+        if let Some(folder) = query.folder {
+            among.retain(|doc| folders[doc as usize] == folder.unwrap_or(ROOT));
+        }
+        if let Some(filter) = query.media_type {
+            among.retain(|doc| is_of(filter, kinds[doc as usize]));
         }
         if let Some(animated) = query.animated {
-            filter(&|among| self.postings.animated(animated, among));
+            among.retain(|doc| kinds[doc as usize].1 == animated);
         }
         if let Some(group) = query.hue_group {
-            filter(&|among| self.postings.hue(group, among));
+            among.retain(|doc| hues[doc as usize].0 == group);
         }
         for part in query.search.to_lowercase().split_whitespace() {
-            filter(&|among| self.words.with(part, among));
+            self.search(part, &mut among);
         }
-        for &color in &query.colors {
-            filter(&|among| self.palettes.exactly(color, among));
-        }
-        for &near in &query.colors_near {
-            filter(&|among| self.palettes.near(near, among));
-        }
+        query.colors.iter().for_each(|&color| palettes.exactly(color, &mut among));
+        query.colors_near.iter().for_each(|&near| palettes.near(near, &mut among));
         if let Some((id, within)) = query.similar_to {
-            filter(&|among| self.similar(id, within, among));
-        }
-        matching
-    }
-
-    fn similar(&self, id: i64, within: f32, among: &mut Bits) {
-        let reference: Option<(Slot, &Entry)> =
-            self.slot(id).and_then(|slot| Some((slot, self.entries[slot as usize].as_ref()?)));
-        match reference {
-            Some((slot, entry)) => {
-                self.palettes.similar(entry, within, among);
-                among.unset(slot);
+            match self.doc(id) {
+                Some(doc) => {
+                    palettes.similar(doc, within, &mut among);
+                    among.unset(doc);
+                }
+                None => among = Bitmap::default(),
             }
-            None => *among = Bits::default(),
         }
+        among
     }
 
-    fn page(&self, query: &Query, matching: Option<&Bits>, total: usize) -> Vec<Slot> {
+    /// Leaves the images that have this, in lower case and without white space, in name or tags.
+    fn search(&self, part: &str, among: &mut Bitmap) {
+        let Columns { names, tags, .. } = &self.columns;
+        let (finder, mut found) = (Finder::new(part), Bitmap::default());
+        names.containing(part, &mut found);
+        tags.having(|tag| finder.find(tag.as_bytes()).is_some(), &mut found);
+        among.and(&found);
+    }
+
+    fn page(&self, query: &Query, matching: &Bitmap, total: usize) -> Vec<DocId> {
         let offset = usize::try_from(query.offset).unwrap_or(usize::MAX);
         if offset >= total {
             return Vec::new();
         }
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).min(total - offset);
-        let (sort, descending) = (query.sort_by, query.descending);
-        let wanted = (offset + limit).min(total - offset);
-        match matching {
-            Some(few) if is_better_sorted(total, self.entries.len(), wanted) => {
-                let mut slots: Vec<Slot> = few.iter().collect();
-                self.orders.sort(&self.entries, sort, descending, &mut slots);
-                slots.into_iter().skip(offset).take(limit).collect()
-            }
-            Some(many) => {
-                let walk = self.orders.walk(sort, descending).filter(|&slot| many.has(slot));
-                cut(walk, offset, limit, total)
-            }
-            None => cut(self.orders.walk(sort, descending), offset, limit, total),
+        let (columns, sort, descending) = (&self.columns, query.sort_by, query.descending);
+        let all = columns.ids.len();
+        if total == all {
+            return cut(self.orders.walk(columns, sort, descending), offset, limit, total);
         }
+        if is_better_sorted(total, all, (offset + limit).min(total - offset)) {
+            let mut docs: Vec<DocId> = matching.iter().collect();
+            columns.sort(sort, descending, &mut docs);
+            return docs.into_iter().skip(offset).take(limit).collect();
+        }
+        let walk = self.orders.walk(columns, sort, descending).filter(|&doc| matching.has(doc));
+        cut(walk, offset, limit, total)
     }
 }
 
-/// The page of a walk over `total` slots, from whichever end is nearer.
+fn is_of(filter: MediaFilter, (media_type, animated): (MediaType, bool)) -> bool {
+    match filter {
+        MediaFilter::Image => media_type == MediaType::Image,
+        MediaFilter::Video => media_type == MediaType::Video,
+        MediaFilter::Web => media_type == MediaType::Web,
+        MediaFilter::Gif => animated,
+    }
+}
+
+/// The page of a walk over `total` images, from whichever end is nearer.
 fn cut(
-    walk: impl DoubleEndedIterator<Item = Slot>,
+    walk: impl DoubleEndedIterator<Item = DocId>,
     offset: usize,
     limit: usize,
     total: usize,
-) -> Vec<Slot> {
+) -> Vec<DocId> {
     let after = total - offset - limit;
     if offset <= after {
         return walk.skip(offset).take(limit).collect();
     }
-    let mut page: Vec<Slot> = walk.rev().skip(after).take(limit).collect();
+    let mut page: Vec<DocId> = walk.rev().skip(after).take(limit).collect();
     page.reverse();
     page
 }

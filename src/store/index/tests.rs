@@ -1,7 +1,7 @@
 //! The index against a plain scan over the same entries, and its tables.
 
 use super::*;
-use crate::color::hue_group;
+use crate::color::{self, hue_group};
 use crate::wire::MediaFilter;
 
 fn entry(id: i64) -> Entry {
@@ -9,6 +9,11 @@ fn entry(id: i64) -> Entry {
     let n = id as u64;
     let pick = |step: u64| (n.wrapping_mul(step) >> 3) as u8;
     let grey = pick(37);
+    let colors = match n % 6 {
+        0 => vec![],
+        1 => vec![[grey; 3]],
+        _ => vec![[pick(91), pick(53), pick(17)], [grey; 3], [200, 30, pick(29)]],
+    };
     Entry {
         id,
         name: format!("{} {}", ["Lake", "forest", "Äther", "night sky"][n as usize % 4], n % 7),
@@ -16,11 +21,8 @@ fn entry(id: i64) -> Entry {
         animated: n.is_multiple_of(7),
         folder_id: [None, Some(1), Some(2)][n as usize % 3],
         tags: ["Blue", "dark", "calm"].iter().take(n as usize % 4).map(|t| t.to_string()).collect(),
-        colors: match n % 6 {
-            0 => vec![],
-            1 => vec![[grey; 3]],
-            _ => vec![[pick(91), pick(53), pick(17)], [grey; 3], [200, 30, pick(29)]],
-        },
+        hue_group: hue_group(&colors),
+        colors,
         file_size: n % 11,
         imported_at: 1000 - (n as i64 % 13),
     }
@@ -89,12 +91,10 @@ fn scan(entries: &[Entry], query: &Query) -> Found {
         entries.iter().filter(|entry| fits(entries, entry, query)).collect();
     found.sort_by(|a, b| {
         let by_key = match query.sort_by {
-            SortBy::Name => {
-                a.name.to_lowercase().cmp(&b.name.to_lowercase()).then(a.name.cmp(&b.name))
-            }
+            SortBy::Name => a.name.to_lowercase().cmp(&b.name.to_lowercase()),
             SortBy::ImportedAt => a.imported_at.cmp(&b.imported_at),
             SortBy::FileSize => a.file_size.cmp(&b.file_size),
-            SortBy::Hue => a.hue().cmp(&b.hue()),
+            SortBy::Hue => hue(a).cmp(&hue(b)),
         };
         let ascending = by_key.then(a.id.cmp(&b.id));
         let neutral = |entry: &Entry| hue_group(&entry.colors) == 99;
@@ -104,6 +104,21 @@ fn scan(entries: &[Entry], query: &Query) -> Found {
     let ids = found.iter().map(|entry| entry.id);
     let page = ids.skip(query.offset as usize).take(query.limit as usize).collect();
     Found { ids: page, total: found.len() as u64 }
+}
+
+/// Group, and saturation in thousandths of the colour that decides.
+fn hue(entry: &Entry) -> (u8, u16) {
+    let group = hue_group(&entry.colors);
+    let decides = entry.colors.iter().find(|&&rgb| hue_group(&[rgb]) == group && group != 99);
+    let saturation = decides.map_or(0.0, |&rgb| color::hsl(rgb).saturation);
+    (group, (saturation * 1000.0) as u16)
+}
+
+fn build(entries: impl IntoIterator<Item = Entry>) -> Index {
+    let mut index = Index::default();
+    entries.into_iter().for_each(|entry| index.append(&entry));
+    index.finish();
+    index
 }
 
 fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
@@ -140,16 +155,16 @@ fn check_all(index: &Index, entries: &[Entry]) {
 }
 
 #[test]
-fn it_finds_what_a_scan_finds() {
+fn index_finds_what_a_scan_finds() {
     let entries: Vec<Entry> = (1..=400).map(entry).collect();
-    check_all(&Index::build(entries.iter().cloned()), &entries);
+    check_all(&build(entries.iter().cloned()), &entries);
     check_all(&Index::default(), &[]);
 }
 
 #[test]
-fn it_stays_in_step_with_changes() {
+fn index_stays_in_step_with_changes() {
     let mut entries: Vec<Entry> = (1..=300).map(entry).collect();
-    let mut index = Index::build(entries.iter().cloned());
+    let mut index = build(entries.iter().cloned());
     for id in (1..=300).step_by(2) {
         index.remove(id);
     }
@@ -159,13 +174,14 @@ fn it_stays_in_step_with_changes() {
         entry.tags = vec!["lake".into(), ["Blue", "BLUE"][entry.id as usize % 4 / 2].into()];
         entry.animated = !entry.animated;
         entry.colors = vec![[250, 10, 10]];
+        entry.hue_group = hue_group(&entry.colors);
         entry.folder_id = Some(7);
         entry.file_size += 1;
-        index.put(entry.clone());
+        index.put(std::slice::from_ref(entry));
     }
     for id in 301..=350 {
         entries.push(entry(id));
-        index.put(entry(id));
+        index.put(&[entry(id)]);
     }
     index.remove(9999);
     check_all(&index, &entries);
@@ -176,19 +192,38 @@ fn it_stays_in_step_with_changes() {
 }
 
 #[test]
+fn index_takes_many_changes_at_once() {
+    let mut entries: Vec<Entry> = (1..=100).map(entry).collect();
+    let mut index = build(entries.iter().cloned());
+    entries.extend((101..=400).map(entry));
+    for entry in entries.iter_mut().filter(|entry| entry.id % 2 == 0) {
+        entry.name = format!("{} again", entry.id % 90);
+        entry.imported_at = entry.id % 50;
+    }
+    let changed: Vec<Entry> =
+        entries.iter().filter(|entry| entry.id > 100 || entry.id % 2 == 0).cloned().collect();
+    index.put(&changed);
+    check_all(&index, &entries);
+    assert!(!index.is_worn());
+    (0..30).for_each(|_| index.put(&changed));
+    assert!(index.is_worn());
+    check_all(&index, &entries);
+}
+
+#[test]
 fn words_that_go_and_come_back_are_found() {
     let named = |id: i64, name: String| Entry { name, ..entry(id) };
-    let mut index = Index::build((1..=300).map(|id| named(id, format!("only{id} lake lake"))));
+    let mut index = build((1..=300).map(|id| named(id, format!("only{id} lake lake"))));
     let found = |index: &Index, search: &str| {
         index.find(&Query { search: search.into(), ..Query::default() }).total
     };
     // Far more words without an image than with one.
-    (1..=290).for_each(|id| index.put(named(id, "lakes".into())));
+    (1..=290).for_each(|id| index.put(&[named(id, "lakes".into())]));
     assert_eq!(
         (found(&index, "only"), found(&index, "lake"), found(&index, "only7")),
         (10, 300, 0)
     );
-    (1..=5).for_each(|id| index.put(named(id, format!("only{id} Lake"))));
+    (1..=5).for_each(|id| index.put(&[named(id, format!("only{id} Lake"))]));
     assert_eq!(
         (found(&index, "only"), found(&index, "akes"), found(&index, "only5")),
         (15, 285, 1)

@@ -1,0 +1,68 @@
+//! A set of images, a bit each.
+
+use super::DocId;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bitmap {
+    words: Vec<u64>,
+}
+
+impl Bitmap {
+    pub(super) fn set(&mut self, doc: DocId) {
+        let word = doc as usize / 64;
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (doc % 64);
+    }
+
+    pub(super) fn unset(&mut self, doc: DocId) {
+        if let Some(word) = self.words.get_mut(doc as usize / 64) {
+            *word &= !(1 << (doc % 64));
+        }
+    }
+
+    pub(super) fn has(&self, doc: DocId) -> bool {
+        self.words.get(doc as usize / 64).is_some_and(|word| word & (1 << (doc % 64)) != 0)
+    }
+
+    pub(super) fn and(&mut self, other: &Self) {
+        self.words.truncate(other.words.len());
+        self.words.iter_mut().zip(&other.words).for_each(|(mine, theirs)| *mine &= theirs);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// In the order of numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = DocId> {
+        self.words.iter().enumerate().flat_map(|(at, &word)| docs(at, word))
+    }
+
+    /// Leaves those that fit.
+    pub(super) fn retain(&mut self, mut fits: impl FnMut(DocId) -> bool) {
+        for (at, word) in self.words.iter_mut().enumerate() {
+            for doc in docs(at, *word) {
+                if !fits(doc) {
+                    *word &= !(1 << (doc % 64));
+                }
+            }
+        }
+    }
+}
+
+/// The images of one word.
+fn docs(at: usize, mut left: u64) -> impl Iterator<Item = DocId> {
+    std::iter::from_fn(move || {
+        let bit = left.trailing_zeros();
+        (left != 0).then(|| {
+            left &= left - 1;
+            at as DocId * 64 + bit
+        })
+    })
+}

@@ -1,0 +1,274 @@
+//! The index in step with the database.
+//!
+//! The writer's connection notes which images each statement touches; when the transaction is
+//! committed, and still under the writer's lock, the index learns what became of them. A query
+//! locks the index for as long as it computes, never across a read of the database. The index is
+//! built from a reader's snapshot with no lock held that others need: what is committed meanwhile is
+//! noted, and learnt at the end.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use rusqlite::Connection;
+use rusqlite::hooks::Action;
+
+use super::index::{Entry, Index};
+use super::{Error, Shared, Store, images, lock};
+
+/// The images that the transaction in hand has touched.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Touched(Arc<Mutex<Vec<i64>>>);
+
+impl Touched {
+    /// Notes every change of the table from now on.
+    pub(super) fn watch(&self, writer: &mut Connection) -> rusqlite::Result<()> {
+        let touched = self.clone();
+        writer.update_hook(Some(move |_: Action, _: &str, table: &str, id: i64| {
+            if table == "image" {
+                lock(&touched.0).push(id);
+            }
+        }))
+    }
+
+    pub(super) fn clear(&self) {
+        lock(&self.0).clear();
+    }
+
+    fn take(&self) -> Vec<i64> {
+        let mut ids = std::mem::take(&mut *lock(&self.0));
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+}
+
+/// From so many changes at once the index is better built anew, beside everybody.
+const MANY: usize = 20_000;
+
+/// None until it was built.
+pub(super) type SharedIndex = RwLock<Option<Index>>;
+
+/// The images that were touched while the index is being built; none while it is not.
+pub(super) type Missed = Mutex<Option<Vec<i64>>>;
+
+/// The images that were found to be unreadable: no list has them, until they are written anew.
+pub(super) type Unreadable = BTreeSet<i64>;
+
+/// Called under the writer's lock, after a commit.
+pub(super) fn keep_in_step(shared: &Shared, writer: &Connection) -> Result<(), Error> {
+    let ids = shared.touched.take();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    if shared.index.read().unwrap_or_else(PoisonError::into_inner).is_none() {
+        if let Some(missed) = &mut *lock(&shared.missed) {
+            missed.extend(ids);
+        }
+        return Ok(());
+    }
+    let changes = match ids.len() {
+        ..MANY => Changes::read(writer, &ids, &mut lock(&shared.unreadable)).map(Some),
+        _ => Ok(None),
+    };
+    let mut index = shared.index.write().unwrap_or_else(PoisonError::into_inner);
+    if let (Some(built), Ok(Some(changes))) = (index.as_mut(), &changes) {
+        changes.apply(built);
+        if !built.is_worn() {
+            return Ok(());
+        }
+    }
+    // Better built anew than wrong.
+    *index = None;
+    shared.wake_upkeep();
+    changes.map(drop)
+}
+
+/// What became of images.
+struct Changes {
+    entries: Vec<Entry>,
+    /// Without a row, or with one that cannot be read.
+    gone: Vec<i64>,
+}
+
+impl Changes {
+    fn read(writer: &Connection, ids: &[i64], unreadable: &mut Unreadable) -> Result<Self, Error> {
+        let mut changes = Self { entries: Vec::with_capacity(ids.len()), gone: Vec::new() };
+        for &id in ids {
+            match images::entry(writer, id) {
+                Ok(Some(entry)) => changes.entries.push(entry),
+                Ok(None) => changes.gone.push(id),
+                Err(error) if error.is_of_a_row() => {
+                    note_unreadable(unreadable, id, &error);
+                    changes.gone.push(id);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            unreadable.remove(&id);
+        }
+        Ok(changes)
+    }
+
+    fn apply(&self, index: &mut Index) {
+        self.gone.iter().for_each(|&id| index.remove(id));
+        index.put(&self.entries);
+    }
+}
+
+pub(super) fn note_unreadable(unreadable: &mut Unreadable, id: i64, error: &Error) {
+    if unreadable.insert(id) {
+        log::error!("image {id} cannot be read and is left out of lists: {error}");
+    }
+}
+
+impl Store {
+    /// Builds the index if it is not there: for the thread that does so before anybody asks.
+    pub(super) fn warm(&self) -> Result<(), Error> {
+        self.with_index(|_| ())
+    }
+
+    /// Writes what the index holds nothing of, such as what is selected: it stays as it is, however
+    /// many images are touched.
+    pub fn write_beside_index<T, E: From<Error>>(
+        &self,
+        body: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.write(|transaction| {
+            let value = body(transaction)?;
+            self.shared.touched.clear();
+            Ok(value)
+        })
+    }
+
+    pub(super) fn with_index<T>(&self, ask: impl FnOnce(&Index) -> T) -> Result<T, Error> {
+        loop {
+            let index = self.shared.index.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(index) = &*index {
+                return Ok(ask(index));
+            }
+            drop(index);
+            self.build()?;
+        }
+    }
+
+    /// Builds the index, unless somebody else has by the time that it is our turn.
+    fn build(&self) -> Result<(), Error> {
+        let shared = &self.shared;
+        let _turn = lock(&shared.building);
+        if shared.index.read().unwrap_or_else(PoisonError::into_inner).is_some() {
+            return Ok(());
+        }
+        let built = self.build_beside().inspect_err(|_| *lock(&shared.missed) = None)?;
+        let (mut built, unreadable) = built;
+        let writer = lock(&shared.writer);
+        let mut missed = lock(&shared.missed).take().unwrap_or_default();
+        missed.sort_unstable();
+        missed.dedup();
+        *lock(&shared.unreadable) = unreadable;
+        Changes::read(&writer, &missed, &mut lock(&shared.unreadable))?.apply(&mut built);
+        *shared.index.write().unwrap_or_else(PoisonError::into_inner) = Some(built);
+        Ok(())
+    }
+
+    /// From one snapshot, beside whoever writes; what they touch from its beginning on is missed.
+    fn build_beside(&self) -> Result<(Index, Unreadable), Error> {
+        let mut reader = self.reader()?;
+        let snapshot = {
+            let _nobody_writes = lock(&self.shared.writer);
+            let snapshot = reader.transaction()?;
+            // The first look is where the snapshot begins.
+            snapshot.query_row("SELECT count(*) FROM folder", [], |_| Ok(()))?;
+            *lock(&self.shared.missed) = Some(Vec::new());
+            snapshot
+        };
+        let (mut index, mut unreadable) = (Index::default(), Unreadable::new());
+        images::entries(&snapshot, |id, entry| match entry {
+            Ok(entry) => index.append(&entry),
+            Err(error) => note_unreadable(&mut unreadable, id, &error),
+        })?;
+        index.finish();
+        Ok((index, unreadable))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::store::edits;
+    use crate::store::images::tests::picture;
+    use crate::store::index::Query;
+    use crate::store::tests::scratch;
+    use crate::wire::Image;
+
+    /// What a list shows.
+    pub(in crate::store) fn names(store: &Store) -> Vec<String> {
+        let mut json = b"[".to_vec();
+        let total = store.write_page(&Query::default(), &mut json, |_| ()).unwrap();
+        json.push(b']');
+        let images: Vec<Image> = serde_json::from_slice(&json).unwrap();
+        assert_eq!(images.len() as u64, total);
+        images.into_iter().map(|image| image.name).collect()
+    }
+
+    #[test]
+    fn many_changes_at_once_are_seen_too() {
+        let (_directory, store) = scratch();
+        let total = || store.find(&Query::default()).unwrap().total;
+        assert_eq!(total(), 0);
+        let ids: Vec<i64> = store
+            .write(|c| {
+                let all = 0..1500;
+                all.map(|n| images::insert(c, &picture(&format!("{n:032}"), n))).collect()
+            })
+            .map_err(|error: Error| error)
+            .unwrap();
+        assert_eq!(total(), 1500);
+        let generation = store.generation();
+        let selected = store.write_beside_index(|c| edits::select_all(c, true)).unwrap();
+        assert_eq!(selected, 1500);
+        assert!(store.shared.index.read().unwrap().is_some(), "the index is still there");
+        assert!(store.generation() > generation, "lists are written anew");
+        store.write(|c| images::delete(c, &ids[..1200])).unwrap();
+        assert_eq!(total(), 300);
+    }
+
+    #[test]
+    fn index_has_what_was_written_while_it_was_built() {
+        let (_directory, store) = scratch();
+        let insert = |name: &str, number| {
+            store.write(|c| images::insert(c, &picture(name, number))).unwrap()
+        };
+        let (kept, gone) = (insert("a", 1), insert("b", 2));
+        let (mut built, _) = store.build_beside().unwrap();
+        assert_eq!(built.len(), 2);
+        let new = insert("c", 3);
+        store.write(|c| images::delete(c, &[gone])).unwrap();
+        // Plain lists do not wait for it.
+        assert_eq!(names(&store), ["c", "a"]);
+        assert!(store.shared.index.read().unwrap().is_none());
+        assert_eq!(lock(&store.shared.missed).as_deref(), Some(&[new, gone][..]));
+        built.remove(kept);
+        drop(built);
+        let mut ids = store.find(&Query::default()).unwrap().ids;
+        ids.sort_unstable();
+        assert_eq!(ids, [kept, new]);
+        assert!(lock(&store.shared.missed).is_none());
+    }
+
+    #[test]
+    fn commits_are_seen_and_roll_backs_are_not() {
+        let (_directory, store) = scratch();
+        let names = || names(&store);
+        assert!(names().is_empty());
+        let id = store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+        store.write(|c| images::insert(c, &picture("b", 2))).unwrap();
+        let failed: Result<(), Error> = store.write(|c| {
+            images::insert(c, &picture("c", 3))?;
+            Err(Error::Damaged { what: "on purpose".into() })
+        });
+        assert!(failed.is_err());
+        assert_eq!(names(), ["b", "a"]);
+        store.write(|c| images::delete(c, &[id])).unwrap();
+        assert_eq!(names(), ["b"]);
+    }
+}

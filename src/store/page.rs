@@ -1,0 +1,133 @@
+//! Pages of the library: the index says which images, and their rows are written as they are read.
+
+use std::sync::PoisonError;
+
+use super::index::{Found, Query, SortBy};
+use super::index_sync::note_unreadable;
+use super::{Error, Store, images, lock};
+use crate::wire::ImageRow;
+
+impl Store {
+    /// Appends the records of one page to `out`, with commas between them, and returns the number of
+    /// images on all pages. `complete` gives each what is not in its row.
+    pub fn write_page(
+        &self,
+        query: &Query,
+        out: &mut Vec<u8>,
+        complete: impl Fn(&mut ImageRow<'_>),
+    ) -> Result<u64, Error> {
+        let begin = out.len();
+        let mut page = match self.page_without_index(query)? {
+            Some(page) => page,
+            None => self.find(query)?,
+        };
+        loop {
+            let mut unreadable = Vec::new();
+            self.read(|connection| {
+                images::each(connection, &page.ids, |id, row| match row {
+                    Ok(mut row) => {
+                        complete(&mut row);
+                        if out.len() > begin {
+                            out.push(b',');
+                        }
+                        write(&row, out)
+                    }
+                    Err(error) if error.is_of_a_row() => {
+                        unreadable.push(id);
+                        Ok(())
+                    }
+                    Err(error) => Err(error),
+                })
+            })?;
+            if unreadable.is_empty() {
+                return Ok(page.total);
+            }
+            out.truncate(begin);
+            self.leave_out(&unreadable)?;
+            page = self.find(query)?;
+        }
+    }
+
+    /// The ids of one page.
+    pub(super) fn find(&self, query: &Query) -> Result<Found, Error> {
+        self.with_index(|index| index.find(query))
+    }
+
+    /// All tags in use, sorted.
+    pub fn tags(&self) -> Result<Vec<String>, Error> {
+        self.with_index(|index| index.tags())
+    }
+
+    /// Has the index forget those that cannot be read.
+    fn leave_out(&self, ids: &[i64]) -> Result<(), Error> {
+        self.with_index(|_| ())?;
+        // Nobody mends them meanwhile.
+        let writer = lock(&self.shared.writer);
+        for &id in ids {
+            match images::get(&writer, id) {
+                Ok(_) => continue,
+                Err(error) if error.is_of_a_row() => {
+                    note_unreadable(&mut lock(&self.shared.unreadable), id, &error);
+                }
+                Err(error) => return Err(error),
+            }
+            let mut index = self.shared.index.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(index) = &mut *index {
+                index.remove(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// One page in SQL, while the index is not there, of what SQL sorts as the index does; none of
+    /// anything else.
+    fn page_without_index(&self, query: &Query) -> Result<Option<Found>, Error> {
+        let &Query { sort_by, descending, offset, limit, .. } = query;
+        let plain = Query { sort_by, descending, offset, limit, ..Query::default() };
+        let standing = self.shared.index.read().unwrap_or_else(PoisonError::into_inner).is_some();
+        let column = match sort_by {
+            SortBy::ImportedAt => "imported_at",
+            SortBy::FileSize => "file_size",
+            SortBy::Name | SortBy::Hue => return Ok(None),
+        };
+        if standing || plain != *query {
+            return Ok(None);
+        }
+        self.read(|connection| {
+            let total = images::count(connection)?;
+            let ids = images::page(connection, column, descending, (offset, limit))?;
+            Ok(Some(Found { ids, total }))
+        })
+    }
+}
+
+fn write(row: &ImageRow<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+    let written = serde_json::to_writer(out, row);
+    written.map_err(|error| Error::Damaged { what: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::images::tests::picture;
+    use crate::store::tests::scratch;
+
+    #[test]
+    fn lists_without_the_index_are_the_same() {
+        let (_directory, store) = scratch();
+        for number in 0..40 {
+            let name = format!("{number:032}");
+            store.write(|c| images::insert(c, &picture(&name, number))).unwrap();
+        }
+        for sort_by in [SortBy::ImportedAt, SortBy::FileSize] {
+            for descending in [true, false] {
+                let query = Query { sort_by, descending, offset: 7, limit: 9, ..Query::default() };
+                let without = store.page_without_index(&query).unwrap().unwrap();
+                store.warm().unwrap();
+                assert!(store.page_without_index(&query).unwrap().is_none());
+                assert_eq!(without, store.find(&query).unwrap());
+                *store.shared.index.write().unwrap() = None;
+            }
+        }
+    }
+}
