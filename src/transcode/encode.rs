@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::ffmpeg::{checked, file, input};
-use super::{Error, Facts, Ffmpeg};
+use super::error::Error;
+use super::facts::Facts;
+use super::ffmpeg::{Ffmpeg, checked, file, input};
+use super::progress::seconds;
 use crate::process::{self, Launch};
 use crate::wire::{Format, LoopPreset};
 
@@ -108,6 +110,7 @@ impl Ffmpeg {
         log::debug!("{}", launch.shown());
         let mut said = String::new();
         let mut told = |bytes: &[u8]| {
+            self.show_life();
             said.push_str(&String::from_utf8_lossy(bytes));
             // A report ends with its word on the whole.
             let Some(end) = said.rfind("progress=") else { return };
@@ -118,6 +121,7 @@ impl Ffmpeg {
             said.clear();
         };
         let ran = process::run_telling(launch, self.limits.silence, Some(&self.cancel), &mut told);
+        self.show_life();
         checked("ffmpeg", path, ran)?;
         // An end that it cannot write it tells of, and calls it a success.
         if to.metadata().is_ok_and(|made| made.len() >= self.limits.output) {
@@ -206,13 +210,6 @@ fn even(side: u32) -> u32 {
     (side & !1).max(2)
 }
 
-/// How far it is, in seconds, by the last report in what ffmpeg says of its progress.
-pub(super) fn seconds(said: &str) -> Option<f64> {
-    let line = said.lines().rev().find_map(|line| line.strip_prefix("out_time_us="))?;
-    let micros: f64 = line.trim().parse().ok()?;
-    Some((micros / 1e6).max(0.0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,12 +234,5 @@ mod tests {
         check(0.0, 2.0, [(1.0, 1.0), (0.0, 1.0 + frame)], 1.5 + frame);
         // Three frames: halves of one each, and nothing to blend.
         check(0.0, 0.1, [(frame, frame), (0.0, 2.0 * frame)], 3.0 * frame);
-    }
-
-    #[test]
-    fn progress_is_read() {
-        assert_eq!(seconds("frame=1\nout_time_us=1500000\nout_time=x\n"), Some(1.5));
-        assert_eq!(seconds("out_time_us=1\nout_time_us=-5\n"), Some(0.0));
-        assert_eq!(seconds("out_time_us=N/A\n"), None);
     }
 }

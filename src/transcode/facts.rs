@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Error;
+use super::error::Error;
 use crate::media;
 
 /// What a file with moving (or strangely coded) pictures holds.

@@ -7,10 +7,14 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::error::Error;
 use super::facts::Facts;
-use super::{Error, Limits};
+use super::limits::Limits;
+use super::progress;
 use crate::paths::open_regular;
 use crate::process::{self, Cancel, Launch, Output, ResourceLimits, which};
 use crate::wire::{Format, MediaType};
@@ -32,6 +36,8 @@ const TONES: &str = ",format=gbrp16le,zscale=t=linear:npl=203,format=gbrpf32le,z
 pub struct Ffmpeg {
     pub(super) limits: Limits,
     pub(super) cancel: Cancel,
+    /// Grows while there is something to see of what it does.
+    life: Arc<AtomicU64>,
 }
 
 /// Looks whether both programs are there now: they come and go while the daemon runs.
@@ -55,11 +61,20 @@ pub fn is_needed_for(format: Format) -> bool {
 
 impl Ffmpeg {
     pub fn new(limits: Limits, cancel: Cancel) -> Self {
-        Self { limits, cancel }
+        Self { limits, cancel, life: Arc::default() }
     }
 
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
+    }
+
+    /// Differs from what it was before where something was run meanwhile.
+    pub(super) fn signs_of_life(&self) -> u64 {
+        self.life.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn show_life(&self) {
+        self.life.fetch_add(1, Ordering::Relaxed);
     }
 
     /// What is in a file.
@@ -175,7 +190,7 @@ impl Ffmpeg {
             .args(input(path, format))
             .args(["-map", "0:v", "-c", "copy", "-f", "null", "-"]);
         let output = self.run("ffmpeg", path, &launch, self.limits.frame)?;
-        Ok(super::encode::seconds(&String::from_utf8_lossy(&output.stdout)).unwrap_or(0.0))
+        Ok(progress::seconds(&String::from_utf8_lossy(&output.stdout)).unwrap_or(0.0))
     }
 
     /// What a child may take that has this much to compute.
@@ -203,7 +218,9 @@ impl Ffmpeg {
         launch: &Launch,
         limit: Duration,
     ) -> Result<Output, Error> {
-        checked(program, path, process::run(launch, limit, Some(&self.cancel)))
+        let ran = process::run(launch, limit, Some(&self.cancel));
+        self.show_life();
+        checked(program, path, ran)
     }
 }
 
@@ -241,6 +258,10 @@ pub(super) fn input(path: &Path, format: Format) -> Vec<OsString> {
         Format::Webm | Format::Mkv => "matroska",
         Format::Avi => "avi",
         Format::Jxl => "jpegxl_pipe",
+        Format::Bmp => "bmp_pipe",
+        Format::Gif => "gif",
+        Format::Tiff => "tiff_pipe",
+        Format::Webp => "webp_pipe",
         _ => "mov",
     };
     let mut words: Vec<OsString> =

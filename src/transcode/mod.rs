@@ -1,19 +1,22 @@
 //! What only ffmpeg can do: look into videos, take frames out of them, write them anew.
 //!
 //! [`Ffmpeg`] runs the programs on the thread that asks, which must be one that may wait.
-//! [`Transcoder`] has two threads for those that may not: `transcode` for what takes minutes, one
-//! job after the other, and `frames` for what takes a moment. Their queues are bounded. At the end
-//! of the daemon ffmpeg is killed and whoever waits is told. Nothing here knows of the library.
+//! [`Transcoder`] has two queues for those that may not: `transcode` for what takes minutes, one
+//! job after the other, and `frames` for what takes a moment. Both are bounded. At the end of the
+//! daemon ffmpeg is killed and whoever waits is told. Nothing here knows of the library.
 
 mod encode;
 mod error;
 mod facts;
 mod ffmpeg;
+mod limits;
+mod progress;
+mod queue;
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
+use crossbeam_channel::{Sender, TrySendError, bounded};
 
 use crate::process::Cancel;
 use crate::thread::{Spawner, Thread};
@@ -22,36 +25,15 @@ pub use encode::Cut;
 pub use error::Error;
 pub use facts::Facts;
 pub use ffmpeg::{Ffmpeg, is_available, is_needed_for, require};
+pub use limits::Limits;
+pub use queue::Job;
+
+use queue::Queue;
 
 /// Jobs of minutes that wait; one more is refused.
 const JOBS_MAX: usize = 8;
 /// Jobs of moments that wait.
 const FRAMES_MAX: usize = 64;
-
-/// How long ffmpeg may take.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// For a look at a file.
-    pub look: Duration,
-    /// For a single frame.
-    pub frame: Duration,
-    /// While it writes a video: without a word of how far it is.
-    pub silence: Duration,
-    /// Bytes of its address space, and of what it writes.
-    pub memory: u64,
-    pub output: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let seconds = Duration::from_secs;
-        let (memory, output) = (2 << 30, 2 << 30);
-        Self { look: seconds(20), frame: seconds(40), silence: seconds(120), memory, output }
-    }
-}
-
-/// Called on the room's thread; with an error where it is not run at all.
-pub type Job = Box<dyn FnOnce(Result<&Ffmpeg, Error>) + Send>;
 
 /// The handle; clones speak to the same threads.
 #[derive(Clone, Debug)]
@@ -79,29 +61,17 @@ pub fn start(spawner: &Spawner, limits: Limits) -> io::Result<(Transcoder, Threa
     let mut threads = Vec::with_capacity(2);
     let mut thread = |name, room| -> io::Result<Sender<Job>> {
         let (inbox, jobs) = bounded(room);
-        let (ffmpeg, ended) = (ffmpeg.clone(), ended.clone());
-        threads.push(spawner.spawn(name, move || work(&jobs, &ended, &ffmpeg))?);
+        // Its own, so that each queue sees the signs of life of its own jobs.
+        let ffmpeg = Ffmpeg::new(limits, cancel.clone());
+        let (end, patience) = (ended.clone(), 2 * limits.silence);
+        let queue = Queue { name, jobs, end, ffmpeg, spawner: spawner.clone(), patience };
+        threads.push(spawner.spawn(name, move || queue.work())?);
         Ok(inbox)
     };
     let (jobs, frames) = (thread("transcode", JOBS_MAX)?, thread("frames", FRAMES_MAX)?);
     let imported = Ffmpeg::new(limits, imports.clone());
     let transcoder = Transcoder { jobs, frames, ffmpeg, imports: imported };
     Ok((transcoder, Threads { cancel, imports, end: Some(end), threads }))
-}
-
-fn work(jobs: &Receiver<Job>, end: &Receiver<()>, ffmpeg: &Ffmpeg) {
-    loop {
-        select! {
-            recv(jobs) -> job => match job {
-                Ok(job) => job(Ok(ffmpeg)),
-                Err(_) => return,
-            },
-            recv(end) -> _ => break,
-        }
-    }
-    for job in jobs.try_iter() {
-        job(Err(Error::Ended));
-    }
 }
 
 impl Transcoder {
@@ -168,6 +138,31 @@ impl Drop for Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_job_that_hangs_does_not_hold_the_others() {
+        let (spawner, _deaths) = Spawner::new();
+        let limits = Limits { silence: Duration::from_millis(20), ..Limits::default() };
+        let (transcoder, threads) = start(&spawner, limits).unwrap();
+        let (release, held) = bounded::<()>(0);
+        // One fewer than are left behind at most, and the last of them again when one has ended.
+        for _ in 0..3 {
+            let held = held.clone();
+            transcoder.submit(Box::new(move |_| {
+                held.recv().ok();
+            }));
+        }
+        let (tell, told) = bounded(1);
+        transcoder.submit(Box::new(move |ran| tell.send(ran.is_ok()).unwrap()));
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(true));
+        transcoder.submit(Box::new(move |_| {
+            held.recv().ok();
+        }));
+        // It ends while they hang still.
+        assert!(threads.end(Instant::now() + Duration::from_secs(60)).is_empty());
+        drop(release);
+    }
 
     #[test]
     fn queues_are_bounded_and_told_of_the_end() {

@@ -1,0 +1,101 @@
+//! A queue of jobs that are done one after the other.
+//!
+//! Each job has a thread of its own, and the queue's thread only waits for it: where a disk is
+//! dead, neither the job nor its child can be ended. Such a job is left behind and the next one
+//! done beside it; so many are left behind at most, then the queue waits.
+
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, TryRecvError, bounded, select};
+
+use super::error::Error;
+use super::ffmpeg::Ffmpeg;
+use crate::thread::Spawner;
+
+/// Jobs that are left behind at once.
+const HUNG_MAX: usize = 4;
+/// What a job gets at the end of the daemon.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Called on a thread of its own; with an error where it is not run at all.
+pub type Job = Box<dyn FnOnce(Result<&Ffmpeg, Error>) + Send>;
+
+pub(super) struct Queue {
+    /// Of its thread, and of those of its jobs.
+    pub(super) name: &'static str,
+    pub(super) jobs: Receiver<Job>,
+    /// Closed at the end.
+    pub(super) end: Receiver<()>,
+    pub(super) ffmpeg: Ffmpeg,
+    pub(super) spawner: Spawner,
+    /// A job without a sign of life for so long hangs.
+    pub(super) patience: Duration,
+}
+
+impl Queue {
+    pub(super) fn work(self) {
+        let mut hung: Vec<Receiver<()>> = Vec::new();
+        loop {
+            let job = select! {
+                recv(self.jobs) -> job => job,
+                recv(self.end) -> _ => break,
+            };
+            let Ok(job) = job else { return };
+            hung.extend(self.attend(self.start(job)));
+            hung.retain(|done| done.try_recv() == Err(TryRecvError::Empty));
+            if hung.len() == HUNG_MAX {
+                log::error!("{}: {HUNG_MAX} jobs hang; no other is begun", self.name);
+                let done = hung.swap_remove(0);
+                select! {
+                    recv(done) -> _ => {}
+                    recv(self.end) -> _ => break,
+                }
+            }
+        }
+        for job in self.jobs.try_iter() {
+            job(Err(Error::Ended));
+        }
+    }
+
+    /// What it returns is closed when the job is done.
+    fn start(&self, job: Job) -> Receiver<()> {
+        let (running, done) = bounded(0);
+        // Through a channel: it comes back where there can be no thread.
+        let (give, given) = bounded(1);
+        give.send(job).ok();
+        let (ffmpeg, taken) = (self.ffmpeg.clone(), given.clone());
+        let thread = self.spawner.spawn(self.name, move || {
+            let _running = running;
+            taken.into_iter().take(1).for_each(|job: Job| job(Ok(&ffmpeg)));
+        });
+        match thread {
+            // It is never joined: it may hang.
+            Ok(thread) => thread.leave(),
+            Err(error) => {
+                log::error!("{}: no thread for a job: {error}", self.name);
+                given.try_iter().for_each(|job| job(Err(Error::Busy)));
+            }
+        }
+        done
+    }
+
+    /// Waits until the job is done, and gives it back where it hangs.
+    fn attend(&self, done: Receiver<()>) -> Option<Receiver<()>> {
+        loop {
+            let before = self.ffmpeg.signs_of_life();
+            select! {
+                recv(done) -> _ => return None,
+                recv(self.end) -> _ => {
+                    // Its child is killed by now.
+                    done.recv_timeout(LAST).ok();
+                    return None;
+                }
+                default(self.patience) => {}
+            }
+            if self.ffmpeg.signs_of_life() == before {
+                log::error!("{}: a job hangs and is left behind", self.name);
+                return Some(done);
+            }
+        }
+    }
+}
