@@ -101,7 +101,7 @@ impl Copies {
         let looked = catch_unwind(AssertUnwindSafe(|| media::probe(&mut file)));
         let probe = match looked {
             Ok(Ok(probe)) => probe,
-            Ok(Err(media::Error::NeedsTranscoder(format))) => {
+            Ok(Err(media::Error::NeedsTranscoder { format, .. })) => {
                 if takes.formats.contains(&format) {
                     return Ok(None);
                 }

@@ -105,15 +105,26 @@ impl ImportContext {
     /// Looks at the headers of what would be copied, and refuses what is none of ours, or too much,
     /// before its bytes are.
     fn check(&self, source: &Path, format: Format, size: u64) -> Result<(), Error> {
-        if transcode::is_needed_for(format) {
+        let transcodable = |format| {
             let failed = |error| Error::Transcode { path: source.to_owned(), source: error };
-            return self.ffmpeg.facts(source, format).map(drop).map_err(failed);
+            self.ffmpeg.facts(source, format).map(drop).map_err(failed)
+        };
+        if transcode::is_needed_for(format) {
+            return transcodable(format);
         }
         if size > PICTURE_MAX {
             return Err(Error::TooLong { path: source.to_owned(), bytes: size });
         }
         let file = disk::open(source)?;
-        guarded(source, || media::probe(&mut BufReader::with_capacity(64 << 10, file))).map(drop)
+        match guarded(source, || media::probe(&mut BufReader::with_capacity(64 << 10, file))) {
+            // A variety that is not decoded here.
+            Err(Error::Media { source: media::Error::NeedsTranscoder { format, .. }, .. })
+                if transcode::is_available() =>
+            {
+                transcodable(format)
+            }
+            probed => probed.map(drop),
+        }
     }
 
     /// An image that has lost its file gets it again, with all that its row has kept.
@@ -228,7 +239,7 @@ impl ImportContext {
         let mut input = BufReader::with_capacity(64 << 10, file);
         let (size, budget) = (Resolution::Default, &self.budget);
         match decode::thumbnail(source, &mut input, size, budget, stop) {
-            Err(Error::Media { source: media::Error::NeedsTranscoder(format), .. }) => {
+            Err(Error::Media { source: media::Error::NeedsTranscoder { format, .. }, .. }) => {
                 let (file, scratch) = ((&*copy.path, format), self.thumbnails.scratch()?);
                 let VideoFrame { facts, thumbnail } =
                     video_frame::look(&self.ffmpeg, file, None, size, &scratch, budget)?;
@@ -341,7 +352,7 @@ fn flush(copy: &Copy) -> Result<(), Error> {
 /// What the file is by its content; refuses what is not decoded before anything is copied.
 fn format(path: &Path, file: &File) -> Result<Format, Error> {
     match guarded(path, || media::format(&mut BufReader::with_capacity(512, file))) {
-        Err(Error::Media { source: media::Error::NeedsTranscoder(format), .. })
+        Err(Error::Media { source: media::Error::NeedsTranscoder { format, .. }, .. })
             if transcode::is_available() =>
         {
             Ok(format)

@@ -312,7 +312,7 @@ impl Thumbnails {
         let budget = &self.shared.budget;
         let made = match decode::thumbnail(&image.path, &mut input, *resolution, budget, &|| false)
         {
-            Err(Error::Media { source: media::Error::NeedsTranscoder(format), .. }) => {
+            Err(Error::Media { source: media::Error::NeedsTranscoder { format, .. }, .. }) => {
                 let (file, scratch) = ((&*image.path, format), self.scratch()?);
                 video_frame::look(&self.shared.ffmpeg, file, None, *resolution, &scratch, budget)?
                     .thumbnail

@@ -2,8 +2,11 @@
 
 use font8x8::UnicodeFonts;
 
+use super::error::Error;
 use super::exif::Orientation;
-use super::{Error, Picture, Thumbnail, fit, webp};
+use super::picture::{Picture, fit};
+use super::thumbnail::Thumbnail;
+use super::webp;
 
 const SIZE: (u32, u32) = (480, 270);
 const GROUND: u8 = 0x30;
@@ -31,7 +34,7 @@ pub fn card(title: &str, frame: (u32, u32)) -> Result<Thumbnail, Error> {
         }
     }
     let extent = (f64::from(SIZE.0), f64::from(SIZE.1));
-    let whole = Picture::new(SIZE.0, SIZE.1, extent, 3, pixels, Orientation::Upright);
+    let whole = Picture::new(SIZE.0, SIZE.1, extent, 3, pixels, Orientation::NoTransforms);
     let (width, height) = fit(SIZE, frame);
     let picture = whole.resized(width, height);
     Ok(Thumbnail { webp: webp::encode(&picture)?, picture })

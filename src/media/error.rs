@@ -11,8 +11,11 @@ pub enum Error {
     Empty,
     /// Nothing that we know by its content.
     Unknown,
-    /// A kind that only ffmpeg decodes.
-    NeedsTranscoder(Format),
+    /// Only ffmpeg decodes it: this format at all, or what is special about the file.
+    NeedsTranscoder {
+        format: Format,
+        why: Option<String>,
+    },
     /// More pixels than are ever decoded.
     TooLarge {
         width: u32,
@@ -68,9 +71,14 @@ impl fmt::Display for Error {
             Self::Read(_) => write!(f, "cannot be read"),
             Self::Empty => write!(f, "the file is empty"),
             Self::Unknown => write!(f, "its content is no picture or video that murald knows"),
-            Self::NeedsTranscoder(format) => {
+            Self::NeedsTranscoder { format, why: None } => {
                 write!(f, "{} files need the transcoder (ffmpeg and ffprobe)", name(*format))
             }
+            Self::NeedsTranscoder { format, why: Some(why) } => write!(
+                f,
+                "this variety of {} needs the transcoder (ffmpeg and ffprobe): {why}",
+                name(*format)
+            ),
             Self::TooLarge { width, height } => write!(
                 f,
                 "{width} × {height} pixels are more than murald decodes (512 MiB of pixels, \

@@ -1,167 +1,134 @@
-//! Colour profiles of photographs: from three primaries and their curves to sRGB.
+//! Colour profiles: what they say of a picture's colours is turned into sRGB.
 //!
-//! That is how cameras and telephones describe a wider range of colours (Display P3, Adobe RGB).
-//! Profiles of another kind, tables and inks among them, are left alone, as are those that say
-//! sRGB in other words. What sRGB cannot show is clipped.
+//! Cameras and telephones describe a wider range of colours this way (Display P3, Adobe RGB), and
+//! printers their inks (CMYK). Profiles that say sRGB in other words, or are of another kind than
+//! the picture, are left alone. What sRGB cannot show is clipped.
 
-use std::sync::LazyLock;
+use std::fmt;
+use std::sync::Arc;
 
-/// Longer ones are tables.
-pub(super) const PROFILE_MAX: usize = 1 << 20;
-/// XYZ under D50, which profiles are written for, to linear sRGB; Bradford's adaptation.
-const TO_SRGB: [[f32; 3]; 3] = [
-    [3.133_856, -1.616_866_7, -0.490_614_6],
-    [-0.978_768_4, 1.916_141_5, 0.033_454],
-    [0.071_945_3, -0.228_991_4, 1.405_242_7],
-];
-/// Steps of light that sRGB's levels are looked up by: fine enough for the darkest.
-const LIGHTS: usize = 1 << 14;
+use moxcms::{ColorProfile, DataColorSpace, Layout, Transform8BitExecutor, TransformOptions};
+
+/// Those of printers have half a megabyte to three.
+pub(super) const PROFILE_MAX: usize = 4 << 20;
 /// Profiles that change no colour by more than that are sRGB.
 const SAME: u8 = 2;
+/// Pixels that are converted at once.
+const PIXELS: usize = 4096;
 
-static LEVELS: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let level = |light: f32| match light {
-        light if light <= 0.003_130_8 => light * 12.92,
-        light => 1.055 * light.powf(1.0 / 2.4) - 0.055,
-    };
-    (0..=LIGHTS).map(|at| (level(at as f32 / LIGHTS as f32) * 255.0).round() as u8).collect()
-});
+/// What the samples of a picture are, in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Samples {
+    Gray,
+    Rgb,
+    /// 255 is all of an ink.
+    Cmyk,
+}
 
-/// What makes sRGB of a picture's colours.
-#[derive(Clone, Debug)]
+/// The profile of a picture.
+#[derive(Clone)]
+pub(super) struct Profile {
+    icc: Arc<ColorProfile>,
+    samples: Samples,
+}
+
+/// From the samples of a file to sRGB.
 pub(super) struct Conversion {
-    /// The light of each level of red, green and blue.
-    lights: [Vec<f32>; 3],
-    /// From these lights to those of sRGB.
-    matrix: [[f32; 3]; 3],
+    transform: Arc<Transform8BitExecutor>,
+    /// Of a pixel, before and afterwards.
+    from: usize,
+    to: usize,
+}
+
+impl Profile {
+    /// None where it is damaged, or none for such samples.
+    pub(super) fn read(bytes: &[u8], samples: Samples) -> Option<Self> {
+        if bytes.len() > PROFILE_MAX {
+            return None;
+        }
+        let icc = ColorProfile::new_from_slice(bytes).ok()?;
+        let fits = match samples {
+            Samples::Gray => icc.color_space == DataColorSpace::Gray,
+            Samples::Rgb => icc.color_space == DataColorSpace::Rgb,
+            Samples::Cmyk => icc.color_space == DataColorSpace::Cmyk,
+        };
+        fits.then(|| Self { icc: Arc::new(icc), samples })
+    }
+
+    /// For a decoder that gives inks: nobody else can turn them into colours.
+    pub(super) fn of_inks(&self) -> Option<Conversion> {
+        if self.samples == Samples::Cmyk {
+            self.conversion(Layout::Rgba, Layout::Rgb)
+        } else {
+            None
+        }
+    }
+
+    /// Makes sRGB of decoded pixels, of three channels or four with alpha; of inks they are that
+    /// already.
+    pub(super) fn convert(&self, pixels: &mut [u8], channels: usize) {
+        let layout = if channels == 4 { Layout::Rgba } else { Layout::Rgb };
+        match self.samples {
+            Samples::Cmyk => {}
+            Samples::Rgb => {
+                if let Some(conversion) = self.conversion(layout, layout) {
+                    conversion.apply_in_place(pixels);
+                }
+            }
+            Samples::Gray => {
+                let Some(conversion) = self.conversion(Layout::Gray, Layout::Rgb) else { return };
+                let (mut levels, mut colors) = ([0; 256], [0; 3 * 256]);
+                levels.iter_mut().zip(0..=255).for_each(|(level, value)| *level = value);
+                conversion.apply(&levels, &mut colors);
+                for pixel in pixels.chunks_exact_mut(channels) {
+                    let at = 3 * usize::from(pixel[0]);
+                    pixel[..3].copy_from_slice(&colors[at..at + 3]);
+                }
+            }
+        }
+    }
+
+    /// None where there is nothing to be done, or nothing that can be.
+    fn conversion(&self, from: Layout, to: Layout) -> Option<Conversion> {
+        let (srgb, options) = (ColorProfile::new_srgb(), TransformOptions::default());
+        let transform = self.icc.create_transform_8bit(from, &srgb, to, options).ok()?;
+        let conversion = Conversion { transform, from: from.channels(), to: to.channels() };
+        (self.samples != Samples::Rgb || conversion.changes_anything()).then_some(conversion)
+    }
+}
+
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Profile").field("samples", &self.samples).finish_non_exhaustive()
+    }
 }
 
 impl Conversion {
-    /// None where there is nothing to be done, or nothing that we do.
-    pub(super) fn of(profile: &[u8]) -> Option<Self> {
-        if profile.get(16..20)? != b"RGB " || profile.get(20..24)? != b"XYZ " {
-            return None;
-        }
-        let primaries = [b"rXYZ", b"gXYZ", b"bXYZ"].map(|name| xyz(tag(profile, name)?));
-        let curves = [b"rTRC", b"gTRC", b"bTRC"].map(|name| curve(tag(profile, name)?));
-        let ([Some(r), Some(g), Some(b)], [Some(cr), Some(cg), Some(cb)]) = (primaries, curves)
-        else {
-            return None;
-        };
-        let matrix = TO_SRGB.map(|row| {
-            [r, g, b].map(|column| row.iter().zip(column).map(|(a, b)| a * b).sum::<f32>())
-        });
-        let conversion = Self { lights: [cr, cg, cb], matrix };
-        conversion.changes_anything().then_some(conversion)
+    /// Of whole pixels, to as many.
+    pub(super) fn apply(&self, from: &[u8], to: &mut [u8]) {
+        debug_assert_eq!(from.len() / self.from, to.len() / self.to);
+        // Fails only where the lengths are none of pixels.
+        self.transform.transform(from, to).ok();
     }
 
-    /// Of a pixel's first three bytes.
-    pub(super) fn apply(&self, pixel: &mut [u8]) {
-        let mut light = [0.0; 3];
-        for ((light, &level), lights) in light.iter_mut().zip(&*pixel).zip(&self.lights) {
-            *light = lights[usize::from(level)];
-        }
-        for (level, row) in pixel.iter_mut().zip(&self.matrix) {
-            let sum = row[0] * light[0] + row[1] * light[1] + row[2] * light[2];
-            *level = LEVELS[(sum.clamp(0.0, 1.0) * LIGHTS as f32 + 0.5) as usize];
+    fn apply_in_place(&self, pixels: &mut [u8]) {
+        let mut before = Vec::with_capacity(PIXELS * self.from);
+        for pixels in pixels.chunks_mut(PIXELS * self.from) {
+            before.clear();
+            before.extend_from_slice(pixels);
+            self.apply(&before, pixels);
         }
     }
 
     fn changes_anything(&self) -> bool {
         let parts = [0, 60, 128, 200, 255];
         let all = parts.iter().flat_map(|&r| parts.iter().map(move |&g| (r, g)));
-        all.flat_map(|(r, g)| parts.iter().map(move |&b| [r, g, b])).any(|before| {
-            let mut after = before;
-            self.apply(&mut after);
-            before.iter().zip(after).any(|(a, b)| a.abs_diff(b) > SAME)
-        })
+        let all = all.flat_map(|(r, g)| parts.iter().map(move |&b| [r, g, b, 255]));
+        let before: Vec<u8> = all.flat_map(|color| color.into_iter().take(self.from)).collect();
+        let mut after = before.clone();
+        self.apply_in_place(&mut after);
+        before.iter().zip(after).any(|(a, b)| a.abs_diff(b) > SAME)
     }
-}
-
-/// The content of a tag.
-fn tag<'a>(profile: &'a [u8], name: &[u8; 4]) -> Option<&'a [u8]> {
-    const TABLE: usize = 128;
-    let count = number(profile, TABLE)?.min(200);
-    let entries = profile.get(TABLE + 4..)?.chunks_exact(12).take(count as usize);
-    let entry = entries.into_iter().find(|entry| entry.starts_with(name))?;
-    let (from, length) = (number(entry, 4)? as usize, number(entry, 8)? as usize);
-    profile.get(from..from.checked_add(length)?)
-}
-
-fn xyz(content: &[u8]) -> Option<[f32; 3]> {
-    let content = content.strip_prefix(b"XYZ ")?;
-    Some([fixed(content, 4)?, fixed(content, 8)?, fixed(content, 12)?])
-}
-
-/// The light of each of the 256 levels.
-fn curve(content: &[u8]) -> Option<Vec<f32>> {
-    let levels = (0..=255).map(|level| level as f32 / 255.0);
-    let lights: Vec<f32> = match content.get(..4)? {
-        b"curv" => {
-            let count = number(content, 8)? as usize;
-            let values = content.get(12..12_usize.checked_add(count.checked_mul(2)?)?)?;
-            let values: Vec<u16> =
-                values.chunks_exact(2).map(|two| u16::from_be_bytes([two[0], two[1]])).collect();
-            match values[..] {
-                [] => levels.collect(),
-                [gamma] => levels.map(|level| level.powf(f32::from(gamma) / 256.0)).collect(),
-                _ => levels.map(|level| between(&values, level)).collect(),
-            }
-        }
-        b"para" => {
-            let shape = Shape::read(content)?;
-            levels.map(|level| shape.light(level)).collect()
-        }
-        _ => return None,
-    };
-    lights.iter().all(|light| light.is_finite()).then_some(lights)
-}
-
-/// Between the two nearest values of a table.
-fn between(values: &[u16], level: f32) -> f32 {
-    let place = level * (values.len() - 1) as f32;
-    let (low, part) = (place as usize, place.fract());
-    let high = (low + 1).min(values.len() - 1);
-    let (low, high) = (f32::from(values[low]), f32::from(values[high]));
-    (low + (high - low) * part) / 65_535.0
-}
-
-/// A curve given by up to seven numbers: `(a x + b)^g + e` from `d` on, `c x + f` below.
-struct Shape([f32; 7]);
-
-impl Shape {
-    fn read(content: &[u8]) -> Option<Self> {
-        let kind = u16::from_be_bytes(content.get(8..10)?.try_into().ok()?);
-        let given = |at: usize| fixed(content, 12 + 4 * at);
-        // g a b c d e f
-        let mut all = [given(0)?, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-        let count = *[1, 3, 4, 5, 7].get(usize::from(kind))?;
-        for (at, value) in all.iter_mut().enumerate().take(count) {
-            *value = given(at)?;
-        }
-        let [_, a, b, c, d, e, f] = &mut all;
-        match kind {
-            // Below, the first two know only nothing, and what is at the border.
-            1 => *d = -*b / *a,
-            2 => (*d, *e, *f, *c) = (-*b / *a, *c, *c, 0.0),
-            _ => {}
-        }
-        Some(Self(all))
-    }
-
-    fn light(&self, x: f32) -> f32 {
-        let [g, a, b, c, d, e, f] = self.0;
-        if x >= d { (a * x + b).max(0.0).powf(g) + e } else { c * x + f }
-    }
-}
-
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_be_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
-}
-
-/// Sixteen bits before the point, sixteen behind it.
-fn fixed(bytes: &[u8], at: usize) -> Option<f32> {
-    Some(number(bytes, at)? as i32 as f32 / 65_536.0)
 }
 
 #[cfg(test)]
@@ -170,16 +137,18 @@ mod tests {
 
     /// A profile with these primaries (x, y, z under D50) and one curve for all.
     fn profile(primaries: [[f32; 3]; 3], curve: &[u8]) -> Vec<u8> {
-        let mut tags: Vec<(&[u8; 4], Vec<u8>)> = Vec::new();
-        for (name, xyz) in [b"rXYZ", b"gXYZ", b"bXYZ"].into_iter().zip(primaries) {
+        let xyz = |xyz: [f32; 3]| {
             let mut content = b"XYZ \0\0\0\0".to_vec();
             xyz.iter().for_each(|part| content.extend(((part * 65_536.0) as i32).to_be_bytes()));
-            tags.push((name, content));
-        }
+            content
+        };
+        let mut tags: Vec<(&[u8; 4], Vec<u8>)> = vec![(b"wtpt", xyz([0.9642, 1.0, 0.8249]))];
+        tags.extend([b"rXYZ", b"gXYZ", b"bXYZ"].into_iter().zip(primaries.map(xyz)));
         tags.extend([b"rTRC", b"gTRC", b"bTRC"].map(|name| (name, curve.to_vec())));
-        let mut bytes = vec![0; 16];
-        bytes.extend(b"RGB XYZ ");
-        bytes.resize(128, 0);
+        let mut bytes = vec![0; 128];
+        bytes[8] = 4;
+        bytes[12..24].copy_from_slice(b"mntrRGB XYZ ");
+        bytes[36..40].copy_from_slice(b"acsp");
         bytes.extend((tags.len() as u32).to_be_bytes());
         let mut place = bytes.len() + 12 * tags.len();
         for (name, content) in &tags {
@@ -189,6 +158,8 @@ mod tests {
             place += content.len();
         }
         tags.iter().for_each(|(_, content)| bytes.extend(content));
+        let length = bytes.len() as u32;
+        bytes[..4].copy_from_slice(&length.to_be_bytes());
         bytes
     }
 
@@ -206,12 +177,18 @@ mod tests {
         bytes
     }
 
+    fn converted(profile: &[u8], pixel: [u8; 3]) -> [u8; 3] {
+        let mut pixel = pixel;
+        if let Some(profile) = Profile::read(profile, Samples::Rgb) {
+            profile.convert(&mut pixel, 3);
+        }
+        pixel
+    }
+
     #[test]
     fn wide_colours_become_those_of_srgb() {
-        let conversion = Conversion::of(&profile(P3, &para())).unwrap();
         let check = |from: [u8; 3], expected: [u8; 3]| {
-            let mut pixel = from;
-            conversion.apply(&mut pixel);
+            let pixel = converted(&profile(P3, &para()), from);
             let near = pixel.iter().zip(expected).all(|(a, b)| a.abs_diff(b) <= 1);
             assert!(near, "{from:?} is {pixel:?}, not {expected:?}");
         };
@@ -224,25 +201,26 @@ mod tests {
     }
 
     #[test]
-    fn what_says_srgb_or_nothing_is_left_alone() {
-        assert!(Conversion::of(&profile(SRGB, &para())).is_none());
-        // Gamma 2.2 is near enough to sRGB's curve for us only in a wider range of colours.
-        let gamma = b"curv\0\0\0\0\0\0\0\x01\x02\x33";
-        assert!(Conversion::of(&profile(P3, gamma)).is_some());
+    fn profiles_that_say_srgb_or_nothing_are_left_alone() {
+        let changes = |profile: &[u8]| converted(profile, [200, 90, 30]) != [200, 90, 30];
+        assert!(!changes(&profile(SRGB, &para())));
+        assert!(changes(&profile(P3, b"curv\0\0\0\0\0\0\0\x01\x02\x33")));
         let table = [b"curv\0\0\0\0\0\0\0\x03".as_slice(), &[0, 0, 0x36, 0, 0xff, 0xff]].concat();
-        assert!(Conversion::of(&profile(P3, &table)).is_some());
-        assert!(Conversion::of(b"").is_none());
+        assert!(changes(&profile(P3, &table)));
+        assert!(!changes(b""));
         let whole = profile(P3, &para());
-        for length in 0..whole.len() {
-            assert!(Conversion::of(&whole[..length]).is_none(), "{length}");
-        }
-        // Damage is no panic.
+        assert!(Profile::read(&whole, Samples::Gray).is_none());
+        assert!(Profile::read(&whole, Samples::Cmyk).is_none());
+    }
+
+    #[test]
+    fn damaged_profiles_are_no_panic() {
+        let whole = profile(P3, &para());
         for at in 0..whole.len() {
+            converted(&whole[..at], [1, 200, 90]);
             let mut damaged = whole.clone();
             damaged[at] ^= 0xff;
-            if let Some(conversion) = Conversion::of(&damaged) {
-                conversion.apply(&mut [1, 200, 90]);
-            }
+            converted(&damaged, [1, 200, 90]);
         }
     }
 }

@@ -6,8 +6,8 @@
 //! thread; nothing here opens a path. The decoders below may panic on hostile bytes: whoever
 //! calls on a thread that must live catches that.
 
-mod bmp;
 mod card;
+mod decoder;
 mod error;
 mod exif;
 mod gif;
@@ -25,12 +25,14 @@ mod tests;
 mod thumbnail;
 mod tiff;
 mod webp;
+mod whole;
 
 pub use card::card;
+pub use decoder::{Input, MEMORY_MAX, PIXELS_MAX, SIDE_MAX, Stop};
 pub use error::Error;
 pub use palette::palette;
 pub use picture::{Picture, fit};
-pub use probe::{Input, MEMORY_MAX, PIXELS_MAX, Probe, SIDE_MAX, Stop, format, probe, upright};
+pub use probe::{Probe, format, probe, upright};
 pub use slice::Tile;
 pub use thumbnail::Thumbnail;
 pub use webp::encode;

@@ -215,7 +215,7 @@ mod tests {
         let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
         let pixels = pixels.flat_map(|(x, y)| color(x, y)).collect();
         let extent = (f64::from(width), f64::from(height));
-        Picture::new(width, height, extent, 3, pixels, Orientation::Upright)
+        Picture::new(width, height, extent, 3, pixels, Orientation::NoTransforms)
     }
 
     fn hexes(picture: &Picture) -> Vec<String> {
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_is_not_seen_has_no_colour() {
         let pixels = [[255, 0, 0, 0], [0, 0, 255, 255]].concat();
-        let picture = Picture::new(2, 1, (2.0, 1.0), 4, pixels, Orientation::Upright);
+        let picture = Picture::new(2, 1, (2.0, 1.0), 4, pixels, Orientation::NoTransforms);
         assert_eq!(hexes(&picture), ["#0000ff"]);
     }
 

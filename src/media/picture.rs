@@ -4,8 +4,8 @@ use fast_image_resize as fir;
 use fir::images::{Image, ImageRef};
 use fir::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 
-use super::exif::Orientation;
-use super::icc::Conversion;
+use super::exif::{self, Orientation};
+use super::icc::Profile;
 
 /// Eight bits a channel, RGB or RGBA (not premultiplied), row after row.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl Picture {
     pub fn resized(&self, width: u32, height: u32) -> Self {
         let (w, h) = self.extent;
         let whole = Region { x: 0.0, y: 0.0, width: w, height: h };
-        let (width, height) = self.orientation.size((width, height));
+        let (width, height) = exif::size(self.orientation, (width, height));
         self.scaled(whole, width, height, FilterType::Lanczos3).upright()
     }
 
@@ -87,38 +87,38 @@ impl Picture {
 
     /// A part of an upright picture at another size.
     pub(super) fn cut(&self, region: Region, width: u32, height: u32) -> Self {
-        debug_assert_eq!(self.orientation, Orientation::Upright);
+        debug_assert_eq!(self.orientation, Orientation::NoTransforms);
         self.scaled(region, width, height, FilterType::Lanczos3)
     }
 
     /// Makes sRGB of the colours.
-    pub(super) fn convert(&mut self, conversion: &Conversion) {
-        self.pixels.chunks_exact_mut(self.channels).for_each(|pixel| conversion.apply(pixel));
+    pub(super) fn convert(&mut self, profile: &Profile) {
+        profile.convert(&mut self.pixels, self.channels);
     }
 
     /// Turns the pixels as the camera noted.
     pub(super) fn upright(self) -> Self {
-        if self.orientation == Orientation::Upright {
+        if self.orientation == Orientation::NoTransforms {
             return self;
         }
         let whole = (self.extent.0.floor() as u32, self.extent.1.floor() as u32);
         if whole != (self.width, self.height) {
             // Turned, the partial boxes would lie at the wrong edge.
-            let (width, height) = self.orientation.size(whole);
+            let (width, height) = exif::size(self.orientation, whole);
             return self.resized(width, height);
         }
         let stored = (self.width as usize, self.height as usize);
-        let (width, height) = self.orientation.size((self.width, self.height));
+        let (width, height) = exif::size(self.orientation, (self.width, self.height));
         let mut pixels = Vec::with_capacity(self.pixels.len());
         for y in 0..height as usize {
             for x in 0..width as usize {
-                let (from_x, from_y) = self.orientation.source(x, y, stored);
+                let (from_x, from_y) = exif::source(self.orientation, (x, y), stored);
                 let at = (from_y * stored.0 + from_x) * self.channels;
                 pixels.extend_from_slice(&self.pixels[at..at + self.channels]);
             }
         }
         let extent = (f64::from(width), f64::from(height));
-        Self { width, height, extent, pixels, orientation: Orientation::Upright, ..self }
+        Self { width, height, extent, pixels, orientation: Orientation::NoTransforms, ..self }
     }
 
     /// What the picture covers of its pixels.
@@ -179,7 +179,7 @@ mod tests {
     fn resizing_turns_upright() {
         // Red above blue, stored lying on its side: shown, red is on the right.
         let pixels = [[255, 0, 0], [0, 0, 255]].concat();
-        let picture = Picture::new(1, 2, (1.0, 2.0), 3, pixels, Orientation::Turned90);
+        let picture = Picture::new(1, 2, (1.0, 2.0), 3, pixels, Orientation::Rotate90);
         let shown = picture.resized(2, 1);
         assert_eq!((shown.width(), shown.height()), (2, 1));
         assert_eq!(shown.pixels(), [0, 0, 255, 255, 0, 0]);

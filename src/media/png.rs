@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use png::{ColorType, DecodeOptions, Decoder, DecodingError, Limits, Reader, Transformations};
 
-use super::Error;
-use super::exif::Orientation;
-use super::icc::{Conversion, PROFILE_MAX};
+use super::decoder::{self, Goal, Header, Input, Opened, Stop, check_bounds};
+use super::error::Error;
+use super::exif;
+use super::icc::{Profile, Samples};
 use super::picture::Picture;
-use super::probe::{Goal, Header, Input, Stop, check_bounds};
-use super::shrink::Shrink;
 use crate::wire::Format;
 
 /// What metadata may take; pixels don't count here.
@@ -17,14 +16,13 @@ const METADATA_MAX: usize = 16 << 20;
 /// Signature, the header chunk's length and name, width, height.
 const SIZE_END: usize = 24;
 
-#[derive(Clone, Debug)]
-pub(super) struct Details {
+#[derive(Debug)]
+struct Png {
     /// Its rows come in seven passes, so that all are held at once.
     interlaced: bool,
-    pub(super) icc: Option<Arc<Conversion>>,
 }
 
-pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> {
+pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     let mut head = [0; SIZE_END];
     input.read_exact(&mut head).map_err(|error| Error::read(Format::Png, error))?;
     let number =
@@ -33,38 +31,36 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
     let size = (number(16), number(20));
     check_bounds(size, 3)?;
     input.rewind().map_err(Error::Read)?;
-    let reader = open(input, true)?;
+    let reader = reader(input, true)?;
     let info = reader.info();
-    let header = Header {
-        size,
-        channels: channels(&reader),
-        orientation: info.exif_metadata.as_deref().map(Orientation::of_exif).unwrap_or_default(),
-        animated: info.animation_control.is_some_and(|control| control.num_frames > 1),
-    };
-    let profile = info.icc_profile.as_deref().filter(|profile| profile.len() <= PROFILE_MAX);
-    let icc = profile.and_then(Conversion::of).map(Arc::new);
-    Ok((header, Details { interlaced: info.interlaced, icc }))
+    let mut header = Header::plain(size, channels(&reader));
+    header.orientation = exif::orientation(info.exif_metadata.as_deref().unwrap_or_default());
+    header.animated = info.animation_control.is_some_and(|control| control.num_frames > 1);
+    let gray = matches!(info.color_type, ColorType::Grayscale | ColorType::GrayscaleAlpha);
+    let samples = if gray { Samples::Gray } else { Samples::Rgb };
+    let profile = info.icc_profile.as_deref();
+    header.profile = profile.and_then(|bytes| Profile::read(bytes, samples));
+    Ok((header, Arc::new(Png { interlaced: info.interlaced })))
 }
 
-impl Details {
-    pub(super) fn memory(&self, header: &Header) -> u64 {
+impl decoder::Decoder for Png {
+    fn memory(&self, header: &Header, goal: Goal) -> u64 {
         let (width, height) = (u64::from(header.size.0), u64::from(header.size.1));
         // Rows of up to eight bytes a pixel, decompressed in pieces.
-        let rows = 8 * width * 8 + (1 << 20);
+        let rows = 8 * width * 8 + (1 << 20) + header.result_bytes(goal);
         if self.interlaced { rows + width * height * 4 } else { rows }
     }
 
-    pub(super) fn decode(
+    fn decode(
         &self,
         header: &Header,
         input: &mut dyn Input,
         goal: Goal,
         stop: Stop<'_>,
     ) -> Result<Picture, Error> {
-        let mut reader = open(input, false)?;
+        let mut reader = reader(input, false)?;
         let kind = reader.output_color_type().0;
-        let mut shrink =
-            Shrink::new(header.size, header.channels, Shrink::factor(header.size, goal.ample));
+        let mut shrink = header.shrink(goal);
         let mut line = Vec::new();
         if self.interlaced {
             let length = reader.output_buffer_size().ok_or_else(|| damaged(TOO_LARGE))?;
@@ -91,7 +87,7 @@ impl Details {
 
 const TOO_LARGE: &str = "a row is too long";
 
-fn open(input: &mut dyn Input, with_profile: bool) -> Result<Reader<&mut dyn Input>, Error> {
+fn reader(input: &mut dyn Input, with_profile: bool) -> Result<Reader<&mut dyn Input>, Error> {
     let mut options = DecodeOptions::default();
     options.set_ignore_text_chunk(true);
     options.set_ignore_iccp_chunk(!with_profile);

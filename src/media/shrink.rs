@@ -84,6 +84,16 @@ impl Shrink {
         }
     }
 
+    /// Takes a whole picture and gives the result; what is not reduced is not copied.
+    pub(super) fn whole(mut self, pixels: Vec<u8>, orientation: Orientation) -> Picture {
+        if self.factor == 1 {
+            self.pixels = pixels;
+        } else {
+            self.rows(&pixels);
+        }
+        self.finish(orientation)
+    }
+
     /// The result; rows that never came are not made up.
     pub(super) fn finish(mut self, orientation: Orientation) -> Picture {
         if self.pending > 0 {
@@ -152,7 +162,7 @@ mod tests {
     fn shrunk(size: (u32, u32), channels: usize, factor: u32, pixels: &[u8]) -> Vec<u8> {
         let mut shrink = Shrink::new(size, channels, factor);
         shrink.rows(pixels);
-        shrink.finish(Orientation::Upright).pixels().to_vec()
+        shrink.finish(Orientation::NoTransforms).pixels().to_vec()
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use png::{BitDepth, ColorType, Compression, Encoder};
 
-use super::Error;
+use super::decoder::{Input, Stop};
+use super::error::Error;
 use super::picture::{Picture, Region};
-use super::probe::{Input, Probe, Stop};
+use super::probe::Probe;
 
 /// A monitor's place in the layout, and what it shows there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

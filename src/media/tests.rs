@@ -261,7 +261,7 @@ fn orientation_is_read_without_decoding() {
 }
 
 #[test]
-fn tiff_fill_order_2_is_refused() {
+fn tiff_fill_order_2_is_left_to_the_transcoder() {
     // One pixel of eight bits: width, height, bits, no compression, black is zero, the order of the
     // bits, where the strip lies, rows, bytes.
     let tiff = |order: u16| {
@@ -287,10 +287,9 @@ fn tiff_fill_order_2_is_refused() {
     };
     assert_eq!(thumbnail(&tiff(1), 9).unwrap().pixels(), [1; 3]);
     let why = thumbnail(&tiff(2), 9).unwrap_err().to_string();
-    assert!(
-        why.ends_with("not supported: bits from the lowest to the highest (FillOrder 2)"),
-        "{why}"
-    );
+    let expected = "this variety of TIFF needs the transcoder (ffmpeg and ffprobe): \
+                    bits from the lowest to the highest (FillOrder 2)";
+    assert_eq!(why, expected);
 }
 
 #[test]
@@ -381,4 +380,38 @@ fn large_jpegs_are_scaled_while_they_are_decoded() {
     assert_eq!((shown.width(), shown.height()), (500, 357));
     assert!(shown.pixels().iter().all(|&value| value.abs_diff(90) < 3));
     assert!(thumbnail(&bytes[..bytes.len() - 2], 500).is_err());
+}
+
+#[test]
+fn alpha_that_hides_nothing_is_dropped() {
+    let check = |alpha: u8, has_alpha| {
+        let picture = ImageBuffer::from_pixel(5, 5, Rgba([1_u8, 2, 3, alpha]));
+        let bytes = webp::Encoder::from_rgba(&picture, 5, 5).encode_lossless().to_vec();
+        let shown = thumbnail(&bytes, 500).unwrap();
+        assert_eq!((shown.has_alpha(), &shown.pixels()[..3]), (has_alpha, &[1, 2, 3][..]));
+    };
+    check(255, false);
+    check(128, true);
+}
+
+#[test]
+fn whole_decoding_stops_when_told() {
+    let bytes = coded(&DynamicImage::ImageRgb8(scene(400, 400)), ImageFormat::Bmp);
+    let mut input = Cursor::new(&bytes);
+    let probe = probe(&mut input).unwrap();
+    let asked = std::cell::Cell::new(0);
+    let stop = || asked.replace(asked.get() + 1) > 2;
+    assert!(matches!(probe.decode(&mut input, (9, 9), &stop), Err(Error::Stopped)));
+}
+
+#[test]
+fn what_takes_too_much_memory_is_left_to_the_transcoder() {
+    let mut bytes = coded(&DynamicImage::ImageRgb8(scene(16, 16)), ImageFormat::Bmp);
+    assert!(probed(&bytes).unwrap().memory((16, 16)) < 1 << 20);
+    for side in [18, 22] {
+        bytes[side..side + 4].copy_from_slice(&9000_u32.to_le_bytes());
+    }
+    let why = probed(&bytes).unwrap_err();
+    assert!(matches!(why, Error::NeedsTranscoder { format: Format::Bmp, .. }), "{why}");
+    assert!(why.to_string().ends_with("decoding it takes 231 MiB of memory"), "{why}");
 }

@@ -1,8 +1,10 @@
 //! Thumbnails: small WebP pictures, never larger than what they show.
 
+use super::decoder::{Input, Stop};
+use super::error::Error;
 use super::picture::{Picture, fit};
-use super::probe::{Input, Probe, Stop};
-use super::{Error, webp};
+use super::probe::Probe;
+use super::webp;
 
 /// A thumbnail, and the pixels that it was made of.
 #[derive(Debug)]

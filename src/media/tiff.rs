@@ -1,4 +1,7 @@
 //! TIFF and BigTIFF: the first picture of the file, strip by strip or one row of tiles at a time.
+//!
+//! By the `tiff` crate, which `image` stands on: that refuses palettes, YCbCr, samples of two or four
+//! bits and inks in planes, and would hold all of a photograph twice.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -7,16 +10,15 @@ use tiff::TiffError;
 use tiff::decoder::{Decoder, DecodingResult, Limits};
 use tiff::tags::Tag;
 
-use super::Error;
+use super::decoder::{self, Goal, Header, Input, MEMORY_MAX, Opened, Stop, check_bounds};
+use super::error::Error;
 use super::exif::Orientation;
-use super::icc::Conversion;
+use super::icc::{Conversion, Profile, Samples};
 use super::picture::Picture;
-use super::probe::{Goal, Header, Input, MEMORY_MAX, Stop, check_bounds};
-use super::shrink::Shrink;
 use crate::wire::Format;
 
-#[derive(Clone, Debug)]
-pub(super) struct Details {
+#[derive(Debug)]
+struct Tiff {
     color: Color,
     /// Samples of a pixel, those that mean nothing to us included.
     samples: usize,
@@ -28,10 +30,9 @@ pub(super) struct Details {
     chunk: (u32, u32),
     /// Where the file says that its colours are indices.
     palette_tag: Option<u64>,
-    pub(super) icc: Option<Arc<Conversion>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Color {
     Gray,
     Rgb,
@@ -48,24 +49,27 @@ enum Alpha {
     Associated,
 }
 
-pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> {
+pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     let (photometric, at) = photometric(input)?;
     let palette_tag = (photometric == 3).then_some(at);
-    let mut decoder = open(input, palette_tag)?;
+    let mut decoder = reader(input, palette_tag)?;
     let size = decoder.dimensions().map_err(from_crate)?;
     if size.0 == 0 || size.1 == 0 {
         return Err(damaged("it has no pixels"));
     }
     check_bounds(size, 3)?;
     let number = |decoder: &mut Decoder<_>, tag, default| {
-        decoder.find_tag_unsigned(tag).map(|value| value.unwrap_or(default)).map_err(from_crate)
+        decoder
+            .find_tag_unsigned::<u16>(tag)
+            .map(|value| value.unwrap_or(default))
+            .map_err(from_crate)
     };
     if number(&mut decoder, Tag::FillOrder, 1)? == 2 {
         return Err(unsupported("bits from the lowest to the highest (FillOrder 2)".to_owned()));
     }
     let samples = number(&mut decoder, Tag::SamplesPerPixel, 1)?;
     let planar = number(&mut decoder, Tag::PlanarConfiguration, 1)? == 2;
-    let orientation = Orientation::from_exif(number(&mut decoder, Tag::Orientation, 1)?);
+    let orientation = number(&mut decoder, Tag::Orientation, 1)?;
     let bits = decoder.find_tag_unsigned_vec::<u16>(Tag::BitsPerSample).map_err(from_crate)?;
     let bits = bits.and_then(|bits| bits.first().copied()).unwrap_or(1);
     let (color, own) = match photometric {
@@ -88,17 +92,28 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
         _ => Alpha::None,
     };
     let chunk = decoder.chunk_dimensions();
-    let channels = if alpha == Alpha::None { 3 } else { 4 };
-    let header = Header { size, channels, orientation, animated: false };
-    let (samples, bits) = (usize::from(samples), usize::from(bits));
+    let mut header = Header::plain(size, if alpha == Alpha::None { 3 } else { 4 });
+    let orientation = u8::try_from(orientation).ok().and_then(Orientation::from_exif);
+    header.orientation = orientation.unwrap_or(Orientation::NoTransforms);
     let profile = decoder.find_tag(Tag::IccProfile).map_err(from_crate)?;
-    let profile = profile.and_then(|value| value.into_u8_vec().ok()).unwrap_or_default();
-    let icc = Conversion::of(&profile).map(Arc::new);
-    Ok((header, Details { color, samples, bits, alpha, planar, chunk, palette_tag, icc }))
+    let profile = profile.and_then(|value| value.into_u8_vec().ok());
+    header.profile = profile.and_then(|bytes| Profile::read(&bytes, color.samples()));
+    let (samples, bits) = (usize::from(samples), usize::from(bits));
+    Ok((header, Arc::new(Tiff { color, samples, bits, alpha, planar, chunk, palette_tag })))
 }
 
-impl Details {
-    pub(super) fn memory(&self, header: &Header) -> u64 {
+impl Color {
+    fn samples(&self) -> Samples {
+        match self {
+            Self::Gray => Samples::Gray,
+            Self::Cmyk => Samples::Cmyk,
+            Self::Rgb | Self::YCbCr | Self::Palette(_) => Samples::Rgb,
+        }
+    }
+}
+
+impl decoder::Decoder for Tiff {
+    fn memory(&self, header: &Header, goal: Goal) -> u64 {
         let (width, height) = (u64::from(self.chunk.0), u64::from(self.chunk.1.min(header.size.1)));
         let chunk = width * height * (self.samples * self.bits).div_ceil(8) as u64;
         let band = u64::from(header.size.0) * header.channels as u64;
@@ -106,20 +121,21 @@ impl Details {
         // Samples of more than a byte are made into bytes, planes into pixels.
         let bytes = if self.bits > 8 { chunk / 2 } else { 0 };
         let pixels = if self.planar { chunk } else { 0 };
-        chunk + bytes + pixels + band
+        chunk + bytes + pixels + band + header.result_bytes(goal)
     }
 
-    pub(super) fn decode(
+    fn decode(
         &self,
         header: &Header,
         input: &mut dyn Input,
         goal: Goal,
         stop: Stop<'_>,
     ) -> Result<Picture, Error> {
-        let mut decoder = open(input, self.palette_tag)?;
+        let mut decoder = reader(input, self.palette_tag)?;
         let (width, channels) = (header.size.0 as usize, header.channels);
-        let mut shrink =
-            Shrink::new(header.size, channels, Shrink::factor(header.size, goal.ample));
+        let mut shrink = header.shrink(goal);
+        let inks = header.profile.as_ref().and_then(Profile::of_inks);
+        let inks = inks.as_ref();
         let across = header.size.0.div_ceil(self.chunk.0.max(1));
         let down = header.size.1.div_ceil(self.chunk.1.max(1));
         let mut band = Vec::new();
@@ -133,7 +149,7 @@ impl Details {
                 let chunk = self.chunk(&mut decoder, row, down)?;
                 band.resize(width * channels, 0);
                 for line in self.lines(&chunk, width, height)? {
-                    self.write(line, &mut band, channels);
+                    self.write(line, &mut band, channels, inks);
                     shrink.row(&band);
                 }
                 continue;
@@ -147,14 +163,17 @@ impl Details {
                 let lines = self.lines(&chunk, used, height)?;
                 for (line, target) in lines.zip(band.chunks_exact_mut(width * channels)) {
                     let target = target.get_mut(left..left + used * channels);
-                    self.write(line, target.ok_or_else(|| damaged(SHORT))?, channels);
+                    let target = target.ok_or_else(|| damaged(SHORT))?;
+                    self.write(line, target, channels, inks);
                 }
             }
             shrink.rows(&band);
         }
         Ok(shrink.finish(header.orientation))
     }
+}
 
+impl Tiff {
     fn is_tiled(&self, header: &Header) -> bool {
         self.chunk.0 < header.size.0
     }
@@ -199,7 +218,12 @@ impl Details {
     }
 
     /// Turns the samples of a row into RGB or RGBA.
-    fn write(&self, line: &[u8], target: &mut [u8], channels: usize) {
+    fn write(&self, line: &[u8], target: &mut [u8], channels: usize, inks: Option<&Conversion>) {
+        if let Some(inks) = inks.filter(|_| channels == 3) {
+            let pixels = line.chunks_exact(self.samples).take(target.len() / 3);
+            let line: Vec<u8> = pixels.flat_map(|pixel| &pixel[..4]).copied().collect();
+            return inks.apply(&line, target);
+        }
         for (x, target) in target.chunks_exact_mut(channels).enumerate() {
             target.copy_from_slice(&self.pixel(line, x)[..channels]);
         }
@@ -279,7 +303,7 @@ fn bytes(samples: DecodingResult) -> Result<Vec<u8>, Error> {
     })
 }
 
-fn open(input: &mut dyn Input, palette_tag: Option<u64>) -> Result<Decoder<Patched<'_>>, Error> {
+fn reader(input: &mut dyn Input, palette_tag: Option<u64>) -> Result<Decoder<Patched<'_>>, Error> {
     let mut limits = Limits::default();
     limits.decoding_buffer_size = MEMORY_MAX as usize;
     limits.intermediate_buffer_size = MEMORY_MAX as usize;
@@ -351,8 +375,8 @@ fn photometric(input: &mut dyn Input) -> Result<(u16, u64), Error> {
     Err(damaged("it holds no picture"))
 }
 
-fn unsupported(what: String) -> Error {
-    Error::Unsupported { format: Format::Tiff, what }
+fn unsupported(why: String) -> Error {
+    Error::NeedsTranscoder { format: Format::Tiff, why: Some(why) }
 }
 
 fn damaged(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {

@@ -89,7 +89,7 @@ impl Slices {
     ) -> Result<Vec<Vec<u8>>, Error> {
         let (file, probe) = open(source)?;
         let (mut file, probe) = match probe {
-            Err(media::Error::NeedsTranscoder(format)) => {
+            Err(media::Error::NeedsTranscoder { format, .. }) => {
                 let png = Temporary(self.directory.join(format!("{key}.part")));
                 let made = fs::create_dir_all(&self.directory);
                 made.map_err(|error| file_error(&self.directory, &error))?;

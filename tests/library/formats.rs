@@ -149,9 +149,11 @@ fn a_photograph_in_wider_colours_is_shown_in_ours() {
             .status();
         assert!(status.unwrap().success(), "{to}");
     };
-    for file in ["wide.jpg", "wide.png", "wide.webp", "wide.tif"] {
+    let wide = ["wide.jpg", "wide.png", "wide.webp", "wide.tif"].map(|file| (file, "p3"));
+    let inks = ["inks.jpg", "inks.tif"].map(|file| (file, "cmyk"));
+    for (file, profile) in wide.into_iter().chain(inks) {
         let quality = if file.ends_with("jpg") || file.ends_with("webp") { "[Q=95]" } else { "" };
-        vips(&scene, &format!("{file}{quality}"), &["p3", "--input-profile", "srgb"]);
+        vips(&scene, &format!("{file}{quality}"), &[profile, "--input-profile", "srgb"]);
         let path = house.root().join(file);
         vips(&path, "expected.png", &["srgb", "--embedded"]);
         let record = record(&house, &path);

@@ -14,8 +14,8 @@ use super::frame::{Frame, Plan};
 use super::huffman::Table;
 use super::progressive::{Scan, first_pass, refine};
 use super::rows::{Colors, Rows};
-use crate::media::Error;
-use crate::media::probe::Stop;
+use crate::media::decoder::Stop;
+use crate::media::error::Error;
 
 /// What is wrong with the file.
 pub(super) type Damage = &'static str;
@@ -24,14 +24,14 @@ const SHORT: Damage = "its data end too early";
 pub(super) const NO_CODE: Damage = "its data are no code";
 const NO_TABLE: Damage = "a table is missing";
 
-/// Takes the rows of the picture as RGB, from the top.
+/// Takes the rows of the picture as RGB, or as inks, from the top.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// Decodes the picture that `frame` announced. `stop` is asked again and again whether the picture is
 /// still wanted.
 pub(super) fn decode(
-    data: &[u8],
-    (frame, plan): (&Frame, Plan),
+    (data, frame): (&[u8], &Frame),
+    plan: Plan,
     stop: Stop<'_>,
     sink: Sink<'_>,
 ) -> Result<(), Error> {
@@ -341,7 +341,7 @@ impl<'a> Decoder<'a> {
         let rows = self.rows.get_or_insert_with(|| {
             let colors = Colors::of(&self.components, self.jfif, self.adobe);
             let most = self.frame.most.1 * self.plan.side;
-            Rows::new(self.frame.scaled(self.plan.side as u32), most, colors)
+            Rows::new(self.frame.scaled(self.plan.side as u32), most, colors, self.plan.inks)
         });
         if mcu > 0 {
             rows.write(&self.components, mcu - 1, sink);

@@ -3,8 +3,8 @@
 
 use super::damaged;
 use super::idct::Size;
-use crate::media::Error;
-use crate::media::probe::check_bounds;
+use crate::media::decoder::check_bounds;
+use crate::media::error::Error;
 use crate::wire::Format;
 
 /// Scans of the data: a progressive picture of any program has ten to twenty.
@@ -43,6 +43,8 @@ pub(super) struct Plan {
     /// Coefficients are buffered until all scans are read; else each row of blocks is done with when
     /// it has been read.
     pub(super) buffered: bool,
+    /// Four inks are given as they are, 255 being all of one; else they are mixed to colours.
+    pub(super) inks: bool,
 }
 
 /// A component under a plan.
@@ -209,7 +211,7 @@ impl Effort {
         let named = |id: u8| frame.components.iter().position(|part| part.id == id);
         let count = usize::from(scan.first().copied().unwrap_or(0));
         let components = scan.get(1..).unwrap_or(&[]).chunks_exact(2).take(count);
-        let plan = Plan { side: 8, dc_only: false, buffered: false };
+        let plan = Plan { side: 8, dc_only: false, buffered: false, inks: false };
         let blocks = |part: usize| {
             let shape = frame.shape(&plan, part);
             (shape.stride * shape.rows) as u64

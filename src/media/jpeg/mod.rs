@@ -14,11 +14,11 @@ mod tests;
 use std::io::Read;
 use std::sync::Arc;
 
-use super::Error;
-use super::exif::Orientation;
-use super::icc::{Conversion, PROFILE_MAX};
+use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Opened, Stop};
+use super::error::Error;
+use super::exif::{self, Orientation};
+use super::icc::{PROFILE_MAX, Profile, Samples};
 use super::picture::Picture;
-use super::probe::{Goal, Header, Input, MEMORY_MAX, Stop};
 use super::shrink::Shrink;
 use crate::wire::Format;
 
@@ -27,21 +27,25 @@ use frame::{Effort, Frame, Plan};
 /// More than that is buffered only where there is no way around it.
 const COEFFICIENTS_MAX: u64 = 64 << 20;
 
-#[derive(Clone, Debug)]
-pub(super) struct Details {
+#[derive(Debug)]
+struct Jpeg {
     /// Of the file, in bytes.
     length: u64,
-    frame: Arc<Frame>,
+    frame: Frame,
     /// It comes in several scans.
     buffered: bool,
-    pub(super) icc: Option<Arc<Conversion>>,
+}
+
+pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
+    let (header, jpeg) = read(input)?;
+    Ok((header, Arc::new(jpeg)))
 }
 
 /// Walks all segments. A file without its end marker is cut off, whatever a decoder makes of it.
-pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> {
+fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
     let (mut frame, mut buffered) = (None::<Frame>, None);
-    let mut orientation = Orientation::default();
-    let (mut icc, mut effort) = (Profile::default(), Effort::default());
+    let mut orientation = Orientation::NoTransforms;
+    let (mut icc, mut effort) = (Segments::default(), Effort::default());
     loop {
         match marker(input)? {
             END_OF_IMAGE => break,
@@ -69,13 +73,19 @@ pub(super) fn header(input: &mut dyn Input) -> Result<(Header, Details), Error> 
     let (Some(frame), Some(buffered)) = (frame, buffered) else {
         return Err(damaged("it holds no picture"));
     };
-    let header = Header { size: frame.size, channels: 3, orientation, animated: false };
-    Ok((header, Details { length, frame: Arc::new(frame), buffered, icc: icc.conversion() }))
+    let samples = match frame.components.len() {
+        1 => Samples::Gray,
+        4 => Samples::Cmyk,
+        _ => Samples::Rgb,
+    };
+    let profile = Profile::read(&icc.whole(), samples);
+    let header = Header { orientation, profile, ..Header::plain(frame.size, 3) };
+    Ok((header, Jpeg { length, frame, buffered }))
 }
 
 /// How it is turned. Reads no further than to the first of its coded data.
 pub(super) fn orientation(input: &mut dyn Input) -> Result<Orientation, Error> {
-    let mut orientation = Orientation::default();
+    let mut orientation = Orientation::NoTransforms;
     loop {
         match marker(input)? {
             START_OF_SCAN | END_OF_IMAGE => return Ok(orientation),
@@ -90,14 +100,14 @@ const END_OF_IMAGE: u8 = 0xd9;
 const START_OF_SCAN: u8 = 0xda;
 
 fn of_segment(content: &[u8]) -> Option<Orientation> {
-    content.starts_with(b"Exif\0\0").then(|| Orientation::of_exif(content))
+    content.starts_with(b"Exif\0\0").then(|| exif::orientation(content))
 }
 
 /// A colour profile, in as many segments as it takes.
 #[derive(Default)]
-struct Profile(Vec<(u8, Vec<u8>)>);
+struct Segments(Vec<(u8, Vec<u8>)>);
 
-impl Profile {
+impl Segments {
     fn add(&mut self, segment: &[u8]) {
         if let Some([number, _count, part @ ..]) = segment.strip_prefix(b"ICC_PROFILE\0")
             && self.0.iter().map(|(_, part)| part.len()).sum::<usize>() < PROFILE_MAX
@@ -106,20 +116,18 @@ impl Profile {
         }
     }
 
-    fn conversion(mut self) -> Option<Arc<Conversion>> {
+    fn whole(mut self) -> Vec<u8> {
         self.0.sort_by_key(|(number, _)| *number);
-        let whole: Vec<u8> = self.0.into_iter().flat_map(|(_, part)| part).collect();
-        Conversion::of(&whole).map(Arc::new)
+        self.0.into_iter().flat_map(|(_, part)| part).collect()
     }
 }
 
-impl Details {
-    /// With the result.
-    pub(super) fn memory(&self, goal: Goal) -> u64 {
+impl Decoder for Jpeg {
+    fn memory(&self, _: &Header, goal: Goal) -> u64 {
         self.cost(self.side(goal), goal)
     }
 
-    pub(super) fn decode(
+    fn decode(
         &self,
         header: &Header,
         input: &mut dyn Input,
@@ -132,10 +140,22 @@ impl Details {
         let size = self.frame.scaled(side);
         let mut shrink = Shrink::new(size, 3, Shrink::factor(size, goal.ample));
         let plan = self.plan(side);
-        decoder::decode(&data, (&self.frame, plan), stop, &mut |row| shrink.row(row))?;
+        let data = (&data[..], &self.frame);
+        match header.profile.as_ref().and_then(Profile::of_inks) {
+            None => decoder::decode(data, plan, stop, &mut |row| shrink.row(row))?,
+            Some(inks) => {
+                let mut colors = vec![0; 3 * size.0 as usize];
+                decoder::decode(data, Plan { inks: true, ..plan }, stop, &mut |row| {
+                    inks.apply(row, &mut colors);
+                    shrink.row(&colors);
+                })?;
+            }
+        }
         Ok(shrink.finish(header.orientation))
     }
+}
 
+impl Jpeg {
     /// Samples of a block's side: the fewest of 1, 2, 4 that are enough, else all 8. Where all are
     /// more than a picture is given, half of it must do.
     fn side(&self, goal: Goal) -> u32 {
@@ -152,7 +172,8 @@ impl Details {
     }
 
     fn plan(&self, side: u32) -> Plan {
-        let plan = Plan { side: side as usize, dc_only: false, buffered: self.buffered };
+        let buffered = self.buffered;
+        let plan = Plan { side: side as usize, dc_only: false, buffered, inks: false };
         // At an eighth of the size the means of the blocks are nearly all that is wanted.
         let dc_only = side == 1 && self.buffered && self.frame.memory(&plan) > COEFFICIENTS_MAX;
         Plan { dc_only, ..plan }

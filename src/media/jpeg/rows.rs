@@ -44,10 +44,11 @@ pub(super) struct Rows {
     lines: [Vec<u8>; 4],
     sums: Vec<u16>,
     pixels: Vec<u8>,
+    inks: bool,
 }
 
 impl Rows {
-    pub(super) fn new(size: (u32, u32), most: usize, colors: Colors) -> Self {
+    pub(super) fn new(size: (u32, u32), most: usize, colors: Colors, inks: bool) -> Self {
         let size = (size.0 as usize, size.1 as usize);
         Self {
             size,
@@ -55,7 +56,8 @@ impl Rows {
             colors,
             lines: Default::default(),
             sums: Vec::new(),
-            pixels: vec![0; size.0 * 3],
+            pixels: vec![0; size.0 * if inks { 4 } else { 3 }],
+            inks,
         }
     }
 
@@ -68,7 +70,11 @@ impl Rows {
             for ((line, own), component) in lines.iter_mut().zip(&mut self.lines).zip(components) {
                 *line = stretched(component, mcu, y, width, (&mut self.sums, own));
             }
-            self.colors.write(lines, &mut self.pixels);
+            if self.inks {
+                self.colors.write_inks(lines, &mut self.pixels);
+            } else {
+                self.colors.write(lines, &mut self.pixels);
+            }
             sink(&self.pixels);
         }
     }
@@ -162,6 +168,20 @@ impl Colors {
         for (pixel, &key) in pixels.iter_mut().zip(d) {
             let color = if self == Self::Ycck { pixel.map(|value| 255 - value) } else { *pixel };
             *pixel = color.map(|value| ((u32::from(value) * u32::from(key) + 127) / 255) as u8);
+        }
+    }
+}
+
+impl Colors {
+    /// The inks themselves, 255 being all of one.
+    fn write_inks(self, [a, b, c, d]: [&[u8]; 4], pixels: &mut [u8]) {
+        let mut colors = vec![0; 3 * (pixels.len() / 4)];
+        self.write([a, b, c, &[]], &mut colors);
+        let colors = colors.chunks_exact(3);
+        for ((to, color), &key) in pixels.chunks_exact_mut(4).zip(colors).zip(d) {
+            // As YCbCr they are their own complements.
+            let ink = |value: u8| if self == Self::Ycck { value } else { 255 - value };
+            to.copy_from_slice(&[ink(color[0]), ink(color[1]), ink(color[2]), 255 - key]);
         }
     }
 }

@@ -31,14 +31,14 @@ fn sample(name: &str) -> &'static [u8] {
     SAMPLES.iter().find(|sample| sample.name == name).unwrap().data
 }
 
-fn looked(data: &[u8]) -> Result<Details, Error> {
-    header(&mut Cursor::new(data)).map(|(_, details)| details)
+fn looked(data: &[u8]) -> Result<Jpeg, Error> {
+    read(&mut Cursor::new(data)).map(|(_, jpeg)| jpeg)
 }
 
-fn decoded_by(data: &[u8], details: &Details, plan: Plan) -> Result<Vec<u8>, Error> {
+fn decoded_by(data: &[u8], details: &Jpeg, plan: Plan) -> Result<Vec<u8>, Error> {
     let mut pixels = Vec::new();
     let mut take = |row: &[u8]| pixels.extend_from_slice(row);
-    decoder::decode(data, (&details.frame, plan), &|| false, &mut take)?;
+    decoder::decode((data, &details.frame), plan, &|| false, &mut take)?;
     Ok(pixels)
 }
 
@@ -81,10 +81,10 @@ fn scans(data: &[u8]) -> Vec<std::ops::Range<usize>> {
 fn pixels_match_libjpeg_turbo() {
     for Sample { name, data, pixels } in SAMPLES {
         let mut input = Cursor::new(*pixels);
-        let (header, details) = png::header(&mut input).unwrap();
+        let (header, png) = png::open(&mut input).unwrap();
         let goal = Goal { ample: header.size, enough: header.size };
         input.set_position(0);
-        let expected = details.decode(&header, &mut input, goal, &|| false).unwrap();
+        let expected = png.decode(&header, &mut input, goal, &|| false).unwrap();
         let likeness = likeness(&decoded(data, 8).unwrap(), expected.pixels());
         assert!(likeness > 45.0, "{name}: {likeness:.1} dB");
     }
@@ -99,7 +99,7 @@ fn scaled_decoding_matches_the_averaged_whole() {
         for side in scaled {
             let mut shrink = Shrink::new(frame.size, 3, 8 / side);
             shrink.rows(&all);
-            let averaged = shrink.finish(Orientation::default());
+            let averaged = shrink.finish(Orientation::NoTransforms);
             assert_eq!(frame.scaled(side), (averaged.width(), averaged.height()));
             let likeness = likeness(&decoded(data, side).unwrap(), averaged.pixels());
             // The smaller the picture, the more of it is its last row and column, which stand for
@@ -114,7 +114,7 @@ fn scaled_decoding_matches_the_averaged_whole() {
 fn dc_coefficients_alone_are_close() {
     let data = sample("progressive");
     let details = looked(data).unwrap();
-    let plan = Plan { side: 1, dc_only: false, buffered: true };
+    let plan = Plan { side: 1, dc_only: false, buffered: true, inks: false };
     let all = decoded_by(data, &details, plan).unwrap();
     let dc_only = decoded_by(data, &details, Plan { dc_only: true, ..plan }).unwrap();
     assert!(likeness(&all, &dc_only) > 25.0);
@@ -231,7 +231,8 @@ fn decoding_stops_when_told() {
         let asked = std::cell::Cell::new(0);
         let stop = || asked.replace(asked.get() + 1) == 3;
         let plan = details.plan(8);
-        let stopped = decoder::decode(sample(name), (&details.frame, plan), &stop, &mut |_| {});
+        let data = (sample(name), &details.frame);
+        let stopped = decoder::decode(data, plan, &stop, &mut |_| {});
         assert!(matches!(stopped, Err(Error::Stopped)), "{name}");
         assert_eq!(asked.get(), 4);
     }
@@ -242,9 +243,9 @@ fn single_scan_decoding_takes_the_memory_of_a_few_rows() {
     let data = sample("halved");
     let probe = probe(&mut Cursor::new(data)).unwrap();
     assert!(probe.memory((500, 500)) < 2 * 3 * 141 * 93);
-    let mut large = Frame::clone(&looked(data).unwrap().frame);
+    let mut large = looked(data).unwrap().frame;
     large.size = (12_000, 12_000);
-    let plan = Plan { side: 8, dc_only: false, buffered: false };
+    let plan = Plan { side: 8, dc_only: false, buffered: false, inks: false };
     assert!(large.memory(&plan) < 2 << 20, "{}", large.memory(&plan));
     assert!(large.memory(&Plan { buffered: true, ..plan }) > 12_000 * 12_000 * 2);
 }

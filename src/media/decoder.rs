@@ -1,0 +1,107 @@
+//! What every decoder offers, and what it is given.
+
+use std::fmt::Debug;
+use std::io::{BufRead, Seek};
+use std::sync::Arc;
+
+use super::error::Error;
+use super::exif::{self, Orientation};
+use super::icc::Profile;
+use super::picture::Picture;
+use super::shrink::Shrink;
+
+/// Longest side of a picture (contract 4).
+pub const SIDE_MAX: u32 = 65_535;
+/// Most bytes of pixels that a picture may have (contract 4).
+pub const PIXELS_MAX: u64 = 512 << 20;
+/// Most memory that decoding one picture may take: the daemon stays under 300 MiB with it.
+pub const MEMORY_MAX: u64 = 224 << 20;
+
+/// Where pictures are read from.
+pub trait Input: BufRead + Seek {}
+
+impl<T: BufRead + Seek + ?Sized> Input for T {}
+
+/// Asked whether what is being made is no longer wanted.
+pub type Stop<'a> = &'a dyn Fn() -> bool;
+
+/// How the pixels of a picture are decoded whose headers were read.
+pub(super) trait Decoder: Debug + Send + Sync {
+    /// Bytes that [`Self::decode`] takes at most, its result included.
+    fn memory(&self, header: &Header, goal: Goal) -> u64;
+
+    /// The first frame, reduced on the way where `goal` allows it. Reads `input` from its
+    /// beginning.
+    fn decode(
+        &self,
+        header: &Header,
+        input: &mut dyn Input,
+        goal: Goal,
+        stop: Stop<'_>,
+    ) -> Result<Picture, Error>;
+}
+
+/// What the headers of a picture say.
+pub(super) type Opened = (Header, Arc<dyn Decoder>);
+
+/// What all formats have.
+#[derive(Clone, Debug)]
+pub(super) struct Header {
+    /// Width and height as stored.
+    pub(super) size: (u32, u32),
+    /// 3 without, 4 with alpha, once decoded.
+    pub(super) channels: usize,
+    pub(super) orientation: Orientation,
+    pub(super) animated: bool,
+    pub(super) profile: Option<Profile>,
+}
+
+/// What a decoder should leave for the resize that follows: more than that takes, where it is
+/// cheap, for the filter to work on. As stored, not as shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Goal {
+    /// For reduction by whole numbers.
+    pub(super) ample: (u32, u32),
+    /// For reduction by halves.
+    pub(super) enough: (u32, u32),
+}
+
+impl Header {
+    /// Of a picture that is shown as it is stored, and whose colours are sRGB's.
+    pub(super) fn plain(size: (u32, u32), channels: usize) -> Self {
+        let orientation = Orientation::NoTransforms;
+        Self { size, channels, orientation, animated: false, profile: None }
+    }
+
+    /// Takes the rows of the picture.
+    pub(super) fn shrink(&self, goal: Goal) -> Shrink {
+        Shrink::new(self.size, self.channels, Shrink::factor(self.size, goal.ample))
+    }
+
+    /// Bytes of the picture that comes of it.
+    pub(super) fn result_bytes(&self, goal: Goal) -> u64 {
+        Shrink::bytes(self.size, self.channels, Shrink::factor(self.size, goal.ample))
+    }
+}
+
+impl Goal {
+    /// For a picture that is to be shown at this size.
+    pub(super) fn of(target: (u32, u32), orientation: Orientation) -> Self {
+        const CHEAP: u32 = 1024;
+        let (width, height) = exif::size(orientation, target);
+        let spare = if width.max(height) <= CHEAP { 2 } else { 1 };
+        // Scaled decoding knows only halves: 1.5 times is enough of a rest for the filter.
+        let enough = (width * (spare + 1) / 2, height * (spare + 1) / 2);
+        Self { ample: (width * spare, height * spare), enough }
+    }
+}
+
+/// Refuses what is larger than is ever decoded; before anything is allocated for it.
+pub(super) fn check_bounds((width, height): (u32, u32), channels: usize) -> Result<(), Error> {
+    // Each of the factors has 32 bits at most, and the last one is small.
+    let bytes = (u64::from(width) * u64::from(height)).saturating_mul(channels as u64);
+    if width > SIDE_MAX || height > SIDE_MAX || bytes > PIXELS_MAX {
+        return Err(Error::TooLarge { width, height });
+    }
+    Ok(())
+}
