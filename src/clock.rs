@@ -10,7 +10,6 @@ mod zone;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::ops::{Add, Sub};
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,13 +17,10 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use jiff::{Timestamp, Zoned};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::io::Errno;
-use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
-    timerfd_create, timerfd_settime,
-};
+use rustix::event::{PollFd, PollFlags};
+use rustix::time::{ClockId, TimerfdClockId, TimerfdTimerFlags, clock_gettime};
 
+use crate::sys::{Cancel, Timer, poll_until};
 use crate::thread::{Spawner, Thread};
 use zone::ZoneWatch;
 
@@ -137,17 +133,16 @@ pub struct Alarm {
 
 #[derive(Debug)]
 struct Timers {
-    boot: OwnedFd,
-    wall: OwnedFd,
+    boot: Timer,
+    wall: Timer,
 }
 
 #[derive(Debug)]
-struct End(Arc<OwnedFd>);
+struct End(Cancel);
 
 impl Drop for End {
     fn drop(&mut self) {
-        // Fails only when the counter is full, and then the thread wakes as well.
-        rustix::io::write(&*self.0, &1_u64.to_ne_bytes()).ok();
+        self.0.cancel();
     }
 }
 
@@ -161,12 +156,11 @@ impl Alarm {
     }
 
     fn watching(spawner: &Spawner, zone_file: Option<&Path>) -> io::Result<(Self, Receiver<()>)> {
-        let timer = |clock| timerfd_create(clock, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK);
         let timers = Arc::new(Timers {
-            boot: timer(TimerfdClockId::Boottime)?,
-            wall: timer(TimerfdClockId::Realtime)?,
+            boot: Timer::new(TimerfdClockId::Boottime)?,
+            wall: Timer::new(TimerfdClockId::Realtime)?,
         });
-        let end = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let end = Cancel::new()?;
         let zone = zone_file.and_then(|file| {
             let unwatched = |error: &io::Error| {
                 log::warn!("{} is not watched: {error}; a new zone is seen late", file.display());
@@ -174,7 +168,7 @@ impl Alarm {
             ZoneWatch::start(file).inspect_err(unwatched).ok()
         });
         let (ring, rings) = bounded(1);
-        let watch = Watch { timers: Arc::clone(&timers), end: Arc::clone(&end), zone, ring };
+        let watch = Watch { timers: Arc::clone(&timers), end: end.clone(), zone, ring };
         let thread = spawner.spawn("clock", move || watch.run())?;
         Ok((Self { timers, _end: End(end), _thread: thread }, rings))
     }
@@ -182,26 +176,18 @@ impl Alarm {
     /// Sets the alarm anew; what was set before is forgotten. A deadline that has passed rings.
     pub fn set(&self, deadlines: Deadlines) -> io::Result<()> {
         let boot = deadlines.boot.map_or(0, |at| at.0.max(1));
-        arm(&self.timers.boot, TimerfdTimerFlags::ABSTIME, boot)?;
+        self.timers.boot.set(TimerfdTimerFlags::ABSTIME, boot)?;
         let wall = deadlines
             .wall
             .map_or(0, |at| i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX).max(1));
         let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
-        arm(&self.timers.wall, flags, wall)
+        self.timers.wall.set(flags, wall)
     }
-}
-
-/// `nanos` 0 disarms.
-fn arm(timer: &OwnedFd, flags: TimerfdTimerFlags, nanos: i64) -> io::Result<()> {
-    let time = Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 };
-    let once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    timerfd_settime(timer, flags, &Itimerspec { it_interval: once, it_value: time })?;
-    Ok(())
 }
 
 struct Watch {
     timers: Arc<Timers>,
-    end: Arc<OwnedFd>,
+    end: Cancel,
     zone: Option<ZoneWatch>,
     ring: Sender<()>,
 }
@@ -215,8 +201,8 @@ impl Watch {
                 Err(error) => panic!("the clock cannot wait any more: {error}"),
             }
             // Each is asked: none may keep ringing because another one rang first.
-            let boot = expired(&self.timers.boot);
-            let wall = expired(&self.timers.wall);
+            let boot = self.timers.boot.expired();
+            let wall = self.timers.wall.expired();
             let zone = self.zone.as_mut().is_some_and(ZoneWatch::has_changed);
             if zone {
                 zone::forget();
@@ -231,22 +217,14 @@ impl Watch {
     /// Until there is something to do; whether it is the end.
     fn wait(&self) -> io::Result<bool> {
         let mut sources = vec![
-            PollFd::new(&*self.end, PollFlags::IN),
+            PollFd::new(&self.end, PollFlags::IN),
             PollFd::new(&self.timers.boot, PollFlags::IN),
             PollFd::new(&self.timers.wall, PollFlags::IN),
         ];
         sources.extend(self.zone.as_ref().map(|zone| PollFd::new(zone, PollFlags::IN)));
-        match poll(&mut sources, None) {
-            Ok(_) => Ok(!sources[0].revents().is_empty()),
-            Err(Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        poll_until(&mut sources, None)?;
+        Ok(!sources[0].revents().is_empty())
     }
-}
-
-/// Whether a timer has run out or was cancelled because the clock was set. Silences it.
-fn expired(timer: &OwnedFd) -> bool {
-    matches!(rustix::io::read(timer, &mut [0_u8; 8]), Ok(_) | Err(Errno::CANCELED))
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ pub mod playlist {
 }
 
 pub mod process {
-    pub use crate::process::{Cancel, Identity, ProcessRecords, Reaper, which};
+    pub use crate::process::{Identity, ProcessRecords, Reaper, which};
 }
 
 pub mod store {
@@ -81,6 +81,10 @@ pub mod store {
     pub mod pending_files {
         pub use crate::store::pending_files::list;
     }
+}
+
+pub mod sys {
+    pub use crate::sys::Cancel;
 }
 
 pub mod thread {

@@ -18,6 +18,7 @@ pub(crate) mod paths;
 pub(crate) mod process;
 pub(crate) mod random;
 pub(crate) mod signals;
+pub(crate) mod sys;
 pub(crate) mod systemd;
 pub(crate) mod thread;
 pub(crate) mod wire;

@@ -15,7 +15,8 @@ use super::copies::{Copies, Takes};
 use super::registry::Settings;
 use super::{Backend, Error, Placement};
 use crate::config::{Awww as Options, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition};
-use crate::process::{BackendProcess, Cancel, Ended, Output, run};
+use crate::process::{BackendProcess, Ended, Output, run};
+use crate::sys::Cancel;
 use crate::wire::Format;
 
 const NAME: &str = "awww";

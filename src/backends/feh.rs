@@ -13,7 +13,8 @@ use super::registry::Settings;
 use super::{Backend, Error, Placement};
 use crate::compositor::Output;
 use crate::config::FehMode;
-use crate::process::{Cancel, run};
+use crate::process::run;
+use crate::sys::Cancel;
 use crate::wire::Format;
 
 /// 225 ms for a 4K JPEG; a wall of monitors with large PNGs takes seconds.

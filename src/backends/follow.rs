@@ -4,16 +4,16 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::inotify;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::inotify::WatchFlags;
 
-use crate::process::{Cancel, Child};
+use crate::process::Child;
+use crate::sys::{Cancel, Inotify, poll_until};
 
 /// How following ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,9 +35,9 @@ pub(super) fn follow<T>(
     cancel: &Cancel,
     mut read: impl FnMut(&str) -> ControlFlow<T>,
 ) -> io::Result<Followed<T>> {
-    let notify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+    let notify = Inotify::new()?;
     // Before the first read: what is written after it wakes us.
-    inotify::add_watch(&notify, log, inotify::WatchFlags::MODIFY)?;
+    notify.watch(log, WatchFlags::MODIFY)?;
     let mut lines = Lines::open(log, from)?;
     loop {
         // Looked at before the lines are read: what it wrote before its end is then among them.
@@ -49,8 +49,7 @@ pub(super) fn follow<T>(
             return Ok(Followed::Ended);
         }
         // One that never stops writing never lets the wait below come to its end.
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        if until <= Instant::now() {
             return Ok(Followed::Late);
         }
         let mut fds = [
@@ -58,21 +57,14 @@ pub(super) fn follow<T>(
             PollFd::from_borrowed_fd(child.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(cancel.as_fd(), PollFlags::IN),
         ];
-        let timeout = Timespec::try_from(left).ok();
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(0) => return Ok(Followed::Late),
-            Ok(_) if !fds[2].revents().is_empty() => return Ok(Followed::Cancelled),
-            Ok(_) => drain(&notify),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        if !poll_until(&mut fds, Some(until))? {
+            return Ok(Followed::Late);
         }
+        if !fds[2].revents().is_empty() {
+            return Ok(Followed::Cancelled);
+        }
+        notify.drain();
     }
-}
-
-fn drain(notify: &impl AsFd) {
-    let mut buffer = [MaybeUninit::uninit(); 1024];
-    let mut events = inotify::Reader::new(notify, &mut buffer);
-    while events.next().is_ok() {}
 }
 
 /// A line of more is no word of a backend's: it is read in pieces.

@@ -15,7 +15,8 @@ use super::{Backend, Error, Placement, socket};
 use crate::compositor::Session;
 use crate::config::BackendName;
 use crate::paths::Dirs;
-use crate::process::{Cancel, Identity};
+use crate::process::Identity;
+use crate::sys::Cancel;
 use crate::wire::Conflict;
 
 /// What draws on the background layer and stays.

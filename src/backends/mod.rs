@@ -27,7 +27,7 @@ pub use registry::{Backends, REGISTRY, Registration, Settings};
 pub use version::Versions;
 pub use wal_qt::Client as WalQtClient;
 
-use crate::process::Cancel;
+use crate::sys::Cancel;
 
 /// One way to put wallpapers on screens, in use.
 pub trait Backend: Send {

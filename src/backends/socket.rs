@@ -1,20 +1,19 @@
-//! The control socket of a backend: waited for without polling, and connected to without blocking.
+//! The control socket of a backend: waited for without polling, and asked without blocking.
 //!
 //! Runs on the worker's thread.
 
 use std::io::{self, Read, Write};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::inotify;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::inotify::WatchFlags;
 
-use crate::process::{Cancel, Child, Identity};
+use crate::process::{Child, Identity};
+use crate::sys::{Cancel, Inotify, connect, poll_until};
 
 /// Between bind and listen, and between two tries.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -50,14 +49,6 @@ pub(super) fn made(path: &Path) -> Option<Made> {
     Some(Made { inode: metadata.ino(), seconds, nanoseconds })
 }
 
-/// Connects, to a socket that is there and listened on; never waits. The stream does not block.
-pub(super) fn connect(path: &Path) -> io::Result<UnixStream> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
-    Ok(socket.into())
-}
-
 /// The process that listens on a socket, where the kernel tells. Only for servers that bear a client
 /// who says nothing.
 pub(super) fn listener(path: &Path) -> Option<Child> {
@@ -66,7 +57,7 @@ pub(super) fn listener(path: &Path) -> Option<Child> {
     let child = Child::hold(Identity::of(peer.pid.as_raw_nonzero().get())?)?;
     // Had it ended before we took hold, its number might be another's by now.
     let mut fds = [PollFd::new(&stream, PollFlags::empty())];
-    let gone = poll(&mut fds, Some(&Timespec::default())).is_ok_and(|hung_up| hung_up > 0);
+    let gone = poll_until(&mut fds, Some(Instant::now())).unwrap_or(false);
     (!gone).then_some(child)
 }
 
@@ -91,14 +82,13 @@ pub(super) fn ask(
             Ok(0) => break,
             Ok(count) => answer.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let left = until.saturating_duration_since(Instant::now());
                 let mut fds =
                     [PollFd::new(&stream, PollFlags::IN), PollFd::new(cancel, PollFlags::IN)];
-                match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
-                    Ok(0) => return Err(NotUp::Late),
-                    Ok(_) if !fds[1].revents().is_empty() => return Err(NotUp::Cancelled),
-                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                    Err(error) => return Err(io::Error::from(error).into()),
+                if !poll_until(&mut fds, Some(until))? {
+                    return Err(NotUp::Late);
+                }
+                if !fds[1].revents().is_empty() {
+                    return Err(NotUp::Cancelled);
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -115,12 +105,11 @@ fn at(path: &Path, error: impl Into<io::Error>) -> io::Error {
 }
 
 /// Watches the directory of a path, or of its parents the first that is there.
-fn watch_directory(watch: &OwnedFd, path: &Path) -> io::Result<()> {
-    let appear = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
+fn watch_directory(watch: &Inotify, path: &Path) -> io::Result<()> {
     for directory in path.ancestors().skip(1) {
-        match inotify::add_watch(watch, directory, appear) {
-            Err(rustix::io::Errno::NOENT) => {}
-            other => return other.map(drop).map_err(|error| at(directory, error)),
+        match watch.watch(directory, WatchFlags::CREATE | WatchFlags::MOVED_TO) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => return other.map_err(|error| at(directory, error)),
         }
     }
     Err(at(path, io::ErrorKind::NotFound))
@@ -135,8 +124,7 @@ pub(super) fn connect_when_up(
     until: Instant,
     cancel: &Cancel,
 ) -> Result<UnixStream, NotUp> {
-    let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
-    let watch = inotify::init(flags).map_err(|error| at(path, error))?;
+    let watch = Inotify::new().map_err(|error| at(path, error))?;
     loop {
         // Each time: what was waited for may be the directory.
         watch_directory(&watch, path)?;
@@ -151,9 +139,7 @@ pub(super) fn connect_when_up(
         if Instant::now() >= until {
             return Err(NotUp::Late);
         }
-        let mut buffer = [MaybeUninit::uninit(); 1024];
-        let mut events = inotify::Reader::new(&watch, &mut buffer);
-        while events.next().is_ok() {}
+        watch.drain();
     }
 }
 
@@ -169,11 +155,7 @@ pub(super) fn wait(
         PollFd::from_borrowed_fd(child.as_fd(), PollFlags::IN),
     ];
     polled.extend(fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
-    let left = until.saturating_duration_since(Instant::now());
-    match poll(&mut polled, Timespec::try_from(left).ok().as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => {}
-        Err(error) => return Err(NotUp::Io(error.into())),
-    }
+    poll_until(&mut polled, Some(until))?;
     if !polled[0].revents().is_empty() {
         return Err(NotUp::Cancelled);
     }
@@ -188,14 +170,8 @@ pub(super) fn wait(
 /// A pause that ends early when it is cancelled.
 pub(super) fn pause(length: Duration, cancel: &Cancel) -> Result<(), super::Error> {
     let mut fds = [PollFd::new(cancel, PollFlags::IN)];
-    let until = Instant::now() + length;
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
-            Ok(0) => return Ok(()),
-            Ok(_) => return Err(super::Error::Cancelled),
-            // A signal is main's.
-            Err(_) => {}
-        }
+    match poll_until(&mut fds, Some(Instant::now() + length)) {
+        Ok(true) => Err(super::Error::Cancelled),
+        Ok(false) | Err(_) => Ok(()),
     }
 }

@@ -19,7 +19,8 @@ use super::registry::Settings;
 use super::trace::Trace;
 use super::{Backend, Error, Placement};
 use crate::config::SwaybgFit;
-use crate::process::{BackendProcess, Cancel, Launch};
+use crate::process::{BackendProcess, Launch};
+use crate::sys::Cancel;
 use crate::wire::Format;
 
 const NAME: &str = "swaybg";

@@ -3,14 +3,15 @@
 //! It watches the directory, because tools replace the file or the link by a rename. It never reads
 //! the zone itself.
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::fs::inotify::{ReadFlags, WatchFlags};
+
+use crate::sys::Inotify;
 
 /// Whatever may put another file under the name.
 const CHANGES: WatchFlags = WatchFlags::CLOSE_WRITE
@@ -21,7 +22,7 @@ const CHANGES: WatchFlags = WatchFlags::CLOSE_WRITE
 
 #[derive(Debug)]
 pub(super) struct ZoneWatch {
-    inotify: OwnedFd,
+    inotify: Inotify,
     name: OsString,
 }
 
@@ -29,21 +30,19 @@ impl ZoneWatch {
     pub(super) fn start(file: &Path) -> io::Result<Self> {
         let missing = || io::Error::from(io::ErrorKind::InvalidInput);
         let (directory, name) = file.parent().zip(file.file_name()).ok_or_else(missing)?;
-        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        inotify::add_watch(&inotify, directory, CHANGES | WatchFlags::ONLYDIR)?;
+        let inotify = Inotify::new()?;
+        inotify.watch(directory, CHANGES | WatchFlags::ONLYDIR)?;
         Ok(Self { inotify, name: name.to_owned() })
     }
 
     /// Whether the file has changed since the last time. Reads all that has come.
     pub(super) fn has_changed(&mut self) -> bool {
-        let mut buffer = [MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(&self.inotify, &mut buffer);
         let mut changed = false;
-        while let Ok(event) = reader.next() {
-            let name = event.file_name().map(|name| OsString::from_vec(name.to_bytes().to_vec()));
-            changed |= name.as_ref() == Some(&self.name)
+        self.inotify.read(|event| {
+            let is_it = |name: &CStr| name.to_bytes() == self.name.as_bytes();
+            changed |= event.file_name().is_some_and(is_it)
                 || event.events().contains(ReadFlags::QUEUE_OVERFLOW);
-        }
+        });
         changed
     }
 }

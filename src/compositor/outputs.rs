@@ -11,7 +11,7 @@ use super::search::{Found, Search, Stream};
 use super::session::Place;
 use super::{Compositor, Output, Session, wayland, x11};
 use crate::paths::Env;
-use crate::process::Cancel;
+use crate::sys::Cancel;
 use crate::thread::{Spawner, Thread};
 
 /// What is connected now. Cloneable; all clones see the same.

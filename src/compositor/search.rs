@@ -7,23 +7,21 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::inotify;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::inotify::{ReadFlags, WatchFlags};
 use x11rb::reexports::x11rb_protocol::parse_display::{ConnectAddress, parse_display};
 use x11rb::rust_connection::DefaultStream;
 
 use super::Session;
 use super::session::Place;
 use super::x11;
-use crate::process::Cancel;
+use crate::sys::{Cancel, Inotify, connect, poll_until};
 
 /// The first pause between tries; each one after is twice as long.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -54,7 +52,7 @@ impl AsFd for Stream {
 pub(super) struct Search {
     place: Place,
     /// Readable when something was made in the directory of the sockets.
-    watch: Option<OwnedFd>,
+    watch: Option<Inotify>,
     tries: u32,
 }
 
@@ -101,13 +99,9 @@ impl Search {
         loop {
             let mut fds = vec![PollFd::new(stop, PollFlags::IN)];
             fds.extend(self.watch.as_ref().map(|watch| PollFd::new(watch, PollFlags::IN)));
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-            match poll(&mut fds, timeout.as_ref()) {
-                Ok(0) => return,
-                Ok(_) if stop.is_cancelled() => return,
-                Ok(_) => {}
-                Err(_) => continue,
+            let woken = poll_until(&mut fds, until).unwrap_or(false);
+            if !woken || stop.is_cancelled() {
+                return;
             }
             if self.socket_was_made() {
                 self.tries = 0;
@@ -118,27 +112,23 @@ impl Search {
 
     fn socket_was_made(&mut self) -> bool {
         let Some(watch) = &self.watch else { return false };
-        let mut buffer = [MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(watch, &mut buffer);
-        let mut made = false;
-        while let Ok(event) = reader.next() {
+        let (mut made, mut gone) = (false, false);
+        watch.read(|event| {
             let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
             made |= name.is_some_and(|name| self.place.may_be(name));
-            if event.events().contains(inotify::ReadFlags::IGNORED) {
-                // The directory is gone: watched anew once it is back.
-                self.watch = None;
-                return true;
-            }
+            gone |= event.events().contains(ReadFlags::IGNORED);
+        });
+        if gone {
+            // The directory is gone: watched anew once it is back.
+            self.watch = None;
         }
-        made
+        made || gone
     }
 }
 
-fn watch(directory: &Path) -> io::Result<OwnedFd> {
-    let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
-    let watch = inotify::init(flags)?;
-    let made = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO;
-    inotify::add_watch(&watch, directory, made | inotify::WatchFlags::ONLYDIR)?;
+fn watch(directory: &Path) -> io::Result<Inotify> {
+    let watch = Inotify::new()?;
+    watch.watch(directory, WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR)?;
     Ok(watch)
 }
 
@@ -231,14 +221,6 @@ fn connect_x11(display: &str) -> io::Result<x11::Stream> {
         }
     }
     Err(last)
-}
-
-/// Connects without waiting: a compositor that hangs with a full queue is one that is not there.
-fn connect(path: &Path) -> io::Result<UnixStream> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
-    Ok(socket.into())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::os::unix::net::UnixStream;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags};
 use wayland_client::backend::WaylandError;
 use wayland_client::protocol::{wl_callback, wl_output, wl_registry};
 use wayland_client::{Connection, Dispatch, EventQueue, Proxy, QueueHandle, WEnum};
@@ -17,7 +17,7 @@ use zxdg_output_manager_v1::ZxdgOutputManagerV1;
 use zxdg_output_v1::ZxdgOutputV1;
 
 use super::Output;
-use crate::process::Cancel;
+use crate::sys::{Cancel, poll_until};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -61,7 +61,7 @@ fn receive(queue: &EventQueue<Heard>, stop: &Cancel) -> Result<bool, Error> {
     let Some(guard) = queue.prepare_read() else { return Ok(true) };
     let connection = guard.connection_fd();
     let mut fds = [PollFd::new(stop, PollFlags::IN), PollFd::new(&connection, wanted)];
-    if poll(&mut fds, None).is_err() {
+    if poll_until(&mut fds, None).is_err() {
         return Ok(true);
     }
     let [stopped, readable] = fds.map(|fd| fd.revents());

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags};
 use x11rb::connection::Connection;
 use x11rb::protocol::Event;
 use x11rb::protocol::randr::{
@@ -20,7 +20,7 @@ use x11rb::reexports::x11rb_protocol::xauth::{self, Family};
 use x11rb::rust_connection::{DefaultStream, RustConnection};
 
 use super::{Output, edid};
-use crate::process::Cancel;
+use crate::sys::{Cancel, poll_until};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -89,7 +89,7 @@ fn wait(server: &RustConnection, stop: &Cancel) -> Result<Option<Event>, Error> 
         }
         let stream = server.stream();
         let mut fds = [PollFd::new(stop, PollFlags::IN), PollFd::new(stream, PollFlags::IN)];
-        if poll(&mut fds, None).is_ok() && !fds[0].revents().is_empty() {
+        if poll_until(&mut fds, None).is_ok() && !fds[0].revents().is_empty() {
             return Ok(None);
         }
     }

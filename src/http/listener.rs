@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, select};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 use rustix::process::geteuid;
@@ -19,10 +19,10 @@ use rustix::process::geteuid;
 use super::error::Error;
 use super::pool::{Placed, Pool};
 use super::response::{Body, Delimited, Frame, write_head};
-use super::waker::Waker;
+use crate::sys::{Waker, poll_until};
 
 /// How long the listener rests when descriptors are short.
-const REST: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const REST: Duration = Duration::from_millis(50);
 /// Between two complaints about that in the log.
 const COMPLAINT: Duration = Duration::from_secs(60);
 
@@ -42,10 +42,8 @@ impl Listener {
         while !self.is_ending() {
             let mut waited =
                 [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&*self.end, PollFlags::IN)];
-            match poll(&mut waited, None) {
-                Ok(_) => {}
-                Err(Errno::INTR) => continue,
-                Err(error) => panic!("cannot wait for clients: {error}"),
+            if let Err(error) = poll_until(&mut waited, None) {
+                panic!("cannot wait for clients: {error}");
             }
             if !waited[0].revents().is_empty() && !self.is_ending() {
                 self.accept();
@@ -69,7 +67,8 @@ impl Listener {
                     // One that keeps its worker waiting has a descriptor to give. It takes a moment,
                     // and another process may take what was given: so it rests in any case.
                     self.pool.shared.seats.shut_longest(|_| true);
-                    poll(&mut [PollFd::new(&*self.end, PollFlags::IN)], Some(&REST)).ok();
+                    let mut end = [PollFd::new(&*self.end, PollFlags::IN)];
+                    poll_until(&mut end, Some(Instant::now() + REST)).ok();
                 }
             }
         }

@@ -27,7 +27,6 @@ mod seats;
 mod semaphore;
 mod sse;
 mod waiting;
-mod waker;
 
 use std::fmt;
 use std::io;
@@ -49,6 +48,7 @@ pub use router::{Handler, Route, Router};
 pub use routes::ROUTES;
 pub use waiting::Reply;
 
+use crate::sys::Waker;
 use crate::thread::{Spawner, Thread};
 
 /// What answers requests; it is called by many workers at a time.
@@ -59,7 +59,7 @@ pub trait Service: Send + Sync + 'static {
 /// A running server. Dropping it ends it at once; [`Server::end`] lets requests finish.
 pub struct Server {
     pool: Arc<pool::Pool>,
-    end: Arc<waker::Waker>,
+    end: Arc<Waker>,
     /// Closed, it ends the listener where it waits for a worker.
     ended: Option<Sender<()>>,
     // Joined after `stop` has told it to end.
@@ -76,7 +76,7 @@ impl Server {
     ) -> io::Result<Self> {
         let shared = connection::Shared::new(service, spawner, limits)?;
         let pool = pool::Pool::new(shared, spawner);
-        let end = Arc::new(waker::Waker::new()?);
+        let end = Arc::new(Waker::new()?);
         let (sender, ended) = bounded(0);
         listener.set_nonblocking(true)?;
         let listener = listener::Listener {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
@@ -18,8 +18,8 @@ use super::error::Error;
 use super::limits::Limits;
 use super::seats::Seat;
 use super::semaphore::{Permit, Semaphore};
-use super::waker::Waker;
 use crate::events::{EventBus, EventFilter, Message, Subscription};
+use crate::sys::{Waker, poll_until};
 use crate::thread::{Spawner, Thread};
 
 /// Events gathered into one write.
@@ -209,8 +209,7 @@ impl Stream {
     fn wait(&mut self) -> io::Result<Flow> {
         let stuck = !self.pending.is_empty();
         let due = if stuck { self.progress + self.pause } else { self.next_keepalive };
-        let left = due.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        if due <= Instant::now() {
             return Ok(if stuck { Flow::Ended } else { Flow::Goes });
         }
         // Without flags a socket still reports that its other end is gone.
@@ -222,10 +221,7 @@ impl Stream {
             PollFd::from_borrowed_fd(self.rung.as_fd(), events),
             PollFd::from_borrowed_fd(self.end.as_fd(), PollFlags::IN),
         ];
-        match poll(&mut waited, Some(&timespec(left))) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        poll_until(&mut waited, Some(due))?;
         let gone = waited[0].revents().intersects(PollFlags::HUP | PollFlags::ERR);
         let ending = waited[2].revents().contains(PollFlags::IN);
         if ending && !gone {
@@ -250,9 +246,8 @@ impl Stream {
                 }
                 continue;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
             let mut waited = [PollFd::new(self.seat.socket(), PollFlags::OUT)];
-            if left.is_zero() || poll(&mut waited, Some(&timespec(left))).is_err() {
+            if !poll_until(&mut waited, Some(deadline)).unwrap_or(false) {
                 return;
             }
         }
@@ -266,13 +261,6 @@ fn write_event(text: &mut String, message: &Message) {
     }
     let (kind, json) = (message.kind, &message.json);
     write!(text, "event: {kind}\ndata: {json}\n\n").expect("a String takes everything");
-}
-
-fn timespec(time: Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: time.subsec_nanos().into(),
-    }
 }
 
 #[cfg(test)]

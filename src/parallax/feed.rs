@@ -3,12 +3,12 @@
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::sockopt;
 
-use crate::process::Cancel;
+use crate::sys::{Cancel, connect, is_readable, poll_until};
 
 /// More than any list of workspaces; a peer that sends more without an end is none that we know.
 const HELD_MAX: usize = 4 << 20;
@@ -22,11 +22,7 @@ pub(super) struct Feed {
 impl Feed {
     /// Never waits: a compositor that does not accept is one that is not there.
     pub(super) fn connect(path: &Path) -> io::Result<Self> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket =
-            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
-        Ok(Self { stream: socket.into(), bytes: Vec::new() })
+        Ok(Self { stream: connect(path)?, bytes: Vec::new() })
     }
 
     /// The process that listens at the other end.
@@ -45,16 +41,11 @@ impl Feed {
         loop {
             let mut fds =
                 [PollFd::new(&self.stream, PollFlags::IN), PollFd::new(cancel, PollFlags::IN)];
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-            match poll(&mut fds, timeout.as_ref()) {
-                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-                Ok(_) if !fds[1].revents().is_empty() => {
-                    return Err(io::Error::other("no longer wanted"));
-                }
-                Ok(_) => {}
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
+            if !poll_until(&mut fds, until)? {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            if !fds[1].revents().is_empty() {
+                return Err(io::Error::other("no longer wanted"));
             }
             let mut chunk = [0; 16 << 10];
             match self.stream.read(&mut chunk) {
@@ -74,8 +65,6 @@ impl Feed {
 
     /// Whether something has come that was not read yet.
     pub(super) fn is_behind(&self) -> bool {
-        let mut fds = [PollFd::new(&self.stream, PollFlags::IN)];
-        let now = Timespec::try_from(Duration::ZERO).ok();
-        poll(&mut fds, now.as_ref()).is_ok_and(|ready| ready > 0)
+        is_readable(&self.stream)
     }
 }

@@ -12,7 +12,7 @@ use super::search::{self, Source};
 use super::step;
 use crate::backends::{Backends, Error, Placement, WalQtClient};
 use crate::config::{BackendName, ParallaxDirection, ParallaxDriver, WalQt};
-use crate::process::Cancel;
+use crate::sys::Cancel;
 use crate::wallpaper;
 
 /// The first pause between tries; each one after is twice as long: 6 s in all.

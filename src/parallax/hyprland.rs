@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::feed::Feed;
 use super::follower::Visible;
-use crate::process::Cancel;
+use crate::sys::Cancel;
 
 /// It answers from memory, within a frame.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);

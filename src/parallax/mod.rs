@@ -19,7 +19,7 @@ use crossbeam_channel::{Sender, bounded};
 
 use crate::backends::Backends;
 use crate::config::ParallaxDriver;
-use crate::process::Cancel;
+use crate::sys::Cancel;
 use crate::thread::{Spawner, Thread};
 use crate::wallpaper;
 

@@ -16,7 +16,7 @@ use super::sway::Sway;
 use crate::compositor::Session;
 use crate::config::ParallaxDriver;
 use crate::paths::Env;
-use crate::process::Cancel;
+use crate::sys::Cancel;
 
 const EVENTS: &str = ".socket2.sock";
 const REQUESTS: &str = ".socket.sock";

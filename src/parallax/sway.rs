@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::feed::Feed;
 use super::follower::Visible;
-use crate::process::Cancel;
+use crate::sys::Cancel;
 
 const MAGIC: &[u8] = b"i3-ipc";
 /// Magic, length and kind.

@@ -9,13 +9,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open,
     pidfd_send_signal, waitid,
 };
 
-use super::{Cancel, Identity};
+use super::Identity;
+use crate::sys::{Cancel, poll_until};
 
 /// After SIGKILL a process is gone as soon as the kernel gets round to it, unless a device holds it.
 const KILLED: Duration = Duration::from_secs(2);
@@ -154,19 +155,8 @@ pub(super) fn wait_readable(
 ) -> bool {
     let mut polled: Vec<PollFd<'_>> =
         fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-    if let Some(cancel) = cancel {
-        polled.push(PollFd::new(cancel, PollFlags::IN));
-    }
-    loop {
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        // A wait of more than fits is as good as one without end.
-        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-        match poll(&mut polled, timeout.as_ref()) {
-            Ok(0) => return false,
-            Ok(_) => return polled[..fds.len()].iter().any(|fd| !fd.revents().is_empty()),
-            Err(rustix::io::Errno::INTR) => {}
-            // Only a full kernel gets here (ENOMEM): as if the time were up.
-            Err(_) => return false,
-        }
-    }
+    polled.extend(cancel.map(|cancel| PollFd::new(cancel, PollFlags::IN)));
+    // Only a full kernel fails (ENOMEM): as if the time were up.
+    poll_until(&mut polled, until).unwrap_or(false)
+        && polled[..fds.len()].iter().any(|fd| !fd.revents().is_empty())
 }

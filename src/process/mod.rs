@@ -6,7 +6,6 @@
 //! so that one which we did not start is never hit. Runs on the calling thread, but for the
 //! [`Reaper`], which owns the thread of that name. Nothing here polls.
 
-mod cancel;
 mod child;
 mod identity;
 mod launch;
@@ -22,7 +21,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use cancel::Cancel;
 pub use child::{Child, Ended};
 pub use identity::Identity;
 pub use launch::{Launch, show_command};

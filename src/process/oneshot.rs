@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::child::wait_readable;
-use super::{Cancel, Child, Ended, Error, Launch, tail};
+use super::{Child, Ended, Error, Launch, tail};
+use crate::sys::Cancel;
 
 /// More than any backend's answer; what comes after it is read and dropped.
 pub const STDOUT_MAX: usize = 256 << 10;

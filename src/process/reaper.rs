@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Sender;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::fs::inotify;
+use rustix::fs::inotify::WatchFlags;
 
-use super::{Cancel, Child};
+use super::Child;
+use crate::sys::{Cancel, Inotify};
 use crate::thread::{Spawner, Thread};
 
 /// A log past this is emptied.
@@ -154,15 +155,15 @@ fn watch(shared: &Shared, mut logs: Logs) {
     }
 }
 
-fn watch_logs(directory: &Path) -> io::Result<OwnedFd> {
-    let notify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
-    inotify::add_watch(&notify, directory, inotify::WatchFlags::MODIFY)?;
+fn watch_logs(directory: &Path) -> io::Result<Inotify> {
+    let notify = Inotify::new()?;
+    notify.watch(directory, WatchFlags::MODIFY)?;
     Ok(notify)
 }
 
 struct Logs {
     /// None where the kernel gives no watch: the limit on each log's size is all there is then.
-    notify: Option<OwnedFd>,
+    notify: Option<Inotify>,
     directory: PathBuf,
     /// While it is set, writes do not wake us.
     next_look: Option<Instant>,
@@ -170,10 +171,8 @@ struct Logs {
 
 impl Logs {
     fn shorten(&mut self, epoll: &OwnedFd) {
-        let mut buffer = [MaybeUninit::uninit(); 4096];
         let Some(notify) = &self.notify else { return };
-        let mut reader = inotify::Reader::new(notify, &mut buffer);
-        while reader.next().is_ok() {}
+        notify.drain();
         epoll::modify(epoll, notify, EventData::new_u64(LOGS), EventFlags::empty()).ok();
         self.next_look = Some(Instant::now() + LOG_PAUSE);
         let Ok(entries) = std::fs::read_dir(&self.directory) else { return };

@@ -16,7 +16,8 @@ use super::facts::Facts;
 use super::limits::Limits;
 use super::progress;
 use crate::paths::open_regular;
-use crate::process::{self, Cancel, Launch, Output, ResourceLimits, which};
+use crate::process::{self, Launch, Output, ResourceLimits, which};
+use crate::sys::Cancel;
 use crate::wire::{Format, MediaType};
 
 /// How much of a video's end is looked at, in seconds.

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{Sender, TrySendError, bounded};
 
-use crate::process::Cancel;
+use crate::sys::Cancel;
 use crate::thread::{Spawner, Thread};
 
 pub use encode::Cut;

@@ -13,7 +13,7 @@ use crate::digest;
 use crate::error_chain::chain;
 use crate::media::{self, Probe, Tile};
 use crate::paths::open_regular;
-use crate::process::Cancel;
+use crate::sys::Cancel;
 use crate::transcode::{self, Ffmpeg, Limits};
 
 pub(super) struct Slices {

@@ -10,7 +10,7 @@ use std::path::Path;
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
 use crate::backends::{Backend, Error, Placement};
-use crate::process::Cancel;
+use crate::sys::Cancel;
 use crate::thread::{Spawner, Thread, panic_text};
 
 use super::retained::Retained;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::sockopt::{Timeout as SocketTimeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use ureq::config::Config;
@@ -22,6 +22,8 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, ShutdownHandle, Transport,
 };
 use ureq::{Agent, Error};
+
+use crate::sys::poll_until;
 
 /// An agent whose connections all go to the socket at `path`: ask for `http://localhost/...`. A
 /// status is an answer, not an error, and redirects are not followed.
@@ -168,19 +170,13 @@ fn wait(
 ) -> io::Result<()> {
     let mut fds = vec![PollFd::new(&stream.0, wanted)];
     fds.extend(interrupt.map(|interrupt| PollFd::new(interrupt, PollFlags::IN)));
-    loop {
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let left = left.and_then(|left| Timespec::try_from(left).ok());
-        match poll(&mut fds, left.as_ref()) {
-            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-            Ok(_) if fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) => {
-                return Err(io::Error::new(io::ErrorKind::Interrupted, "no longer wanted"));
-            }
-            Ok(_) => return Ok(()),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+    if !poll_until(&mut fds, until)? {
+        return Err(io::ErrorKind::TimedOut.into());
     }
+    if fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) {
+        return Err(io::Error::new(io::ErrorKind::Interrupted, "no longer wanted"));
+    }
+    Ok(())
 }
 
 fn deadline(timeout: NextTimeout) -> Option<Instant> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use murald::internals::backends::{Backend, Error};
 use murald::internals::config::BackendName;
-use murald::internals::process::Cancel;
+use murald::internals::sys::Cancel;
 
 use crate::stub::Stubs;
 use crate::wall::{BLUE, RED};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use murald::internals::backends::{Error, Placement};
 use murald::internals::config::BackendName;
-use murald::internals::process::Cancel;
+use murald::internals::sys::Cancel;
 
 use crate::desktop::Desktop;
 use crate::wall::{BLACK, BLUE, Foreign, GREEN, RED, Wall, Watcher, near};

@@ -403,7 +403,7 @@ fn mishaps() {
     show(&stubs, &mut *wal_qt, &red).unwrap();
     // It takes a request and never answers: no longer than it is wanted.
     stubs.cue("wal-qt-host", "hang");
-    let cancel = murald::internals::process::Cancel::new().unwrap();
+    let cancel = murald::internals::sys::Cancel::new().unwrap();
     let thread = {
         let (cancel, notes) = (cancel.clone(), stubs.notes.join("wal-qt-requests"));
         forget(&stubs);

@@ -12,7 +12,8 @@ use murald::internals::compositor::{Output, Watch};
 use murald::internals::config::{BackendName, ConfigHandle};
 use murald::internals::events::EventBus;
 use murald::internals::paths::{Dirs, Env};
-use murald::internals::process::{Cancel, Identity, ProcessRecords, Reaper};
+use murald::internals::process::{Identity, ProcessRecords, Reaper};
+use murald::internals::sys::Cancel;
 use murald::internals::thread::{Deaths, Spawner};
 
 use crate::desktop::{Desktop, wait_until};

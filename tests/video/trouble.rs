@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use murald::internals::process::Cancel;
+use murald::internals::sys::Cancel;
 use murald::internals::transcode::{self, Ffmpeg, Limits};
 use murald::internals::wire::Format;
 use serde_json::{Value, json};

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::SIGNATURE;
-use crate::backends::socket;
 use crate::paths::Dirs;
 use crate::process::Identity;
+use crate::sys::connect;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Instance {
@@ -34,7 +34,7 @@ impl Instance {
         let pid = lock.and_then(|text| text.lines().next()?.trim().parse().ok());
         match pid {
             Some(pid) => Identity::of(pid).is_some(),
-            None => socket::connect(&self.directory.join(".socket.sock")).is_ok(),
+            None => connect(&self.directory.join(".socket.sock")).is_ok(),
         }
     }
 }

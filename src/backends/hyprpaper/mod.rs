@@ -22,7 +22,8 @@ use super::registry::Settings;
 use super::socket::{self, NotUp, pause};
 use super::{Backend, Error, Placement};
 use crate::config::HyprpaperFit;
-use crate::process::{BackendProcess, Cancel, Launch, run};
+use crate::process::{BackendProcess, Launch, run};
+use crate::sys::{Cancel, connect};
 use crate::wire::Format;
 
 use dialect::Dialect;
@@ -199,7 +200,7 @@ impl Hyprpaper {
         cancel: &Cancel,
     ) -> Result<(), Error> {
         let path = channel.instance.socket();
-        if self.running.is_empty() && socket::connect(&path).is_ok() {
+        if self.running.is_empty() && connect(&path).is_ok() {
             let why = "a hyprpaper that murald did not start is running: end it first";
             return Err(Error::Unavailable(why.to_owned()));
         }

@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, bounded};
 
 use super::Screen;
 use super::ipc::Ipc;
-use crate::process::Cancel;
+use crate::sys::Cancel;
 use crate::thread::{Spawner, Thread};
 
 #[derive(Debug)]

@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 
 use super::frames::Frames;
 use crate::backends::Error;
-use crate::backends::socket::{NotUp, connect, connect_when_up, wait};
-use crate::process::{Cancel, Child};
+use crate::backends::socket::{NotUp, connect_when_up, wait};
+use crate::process::Child;
+use crate::sys::{Cancel, connect};
 
 /// An answer that comes late is none; what is longer is no answer of mpv's.
 const LINE_MAX: usize = 1 << 20;

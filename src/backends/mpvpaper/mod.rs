@@ -19,7 +19,8 @@ use super::copies::{Copies, Takes};
 use super::registry::Settings;
 use super::{Backend, Error, Placement};
 use crate::config::Mpvpaper as Options;
-use crate::process::{BackendProcess, Cancel, plain_name};
+use crate::process::{BackendProcess, plain_name};
+use crate::sys::Cancel;
 use crate::wire::Format;
 
 use args::{Wanted, args, matched, socket_in};

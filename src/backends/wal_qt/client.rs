@@ -13,7 +13,7 @@ use crate::backends::Error;
 use crate::backends::socket::pause;
 use crate::config::WalQt as Options;
 use crate::paths::Dirs;
-use crate::process::Cancel;
+use crate::sys::Cancel;
 use crate::wire::unix;
 
 /// Tries of a request that may go through the next time, and the pauses between them.

@@ -10,7 +10,8 @@ use crate::backends::Error;
 use crate::backends::context::{Context, Foreign};
 use crate::backends::socket::{listener, pause};
 use crate::config::WalQt as Options;
-use crate::process::{BackendProcess, Cancel};
+use crate::process::BackendProcess;
+use crate::sys::Cancel;
 
 pub(super) const NAME: &str = "wal-qt";
 const PROGRAM: &str = "wal-qt-host";

@@ -19,7 +19,7 @@ use super::registry::Settings;
 use super::socket::pause;
 use super::{Backend, Error, Kind, Placement};
 use crate::config::WalQt as Options;
-use crate::process::Cancel;
+use crate::sys::Cancel;
 use crate::wire::Format;
 
 pub use client::Client;

@@ -6,12 +6,13 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 
 use super::Way;
+use crate::sys::poll_until;
 
 /// Over a slow line, too.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -37,12 +38,9 @@ fn answer(until: Instant) -> Vec<u8> {
     let stdin = io::stdin();
     let mut all = Vec::new();
     while !is_whole(&all) {
-        let left = until.saturating_duration_since(Instant::now());
-        let limit = Timespec::try_from(left).ok();
-        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], limit.as_ref()) {
-            Ok(1..) => {}
-            Err(rustix::io::Errno::INTR) => continue,
-            _ => break,
+        let mut asked = [PollFd::new(&stdin, PollFlags::IN)];
+        if !poll_until(&mut asked, Some(until)).unwrap_or(false) {
+            break;
         }
         let mut piece = [0; 256];
         // Past std's buffer: what a person types meanwhile is not ours to keep.

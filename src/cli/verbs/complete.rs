@@ -8,10 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
-};
+use rustix::time::{TimerfdClockId, TimerfdTimerFlags};
 use serde_json::Value;
 
 use super::super::Failure;
@@ -20,6 +17,7 @@ use super::super::connection::{Connection, Place};
 use super::super::lookup::{Found, Verbs};
 use super::super::screen::Screen;
 use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
+use crate::sys::Timer;
 
 pub(super) const COMPLETE: Verb =
     Verb::complete(&["complete"], "Print how a command line can go on, for completion in shells")
@@ -226,9 +224,7 @@ impl Source<'_> {
 
 /// Becomes readable when patience ends.
 fn timer() -> std::io::Result<OwnedFd> {
-    let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
-    let it_value = Timespec { tv_sec: 0, tv_nsec: PATIENCE.subsec_nanos().into() };
-    let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
-    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &once)?;
-    Ok(timer)
+    let timer = Timer::new(TimerfdClockId::Monotonic)?;
+    timer.set(TimerfdTimerFlags::empty(), PATIENCE.subsec_nanos().into())?;
+    Ok(timer.into())
 }

@@ -1,9 +1,9 @@
 //! The daemon itself: start, stop, status, version.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ use super::super::screen::Screen;
 use super::super::table::{Cell, Look, Table};
 use super::super::text::span;
 use super::super::verb::{Flag, Group, Verb};
+use crate::sys::poll_until;
 use crate::wire::{ActivePlaylist, BackendInfo, CurrentWallpaper, Monitor};
 
 pub(super) const GROUP: Group = Group {
@@ -61,9 +62,8 @@ fn stop(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     // Our own connection must not be one that it waits for.
     drop(connection);
     if let Some(Ok(process)) = process {
-        let limit = Timespec::try_from(GONE_WITHIN).expect("a few seconds");
-        let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit));
-        if ended.is_ok_and(|ready| ready == 0) {
+        let mut ended = [PollFd::new(&process, PollFlags::IN)];
+        if poll_until(&mut ended, Some(Instant::now() + GONE_WITHIN)).is_ok_and(|ended| !ended) {
             let seconds = GONE_WITHIN.as_secs();
             return Err(Failure::refused(format!("the daemon still runs after {seconds} s"))
                 .hint(format!("its log says which part is late; `kill {pid}` ends it at once")));
