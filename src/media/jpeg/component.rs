@@ -1,7 +1,7 @@
 //! A component of a JPEG: its coefficients where they are buffered, and how blocks become samples.
 
 use super::bits::Bits;
-use super::decoder::{Damage, NO_CODE};
+use super::damage::{Damage, NO_CODE};
 use super::frame::{ComponentHeader, Shape};
 use super::huffman::{END, Table};
 use super::idct::{rounded, transform};

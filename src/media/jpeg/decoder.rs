@@ -9,23 +9,16 @@
 
 use super::bits::{Bits, marker};
 use super::component::{Component, dc_difference};
-use super::damaged;
+use super::damage::{Damage, damaged};
 use super::frame::{Frame, Plan};
 use super::huffman::Table;
 use super::progressive::{Scan, first_pass, refine};
-use super::rows::{Colors, Rows};
+use super::rows::{Colors, Rows, Sink};
 use crate::media::decoder::Stop;
 use crate::media::error::Error;
 
-/// What is wrong with the file.
-pub(super) type Damage = &'static str;
-
 const SHORT: Damage = "its data end too early";
-pub(super) const NO_CODE: Damage = "its data are no code";
 const NO_TABLE: Damage = "a table is missing";
-
-/// Takes the rows of the picture as RGB, or as inks, from the top.
-pub(super) type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// Decodes the picture that `frame` announced. `stop` is asked again and again whether the picture is
 /// still wanted.

@@ -1,7 +1,7 @@
 //! What a frame header says, and what follows from it: which blocks there are, how many samples
 //! are made of each, and what all of that takes. Refuses what is not decoded here.
 
-use super::damaged;
+use super::damage::damaged;
 use super::idct::Size;
 use crate::media::decoder::check_bounds;
 use crate::media::error::Error;

@@ -2,6 +2,7 @@
 
 mod bits;
 mod component;
+mod damage;
 mod decoder;
 mod frame;
 mod huffman;
@@ -22,6 +23,7 @@ use super::picture::Picture;
 use super::shrink::Shrink;
 use crate::wire::Format;
 
+use damage::damaged;
 use frame::{Effort, Frame, Plan};
 
 /// More than that is buffered only where there is no way around it.
@@ -214,8 +216,4 @@ fn byte(input: &mut dyn Input) -> Result<u8, Error> {
     let mut byte = [0];
     input.read_exact(&mut byte).map_err(|error| Error::read(Format::Jpg, error))?;
     Ok(byte[0])
-}
-
-fn damaged(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::damaged(Format::Jpg, what)
 }

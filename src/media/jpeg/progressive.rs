@@ -1,7 +1,7 @@
 //! The scans of a progressive JPEG over the frequencies of a block.
 
 use super::bits::Bits;
-use super::decoder::{Damage, NO_CODE};
+use super::damage::{Damage, NO_CODE};
 use super::huffman::Table;
 
 /// One pass over the data.

@@ -3,8 +3,10 @@
 //! and encoders expect.
 
 use super::component::Component;
-use super::decoder::Sink;
 use super::idct::rounded;
+
+/// Takes the rows of the picture as RGB, or as inks, from the top.
+pub(super) type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// What the samples of a pixel are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
