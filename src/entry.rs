@@ -3,7 +3,8 @@
 
 use std::process::ExitCode;
 
-use crate::cli::{self, Failure, Next, Start};
+use crate::cli::{self, Error, Next, Setting, Start};
+use crate::config::{Key, Section};
 use crate::daemon::{self, Options};
 use crate::process;
 
@@ -12,7 +13,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = process::become_program() {
         return code;
     }
-    match cli::main() {
+    match cli::main(settings) {
         Next::End(code) => code,
         Next::Check(check) => check.tell(daemon::check(&check.file)),
         Next::CheckDatabase(check) => {
@@ -21,11 +22,32 @@ pub fn main() -> ExitCode {
         Next::RestoreDatabase(restore) => restore.tell(
             daemon::restore_database(&restore.config, restore.file.as_deref()).map_err(coded),
         ),
-        Next::Daemon(start) => match daemon::run(&options(start)) {
+        Next::Daemon(start) => match run(&options(start)) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => Failure::of_daemon(error.exit_code(), error.hint(), &error).report(false),
+            Err(error) => Error::of_daemon(error.exit_code(), error.hint(), &error).report(false),
         },
     }
+}
+
+fn run(options: &Options) -> Result<(), daemon::Error> {
+    if options.detached {
+        // It fails only for the leader of a group, which has a terminal of its own choice.
+        rustix::process::setsid().ok();
+    }
+    daemon::run(options)
+}
+
+/// What the command knows of the configuration.
+fn settings() -> Vec<Setting> {
+    let all = Section::ALL.into_iter().flat_map(|section| {
+        let of = move |key: &Key| Setting {
+            section: section.heading(),
+            key: key.name,
+            words: key.words(),
+        };
+        section.keys().iter().map(of)
+    });
+    all.collect()
 }
 
 fn coded(error: daemon::Error) -> (u8, daemon::Error) {
@@ -34,7 +56,12 @@ fn coded(error: daemon::Error) -> (u8, daemon::Error) {
 
 fn options(start: Start) -> Options {
     let level = |word: String| word.parse().expect("the command line has the schema's words");
-    Options { config: start.config, log_level: start.log_level.map(level), socket: start.socket }
+    Options {
+        config: start.config,
+        log_level: start.log_level.map(level),
+        socket: start.socket,
+        detached: start.detached,
+    }
 }
 
 #[cfg(test)]

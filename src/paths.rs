@@ -17,6 +17,8 @@ use rustix::fs::OFlags;
 const PATH_MAX: usize = 4095;
 const NAME_MAX: usize = 255;
 const SOCKET_MAX: usize = 107;
+/// Where a login makes a directory for each user.
+const SESSIONS: &str = "/run/user";
 
 /// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds
 /// nobody up. What is opened is what is looked at, whatever lies at the path a moment later.
@@ -139,17 +141,38 @@ impl Dirs {
         Ok(self.runtime()?.join("murald.sock"))
     }
 
-    /// `$XDG_RUNTIME_DIR`; where it is unset, `murald-<uid>` under the system's temporary
-    /// directory, which is made if it is missing and refused if others could write to it.
-    pub fn runtime(&self) -> Result<PathBuf, Error> {
-        match self.env.absolute("XDG_RUNTIME_DIR") {
-            Some(path) => Ok(path),
+    /// Where a client looks for the socket: one place, or where `XDG_RUNTIME_DIR` is unset, as for
+    /// cron, every one that a daemon may have taken. Makes no directory.
+    pub fn sockets(&self) -> Vec<PathBuf> {
+        let places = match self.env.absolute("XDG_RUNTIME_DIR") {
+            Some(path) => vec![path],
             None => {
-                let temporary = self.env.absolute("TMPDIR").unwrap_or_else(|| "/tmp".into());
-                let uid = rustix::process::getuid().as_raw();
-                own_directory(temporary.join(format!("murald-{uid}")), uid)
+                let session = session_directory(Path::new(SESSIONS), uid());
+                session.into_iter().chain([self.temporary()]).collect()
             }
+        };
+        places.into_iter().map(|place| place.join("murald.sock")).collect()
+    }
+
+    /// `$XDG_RUNTIME_DIR`; where it is unset, `/run/user/<uid>` if that is ours, else `murald-<uid>`
+    /// under the system's temporary directory, which is made if it is missing and refused if others
+    /// could write to it.
+    pub fn runtime(&self) -> Result<PathBuf, Error> {
+        self.runtime_under(Path::new(SESSIONS))
+    }
+
+    fn runtime_under(&self, sessions: &Path) -> Result<PathBuf, Error> {
+        let named = self.env.absolute("XDG_RUNTIME_DIR");
+        match named.or_else(|| session_directory(sessions, uid())) {
+            Some(path) => Ok(path),
+            None => own_directory(self.temporary(), uid()),
         }
+    }
+
+    /// The last resort.
+    fn temporary(&self) -> PathBuf {
+        let temporary = self.env.absolute("TMPDIR").unwrap_or_else(|| "/tmp".into());
+        temporary.join(format!("murald-{}", uid()))
     }
 
     /// A leading `~` replaced, and nothing else: for paths that name files, where `$` is a letter.
@@ -309,6 +332,17 @@ fn variable_name(after: &str) -> Result<Option<(&str, &str)>, ()> {
     }
 }
 
+fn uid() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
+/// What a login makes for a user, if it is there and nobody else's.
+fn session_directory(sessions: &Path, uid: u32) -> Option<PathBuf> {
+    let path = sessions.join(uid.to_string());
+    let found = fs::symlink_metadata(&path).ok()?;
+    (found.is_dir() && found.uid() == uid && found.mode() & 0o022 == 0).then_some(path)
+}
+
 /// A directory of mode 0700 that belongs to `uid`, made if it is missing.
 fn own_directory(path: PathBuf, uid: u32) -> Result<PathBuf, Error> {
     let failed = |source| Error::Runtime { path: path.clone(), source };
@@ -422,22 +456,39 @@ mod tests {
             _ => None,
         }))
         .unwrap();
-        let path = dirs.runtime().unwrap();
+        let none = temporary.path().join("none");
+        let runtime = || dirs.runtime_under(&none);
+        let path = runtime().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(dirs.runtime().unwrap(), path);
+        assert_eq!(runtime().unwrap(), path);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(matches!(dirs.runtime(), Err(Error::NotOurs { .. })));
+        assert!(matches!(runtime(), Err(Error::NotOurs { .. })));
         fs::remove_dir(&path).unwrap();
         std::os::unix::fs::symlink(temporary.path(), &path).unwrap();
-        assert!(matches!(dirs.runtime(), Err(Error::NotOurs { .. })));
+        assert!(matches!(runtime(), Err(Error::NotOurs { .. })));
         fs::remove_file(&path).unwrap();
         fs::write(&path, "").unwrap();
-        assert!(matches!(dirs.runtime(), Err(Error::NotOurs { .. })));
+        assert!(matches!(runtime(), Err(Error::NotOurs { .. })));
         assert!(matches!(
             own_directory(temporary.path().to_owned(), u32::MAX),
             Err(Error::NotOurs { .. })
         ));
+    }
+
+    #[test]
+    fn a_session_s_directory_counts_where_it_is_ours() {
+        let sessions = tempfile::tempdir().unwrap();
+        let own = sessions.path().join(uid().to_string());
+        let dirs = Dirs::new(Env::from([("HOME", "/home/mia")])).unwrap();
+        assert_eq!(session_directory(sessions.path(), uid()), None);
+        fs::create_dir(&own).unwrap();
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(dirs.runtime_under(sessions.path()).unwrap(), own);
+        assert_eq!(session_directory(sessions.path(), uid() + 1), None);
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(session_directory(sessions.path(), uid()), None);
+        assert_eq!(self::dirs().sockets(), [Path::new("/run/user/7/murald.sock")]);
     }
 }

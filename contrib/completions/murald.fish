@@ -4,9 +4,12 @@
 function __murald_complete
     set -l line (commandline -opc) (commandline -ct)
     set -l found ($line[1] complete -- $line[2..-1] 2>/dev/null)
+    if string match -q ':files*' -- $found
+        string match -v ':files*' -- $found
+        __fish_complete_path (commandline -ct)
+        return
+    end
     switch "$found[1]"
-        case ':files*'
-            __fish_complete_path (commandline -ct)
         case ':directories*'
             __fish_complete_directories (commandline -ct)
         case '*'

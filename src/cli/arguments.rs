@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use pico_args::{Arguments, Keys};
 use serde_json::Value;
 
-use super::call::{Call, Globals};
+use super::call::{Call, Globals, Output};
 use super::lookup::{Found, Verbs};
+use super::template::Template;
 use super::verb::{Arity, Flag, GLOBAL, LOG_LEVELS, Verb};
-use super::{Failure, help, value};
+use super::{Error, help, value};
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub(super) enum Parsed {
 }
 
 /// Without the program's own name.
-pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Failure> {
+pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Error> {
     let mut line = Line::new(arguments);
     let globals = line.globals()?;
     let mut help = line.switch(["-h", "--help"]);
@@ -33,6 +34,9 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Fa
     if words.first().is_some_and(|word| word == "help") {
         words.remove(0);
         help = true;
+        if words == ["all"] {
+            return Ok(Parsed::Help(help::all(verbs)));
+        }
     }
     // Help on a resource is help on all of its commands.
     if verbs.spell(&mut words) && help {
@@ -46,7 +50,9 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Fa
         Found::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(verbs, &prefix))),
         Found::Prefix(prefix) => return Err(help::incomplete(verbs, &prefix, words.get(1))),
         // `murald` alone is `murald start`; with `--help` it is the whole command's.
-        Found::Nothing if words.is_empty() && help => return Ok(Parsed::Help(help::all(verbs))),
+        Found::Nothing if words.is_empty() && help => {
+            return Ok(Parsed::Help(help::SHORT.to_owned()));
+        }
         Found::Nothing if words.is_empty() => verbs.start(),
         Found::Nothing => return Err(help::unknown_verb(verbs, &words[0])),
     };
@@ -55,7 +61,7 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Fa
     }
     let mut values = line.flags(verb)?;
     line.positionals(verb, &mut values)?;
-    Ok(Parsed::Call(verb, Call { globals, values }))
+    Ok(Parsed::Call(verb, Call { globals, values, settings: Vec::new }))
 }
 
 /// What is left of the command line.
@@ -87,13 +93,13 @@ impl Line {
         Self { rest: Arguments::from_vec(arguments), joined, free: Vec::new(), literal }
     }
 
-    fn globals(&mut self) -> Result<Globals, Failure> {
+    fn globals(&mut self) -> Result<Globals, Error> {
         let path = |line: &mut Self, name: &'static str| {
             let flag = GLOBAL.iter().find(|flag| flag.name == name).expect("in the table");
             let path = line.values(flag)?.pop();
             match path {
                 Some(path) if path.is_empty() => {
-                    Err(Failure::usage(format!("{name} needs a path, not an empty word")))
+                    Err(Error::usage(format!("{name} needs a path, not an empty word")))
                 }
                 path => Ok(path.map(PathBuf::from)),
             }
@@ -109,7 +115,18 @@ impl Line {
                 Some(word)
             }
         };
-        Ok(Globals { config, log_level, socket, json: self.switch("--json") })
+        Ok(Globals { config, log_level, socket, output: self.output()? })
+    }
+
+    fn output(&mut self) -> Result<Output, Error> {
+        let flag = GLOBAL.iter().find(|flag| flag.name == "--format").expect("in the table");
+        let format = self.values(flag)?.pop();
+        let format = format.map(|word| Template::parse(&value::text("--format", &word)?));
+        let (json, format) = (self.switch("--json"), format.transpose()?);
+        if json && format.is_some() {
+            return Err(Error::usage("--json and --format are two forms: give one of them"));
+        }
+        Ok(Output { json, format, quiet: self.switch(["-q", "--quiet"]) })
     }
 
     fn switch(&mut self, keys: impl Into<Keys> + Copy) -> bool {
@@ -121,20 +138,20 @@ impl Line {
     }
 
     /// Everything that stands before the first flag: the verb, then arguments.
-    fn words(&mut self) -> Result<Vec<String>, Failure> {
+    fn words(&mut self) -> Result<Vec<String>, Error> {
         let mut words = Vec::new();
         loop {
             match self.rest.subcommand() {
                 Ok(Some(word)) => words.push(word),
                 Ok(None) => return Ok(words),
-                Err(_) => return Err(Failure::usage("an argument is not UTF-8")),
+                Err(_) => return Err(Error::usage("an argument is not UTF-8")),
             }
         }
     }
 
     /// What was given for one flag with a value.
-    fn values(&mut self, flag: &Flag) -> Result<Vec<OsString>, Failure> {
-        let needs = || Failure::usage(format!("{} needs a value", flag.name));
+    fn values(&mut self, flag: &Flag) -> Result<Vec<OsString>, Error> {
+        let needs = || Error::usage(format!("{} needs a value", flag.name));
         let mut values = self
             .rest
             .values_from_os_str(flag.name, |value| Ok::<_, std::convert::Infallible>(value.into()))
@@ -151,12 +168,12 @@ impl Line {
             }
         }
         if values.len() > 1 && !flag.many {
-            return Err(Failure::usage(format!("{} can be given once only", flag.name)));
+            return Err(Error::usage(format!("{} can be given once only", flag.name)));
         }
         Ok(values)
     }
 
-    fn flags(&mut self, verb: &'static Verb) -> Result<Vec<(&'static str, Value)>, Failure> {
+    fn flags(&mut self, verb: &'static Verb) -> Result<Vec<(&'static str, Value)>, Error> {
         let mut found = Vec::new();
         for flag in verb.flags {
             let Some((_, kind)) = flag.value else { continue };
@@ -177,7 +194,7 @@ impl Line {
         self,
         verb: &'static Verb,
         values: &mut Vec<(&'static str, Value)>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         if let Some((name, _)) = self.joined.first() {
             return Err(help::unknown_flag(verb, name));
         }
@@ -190,13 +207,15 @@ impl Line {
         }
         given.extend(self.literal);
         let mut given = given.into_iter().peekable();
-        for argument in verb.arguments {
+        for (at, argument) in verb.arguments.iter().enumerate() {
+            // What follows has its one word.
+            let behind = verb.arguments.len() - at - 1;
             let most = match argument.arity {
                 Arity::One | Arity::Optional => 1,
-                Arity::Some | Arity::Any => usize::MAX,
+                Arity::Some | Arity::Any => given.len().saturating_sub(behind),
             };
             if given.peek().is_none() && matches!(argument.arity, Arity::One | Arity::Some) {
-                return Err(Failure::usage(format!("{} is missing", argument.name))
+                return Err(Error::usage(format!("{} is missing", argument.name))
                     .hint(format!("usage: {}", help::usage(verb))));
             }
             for word in given.by_ref().take(most) {
@@ -222,7 +241,7 @@ fn split(argument: &OsString) -> Option<(String, OsString)> {
 /// Negative numbers and a lone dash are words.
 fn is_flag(word: &OsString) -> bool {
     let text = word.to_string_lossy();
-    text.len() > 1 && text.starts_with('-') && text.parse::<f64>().is_err()
+    text == "-0" || text.len() > 1 && text.starts_with('-') && text.parse::<f64>().is_err()
 }
 
 #[cfg(test)]

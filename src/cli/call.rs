@@ -4,12 +4,26 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::template::Template;
+
 /// Everything that a verb is given.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) globals: Globals,
     /// By the name of the argument or flag, in the order of the table.
     pub(super) values: Vec<(&'static str, Value)>,
+    /// All settings of the configuration, for those verbs that are about them.
+    pub(super) settings: fn() -> Vec<Setting>,
+}
+
+/// A setting of the configuration, as far as a command line needs to know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// `backend.swaybg`
+    pub section: String,
+    pub key: &'static str,
+    /// What it may be, where that is one of a few words.
+    pub words: Vec<&'static str>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -17,7 +31,15 @@ pub(super) struct Globals {
     pub(super) config: Option<PathBuf>,
     pub(super) log_level: Option<String>,
     pub(super) socket: Option<PathBuf>,
+    pub(super) output: Output,
+}
+
+/// What the result is to look like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Output {
     pub(super) json: bool,
+    pub(super) format: Option<Template>,
+    pub(super) quiet: bool,
 }
 
 impl Call {

@@ -5,6 +5,7 @@
 use std::fmt::{Display, Write as _};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -14,23 +15,31 @@ use ureq::{Agent, Body};
 use crate::paths::{Dirs, Env};
 use crate::wire::unix;
 
-use super::Failure;
+use super::Error;
 use super::call::Globals;
-use super::failure::Exit;
+use super::error::Exit;
 
 /// Bodies that are no files: far above what the daemon sends.
 const MOST: u64 = 256 << 20;
 
 /// Where the daemon listens, for a client: `--socket`, else `MURALD_SOCKET`, else the default.
-pub(super) fn socket(globals: &Globals, env: &Env) -> Result<PathBuf, Failure> {
+pub(super) fn socket(globals: &Globals, env: &Env) -> Result<PathBuf, Error> {
     let named = globals.socket.clone();
     let named = named.or_else(|| env.var("MURALD_SOCKET").map(PathBuf::from));
     if let Some(path) = named.filter(|path| !path.as_os_str().is_empty()) {
         return Ok(path);
     }
-    let dirs = Dirs::new(env.clone());
-    dirs.and_then(|dirs| dirs.socket()).map_err(|error| {
-        Failure::new(Exit::Unavailable, "cannot tell where the daemon's socket is")
+    let found = Dirs::new(env.clone()).and_then(|dirs| {
+        let answers = |path: &&PathBuf| UnixStream::connect(path).is_ok();
+        match dirs.sockets() {
+            sockets if sockets.len() > 1 => {
+                Ok(sockets.iter().find(answers).unwrap_or(&sockets[0]).clone())
+            }
+            _ => dirs.socket(),
+        }
+    });
+    found.map_err(|error| {
+        Error::new(Exit::Unavailable, "cannot tell where the daemon's socket is")
             .because(error)
             .hint("name it with --socket PATH")
     })
@@ -72,19 +81,19 @@ impl Connection {
         &self.socket
     }
 
-    pub(super) fn get(&self, place: &Place) -> Result<Answer, Failure> {
+    pub(super) fn get(&self, place: &Place) -> Result<Answer, Error> {
         self.ask(Method::Get, place, None)
     }
 
-    pub(super) fn post(&self, place: &Place, body: &Value) -> Result<Answer, Failure> {
+    pub(super) fn post(&self, place: &Place, body: &Value) -> Result<Answer, Error> {
         self.ask(Method::Post, place, Some(body))
     }
 
-    pub(super) fn patch(&self, place: &Place, body: &Value) -> Result<Answer, Failure> {
+    pub(super) fn patch(&self, place: &Place, body: &Value) -> Result<Answer, Error> {
         self.ask(Method::Patch, place, Some(body))
     }
 
-    pub(super) fn delete(&self, place: &Place, body: Option<&Value>) -> Result<Answer, Failure> {
+    pub(super) fn delete(&self, place: &Place, body: Option<&Value>) -> Result<Answer, Error> {
         self.ask(Method::Delete, place, body)
     }
 
@@ -93,14 +102,14 @@ impl Connection {
         method: Method,
         place: &Place,
         body: Option<&Value>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, Error> {
         let mut answer = self.send(method, place, body)?;
         let body = answer.body_mut().with_config().limit(MOST).read_to_vec();
         Ok(Answer { body: body.map_err(|error| self.lost(error))? })
     }
 
     /// The body of a `GET`, to be read as it comes.
-    pub(super) fn stream(&self, place: &Place) -> Result<impl Read + use<>, Failure> {
+    pub(super) fn stream(&self, place: &Place) -> Result<impl Read + use<>, Error> {
         Ok(self.send(Method::Get, place, None)?.into_body().into_reader())
     }
 
@@ -109,7 +118,7 @@ impl Connection {
         method: Method,
         place: &Place,
         body: Option<&Value>,
-    ) -> Result<Response<Body>, Failure> {
+    ) -> Result<Response<Body>, Error> {
         let url = format!("http://localhost{}", place.0);
         let body = body.map(Value::to_string);
         let kind = "application/json";
@@ -130,11 +139,11 @@ impl Connection {
             return Ok(answer);
         }
         let body = answer.body_mut().with_config().limit(MOST).read_to_vec();
-        Err(Failure::of_answer(answer.status().as_u16(), body.map_err(|error| self.lost(error))?))
+        Err(Error::of_answer(answer.status().as_u16(), body.map_err(|error| self.lost(error))?))
     }
 
     /// Nobody answers, or nobody any more.
-    fn lost(&self, error: ureq::Error) -> Failure {
+    fn lost(&self, error: ureq::Error) -> Error {
         let socket = self.socket.display();
         let source = match error {
             ureq::Error::Io(source) => source,
@@ -142,17 +151,19 @@ impl Connection {
         };
         match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-                Failure::new(Exit::Unavailable, format!("no daemon listens on {socket}")).hint(
+                Error::new(Exit::Unavailable, format!("no daemon listens on {socket}")).hint(
                     "start it with `murald start`; --socket or MURALD_SOCKET name another socket",
                 )
             }
-            io::ErrorKind::Interrupted => Failure::refused("interrupted").because(source),
+            io::ErrorKind::Interrupted => {
+                Error::new(Exit::Interrupted, "interrupted").because(source)
+            }
             io::ErrorKind::PermissionDenied => {
-                Failure::new(Exit::Unavailable, format!("{socket} is not yours to use"))
+                Error::new(Exit::Unavailable, format!("{socket} is not yours to use"))
                     .because(source)
                     .hint("each user has a daemon of their own")
             }
-            _ => Failure::new(Exit::Unavailable, format!("the daemon on {socket} is lost"))
+            _ => Error::new(Exit::Unavailable, format!("the daemon on {socket} is lost"))
                 .because(source)
                 .hint("`murald status` tells whether it runs; its log may say why it ended"),
         }
@@ -160,9 +171,9 @@ impl Connection {
 }
 
 impl Answer {
-    pub(super) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, Failure> {
+    pub(super) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| {
-            Failure::new(Exit::Internal, "the daemon's answer cannot be read")
+            Error::new(Exit::Internal, "the daemon's answer cannot be read")
                 .because(error)
                 .hint("is it of another version? `murald version` shows both")
         })

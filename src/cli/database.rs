@@ -1,17 +1,17 @@
 //! What the command says of the database: what `main` is to look at or to restore, and what it tells
 //! of that.
 
-use std::error::Error;
+use std::error::Error as StdError;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::call::Call;
+use super::call::{Call, Output};
 use super::screen::Screen;
 use super::table::Table;
 use super::verb::Database;
-use super::{Failure, Next, end};
+use super::{Error, Next, end};
 use crate::error_chain::chain;
 use crate::wire::DatabaseReport;
 
@@ -20,7 +20,7 @@ use crate::wire::DatabaseReport;
 pub struct DatabaseCheck {
     /// The file of settings that says where it is.
     pub config: PathBuf,
-    json: bool,
+    output: Output,
 }
 
 /// A database that is to be restored.
@@ -30,38 +30,38 @@ pub struct DatabaseRestore {
     pub config: PathBuf,
     /// The backup; none: the newest that is sound.
     pub file: Option<PathBuf>,
-    json: bool,
+    output: Output,
 }
 
 pub(super) fn next(what: Database, config: PathBuf, call: &Call) -> Next {
-    let json = call.globals.json;
+    let output = call.globals.output.clone();
     match what {
-        Database::Check => Next::CheckDatabase(DatabaseCheck { config, json }),
+        Database::Check => Next::CheckDatabase(DatabaseCheck { config, output }),
         Database::Restore => {
             let file = call.text("FILE").map(PathBuf::from);
-            Next::RestoreDatabase(DatabaseRestore { config, file, json })
+            Next::RestoreDatabase(DatabaseRestore { config, file, output })
         }
     }
 }
 
 impl DatabaseCheck {
     /// Tells what was found, or under which exit code nothing could be.
-    pub fn tell(&self, found: Result<DatabaseReport, (u8, impl Error)>) -> ExitCode {
-        let told = found.map_err(|(code, error)| Failure::of_daemon(code, None, &error));
-        end(told.and_then(|report| self.show(&report)), self.json)
+    pub fn tell(&self, found: Result<DatabaseReport, (u8, impl StdError)>) -> ExitCode {
+        let told = found.map_err(|(code, error)| Error::of_daemon(code, None, &error));
+        end(told.and_then(|report| self.show(&report)), self.output.json)
     }
 
-    fn show(&self, report: &DatabaseReport) -> Result<(), Failure> {
-        let mut screen = Screen::stdout(self.json);
-        if screen.is_json() {
-            screen.body(json!(report).to_string().as_bytes())?;
+    fn show(&self, report: &DatabaseReport) -> Result<(), Error> {
+        let mut screen = Screen::stdout(&self.output);
+        if screen.wants_data() {
+            screen.data(&json!(report))?;
         } else {
             screen.table(&sheet(report))?;
         }
         screen.flush()?;
         let Some(problem) = report.problems.first() else { return Ok(()) };
-        let failure = Failure::refused(format!("the database is not sound: {problem}"));
-        Err(failure.hint(match report.backups.first() {
+        let error = Error::refused(format!("the database is not sound: {problem}"));
+        Err(error.hint(match report.backups.first() {
             Some(_) => "with the daemon stopped, `murald library restore` brings back a backup",
             None => "there is no backup of it",
         }))
@@ -80,23 +80,23 @@ fn sheet(report: &DatabaseReport) -> Table {
 
 impl DatabaseRestore {
     /// Tells where the database came from and where the old one is, or why it is as it was.
-    pub fn tell(&self, done: Result<(PathBuf, Option<PathBuf>), (u8, impl Error)>) -> ExitCode {
+    pub fn tell(&self, done: Result<(PathBuf, Option<PathBuf>), (u8, impl StdError)>) -> ExitCode {
         let told = done.map_err(|(code, error)| match code {
-            75 => Failure::of_daemon(code, Some("`murald stop` ends it"), &error),
-            78 => Failure::of_daemon(code, None, &error),
-            _ => Failure::refused(chain(&error)).hint("`murald library check` lists backups"),
+            75 => Error::of_daemon(code, Some("`murald stop` ends it"), &error),
+            78 => Error::of_daemon(code, None, &error),
+            _ => Error::refused(chain(&error)).hint("`murald library check` lists backups"),
         });
-        end(told.and_then(|(from, aside)| self.show(&from, aside.as_deref())), self.json)
+        end(told.and_then(|(from, aside)| self.show(&from, aside.as_deref())), self.output.json)
     }
 
-    fn show(&self, from: &Path, aside: Option<&Path>) -> Result<(), Failure> {
-        let mut screen = Screen::stdout(self.json);
-        if screen.is_json() {
-            screen.body(json!({ "from": from, "aside": aside }).to_string().as_bytes())?;
+    fn show(&self, from: &Path, aside: Option<&Path>) -> Result<(), Error> {
+        let mut screen = Screen::stdout(&self.output);
+        if screen.wants_data() {
+            screen.data(&json!({ "from": from, "aside": aside }))?;
         } else {
-            screen.line(format!("the database is restored from {}", from.display()))?;
+            screen.say(format!("the database is restored from {}", from.display()))?;
             if let Some(aside) = aside {
-                screen.line(format!("as it was it is kept in {}", aside.display()))?;
+                screen.say(format!("as it was it is kept in {}", aside.display()))?;
             }
         }
         screen.flush()

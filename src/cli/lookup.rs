@@ -2,6 +2,27 @@
 
 use super::verb::{Group, Verb};
 
+/// Other words for verbs, which people bring along from elsewhere: the first words of a line, and the
+/// table's words for them.
+const OTHER: &[(&[&str], &[&str])] = &[
+    (&["ls"], &["images", "list"]),
+    (&["list"], &["images", "list"]),
+    (&["prev"], &["previous"]),
+    (&["images", "ls"], &["images", "list"]),
+    (&["images", "rm"], &["images", "delete"]),
+    (&["images", "mv"], &["images", "move"]),
+    (&["images", "add"], &["import"]),
+    (&["playlist", "ls"], &["playlist", "list"]),
+    (&["playlist", "rm"], &["playlist", "delete"]),
+    (&["playlist", "mv"], &["playlist", "rename"]),
+    (&["playlist", "prev"], &["playlist", "previous"]),
+    (&["folders", "ls"], &["folders", "list"]),
+    (&["folders", "rm"], &["folders", "delete"]),
+    (&["folders", "mv"], &["folders", "move"]),
+    (&["monitors", "ls"], &["monitors"]),
+    (&["backends", "ls"], &["backends"]),
+];
+
 /// The table: all that is known of the verbs here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verbs(pub(super) &'static [Group]);
@@ -28,14 +49,18 @@ impl Verbs {
         let is_verb =
             |first: &str, second: &str| self.all().any(|verb| verb.words == [first, second]);
         let Some(first) = words.first_mut() else { return false };
-        if !is_first(first) {
+        let is_other = |word: &str| OTHER.iter().any(|(other, _)| *other == [word]);
+        if !is_first(first) && !is_other(first) {
             let other = first.strip_suffix('s').map_or(format!("{first}s"), str::to_owned);
             if !is_first(&other) {
                 return false;
             }
             *first = other;
         }
-        let first = first.clone();
+        if let Some((other, ours)) = OTHER.iter().find(|(other, _)| starts(words, other)) {
+            words.splice(..other.len(), ours.iter().map(|&word| word.to_owned()));
+        }
+        let first = words[0].clone();
         let stands_alone = || self.all().any(|verb| verb.words == [&first]);
         let Some(second) = words.get_mut(1) else {
             let left_out = !stands_alone() && is_verb(&first, "list");
@@ -55,7 +80,7 @@ impl Verbs {
 
     /// The verb with the most words of those given.
     pub(super) fn find(self, words: &[String]) -> Found {
-        let fits = |verb: &&Verb| verb.words.len() <= words.len() && starts(words, verb.words);
+        let fits = |verb: &&Verb| starts(words, verb.words);
         if let Some(verb) = self.all().filter(fits).max_by_key(|verb| verb.words.len()) {
             return Found::Verb(verb, verb.words.len());
         }
@@ -85,5 +110,5 @@ impl Verbs {
 }
 
 fn starts(words: &[String], verb: &[&str]) -> bool {
-    words.iter().zip(verb).all(|(one, other)| one == other)
+    words.len() >= verb.len() && words.iter().zip(verb).all(|(one, other)| one == other)
 }

@@ -1,23 +1,27 @@
 //! The command: a client of the API.
 //!
 //! Runs in the only thread of its process, which `main` has given it. Knows the daemon only over its
-//! socket: `murald start` is handed back to `main`. It never prints but through `Screen`, to stdout,
-//! and `Failure`, to stderr.
+//! socket: `murald start` is handed back to `main`, or run as a program of its own. It prints through
+//! `Screen` and `Error` only, but for warnings and progress on stderr.
 
 mod arguments;
 mod call;
 mod connection;
 mod database;
-mod failure;
+mod error;
 mod help;
 mod lookup;
 mod palette;
 mod picture;
 mod progress;
+mod reference;
 mod request;
 mod screen;
 mod sse;
+mod start;
+mod stdin;
 mod table;
+mod template;
 mod text;
 mod value;
 pub mod verb;
@@ -29,16 +33,17 @@ use std::process::ExitCode;
 use crate::paths::Env;
 
 use arguments::Parsed;
-use call::{Call, Globals};
+use call::{Call, Globals, Output};
 use connection::Connection;
 use lookup::Verbs;
 use screen::Screen;
 use verb::Run;
 
+pub use call::Setting;
 pub use database::DatabaseCheck;
 pub use database::DatabaseRestore;
 
-pub use failure::{Exit, Failure};
+pub use error::{Error, Exit};
 pub use verb::{Arity, Flag, GLOBAL, Verb};
 pub use verbs::GROUPS;
 
@@ -61,7 +66,7 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Check {
     pub file: PathBuf,
-    json: bool,
+    output: Output,
 }
 
 /// What the command line says to the daemon.
@@ -72,75 +77,101 @@ pub struct Start {
     pub log_level: Option<String>,
     /// From `--socket`, else from `MURALD_SOCKET`.
     pub socket: Option<PathBuf>,
+    /// A command has started it and waits till it is ready; nobody reads its outputs then.
+    pub detached: bool,
 }
 
-/// Reads the command line and does what it says, unless that is to be the daemon.
-pub fn main() -> Next {
+/// Reads the command line and does what it says, unless that is to be the daemon. `settings` are all
+/// that the configuration has.
+pub fn main(settings: fn() -> Vec<Setting>) -> Next {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     let json = words.iter().any(|word| word == "--json");
     let verbs = Verbs(GROUPS);
     let parsed = match arguments::parse(verbs, words) {
         Ok(parsed) => parsed,
-        Err(failure) => return Next::End(failure.report(json)),
+        Err(error) => return Next::End(error.report(json)),
     };
     match parsed {
         Parsed::Help(text) => Next::End(end(print(&text), false)),
         Parsed::Version => {
             Next::End(end(print(concat!("murald ", env!("CARGO_PKG_VERSION"), "\n")), false))
         }
-        Parsed::Call(verb, call) => run(verbs, verb, call, json),
+        Parsed::Call(verb, call) => run(verbs, verb, Call { settings, ..call }, json),
     }
 }
 
-fn run(verbs: Verbs, verb: &Verb, call: Call, json: bool) -> Next {
-    let mut screen = Screen::stdout(json);
+fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
+    let mut screen = Screen::stdout(&call.globals.output);
+    if let Err(error) = prepare(verb, &mut call) {
+        return Next::End(error.report(json));
+    }
     let done = match verb.run {
-        Run::Daemon => return Next::Daemon(start(call.globals, &Env::process())),
+        Run::Daemon => return Next::Daemon(daemon_start(call.globals, &Env::process())),
         Run::Check => match verbs::file_to_check(&call) {
-            Ok(file) => return Next::Check(Check { file, json: call.globals.json }),
-            Err(failure) => Err(failure),
+            Ok(file) => return Next::Check(Check { file, output: call.globals.output }),
+            Err(error) => Err(error),
         },
         Run::Database(what) => match verbs::config_file(&call) {
             Ok(config) => return database::next(what, config, &call),
-            Err(failure) => Err(failure),
+            Err(error) => Err(error),
         },
         Run::Complete => verbs::complete(verbs, &call, &mut screen),
         Run::Request(request) => request.run(&call, &mut screen),
         Run::Client(run) => run(&call, &mut screen),
     };
+    let done = done.map_err(|error| match error.status() {
+        Some(404) => match reference::named_like_an_id(verb, &call) {
+            Some(hint) => error.hint(hint),
+            None => error,
+        },
+        _ => error,
+    });
     Next::End(end(done.and_then(|()| screen.flush()), json))
+}
+
+/// Before anything is asked for: a daemon where the verb starts one, and ids for all references.
+fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
+    match verb.run {
+        Run::Request(_) | Run::Client(_) => {
+            if verb.starts {
+                start::ensure(call)?;
+            }
+            reference::resolve(verb, call)
+        }
+        Run::Daemon | Run::Check | Run::Database(_) | Run::Complete => Ok(()),
+    }
 }
 
 impl Check {
     /// Tells what was found: the warnings, one a line, or why the daemon would not start with it.
     pub fn tell(&self, found: Result<Vec<String>, impl std::error::Error>) -> ExitCode {
-        let told = found.map_err(|error| Failure::of_check(&error)).and_then(|warnings| {
-            let mut screen = Screen::stdout(self.json);
-            if self.json {
-                let list = serde_json::Value::from(warnings);
-                return screen.body(list.to_string().as_bytes());
+        let told = found.map_err(|error| Error::of_check(&error)).and_then(|warnings| {
+            let mut screen = Screen::stdout(&self.output);
+            if screen.wants_data() {
+                screen.data(&serde_json::Value::from(warnings))?;
+                return screen.flush();
             }
             warnings.iter().try_for_each(|warning| screen.line(warning))?;
-            if warnings.is_empty() && screen.terminal().is_some() {
-                screen.line(format!("{} is in order", self.file.display()))?;
+            if warnings.is_empty() {
+                screen.note(format!("{} is in order", self.file.display()))?;
             }
             screen.flush()
         });
-        end(told, self.json)
+        end(told, self.output.json)
     }
 }
 
-fn print(text: &str) -> Result<(), Failure> {
-    let mut screen = Screen::stdout(false);
+fn print(text: &str) -> Result<(), Error> {
+    let mut screen = Screen::stdout(&Output::default());
     screen.raw(text.as_bytes())?;
     screen.flush()
 }
 
-fn end(done: Result<(), Failure>, json: bool) -> ExitCode {
-    done.map_or_else(|failure| failure.report(json), |()| ExitCode::SUCCESS)
+fn end(done: Result<(), Error>, json: bool) -> ExitCode {
+    done.map_or_else(|error| error.report(json), |()| ExitCode::SUCCESS)
 }
 
-fn start(globals: Globals, env: &Env) -> Start {
+fn daemon_start(globals: Globals, env: &Env) -> Start {
     let from_env = || env.var("MURALD_SOCKET").filter(|path| !path.is_empty());
     let Globals { config, log_level, socket, .. } = globals;
     // The daemon may well change its directory; what was meant is seen from here.
@@ -149,11 +180,12 @@ fn start(globals: Globals, env: &Env) -> Start {
         config: config.map(absolute),
         log_level,
         socket: socket.or_else(|| from_env().map(PathBuf::from)).map(absolute),
+        detached: start::is_detached(env),
     }
 }
 
 impl Call {
-    fn connect(&self) -> Result<Connection, Failure> {
+    fn connect(&self) -> Result<Connection, Error> {
         Ok(Connection::new(&connection::socket(&self.globals, &Env::process())?))
     }
 }

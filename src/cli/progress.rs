@@ -20,7 +20,7 @@ impl Progress {
     /// `wanted` is false where the output is for a script.
     pub(super) fn stderr(wanted: bool) -> Self {
         let stderr = io::stderr();
-        let columns = (wanted && stderr.is_terminal()).then(|| {
+        let columns = (wanted && stderr.is_terminal() && !is_dumb()).then(|| {
             let size = rustix::termios::tcgetwinsize(&stderr).ok();
             size.map(|size| usize::from(size.ws_col)).filter(|&wide| wide > 0).unwrap_or(80)
         });
@@ -51,6 +51,11 @@ impl Progress {
             write!(io::stderr().lock(), "\r\x1b[K").ok();
         }
     }
+}
+
+/// A terminal that would show escape sequences.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 impl Drop for Progress {

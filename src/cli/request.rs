@@ -8,7 +8,7 @@ use std::fmt::Display;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::Failure;
+use super::Error;
 use super::call::{Call, shown};
 use super::connection::{Answer, Method, Place};
 use super::screen::Screen;
@@ -34,6 +34,8 @@ pub(super) enum From {
     All(&'static str),
     /// The same, left out where nothing was given.
     Any(&'static str),
+    /// The id of an image; a path instead goes into `path`.
+    Picture(&'static str),
     /// A folder's id; null for the root, and where none was given.
     Folder(&'static str),
     /// Whether it was given.
@@ -42,13 +44,13 @@ pub(super) enum From {
 
 /// A body of the API, as people are shown it.
 pub(super) trait Record: DeserializeOwned {
-    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Failure>;
+    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error>;
 }
 
 /// What people are told of a success.
 #[derive(Clone, Copy, Debug)]
 enum Told {
-    Record(fn(&Call, &mut Screen, &Answer) -> Result<(), Failure>),
+    Record(fn(&Call, &mut Screen, &Answer) -> Result<(), Error>),
     /// Written like a place; it may name fields of the answer, too.
     Sentence(&'static str),
 }
@@ -91,20 +93,20 @@ impl Request {
     }
 
     /// Asks, and tells of the answer.
-    pub(super) fn run(&self, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    pub(super) fn run(&self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
         let body = self.body.map(|fields| body(fields, call));
         let answer = call.connect()?.ask(self.method, &place(self.place, call), body.as_ref())?;
         match self.told {
             Told::Record(show) => show(call, screen, &answer),
             Told::Sentence(text) => screen.show(&answer, |screen, told: Map<String, Value>| {
                 let named = |name: &str| call.query(name).or_else(|| told.get(name).map(shown));
-                screen.line(filled(text, named).unwrap_or_else(|| "done".to_owned()))
+                screen.say(filled(text, named).unwrap_or_else(|| "done".to_owned()))
             }),
         }
     }
 }
 
-fn show<T: Record>(call: &Call, screen: &mut Screen, answer: &Answer) -> Result<(), Failure> {
+fn show<T: Record>(call: &Call, screen: &mut Screen, answer: &Answer) -> Result<(), Error> {
     screen.show(answer, |screen, record: T| record.show(call, screen))
 }
 
@@ -145,9 +147,15 @@ fn body(fields: Fields, call: &Call) -> Value {
         From::All(name) => Some(all(name).into()),
         From::Any(name) => Some(all(name)).filter(|list| !list.is_empty()).map(Value::from),
         From::Folder(name) => Some(call.value(name).filter(|id| id.is_number()).cloned().into()),
+        From::Picture(name) => call.value(name).cloned(),
         From::Switch(name) => Some(call.has(name).into()),
     };
-    let fields = fields.iter().filter_map(|&(name, from)| Some((name.to_owned(), field(from)?)));
+    let fields = fields.iter().filter_map(|&(name, from)| {
+        let value = field(from)?;
+        let name =
+            if matches!(from, From::Picture(_)) && value.is_string() { "path" } else { name };
+        Some((name.to_owned(), value))
+    });
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
@@ -160,7 +168,11 @@ mod tests {
 
     fn call() -> Call {
         let values = vec![("ID", json!("a/b")), ("--tags", json!(["x", "y"])), ("W", json!("one"))];
-        Call { globals: Globals::default(), values: [values, vec![("W", json!("two"))]].concat() }
+        Call {
+            globals: Globals::default(),
+            values: [values, vec![("W", json!("two"))]].concat(),
+            settings: Vec::new,
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Tables that fit the terminal: wide columns give way, with `…` where something was cut, and where
+//! Rows of cells: lines with tabs for scripts, and tables that fit the terminal. There, wide columns give way, with `…` where something was cut, and where
 //! that is not enough the last ones are left out, as those are that have nothing in them.
 
 use std::fmt::Write as _;
@@ -30,6 +30,8 @@ struct Column {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cell {
     text: String,
+    /// Where it is not for a terminal: whole, and as a program reads it.
+    raw: String,
     look: Look,
     /// `#rrggbb`, shown as colours where the terminal can.
     palette: Vec<String>,
@@ -63,8 +65,19 @@ impl Cell {
         self
     }
 
+    /// What a script gets instead.
+    pub(super) fn raw(mut self, raw: impl ToString) -> Self {
+        self.raw = raw.to_string();
+        self
+    }
+
+    /// Texts, with commas between.
+    pub(super) fn list(items: &[String]) -> Self {
+        Self::from(items.join(", ")).raw(items.join(","))
+    }
+
     pub(super) fn palette(colors: &[String]) -> Self {
-        Self { text: colors.join(" "), look: Look::Plain, palette: colors.to_vec() }
+        Self { palette: colors.to_vec(), ..Self::from(colors.join(" ")).raw(colors.join(",")) }
     }
 
     fn natural(&self, terminal: Terminal) -> usize {
@@ -78,9 +91,10 @@ impl Cell {
 
 impl<T: ToString> From<T> for Cell {
     fn from(text: T) -> Self {
+        let raw = text.to_string();
         // One row is one line.
-        let text = harmless(&text.to_string()).replace('\n', " ");
-        Self { text, ..Self::default() }
+        let text = harmless(&raw).replace('\n', " ");
+        Self { text, raw, ..Self::default() }
     }
 }
 
@@ -109,6 +123,22 @@ impl Table {
     /// A line of a sheet.
     pub(super) fn field(&mut self, name: &str, value: impl Into<Cell>) {
         self.row([Cell::from(name).look(Look::Dim), value.into()]);
+    }
+
+    /// How many lines it has on a terminal, without a heading.
+    pub(super) fn lines(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Complete, a line for each row.
+    pub(super) fn rows(&self) -> String {
+        let mut out = String::new();
+        for row in &self.rows {
+            let cells = row.iter().map(|cell| cell.raw.replace('\t', "\\t").replace('\n', "\\n"));
+            out.push_str(&cells.collect::<Vec<_>>().join("\t"));
+            out.push('\n');
+        }
+        out
     }
 
     pub(super) fn render(&self, terminal: Terminal) -> String {
@@ -238,6 +268,16 @@ mod tests {
              7  sunset ove…\n\
              112  夕焼け\n",
         );
+    }
+
+    #[test]
+    fn scripts_get_whole_rows() {
+        let mut table = Table::new(&[">ID", "NAME", ">SIZE", "TAGS"]);
+        let size = Cell::from("1.0 KiB").raw(1024);
+        table.row([7.into(), "a\tb\nc".into(), size, Cell::list(&["x".into(), "y z".into()])]);
+        table.row([8.into(), "".into(), "".into(), Cell::list(&[])]);
+        assert_eq!(table.rows(), "7\ta\\tb\\nc\t1024\tx,y z\n8\t\t\t\n");
+        assert_eq!(Table::new(&["A"]).rows(), "");
     }
 
     #[test]

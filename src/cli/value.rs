@@ -4,53 +4,52 @@ use std::ffi::OsStr;
 
 use serde_json::{Value, json};
 
-use super::Failure;
+use super::Error;
 use super::verb::Kind;
 
 /// Reads the word given for `name`.
-pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Failure> {
+pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error> {
     let text = text(name, word)?;
-    let wrong = |wanted: &str| Failure::usage(format!("{name} must be {wanted}, not {text:?}"));
+    let wrong = |wanted: &str| Error::usage(format!("{name} must be {wanted}, not {text:?}"));
     match kind {
-        Kind::Text | Kind::Section | Kind::Setting => Ok(text.into()),
+        Kind::Text | Kind::Section | Kind::Setting | Kind::SettingValue => Ok(text.into()),
         Kind::Monitor | Kind::Backend | Kind::Theme if text.is_empty() => Err(wrong("a name")),
         Kind::Monitor | Kind::Backend | Kind::Theme => Ok(text.into()),
         Kind::File | Kind::Directory if text.is_empty() => Err(wrong("a path")),
         Kind::File | Kind::Directory => Ok(text.into()),
         Kind::Json => serde_json::from_str(&text)
-            .map_err(|error| Failure::usage(format!("{name} is not JSON: {error}"))),
+            .map_err(|error| Error::usage(format!("{name} is not JSON: {error}"))),
         Kind::Count => text.parse::<u64>().map(Value::from).map_err(|_| wrong("a whole number")),
         Kind::Number => number(&text).map(Value::from).ok_or_else(|| wrong("a number from 0 on")),
         Kind::Span => span(&text).map(Value::from).ok_or_else(|| wrong("seconds, or 10m, 2h, 1d")),
-        Kind::Image | Kind::Folder | Kind::Playlist => {
-            id(&text).map(Value::from).ok_or_else(|| wrong("a number from 1 on, as lists show it"))
+        kind if kind.is_reference() => {
+            reference(&text).ok_or_else(|| wrong("a name, or an id from 1 on"))
         }
-        Kind::FolderOrRoot if text == "root" => Ok(text.into()),
-        Kind::FolderOrRoot => {
-            id(&text).map(Value::from).ok_or_else(|| wrong("a folder's id or root"))
+        Kind::Item => item(&text).ok_or_else(|| wrong("an image, or IMAGE@HH:MM")),
+        Kind::Image | Kind::Picture | Kind::Folder | Kind::FolderOrRoot | Kind::Playlist => {
+            unreachable!("these are references")
         }
-        Kind::Item => item(&text).ok_or_else(|| wrong("an image's id, or ID@HH:MM")),
         Kind::Words(words) => one_of(name, &text, words).map(|()| text.into()),
         Kind::List(words) => list(name, &text, words),
     }
 }
 
 /// Only UTF-8 can travel.
-pub(super) fn text(name: &str, word: &OsStr) -> Result<String, Failure> {
+pub(super) fn text(name: &str, word: &OsStr) -> Result<String, Error> {
     word.to_str().map(str::to_owned).ok_or_else(|| {
-        Failure::usage(format!("{name} is not UTF-8: {}", word.to_string_lossy()))
+        Error::usage(format!("{name} is not UTF-8: {}", word.to_string_lossy()))
             .hint("the API speaks UTF-8 only; import the directory around such a file instead")
     })
 }
 
-pub(super) fn one_of(name: &str, word: &str, words: &[&str]) -> Result<(), Failure> {
+pub(super) fn one_of(name: &str, word: &str, words: &[&str]) -> Result<(), Error> {
     if words.contains(&word) {
         return Ok(());
     }
-    Err(Failure::usage(format!("{name} must be one of {}, not {word:?}", words.join(", "))))
+    Err(Error::usage(format!("{name} must be one of {}, not {word:?}", words.join(", "))))
 }
 
-fn list(name: &str, text: &str, words: &[&str]) -> Result<Value, Failure> {
+fn list(name: &str, text: &str, words: &[&str]) -> Result<Value, Error> {
     let mut items = Vec::new();
     for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
         if !words.is_empty() {
@@ -61,8 +60,12 @@ fn list(name: &str, text: &str, words: &[&str]) -> Result<Value, Failure> {
     Ok(Value::Array(items))
 }
 
-fn id(text: &str) -> Option<i64> {
-    text.parse().ok().filter(|&id| id > 0)
+/// Digits alone are an id, never a name; what remains a text is looked up.
+fn reference(text: &str) -> Option<Value> {
+    match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => text.parse().ok().filter(|&id: &i64| id > 0).map(Value::from),
+        false => Some(text.into()),
+    }
 }
 
 fn number(text: &str) -> Option<f64> {
@@ -81,15 +84,20 @@ fn span(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// `7`, or `7@21:30`: minutes since midnight.
+/// `7`, or `7@21:30`: minutes since midnight. A name may have an `@`, too.
 fn item(text: &str) -> Option<Value> {
-    let Some((image, time)) = text.split_once('@') else {
-        return Some(json!({"image_id": id(text)?}));
-    };
+    match text.rsplit_once('@').and_then(|(image, time)| Some((image, clock(time)?))) {
+        Some((image, minutes)) => Some(json!({"image_id": reference(image)?, "time": minutes})),
+        None => Some(json!({"image_id": reference(text)?})),
+    }
+}
+
+/// `21:30`
+fn clock(time: &str) -> Option<u32> {
     let (hours, minutes) = time.split_once(':')?;
     let hours = hours.parse().ok().filter(|&hours: &u32| hours < 24)?;
     let minutes = minutes.parse().ok().filter(|&value: &u32| minutes.len() == 2 && value < 60)?;
-    Some(json!({"image_id": id(image)?, "time": hours * 60 + minutes}))
+    Some(hours * 60 + minutes)
 }
 
 #[cfg(test)]
@@ -105,7 +113,9 @@ mod tests {
         }
         check(Kind::Text, "", Ok(json!("")));
         check(Kind::Image, "7", Ok(json!(7)));
-        check(Kind::Image, "0", Err("X must be a number from 1 on, as lists show it, not \"0\""));
+        check(Kind::Image, "0", Err("X must be a name, or an id from 1 on, not \"0\""));
+        check(Kind::Image, "", Err("X must be a name, or an id from 1 on, not \"\""));
+        check(Kind::Image, "7 seas", Ok(json!("7 seas")));
         check(Kind::Count, "-1", Err("X must be a whole number, not \"-1\""));
         check(Kind::Number, "1.5", Ok(json!(1.5)));
         check(Kind::Number, "inf", Err("X must be a number from 0 on, not \"inf\""));
@@ -117,11 +127,13 @@ mod tests {
         check(Kind::FolderOrRoot, "3", Ok(json!(3)));
         check(Kind::Item, "7@21:30", Ok(json!({"image_id": 7, "time": 1290})));
         check(Kind::Item, "7", Ok(json!({"image_id": 7})));
-        for bad in ["7@24:00", "7@1:5", "@1:00", "7@", "x"] {
+        check(Kind::Item, "a@b@07:00", Ok(json!({"image_id": "a@b", "time": 420})));
+        check(Kind::Item, "a@24:00", Ok(json!({"image_id": "a@24:00"})));
+        for bad in ["@1:00", "0@1:00", ""] {
             check(
                 Kind::Item,
                 bad,
-                Err(&format!("X must be an image's id, or ID@HH:MM, not {bad:?}")),
+                Err(&format!("X must be an image, or IMAGE@HH:MM, not {bad:?}")),
             );
         }
         check(Kind::List(&[]), "a, b,,c", Ok(json!(["a", "b", "c"])));

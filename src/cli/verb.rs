@@ -1,6 +1,6 @@
 //! The form of the verbs table, from which come parsing, help, completions and the manual's tests.
 
-use super::Failure;
+use super::Error;
 use super::call::Call;
 use super::request::Request;
 use super::screen::Screen;
@@ -15,6 +15,8 @@ pub struct Verb {
     pub summary: &'static str,
     /// What the summary does not say; may be empty.
     pub help: &'static str,
+    /// Starts a daemon where none answers.
+    pub(super) starts: bool,
     pub(super) run: Run,
 }
 
@@ -48,7 +50,7 @@ pub(super) enum Database {
     Restore,
 }
 
-pub(super) type Action = fn(&Call, &mut Screen) -> Result<(), Failure>;
+pub(super) type Action = fn(&Call, &mut Screen) -> Result<(), Error>;
 
 /// A word that stands by itself; its place gives its meaning.
 #[derive(Clone, Copy, Debug)]
@@ -94,13 +96,15 @@ pub enum Kind {
     Number,
     /// Seconds; or minutes, hours or days with their letter: `90`, `10m`.
     Span,
-    /// The id of an image, a folder or a playlist.
+    /// What means an image, a folder or a playlist: an id, a name, a path.
     Image,
     Folder,
     Playlist,
-    /// A folder's id, or `root`.
+    /// An image, or a file that can become one.
+    Picture,
+    /// A folder, or `root`.
     FolderOrRoot,
-    /// An image's id, and `@HH:MM` after it where the playlist follows the clock.
+    /// An image, and `@HH:MM` after it where the playlist follows the clock.
     Item,
     Monitor,
     Backend,
@@ -108,6 +112,8 @@ pub enum Kind {
     /// A section of the configuration, and a key of the section before it.
     Section,
     Setting,
+    /// What the setting before it may be.
+    SettingValue,
     /// One of these.
     Words(&'static [&'static str]),
     /// Some of these, with commas; an empty slice allows any words.
@@ -156,7 +162,7 @@ impl Verb {
     }
 
     const fn run(words: &'static [&'static str], summary: &'static str, run: Run) -> Self {
-        Self { words, arguments: &[], flags: &[], summary, help: "", run }
+        Self { words, arguments: &[], flags: &[], summary, help: "", starts: false, run }
     }
 
     pub(super) const fn arguments(mut self, arguments: &'static [Argument]) -> Self {
@@ -174,9 +180,32 @@ impl Verb {
         self
     }
 
+    /// What it does makes sense on a machine where nothing runs yet.
+    pub(super) const fn starting(mut self) -> Self {
+        self.starts = true;
+        self
+    }
+
+    /// What a value of this name is.
+    pub(super) fn kind(&self, name: &str) -> Option<Kind> {
+        let argument = self.arguments.iter().find(|argument| argument.name == name);
+        let flag = || self.flags.iter().find(|flag| flag.name == name)?.value;
+        argument.map(|argument| argument.kind).or_else(|| flag().map(|(_, kind)| kind))
+    }
+
     /// `images list`
     pub fn name(&self) -> String {
         self.words.join(" ")
+    }
+}
+
+impl Kind {
+    /// Whether a word of this kind is looked up.
+    pub(super) fn is_reference(self) -> bool {
+        matches!(
+            self,
+            Self::Image | Self::Picture | Self::Folder | Self::FolderOrRoot | Self::Playlist
+        )
     }
 }
 
@@ -234,9 +263,20 @@ pub const GLOBAL: &[Flag] = &[
         "How much the daemon logs, for `start`",
     ),
     Flag::value("--socket", "PATH", Kind::File, "The socket that the daemon listens on"),
-    Flag::switch("--json", "Print JSON, as when the output is no terminal"),
+    Flag::switch("--json", "Print JSON"),
+    Flag::value(
+        "--format",
+        "TEMPLATE",
+        Kind::Text,
+        "Print a line like '{id}\\t{name}' for each record",
+    ),
+    Flag::switch("--quiet", "Print rows, ids, values and errors only (-q for short)"),
     Flag::switch("--help", "Print help (-h for short)"),
     Flag::switch("--version", "Print the version (-V for short)"),
 ];
+
+/// Of commands that take references from standard input.
+pub(super) const NULL: Flag =
+    Flag::switch("-0", "With - for standard input: each ends with a NUL, not with its line");
 
 pub(super) const LOG_LEVELS: &[&str] = &["debug", "info", "warn", "error"];

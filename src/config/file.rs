@@ -59,6 +59,34 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     })
 }
 
+/// Keeps a text beside the file that `path` names, under the first name that is free: `.bak`, `.bak.1`...
+pub(super) fn back_up(path: &Path, text: &str) -> io::Result<PathBuf> {
+    let mut number = 0u32;
+    loop {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".bak");
+        if number > 0 {
+            name.push(format!(".{number}"));
+        }
+        let backup = PathBuf::from(name);
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&backup) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            file => {
+                let mut file = file?;
+                let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+                return match written {
+                    Ok(()) => Ok(backup),
+                    Err(error) => {
+                        // Half of it is no backup.
+                        fs::remove_file(&backup).ok();
+                        Err(error)
+                    }
+                };
+            }
+        }
+    }
+}
+
 fn replace(
     temporary: &Path,
     target: &Path,
@@ -123,6 +151,18 @@ mod tests {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o644);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn backups_never_replace_one_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.toml");
+        for (text, name) in [("a", "c.toml.bak"), ("b", "c.toml.bak.1"), ("c", "c.toml.bak.2")] {
+            let backup = back_up(&path, text).unwrap();
+            assert_eq!(backup, dir.path().join(name));
+            assert_eq!(fs::read_to_string(&backup).unwrap(), text);
+            assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
+        }
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Changed {
     pub sections: Vec<Section>,
     /// `[daemon]` is among them.
     pub restart_required: bool,
+    /// Of a reset: where the file as it was is kept.
+    pub backup: Option<PathBuf>,
 }
 
 /// Whether the file is as somebody wants it, as far as can be told.
@@ -238,11 +240,18 @@ impl ConfigHandle {
         if on_disk && text == state.good {
             return Ok(Changed::default());
         }
-        let parsed = document::read(&text, &self.0.path)?;
-        file::write(&self.0.path, &text)
-            .map_err(|source| Error::Write { path: self.0.path.clone(), source })?;
-        let sections = self.adopt(&mut state, text, parsed.config, source);
-        Ok(Changed { restart_required: sections.contains(&Section::Daemon), sections })
+        let reading = document::read(&text, &self.0.path)?;
+        let failed = |source| Error::Write { path: self.0.path.clone(), source };
+        let resets = matches!(source, ChangeSource::ResetAll | ChangeSource::ResetBackend);
+        let backup = (on_disk && resets).then(|| file::back_up(&self.0.path, &state.good));
+        let backup = backup.transpose().map_err(failed)?;
+        file::write(&self.0.path, &text).map_err(|error| {
+            // Nothing was reset.
+            backup.iter().for_each(|backup| drop(std::fs::remove_file(backup)));
+            failed(error)
+        })?;
+        let sections = self.adopt(&mut state, text, reading.config, source);
+        Ok(Changed { restart_required: sections.contains(&Section::Daemon), sections, backup })
     }
 
     /// What somebody wrote into the file a moment ago comes first, or our change would undo it.

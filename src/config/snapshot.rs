@@ -128,7 +128,7 @@ mod tests {
     fn the_default_shows_every_section() {
         let config = Config::default();
         let names: Vec<_> = config.to_json().keys().cloned().collect();
-        assert_eq!(names, ["app", "daemon", "backend", "monitors", "remote_gallery"]);
+        assert_eq!(names, ["backend", "daemon", "app", "monitors", "remote_gallery"]);
         assert_eq!(config.section(Section::AutoPriorities)["web"], json!(["wal-qt"]));
         assert_eq!(
             config.section(Section::BackendOptions(BackendName::Awww))["transition_duration"],

@@ -9,10 +9,20 @@ const HEADER: &str = "\
 # `man murald.toml` more about everything. Paths may use ~, $VAR and ${VAR}.
 ";
 
+const CLIENTS: &str = "\
+# From here on, for graphical clients alone: the daemon keeps these and does not read them.
+";
+
 pub(super) fn text() -> String {
     let mut text = HEADER.to_owned();
+    let mut clients = false;
     for section in Section::ALL {
-        text += &format!("\n[{}]\n", section.heading());
+        text.push('\n');
+        if section.is_client_s() && !clients {
+            clients = true;
+            text += CLIENTS;
+        }
+        text += &format!("[{}]\n", section.heading());
         for key in section.keys() {
             text += &lines(key);
         }

@@ -6,6 +6,7 @@
 mod database;
 mod end;
 mod error;
+mod terminal;
 mod wiring;
 
 use std::path::{Path, PathBuf};
@@ -39,6 +40,8 @@ pub struct Options {
     pub log_level: Option<LogLevel>,
     /// Instead of `daemon.socket_path`.
     pub socket: Option<PathBuf>,
+    /// It was started by a command, which reads its outputs until it is ready.
+    pub detached: bool,
 }
 
 /// Runs the daemon until it is told to stop.
@@ -56,6 +59,11 @@ pub fn run(options: &Options) -> Result<(), Error> {
     daemon.wait_for_outputs(&env);
     notifier.ready();
     log::info!("murald {} is up", env!("CARGO_PKG_VERSION"));
+    if terminal::is_watched(options, &env) {
+        terminal::greet(&daemon);
+    } else if options.detached {
+        terminal::let_go();
+    }
     let reason = supervise(&daemon, &wakes);
     notifier.stopping();
     daemon.end(reason.as_ref().is_ok_and(|stop| stop.clear), Instant::now() + END_WITHIN);

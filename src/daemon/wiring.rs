@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::bounded;
 use log::LevelFilter;
 
-use super::{Error, Options, Wakes};
+use super::{Error, Options, Wakes, terminal};
 use crate::backends::{Backends, Settings, Versions};
 use crate::compositor::{self, Compositor};
 use crate::config::{self, BackendName, Config, ConfigHandle, LogLevel, Section};
@@ -49,11 +49,14 @@ pub(crate) struct Daemon {
     pub(super) imports: library::Running,
     pub(super) transcoder: transcode::Threads,
     pub(super) outputs: compositor::Watch,
+    pub(super) backends: Backends,
     pub(super) upkeep: store::Upkeep,
     pub(super) store: Store,
     pub(super) spawner: Spawner,
     pub(super) signals: Signals,
-    config: ConfigHandle,
+    pub(super) config: ConfigHandle,
+    /// Where clients find it.
+    pub(super) address: PathBuf,
     pub(super) log: Log,
     /// None where the service manager owns the socket.
     pub(super) socket: Option<Socket>,
@@ -74,8 +77,9 @@ impl Daemon {
         let lock = Lock::take(&paths.socket).map_err(Error::Lock)?;
         // Only now: a file that is refused stays as it is, and so does that of a daemon that runs.
         config.complete();
-        let mut log = Log::start(&log_settings(&settings.daemon, &paths, options, env))
-            .map_err(Error::Log)?;
+        let log_settings = log_settings(&settings.daemon, &paths, options, env);
+        let mut log =
+            Log::start(&log_settings, terminal::is_watched(options, env)).map_err(Error::Log)?;
         config.log_warnings();
         let (spawner, deaths) = Spawner::new();
         log.log_requests(&spawner).map_err(start("the log"))?;
@@ -120,7 +124,7 @@ impl Daemon {
             started,
             config: config.clone(),
             store: store.clone(),
-            backends,
+            backends: backends.clone(),
             wallpaper: wallpaper.clone(),
             playlists,
             library,
@@ -141,11 +145,13 @@ impl Daemon {
             imports,
             transcoder,
             outputs,
+            backends,
             upkeep,
             store,
             spawner,
             signals,
             config,
+            address: paths.socket,
             log,
             socket,
             locks: [lock, library_lock],

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Error;
 use super::import_file::Imported;
-use super::walk::Found;
+use super::walk::{Found, looks_like_picture};
 use crate::events::EventBus;
 use crate::wire::{Event, GalleryDomain};
 
@@ -23,6 +23,8 @@ pub(super) struct Batch {
     current: usize,
     succeeded: usize,
     failed: usize,
+    /// Files of no kind that we take, which nobody named.
+    skipped: usize,
     started: Instant,
     /// Looked at by the workers, too, while they have one of its files in hand.
     pub(super) cancelled: Arc<AtomicBool>,
@@ -42,6 +44,7 @@ impl Batch {
             current: 0,
             succeeded: 0,
             failed: 0,
+            skipped: 0,
             started: now,
             cancelled: Arc::default(),
             changed: false,
@@ -71,6 +74,7 @@ impl Batch {
     pub(super) fn ended(
         &mut self,
         path: &std::path::Path,
+        inside: bool,
         result: Result<Imported, Error>,
         bus: &EventBus,
     ) {
@@ -79,11 +83,15 @@ impl Batch {
             return;
         }
         self.current += 1;
+        // What is called a picture and is none is worth a word, wherever it lies.
+        let skipped =
+            inside && result.as_ref().is_err_and(Error::is_of_no_kind) && !looks_like_picture(path);
         match &result {
             Ok(imported) => {
                 self.succeeded += 1;
                 self.changed |= !imported.duplicate;
             }
+            Err(_) if skipped => self.skipped += 1,
             Err(error) => {
                 self.failed += 1;
                 log::info!("{} is not taken: {}", path.display(), error.reason());
@@ -92,18 +100,28 @@ impl Batch {
         let Some(id) = &self.id else { return };
         let (batch_id, current, total) = (id.clone(), self.current, self.total);
         let elapsed_ms = self.elapsed_ms();
+        let path = path.to_string_lossy().into_owned();
         bus.publish(&match result {
             Ok(Imported { image, duplicate }) => {
                 let image = Box::new(image);
-                Event::ImageProcessed { batch_id, image, current, total, elapsed_ms, duplicate }
+                Event::ImageProcessed {
+                    batch_id,
+                    image,
+                    current,
+                    total,
+                    elapsed_ms,
+                    duplicate,
+                    path,
+                }
             }
             Err(error) => Event::ImageError {
                 batch_id,
-                path: path.to_string_lossy().into_owned(),
+                path,
                 error: error.reason(),
                 current,
                 total,
                 elapsed_ms,
+                skipped,
             },
         });
     }
@@ -124,13 +142,14 @@ impl Batch {
     /// The batch's last event.
     pub(super) fn finish(mut self, bus: &EventBus) {
         self.tell_gallery(bus);
-        let (total, succeeded, failed) = (self.total, self.succeeded, self.failed);
+        let (total, succeeded, failed, skipped) =
+            (self.total, self.succeeded, self.failed, self.skipped);
         let (elapsed_ms, cancelled) = (self.elapsed_ms(), self.is_cancelled());
         let Some(batch_id) = self.id else { return };
         bus.publish(&if cancelled {
-            Event::ProcessingCancelled { batch_id, total, succeeded, failed, elapsed_ms }
+            Event::ProcessingCancelled { batch_id, total, succeeded, failed, elapsed_ms, skipped }
         } else {
-            Event::ProcessingComplete { batch_id, total, succeeded, failed, elapsed_ms }
+            Event::ProcessingComplete { batch_id, total, succeeded, failed, elapsed_ms, skipped }
         });
     }
 

@@ -111,6 +111,15 @@ impl Error {
         }
     }
 
+    /// Whether a file's content is nothing that the library has a place for.
+    pub(super) fn is_of_no_kind(&self) -> bool {
+        matches!(
+            self,
+            Self::Media { source: media::Error::Unknown, .. }
+                | Self::Transcode { source: transcode::Error::NoPicture, .. }
+        )
+    }
+
     /// Whether a file was looked for and is not there.
     pub fn is_missing_file(&self) -> bool {
         matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound)

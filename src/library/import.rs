@@ -45,6 +45,8 @@ pub(super) enum Message {
 /// One file for a worker.
 pub(super) struct Job {
     path: PathBuf,
+    /// It was found in a directory.
+    inside: bool,
     folder: Option<i64>,
     /// It lies in the library's directory already.
     adopt: bool,
@@ -55,12 +57,13 @@ pub(super) struct Job {
 
 pub(super) struct Done {
     path: PathBuf,
+    inside: bool,
     result: Result<Imported, Error>,
 }
 
 /// The body of a worker's thread: ends when the thread `import` has ended.
 pub(super) fn work(context: &ImportContext, jobs: &Receiver<Job>, done: &Sender<Done>) {
-    for Job { path, folder, adopt, turn, cancelled } in jobs {
+    for Job { path, inside, folder, adopt, turn, cancelled } in jobs {
         let stop = || cancelled.load(Ordering::Relaxed) || context.ended.load(Ordering::Relaxed);
         let result = match adopt {
             true => context.adopt(&path, &stop),
@@ -68,7 +71,7 @@ pub(super) fn work(context: &ImportContext, jobs: &Receiver<Job>, done: &Sender<
         };
         // Before it is told of: who hears of it may take the next one in.
         drop(turn);
-        if done.send(Done { path, result }).is_err() {
+        if done.send(Done { path, inside, result }).is_err() {
             return;
         }
     }
@@ -115,7 +118,7 @@ impl Importer {
                 recv(self.done) -> done => match (done, state.batches.front_mut()) {
                     (Ok(done), Some(batch)) => {
                         state.in_hand -= 1;
-                        batch.ended(&done.path, done.result, &self.bus);
+                        batch.ended(&done.path, done.inside, done.result, &self.bus);
                     }
                     _ => break,
                 },
@@ -142,13 +145,13 @@ impl Importer {
                 self.wake.send();
             }
             while state.in_hand < self.workers {
-                let Some(Found { path, problem }) = batch.next() else { break };
+                let Some(Found { path, inside, problem }) = batch.next() else { break };
                 match problem {
-                    Some(problem) => batch.ended(&path, Err(problem), &self.bus),
+                    Some(problem) => batch.ended(&path, inside, Err(problem), &self.bus),
                     None => {
                         let (folder, adopt) = (batch.folder, batch.id.is_none());
                         let (turn, cancelled) = (state.turns.next(), batch.cancelled.clone());
-                        let job = Job { path, folder, adopt, turn, cancelled };
+                        let job = Job { path, inside, folder, adopt, turn, cancelled };
                         // As much room as workers: this never waits.
                         self.jobs.send(job).ok();
                         state.in_hand += 1;
@@ -185,7 +188,8 @@ impl Importer {
                 reply(Ok(Started { batch_id, total }));
             }
             Message::Adopt { files } => {
-                let found = files.into_iter().map(|path| Found { path, problem: None });
+                let found =
+                    files.into_iter().map(|path| Found { path, inside: true, problem: None });
                 state.batches.push_back(Batch::new(None, None, found.collect()));
             }
             Message::Cancel { batch, reply } => reply(self.cancel(&batch, state)),

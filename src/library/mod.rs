@@ -22,6 +22,7 @@ mod name;
 mod package;
 mod reconcile;
 mod removal;
+mod single;
 #[cfg(test)]
 mod tests;
 mod thumbnails;

@@ -13,6 +13,8 @@ use super::name::is_media_extension;
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
+    /// Nobody named it: it was found in a directory.
+    pub(super) inside: bool,
     pub(super) problem: Option<Error>,
 }
 
@@ -36,13 +38,17 @@ impl Walk {
     fn visit(&mut self, path: PathBuf) {
         // A stack, not recursion: directories may be nested deeper than a thread's stack.
         let mut pending = vec![path];
+        let mut inside = false;
         while let Some(path) = pending.pop() {
             match fs::metadata(&path) {
                 Ok(meta) if meta.is_dir() => pending.extend(self.enter(path, &meta)),
-                Ok(meta) if meta.is_file() => self.found.push(Found { path, problem: None }),
+                Ok(meta) if meta.is_file() => {
+                    self.found.push(Found { path, inside, problem: None })
+                }
                 Ok(_) => self.refuse(&path, Error::NotFile { path: path.clone() }),
                 Err(error) => self.refuse(&path, Error::file("read", &path)(error)),
             }
+            inside = true;
         }
     }
 
@@ -70,7 +76,7 @@ impl Walk {
     }
 
     fn refuse(&mut self, path: &Path, problem: Error) {
-        self.found.push(Found { path: path.to_owned(), problem: Some(problem) });
+        self.found.push(Found { path: path.to_owned(), inside: false, problem: Some(problem) });
     }
 }
 

@@ -46,15 +46,15 @@ pub struct Log {
 
 impl Log {
     /// Starts logging, once for the process. Where the file cannot be opened, stderr has the lines
-    /// and this one as the first.
-    pub fn start(settings: &Settings) -> Result<Self, flexi_logger::FlexiLoggerError> {
+    /// and this one as the first. With `quiet` stderr has only what is not as it should be.
+    pub fn start(settings: &Settings, quiet: bool) -> Result<Self, flexi_logger::FlexiLoggerError> {
         let file = Arc::new(RotatedFile::new(settings));
         let opened = file.reopen();
         let requests = Requests::new(Arc::clone(&file));
         let format = if std::io::stderr().is_terminal() { line::plain } else { line::json };
         let handle = Logger::with(specification(settings.level))
             .log_to_writer(Box::new(Writer(Arc::clone(&file), Arc::clone(&requests))))
-            .duplicate_to_stderr(Duplicate::All)
+            .duplicate_to_stderr(if quiet { Duplicate::Warn } else { Duplicate::All })
             .format_for_stderr(format)
             // A closed stderr is not worth dying for.
             .panic_if_error_channel_is_broken(false)

@@ -13,8 +13,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::launcher::{self, Orders, ResourceLimits};
 use super::{Error, is_plain};
 
-/// What the service manager gives us for ourselves; a child that used it would speak in our name.
-const OURS: [&str; 6] = [
+/// What the service manager, or the command that starts us, gives us for ourselves; a child that used it would speak in our name.
+const OURS: [&str; 7] = [
+    "MURALD_DETACHED",
     "NOTIFY_SOCKET",
     "LISTEN_FDS",
     "LISTEN_PID",

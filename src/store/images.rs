@@ -199,6 +199,13 @@ pub fn has_name(connection: &Connection, name: &str) -> Result<bool, Error> {
     Ok(connection.prepare_cached("SELECT 1 FROM image WHERE name = ?1")?.exists([name])?)
 }
 
+/// The image whose file this is, or whose package's page.
+pub fn by_path(connection: &Connection, path: &Path) -> Result<Option<Image>, Error> {
+    let mut statement = connection.prepare_cached("SELECT id FROM image WHERE path = ?1")?;
+    let id = statement.query_row([path.to_string_lossy()], |row| row.get(0)).optional()?;
+    id.map_or(Ok(None), |id| get(connection, id))
+}
+
 /// Whether a row owns this file or package.
 pub fn has_path(connection: &Connection, path: &Path) -> Result<bool, Error> {
     // A package whose metadata cannot be read owns all that its page could belong to.

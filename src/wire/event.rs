@@ -147,6 +147,8 @@ events! {
         /// True when the library had this content already; absent otherwise.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         duplicate: bool,
+        /// The file that was named, or found in a directory that was.
+        path: String,
     }
     ImageError = "image_error" {
         batch_id: String,
@@ -155,6 +157,9 @@ events! {
         current: usize,
         total: usize,
         elapsed_ms: u64,
+        /// It was found in a directory and is of no kind that is taken; absent otherwise.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        skipped: bool,
     }
     ProcessingComplete = "processing_complete" {
         batch_id: String,
@@ -162,6 +167,8 @@ events! {
         succeeded: usize,
         failed: usize,
         elapsed_ms: u64,
+        /// Passed over, and no failures.
+        skipped: usize,
     }
     ProcessingCancelled = "processing_cancelled" {
         batch_id: String,
@@ -169,6 +176,8 @@ events! {
         succeeded: usize,
         failed: usize,
         elapsed_ms: u64,
+        /// Passed over, and no failures.
+        skipped: usize,
     }
     ConfigChanged = "config_changed" {
         sections: Vec<String>,

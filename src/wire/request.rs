@@ -46,14 +46,18 @@ pub struct ExportLoop {
     pub blend_halves: bool,
 }
 
-/// `POST /wallpaper/set`; without `monitor` and `monitors`, or with `*`: all connected.
+/// `POST /wallpaper/set`; without `monitor` and `monitors`, or with `*`: all connected. Either
+/// `image_id` or `path`, whose file is imported where the library does not have it.
 ///
 /// A field that is not known is refused, here and wherever a mistyped `monitor` would change every
 /// screen.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetWallpaper {
-    pub image_id: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

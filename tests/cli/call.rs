@@ -22,7 +22,7 @@ pub(crate) fn ok(house: &House, line: &[&str]) -> String {
 
 #[track_caller]
 pub(crate) fn json_of(house: &House, line: &[&str]) -> Value {
-    serde_json::from_str(&ok(house, line)).unwrap()
+    serde_json::from_str(&ok(house, &[&["--json"], line].concat())).unwrap()
 }
 
 /// Checks a failed call: its exit code, no output, and how what it says begins.

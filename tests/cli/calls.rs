@@ -29,7 +29,7 @@ fn without_a_daemon() {
     }
     // For a script the same, as JSON.
     fails(&house, &["monitors", "--json"], 69, "{\"error\":\"no daemon listens on ");
-    fails(&house, &["--json", "set"], 2, "{\"error\":\"ID is missing\",\"details\":\"usage: ");
+    fails(&house, &["--json", "set"], 2, "{\"error\":\"PICTURE is missing\",\"details\":\"usage: ");
     let file = house.config_file();
     assert_eq!(ok(&house, &["config", "path"]), format!("{}\n", file.display()));
     assert_eq!(ok(&house, &["--config", "/x", "config", "path"]), "/x\n");
@@ -38,7 +38,8 @@ fn without_a_daemon() {
     assert_eq!(ok(&house, &["--version"]), format!("murald {version}\n"));
     let versions = json_of(&house, &["version"]);
     assert_eq!(versions, json!({"version": version, "daemon": null}));
-    assert!(ok(&house, &["--help"]).contains("images list"));
+    assert!(ok(&house, &["--help"]).contains("set PICTURE"));
+    assert!(ok(&house, &["help", "all"]).contains("images list"));
 }
 
 #[test]
@@ -76,7 +77,7 @@ fn a_file_of_settings_is_checked_without_a_daemon() {
 fn wrong_usage() {
     let house = House::new();
     fails(&house, &["frobnicate"], 2, "murald: there is no command \"frobnicate\"\n");
-    fails(&house, &["set"], 2, "murald: ID is missing\n  usage: murald set ID");
+    fails(&house, &["set"], 2, "murald: PICTURE is missing\n  usage: murald set PICTURE");
     fails(&house, &["start", "--frob"], 2, "murald: murald start has no flag --frob\n");
     fails(&house, &["--log-level", "loud"], 2, "murald: --log-level must be one of debug, ");
     fails(&house, &["events", "--types", "x"], 2, "murald: --types must be one of ");
@@ -91,9 +92,8 @@ fn what_the_daemon_refuses() {
     // It is changed by activating one, through the whole and through each backend's section.
     let backend = "murald: there is no section \"backend\"";
     fails(&house, &["config", "get", "backend"], 1, backend);
-    fails(&house, &["config", "get", "backend", "type"], 1, backend);
-    fails(&house, &["config", "set", "backend", "type", "feh"], 1, backend);
-    fails(&house, &["config", "set", "backend", r#"{"type": "feh"}"#], 1, backend);
+    let output = run(&house, &["config", "get", "backend"]);
+    assert!(stderr(&output).contains("backend.type"), "{}", stderr(&output));
     // The daemon keeps it, as the file may have it, and goes on with the default.
     let unused = "murald: daemon.log_level cannot be \"loud\"; \"info\" is used instead\n";
     let output = run(&house, &["config", "set", "daemon", "log_level", "loud"]);
@@ -170,7 +170,7 @@ fn stop_waits_until_the_daemon_is_gone() {
         assert_eq!(status["info"]["pid"], house.pid());
         assert_eq!(status["monitors"], json!([]));
         let before = house.pid();
-        assert_eq!(ok(&house, flags), "{\"status\":\"shutting_down\"}\n");
+        assert_eq!(ok(&house, flags), "stopped\n");
         let state = fs::read_to_string(format!("/proc/{before}/stat")).unwrap_or_default();
         assert!(state.is_empty() || state.contains(") Z "), "it runs: {state}");
         assert_eq!(house.wait().code(), Some(0));
@@ -257,7 +257,7 @@ fn folders_from_all_sides() {
         json_of(&house, &["folders", "list", "--parent", "root"])["data"][1]["name"],
         "shore"
     );
-    let gone = json_of(&house, &["folders", "delete", &bay, "--all"]);
+    let gone = json_of(&house, &["folders", "delete", &bay, "--contents"]);
     assert_eq!(gone["images_deleted"], 1);
     assert_eq!(json_of(&house, &["folders", "delete", &sea])["mode"], "keep_contents");
 }
@@ -277,7 +277,7 @@ fn people_get_tables_that_fit() {
     };
     let list = on_terminal(&house, "images list");
     assert!(list.starts_with("ID  NAME"), "{list}");
-    assert!(list.contains('…') && list.ends_with("page 1 of 1, 2 images\n"), "{list}");
+    assert!(list.contains('…') && list.ends_with("2 images\n"), "{list}");
     assert!(list.lines().all(|line| line.chars().count() <= 50), "{list}");
     assert!(
         on_terminal(&house, "status").contains("\nbackend   none"),

@@ -39,14 +39,17 @@ fn a_line_goes_on_with_what_the_table_and_the_daemon_know() {
     check(&["imag"], &["images"]);
     has(&["images", ""], "rename");
     check(&["images", "thumb"], &["thumbnail"]);
-    check(&["images", "show", ""], &["1"]);
-    check(&["folders", "show", ""], &["1"]);
+    check(&["images", "show", ""], &["red lake", "1"]);
+    check(&["images", "show", "red"], &["red lake"]);
+    has(&["set", ""], ":files");
+    check(&["folders", "show", ""], &["Lakes", "1"]);
+    check(&["images", "delete", "1", "red"], &["red lake"]);
     check(&["folders", "move", "1", "r"], &["root"]);
     check(&["images", "list", "--sort-o"], &["--sort-order"]);
     has(&["images", "list", "--sort-by", ""], "hue");
     has(&["images", "--json", "li"], "list");
     has(&["image", ""], "rename");
-    check(&["image", "get", ""], &["1"]);
+    check(&["image", "get", ""], &["red lake", "1"]);
     check(&["config", "get", "backend.feh", "mo"], &["mode"]);
     check(
         &["events", "--types", "config_changed,wallpaper_ch"],
@@ -56,6 +59,11 @@ fn a_line_goes_on_with_what_the_table_and_the_daemon_know() {
     check(&["config", "get", "app", "images_"], &["images_per_page"]);
     check(&["config", "set", "backend.fe"], &["backend.feh"]);
     check(&["config", "set", "backend.feh", ""], &["mode"]);
+    check(&["config", "set", "backend.feh.mo"], &["backend.feh.mode"]);
+    check(&["config", "set", "backend.feh.mode", "ma"], &["max"]);
+    check(&["config", "set", "backend.feh", "mode", "ma"], &["max"]);
+    check(&["config", "set", "backend.ty"], &["backend.type"]);
+    check(&["config", "set", "backend.type", "sw"], &["swaybg"]);
     check(&["import", "/tm"], &[":files"]);
     check(&["import-web", ""], &[":directories"]);
     check(&["--socket", ""], &[":files"]);
@@ -71,14 +79,22 @@ fn a_line_goes_on_with_what_the_table_and_the_daemon_know() {
 #[test]
 fn every_setting_is_offered() {
     let house = house();
-    let sections: BTreeSet<String> = offered(&house, &["config", "set", ""]).into_iter().collect();
+    let mut sections: BTreeSet<String> =
+        offered(&house, &["config", "set", ""]).into_iter().collect();
     let config = house.client().get("/config").ok();
     let own = ["app", "daemon", "backend.auto_priorities", "monitors", "remote_gallery"];
+    // `backend` has no word of its own: its settings are named whole.
+    let whole = ["type", "selection_mode", "transition_duration_seconds"];
     let mut wanted: BTreeSet<String> = own.map(str::to_owned).into();
     let backends = config["backend"].as_object().unwrap();
     let programs = ["awww", "feh", "hyprpaper", "mpvpaper", "swaybg", "wal-qt"];
     wanted.extend(programs.map(|name| format!("backend.{name}")));
+    wanted.extend(whole.map(|key| format!("backend.{key}")));
     assert_eq!(sections, wanted);
+    sections.retain(|section| {
+        !section.strip_prefix("backend.").is_some_and(|key| whole.contains(&key))
+    });
+    assert_eq!(sections.len() + 3, wanted.len());
     for section in sections {
         let keys = match section.strip_prefix("backend.") {
             Some(name) => &backends[name],
@@ -115,7 +131,8 @@ fn bash_offers_them() {
         shell(&house, "bash", &["--norc"], &script)
     };
     assert_eq!(offers("images thumb"), "thumbnail\n");
-    assert_eq!(offers("images show ''"), "1\n");
+    assert_eq!(offers("images show ''"), "red\\ lake\n1\n");
+    assert_eq!(offers("images show 'red\\ la'"), "red\\ lake\n");
     assert_eq!(offers("config get app images_"), "images_per_page\n");
     // Outside a line that is edited bash has no options to set: files are found all the same.
     assert!(offers("import /et").contains("/etc"));
@@ -129,7 +146,7 @@ fn fish_offers_them() {
         shell(&house, "fish", &["--no-config"], &script)
     };
     assert_eq!(offers("murald images thumb"), "thumbnail\tPrint an image's thumbnail, as WebP\n");
-    assert_eq!(offers("murald images show "), "1\tred lake\n");
+    assert_eq!(offers("murald images show "), "1\tred lake\nred lake\t1\n");
     assert!(offers("murald config get app images_").starts_with("images_per_page\t50"));
     assert!(offers("murald import /et").contains("/etc/"));
 }
@@ -147,7 +164,7 @@ fn zsh_offers_them() {
         shell(&house, "zsh", &["-f"], &script)
     };
     assert_eq!(offers("images thumb"), "thumbnail:Print an image's thumbnail, as WebP\n");
-    assert_eq!(offers("images show ''"), "1:red lake\n");
+    assert_eq!(offers("images show ''"), "red lake:1\n1:red lake\n");
     assert_eq!(offers("config get app images_"), "images_per_page:50\n");
     assert_eq!(offers("import-web ''"), "files -/\n");
 }

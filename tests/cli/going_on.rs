@@ -92,10 +92,10 @@ fn imports_tell_how_they_go() {
     let directory = pictures(&house, 4);
     fs::write(directory.join("bad.png"), "letters").unwrap();
     let directory = directory.to_str().unwrap();
-    let output = run(&house, &["import", directory]);
+    let output = run(&house, &["import", directory, "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let told = stderr(&output);
-    assert!(told.starts_with("murald: 1 file could not be imported\n  "), "{told}");
+    assert!(told.starts_with("{\"error\":\"1 file could not be imported\","), "{told}");
     assert!(told.contains("bad.png: "), "{told}");
     let lines = String::from_utf8(output.stdout).unwrap();
     let events: Vec<Value> =
@@ -118,7 +118,7 @@ fn imports_tell_how_they_go() {
 fn an_interrupted_import_is_cancelled() {
     let house = House::started();
     let directory = pictures(&house, 250);
-    let import = Running::new(&house, &["import", directory.to_str().unwrap()]);
+    let import = Running::new(&house, &["import", directory.to_str().unwrap(), "--json"]);
     let first = import.lines.recv_timeout(PATIENCE).unwrap();
     assert!(first.contains("processing_started"), "{first}");
     let status = Command::new("kill").args(["-INT", &import.child.id().to_string()]).status();
@@ -129,8 +129,8 @@ fn an_interrupted_import_is_cancelled() {
     }
     assert!(last.contains("processing_cancelled"), "{last}");
     let (status, told) = import.end();
-    assert_eq!(status.code(), Some(1));
-    assert!(told.starts_with("murald: cancelled after "), "{told}");
+    assert_eq!(status.code(), Some(130));
+    assert!(told.starts_with("{\"error\":\"cancelled after "), "{told}");
     let taken = &json_of(&house, &["images", "list"])["pagination"]["total_items"];
     assert!(taken.as_u64().unwrap() < 250, "{taken}");
 }

@@ -14,6 +14,9 @@ mod completions;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod going_on;
+mod output;
+mod references;
 mod requests;
+mod start;
 #[path = "../support/mod.rs"]
 mod support;

@@ -37,7 +37,7 @@ impl Ear {
     /// Checks that a line leads to these requests and no others.
     #[track_caller]
     fn check(&self, line: &str, expected: &[&str]) {
-        let words: Vec<&str> = line.split(' ').collect();
+        let words: Vec<&str> = ["--json"].into_iter().chain(line.split(' ')).collect();
         let output = self.house.murald(&words).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{line}: {told}");
@@ -93,7 +93,9 @@ fn every_verb_asks_for_what_it_means() {
     check("wallpaper set 7", &[r#"POST /wallpaper/set {"image_id":7}"#]);
     check("random --monitor DP-1", &[r#"POST /wallpaper/random {"monitors":["DP-1"]}"#]);
     check("wallpaper random --mode extend", &[r#"POST /wallpaper/random {"mode":"extend"}"#]);
+    check("current", &["GET /wallpaper/current"]);
     check("wallpaper current", &["GET /wallpaper/current"]);
+    check("set /a/b.png", &[r#"POST /wallpaper/set {"path":"/a/b.png"}"#]);
     check(
         "history --monitor DP-1 --limit 5 --since-id 3",
         &["GET /images/history?monitor=DP-1&limit=5&since_id=3"],
@@ -134,6 +136,7 @@ fn every_verb_asks_for_what_it_means() {
     check("images tags", &["GET /images/tags"]);
     check("images thumbnail 7 --resolution 4k", &["GET /images/7/thumbnail?resolution=4k"]);
     check("images raw 7", &["GET /images/7/raw"]);
+    check("images move 7 8 3", &[r#"POST /folders/move-images {"image_ids":[7,8],"folder_id":3}"#]);
     check("images delete 7 8", &[r#"DELETE /images {"ids":[7,8]}"#]);
     check("folders list --parent 3 --search s", &["GET /folders?parent_id=3&search=s"]);
     check("folders show 3", &["GET /folders/3"]);
@@ -146,7 +149,7 @@ fn every_verb_asks_for_what_it_means() {
         &[r#"POST /folders/move-images {"image_ids":[7,8],"folder_id":null}"#],
     );
     check("folders delete 3", &["DELETE /folders/3?mode=keep_contents"]);
-    check("folders delete 3 --all", &["DELETE /folders/3?mode=delete_all"]);
+    check("folders delete 3 --contents", &["DELETE /folders/3?mode=delete_all"]);
     check("video preview 7 --force", &["POST /images/7/ensure-browser-preview?force=1 {}"]);
     check(
         "video export 7 --out 4.5",
@@ -194,6 +197,7 @@ fn every_verb_asks_for_what_it_means() {
         ],
     );
     check("playlist delete 3", &["DELETE /playlists/3"]);
+    check("playlist rename 3 y", &[r#"PATCH /playlists/3 {"name":"y"}"#]);
     check(
         "playlist start 3 --monitor DP-1 --extend",
         &[r#"POST /playlists/3/start {"extend":true,"monitors":["DP-1"]}"#],
@@ -210,6 +214,14 @@ fn every_verb_asks_for_what_it_means() {
     check(
         "config set app theme dark",
         &["GET /config/app", r#"PATCH /config/app {"theme":"dark"}"#],
+    );
+    check(
+        "config set backend.type feh",
+        &["GET /config", r#"PATCH /config {"backend":{"type":"feh"}}"#],
+    );
+    check(
+        "config set backend.wal-qt.duration_ms 7",
+        &["GET /config/backends/wal-qt", r#"PATCH /config/backends/wal-qt {"duration_ms":7}"#],
     );
     check(r#"config set app {"a":1}"#, &[r#"PATCH /config/app {"a":1}"#]);
     check(
@@ -229,7 +241,7 @@ fn every_verb_asks_for_what_it_means() {
     for line in ["library check", "library restore"] {
         tried.insert(line.to_owned());
     }
-    for line in ["start", "stop", "status", "events", "import", "images tag"] {
+    for line in ["start", "stop", "status", "events", "import", "images tag", "toggle"] {
         tried.insert(line.to_owned());
     }
     for verb in GROUPS.iter().flat_map(|group| group.verbs) {

@@ -201,6 +201,13 @@ fn routes_of_the_settings() {
     assert_eq!(daemon.succeeds("POST", "/config/backends/feh/reset", Value::Null)["mode"], "fill");
     let reset = daemon.succeeds("POST", "/config/reset", Value::Null);
     assert_eq!(reset["restart_required"], true);
+    // Each reset keeps what it takes away; the backend's came first.
+    let backup = reset["backup"].as_str().unwrap();
+    assert!(backup.ends_with("/config.toml.bak.1"), "{backup}");
+    assert!(std::fs::read_to_string(backup).unwrap().contains("[backend.feh]"));
+    // Where there was nothing to reset there is nothing to keep.
+    let again = daemon.succeeds("POST", "/config/reset", Value::Null);
+    assert_eq!(again.get("backup"), None);
     assert_eq!(daemon.succeeds("GET", "/config", Value::Null), whole);
 }
 
@@ -210,7 +217,7 @@ fn each_change_is_told_once() {
     let mut events = daemon.events();
     daemon.succeeds("PATCH", "/config", json!({"app": {"theme": "x"}, "backend": {"type": "feh"}}));
     let event = events.next().unwrap();
-    assert_eq!(event["sections"], json!(["app", "backend"]));
+    assert_eq!(event["sections"], json!(["backend", "app"]));
     assert!(event.get("source").is_none());
     daemon.succeeds("PATCH", "/config", json!({"app": {"theme": "x"}}));
     let text = fs::read_to_string(daemon.config()).unwrap();
@@ -227,7 +234,7 @@ fn each_change_is_told_once() {
     let event = events.next().unwrap();
     assert_eq!(
         (&event["sections"], &event["source"]),
-        (&json!(["app", "backend"]), &json!("api_reset_all"))
+        (&json!(["backend", "app"]), &json!("api_reset_all"))
     );
 }
 

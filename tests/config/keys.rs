@@ -138,8 +138,9 @@ fn wal_qt() -> Value {
 #[test]
 fn no_key_is_without_a_row() {
     let defaults = Config::default();
-    for (section, (heading, row)) in Section::ALL.into_iter().zip(table()) {
-        assert_eq!(section.heading(), heading);
+    for section in Section::ALL {
+        let heading = section.heading();
+        let (_, row) = table().into_iter().find(|(name, _)| *name == heading).expect("a row");
         let row = row.as_object().unwrap();
         let keys: Vec<_> = section.keys().iter().map(|key| key.name).collect();
         assert_eq!(keys, row.keys().collect::<Vec<_>>(), "{heading}");

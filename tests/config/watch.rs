@@ -52,7 +52,7 @@ fn written_in_pieces() {
         });
         drop(file);
         if in_time {
-            return room.hears_once(&["app", "backend.feh"]);
+            return room.hears_once(&["backend.feh", "app"]);
         }
     }
 }

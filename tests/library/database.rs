@@ -24,7 +24,7 @@ fn house() -> (House, Vec<i64>) {
 
 fn library(house: &House, words: &[&str]) -> (Option<i32>, Value, String) {
     let Output { status, stdout, stderr } =
-        house.murald(&[&["library"], words].concat()).output().unwrap();
+        house.murald(&[&["library"], words, &["--json"]].concat()).output().unwrap();
     let told = String::from_utf8(stderr).unwrap();
     (status.code(), serde_json::from_slice(&stdout).unwrap_or_default(), told)
 }

@@ -104,7 +104,7 @@ fn purge_missing_forgets_what_the_guard_keeps() {
     let guarded = || client.get("/info").ok()["library"]["guarded"] == true;
     wait_until("the guard", guarded);
     let mut events = house.events("gallery_changed,image_orphan_purged");
-    let output = house.murald(&["library", "purge-missing"]).output().unwrap();
+    let output = house.murald(&["library", "purge-missing", "--json"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "{\"purged\":48}\n");
     assert_eq!(events.wait_for("image_orphan_purged")["reason"], "file_missing");
     assert!(!guarded());

@@ -68,7 +68,8 @@ fn a_batch_tells_of_every_picture() {
         let (kind, data) = events.next();
         match kind.as_str() {
             "image_processed" => {
-                let fields = ["batch_id", "image", "current", "total", "elapsed_ms", "timestamp"];
+                let fields =
+                    ["batch_id", "image", "current", "total", "elapsed_ms", "path", "timestamp"];
                 assert_eq!(keys(&data), fields);
                 // It is there as soon as it is told of.
                 let id = &data["image"]["id"];
@@ -82,7 +83,7 @@ fn a_batch_tells_of_every_picture() {
         }
     };
     assert_eq!(numbers, (1..=30).collect::<Vec<_>>());
-    let fields = ["batch_id", "total", "succeeded", "failed", "elapsed_ms", "timestamp"];
+    let fields = ["batch_id", "total", "succeeded", "failed", "elapsed_ms", "skipped", "timestamp"];
     assert_eq!(keys(&complete), fields);
     assert_eq!((&complete["succeeded"], &complete["failed"]), (&json!(30), &json!(0)));
     assert_eq!(complete["batch_id"], started["batch_id"]);
@@ -222,6 +223,41 @@ fn hostile_files_are_told_of_and_stop_nothing() {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
     assert!(peak < 300 << 10, "{peak} kB at the peak");
+}
+
+#[test]
+fn files_of_no_kind_in_a_directory_are_passed_over() {
+    let house = House::started();
+    let directory = house.root().join("mixed");
+    fs::create_dir_all(&directory).unwrap();
+    picture(&directory, "a.png", 3);
+    for name in ["notes.txt", "Makefile", "called.png"] {
+        fs::write(directory.join(name), "no picture").unwrap();
+    }
+    let named = house.root().join("named.txt");
+    fs::write(&named, "no picture").unwrap();
+    let mut events = house.events("image_error,processing_complete");
+    house.client().post("/images", &json!({ "paths": [directory, named] })).ok();
+    let mut told = Vec::new();
+    let complete = loop {
+        let (kind, data) = events.next();
+        if kind == "processing_complete" {
+            break data;
+        }
+        let name = data["path"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        told.push((name, data.get("skipped").cloned()));
+    };
+    told.sort_by(|one, other| one.0.cmp(&other.0));
+    let skipped = || Some(json!(true));
+    let expected = [
+        ("Makefile".to_owned(), skipped()),
+        ("called.png".to_owned(), None),
+        ("named.txt".to_owned(), None),
+        ("notes.txt".to_owned(), skipped()),
+    ];
+    assert_eq!(told, expected);
+    let counts = ["total", "succeeded", "failed", "skipped"].map(|name| complete[name].clone());
+    assert_eq!(counts, [json!(5), json!(1), json!(2), json!(2)]);
 }
 
 #[test]

@@ -49,6 +49,53 @@ fn monitors_that_are_not_connected_are_skipped_and_named() {
 }
 
 #[test]
+fn a_path_is_imported_once_and_shown() {
+    let desktop = Desktop::x11(&["1"]);
+    let house = House::started_on(&desktop);
+    let path = house.root().join("one file.png");
+    image::RgbImage::from_pixel(64, 36, image::Rgb(RED)).save(&path).unwrap();
+    let client = house.client();
+    let set = |body: Value| client.post("/wallpaper/set", &body);
+    let mut events = house.events("gallery_changed,processing_started,wallpaper_changed");
+    let answer = set(json!({ "path": path })).ok();
+    assert_eq!(answer["image_name"], "one file");
+    see(&desktop, &house, "VIRTUAL-1", RED);
+    assert_eq!(events.next().1["domain"], "images");
+    assert_eq!(events.next().0, "wallpaper_changed");
+    let image = client.get(&format!("/images/{}", answer["image_id"])).ok();
+    assert_eq!((&image["path"], &image["folder_id"]), (&answer["image_path"], &Value::Null));
+    // By its content, and by the library's own file.
+    let other = house.root().join("other.png");
+    std::fs::copy(&path, &other).unwrap();
+    let link = house.root().join("link.png");
+    std::os::unix::fs::symlink(image["path"].as_str().unwrap(), &link).unwrap();
+    for path in [&other, &link] {
+        assert_eq!(set(json!({ "path": path })).ok()["image_id"], answer["image_id"]);
+    }
+    assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 1);
+    // What cannot be shown so says why.
+    let says = |body: Value, status: u16, what: &str| {
+        let told = set(body).fails(status);
+        assert!(told.to_string().contains(what), "{told}");
+    };
+    says(json!({}), 400, "image_id or path is missing");
+    says(json!({ "image_id": 1, "path": path }), 400, "image_id or path, not both");
+    says(json!({ "path": "one file.png" }), 400, "not absolute");
+    says(json!({ "path": house.root().join("none.png") }), 404, "none.png: cannot read it");
+    says(json!({ "path": house.root() }), 400, "`murald import`");
+    says(json!({ "path": "/dev/null" }), 404, "/dev/null");
+    let text = house.root().join("text.png");
+    std::fs::write(&text, "no picture").unwrap();
+    says(json!({ "path": text }), 400, "text.png: its content is no picture");
+    assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 1);
+    // A picture stays in the library where it cannot be shown.
+    let blue = house.root().join("blue.png");
+    image::RgbImage::from_pixel(64, 36, image::Rgb(BLUE)).save(&blue).unwrap();
+    says(json!({ "path": blue, "monitor": "DP-9" }), 400, "DP-9");
+    assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 2);
+}
+
+#[test]
 fn an_animated_picture_is_shown_as_a_still_where_nothing_animates() {
     let desktop = Desktop::x11(&["1"]);
     let house = House::started_on(&desktop);

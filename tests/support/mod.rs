@@ -159,6 +159,8 @@ impl House {
             .env("XDG_CACHE_HOME", self.root.join("cache"))
             .env("XDG_RUNTIME_DIR", &self.runtime)
             .env("TZ", "UTC")
+            // A test has the daemon that it starts, and no other.
+            .env("MURALD_AUTOSTART", "0")
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command

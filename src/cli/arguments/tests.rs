@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-fn parsed(line: &[&str]) -> Result<Parsed, Failure> {
+fn parsed(line: &[&str]) -> Result<Parsed, Error> {
     parse(Verbs(crate::cli::GROUPS), line.iter().map(OsString::from).collect())
 }
 
@@ -28,16 +28,16 @@ fn verbs_with_what_they_are_given() {
     }
     check(&[], "start", json!([]));
     check(&["--log-level", "debug"], "start", json!([]));
-    check(&["set", "7"], "set", json!([["ID", 7]]));
-    check(&["wallpaper", "set", "7"], "wallpaper set", json!([["ID", 7]]));
+    check(&["set", "7"], "set", json!([["PICTURE", 7]]));
+    check(&["wallpaper", "set", "7"], "wallpaper set", json!([["PICTURE", 7]]));
     check(
         &["set", "--monitor", "DP-1", "7", "--monitor=DP-2", "--mode=clone"],
         "set",
-        json!([["--monitor", "DP-1"], ["--monitor", "DP-2"], ["--mode", "clone"], ["ID", 7]]),
+        json!([["--monitor", "DP-1"], ["--monitor", "DP-2"], ["--mode", "clone"], ["PICTURE", 7]]),
     );
     check(&["history", "--limit", "3"], "history", json!([["--limit", 3]]));
     check(&["history", "clear"], "history clear", json!([]));
-    check(&["images", "delete", "1", "2"], "images delete", json!([["ID", 1], ["ID", 2]]));
+    check(&["images", "delete", "1", "2"], "images delete", json!([["IMAGE", 1], ["IMAGE", 2]]));
     check(
         &["import", "--no-wait", "a", "--", "--b"],
         "import",
@@ -46,9 +46,17 @@ fn verbs_with_what_they_are_given() {
     check(
         &["config", "set", "daemon", "x", "-5"],
         "config set",
-        json!([["SECTION", "daemon"], ["KEY", "x"], ["VALUE", "-5"]]),
+        json!([["SECTION[.KEY]", "daemon"], ["KEY", "x"], ["VALUE", "-5"]]),
     );
-    check(&["config", "get", "a=b"], "config get", json!([["SECTION", "a=b"]]));
+    check(
+        &["images", "move", "1", "-", "sea", "-0"],
+        "images move",
+        json!([["-0", true], ["IMAGE", 1], ["IMAGE", "-"], ["FOLDER", "sea"]]),
+    );
+    check(&["prev"], "previous", json!([]));
+    check(&["ls"], "images list", json!([]));
+    check(&["folder", "rm", "Sea"], "folders delete", json!([["FOLDER", "Sea"]]));
+    check(&["config", "get", "a=b"], "config get", json!([["SECTION[.KEY]", "a=b"]]));
 }
 
 #[test]
@@ -59,7 +67,8 @@ fn global_flags_stand_anywhere() {
         ["images", "show", "7", "--json", "--socket", "/s"],
     ] {
         let (_, call) = call(&line);
-        let expected = Globals { socket: Some("/s".into()), json: true, ..Globals::default() };
+        let output = Output { json: true, ..Output::default() };
+        let expected = Globals { socket: Some("/s".into()), output, ..Globals::default() };
         assert_eq!(call.globals, expected);
     }
 }
@@ -76,8 +85,8 @@ fn help_and_version() {
     check(&["--help"], "murald - ");
     check(&["help"], "murald - ");
     check(&["-h", "images"], "usage: murald images COMMAND");
-    check(&["images", "list", "--help"], "List the images of the library, page by page");
-    check(&["help", "images", "list"], "List the images of the library, page by page");
+    check(&["images", "list", "--help"], "List the images of the library");
+    check(&["help", "images", "list"], "List the images of the library");
     assert!(matches!(parsed(&["--version"]), Ok(Parsed::Version)));
     assert!(matches!(parsed(&["images", "-V"]), Ok(Parsed::Version)));
 }
@@ -86,19 +95,23 @@ fn help_and_version() {
 fn wrong_lines_are_explained() {
     #[track_caller]
     fn check(line: &[&str], expected: &str) {
-        let failure = parsed(line).unwrap_err();
-        assert_eq!(failure.exit, crate::cli::Exit::Usage);
-        let told = failure.to_string();
+        let error = parsed(line).unwrap_err();
+        assert_eq!(error.exit, crate::cli::Exit::Usage);
+        let told = error.to_string();
         assert!(told.starts_with(&format!("murald: {expected}")), "{told}");
     }
-    check(&["frobnicate"], "there is no command \"frobnicate\"\n  `murald --help` lists all");
+    check(&["frobnicate"], "there is no command \"frobnicate\"\n  `murald help all` lists all");
     check(&["improt"], "there is no command \"improt\"\n  do you mean import?");
     check(&["config"], "murald config needs one of get, ");
     check(&["images", "frobnicate"], "there is no command \"images frobnicate\"\n  see ");
     check(&["playlists", "strat", "1"], "there is no command \"playlist strat\"\n  do you mean ");
-    check(&["set"], "ID is missing\n  usage: murald set ID [FLAGS]");
-    check(&["set", "x"], "ID must be a number from 1 on, as lists show it, not \"x\"");
-    check(&["set", "7", "8"], "\"8\" is one argument too many\n  usage: murald set ID [FLAGS]");
+    check(&["set"], "PICTURE is missing\n  usage: murald set PICTURE [FLAGS]");
+    check(&["set", "0"], "PICTURE must be a name, or an id from 1 on, not \"0\"");
+    check(&["set", "7", "8"], "\"8\" is one argument too many\n  usage: murald set PICTURE ");
+    check(&["images", "rm"], "IMAGE is missing\n  usage: murald images delete IMAGE...");
+    check(&["rm", "7"], "there is no command \"rm\"\n  do you mean images delete, ");
+    check(&["--json", "--format", "{id}", "status"], "--json and --format are two forms");
+    check(&["--format", "{", "status"], "--format: {} is no field");
     check(&["status", "now"], "murald status does not take \"now\"");
     check(&["set", "7", "--mod", "clone"], "murald set has no flag --mod\n  do you mean --mode?");
     check(&["set", "7", "--mod=clone"], "murald set has no flag --mod\n");

@@ -11,10 +11,13 @@ use std::io::Cursor;
 
 use crate::media::{self, Picture, fit};
 
+use super::Error;
 use super::screen::Terminal;
 
 /// The most that a picture takes, in columns and rows.
 const FRAME: (u32, u32) = (60, 20);
+/// Rows below which a picture shows nothing.
+const LEAST: u32 = 4;
 /// Pixels of a character cell where the terminal does not say.
 const CELL: (u32, u32) = (9, 18);
 
@@ -26,29 +29,99 @@ enum Way {
     Blocks,
 }
 
-/// What is printed to show the picture in this file; `None` where the terminal has no colours, or
-/// the file is none that we read.
-pub(super) fn render(file: &[u8], terminal: Terminal) -> Option<String> {
-    if !terminal.color {
-        return None;
+/// What `--picture` may be.
+pub(super) const WORDS: &[&str] = &["none", "blocks", "sixel", "kitty"];
+
+/// How a person wants to see a picture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wish {
+    /// In columns and rows; without rows as high as it gets.
+    size: Option<(u32, Option<u32>)>,
+    /// Not at all, or in this way; otherwise the terminal decides.
+    way: Option<Option<Way>>,
+}
+
+impl Wish {
+    pub(super) fn of(size: Option<&str>, way: Option<&str>) -> Result<Self, Error> {
+        let size = size.map(|text| {
+            let wrong =
+                || Error::usage(format!("--size must be COLUMNS or COLUMNSxROWS, not {text:?}"));
+            let number =
+                |text: &str| text.parse().ok().filter(|&number| number > 0 && number <= 1000);
+            let (columns, rows) = match text.split_once('x') {
+                Some((columns, rows)) => (columns, Some(number(rows).ok_or_else(wrong)?)),
+                None => (text, None),
+            };
+            Ok((number(columns).ok_or_else(wrong)?, rows))
+        });
+        let way = way.map(|word| match word {
+            "kitty" => Some(Way::Kitty),
+            "sixel" => Some(Way::Sixel),
+            "blocks" => Some(Way::Blocks),
+            _ => None,
+        });
+        Ok(Self { size: size.transpose()?, way })
     }
+
+    /// Whether anything is drawn at all: where nobody says how, only with colours.
+    pub(super) fn is_drawn(self, terminal: Terminal) -> bool {
+        self.way.map_or(terminal.color, |way| way.is_some())
+    }
+}
+
+/// What is printed to show the picture in this file, with so many lines of text to come beneath it;
+/// `None` where the file is none that we read.
+pub(super) fn render(
+    file: &[u8],
+    terminal: Terminal,
+    wish: &Wish,
+    beneath: usize,
+) -> Result<Option<String>, Error> {
     let mut input = Cursor::new(file);
-    let probe = media::probe(&mut input).ok()?;
+    let Ok(probe) = media::probe(&mut input) else { return Ok(None) };
     let size = probe.fit((1024, 1024));
-    let picture = probe.decode(&mut input, size, &|| false).ok()?;
+    let Ok(picture) = probe.decode(&mut input, size, &|| false) else { return Ok(None) };
     let (cell, rows) = cell();
-    let columns = u32::try_from(terminal.columns).unwrap_or(u32::MAX).min(FRAME.0);
-    let rows = rows.saturating_sub(2).clamp(2, FRAME.1);
+    let (columns, rows) = frame(terminal.columns, rows, wish.size, beneath);
+    // Small ones are not blown up, as the daemon's thumbnails are not; unless that is asked for.
     let frame = (columns * cell.0, rows * cell.1);
-    // Small ones are not blown up, as the daemon's thumbnails are not.
-    let (width, height) = fit(size, frame);
+    let grown = if wish.size.is_some() { enlarged(size, frame) } else { size };
+    let (width, height) = fit(grown, frame);
     let columns = width.div_ceil(cell.0).max(1);
     let rows = height.div_ceil(cell.1).max(1);
-    Some(match question::ask() {
+    let way = match wish.way.flatten() {
+        Some(way) => way,
+        None => question::ask()?,
+    };
+    Ok(Some(match way {
         Way::Kitty => kitty::encode(&picture.resized(width, height), columns, rows),
         Way::Sixel => sixel::encode(&picture.resized(width, height)),
         Way::Blocks => blocks::encode(&picture.resized(columns, rows * 2), terminal),
-    })
+    }))
+}
+
+/// The most columns and rows: what is beneath the picture must not push it out of sight.
+fn frame(
+    columns: usize,
+    rows: u32,
+    size: Option<(u32, Option<u32>)>,
+    beneath: usize,
+) -> (u32, u32) {
+    let columns = u32::try_from(columns).unwrap_or(u32::MAX);
+    // The prompt has a line, too.
+    let beneath = u32::try_from(beneath).unwrap_or(u32::MAX).saturating_add(1);
+    let room = rows.saturating_sub(beneath).max(LEAST);
+    match size {
+        Some((columns, Some(rows))) => (columns, rows),
+        Some((columns, None)) => (columns, columns.max(rows)),
+        None => (columns.min(FRAME.0), room.min(FRAME.1)),
+    }
+}
+
+/// The same shape, at least as large as the frame.
+fn enlarged((width, height): (u32, u32), frame: (u32, u32)) -> (u32, u32) {
+    let factor = (frame.0.div_ceil(width.max(1))).max(frame.1.div_ceil(height.max(1))).max(1);
+    (width * factor, height * factor)
 }
 
 /// Pixels of a cell, and how many rows there are.
@@ -92,6 +165,27 @@ mod tests {
         picture.write_to(&mut file, image::ImageFormat::Png).unwrap();
         let probe = media::probe(&mut file).unwrap();
         probe.decode(&mut file, (2, 1), &|| false).unwrap()
+    }
+
+    #[test]
+    fn wishes_are_read() {
+        let size = |text| Wish::of(Some(text), None).ok().and_then(|wish| wish.size);
+        assert_eq!(size("40"), Some((40, None)));
+        assert_eq!(size("40x10"), Some((40, Some(10))));
+        for bad in ["", "x", "0", "40x", "40x0", "-1", "4000"] {
+            assert!(Wish::of(Some(bad), None).is_err(), "{bad}");
+        }
+        let dumb = Terminal { columns: 80, color: false, true_color: false };
+        let drawn = |way| Wish::of(None, way).unwrap().is_drawn(dumb);
+        assert_eq!([drawn(None), drawn(Some("none")), drawn(Some("blocks"))], [false, false, true]);
+    }
+
+    #[test]
+    fn a_picture_stays_in_sight() {
+        assert_eq!(frame(80, 24, None, 13), (60, 10));
+        assert_eq!(frame(40, 100, None, 13), (40, 20));
+        assert_eq!(frame(80, 10, None, 13), (60, LEAST));
+        assert_eq!(frame(80, 24, Some((30, Some(5))), 13), (30, 5));
     }
 
     #[test]

@@ -11,27 +11,36 @@ use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 
+use super::super::Error;
+use super::super::error::Exit;
 use super::Way;
 use crate::sys::poll_until;
 
-/// Over a slow line, too.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// Every terminal answers, over a slow line late: what came after we have gone would be typed into
+/// the shell.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// What Ctrl-C types.
+const INTERRUPT: u8 = 3;
 /// A picture of one pixel that is not shown, then the attributes.
 const QUESTION: &[u8] = b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b[c";
 
-pub(super) fn ask() -> Way {
+pub(super) fn ask() -> Result<Way, Error> {
     let stdin = io::stdin();
     // The kernel's console prints the first question instead of passing it over.
     let console = std::env::var_os("TERM").is_some_and(|term| term == "linux");
     if !stdin.is_terminal() || console {
-        return Way::Blocks;
+        return Ok(Way::Blocks);
     }
-    let Some(_raw) = Raw::enter() else { return Way::Blocks };
+    let Some(_raw) = Raw::enter() else { return Ok(Way::Blocks) };
     let mut stdout = io::stdout();
     if stdout.write_all(QUESTION).and_then(|()| stdout.flush()).is_err() {
-        return Way::Blocks;
+        return Ok(Way::Blocks);
     }
-    understand(&answer(Instant::now() + PATIENCE))
+    let answer = answer(Instant::now() + PATIENCE);
+    match answer.contains(&INTERRUPT) {
+        true => Err(Error::new(Exit::Interrupted, "interrupted")),
+        false => Ok(understand(&answer)),
+    }
 }
 
 fn answer(until: Instant) -> Vec<u8> {
@@ -54,7 +63,7 @@ fn answer(until: Instant) -> Vec<u8> {
 
 /// The answer to the last question has come: `ESC [ ? ... c`.
 fn is_whole(answer: &[u8]) -> bool {
-    attributes(answer).is_some()
+    attributes(answer).is_some() || answer.contains(&INTERRUPT)
 }
 
 fn attributes(answer: &[u8]) -> Option<&[u8]> {
@@ -81,8 +90,8 @@ impl Raw {
     fn enter() -> Option<Self> {
         let before = tcgetattr(io::stdin()).ok()?;
         let mut raw = before.clone();
-        // Ctrl-C stays what it is.
-        raw.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+        // Ctrl-C is read: if it ended us here, the terminal would stay as it is now.
+        raw.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
         raw.special_codes[SpecialCodeIndex::VMIN] = 0;
         raw.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(io::stdin(), OptionalActions::Now, &raw).ok()?;

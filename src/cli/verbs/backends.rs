@@ -1,6 +1,6 @@
-//! Monitors, and the programs that show pictures on them.
+//! Monitors, and the programs that draw on them.
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::request::{Record, Request};
@@ -25,7 +25,7 @@ const BACKENDS: Request = Request::get("/backends").shows::<Vec<BackendInfo>>();
 const ACTIVATE: Request =
     Request::post("/backends/{NAME}/activate", &[]).says("{backend} is the active backend");
 
-fn monitors(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn monitors(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     if let Some(name) = call.text("NAME") {
         let answer = connection.get(&Place::new(&[&"monitors", &name]))?;
@@ -34,25 +34,26 @@ fn monitors(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let answer = connection.get(&Place::new(&[&"monitors"]))?;
     screen.show(&answer, |screen, monitors: Vec<Monitor>| {
         if monitors.is_empty() {
-            return screen.line("no monitor is connected, or no compositor can be reached");
+            return screen.note("no monitor is connected, or no compositor can be reached");
         }
         table(screen, &monitors)
     })
 }
 
-fn table(screen: &mut Screen, monitors: &[Monitor]) -> Result<(), Failure> {
-    let titles = ["=NAME", "=MODE", "=AT", "=SCALE", "=TURNED", "DESCRIPTION"];
+fn table(screen: &mut Screen, monitors: &[Monitor]) -> Result<(), Error> {
+    let titles = ["=NAME", "=SIZE", "=SCALE", "=AT", "DESCRIPTION", "=TURNED", "=HZ"];
     let mut table = Table::new(&titles);
     for monitor in monitors {
         let Monitor { width, height, x, y, scale, refresh_rate, .. } = monitor;
-        let name = if monitor.primary { "*" } else { "" };
+        let primary = if monitor.primary { "*" } else { "" };
         table.row([
-            format!("{}{name}", monitor.name).into(),
-            format!("{width}x{height} {refresh_rate:.0} Hz").into(),
-            format!("{x},{y}").into(),
+            Cell::from(format!("{}{primary}", monitor.name)).raw(&monitor.name),
+            format!("{width}x{height}").into(),
             scale.into(),
-            turned(monitor.transform).into(),
+            format!("{x},{y}").into(),
             (&monitor.description).into(),
+            turned(monitor.transform).into(),
+            Cell::from(format!("{refresh_rate:.0}")).raw(refresh_rate),
         ]);
     }
     screen.table(&table)
@@ -72,7 +73,7 @@ fn turned(transform: u8) -> &'static str {
 }
 
 impl Record for Vec<BackendInfo> {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         let mut table = Table::new(&["=NAME", "STATE", "SHOWS", "=ON", "=VERSION"]);
         for backend in self {
             table.row([

@@ -11,8 +11,8 @@ use std::time::Duration;
 use rustix::time::{TimerfdClockId, TimerfdTimerFlags};
 use serde_json::Value;
 
-use super::super::Failure;
-use super::super::call::Call;
+use super::super::Error;
+use super::super::call::{Call, Setting};
 use super::super::connection::{Connection, Place};
 use super::super::lookup::{Found, Verbs};
 use super::super::screen::Screen;
@@ -35,7 +35,7 @@ const IMAGES: u32 = 100;
 /// A word, and what it means.
 type Candidate = (String, String);
 
-pub(crate) fn complete(verbs: Verbs, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+pub(crate) fn complete(verbs: Verbs, call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let words: Vec<String> =
         call.all("WORD").into_iter().filter_map(|word| word.as_str().map(str::to_owned)).collect();
     let Some((partial, before)) = words.split_last() else { return Ok(()) };
@@ -157,21 +157,35 @@ impl Source<'_> {
                 let done = partial.rfind(',').map_or("", |at| &partial[..=at]);
                 list.iter().map(|word| (format!("{done}{word}"), String::new())).collect()
             }
-            Kind::Image | Kind::Item => self.listed(&images, "id", "name"),
-            Kind::Folder => self.listed(&folders, "id", "name"),
+            Kind::Image | Kind::Item => self.named(&images),
+            Kind::Picture => {
+                // Files, too; a shell finds those better.
+                let mut found = self.named(&images);
+                found.push((":files".into(), String::new()));
+                found
+            }
+            Kind::Folder => self.named(&folders),
             Kind::FolderOrRoot => {
-                let mut found = self.listed(&folders, "id", "name");
+                let mut found = self.named(&folders);
                 found.push(("root".into(), String::new()));
                 found
             }
-            Kind::Playlist => self.listed(&Place::new(&[&"playlists"]), "id", "name"),
+            Kind::Playlist => self.named(&Place::new(&[&"playlists"])),
             Kind::Monitor => self.listed(&Place::new(&[&"monitors"]), "name", "description"),
             Kind::Backend => self.listed(&Place::new(&[&"backends"]), "name", "version"),
             Kind::Theme => self.listed(&Place::new(&[&"api", &"themes"]), "name", "display_name"),
-            Kind::Section => self.sections(),
-            Kind::Setting => self.settings(plain.last().map_or("", String::as_str)),
+            Kind::Section => self.sections(partial),
+            Kind::Setting => self.keys(plain),
+            Kind::SettingValue => self.setting_values(plain),
             Kind::Text | Kind::Json | Kind::Count | Kind::Number | Kind::Span => Vec::new(),
         }
+    }
+
+    /// Records by their names, and by their ids.
+    fn named(&self, place: &Place) -> Vec<Candidate> {
+        let ids = self.listed(place, "id", "name");
+        let names = ids.iter().map(|(id, name)| (name.clone(), id.clone()));
+        names.chain(ids.iter().cloned()).collect()
     }
 
     /// The records of a list: one field, and another that says more.
@@ -190,21 +204,45 @@ impl Source<'_> {
         records.map(|record| (shown(&record[word]), shown(&record[meaning]))).collect()
     }
 
-    fn sections(&self) -> Vec<Candidate> {
-        let own = ["app", "daemon", "backend.auto_priorities", "monitors", "remote_gallery"];
-        let mut sections: Vec<Candidate> =
-            own.into_iter().map(|section| (section.to_owned(), String::new())).collect();
-        let backends = self.listed(&Place::new(&[&"backends"]), "name", "version");
-        sections
-            .extend(backends.into_iter().map(|(name, _)| (format!("backend.{name}"), "".into())));
-        sections
+    /// Sections; behind the name of one and a point, its keys.
+    fn sections(&self, partial: &str) -> Vec<Candidate> {
+        let settings = (self.call.settings)();
+        let mut found: Vec<Candidate> = Vec::new();
+        for Setting { section, key, .. } in settings {
+            // `backend` itself is none that can be named alone.
+            if section != "backend" && !found.iter().any(|(known, _)| *known == section) {
+                found.push((section.clone(), String::new()));
+            }
+            if section == "backend" || partial.starts_with(&format!("{section}.")) {
+                found.push((format!("{section}.{key}"), String::new()));
+            }
+        }
+        found
     }
 
-    /// The keys of a section, with their values now.
-    fn settings(&self, section: &str) -> Vec<Candidate> {
-        let settings = self.connection().and_then(|it| super::config::settings(&it, section).ok());
+    /// The keys of the section that was named, with their values now; or the values of a setting.
+    fn keys(&self, plain: &[String]) -> Vec<Candidate> {
+        let section = plain.last().map_or("", String::as_str);
+        let values = self.setting_values(plain);
+        if !values.is_empty() {
+            return values;
+        }
+        let settings =
+            self.connection().and_then(|it| super::config::settings(&it, section, false).ok());
         let settings = settings.into_iter().flatten();
         settings.map(|(key, value)| (key, value.to_string())).collect()
+    }
+
+    /// What the setting may be that a line names in one word or in two.
+    fn setting_values(&self, plain: &[String]) -> Vec<Candidate> {
+        let named = |setting: &&Setting| {
+            let whole = format!("{}.{}", setting.section, setting.key);
+            let last = plain.last().is_some_and(|word| *word == whole);
+            last || plain.ends_with(&[setting.section.clone(), setting.key.to_owned()])
+        };
+        let settings = (self.call.settings)();
+        let words = settings.iter().find(named).map(|setting| setting.words.clone());
+        words.into_iter().flatten().map(|word| (word.to_owned(), String::new())).collect()
     }
 
     /// None where nobody answers, or not in time.

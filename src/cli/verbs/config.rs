@@ -5,35 +5,40 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use super::super::Failure;
-use super::super::call::Call;
+use super::super::Error;
+use super::super::call::{Call, Setting};
 use super::super::connection::{Connection, Place};
-use super::super::failure::Exit;
+use super::super::error::Exit;
 use super::super::screen::Screen;
 use super::super::table::Table;
 use super::super::verb::{Argument, Group, Kind, Verb};
 use crate::paths::Dirs;
 
-const SECTION: &str = "app, daemon, backend.NAME, backend.auto_priorities, monitors or \
-                       remote_gallery";
+const SECTION: &str = "A section: app, daemon, backend.NAME, backend.auto_priorities, monitors, \
+                       remote_gallery; or a setting, as backend.type or app.theme";
 
 pub(super) const GROUP: Group = Group {
     title: "Configuration",
     verbs: &[
-        Verb::new(&["config", "get"], "Show all settings, those of a section, or one", get).arguments(
-            &[
-                Argument::optional("SECTION", Kind::Section, SECTION),
+        Verb::new(&["config", "get"], "Show all settings, those of a section, or one", get)
+            .arguments(&[
+                Argument::optional("SECTION[.KEY]", Kind::Section, SECTION),
                 Argument::optional("KEY", Kind::Setting, "One setting of the section"),
-            ],
-        ),
+            ])
+            .help("    murald config get backend.type"),
         Verb::new(&["config", "set"], "Change a setting, or several of a section", set)
             .arguments(&[
-                Argument::one("SECTION", Kind::Section, SECTION),
-                Argument::one("KEY", Kind::Setting, "The setting; or several with their values, as a JSON object"),
-                Argument::optional("VALUE", Kind::Text, "Its new value; null for none, where that is allowed"),
+                Argument::one("SECTION[.KEY]", Kind::Section, SECTION),
+                Argument::optional("KEY", Kind::Setting, "The setting, where it is not named yet"),
+                Argument::optional(
+                    "VALUE",
+                    Kind::SettingValue,
+                    "Its new value, null for none; or several settings of the section as a JSON object",
+                ),
             ])
             .help(
-                "    murald config set backend.awww transition_type fade\n    \
+                "    murald config set backend.type swaybg\n    \
+                 murald config set backend.swaybg fit_mode fit\n    \
                  murald config set app '{\"images_per_page\": 80, \"theme\": \"system\"}'\n\n\
                  Settings of the section daemon take effect when the daemon is started again, the\n\
                  others at once.",
@@ -65,7 +70,7 @@ struct Section {
 }
 
 impl Section {
-    fn of(name: &str) -> Self {
+    fn of(name: &str, has_key: bool) -> Self {
         let at = |place: &[&dyn Display]| Self { place: Place::new(place), inside: &[] };
         match name.strip_prefix("backend.") {
             // They have no place of their own.
@@ -73,7 +78,10 @@ impl Section {
                 Self { inside: &["backend", "auto_priorities"], ..at(&[&"config"]) }
             }
             Some(backend) => at(&[&"config", &"backends", &backend]),
-            // `backend` itself is no section of the API either: the daemon says so.
+            None if name == "backend" && has_key => {
+                Self { inside: &["backend"], ..at(&[&"config"]) }
+            }
+            // `backend` itself is no section of the API: the daemon says so.
             None => at(&[&"config", &name]),
         }
     }
@@ -98,56 +106,85 @@ impl Section {
     }
 }
 
-/// The settings of a section as they are now.
+/// The settings of a section as they are now; with a key also those of `[backend]` itself.
 pub(super) fn settings(
     connection: &Connection,
     section: &str,
-) -> Result<Map<String, Value>, Failure> {
-    let at = Section::of(section);
-    let answer = connection.get(&at.place).map_err(|failure| elsewhere(section, failure))?;
+    has_key: bool,
+) -> Result<Map<String, Value>, Error> {
+    let at = Section::of(section, has_key);
+    let answer = connection.get(&at.place).map_err(|error| elsewhere(section, error))?;
     Ok(at.unwrap(answer.read()?))
 }
 
 /// Where the settings of `[backend]` itself are.
-fn elsewhere(section: &str, failure: Failure) -> Failure {
+fn elsewhere(section: &str, error: Error) -> Error {
     match section {
-        "backend" => failure.hint(
-            "`murald config get` shows it, `murald backends activate NAME` and `murald config patch \
-             '{\"backend\": ...}'` change it",
+        "backend" => error.hint(
+            "its settings are named backend.type, backend.selection_mode, \
+             backend.transition_duration_seconds; `murald config get` shows all",
         ),
-        _ => failure,
+        _ => error,
     }
 }
 
-fn get(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+/// What a word names: a section, or a section and a key of it. The longest section wins.
+fn split(call: &Call, word: &str) -> (String, Option<String>) {
+    let settings = (call.settings)();
+    let sections = settings.iter().map(|setting| setting.section.as_str());
+    let inside = |section: &&str| {
+        word.strip_prefix(*section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    match sections.filter(inside).max_by_key(|section| section.len()) {
+        Some(section) => {
+            let key = word[section.len()..].strip_prefix('.').map(str::to_owned);
+            (section.to_owned(), key)
+        }
+        None => (word.to_owned(), None),
+    }
+}
+
+fn get(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
-    let Some(section) = call.text("SECTION") else {
+    let Some(word) = call.text("SECTION[.KEY]") else {
         let answer = connection.get(&Place::new(&[&"config"]))?;
         return screen.show(&answer, |screen, all: Map<String, Value>| sheet(screen, &all));
     };
-    let settings = settings(&connection, section)?;
-    let Some(key) = call.text("KEY") else {
+    let (section, key) = split(call, word);
+    let key = key.or_else(|| call.text("KEY").map(str::to_owned));
+    let settings = settings(&connection, &section, key.is_some())?;
+    let Some(key) = key else {
         return show(screen, &settings);
     };
-    let value = settings.get(&key.replace('-', "_")).or_else(|| settings.get(key));
-    let value = value.ok_or_else(|| {
-        Failure::refused(format!("{section} has no setting {key:?}"))
-            .hint(format!("`murald config get {section}` lists them"))
-    })?;
-    if screen.is_json() {
-        return screen.body(value.to_string().as_bytes());
+    let value = settings.get(&key.replace('-', "_")).or_else(|| settings.get(&key));
+    let known = |one: &Setting| one.section == section && one.key == key.replace('-', "_");
+    let value = match value {
+        Some(value) => value,
+        // One that has no default and is not set.
+        None if (call.settings)().iter().any(known) => &Value::Null,
+        None => {
+            return Err(Error::refused(format!("{section} has no setting {key:?}")).hint(
+                match section.as_str() {
+                    "backend" => "`murald config get` lists all".to_owned(),
+                    section => format!("`murald config get {section}` lists them"),
+                },
+            ));
+        }
+    };
+    if screen.wants_data() {
+        return screen.data(value);
     }
     screen.line(plain(value))
 }
 
-fn show(screen: &mut Screen, settings: &Map<String, Value>) -> Result<(), Failure> {
-    if screen.is_json() {
-        return screen.body(json!(settings).to_string().as_bytes());
+fn show(screen: &mut Screen, settings: &Map<String, Value>) -> Result<(), Error> {
+    if screen.wants_data() {
+        return screen.data(&json!(settings));
     }
     sheet(screen, settings)
 }
 
-fn sheet(screen: &mut Screen, settings: &Map<String, Value>) -> Result<(), Failure> {
+fn sheet(screen: &mut Screen, settings: &Map<String, Value>) -> Result<(), Error> {
     let mut sheet = Table::sheet();
     flatten(&mut sheet, "", settings);
     screen.table(&sheet)
@@ -171,26 +208,38 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn set(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let (name, key) = (call.word("SECTION"), call.word("KEY"));
+/// What a line says: a section, and what is to be changed in it.
+fn wish(call: &Call, connection: &Connection) -> Result<(String, Map<String, Value>), Error> {
+    let word = call.word("SECTION[.KEY]");
+    let (section, key) = split(call, &word);
+    match (key, call.text("KEY"), call.text("VALUE")) {
+        (None, Some(key), Some(value)) | (Some(_), Some(key), Some(value)) if section == word => {
+            Ok((section.clone(), one_setting(connection, &section, key, value)?))
+        }
+        (Some(key), Some(value), None) => {
+            Ok((section.clone(), one_setting(connection, &section, &key, value)?))
+        }
+        (None, Some(several), None) => Ok((section, changes(several)?)),
+        _ => Err(Error::usage("what is to be set?")
+            .hint("usage: murald config set SECTION.KEY VALUE, or SECTION '{\"KEY\": VALUE}'")),
+    }
+}
+
+fn set(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
-    let changes = match call.text("VALUE") {
-        Some(value) => one_setting(&connection, &name, &key, value)?,
-        None => changes(&key)?,
-    };
-    let section = Section::of(&name);
-    let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()));
-    let answer = answer.map_err(|failure| elsewhere(&name, failure))?;
+    let (name, changes) = wish(call, &connection)?;
+    let section = Section::of(&name, true);
+    let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()))?;
     let settings = section.unwrap(answer.read()?);
     let used = in_effect(&name, &changes, &settings);
-    if screen.is_json() {
+    if screen.wants_data() {
         show(screen, &settings)?;
     } else if used.is_ok() {
         let now = |key: &String| settings.get(key).map_or_else(|| "unset".to_owned(), plain);
         let mut lines = changes.keys().map(|key| format!("{name}.{key} is {} now", now(key)));
-        lines.try_for_each(|line| screen.line(line))?;
+        lines.try_for_each(|line| screen.say(line))?;
         if settings.get("restart_required") == Some(&Value::Bool(true)) {
-            screen.line("it takes effect when the daemon is started the next time")?;
+            screen.say("it takes effect when the daemon is started the next time")?;
         }
     }
     used
@@ -201,7 +250,7 @@ fn in_effect(
     section: &str,
     changes: &Map<String, Value>,
     settings: &Map<String, Value>,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let not = |(key, wanted): (&String, &Value)| {
         let used = settings.get(key).filter(|used| !wanted.is_null() && !same(used, wanted))?;
         Some(format!("{section}.{key} cannot be {wanted}; {used} is used instead"))
@@ -209,7 +258,7 @@ fn in_effect(
     match changes.iter().find_map(not) {
         None => Ok(()),
         Some(problem) => {
-            Err(Failure::refused(problem).hint("`murald config check` tells what it can be"))
+            Err(Error::refused(problem).hint("`murald config check` tells what it can be"))
         }
     }
 }
@@ -219,11 +268,11 @@ fn same(one: &Value, other: &Value) -> bool {
     one == other || one.as_f64().is_some_and(|number| other.as_f64() == Some(number))
 }
 
-fn changes(text: &str) -> Result<Map<String, Value>, Failure> {
+fn changes(text: &str) -> Result<Map<String, Value>, Error> {
     match serde_json::from_str(text) {
         Ok(Value::Object(changes)) => Ok(changes),
-        _ => Err(Failure::usage(format!("{text:?} is not a JSON object, and no value follows it"))
-            .hint("usage: murald config set SECTION KEY VALUE, or SECTION '{\"KEY\": VALUE}'")),
+        _ => Err(Error::usage(format!("{text:?} is not a JSON object, and no value follows it"))
+            .hint("usage: murald config set SECTION.KEY VALUE, or SECTION '{\"KEY\": VALUE}'")),
     }
 }
 
@@ -233,10 +282,10 @@ fn one_setting(
     section: &str,
     key: &str,
     word: &str,
-) -> Result<Map<String, Value>, Failure> {
+) -> Result<Map<String, Value>, Error> {
     // A section that cannot be read is told of when it is written.
-    let settings = match settings(connection, section) {
-        Err(failure) if failure.exit == Exit::Refused => Map::new(),
+    let settings = match settings(connection, section, true) {
+        Err(error) if error.exit == Exit::Refused => Map::new(),
         settings => settings?,
     };
     // Both ways of writing it are the same key to the daemon.
@@ -253,13 +302,13 @@ fn typed(present: Option<&Value>, word: &str) -> Value {
     }
 }
 
-fn patch(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn patch(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let changes = call.value("CHANGES").expect("the table requires it");
     let answer = call.connect()?.patch(&Place::new(&[&"config"]), changes)?;
-    screen.show(&answer, |screen, _: Value| screen.line("changed"))
+    screen.show(&answer, |screen, _: Value| screen.say("changed"))
 }
 
-fn reset(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn reset(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let place = match call.text("BACKEND") {
         Some(backend) => {
             // As its section is named elsewhere.
@@ -269,29 +318,35 @@ fn reset(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         None => Place::new(&[&"config", &"reset"]),
     };
     let answer = call.connect()?.post(&place, &json!({}))?;
-    screen.show(&answer, |screen, _: Value| screen.line("the settings are reset to their defaults"))
+    screen.show(&answer, |screen, settings: Value| {
+        screen.say("the settings are reset to their defaults")?;
+        match settings["backup"].as_str() {
+            Some(backup) => screen.say(format!("the file as it was is kept as {backup}")),
+            None => Ok(()),
+        }
+    })
 }
 
-fn path(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn path(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let path = file(call)?;
-    if screen.is_json() && call.globals.json {
-        return screen.body(json!(path.to_string_lossy()).to_string().as_bytes());
+    if screen.is_json() {
+        return screen.data(&json!(path.to_string_lossy()));
     }
     screen.line(path.display())
 }
 
 /// The file that `config check` is about.
-pub(crate) fn file_to_check(call: &Call) -> Result<PathBuf, Failure> {
+pub(crate) fn file_to_check(call: &Call) -> Result<PathBuf, Error> {
     call.text("FILE").map_or_else(|| file(call), |path| Ok(PathBuf::from(path)))
 }
 
 /// The daemon's own.
-pub(crate) fn file(call: &Call) -> Result<PathBuf, Failure> {
+pub(crate) fn file(call: &Call) -> Result<PathBuf, Error> {
     if let Some(path) = &call.globals.config {
         return Ok(path.clone());
     }
     let dirs = Dirs::of_process();
-    let failed = |error| Failure::new(Exit::Config, "no configuration file").because(error);
+    let failed = |error| Error::new(Exit::Config, "no configuration file").because(error);
     Ok(dirs.map_err(failed)?.config_file())
 }
 
@@ -317,7 +372,7 @@ mod tests {
     fn every_section_has_its_way_through_the_api() {
         #[track_caller]
         fn check(section: &str, place: &[&dyn std::fmt::Display], body: Value) {
-            let section = Section::of(section);
+            let section = Section::of(section, false);
             assert_eq!(section.place, Place::new(place));
             assert_eq!(section.wrap(json!({"k": 1})), body);
             let Value::Object(body) = body else { panic!("an object") };
@@ -326,6 +381,7 @@ mod tests {
         check("app", &[&"config", &"app"], json!({"k": 1}));
         check("backend.awww", &[&"config", &"backends", &"awww"], json!({"k": 1}));
         check("backend", &[&"config", &"backend"], json!({"k": 1}));
+        assert_eq!(Section::of("backend", true).wrap(json!(1)), json!({"backend": 1}));
         let priorities = json!({"backend": {"auto_priorities": {"k": 1}}});
         check("backend.auto_priorities", &[&"config"], priorities);
     }

@@ -8,10 +8,10 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
-use super::super::failure::Exit;
+use super::super::error::Exit;
 use super::super::screen::Screen;
 use super::super::table::{Cell, Look, Table};
 use super::super::text::span;
@@ -48,11 +48,11 @@ struct Info {
     warnings: Vec<String>,
 }
 
-fn info(connection: &Connection) -> Result<Info, Failure> {
+fn info(connection: &Connection) -> Result<Info, Error> {
     connection.get(&Place::new(&[&"info"]))?.read()
 }
 
-fn stop(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn stop(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     let pid = info(&connection)?.pid;
     // Before it is told, or its number might be another's by then.
@@ -65,24 +65,24 @@ fn stop(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
         let mut ended = [PollFd::new(&process, PollFlags::IN)];
         if poll_until(&mut ended, Some(Instant::now() + GONE_WITHIN)).is_ok_and(|ended| !ended) {
             let seconds = GONE_WITHIN.as_secs();
-            return Err(Failure::refused(format!("the daemon still runs after {seconds} s"))
+            return Err(Error::refused(format!("the daemon still runs after {seconds} s"))
                 .hint(format!("its log says which part is late; `kill {pid}` ends it at once")));
         }
     }
-    screen.show(&answer, |screen, _: Value| screen.line("stopped"))
+    screen.show(&answer, |screen, _: Value| screen.say("stopped"))
 }
 
-fn status(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn status(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     let get = |name: &str| connection.get(&Place::new(&[&name]));
     let (about, backends, monitors) = (get("info")?, get("backends")?, get("monitors")?);
     let playlists = connection.get(&Place::new(&[&"playlists", &"active"]))?;
     // Without a backend there is no answer to this, and the status says so.
     let current = match connection.get(&Place::new(&[&"wallpaper", &"current"])) {
-        Err(failure) if failure.exit == Exit::Refused => None,
+        Err(error) if error.exit == Exit::Refused => None,
         answer => Some(answer?),
     };
-    if screen.is_json() {
+    if screen.wants_data() {
         let current: Option<Value> = current.map(|answer| answer.read()).transpose()?;
         let all = json!({
             "info": about.read::<Value>()?,
@@ -92,7 +92,7 @@ fn status(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
             "wallpaper": current,
             "playlists": playlists.read::<Value>()?,
         });
-        return screen.body(all.to_string().as_bytes());
+        return screen.data(&all);
     }
     let about: Info = about.read()?;
     let backends: Vec<BackendInfo> = backends.read()?;
@@ -109,11 +109,11 @@ fn status(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
             .field("monitors", Cell::from("none, or no compositor can be reached").look(Look::Bad));
     }
     for monitor in monitors {
-        let hangs = shown.iter().find(|hung| hung.monitor_name == monitor.name);
-        let cell = hangs.map_or_else(
+        let here = shown.iter().find(|shown| shown.monitor_name == monitor.name);
+        let cell = here.map_or_else(
             || Cell::from("no wallpaper").look(Look::Dim),
-            |hung| {
-                format!("{} (image {}, {})", hung.image_name, hung.image_id, hung.backend).into()
+            |shown| {
+                format!("{} ({}), by {}", shown.image_name, shown.image_id, shown.backend).into()
             },
         );
         sheet.field(&monitor.name, cell);
@@ -136,30 +136,31 @@ fn backend(backends: &[BackendInfo]) -> Cell {
     }
 }
 
-fn version(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn version(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     const OURS: &str = env!("CARGO_PKG_VERSION");
     let daemon = match call.connect()?.get(&Place::new(&[&"info"])) {
-        Err(failure) if failure.exit == Exit::Unavailable => None,
+        Err(error) if error.exit == Exit::Unavailable => None,
         answer => Some(answer?),
     };
-    if screen.is_json() {
+    if screen.wants_data() {
         let daemon: Option<Value> = daemon.map(|answer| answer.read()).transpose()?;
-        let both = json!({"version": OURS, "daemon": daemon});
-        return screen.body(both.to_string().as_bytes());
+        return screen.data(&json!({"version": OURS, "daemon": daemon}));
     }
-    screen.line(format!("murald {OURS}"))?;
+    let mut sheet = Table::sheet();
+    sheet.field("murald", OURS);
     match daemon {
         Some(answer) => {
             let info: Info = answer.read()?;
-            screen.line(format!("daemon {}, process {}", info.version, info.pid))
+            sheet.field("daemon", format!("{}, process {}", info.version, info.pid));
         }
-        None => screen.line("no daemon runs"),
+        None => screen.note("no daemon runs")?,
     }
+    screen.table(&sheet)
 }
 
 /// Waits that another end ended.
-pub(super) fn lost(error: io::Error) -> Failure {
-    Failure::new(Exit::Unavailable, "the daemon is lost")
+pub(super) fn lost(error: io::Error) -> Error {
+    Error::new(Exit::Unavailable, "the daemon is lost")
         .because(error)
         .hint("`murald status` tells whether it runs; its log may say why it ended")
 }

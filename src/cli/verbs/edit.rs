@@ -3,18 +3,17 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
 use super::super::text::count;
-use super::super::verb::{Argument, Flag, Kind, Verb};
+use super::super::verb::{Argument, Flag, Kind, NULL, Verb};
 use super::ON_OFF;
-use super::images::{ONE, show};
+use super::folders::Moved;
+use super::images::{MANY, ONE, show};
 use crate::wire::Image;
-
-const MANY: Argument = Argument::some("ID", Kind::Image, "The images");
 
 pub(super) const UPDATE: Verb =
     Verb::new(&["images", "update"], "Change what the library knows about an image", update)
@@ -30,7 +29,7 @@ pub(super) const UPDATE: Verb =
             ),
             Flag::value(
                 "--folder",
-                "ID",
+                "FOLDER",
                 Kind::FolderOrRoot,
                 "Move it to this folder; root: out of all folders",
             ),
@@ -59,10 +58,17 @@ pub(super) const TAG: Verb =
         .flags(&[
             Flag::value("--add", "A,B", Kind::List(&[]), "Tags to add"),
             Flag::value("--remove", "A,B", Kind::List(&[]), "Tags to remove"),
+            NULL,
         ]);
+pub(super) const MOVE: Verb = Verb::asking(&["images", "move"], "Move images into a folder", INTO)
+    .arguments(&[
+        MANY,
+        Argument::one("FOLDER", Kind::FolderOrRoot, "The folder; root: out of all folders"),
+    ])
+    .flags(&[NULL]);
 pub(super) const SELECT: Verb =
     Verb::new(&["images", "select"], "Mark images as selected, for graphical clients", select)
-        .arguments(&[Argument::any("ID", Kind::Image, "The images")])
+        .arguments(&[Argument::any("IMAGE", Kind::Image, "The images")])
         .flags(&[
             Flag::switch("--all", "All images of the library"),
             Flag::switch("--off", "Take the mark away instead"),
@@ -71,16 +77,21 @@ pub(super) const TAGS: Verb =
     Verb::asking(&["images", "tags"], "List all tags that images have", ALL_TAGS);
 
 const NAME: Request =
-    Request::patch("/images/{ID}", &[("name", From::Given("NAME"))]).shows::<Image>();
+    Request::patch("/images/{IMAGE}", &[("name", From::Given("NAME"))]).shows::<Image>();
+const INTO: Request = Request::post(
+    "/folders/move-images",
+    &[("image_ids", From::All("IMAGE")), ("folder_id", From::Folder("FOLDER"))],
+)
+.shows::<Moved>();
 const ALL_TAGS: Request = Request::get("/images/tags").shows::<Tags>();
 
-fn update(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn update(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let changes = changes(call);
     if changes.is_empty() {
-        return Err(Failure::usage("no change is given")
+        return Err(Error::usage("no change is given")
             .hint("see `murald images update --help` for what can be changed"));
     }
-    let place = Place::new(&[&"images", &call.word("ID")]);
+    let place = Place::new(&[&"images", &call.word("IMAGE")]);
     let answer = call.connect()?.patch(&place, &Value::Object(changes))?;
     screen.show(&answer, |screen, image: Image| show(screen, &image))
 }
@@ -109,24 +120,24 @@ fn changes(call: &Call) -> Map<String, Value> {
     changes
 }
 
-fn tag(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn tag(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let list = |flag: &str| -> Vec<String> {
         let items = call.value(flag).and_then(Value::as_array).cloned().unwrap_or_default();
         items.iter().filter_map(|tag| tag.as_str().map(str::to_owned)).collect()
     };
     let (add, remove) = (list("--add"), list("--remove"));
     if add.is_empty() && remove.is_empty() {
-        return Err(Failure::usage("no tag is given: use --add or --remove"));
+        return Err(Error::usage("no tag is given: use --add or --remove"));
     }
     let connection = call.connect()?;
-    for id in call.all("ID") {
+    for id in call.all("IMAGE") {
         let place = Place::new(&[&"images", id]);
         let Image { mut tags, .. } = connection.get(&place)?.read()?;
         tags.retain(|tag| !remove.contains(tag));
         tags.extend(add.iter().filter(|tag| !tags.contains(tag)).cloned().collect::<Vec<_>>());
         let answer = connection.patch(&place, &json!({"tags": tags}))?;
         screen.show(&answer, |screen, image: Image| {
-            screen.line(format!("{}: {}", image.name, image.tags.join(", ")))
+            screen.say(format!("{}: {}", image.name, image.tags.join(", ")))
         })?;
     }
     Ok(())
@@ -137,27 +148,27 @@ struct Updated {
     updated: u64,
 }
 
-fn select(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn select(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let selected = !call.has("--off");
     let done = if selected { "selected" } else { "no longer selected" };
-    let ids = call.all("ID");
+    let ids = call.all("IMAGE");
     let connection = match (ids.is_empty(), call.has("--all")) {
-        (true, false) => return Err(Failure::usage("ID is missing, or --all for all images")),
-        (false, true) => return Err(Failure::usage("give either ids or --all")),
+        (true, false) => return Err(Error::usage("IMAGE is missing, or --all for all images")),
+        (false, true) => return Err(Error::usage("give either images or --all")),
         _ => call.connect()?,
     };
     if ids.is_empty() {
         let place = Place::new(&[&"images", &"select-all"]);
         let answer = connection.post(&place, &json!({"selected": selected}))?;
         return screen.show(&answer, |screen, Updated { updated }| {
-            screen.line(format!("{} {done}", count(updated, "image")))
+            screen.say(format!("{} {done}", count(updated, "image")))
         });
     }
     for id in ids {
         let place = Place::new(&[&"images", id]);
         let answer = connection.patch(&place, &json!({"is_selected": selected}))?;
         screen
-            .show(&answer, |screen, image: Image| screen.line(format!("{} {done}", image.name)))?;
+            .show(&answer, |screen, image: Image| screen.say(format!("{} {done}", image.name)))?;
     }
     Ok(())
 }
@@ -168,9 +179,9 @@ struct Tags {
 }
 
 impl Record for Tags {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         if self.tags.is_empty() {
-            return screen.line("no tags; `murald images tag ID --add TAG` adds one");
+            return screen.note("no tags; `murald images tag IMAGE --add TAG` adds one");
         }
         self.tags.iter().try_for_each(|tag| screen.line(tag))
     }

@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{FileType, fstat};
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
-use super::super::failure::Exit;
+use super::super::error::Exit;
 use super::super::screen::Screen;
 use super::super::sse::{Events, Item};
 use super::super::verb::{Flag, Kind, Verb};
@@ -38,7 +38,7 @@ pub(super) const VERB: Verb = Verb::new(
      backend_unavailable.",
 );
 
-fn events(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn events(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let mut connection = call.connect()?;
     if let Some(reader) = reader_s_end() {
         connection = connection.interruptible(reader);
@@ -46,14 +46,14 @@ fn events(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let place = Place::new(&[&"events"]).query("types", call.query("--types"));
     let mut events = match connection.stream(&place) {
         Ok(stream) => Events::new(stream),
-        Err(failure) if failure.is_interrupt() => return Ok(()),
-        Err(failure) => return Err(failure),
+        Err(error) if error.is_interrupt() => return Ok(()),
+        Err(error) => return Err(error),
     };
     loop {
         match events.next() {
             Ok(Some(item)) => print(screen, &item)?,
             Ok(None) => {
-                return Err(Failure::new(Exit::Unavailable, "the daemon has ended"));
+                return Err(Error::new(Exit::Unavailable, "the daemon has ended"));
             }
             // Whoever read our output has gone.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
@@ -63,10 +63,16 @@ fn events(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
 }
 
 /// One line for an event; what was lost goes to stderr.
-pub(super) fn print(screen: &mut Screen, item: &Item) -> Result<(), Failure> {
+pub(super) fn print(screen: &mut Screen, item: &Item) -> Result<(), Error> {
     match item {
         Item::Event { kind, data } => {
-            screen.body(format!("{{\"event\":\"{kind}\",\"data\":{data}}}").as_bytes())
+            let line = format!("{{\"event\":\"{kind}\",\"data\":{data}}}");
+            match serde_json::from_str(&line) {
+                Ok(event) if screen.has_template() => {
+                    screen.data(&event).and_then(|()| screen.flush())
+                }
+                _ => screen.body(line.as_bytes()),
+            }
         }
         Item::Lost(count) => {
             use std::io::Write as _;

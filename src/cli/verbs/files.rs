@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::screen::Screen;
@@ -30,20 +30,20 @@ pub(super) const RAW: Verb = Verb::new(&["images", "raw"], "Print an image's fil
     .arguments(&[ONE])
     .flags(&[OUTPUT]);
 
-fn thumbnail(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    let place = Place::new(&[&"images", &call.word("ID"), &"thumbnail"]);
+fn thumbnail(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let place = Place::new(&[&"images", &call.word("IMAGE"), &"thumbnail"]);
     copy(call, screen, &place.query("resolution", call.query("--resolution")))
 }
 
-fn raw(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-    copy(call, screen, &Place::new(&[&"images", &call.word("ID"), &"raw"]))
+fn raw(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    copy(call, screen, &Place::new(&[&"images", &call.word("IMAGE"), &"raw"]))
 }
 
 /// Piece by piece: a video may be larger than our memory.
-fn copy(call: &Call, screen: &mut Screen, place: &Place) -> Result<(), Failure> {
+fn copy(call: &Call, screen: &mut Screen, place: &Place) -> Result<(), Error> {
     let output = call.text("--output");
     if output.is_none() && io::stdout().is_terminal() {
-        return Err(Failure::usage("a picture's bytes are not for a terminal")
+        return Err(Error::usage("a picture's bytes are not for a terminal")
             .hint("name a file with --output FILE, or pass them on with |"));
     }
     let mut bytes = call.connect()?.stream(place)?;
@@ -52,7 +52,7 @@ fn copy(call: &Call, screen: &mut Screen, place: &Place) -> Result<(), Failure> 
         let copied = File::create(path).and_then(|mut file| io::copy(&mut bytes, &mut file));
         return copied
             .map(drop)
-            .map_err(|error| Failure::refused(format!("cannot write {path}")).because(error));
+            .map_err(|error| Error::refused(format!("cannot write {path}")).because(error));
     }
     let mut piece = vec![0; 64 << 10];
     loop {

@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::request::{Record, Request};
 use super::super::screen::Screen;
-use super::super::table::Table;
+use super::super::table::{Cell, Table};
 use super::super::verb::{Flag, Kind, Verb};
 use super::moment;
 use crate::wire::{HistoryEntry, HistorySource};
@@ -34,22 +34,22 @@ const ENTRIES: Request = Request::get(
 .shows::<Vec<HistoryEntry>>();
 
 impl Record for Vec<HistoryEntry> {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         if self.is_empty() {
-            return screen.line("no entries");
+            return screen.note("no entries");
         }
-        let titles = [">ENTRY", "=WHEN", ">ID", "NAME", "MONITORS", "=MODE", "BY", "=BACKEND"];
+        let titles = ["=WHEN", "MONITORS", ">ID", "NAME", "BY", "=MODE", "=BACKEND", ">ENTRY"];
         let mut table = Table::new(&titles);
         for entry in self {
             table.row([
-                entry.id.into(),
-                moment(entry.set_at).into(),
+                Cell::from(moment(entry.set_at)).raw(entry.set_at),
+                Cell::list(&entry.monitors),
                 entry.image_id.into(),
                 entry.image_name.into(),
-                entry.monitors.join(", ").into(),
-                entry.mode.into(),
                 by(&entry.source).into(),
+                entry.mode.into(),
                 entry.backend.into(),
+                entry.id.into(),
             ]);
         }
         screen.table(&table)
@@ -69,8 +69,8 @@ struct Cleared {
 }
 
 impl Record for Cleared {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         let entries = if self.deleted == 1 { "entry" } else { "entries" };
-        screen.line(format!("{} {entries} forgotten", self.deleted))
+        screen.say(format!("{} {entries} forgotten", self.deleted))
     }
 }

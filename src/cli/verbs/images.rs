@@ -1,27 +1,31 @@
 //! The library: listing, searching, looking, deleting.
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
+use super::super::picture;
 use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::text::{bytes, count};
-use super::super::verb::{Argument, Group, Kind, Verb};
+use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
 use super::{edit, files, gallery, moment};
 use crate::wire::{Image, MediaType, Page};
 
-pub(super) const ONE: Argument = Argument::one("ID", Kind::Image, "The image");
+pub(super) const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The image");
+pub(super) const MANY: Argument =
+    Argument::some("IMAGE", Kind::Image, "The images; - reads them from standard input");
 
 pub(super) const GROUP: Group = Group {
     title: "Images",
     verbs: &[
-        Verb::asking(&["images", "list"], "List the images of the library, page by page", PAGE)
+        Verb::new(&["images", "list"], "List the images of the library", list)
             .flags(gallery::FLAGS)
             .help("With several filters, only images that pass all of them."),
-        Verb::asking(&["images", "search"], "Search images by words in their names and tags", PAGE)
+        Verb::new(&["images", "search"], "Search images by words in their names and tags", list)
             .arguments(&[Argument::some(
                 "WORD",
                 Kind::Text,
@@ -30,13 +34,16 @@ pub(super) const GROUP: Group = Group {
             .flags(gallery::FLAGS),
         Verb::new(&["images", "show"], "Show a picture in the terminal, and all about it", picture)
             .arguments(&[ONE])
+            .flags(&[SIZE, PICTURE])
             .help(
                 "The picture is drawn with kitty's graphics or with sixels where the terminal has\n\
-                 them, else with coloured half blocks; with NO_COLOR it is left out.",
+                 them, else with coloured half blocks; with NO_COLOR it is left out, unless --picture\n\
+                 says how it is to be drawn.",
             ),
         edit::UPDATE,
         edit::RENAME,
         edit::TAG,
+        edit::MOVE,
         edit::SELECT,
         edit::TAGS,
         files::THUMBNAIL,
@@ -46,81 +53,103 @@ pub(super) const GROUP: Group = Group {
             "Delete images and their files from the library",
             DELETE,
         )
-        .arguments(&[Argument::some("ID", Kind::Image, "The images")])
+        .arguments(&[MANY])
+        .flags(&[NULL])
         .help("The files that they were imported from stay."),
     ],
 };
 
-const PAGE: Request = Request::get(gallery::PLACE).shows::<Page<Image>>();
+const SIZE: Flag = Flag::value("--size", "COLUMNS[xROWS]", Kind::Text, "How large the picture is");
+const PICTURE: Flag = Flag::value(
+    "--picture",
+    "HOW",
+    Kind::Words(picture::WORDS),
+    "How it is drawn, whatever the terminal says of itself",
+);
 const DELETE: Request =
-    Request::delete_with("/images", &[("ids", From::All("ID"))]).shows::<Deleted>();
-
-impl Record for Page<Image> {
-    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-        page(screen, &self, call)
-    }
-}
+    Request::delete_with("/images", &[("ids", From::All("IMAGE"))]).shows::<Deleted>();
 
 impl Record for Image {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         show(screen, &self)
     }
 }
 
-fn page(screen: &mut Screen, page: &Page<Image>, call: &Call) -> Result<(), Failure> {
+fn list(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let answer = gallery::answer(call)?;
+    if screen.is_json() {
+        return screen.body(&answer.body);
+    }
+    let page: Page<Value> = answer.read()?;
+    let (shown, total) = (page.data.len() as u64, page.pagination.total_items);
+    if shown < total && !call.has("--page") {
+        screen.warn(format!("{shown} of {}; --all shows every one", count(total, "image")));
+    }
+    screen.show(&answer, |screen, page: Page<Image>| table(screen, &page, call))
+}
+
+fn table(screen: &mut Screen, page: &Page<Image>, call: &Call) -> Result<(), Error> {
     let all = &page.pagination;
     let images = count(all.total_items, "image");
     if all.total_items == 0 {
-        return screen.line(match gallery::filters(call) {
+        return screen.note(match gallery::filters(call) {
             true => "no image matches",
             false => "the library is empty; `murald import PATH` brings images in",
         });
     }
     if page.data.is_empty() {
-        return screen.line(format!(
-            "no page {}; {images} on {}",
-            all.page,
-            count(all.total_pages, "page")
-        ));
+        let pages = count(all.total_pages, "page");
+        return screen.note(format!("no page {}; {images} on {pages}", all.page));
     }
-    let mut table = Table::new(&[">ID", "NAME", "=TYPE", ">PIXELS", ">SIZE", "COLORS", "TAGS"]);
-    let swatches = screen.terminal().is_some_and(|terminal| terminal.color);
+    let mut table = Table::new(&[">ID", "NAME", "=TYPE", ">PIXELS", ">SIZE", "TAGS", "COLORS"]);
+    let swatches = screen.terminal().is_none_or(|terminal| terminal.color);
     for image in &page.data {
         // As words they would take the room of the name.
         let shown = if swatches { image.colors.as_slice() } else { &[] };
         table.row([
             image.id.into(),
             (&image.name).into(),
-            image.format.into(),
+            image.media_type.into(),
             format!("{}x{}", image.width, image.height).into(),
-            bytes(image.file_size).into(),
+            Cell::from(bytes(image.file_size)).raw(image.file_size),
+            Cell::list(&image.tags),
             Cell::palette(shown),
-            image.tags.join(", ").into(),
         ]);
     }
     screen.table(&table)?;
-    screen.line(format!("page {} of {}, {images}", all.page, all.total_pages))
+    match call.has("--page") {
+        true => screen.note(format!("page {} of {}, {images}", all.page, all.total_pages)),
+        false if (page.data.len() as u64) < all.total_items => Ok(()),
+        false => screen.note(images),
+    }
 }
 
-fn picture(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn picture(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
-    let id = call.word("ID");
+    let wish = picture::Wish::of(call.text("--size"), call.text("--picture"))?;
+    let id = call.word("IMAGE");
     let answer = connection.get(&Place::new(&[&"images", &id]))?;
     let thumbnail = Place::new(&[&"images", &id, &"thumbnail"]);
     screen.show(&answer, |screen, image: Image| {
-        // Where there is no thumbnail, the words tell enough.
-        let file = connection.get(&thumbnail).ok();
-        if let (Some(file), Some(terminal)) = (file, screen.terminal())
-            && let Some(shown) = super::super::picture::render(&file.body, terminal)
+        let sheet = sheet(&image);
+        if let Some(terminal) = screen.terminal()
+            && wish.is_drawn(terminal)
+            // Where there is no thumbnail, the words tell enough.
+            && let Ok(file) = connection.get(&thumbnail)
+            && let Some(shown) = picture::render(&file.body, terminal, &wish, sheet.lines())?
         {
             screen.raw(shown.as_bytes())?;
         }
-        show(screen, &image)
+        screen.table(&sheet)
     })
 }
 
 /// Everything about an image, for people.
-pub(super) fn show(screen: &mut Screen, image: &Image) -> Result<(), Failure> {
+pub(super) fn show(screen: &mut Screen, image: &Image) -> Result<(), Error> {
+    screen.table(&sheet(image))
+}
+
+fn sheet(image: &Image) -> Table {
     let mut sheet = Table::sheet();
     sheet.field("id", image.id);
     sheet.field("name", &image.name);
@@ -131,12 +160,12 @@ pub(super) fn show(screen: &mut Screen, image: &Image) -> Result<(), Failure> {
         sheet.field("duration", format!("{:.2} s", image.duration));
         sheet.field("audio", if image.audio_enabled { "on" } else { "off" });
     }
-    sheet.field("size", bytes(image.file_size));
-    sheet.field("tags", image.tags.join(", "));
+    sheet.field("size", Cell::from(bytes(image.file_size)).raw(image.file_size));
+    sheet.field("tags", Cell::list(&image.tags));
     sheet.field("colors", Cell::palette(&image.colors));
     sheet.field("folder", image.folder_id.map_or_else(|| "root".to_owned(), |id| id.to_string()));
     sheet.field("selected", if image.is_selected { "yes" } else { "no" });
-    sheet.field("imported", moment(image.imported_at));
+    sheet.field("imported", Cell::from(moment(image.imported_at)).raw(image.imported_at));
     sheet.field("file", image.path.display());
     sheet.field("from", image.source_path.display());
     sheet.field("checksum", &image.checksum);
@@ -148,7 +177,7 @@ pub(super) fn show(screen: &mut Screen, image: &Image) -> Result<(), Failure> {
         sheet.field("author", &web.author);
         sheet.field("entry", web.entry_path.display());
     }
-    screen.table(&sheet)
+    sheet
 }
 
 #[derive(Deserialize)]
@@ -157,11 +186,11 @@ struct Deleted {
 }
 
 impl Record for Deleted {
-    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-        let rest = match self.deleted < call.all("ID").len() as u64 {
+    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
+        let rest = match self.deleted < call.all("IMAGE").len() as u64 {
             true => "; there are no others of these",
             false => "",
         };
-        screen.line(format!("{} deleted{rest}", count(self.deleted, "image")))
+        screen.say(format!("{} deleted{rest}", count(self.deleted, "image")))
     }
 }

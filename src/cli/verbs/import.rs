@@ -1,9 +1,11 @@
 //! Bringing pictures in, and watching them come.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -12,16 +14,17 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
-use super::super::failure::Exit;
+use super::super::error::Exit;
 use super::super::progress::Progress;
+use super::super::reference::travelling;
 use super::super::request::{From, Request};
 use super::super::screen::Screen;
 use super::super::sse::{Events, Item};
 use super::super::text::count;
-use super::super::verb::{Argument, Flag, Group, Kind, Verb};
+use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
 use super::daemon::lost;
 use super::{FOLDER, events};
 use crate::wire::Image;
@@ -30,22 +33,30 @@ pub(super) const GROUP: Group =
     Group { title: "Import", verbs: &[IMPORT, IMPORT_WEB, IMPORT_CANCEL] };
 
 const IMPORT: Verb = Verb::new(&["import"], "Import files and directories into the library", import)
-        .arguments(&[Argument::some("PATH", Kind::File, "Files, or directories with everything in them")])
+        .arguments(&[Argument::some(
+            "PATH",
+            Kind::File,
+            "Files, or directories with everything in them; - reads paths from standard input",
+        )])
         .flags(&[
             FOLDER,
             Flag::switch("--no-wait", "Return at once, while the daemon goes on importing"),
+            NULL,
         ])
+        .starting()
         .help(
             "The files are copied into the library; yours stay as they are. What is in the library\n\
-             already is not imported again. Ctrl-C stops the import, and what was imported by then\n\
-             stays. Exit code 1 when a file could not be imported. Where the output is not a terminal\n\
-             it is a line of JSON for each event.",
+             already is not imported again. Files in directories that are no pictures are passed over.\n\
+             Ctrl-C stops the import, and what was imported by then stays. Exit code 1 when a file\n\
+             could not be imported. Where the output is not a terminal it is the id of each image, in\n\
+             the order of the paths; with --json it is a line for each event.",
         );
 
 const IMPORT_WEB: Verb =
     Verb::new(&["import-web"], "Import an HTML wallpaper into the library", import_web)
         .arguments(&[Argument::one("PATH", Kind::Directory, "Its directory")])
         .flags(&[FOLDER])
+        .starting()
         .help("The directory must have a waypaper.json, a project.json or an index.html.");
 
 const IMPORT_CANCEL: Verb =
@@ -80,19 +91,35 @@ struct Told {
     total: u64,
     succeeded: u64,
     failed: u64,
+    skipped: Skipped,
     duplicate: bool,
     image: Named,
     path: String,
     error: String,
 }
 
+/// Whether this file was, or how many were at the end.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Skipped {
+    One(bool),
+    All(u64),
+}
+
+impl Default for Skipped {
+    fn default() -> Self {
+        Self::One(false)
+    }
+}
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Named {
+    id: i64,
     name: String,
 }
 
-fn import(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn import(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     let mut body = json!({"paths": paths(call)?});
     if let Some(folder) = call.value("--folder") {
@@ -102,19 +129,21 @@ fn import(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     if call.has("--no-wait") {
         let answer = connection.post(&place, &body)?;
         return screen.show(&answer, |screen, batch: Batch| {
-            let files = count(batch.total, "file");
-            screen.line(format!(
-                "importing {files}; `murald import-cancel {}` stops it",
-                batch.batch_id
-            ))
+            let (files, id) = (count(batch.total, "file"), batch.batch_id);
+            match screen.terminal() {
+                Some(_) => {
+                    screen.say(format!("importing {files}; `murald import-cancel {id}` stops it"))
+                }
+                None => screen.line(id),
+            }
         });
     }
     let interrupt = interrupt()
-        .map_err(|error| Failure::new(Exit::Internal, "cannot listen for Ctrl-C").because(error))?;
+        .map_err(|error| Error::new(Exit::Internal, "cannot listen for Ctrl-C").because(error))?;
     // Before the import begins, or its first events would be missed.
     let mut events = listen(&connection.interruptible(interrupt), EVENTS)?;
     let batch: Batch = connection.post(&place, &body)?.read()?;
-    let mut watch = Watch::new(&batch, screen);
+    let mut watch = Watch::new(&batch, body["paths"].take(), screen);
     loop {
         match events.next() {
             Ok(Some(item)) => {
@@ -123,7 +152,7 @@ fn import(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
                 }
             }
             Ok(None) => {
-                return Err(Failure::new(Exit::Unavailable, "the daemon ended during the import")
+                return Err(Error::new(Exit::Unavailable, "the daemon ended during the import")
                     .hint("what was imported by then stays; import again for the rest"));
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
@@ -134,7 +163,7 @@ fn import(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     }
 }
 
-fn import_web(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn import_web(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let mut body = json!({"path": paths(call)?.pop()});
     if let Some(folder) = call.value("--folder") {
         body["folder_id"] = folder.clone();
@@ -144,22 +173,12 @@ fn import_web(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
 }
 
 /// Absolute: the daemon's directory is not ours.
-fn paths(call: &Call) -> Result<Vec<String>, Failure> {
-    let mut paths = Vec::new();
-    for path in call.all("PATH").into_iter().filter_map(Value::as_str) {
-        let whole = std::path::absolute(path)
-            .map_err(|error| Failure::usage(format!("{path} is not a path")).because(error))?;
-        paths.push(
-            whole
-                .into_os_string()
-                .into_string()
-                .map_err(|_| Failure::usage("the current directory's name is not UTF-8"))?,
-        );
-    }
-    Ok(paths)
+fn paths(call: &Call) -> Result<Vec<String>, Error> {
+    let paths = call.all("PATH").into_iter().filter_map(Value::as_str);
+    paths.map(|path| travelling(Path::new(path))).collect()
 }
 
-fn listen(connection: &Connection, types: &str) -> Result<Events<impl io::Read + use<>>, Failure> {
+fn listen(connection: &Connection, types: &str) -> Result<Events<impl io::Read + use<>>, Error> {
     let place = Place::new(&[&"events"]).query("types", Some(types));
     Ok(Events::new(connection.stream(&place)?))
 }
@@ -177,14 +196,14 @@ fn interrupt() -> io::Result<OwnedFd> {
     Ok(reader.into())
 }
 
-fn cancel(connection: &Connection, mut watch: Watch<'_>) -> Result<(), Failure> {
+fn cancel(connection: &Connection, mut watch: Watch<'_>) -> Result<(), Error> {
     // The stream that was interrupted is of no use any more. This one is open before the import is
     // cancelled, so that its end is not missed.
     let mut events = listen(connection, ENDS)?;
     let place = Place::new(&[&"images", &"cancel-import"]);
     match connection.post(&place, &json!({"batch_id": watch.batch_id})) {
         // It has ended meanwhile: there is nothing to wait for.
-        Err(failure) if failure.exit == Exit::Refused => return watch.end(),
+        Err(error) if error.exit == Exit::Refused => return watch.end(),
         answer => answer?,
     };
     while let Some(item) = events.next().map_err(lost)? {
@@ -201,6 +220,10 @@ struct Watch<'a> {
     total: u64,
     taken: u64,
     known: u64,
+    skipped: u64,
+    /// As they were named, and where each image came from.
+    paths: Vec<String>,
+    images: Vec<(PathBuf, i64, String)>,
     cancelled: bool,
     failures: Vec<(String, String)>,
     progress: Progress,
@@ -208,14 +231,17 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(batch: &Batch, screen: &'a mut Screen) -> Self {
-        let mut progress = Progress::stderr(!screen.is_json());
+    fn new(batch: &Batch, paths: Value, screen: &'a mut Screen) -> Self {
+        let mut progress = Progress::stderr(!screen.wants_data() && !screen.is_quiet());
         progress.draw(0, batch.total, "");
         Self {
             batch_id: batch.batch_id.clone(),
             total: batch.total,
             taken: 0,
             known: 0,
+            skipped: 0,
+            paths: serde_json::from_value(paths).unwrap_or_default(),
+            images: Vec::new(),
             cancelled: false,
             failures: Vec::new(),
             progress,
@@ -224,7 +250,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Takes an event in; true with the last one.
-    fn hear(&mut self, item: &Item) -> Result<bool, Failure> {
+    fn hear(&mut self, item: &Item) -> Result<bool, Error> {
         let Item::Event { kind, data } = item else {
             return events::print(self.screen, item).map(|()| false);
         };
@@ -232,7 +258,7 @@ impl<'a> Watch<'a> {
         if told.batch_id != self.batch_id {
             return Ok(false);
         }
-        if self.screen.is_json() {
+        if self.screen.wants_data() {
             events::print(self.screen, item)?;
         }
         match kind.as_str() {
@@ -240,6 +266,10 @@ impl<'a> Watch<'a> {
                 self.taken += 1;
                 self.known += u64::from(told.duplicate);
                 self.progress.draw(told.current, told.total, &told.image.name);
+                self.images.push((told.path.into(), told.image.id, told.image.name));
+            }
+            "image_error" if matches!(told.skipped, Skipped::One(true)) => {
+                self.progress.draw(told.current, told.total, &told.path);
             }
             "image_error" => {
                 self.progress.draw(told.current, told.total, &told.path);
@@ -249,6 +279,9 @@ impl<'a> Watch<'a> {
                 self.cancelled = kind == "processing_cancelled";
                 self.taken = told.succeeded;
                 self.total = told.total;
+                if let Skipped::All(skipped) = told.skipped {
+                    self.skipped = skipped;
+                }
                 // Events may have been lost: the count is right all the same.
                 let unheard = told.failed.saturating_sub(self.failures.len() as u64);
                 if unheard > 0 {
@@ -262,16 +295,10 @@ impl<'a> Watch<'a> {
         Ok(false)
     }
 
-    fn end(mut self) -> Result<(), Failure> {
+    fn end(mut self) -> Result<(), Error> {
         self.progress.clear();
-        if !self.screen.is_json() {
-            let known = match self.known {
-                0 => String::new(),
-                known => format!(", {known} in the library already"),
-            };
-            let new = count(self.taken.saturating_sub(self.known), "image");
-            self.screen.line(format!("{new} imported{known}"))?;
-            self.screen.flush()?;
+        if !self.screen.wants_data() {
+            self.tell()?;
         }
         let mut problem = String::new();
         if self.cancelled {
@@ -283,14 +310,47 @@ impl<'a> Watch<'a> {
             let and = if self.cancelled { "; " } else { "" };
             write!(problem, "{and}{failed} could not be imported").expect("a String takes all");
         }
+        let exit = if self.cancelled { Exit::Interrupted } else { Exit::Refused };
         // A name may have a line break: it must not look like another file's line.
         let line = |(path, error): &(String, String)| format!("{path}: {error}").replace('\n', " ");
         let lines = self.failures.iter().map(line);
         let lines = lines.collect::<Vec<_>>().join("\n  ");
         match (problem.is_empty(), lines.is_empty()) {
             (true, _) => Ok(()),
-            (false, true) => Err(Failure::refused(problem)),
-            (false, false) => Err(Failure::refused(problem).hint(lines)),
+            (false, true) => Err(Error::new(exit, problem)),
+            (false, false) => Err(Error::new(exit, problem).hint(lines)),
         }
+    }
+
+    /// The images, in the order in which their paths were given and directories are walked.
+    fn tell(&mut self) -> Result<(), Error> {
+        // A file may be there by its own name and by its directory's, too.
+        let mut seen: HashMap<PathBuf, usize> = HashMap::new();
+        self.images.sort_by_cached_key(|(path, ..)| {
+            let before = seen.entry(path.clone()).or_default();
+            let fitting =
+                self.paths.iter().enumerate().filter(|(_, given)| path.starts_with(given));
+            let place = fitting.map(|(at, _)| at).nth(*before);
+            *before += 1;
+            (place, path.clone())
+        });
+        if self.skipped > 0 {
+            let files = count(self.skipped, "file");
+            self.screen.warn(format!("{files} passed over, of no kind that is imported"));
+        }
+        if self.screen.terminal().is_none() {
+            self.images.iter().try_for_each(|(_, id, _)| self.screen.line(id))?;
+            return self.screen.flush();
+        }
+        let known = match self.known {
+            0 => String::new(),
+            known => format!(", {known} in the library already"),
+        };
+        let new = count(self.taken.saturating_sub(self.known), "image");
+        match self.images.as_slice() {
+            [(_, id, name)] => self.screen.say(format!("{name} ({id}): {new} imported{known}"))?,
+            _ => self.screen.say(format!("{new} imported{known}"))?,
+        }
+        self.screen.flush()
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::request::{Record, Request};
 use super::super::screen::Screen;
@@ -54,8 +54,8 @@ struct Purged {
 }
 
 impl Record for Purged {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         let images = if self.purged == 1 { "image" } else { "images" };
-        screen.line(format!("{} {images} forgotten", self.purged))
+        screen.say(format!("{} {images} forgotten", self.purged))
     }
 }

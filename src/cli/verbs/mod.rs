@@ -49,7 +49,7 @@ const MONITORS: Flag =
 const MODE: Flag =
     Flag::value("--mode", "MODE", Kind::Words(MODES), "How several monitors show it");
 const FOLDER: Flag =
-    Flag::value("--folder", "ID", Kind::Folder, "Put what is imported into this folder");
+    Flag::value("--folder", "FOLDER", Kind::Folder, "Put what is imported into this folder");
 
 /// A time as people read it: local, to the minute.
 fn moment(time: crate::wire::Timestamp) -> String {
@@ -86,6 +86,12 @@ mod tests {
         check("themes list", "themes");
         check("monitor show DP-1", "monitors DP-1");
         check("wallpaper get", "wallpaper current");
+        check("ls", "images list");
+        check("list", "images list");
+        check("prev", "previous");
+        check("images rm 7", "images delete 7");
+        check("image mv 7 sea", "images move 7 sea");
+        check("playlist rm x", "playlist delete x");
         check("wallpapers", "wallpaper");
         check("set 7", "set 7");
         check("status", "status");
@@ -102,15 +108,17 @@ mod tests {
         for verb in ALL.all() {
             for (at, argument) in verb.arguments.iter().enumerate() {
                 let last = at + 1 == verb.arguments.len();
+                let behind = &verb.arguments[at + 1..];
+                let behind_are_one = behind.iter().all(|one| one.arity == Arity::One);
                 assert!(
-                    last || argument.arity != Arity::Some,
+                    last || argument.arity != Arity::Some || behind_are_one,
                     "{}: {}",
                     verb.name(),
                     argument.name
                 );
             }
             for flag in verb.flags {
-                assert!(flag.name.starts_with("--"), "{}: {}", verb.name(), flag.name);
+                assert!(flag.name.starts_with('-'), "{}: {}", verb.name(), flag.name);
             }
         }
         assert_eq!(ALL.start().words, ["start"]);

@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::screen::Screen;
-use super::super::verb::{Argument, Flag, Kind, Verb};
+use super::super::verb::{Argument, Flag, Kind, NULL, Verb};
 use super::ON_OFF;
 use super::playlists::{ONE, people, place};
 use crate::wire::{Playlist, PlaylistOrder, PlaylistType};
 
-const ITEMS: &str = "Ids of images; ID@HH:MM with the time of day for time_of_day";
+const ITEMS: &str = "Images, - for standard input; IMAGE@HH:MM for time_of_day";
 const TYPE: Flag =
     Flag::value("--type", "TYPE", Kind::Words(PlaylistType::WORDS), "When the image changes");
 const INTERVAL: Flag = Flag::value(
@@ -38,10 +38,10 @@ pub(super) const CREATE: Verb = Verb::new(&["playlist", "create"], "Create a pla
         Argument::one("NAME", Kind::Text, "Its name"),
         Argument::any("IMAGE", Kind::Item, ITEMS),
     ])
-    .flags(&[TYPE, INTERVAL, ORDER, FIRST])
+    .flags(&[TYPE, INTERVAL, ORDER, FIRST, NULL])
     .help(
-        "    murald playlist create evening 3 4 5 --interval 10m --order random\n    \
-         murald playlist create day 3@07:00 4@19:30 --type time_of_day\n\n\
+        "    murald playlist create evening lake 4 5 --interval 10m --order random\n    \
+         murald playlist create day lake@07:00 dusk@19:30 --type time_of_day\n\n\
          A timer changes the image after each interval; it is the default, with 5 minutes.\n\
          The type manual changes it only when you ask for it, time_of_day at the times that\n\
          the images have, and day_of_week every day: the first image is Sunday's, the second\n\
@@ -53,7 +53,8 @@ pub(super) const EDIT: Verb = Verb::new(&["playlist", "edit"], "Change a playlis
     .help("A playlist that runs goes on with the change.");
 pub(super) const ADD: Verb =
     Verb::new(&["playlist", "add"], "Add images to the end of a playlist", add)
-        .arguments(&[ONE, Argument::some("IMAGE", Kind::Item, ITEMS)]);
+        .arguments(&[ONE, Argument::some("IMAGE", Kind::Item, ITEMS)])
+        .flags(&[NULL]);
 pub(super) const REMOVE: Verb =
     Verb::new(&["playlist", "remove"], "Take images out of a playlist", remove)
         .arguments(&[ONE, Argument::some("IMAGE", Kind::Image, "The images")])
@@ -88,7 +89,7 @@ fn body(call: &Call) -> Map<String, Value> {
     body
 }
 
-fn create(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn create(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let mut body = body(call);
     body.insert("name".to_owned(), call.word("NAME").into());
     let connection = call.connect()?;
@@ -96,43 +97,43 @@ fn create(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist, &connection))
 }
 
-fn edit(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn edit(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let mut body = body(call);
     if let Some(name) = call.value("--name") {
         body.insert("name".to_owned(), name.clone());
     }
     if body.is_empty() {
-        return Err(Failure::usage("no change is given")
+        return Err(Error::usage("no change is given")
             .hint("see `murald playlist edit --help` for what can be changed"));
     }
     patch(call, screen, &Value::Object(body))
 }
 
-fn patch(call: &Call, screen: &mut Screen, body: &Value) -> Result<(), Failure> {
+fn patch(call: &Call, screen: &mut Screen, body: &Value) -> Result<(), Error> {
     let connection = call.connect()?;
     let answer = connection.patch(&place(call), body)?;
     screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist, &connection))
 }
 
-fn add(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let mut images = images(call)?;
     images.extend(call.all("IMAGE").into_iter().cloned());
     patch(call, screen, &json!({"images": images}))
 }
 
-fn remove(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let gone = call.all("IMAGE");
     let mut images = images(call)?;
     let before = images.len();
     images.retain(|item| !gone.contains(&&item["image_id"]));
     if images.len() == before {
-        return Err(Failure::refused("the playlist has none of these images"));
+        return Err(Error::refused("the playlist has none of these images"));
     }
     patch(call, screen, &json!({"images": images}))
 }
 
 /// Those that the playlist has now, as the daemon wrote them.
-fn images(call: &Call) -> Result<Vec<Value>, Failure> {
+fn images(call: &Call) -> Result<Vec<Value>, Error> {
     let mut playlist: Value = call.connect()?.get(&place(call))?.read()?;
     match playlist["images"].take() {
         Value::Array(images) => Ok(images),

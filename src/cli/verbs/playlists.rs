@@ -1,8 +1,9 @@
 //! Playlists: looking and running. (`playlist.rs` makes and changes them.)
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::request::{From, Record, Request};
@@ -13,15 +14,17 @@ use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::{moment, playlist};
 use crate::wire::{ActivePlaylist, Image, Playlist, PlaylistType};
 
-pub(super) const ONE: Argument = Argument::one("ID", Kind::Playlist, "The playlist");
+pub(super) const ONE: Argument = Argument::one("PLAYLIST", Kind::Playlist, "The playlist");
 const RUNNING: &[Argument] =
-    &[Argument::optional("ID", Kind::Playlist, "The playlist; all that run if left out")];
+    &[Argument::optional("PLAYLIST", Kind::Playlist, "The playlist; all that run if left out")];
 
 pub(super) const GROUP: Group = Group {
     title: "Playlists",
     verbs: &[
-        Verb::asking(&["next"], "Show the next image of each running playlist", NEXT),
-        Verb::asking(&["previous"], "Go back to the image before in each running playlist", PREVIOUS),
+        Verb::new(&["next"], "Show the next image of each running playlist", next),
+        Verb::new(&["previous"], "Go back to the image before in each running playlist", previous),
+        Verb::new(&["toggle"], "Pause all running playlists, or let all go on", toggle)
+            .help("Where any runs that is not paused, all are paused; else all go on."),
         Verb::asking(&["pause"], "Pause all running playlists", PAUSE),
         Verb::asking(&["resume"], "Let all paused playlists go on", RESUME),
         Verb::asking(&["playlist", "list"], "List the playlists", LIST),
@@ -30,8 +33,10 @@ pub(super) const GROUP: Group = Group {
         playlist::EDIT,
         playlist::ADD,
         playlist::REMOVE,
-        Verb::asking(&["playlist", "delete"], "Delete a playlist; its images stay", DELETE)
+        Verb::new(&["playlist", "delete"], "Delete a playlist; its images stay", delete)
             .arguments(&[ONE]),
+        Verb::asking(&["playlist", "rename"], "Rename a playlist", RENAME)
+            .arguments(&[ONE, Argument::one("NAME", Kind::Text, "The new name")]),
         Verb::asking(&["playlist", "start"], "Start a playlist", START)
             .arguments(&[ONE])
             .flags(&[
@@ -39,14 +44,15 @@ pub(super) const GROUP: Group = Group {
                 Flag::switch("--extend", "Spread each image over all of its monitors"),
             ])
             .help("Without --monitor it is for the monitors that are connected now. Playlists that share a\n\
-                 monitor with it are stopped."),
+                 monitor with it are stopped. Where no daemon runs, one is started.")
+            .starting(),
         Verb::asking(&["playlist", "stop"], "Stop a playlist", STOP).arguments(RUNNING),
         Verb::asking(&["playlist", "pause"], "Pause a playlist", PAUSE).arguments(RUNNING),
         Verb::asking(&["playlist", "resume"], "Let a paused playlist go on", RESUME)
             .arguments(RUNNING),
-        Verb::asking(&["playlist", "next"], "Show the next image of a playlist", NEXT)
+        Verb::new(&["playlist", "next"], "Show the next image of a playlist", next)
             .arguments(RUNNING),
-        Verb::asking(&["playlist", "previous"], "Go back to the image before in a playlist", PREVIOUS)
+        Verb::new(&["playlist", "previous"], "Go back to the image before in a playlist", previous)
             .arguments(RUNNING),
         Verb::new(&["playlist", "active"], "List the playlists that run", active).arguments(&[
             Argument::optional("MONITOR", Kind::Monitor, "Only the one on this monitor"),
@@ -55,37 +61,36 @@ pub(super) const GROUP: Group = Group {
 };
 
 const LIST: Request = Request::get("/playlists").shows::<Vec<Playlist>>();
-const DELETE: Request = Request::delete("/playlists/{ID}").says("playlist {ID} deleted");
+const RENAME: Request = Request::patch("/playlists/{PLAYLIST}", &[("name", From::Given("NAME"))])
+    .says("playlist {id} is {name} now");
 const START: Request = Request::post(
-    "/playlists/{ID}/start",
+    "/playlists/{PLAYLIST}/start",
     &[("extend", From::Switch("--extend")), ("monitors", From::Any("--monitor"))],
 )
 .shows::<Done>();
-// On one playlist, or without an id on all that run.
-const STOP: Request = Request::post("/playlists/{ID:active}/stop", &[]).shows::<Done>();
-const PAUSE: Request = Request::post("/playlists/{ID:active}/pause", &[]).shows::<Done>();
-const RESUME: Request = Request::post("/playlists/{ID:active}/resume", &[]).shows::<Done>();
-const NEXT: Request = Request::post("/playlists/{ID:active}/next", &[]).shows::<Done>();
-const PREVIOUS: Request = Request::post("/playlists/{ID:active}/previous", &[]).shows::<Done>();
+// On one playlist, or without one on all that run.
+const STOP: Request = Request::post("/playlists/{PLAYLIST:active}/stop", &[]).shows::<Done>();
+const PAUSE: Request = Request::post("/playlists/{PLAYLIST:active}/pause", &[]).shows::<Done>();
+const RESUME: Request = Request::post("/playlists/{PLAYLIST:active}/resume", &[]).shows::<Done>();
 
 pub(super) fn place(call: &Call) -> Place {
-    Place::new(&[&"playlists", &call.word("ID")])
+    Place::new(&[&"playlists", &call.word("PLAYLIST")])
 }
 
 impl Record for Vec<Playlist> {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         if self.is_empty() {
-            return screen.line("no playlists; `murald playlist create NAME IMAGE...` makes one");
+            return screen.note("no playlists; `murald playlist create NAME IMAGE...` makes one");
         }
-        let mut table = Table::new(&[">ID", "NAME", "CHANGES", "ORDER", ">IMAGES", "STATE"]);
+        let mut table = Table::new(&[">ID", "NAME", "=STATE", "=CHANGES", ">IMAGES", "ORDER"]);
         for playlist in &self {
             table.row([
                 playlist.id.into(),
                 (&playlist.name).into(),
-                changes(playlist).into(),
-                playlist.configuration.order.into(),
-                playlist.images.len().into(),
                 state(playlist),
+                Cell::from(changes(playlist)).raw(playlist.configuration.kind),
+                playlist.images.len().into(),
+                playlist.configuration.order.into(),
             ]);
         }
         screen.table(&table)
@@ -110,7 +115,7 @@ fn state(playlist: &Playlist) -> Cell {
     }
 }
 
-fn show(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn show(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     let answer = connection.get(&place(call))?;
     screen.show(&answer, |screen, playlist| people(screen, &playlist, &connection))
@@ -124,7 +129,7 @@ pub(super) fn people(
     screen: &mut Screen,
     playlist: &Playlist,
     connection: &Connection,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let mut sheet = Table::sheet();
     sheet.field("id", playlist.id);
     sheet.field("name", &playlist.name);
@@ -138,15 +143,15 @@ pub(super) fn people(
     if playlist.images.is_empty() {
         return Ok(());
     }
-    screen.line("")?;
-    let mut table = Table::new(&[">PLACE", "=WHEN", ">ID", "NAME", "TYPE"]);
+    screen.note("")?;
+    let mut table = Table::new(&[">PLACE", ">ID", "NAME", "=TYPE", "=WHEN"]);
     for (place, item) in playlist.images.iter().enumerate() {
         table.row([
             (place + 1).into(),
-            when(playlist, place).into(),
             item.image_id.into(),
             if place < NAMES { name(connection, item.image_id) } else { String::new() }.into(),
             item.media_type.into(),
+            when(playlist, place).into(),
         ]);
     }
     screen.table(&table)
@@ -173,25 +178,104 @@ fn name(connection: &Connection, image: i64) -> String {
 
 #[derive(Deserialize)]
 struct Done {
-    /// Of all at once.
+    /// Of all at once, which says how many.
     message: Option<String>,
     /// Of one.
     status: Option<String>,
 }
 
 impl Record for Done {
-    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Failure> {
-        match (call.query("ID"), self.status, self.message) {
-            (Some(id), Some(status), _) => screen.line(format!("playlist {id} {status}")),
-            (_, _, Some(message)) if message.starts_with("0 ") => screen.line(NONE),
-            (_, status, message) => screen.line(message.or(status).unwrap_or_default()),
+    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
+        if let (true, Some(status)) = (call.has("PLAYLIST"), self.status) {
+            // A moment ago it was there; where it is gone, its number must do.
+            let name = call.connect()?.get(&place(call)).and_then(|answer| answer.read());
+            let name = name.map_or_else(|_| call.word("PLAYLIST"), |one: Playlist| one.name);
+            return screen.say(format!("{name} {status}"));
+        }
+        match self.message.unwrap_or_default() {
+            message if message.starts_with("0 ") => screen.say(NONE),
+            message => screen.say(message),
         }
     }
 }
 
-const NONE: &str = "no playlist is running; `murald playlist start ID` starts one";
+const NONE: &str = "no playlist runs; `murald playlist start PLAYLIST` starts one";
 
-fn active(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let connection = call.connect()?;
+    // While it is there to be asked for.
+    let record = match screen.wants_data() {
+        true => None,
+        false => Some(connection.get(&place(call))?.read::<Playlist>()?),
+    };
+    let answer = connection.delete(&place(call), None)?;
+    let name = record.map(|record| record.name).unwrap_or_default();
+    screen.show(&answer, |screen, _: Value| screen.say(format!("{name} deleted")))
+}
+
+fn next(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    step(call, screen, "next")
+}
+
+fn previous(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    step(call, screen, "previous")
+}
+
+/// Moves one playlist, or all that run, and tells what they show then.
+fn step(call: &Call, screen: &mut Screen, action: &str) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let which = call.query("PLAYLIST").unwrap_or_else(|| "active".to_owned());
+    let place = Place::new(&[&"playlists", &which, &action]);
+    let answer = connection.post(&place, &super::empty())?;
+    let told: Value = answer.read()?;
+    if told["advanced"] == 0 || told["reversed"] == 0 {
+        return Err(stuck(&connection)?);
+    }
+    if screen.wants_data() {
+        return screen.data(&told);
+    }
+    let id = call.value("PLAYLIST").and_then(Value::as_i64);
+    for one in
+        running_now(&connection)?.iter().filter(|one| id.is_none_or(|id| id == one.playlist_id))
+    {
+        let (image, on) = (one.current_image_id, one.applied_to.join(", "));
+        screen.say(format!("{} ({image}) is on {on}", name(&connection, image)))?;
+    }
+    Ok(())
+}
+
+fn running_now(connection: &Connection) -> Result<Vec<ActivePlaylist>, Error> {
+    connection.get(&Place::new(&[&"playlists", &"active"]))?.read()
+}
+
+/// Why a step moved nothing.
+fn stuck(connection: &Connection) -> Result<Error, Error> {
+    let running = running_now(connection)?;
+    let Some(one) = running.first() else {
+        return Ok(Error::refused("no playlist runs")
+            .hint("`murald playlist start PLAYLIST` starts one, `murald random` shows any image"));
+    };
+    let why = match one.playlist_type {
+        PlaylistType::TimeOfDay | PlaylistType::DayOfWeek => "follows the clock: it has no steps",
+        _ if one.total_images == 0 => "is empty",
+        _ => "did not move",
+    };
+    Ok(Error::refused(format!("the playlist {} {why}", one.playlist_name)))
+}
+
+fn toggle(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let running = running_now(&connection)?;
+    if running.is_empty() {
+        return Err(stuck(&connection)?);
+    }
+    let action = if running.iter().any(|one| !one.paused) { "pause" } else { "resume" };
+    let place = Place::new(&[&"playlists", &"active", &action]);
+    let answer = connection.post(&place, &super::empty())?;
+    screen.show(&answer, |screen, done: Done| done.show(call, screen))
+}
+
+fn active(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     if let Some(monitor) = call.text("MONITOR") {
         let answer = connection.get(&Place::new(&[&"playlists", &"active", &monitor]))?;
@@ -201,26 +285,27 @@ fn active(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     screen.show(&answer, |screen, all: Vec<ActivePlaylist>| running(screen, &all))
 }
 
-fn running(screen: &mut Screen, all: &[ActivePlaylist]) -> Result<(), Failure> {
+fn running(screen: &mut Screen, all: &[ActivePlaylist]) -> Result<(), Error> {
     if all.is_empty() {
-        return screen.line(NONE);
+        return screen.note(NONE);
     }
-    let mut table = Table::new(&[">ID", "NAME", "MONITORS", ">IMAGE", ">PLACE", "=NEXT CHANGE"]);
+    let mut table =
+        Table::new(&[">ID", "NAME", "=STATE", "MONITORS", ">IMAGE", ">PLACE", "=NEXT CHANGE"]);
     for one in all {
         let next = match one.next_change_at {
-            _ if one.paused => "paused".to_owned(),
-            Some(at) => moment(at),
-            None => "by hand".to_owned(),
+            Some(at) if !one.paused => Cell::from(moment(at)).raw(at),
+            _ => Cell::default(),
         };
         table.row([
             one.playlist_id.into(),
             (&one.playlist_name).into(),
-            one.applied_to.join(", ").into(),
+            if one.paused { "paused" } else { "running" }.into(),
+            Cell::list(&one.applied_to),
             one.current_image_id.into(),
             format!("{}/{}", one.current_index + 1, one.total_images).into(),
-            next.into(),
+            next,
         ]);
     }
     screen.table(&table)?;
-    screen.line(format!("{} running", count(all.len() as u64, "playlist")))
+    screen.note(format!("{} running", count(all.len() as u64, "playlist")))
 }

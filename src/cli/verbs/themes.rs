@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::request::{Record, Request};
@@ -23,9 +23,9 @@ pub(super) const GROUP: Group = Group {
 const LIST: Request = Request::get("/api/themes").shows::<Vec<Theme>>();
 
 impl Record for Vec<Theme> {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         if self.is_empty() {
-            return screen.line(
+            return screen.note(
                 "no themes; yours go into the directory themes beside the configuration \
                  file, see `murald config path`",
             );
@@ -38,14 +38,13 @@ impl Record for Vec<Theme> {
     }
 }
 
-fn show(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn show(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let name = call.word("NAME");
     let file = format!("{name}.css");
     let answer = call.connect()?.get(&Place::new(&[&"api", &"themes", &file]))?;
-    // A file, also where nobody reads along; JSON only where it is asked for.
-    if call.globals.json {
+    if screen.wants_data() {
         let css = String::from_utf8_lossy(&answer.body);
-        return screen.body(json!({"name": name, "css": css}).to_string().as_bytes());
+        return screen.data(&json!({"name": name, "css": css}));
     }
     screen.raw(&answer.body)
 }

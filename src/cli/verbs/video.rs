@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Answer, Place};
 use super::super::progress::Progress;
@@ -14,7 +14,7 @@ use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::{FOLDER, empty};
 use crate::wire::Image;
 
-const ONE: Argument = Argument::one("ID", Kind::Image, "The video");
+const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The video");
 
 pub(super) const GROUP: Group = Group {
     title: "Videos",
@@ -67,13 +67,13 @@ pub(super) const GROUP: Group = Group {
 };
 
 const PALETTE: Request = Request::post(
-    "/images/{ID}/extract-video-palette",
+    "/images/{IMAGE}/extract-video-palette",
     &[("time_seconds", From::Given("SECONDS"))],
 )
 .shows::<Colors>();
 
 fn place(call: &Call, action: &str) -> Place {
-    Place::new(&[&"images", &call.word("ID"), &action])
+    Place::new(&[&"images", &call.word("IMAGE"), &action])
 }
 
 /// A request that may take minutes: a person is told what goes on.
@@ -83,19 +83,19 @@ fn patiently(
     place: &Place,
     body: &Value,
     what: &str,
-) -> Result<Answer, Failure> {
-    let mut progress = Progress::stderr(!screen.is_json());
+) -> Result<Answer, Error> {
+    let mut progress = Progress::stderr(!screen.wants_data());
     progress.wait(what);
     call.connect()?.post(place, body)
 }
 
-fn preview(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn preview(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let force = call.has("--force").then_some(1);
     let place = place(call, "ensure-browser-preview").query("force", force);
     let answer = patiently(call, screen, &place, &empty(), "making the preview...")?;
     screen.show(&answer, |screen, image: Image| match image.preview_path {
         Some(path) => screen.line(path.display()),
-        None => screen.line("made"),
+        None => screen.say("made"),
     })
 }
 
@@ -105,9 +105,9 @@ struct Exported {
     path: String,
 }
 
-fn export(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
+fn export(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let Some(end) = call.value("--out") else {
-        return Err(Failure::usage("--out is missing: where the loop ends, in seconds"));
+        return Err(Error::usage("--out is missing: where the loop ends, in seconds"));
     };
     let mut body = json!({
         "in_seconds": call.value("--in").cloned().unwrap_or_else(|| 0.into()),
@@ -122,7 +122,7 @@ fn export(call: &Call, screen: &mut Screen) -> Result<(), Failure> {
     let place = place(call, "video-loop-export");
     let answer = patiently(call, screen, &place, &body, "making the loop...")?;
     screen.show(&answer, |screen, loop_: Exported| {
-        screen.line(format!("image {}: {}", loop_.image_id, loop_.path))
+        screen.say(format!("the loop is image {}: {}", loop_.image_id, loop_.path))
     })
 }
 
@@ -132,7 +132,7 @@ struct Colors {
 }
 
 impl Record for Colors {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         let mut sheet = Table::sheet();
         sheet.field("colors", Cell::palette(&self.colors));
         screen.table(&sheet)

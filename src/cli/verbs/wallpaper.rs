@@ -2,89 +2,102 @@
 
 use serde::Deserialize;
 
-use super::super::Failure;
+use super::super::Error;
 use super::super::call::Call;
 use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
-use super::super::table::Table;
+use super::super::table::{Cell, Table};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::{MODE, MONITORS, history, moment};
 use crate::wire::CurrentWallpaper;
 
-const ID: Argument = Argument::one("ID", Kind::Image, "The image");
+const PICTURE: Argument =
+    Argument::one("PICTURE", Kind::Picture, "An image of the library, or a file");
 const ON: &[Flag] = &[MONITORS, MODE];
-const SET_HELP: &str = "`individual`, the default, and `clone` show the whole picture on each monitor;\n\
-                        `extend` spreads it over all of them. Only still images can be spread, the rest is\n\
-                        cloned.";
+const SET_HELP: &str = "    murald set ~/Pictures/lake.jpg\n    \
+                        murald set lake --monitor DP-1\n\n\
+                        A file that is not in the library is imported first. Where no daemon runs, one is\n\
+                        started.\n\n\
+                        `individual`, the default, and `clone` show the whole picture on each monitor: they\n\
+                        look the same. `extend` spreads one picture over all of them; only still images can\n\
+                        be spread, the rest is cloned.";
+const RANDOM_HELP: &str =
+    "One that is not shown there already, if there is another that the backend can show.";
 
 const SET_IT: Request = Request::post(
     "/wallpaper/set",
     &[
         ("mode", From::Given("--mode")),
         ("monitors", From::Any("--monitor")),
-        ("image_id", From::Given("ID")),
+        ("image_id", From::Picture("PICTURE")),
     ],
 )
-.shows::<SetAnswer>();
+.shows::<Shown>();
 const ANY: Request = Request::post(
     "/wallpaper/random",
     &[("mode", From::Given("--mode")), ("monitors", From::Any("--monitor"))],
 )
-.shows::<SetAnswer>();
+.shows::<Shown>();
 const CURRENT: Request = Request::get("/wallpaper/current").shows::<CurrentWallpaper>();
 
 pub(super) const GROUP: Group = Group {
     title: "Wallpapers",
     verbs: &[
-        Verb::asking(&["set"], "Show an image as the wallpaper", SET_IT)
-            .arguments(&[ID])
+        Verb::asking(&["set"], "Show a picture as the wallpaper", SET_IT)
+            .arguments(&[PICTURE])
             .flags(ON)
-            .help(SET_HELP),
-        Verb::asking(&["random"], "Show an image at random", ANY).flags(ON).help(
-            "One that is not shown there already, if there is another that the backend can show.",
-        ),
-        Verb::asking(&["wallpaper", "set"], "The same as `set`", SET_IT).arguments(&[ID]).flags(ON),
-        Verb::asking(&["wallpaper", "random"], "The same as `random`", ANY).flags(ON),
-        Verb::asking(&["wallpaper", "current"], "List what each monitor shows", CURRENT),
+            .help(SET_HELP)
+            .starting(),
+        Verb::asking(&["random"], "Show an image at random", ANY)
+            .flags(ON)
+            .help(RANDOM_HELP)
+            .starting(),
+        Verb::asking(&["current"], "List what each monitor shows", CURRENT),
+        Verb::asking(&["wallpaper", "set"], "The same as `set`", SET_IT)
+            .arguments(&[PICTURE])
+            .flags(ON)
+            .starting(),
+        Verb::asking(&["wallpaper", "random"], "The same as `random`", ANY).flags(ON).starting(),
+        Verb::asking(&["wallpaper", "current"], "The same as `current`", CURRENT),
         history::LIST,
         history::CLEAR,
     ],
 };
 
+/// What `set` and `random` are answered.
 #[derive(Deserialize)]
-struct SetAnswer {
+struct Shown {
     status: String,
     image_id: i64,
+    image_name: Option<String>,
     monitors: Vec<String>,
     #[serde(default)]
     skipped: Vec<String>,
-    mode: String,
-    backend: String,
     #[serde(default)]
     warnings: Vec<String>,
     note: Option<String>,
 }
 
-impl Record for SetAnswer {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+impl Record for Shown {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         let on = self.monitors.join(", ");
         if self.status == "superseded" {
-            return screen.line(format!("a newer request for {on} came in between"));
+            return screen.say(format!("a newer request for {on} came in between"));
         }
-        let Self { image_id, mode, backend, .. } = self;
-        screen.line(format!("image {image_id} is on {on} now ({mode}, {backend})"))?;
+        let name = self.image_name.as_deref().unwrap_or("the image");
+        screen.say(format!("{name} ({}) is on {on}", self.image_id))?;
         if !self.skipped.is_empty() {
-            screen.line(format!("not connected, left out: {}", self.skipped.join(", ")))?;
+            screen.warn(format!("not connected, left out: {}", self.skipped.join(", ")));
         }
-        let warnings = self.warnings.iter().map(|warning| format!("warning: {warning}"));
-        self.note.into_iter().chain(warnings).try_for_each(|line| screen.line(line))
+        self.note.iter().chain(&self.warnings).for_each(|text| screen.warn(text));
+        Ok(())
     }
 }
 
 impl Record for CurrentWallpaper {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Failure> {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         if self.monitors.is_empty() {
-            return screen.line("no wallpaper is set; `murald set ID` or `murald random` sets one");
+            return screen.note("no wallpaper is set; `murald set PICTURE` sets one");
         }
         let mut table = Table::new(&["=MONITOR", ">ID", "NAME", "=MODE", "=BACKEND", "=SINCE"]);
         for shown in self.monitors {
@@ -94,7 +107,7 @@ impl Record for CurrentWallpaper {
                 shown.image_name.into(),
                 shown.mode.into(),
                 shown.backend.into(),
-                moment(shown.set_at).into(),
+                Cell::from(moment(shown.set_at)).raw(shown.set_at),
             ]);
         }
         screen.table(&table)

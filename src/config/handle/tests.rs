@@ -108,14 +108,14 @@ fn one_event_per_change_and_none_without() {
     }));
     let changed = changed.unwrap();
     assert!(changed.restart_required);
-    assert_eq!(room.heard(), [r#"{"sections":["daemon","backend","backend.feh"]"#]);
+    assert_eq!(room.heard(), [r#"{"sections":["backend","backend.feh","daemon"]"#]);
     assert!(!room.patch(json!({"backend": {"feh": {"mode": "max"}}})).unwrap().restart_required);
     assert_eq!(room.heard(), Vec::<String>::new());
     room.handle.reset_backend(BackendName::Feh).unwrap();
     let reset = r#"{"sections":["backend.feh"],"source":"api_reset_backend""#;
     assert_eq!(room.heard(), [reset]);
     room.handle.reset_all().unwrap();
-    let reset = r#"{"sections":["daemon","backend"],"source":"api_reset_all""#;
+    let reset = r#"{"sections":["backend","daemon"],"source":"api_reset_all""#;
     assert_eq!(room.heard(), [reset]);
     room.handle.reset_all().unwrap();
     room.handle.reload();

@@ -162,6 +162,15 @@ impl Key {
         }
     }
 
+    /// What it may be, where that is one of a few words.
+    pub fn words(&self) -> Vec<&'static str> {
+        match (self.rule, self.kind) {
+            (Rule::Words(words), _) => words.to_vec(),
+            (_, ValueType::Bool) => vec!["true", "false"],
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether a value has the key's type. JSON does not tell 3 from 3.0.
     pub fn has_type_of(&self, value: &Json) -> bool {
         match self.kind {

@@ -40,10 +40,8 @@ pub enum Section {
 }
 
 impl Section {
-    /// In the order of the file.
+    /// In the order of the file: what people change first, what only clients read last.
     pub const ALL: [Self; 12] = [
-        Self::App,
-        Self::Daemon,
         Self::Backend,
         Self::AutoPriorities,
         Self::BackendOptions(BackendName::Awww),
@@ -52,6 +50,8 @@ impl Section {
         Self::BackendOptions(BackendName::Mpvpaper),
         Self::BackendOptions(BackendName::Swaybg),
         Self::BackendOptions(BackendName::WalQt),
+        Self::Daemon,
+        Self::App,
         Self::Monitors,
         Self::RemoteGallery,
     ];

@@ -47,8 +47,8 @@ pub(in crate::http) fn patch_backend(api: &Api, request: &Request<'_>) -> Result
 /// `POST /config/backends/{backend}/reset`
 pub(in crate::http) fn reset_backend(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let name = backend_of(request)?;
-    api.config.reset_backend(name)?;
-    shown(api, Section::BackendOptions(name))
+    let changed = api.config.reset_backend(name)?;
+    changed_answer(api.config.current().section(Section::BackendOptions(name)), &changed)
 }
 
 /// The settings, and all warnings of the daemon.
@@ -90,6 +90,9 @@ fn patch(api: &Api, section: Section, request: &Request<'_>) -> Result<Response,
 fn changed_answer(mut body: Map<String, Value>, changed: &Changed) -> Result<Response, Error> {
     if changed.restart_required {
         body.insert("restart_required".to_owned(), true.into());
+    }
+    if let Some(backup) = &changed.backup {
+        body.insert("backup".to_owned(), backup.to_string_lossy().into());
     }
     Ok(Response::json(200, &body)?)
 }

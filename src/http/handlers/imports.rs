@@ -7,7 +7,9 @@ use serde_json::json;
 
 use super::Api;
 use crate::http::{Error, Request, Response};
+use crate::library;
 use crate::store::folders;
+use crate::transcode;
 use crate::wire::{ImportImages, ImportWeb};
 
 /// `POST /images`
@@ -33,6 +35,32 @@ pub(in crate::http) fn import_web(api: &Api, request: &Request<'_>) -> Result<Re
     known(api, folder_id)?;
     let _permit = request.permit()?;
     Ok(Response::json(200, &api.library.import_web(&path, folder_id)?)?)
+}
+
+/// The image that a path means, imported now where the library does not have it.
+pub(super) fn image_at(api: &Api, request: &Request<'_>, path: &Path) -> Result<i64, Error> {
+    let path = absolute(api, "path", path)?;
+    let _permit = request.permit()?;
+    api.library.import_one(&path).map(|image| image.id).map_err(|error| refused(&path, error))
+}
+
+/// What is wrong with one file is the file's fault, not the daemon's.
+fn refused(path: &Path, error: library::Error) -> Error {
+    use library::Error as Why;
+    use transcode::Error as Film;
+    let text = format!("{}: {}", path.display(), error.reason());
+    match error {
+        Why::File { action: "read" | "list", .. } | Why::NotFile { .. } => Error::not_found(text),
+        Why::Package { .. } => Error::bad_request(text)
+            .details("`murald import` brings in the pictures of a directory"),
+        Why::Media { .. } | Why::Decoder { .. } | Why::TooLong { .. } | Why::Name { .. } => {
+            Error::bad_request(text)
+        }
+        Why::Transcode { source: Film::Failed { .. } | Film::Answer { .. }, .. }
+        | Why::Transcode { source: Film::NoPicture | Film::Truncated, .. }
+        | Why::Transcode { source: Film::TooLarge { .. }, .. } => Error::bad_request(text),
+        error => error.into(),
+    }
 }
 
 #[derive(Deserialize)]

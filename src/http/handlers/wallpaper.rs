@@ -1,16 +1,19 @@
 //! Setting wallpapers, and what is shown. The request waits until the picture is up.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::Api;
+use super::imports::image_at;
 use super::monitors::named;
 use crate::http::{Error, Request, Response};
 use crate::store::{self, assignments, images};
 use crate::wallpaper::{self, Applied, Ask, Outcome, Targets};
 use crate::wire::{
-    CurrentMonitor, CurrentWallpaper, HistorySource, Mode, RandomWallpaper, SetWallpaper, Source,
+    CurrentMonitor, CurrentWallpaper, HistorySource, Image, Mode, RandomWallpaper, SetWallpaper,
+    Source,
 };
 
 /// For a backend that takes its time; its own time limits come first.
@@ -64,7 +67,13 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
 pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: SetWallpaper = request.json()?;
     let names = wished(body.monitor, body.monitors)?;
-    apply(api, request, Ask::Image(body.image_id), names, body.mode, Source::Manual)
+    let image = match (body.image_id, body.path) {
+        (Some(id), None) => id,
+        (None, Some(path)) => image_at(api, request, &path)?,
+        (Some(_), Some(_)) => return Err(Error::bad_request("give image_id or path, not both")),
+        (None, None) => return Err(Error::bad_request("image_id or path is missing")),
+    };
+    apply(api, request, Ask::Image(image), names, body.mode, Source::Manual)
 }
 
 /// `POST /wallpaper/random`; the body is optional.
@@ -103,13 +112,19 @@ fn apply(
     };
     let all = wanted.targets == Targets::All;
     let applied = request.wait(PATIENCE, |reply| api.wallpaper.set(wanted, reply))?;
-    Ok(Response::json(200, &SetAnswer::of(applied, all))?)
+    // Gone again already: then only its number is known.
+    let image = api.store.read(|connection| images::get(connection, applied.image_id))?;
+    Ok(Response::json(200, &SetAnswer::of(applied, all, image))?)
 }
 
 #[derive(Serialize)]
 struct SetAnswer {
     status: &'static str,
     image_id: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_path: Option<PathBuf>,
     /// The one monitor, `*` where all were meant, else the names with commas.
     monitor: String,
     monitors: Vec<String>,
@@ -124,13 +139,16 @@ struct SetAnswer {
 }
 
 impl SetAnswer {
-    fn of(applied: Applied, all: bool) -> Self {
+    fn of(applied: Applied, all: bool, image: Option<Image>) -> Self {
+        let (image_name, image_path) = image.map(|image| (image.name, image.path)).unzip();
         Self {
             status: match applied.outcome {
                 Outcome::Set => "set",
                 Outcome::Superseded => "superseded",
             },
             image_id: applied.image_id,
+            image_name,
+            image_path,
             monitor: if all { "*".to_owned() } else { applied.monitors.join(",") },
             monitors: applied.monitors,
             skipped: applied.skipped,

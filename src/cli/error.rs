@@ -1,7 +1,7 @@
 //! What went wrong for a client: a kind, which alone picks the exit code, what happened, why, and
 //! what to do next. Printed to stderr as one `murald: ...` line with its causes and a hint.
 
-use std::error::Error;
+use std::error::Error as StdError;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::{fmt, io};
@@ -27,22 +27,26 @@ pub enum Exit {
     /// Another daemon runs.
     Running = 75,
     Config = 78,
+    /// By SIGINT, as shells number it.
+    Interrupted = 130,
 }
 
 /// A failed command.
 #[derive(Debug)]
-pub struct Failure {
+pub struct Error {
     pub(crate) exit: Exit,
     message: String,
     hint: Option<String>,
-    source: Option<Box<dyn Error + Send + Sync>>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
     /// The daemon's own words, for `--json`.
     body: Option<Vec<u8>>,
+    /// What HTTP calls it.
+    status: Option<u16>,
 }
 
-impl Failure {
+impl Error {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hint: None, source: None, body: None }
+        Self { exit, message: message.into(), hint: None, source: None, body: None, status: None }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -55,7 +59,7 @@ impl Failure {
 
     /// The daemon does not start, or ended: `error` with its causes, under its own exit code and with
     /// its own hint, where it has one.
-    pub fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn Error) -> Self {
+    pub fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn StdError) -> Self {
         let (exit, usual) = match exit_code {
             75 => (Exit::Running, "`murald status` shows it, `murald stop` ends it"),
             78 => (Exit::Config, "mend the file and start again"),
@@ -65,7 +69,7 @@ impl Failure {
     }
 
     /// The daemon would not start with a file of settings.
-    pub(crate) fn of_check(error: &dyn Error) -> Self {
+    pub(crate) fn of_check(error: &dyn StdError) -> Self {
         Self::new(Exit::Config, chain(error))
     }
 
@@ -90,10 +94,11 @@ impl Failure {
             Some(details) => format!("{}: {details}", told.error),
             None => told.error,
         };
-        let mut failure = Self::refused(message);
-        failure.hint = hint.map(str::to_owned);
-        failure.body = Some(body);
-        failure
+        let mut error = Self::refused(message);
+        error.hint = hint.map(str::to_owned);
+        error.body = Some(body);
+        error.status = Some(status);
+        error
     }
 
     /// Output that cannot be written; a broken pipe is a quiet success.
@@ -109,9 +114,14 @@ impl Failure {
         self
     }
 
-    pub(crate) fn because(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+    pub(crate) fn because(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Box::new(source));
         self
+    }
+
+    /// Of an error that the daemon answered.
+    pub(crate) fn status(&self) -> Option<u16> {
+        self.status
     }
 
     /// The connection's interrupt spoke before there was an answer.
@@ -146,7 +156,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "murald: {}", harmless(&self.message))?;
         for cause in causes(self) {
@@ -159,9 +169,9 @@ impl fmt::Display for Failure {
     }
 }
 
-impl Error for Failure {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|error| error as &(dyn Error + 'static))
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|error| error as &(dyn StdError + 'static))
     }
 }
 
@@ -173,9 +183,9 @@ mod tests {
     fn answers_become_messages_with_hints() {
         #[track_caller]
         fn check(status: u16, body: &str, expected: &str) {
-            let failure = Failure::of_answer(status, body.as_bytes().to_vec());
-            assert_eq!(failure.exit, Exit::Refused);
-            assert_eq!(failure.to_string(), expected);
+            let error = Error::of_answer(status, body.as_bytes().to_vec());
+            assert_eq!(error.exit, Exit::Refused);
+            assert_eq!(error.to_string(), expected);
         }
         check(404, r#"{"error":"no image 7","code":404}"#, "murald: no image 7");
         check(
@@ -206,12 +216,9 @@ mod tests {
     #[test]
     fn causes_are_told_in_a_line() {
         let lost = io::Error::other("the cause");
-        let failure = Failure::new(Exit::Internal, "it failed").because(lost).hint("do this");
-        assert_eq!(failure.to_string(), "murald: it failed: the cause\n  do this");
-        assert_eq!(
-            failure.as_json(),
-            json!({"error": "it failed: the cause", "details": "do this"})
-        );
-        assert_eq!(Failure::of_output(io::ErrorKind::BrokenPipe.into()).exit, Exit::Done);
+        let error = Error::new(Exit::Internal, "it failed").because(lost).hint("do this");
+        assert_eq!(error.to_string(), "murald: it failed: the cause\n  do this");
+        assert_eq!(error.as_json(), json!({"error": "it failed: the cause", "details": "do this"}));
+        assert_eq!(Error::of_output(io::ErrorKind::BrokenPipe.into()).exit, Exit::Done);
     }
 }

@@ -1,0 +1,389 @@
+//! Words that mean an image, a playlist or a folder: found out before anything is asked for, so that
+//! nothing is half done when one of them fits nothing.
+//!
+//! Ids are taken as they are. Everything else is looked up: what is shown now, paths, names, the
+//! beginnings of names, in this order.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::call::Call;
+use super::connection::{Connection, Place};
+use super::help::distance;
+use super::verb::{Kind, NULL, Verb};
+use super::{Error, stdin};
+use crate::paths::{Dirs, open_regular};
+use crate::wire::{CurrentWallpaper, Data, Folder, Format, Page, Playlist};
+
+/// Names that a message lists.
+const LISTED: usize = 10;
+/// Records that one request can give.
+const PAGE: u64 = 200;
+/// Of a large library so many names are compared for a suggestion.
+const COMPARED: u64 = 2000;
+
+/// Puts ids in the place of all words that mean a record; of `set`, absolute paths in that of files
+/// that are to be imported.
+pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
+    stdin::expand(verb, call)?;
+    let mut values = std::mem::take(&mut call.values);
+    let mut found = Ok(());
+    for (name, value) in &mut values {
+        let Some(kind) = verb.kind(name) else { continue };
+        let word = match kind {
+            Kind::Item => value.get_mut("image_id"),
+            kind if kind.is_reference() => Some(value),
+            _ => None,
+        };
+        if let Some(value) = word
+            && let Some(word) = value.as_str().map(str::to_owned)
+        {
+            match one(kind, &word, call) {
+                Ok(meant) => *value = meant,
+                Err(error) => {
+                    found = Err(error);
+                    break;
+                }
+            }
+        }
+    }
+    call.values = values;
+    found
+}
+
+fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
+    if word == "-" {
+        return Err(Error::usage(format!("\"-\" is for commands with {}", NULL.name)));
+    }
+    let connection = &call.connect()?;
+    match kind {
+        Kind::FolderOrRoot if word == "root" => Ok(word.into()),
+        Kind::Folder | Kind::FolderOrRoot => folder(connection, word).map(Value::from),
+        Kind::Playlist => playlist(connection, word).map(Value::from),
+        Kind::Picture => picture(connection, word),
+        _ => image(connection, word).map(Value::from),
+    }
+}
+
+/// A record that a word could mean.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+struct Named {
+    id: i64,
+    name: String,
+}
+
+/// Of an image, what tells whether a word means it.
+#[derive(Deserialize)]
+struct Known {
+    id: i64,
+    name: String,
+    path: PathBuf,
+    format: Format,
+    checksum: String,
+}
+
+impl From<&Known> for Named {
+    fn from(image: &Known) -> Self {
+        Self { id: image.id, name: image.name.clone() }
+    }
+}
+
+/// An image of the library, or a file that could be one.
+fn picture(connection: &Connection, word: &str) -> Result<Value, Error> {
+    let here = is_path(word);
+    if let Some(path) = here {
+        return travelling(&path).map(Value::from);
+    }
+    match named(connection, word)? {
+        Ok(id) => Ok(id.into()),
+        Err(_) if Path::new(word).exists() => travelling(Path::new(word)).map(Value::from),
+        Err(known) => by_beginning(connection, word, known).map(Value::from),
+    }
+}
+
+fn image(connection: &Connection, word: &str) -> Result<i64, Error> {
+    if let Some(path) = is_path(word) {
+        return at_path(connection, word, &path);
+    }
+    match named(connection, word)? {
+        Ok(id) => Ok(id),
+        Err(_) if Path::new(word).exists() => at_path(connection, word, Path::new(word)),
+        Err(known) => by_beginning(connection, word, known),
+    }
+}
+
+/// What is shown, or has exactly this name; else all whose names begin so.
+fn named(connection: &Connection, word: &str) -> Result<Result<i64, Vec<Known>>, Error> {
+    if let Some(monitor) = word.strip_prefix("current") {
+        match monitor.strip_prefix(':') {
+            None if monitor.is_empty() => return current(connection, None).map(Ok),
+            Some(monitor) => return current(connection, Some(monitor)).map(Ok),
+            None => {}
+        }
+    }
+    let known = images(connection, "name_prefix", word)?;
+    let names: Vec<Named> = known.iter().map(Named::from).collect();
+    Ok(exactly(word, &names).map_or(Err(known), |one| Ok(one.id)))
+}
+
+fn by_beginning(connection: &Connection, word: &str, known: Vec<Known>) -> Result<i64, Error> {
+    // `sunset.jpg`, as its file is called.
+    if let Some((stem, ending)) = word.rsplit_once('.')
+        && let Some(format) = format(ending)
+    {
+        let of_format = |image: &&Known| image.format == format;
+        let stems = images(connection, "name_prefix", stem)?;
+        let stems: Vec<Named> = stems.iter().filter(of_format).map(Named::from).collect();
+        if let Some(one) = exactly(stem, &stems) {
+            return Ok(one.id);
+        }
+    }
+    let names: Vec<Named> = known.iter().map(Named::from).collect();
+    if let Some(one) = only(word, &names)? {
+        return Ok(one.id);
+    }
+    let all = Place::new(&[&"images"]).query("sort_by", Some("name")).query("per_page", Some(PAGE));
+    let mut names = Vec::new();
+    for page in 1..=COMPARED / PAGE {
+        let found: Page<Named> = connection.get(&all.clone().query("page", Some(page)))?.read()?;
+        names.extend(found.data);
+        if page >= found.pagination.total_pages {
+            break;
+        }
+    }
+    Err(nothing("image", word, &names))
+}
+
+/// `jpeg` is as good as `jpg`.
+fn format(ending: &str) -> Option<Format> {
+    let ending = ending.to_lowercase();
+    match ending.as_str() {
+        "jpeg" => Some(Format::Jpg),
+        "tif" => Some(Format::Tiff),
+        ending => ending.parse().ok(),
+    }
+}
+
+/// Images that a parameter lets through; what an older daemon lets through besides is left out.
+fn images(connection: &Connection, parameter: &str, value: &str) -> Result<Vec<Known>, Error> {
+    let place = Place::new(&[&"images"])
+        .query(parameter, Some(value))
+        .query("sort_by", Some("name"))
+        .query("sort_order", Some("asc"))
+        .query("per_page", Some(PAGE));
+    let page: Page<Known> = connection.get(&place)?.read()?;
+    let mut known = page.data;
+    if parameter == "name_prefix" && page.pagination.total_pages > 1 {
+        known.extend(images(connection, "name", value)?);
+    }
+    let lower = value.to_lowercase();
+    known.retain(|image| match parameter {
+        "name" => image.name == value,
+        "name_prefix" => image.name.to_lowercase().starts_with(&lower),
+        _ => image.checksum == value,
+    });
+    known.sort_by_key(|image| image.id);
+    known.dedup_by_key(|image| image.id);
+    Ok(known)
+}
+
+/// A word that begins as only a path does.
+fn is_path(word: &str) -> Option<PathBuf> {
+    match word.as_bytes().first() {
+        Some(b'~') => Dirs::of_process().ok().map(|dirs| dirs.tilde(Path::new(word))),
+        Some(b'/' | b'.') => Some(word.into()),
+        _ => None,
+    }
+}
+
+/// A path as the API takes it: the daemon's directory is not ours.
+pub(super) fn travelling(path: &Path) -> Result<String, Error> {
+    let failed = || format!("{} is not a path", path.display());
+    let whole = std::path::absolute(path).map_err(|error| Error::usage(failed()).because(error))?;
+    let text = whole.into_os_string().into_string();
+    text.map_err(|path| Error::usage(format!("{} is not UTF-8", path.to_string_lossy())))
+}
+
+/// The image that has this file, or its content.
+fn at_path(connection: &Connection, word: &str, path: &Path) -> Result<i64, Error> {
+    let unread = |error| Error::refused(format!("{word} cannot be read")).because(error);
+    let real = std::fs::canonicalize(path).map_err(unread)?;
+    if let Some(stem) = real.file_stem().and_then(|stem| stem.to_str())
+        && let Some(image) = images(connection, "name", stem)?.iter().find(|it| it.path == real)
+    {
+        return Ok(image.id);
+    }
+    if real.is_file() {
+        let checksum = checksum(&real).map_err(unread)?;
+        if let Some(image) = images(connection, "checksum", &checksum)?.first() {
+            return Ok(image.id);
+        }
+    }
+    Err(Error::refused(format!("{word} is not in the library"))
+        .hint("`murald import PATH` brings it in, `murald set PATH` shows it as well"))
+}
+
+fn checksum(path: &Path) -> std::io::Result<String> {
+    let mut hash = Sha256::new();
+    let (mut file, mut piece) = (open_regular(path)?, vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => break,
+            read => hash.update(&piece[..read]),
+        }
+    }
+    let hex: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("sha256:{hex}"))
+}
+
+fn current(connection: &Connection, monitor: Option<&str>) -> Result<i64, Error> {
+    let place = Place::new(&[&"wallpaper", &"current"]);
+    let shown = connection.get(&place)?.read::<CurrentWallpaper>()?.monitors;
+    let choices = || {
+        let choice = |one: &crate::wire::CurrentMonitor| {
+            format!("current:{} is {} ({})", one.monitor_name, one.image_name, one.image_id)
+        };
+        shown.iter().map(choice).collect::<Vec<_>>().join(", ")
+    };
+    if let Some(name) = monitor {
+        let one = shown.iter().find(|one| one.monitor_name == name);
+        return one.map(|one| one.image_id).ok_or_else(|| {
+            let error = Error::refused(format!("nothing is shown on {name}"));
+            if shown.is_empty() { error } else { error.hint(choices()) }
+        });
+    }
+    match shown.first() {
+        None => Err(Error::refused("nothing is shown")),
+        Some(first) if shown.iter().all(|one| one.image_id == first.image_id) => Ok(first.image_id),
+        Some(_) => Err(Error::refused("the monitors show different images").hint(choices())),
+    }
+}
+
+fn playlist(connection: &Connection, word: &str) -> Result<i64, Error> {
+    let all: Vec<Playlist> = connection.get(&Place::new(&[&"playlists"]))?.read()?;
+    let all: Vec<_> = all.into_iter().map(|it| Named { id: it.id, name: it.name }).collect();
+    among("playlist", word, &all)
+}
+
+/// A name of the whole tree, or the names from the root down with `/` between.
+fn folder(connection: &Connection, word: &str) -> Result<i64, Error> {
+    if word == "root" {
+        return Err(Error::usage("root is no folder that could be changed or shown"));
+    }
+    let all = Place::new(&[&"folders"]).query("parent_id", Some("all"));
+    let all: Vec<Folder> = connection.get(&all)?.read::<Data<Folder>>()?.data;
+    let named = |folder: &Folder| Named { id: folder.id, name: folder.name.clone() };
+    if !word.contains('/') {
+        return among("folder", word, &all.iter().map(named).collect::<Vec<_>>());
+    }
+    let mut at = None;
+    for part in word.split('/').filter(|part| !part.is_empty()) {
+        let inside = all.iter().filter(|folder| folder.parent_id == at);
+        at = Some(among("folder", part, &inside.map(named).collect::<Vec<_>>())?);
+    }
+    at.ok_or_else(|| Error::usage("FOLDER must be a name, a path of names or an id, not \"/\""))
+}
+
+fn among(what: &str, word: &str, all: &[Named]) -> Result<i64, Error> {
+    match exactly(word, all) {
+        Some(one) if all.iter().filter(|other| other.name == one.name).count() == 1 => Ok(one.id),
+        _ => match only(word, all)? {
+            Some(one) => Ok(one.id),
+            None => Err(nothing(what, word, all)),
+        },
+    }
+}
+
+/// The one of this name: as it is written, else if only one has it in other letter case.
+fn exactly<'a>(word: &str, all: &'a [Named]) -> Option<&'a Named> {
+    let lower = word.to_lowercase();
+    let mut alike = all.iter().filter(|one| one.name.to_lowercase() == lower);
+    let same = all.iter().find(|one| one.name == word);
+    same.or_else(|| alike.next().filter(|_| alike.next().is_none()))
+}
+
+/// The only one whose name begins so; an error where several do.
+fn only<'a>(word: &str, all: &'a [Named]) -> Result<Option<&'a Named>, Error> {
+    let lower = word.to_lowercase();
+    let fits: Vec<&Named> =
+        all.iter().filter(|one| one.name.to_lowercase().starts_with(&lower)).collect();
+    if fits.len() <= 1 {
+        return Ok(fits.first().copied());
+    }
+    let shown = fits.iter().take(LISTED).map(|one| format!("{} ({})", one.name, one.id));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let more = match fits.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Err(Error::refused(format!("{word:?} may be {shown}{more}")))
+}
+
+fn nothing(what: &str, word: &str, all: &[Named]) -> Error {
+    let lower = word.to_lowercase();
+    let near = all.iter().map(|one| (distance(&lower, &one.name.to_lowercase()), one));
+    let nearest = near.min_by_key(|(letters, _)| *letters);
+    let most = (word.chars().count() / 2).max(2);
+    let error = Error::refused(format!("no {what} is named {word:?}"));
+    match nearest.filter(|(letters, _)| *letters <= most) {
+        Some((_, one)) => error.hint(format!("the nearest is {} ({})", one.name, one.id)),
+        None => error,
+    }
+}
+
+/// Where an id was meant to be a name: what is named so.
+pub(super) fn named_like_an_id(verb: &Verb, call: &Call) -> Option<String> {
+    let id = call.values.iter().find_map(|(name, value)| match verb.kind(name)? {
+        Kind::Image | Kind::Picture => value.as_i64(),
+        _ => None,
+    })?;
+    let named = images(&call.connect().ok()?, "name", &id.to_string()).ok()?;
+    named.first().map(|one| format!("one is named so: {} ({})", one.name, one.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(names: &[&str]) -> Vec<Named> {
+        let named = |(at, name): (usize, &&str)| Named { id: at as i64 + 1, name: (*name).into() };
+        names.iter().enumerate().map(named).collect()
+    }
+
+    #[test]
+    fn references_are_found_by_name_and_by_beginning() {
+        let all = all(&["Sunset", "sunrise", "SUNSET over", "über", "a", "A"]);
+        let check = |word: &str, expected: Result<i64, &str>| {
+            let found = among("image", word, &all).map_err(|error| error.to_string());
+            assert_eq!(found, expected.map_err(|text| format!("murald: {text}")), "{word}");
+        };
+        check("Sunset", Ok(1));
+        check("sunset", Ok(1));
+        check("SUNR", Ok(2));
+        check("sunset ", Ok(3));
+        check("ÜBER", Ok(4));
+        check("a", Ok(5));
+        check("A", Ok(6));
+        check("sun", Err("\"sun\" may be Sunset (1), sunrise (2), SUNSET over (3)"));
+        check("sunsit", Err("no image is named \"sunsit\"\n  the nearest is Sunset (1)"));
+        check("frobnicate", Err("no image is named \"frobnicate\""));
+    }
+
+    #[test]
+    fn a_message_lists_ten_at_most() {
+        let names: Vec<String> = (0..13).map(|number| format!("p{number}")).collect();
+        let all = all(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let told = among("image", "p", &all).unwrap_err().to_string();
+        assert!(told.ends_with("p9 (10) and 3 more"), "{told}");
+    }
+
+    #[test]
+    fn folders_of_the_same_name_are_told_apart() {
+        let told = among("folder", "sea", &all(&["sea", "sea"])).unwrap_err().to_string();
+        assert_eq!(told, "murald: \"sea\" may be sea (1), sea (2)");
+    }
+}

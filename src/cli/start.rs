@@ -1,0 +1,200 @@
+//! A daemon for commands that make sense where none runs yet: by the service manager where the user
+//! has enabled its unit, else as a program of its own that outlives us.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde_json::Value;
+
+use super::Error;
+use super::call::Call;
+use super::connection::{Connection, Place};
+use super::error::Exit;
+use crate::paths::{Dirs, Env};
+use crate::wire::Monitor;
+
+/// For a daemon that another command has just started, and for its monitors.
+const WITHIN: Duration = Duration::from_secs(10);
+/// Between two looks, while somebody waits.
+const PACE: Duration = Duration::from_millis(20);
+/// Says to the daemon that nobody will read its outputs once it is ready.
+const DETACHED: &str = "MURALD_DETACHED";
+
+/// Has a daemon answer, unless that is not wanted.
+pub(super) fn ensure(call: &Call) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let is_absent = UnixStream::connect(connection.socket()).is_err_and(|error| {
+        matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+    });
+    // Whatever else is wrong, the command itself says.
+    if !is_absent || std::env::var_os("MURALD_AUTOSTART").is_some_and(|value| value == "0") {
+        return Ok(());
+    }
+    if !by_unit(call) {
+        by_ourselves(call, connection.socket())?;
+    }
+    answers(&connection)?;
+    tell(&connection);
+    monitors(&connection);
+    Ok(())
+}
+
+/// Whether the service manager has started it. It knows of the usual socket only.
+fn by_unit(call: &Call) -> bool {
+    let elsewhere = call.globals.socket.is_some() || call.globals.config.is_some();
+    if elsewhere || std::env::var_os("MURALD_SOCKET").is_some_and(|path| !path.is_empty()) {
+        return false;
+    }
+    let systemctl = |words: &[&str]| {
+        let mut command = command("systemctl");
+        command.arg("--user").args(words).stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    systemctl(&["is-enabled", "murald.service"]) && systemctl(&["start", "murald.service"])
+}
+
+/// It tells that it is ready as it would tell a service manager.
+fn by_ourselves(call: &Call, socket: &Path) -> Result<(), Error> {
+    let failed = |error| Error::new(Exit::Internal, "cannot start a daemon").because(error);
+    let name = format!("murald-start-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(&name).map_err(failed)?;
+    let ready = UnixDatagram::bind_addr(&address).map_err(failed)?;
+    let own = std::env::current_exe().map_err(failed)?;
+    let mut command = command(own);
+    command.arg("start").arg("--socket").arg(std::path::absolute(socket).map_err(failed)?);
+    if let Some(config) = &call.globals.config {
+        command.arg("--config").arg(std::path::absolute(config).map_err(failed)?);
+    }
+    command.env(DETACHED, "1").env("NOTIFY_SOCKET", format!("@{name}")).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
+    let stderr = child.stderr.take().expect("it is piped");
+    let said = until_ready(&ready, &child, stderr).map_err(failed)?;
+    let Some(said) = said else { return Ok(()) };
+    match child.wait().map_err(failed)?.code() {
+        // Another command was quicker: its daemon is as good.
+        Some(75) => Ok(()),
+        code => Err(ended(code, &String::from_utf8_lossy(&said))),
+    }
+}
+
+/// What the daemon had said when it ended; none when it is ready.
+fn until_ready(
+    ready: &UnixDatagram,
+    child: &Child,
+    mut stderr: ChildStderr,
+) -> io::Result<Option<Vec<u8>>> {
+    let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    rustix::io::ioctl_fionbio(&stderr, true)?;
+    let (mut said, mut is_open) = (Vec::new(), true);
+    loop {
+        let mut watched = vec![
+            PollFd::new(ready, PollFlags::IN),
+            PollFd::new(&process, PollFlags::IN),
+            PollFd::new(&stderr, PollFlags::IN),
+        ];
+        // One that is closed would be ready for ever.
+        watched.truncate(if is_open { 3 } else { 2 });
+        match poll(&mut watched, None) {
+            Err(Errno::INTR) => continue,
+            polled => polled?,
+        };
+        let is_up = |at: usize| !watched[at].revents().is_empty();
+        let (is_ready, has_ended) = (is_up(0), is_up(1));
+        if is_ready {
+            return Ok(None);
+        }
+        // Read along, or a daemon with much to say would wait for us; and what is left at its end.
+        match stderr.read_to_end(&mut said) {
+            Ok(_) => is_open = false,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        if has_ended {
+            return Ok(Some(said));
+        }
+    }
+}
+
+/// A daemon's own last words, under its own exit code.
+fn ended(code: Option<i32>, said: &str) -> Error {
+    let words = said.rfind("murald: ").map_or("it says nothing", |at| &said[at + 8..]);
+    let exit = if code == Some(78) { Exit::Config } else { Exit::Internal };
+    Error::new(exit, format!("the daemon does not start: {}", words.trim_end()))
+}
+
+/// The room `process` starts the children of a daemon; this one is none's.
+#[expect(clippy::disallowed_methods, reason = "a client has no room for its children")]
+fn command(program: impl AsRef<OsStr>) -> Command {
+    Command::new(program)
+}
+
+fn answers(connection: &Connection) -> Result<(), Error> {
+    let deadline = Instant::now() + WITHIN;
+    loop {
+        match connection.get(&Place::new(&[&"healthz"])) {
+            Err(error) if error.exit == Exit::Unavailable && Instant::now() < deadline => {
+                std::thread::sleep(PACE);
+            }
+            answer => return answer.map(drop),
+        }
+    }
+}
+
+fn tell(connection: &Connection) {
+    let read = |place: &[&dyn std::fmt::Display]| -> Option<Value> {
+        connection.get(&Place::new(place)).ok()?.read().ok()
+    };
+    let pid = read(&[&"info"]).map(|info| info["pid"].to_string()).unwrap_or_default();
+    let written = read(&[&"config", &"daemon"]);
+    let written = written.as_ref().and_then(|daemon| daemon["log_file"].as_str());
+    let log = written.and_then(|path| Dirs::of_process().ok()?.expand(path).ok());
+    let log = log.map(|path| format!(", log {}", path.display())).unwrap_or_default();
+    // There may be nobody to tell.
+    writeln!(std::io::stderr(), "murald: started murald (process {pid}{log})").ok();
+}
+
+/// A compositor may be slower than we are. Where there is none, the command itself says so.
+fn monitors(connection: &Connection) {
+    let env = Env::process();
+    if ["WAYLAND_DISPLAY", "DISPLAY"].iter().all(|name| env.var(name).is_none()) {
+        return;
+    }
+    let deadline = Instant::now() + WITHIN;
+    while Instant::now() < deadline {
+        let found = connection.get(&Place::new(&[&"monitors"])).and_then(|answer| answer.read());
+        if found.is_ok_and(|monitors: Vec<Monitor>| !monitors.is_empty()) {
+            return;
+        }
+        std::thread::sleep(PACE);
+    }
+}
+
+/// Whether a command has started this daemon and waits for it.
+pub(super) fn is_detached(env: &Env) -> bool {
+    env.var(DETACHED).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_that_ends_is_quoted() {
+        let said = "{\"level\":\"info\"}\nmurald: /c.toml, line 3: no\n  mend the file\n";
+        let told = ended(Some(78), said);
+        assert_eq!(told.exit, Exit::Config);
+        let expected = "murald: the daemon does not start: /c.toml, line 3: no\n  mend the file";
+        assert_eq!(told.to_string(), expected);
+        assert_eq!(ended(None, "").exit, Exit::Internal);
+    }
+}

@@ -1,0 +1,170 @@
+//! `--format`: a line for each record, with the record's fields in it.
+//!
+//! `{name}`, `{a.b}` and `{a[0]}` stand for fields, `{{` and `}}` for braces, `\t`, `\n` and `\\` for
+//! what they are in C. What is null or not there is empty; lists are joined with commas.
+
+use serde_json::Value;
+
+use super::Error;
+
+/// Fields that a record has only where there is something to say: their absence is no mistake.
+const OPTIONAL: &[&str] = &[
+    "backend",
+    "backup",
+    "details",
+    "duplicate",
+    "image_id",
+    "image_name",
+    "image_path",
+    "library",
+    "mode",
+    "note",
+    "playback",
+    "preview_path",
+    "restart_required",
+    "set_at",
+    "skipped",
+    "time",
+    "wallpaper_config_overrides",
+    "warnings",
+    "web_meta",
+];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Template(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Field { name: String, inner: Vec<Step> },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Name(String),
+    At(usize),
+}
+
+impl Template {
+    pub(super) fn parse(text: &str) -> Result<Self, Error> {
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text.chars().peekable();
+        while let Some(c) = rest.next() {
+            match c {
+                '{' if rest.next_if_eq(&'{').is_some() => plain.push('{'),
+                '}' => {
+                    rest.next_if_eq(&'}');
+                    plain.push('}');
+                }
+                '{' => {
+                    let field: String = rest.by_ref().take_while(|&c| c != '}').collect();
+                    parts.push(Part::Text(std::mem::take(&mut plain)));
+                    parts.push(Part::field(&field).ok_or_else(|| {
+                        Error::usage(format!("--format: {{{field}}} is no field"))
+                            .hint("fields are written {name}, {a.b} or {a[0]}, a brace {{")
+                    })?);
+                }
+                '\\' => match rest.next() {
+                    Some('t') => plain.push('\t'),
+                    Some('n') => plain.push('\n'),
+                    Some('\\') | None => plain.push('\\'),
+                    Some(other) => plain.extend(['\\', other]),
+                },
+                c => plain.push(c),
+            }
+        }
+        parts.push(Part::Text(plain));
+        parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+        Ok(Self(parts))
+    }
+
+    /// The line for a record.
+    pub(super) fn line(&self, record: &Value) -> Result<String, Error> {
+        let mut line = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => line.push_str(text),
+                Part::Field { name, inner } => {
+                    known(record, name)?;
+                    let value = inner.iter().fold(&record[name], |value, step| match step {
+                        Step::Name(name) => &value[name],
+                        Step::At(place) => &value[place],
+                    });
+                    line.push_str(&written(value));
+                }
+            }
+        }
+        Ok(line)
+    }
+}
+
+impl Part {
+    fn field(text: &str) -> Option<Self> {
+        let mut steps = Vec::new();
+        for piece in text.split('.') {
+            let (name, places) = piece.split_at(piece.find('[').unwrap_or(piece.len()));
+            steps.push(Step::Name(Some(name).filter(|name| !name.is_empty())?.to_owned()));
+            for place in places.split_inclusive(']') {
+                let digits = place.strip_prefix('[')?.strip_suffix(']')?;
+                steps.push(Step::At(digits.parse().ok()?));
+            }
+        }
+        match steps.remove(0) {
+            Step::Name(name) => Some(Self::Field { name, inner: steps }),
+            Step::At(_) => None,
+        }
+    }
+}
+
+fn known(record: &Value, name: &str) -> Result<(), Error> {
+    let fields = record.as_object();
+    if OPTIONAL.contains(&name) || fields.is_some_and(|fields| fields.contains_key(name)) {
+        return Ok(());
+    }
+    let all: Vec<&str> =
+        fields.into_iter().flat_map(|map| map.keys()).map(String::as_str).collect();
+    Err(Error::usage(format!("--format: there is no field {name:?}"))
+        .hint(format!("there are {}", all.join(", "))))
+}
+
+/// A value as a line has it.
+pub(super) fn written(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(written).collect::<Vec<_>>().join(","),
+        value => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn records_become_lines() {
+        let record = json!({
+            "id": 7, "name": "a b", "tags": ["x", "y"], "none": null,
+            "web": {"size": [640, {"k": "deep"}]}
+        });
+        let check = |template: &str, expected: Result<&str, &str>| {
+            let line = Template::parse(template).and_then(|template| template.line(&record));
+            let found = line.map_err(|error| error.to_string().lines().next().unwrap().to_owned());
+            let expected = expected.map(str::to_owned).map_err(|text| format!("murald: {text}"));
+            assert_eq!(found, expected, "{template}");
+        };
+        check("", Ok(""));
+        check(r"{id}\t{name}", Ok("7\ta b"));
+        check(r"{{{id}}} \\ \x", Ok(r"{7} \ \x"));
+        check("{tags} {tags[1]}{tags[9]}", Ok("x,y y"));
+        check("{none}|{preview_path}|{web.missing.deeper}", Ok("||"));
+        check("{web.size[1].k}", Ok("deep"));
+        check("{frob}", Err("--format: there is no field \"frob\""));
+        for bad in ["{}", "{a..b}", "{a[x]}", "{[0]}", "{a[0}"] {
+            assert!(Template::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

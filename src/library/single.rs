@@ -1,0 +1,32 @@
+//! One file or web package that is wanted at once, outside of any batch. Runs in the thread that asks,
+//! which waits as long as copying and decoding take.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use super::turn::Turns;
+use super::{Error, Library};
+use crate::store::images;
+use crate::wire::{GalleryDomain, Image};
+
+impl Library {
+    /// The image that a path means: the one that owns it or has its content, else a new one, in no
+    /// folder.
+    pub fn import_one(&self, source: &Path) -> Result<Image, Error> {
+        let real = fs::canonicalize(source).map_err(Error::file("read", source))?;
+        if let Some(image) = self.store.read(|c| images::by_path(c, &real))? {
+            return Ok(image);
+        }
+        if real.is_dir() {
+            return self.import_web(source, None);
+        }
+        let ended = || self.context.ended.load(Ordering::Relaxed);
+        // A turn of its own: it lands when it is ready, whatever other imports do.
+        let imported = self.context.import(source, None, &Turns::default().next(), &ended)?;
+        if !imported.duplicate {
+            self.changed(GalleryDomain::Images);
+        }
+        Ok(imported.image)
+    }
+}

@@ -1,0 +1,131 @@
+//! What is printed where nobody reads along: rows, templates, JSON, and nothing that is not asked for.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::call::{fails, json_of, ok, pictures, run, stderr};
+use crate::support::House;
+
+#[test]
+fn rows_have_tabs_and_nothing_else() {
+    let house = House::started();
+    assert_eq!(ok(&house, &["images", "list"]), "");
+    assert_eq!(ok(&house, &["playlists"]), "");
+    assert_eq!(ok(&house, &["monitors"]), "");
+    assert_eq!(ok(&house, &["history"]), "");
+}
+
+#[test]
+fn images_are_rows_records_templates_and_json() {
+    let house = House::started();
+    let directory = pictures(&house, 3);
+    house.import(&[&directory]);
+    ok(&house, &["images", "tag", "p0", "--add", "sea,big sky"]);
+    let page = json_of(&house, &["images", "list", "--sort-by", "name", "--sort-order", "asc"]);
+    let first = &page["data"][0];
+    let rows = ok(&house, &["images", "list", "--sort-by", "name", "--sort-order", "asc"]);
+    let size = first["file_size"].to_string();
+    let colors = first["colors"][0].as_str().unwrap();
+    let expected = format!("1\tp0\timage\t120x80\t{size}\tsea,big sky\t{colors}");
+    assert_eq!(rows.lines().next().unwrap(), expected);
+    let record = ok(&house, &["images", "show", "p0"]);
+    assert!(record.contains("name\tp0\n") && record.contains("tags\tsea,big sky\n"), "{record}");
+    let line = ["images", "ls", "--sort-by", "name", "--sort-order", "asc", "--format"];
+    let line = |template: &'static str| [&line[..], &[template]].concat();
+    let formatted = ok(&house, &line(r"{id}:{name}\t{tags[1]}{{{thumbnails.default}"));
+    let thumbnail = first["thumbnails"]["default"].as_str().unwrap();
+    assert_eq!(formatted.lines().next().unwrap(), format!("1:p0\tbig sky{{{thumbnail}"));
+    fails(&house, &line("{frob}"), 2, "murald: --format: there is no field \"frob\"\n  there are ");
+    let both = [&line("{id}")[..], &["--json"]].concat();
+    let output = run(&house, &both);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert_eq!(ok(&house, &["images", "delete", "3", "--format", "{deleted}"]), "1\n");
+}
+
+#[test]
+fn a_cut_list_says_so_and_all_has_every_page() {
+    let house = House::started();
+    let directory = pictures(&house, 250);
+    house.import(&[&directory]);
+    let output = run(&house, &["images", "list"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 50);
+    assert_eq!(stderr(&output), "murald: 50 of 250 images; --all shows every one\n");
+    let output = run(&house, &["images", "list", "-q"]);
+    assert_eq!((output.stdout.is_empty(), stderr(&output).as_str()), (false, ""));
+    let output = run(&house, &["images", "list", "--page", "2"]);
+    assert_eq!(stderr(&output), "");
+    let all = run(&house, &["images", "list", "--all"]);
+    assert_eq!(String::from_utf8_lossy(&all.stdout).lines().count(), 250);
+    assert_eq!(stderr(&all), "");
+    let all = json_of(&house, &["images", "list", "--all"]);
+    assert_eq!(all["data"].as_array().unwrap().len(), 250);
+    assert_eq!(all["pagination"]["total_pages"], 1);
+    fails(&house, &["images", "list", "--all", "--page", "2"], 2, "murald: --all is every page");
+}
+
+#[test]
+fn imports_print_ids_in_the_order_of_the_paths() {
+    let house = House::started();
+    let directory = pictures(&house, 4);
+    let at = |number: u8| directory.join(format!("p{number}.png")).to_str().unwrap().to_owned();
+    assert_eq!(ok(&house, &["import", &at(2)]), "1\n");
+    fs::write(directory.join("notes.txt"), "no picture").unwrap();
+    // The directory is walked by name; what is there already has its own id, at its place.
+    let output = run(&house, &["import", &at(3), directory.to_str().unwrap()]);
+    let said = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("1 file passed over"), "{}", stderr(&output));
+    let ids: Vec<&str> = said.lines().collect();
+    let named = |id: &str| json_of(&house, &["images", "show", id])["name"].clone();
+    let names: Vec<Value> = ids.iter().map(|id| named(id)).collect();
+    assert_eq!(names, ["p3", "p0", "p1", "p2", "p3"].map(Value::from));
+    assert_eq!(ids[3], "1");
+    let quiet = run(&house, &["import", "-q", directory.to_str().unwrap()]);
+    assert_eq!(stderr(&quiet), "");
+    assert_eq!(String::from_utf8(quiet.stdout).unwrap().lines().count(), 4);
+    // A file that is named and is none fails; the others' ids are printed all the same.
+    let text = directory.join("notes.txt");
+    let output = run(&house, &["import", &at(0), text.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 1);
+    assert!(stderr(&output).starts_with("murald: 1 file could not be imported\n"));
+    let batch = ok(&house, &["import", "--no-wait", &at(0)]);
+    assert_eq!(batch.lines().count(), 1);
+    assert!(batch.trim().bytes().all(|byte| byte.is_ascii_hexdigit()), "{batch}");
+}
+
+#[test]
+fn steps_that_move_nothing_fail_and_say_why() {
+    let house = House::started();
+    for line in [&["next"][..], &["prev"], &["toggle"]] {
+        fails(&house, line, 1, "murald: no playlist runs\n  `murald playlist start PLAYLIST`");
+    }
+}
+
+#[test]
+fn settings_by_their_names() {
+    let house = House::started();
+    assert_eq!(ok(&house, &["config", "get", "backend.type"]), "awww\n");
+    let said = ok(&house, &["config", "set", "backend.swaybg.fit_mode", "fit"]);
+    assert_eq!(said, "backend.swaybg.fit_mode is fit now\n");
+    assert_eq!(ok(&house, &["config", "get", "backend.swaybg", "fit-mode"]), "fit\n");
+    assert_eq!(ok(&house, &["config", "get", "backend.wal-qt.duration_ms"]), "300\n");
+    ok(&house, &["config", "set", "backend", "transition_duration_seconds", "2"]);
+    assert_eq!(json_of(&house, &["config", "get", "backend.transition_duration_seconds"]), 2.0);
+    ok(&house, &["config", "set", "backend.transition_duration_seconds", "null"]);
+    assert_eq!(ok(&house, &["config", "get", "backend.transition_duration_seconds"]), "\n");
+    let images = ["config", "set", "backend.auto_priorities.image", "[\"feh\"]"];
+    ok(&house, &images);
+    assert_eq!(
+        json_of(&house, &["config", "get", "backend.auto_priorities.image"]),
+        json!(["feh"])
+    );
+    fails(&house, &["config", "get", "backend.swaybg.frob"], 1, "murald: backend.swaybg has no ");
+    fails(&house, &["config", "set", "backend.type"], 2, "murald: what is to be set?\n");
+    let said = ok(&house, &["config", "reset"]);
+    let backup = house.config_file().with_file_name("config.toml.bak");
+    assert!(said.ends_with(&format!("kept as {}\n", backup.display())), "{said}");
+    assert!(fs::read_to_string(backup).unwrap().contains("fit_mode = \"fit\""));
+    assert_eq!(ok(&house, &["config", "get", "backend.swaybg.fit_mode"]), "fill\n");
+}

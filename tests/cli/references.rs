@@ -1,0 +1,152 @@
+//! Saying what is meant: images, playlists and folders by names, paths and what is shown.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::call::{fails, json_of, ok, run, stderr};
+use crate::support::House;
+
+/// A house whose library has a few pictures, in the order of their ids.
+fn house(names: &[&str]) -> House {
+    let house = House::started();
+    for (number, name) in names.iter().enumerate() {
+        let path = house.root().join(format!("{name}.png"));
+        let color = image::Rgb([number as u8, 90, 200]);
+        image::RgbImage::from_pixel(8 + number as u32, 8, color).save(&path).unwrap();
+        house.import(&[&path]);
+    }
+    house
+}
+
+fn id_of(house: &House, reference: &str) -> Value {
+    json_of(house, &["images", "show", reference])["id"].clone()
+}
+
+#[test]
+fn images_are_named_in_many_ways() {
+    let house = house(&["Sunset", "sunrise", "blue lake", "7", "current"]);
+    let check = |reference: &str, id: i64| assert_eq!(id_of(&house, reference), id, "{reference}");
+    check("2", 2);
+    check("Sunset", 1);
+    check("sunSET", 1);
+    check("sunr", 2);
+    check("BLUE", 3);
+    check("blue lake.png", 3);
+    check("blue lake.PNG", 3);
+    // By the file it came from, by the library's own, and by a copy of it.
+    let source = house.root().join("sunrise.png");
+    check(source.to_str().unwrap(), 2);
+    check(house.images().join("blue lake.png").to_str().unwrap(), 3);
+    let copy = house.root().join("copy.png");
+    fs::copy(&source, &copy).unwrap();
+    check(copy.to_str().unwrap(), 2);
+    let refused = |reference: &str, code: i32, told: &str| {
+        fails(&house, &["images", "show", reference], code, &format!("murald: {told}"));
+    };
+    refused("sun", 1, "\"sun\" may be Sunset (1), sunrise (2)\n");
+    refused("sunsat", 1, "no image is named \"sunsat\"\n  the nearest is Sunset (1)\n");
+    // A format's ending that is not the image's own.
+    refused("sunset.jpg", 1, "no image is named \"sunset.jpg\"\n");
+    refused("9", 1, "there is no image 9\n");
+    // Digits are an id, whatever is called so.
+    let output = run(&house, &["images", "show", "7"]);
+    assert_eq!(stderr(&output), "murald: there is no image 7\n  one is named so: 7 (4)\n");
+    // And reserved words win.
+    refused("current", 1, "");
+    refused("0", 2, "IMAGE must be a name, or an id from 1 on, not \"0\"\n");
+    refused("", 2, "IMAGE must be a name, or an id from 1 on, not \"\"\n");
+    refused("-", 2, "\"-\" is for commands with -0\n");
+    let other = house.root().join("other.png");
+    image::RgbImage::new(3, 3).save(&other).unwrap();
+    let other = other.to_str().unwrap();
+    refused(other, 1, &format!("{other} is not in the library\n  `murald import PATH`"));
+    refused("/no/such/file.png", 1, "/no/such/file.png cannot be read: ");
+}
+
+#[test]
+fn a_file_here_comes_after_a_name_and_before_a_beginning() {
+    let house = house(&["lake", "lake two"]);
+    let here = house.root().join("here");
+    fs::create_dir(&here).unwrap();
+    fs::copy(house.root().join("lake two.png"), here.join("lake t")).unwrap();
+    fs::copy(house.root().join("lake two.png"), here.join("lake")).unwrap();
+    let show = |reference: &str| {
+        let mut command = house.murald(&["images", "show", reference, "--format", "{id}"]);
+        let output = command.current_dir(&here).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(show("lake"), "1\n");
+    assert_eq!(show("lake t"), "2\n");
+    assert_eq!(show("./lake"), "2\n");
+}
+
+#[test]
+fn playlists_and_folders_are_named_too() {
+    let house = house(&["a", "b"]);
+    ok(&house, &["playlist", "create", "Evening", "a", "b"]);
+    ok(&house, &["playlist", "create", "morning", "b", "--type", "manual"]);
+    assert_eq!(json_of(&house, &["playlist", "show", "even"])["id"], 1);
+    assert_eq!(
+        ok(&house, &["playlist", "rename", "evening", "Night"]),
+        "playlist 1 is Night now\n"
+    );
+    fails(&house, &["playlist", "show", "nigth"], 1, "murald: no playlist is named \"nigth\"\n");
+    ok(&house, &["playlist", "add", "morning", "a"]);
+    let images = json_of(&house, &["playlist", "show", "morning"])["images"].clone();
+    assert_eq!((&images[0]["image_id"], &images[1]["image_id"]), (&json!(2), &json!(1)));
+    assert_eq!(ok(&house, &["playlist", "rm", "night"]), "Night deleted\n");
+    ok(&house, &["playlist", "create", "day", "a@07:00", "b@19:30", "--type", "time_of_day"]);
+    assert_eq!(json_of(&house, &["playlist", "show", "day"])["images"][1]["time"], 1170);
+    for (name, parent) in [("sea", "root"), ("bay", "sea"), ("land", "root"), ("bay", "land")] {
+        ok(&house, &["folders", "create", name, "--parent", parent]);
+    }
+    let id = |reference: &str| {
+        json_of(&house, &["folders", "path", reference])["data"].as_array().unwrap().last().unwrap()
+            ["id"]
+            .clone()
+    };
+    assert_eq!([id("sea"), id("SEA/bay"), id("land/b")], [1, 2, 4]);
+    fails(&house, &["folders", "show", "bay"], 1, "murald: \"bay\" may be bay (2), bay (4)\n");
+    fails(&house, &["folders", "show", "root"], 2, "murald: root is no folder ");
+    let list = ok(&house, &["folders", "list"]);
+    assert!(list.contains("2\tsea/bay\t0\t"), "{list}");
+    ok(&house, &["images", "move", "a", "b", "land/bay"]);
+    assert_eq!(json_of(&house, &["images", "list", "--folder", "land/bay"])["data"][1]["id"], 1);
+}
+
+/// What a call with this on its standard input prints, and its exit code.
+fn fed(house: &House, line: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
+    let mut command = house.murald(line);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // It may have ended without reading.
+    child.stdin.take().unwrap().write_all(input).ok();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn references_come_from_standard_input() {
+    let house = house(&["a", "b", "c"]);
+    // One that fits nothing: nothing is done.
+    let (code, out, told) = fed(&house, &["images", "tag", "-", "--add", "x"], b"a\nnone\n");
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(told.starts_with("murald: no image is named \"none\"\n"), "{told}");
+    assert_eq!(json_of(&house, &["images", "tags"])["tags"], json!([]));
+    let (code, out, _) = fed(&house, &["images", "tag", "-", "--add", "x"], b"a\n\n3\n");
+    assert_eq!((code, out.as_str()), (Some(0), "a: x\nc: x\n"));
+    let (code, ..) = fed(&house, &["playlist", "create", "p", "-"], b"c\nb\n");
+    assert_eq!(code, Some(0));
+    assert_eq!(json_of(&house, &["playlist", "show", "p"])["images"][0]["image_id"], 3);
+    let (_, out, _) = fed(&house, &["images", "delete", "-", "-0"], b"a\0b\0");
+    assert_eq!(out, "2 images deleted\n");
+    assert_eq!(fed(&house, &["images", "rm", "-"], b"\n").0, Some(0), "nothing to do");
+    // Paths to import, and the ids of what they became.
+    let paths = ["a", "c"].map(|name| house.root().join(format!("{name}.png")));
+    let list = paths.map(|path| path.to_str().unwrap().to_owned()).join("\0");
+    assert_eq!(fed(&house, &["import", "-0", "-"], list.as_bytes()).1, "4\n3\n");
+}

@@ -1,0 +1,110 @@
+//! The command on a machine where nothing runs yet.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::call::{ok, run, stderr};
+use crate::desktop::Desktop;
+use crate::support::House;
+
+/// A house where commands may start a daemon, and a picture.
+fn house(mut house: House) -> (House, PathBuf) {
+    house.env("MURALD_AUTOSTART", "1");
+    let picture = house.root().join("that.png");
+    image::RgbImage::from_pixel(64, 36, image::Rgb([20, 80, 160])).save(&picture).unwrap();
+    (house, picture)
+}
+
+/// The parent of a process, its session, and where it stands.
+fn facts(pid: &str) -> (String, PathBuf) {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let session = stat.rsplit_once(") ").unwrap().1.split(' ').nth(3).unwrap().to_owned();
+    (session, fs::read_link(format!("/proc/{pid}/cwd")).unwrap())
+}
+
+#[test]
+fn one_command_shows_a_picture() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (house, picture) = house(House::on(&desktop));
+    let output = run(&house, &["set", picture.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "that (1) is on HEADLESS-1\n");
+    let told = stderr(&output);
+    let log = house.root().join("data/murald/daemon.log");
+    let pid = told.strip_prefix("murald: started murald (process ").unwrap();
+    let (pid, rest) = pid.split_once(", ").unwrap();
+    assert_eq!(rest, format!("log {})\n", log.display()));
+    assert_eq!(facts(pid), (pid.to_owned(), Path::new("/").to_owned()));
+    for descriptor in [0, 1, 2] {
+        let to = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).unwrap();
+        assert_eq!(to, Path::new("/dev/null"), "{descriptor}");
+    }
+    // The second one finds it.
+    let output = run(&house, &["random"]);
+    assert_eq!(stderr(&output), "");
+    ok(&house, &["stop", "--clear"]);
+}
+
+#[test]
+fn two_commands_at_once_start_one_daemon() {
+    let (house, picture) = house(House::new());
+    let import = || {
+        let mut command = house.murald(&["import", picture.to_str().unwrap()]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let both = [import(), import()].map(|child| child.wait_with_output().unwrap());
+    for output in &both {
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n");
+    }
+    ok(&house, &["stop"]);
+}
+
+#[test]
+fn nothing_is_started_where_that_is_not_wanted() {
+    let (mut house, picture) = house(House::new());
+    for line in [&["set", "--help"][..], &["set"], &["set", "0"], &["images", "list"], &["next"]] {
+        run(&house, line);
+        assert!(!house.socket().exists(), "{line:?}");
+    }
+    house.env("MURALD_AUTOSTART", "0");
+    let output = run(&house, &["set", picture.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(69), "{}", stderr(&output));
+}
+
+#[test]
+fn a_daemon_that_cannot_start_is_quoted() {
+    let (house, picture) = house(House::new());
+    house.configure("[app]\nimages_per_page = \"many\"\n");
+    let output = run(&house, &["set", picture.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(78));
+    let told = stderr(&output);
+    assert!(told.starts_with("murald: the daemon does not start: /"), "{told}");
+    assert!(told.contains("line 2, column "), "{told}");
+}
+
+#[test]
+fn a_start_on_a_terminal_is_quiet() {
+    let house = House::new();
+    let murald = env!("CARGO_BIN_EXE_murald");
+    let script = format!(
+        "{murald} start & pid=$!; until {murald} status >/dev/null 2>&1; do :; done; \
+                          {murald} stop >/dev/null; wait $pid"
+    );
+    let on_terminal = |script: &str| {
+        let mut command: Command = house.command("script");
+        let output = command.args(["-qec", script, "/dev/null"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().replace('\r', "")
+    };
+    let said = on_terminal(&script);
+    let ready =
+        format!("murald {} is ready on {}", env!("CARGO_PKG_VERSION"), house.socket().display());
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], ready, "{said}");
+    assert!(lines[1].starts_with("backend: ") && lines[2].starts_with("monitors: "), "{said}");
+    // An X server of somebody else's may be found; it is no warning.
+    assert_eq!(lines.len(), 3, "{said}");
+    let loud = on_terminal(&script.replace("murald start", "murald --log-level info start"));
+    assert!(loud.contains("is up") && !loud.contains("is ready on"), "{loud}");
+}
