@@ -19,6 +19,7 @@ use super::name::{Name, Names, Reserved};
 use super::turn::Turn;
 use super::video_frame::{self, VideoFrame};
 use super::{AudioDefault, Error, Thumbnails};
+use crate::media::Error::NeedsTranscoder;
 use crate::media::Stop;
 use crate::store::images::{self, Checksum, NewImage};
 use crate::store::{self, Store, pending_files};
@@ -117,11 +118,13 @@ impl ImportContext {
         }
         let file = disk::open(source)?;
         match guarded(source, || media::probe(&mut BufReader::with_capacity(64 << 10, file))) {
-            // A variety that is not decoded here.
-            Err(Error::Media { source: media::Error::NeedsTranscoder { format, .. }, .. })
+            // A variety that is not decoded here. What is special about it says more than ffmpeg's
+            // failure.
+            Err(Error::Media { path, source: NeedsTranscoder { format, why } })
                 if transcode::is_available() =>
             {
-                transcodable(format)
+                let source = NeedsTranscoder { format, why };
+                transcodable(format).map_err(|_| Error::Media { path, source })
             }
             probed => probed.map(drop),
         }
@@ -239,10 +242,16 @@ impl ImportContext {
         let mut input = BufReader::with_capacity(64 << 10, file);
         let (size, budget) = (Resolution::Default, &self.budget);
         match decode::thumbnail(source, &mut input, size, budget, stop) {
-            Err(Error::Media { source: media::Error::NeedsTranscoder { format, .. }, .. }) => {
+            Err(Error::Media { path, source: NeedsTranscoder { format, why } }) => {
                 let (file, scratch) = ((&*copy.path, format), self.thumbnails.scratch()?);
-                let VideoFrame { facts, thumbnail } =
-                    video_frame::look(&self.ffmpeg, file, None, size, &scratch, budget)?;
+                let framed = video_frame::look(&self.ffmpeg, file, None, size, &scratch, budget);
+                let VideoFrame { facts, thumbnail } = match why {
+                    None => framed?,
+                    why => framed.map_err(|_| {
+                        let source = NeedsTranscoder { format, why };
+                        Error::Media { path, source }
+                    })?,
+                };
                 let video = format.media_type() == MediaType::Video;
                 if video {
                     let whole = self.ffmpeg.check_end(file.0, format, &facts);
@@ -352,7 +361,7 @@ fn flush(copy: &Copy) -> Result<(), Error> {
 /// What the file is by its content; refuses what is not decoded before anything is copied.
 fn format(path: &Path, file: &File) -> Result<Format, Error> {
     match guarded(path, || media::format(&mut BufReader::with_capacity(512, file))) {
-        Err(Error::Media { source: media::Error::NeedsTranscoder { format, .. }, .. })
+        Err(Error::Media { source: NeedsTranscoder { format, .. }, .. })
             if transcode::is_available() =>
         {
             Ok(format)

@@ -74,11 +74,9 @@ impl fmt::Display for Error {
             Self::NeedsTranscoder { format, why: None } => {
                 write!(f, "{} files need the transcoder (ffmpeg and ffprobe)", name(*format))
             }
-            Self::NeedsTranscoder { format, why: Some(why) } => write!(
-                f,
-                "this variety of {} needs the transcoder (ffmpeg and ffprobe): {why}",
-                name(*format)
-            ),
+            Self::NeedsTranscoder { format, why: Some(why) } => {
+                write!(f, "this variety of {} is decoded by ffmpeg at most: {why}", name(*format))
+            }
             Self::TooLarge { width, height } => write!(
                 f,
                 "{width} × {height} pixels are more than murald decodes (512 MiB of pixels, \

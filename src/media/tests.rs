@@ -287,7 +287,7 @@ fn tiff_fill_order_2_is_left_to_the_transcoder() {
     };
     assert_eq!(thumbnail(&tiff(1), 9).unwrap().pixels(), [1; 3]);
     let why = thumbnail(&tiff(2), 9).unwrap_err().to_string();
-    let expected = "this variety of TIFF needs the transcoder (ffmpeg and ffprobe): \
+    let expected = "this variety of TIFF is decoded by ffmpeg at most: \
                     bits from the lowest to the highest (FillOrder 2)";
     assert_eq!(why, expected);
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use image::RgbImage;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::House;
 
@@ -52,16 +52,25 @@ const CASES: &[Case] = &[
     still("inks.jpg", "-quality 92 -colorspace CMYK", "jpg"),
     still("plain.gif", "+dither", "gif"),
     still("grey.gif", "-colorspace Gray", "gif"),
+    still("interlaced.gif", "+dither -interlace GIF", "gif"),
     still("lossy.webp", "-quality 92", "webp"),
     still("lossless.webp", "-define webp:lossless=true", "webp"),
     still("plain.bmp", "", "bmp"),
     still("palette.bmp", "+dither -colors 200 -type Palette", "bmp"),
+    still("runs.bmp", "+dither -colors 200 -type Palette -compress RLE", "bmp"),
     still("plain.tiff", "-compress None", "tiff"),
     still("packed.tiff", "-compress LZW", "tiff"),
     still("zip.tiff", "-compress Zip", "tiff"),
     still("sixteen.tiff", "-depth 16", "tiff"),
     still("grey.tiff", "-colorspace Gray", "tiff"),
     still("inks.tiff", "-colorspace CMYK", "tiff"),
+    still("palette.tiff", "+dither -colors 200 -type Palette", "tiff"),
+    // Few colours have hard edges.
+    Case { within: 8.0, ..still("few.tiff", "+dither -colors 16 -type Palette -depth 4", "tiff") },
+    still("tiles.tiff", "-define tiff:tile-geometry=64x64", "tiff"),
+    // These two are left to ffmpeg.
+    still("turned.tiff", "-define tiff:fill-order=lsb", "tiff"),
+    still("fax.tiff", "-monochrome -compress Fax", "tiff"),
     Case {
         animated: true,
         ..still("moves.gif", "+dither ( +clone -negate ) -set delay 10", "gif")
@@ -93,6 +102,20 @@ fn files_of_other_programs_are_what_they_are_and_look_so() {
         }
     }
     assert!(wrong.is_empty(), "these look different: {wrong:?}");
+}
+
+#[test]
+fn a_variety_that_ffmpeg_refuses_as_well_is_refused_by_its_name() {
+    let mut house = House::new();
+    let scene = scene(house.root());
+    house.start();
+    let path = house.root().join("lab.tiff");
+    convert(&scene, "-colorspace Lab", &path);
+    let mut events = house.events("image_error");
+    house.client().post("/images", &json!({ "paths": [path] })).ok();
+    let (_, told) = events.next();
+    let why = "this variety of TIFF is decoded by ffmpeg at most: photometric interpretation 8";
+    assert_eq!(told["error"], why);
 }
 
 #[test]
