@@ -53,7 +53,7 @@ pub enum Error {
     },
     /// The kernel gives no watch.
     Watch {
-        source: io::Error,
+        source: notify::Error,
     },
 }
 
@@ -131,9 +131,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Read { source, .. } | Self::Write { source, .. } | Self::Watch { source } => {
-                Some(source)
-            }
+            Self::Read { source, .. } | Self::Write { source, .. } => Some(source),
+            Self::Watch { source } => Some(source),
             _ => None,
         }
     }

@@ -16,6 +16,7 @@ mod template;
 mod toml;
 mod watch;
 mod watch_paths;
+mod watches;
 
 pub use error::{Error, Position};
 pub use handle::{Changed, ConfigHandle, check};

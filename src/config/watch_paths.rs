@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 const MAX_LINKS: usize = 40;
 
 /// Where changes show.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct WatchPaths {
     /// Every directory on the way, with the names in it that matter. Where there are none, only
     /// that the directory itself goes away does: its other files are none of our business.

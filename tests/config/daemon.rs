@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -277,4 +277,49 @@ fn warnings_are_shown_and_secrets_not_logged() {
     daemon.fails("PATCH", "/config/remote_gallery", json!({"api_key": [secret]}), 400, "a string");
     let log = fs::read_to_string(daemon.dir.path().join(".local/share/murald/daemon.log")).unwrap();
     assert!(log.contains("config.toml") && !log.contains(secret), "{log}");
+}
+
+#[test]
+fn watch_is_not_woken_by_readers_of_the_file_or_writers_in_the_home() {
+    let daemon = Daemon::start();
+    let mut events = daemon.events();
+    let mut themed = |theme: &str| {
+        let text = fs::read_to_string(daemon.config()).unwrap();
+        let line = |line: &str| match line.starts_with("theme = ") {
+            true => format!("theme = \"{theme}\"\n"),
+            false => format!("{line}\n"),
+        };
+        fs::write(daemon.config(), text.lines().map(line).collect::<String>()).unwrap();
+        assert_eq!(events.next().unwrap()["sections"], json!(["app"]));
+    };
+    // After an edit, since the watch stands and is at rest then.
+    themed("one");
+    let before = switches(daemon.child.id());
+    for number in 0..1000 {
+        fs::read(daemon.config()).unwrap();
+        fs::write(daemon.dir.path().join(".history"), number.to_string()).unwrap();
+        fs::create_dir(daemon.dir.path().join(number.to_string())).unwrap();
+    }
+    themed("two");
+    let woken = switches(daemon.child.id()) - before;
+    // An edit takes some dozens.
+    assert!(woken < 500, "{woken}");
+}
+
+/// How often the threads of the watch went to sleep so far.
+fn switches(pid: u32) -> u64 {
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().map(|task| task.unwrap().path());
+    let watch = tasks.filter(|task| {
+        let name = read(&task.join("comm"));
+        name.starts_with("notify") || name == "config\n"
+    });
+    let counts = watch.map(|task| {
+        let status = read(&task.join("status"));
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.unwrap().trim().parse::<u64>().unwrap()
+    });
+    let counts: Vec<u64> = counts.collect();
+    assert!(counts.len() >= 2, "no threads of the watch");
+    counts.iter().sum()
 }
