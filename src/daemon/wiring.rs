@@ -107,7 +107,7 @@ impl Daemon {
         let parallax =
             Arc::new(Parallax::new(spawner.clone(), backends.clone(), wallpaper.clone()));
         tell_changes(&config, &wallpaper, &parallax);
-        parallax.heed();
+        parallax.on_settings();
         let wallpapers =
             DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() };
         let told = outputs.outputs().subscribe();
@@ -323,7 +323,7 @@ fn tell_changes(config: &ConfigHandle, wallpaper: &wallpaper::Handle, parallax: 
             |section: &Section| matches!(section, Section::Backend | Section::AutoPriorities);
         let backends: Vec<_> = backends.collect();
         if backends.contains(&BackendName::WalQt) {
-            parallax.heed();
+            parallax.on_settings();
         }
         if !backends.is_empty() || change.sections.iter().any(chosen) {
             wallpaper.settings_changed(backends);

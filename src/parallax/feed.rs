@@ -13,6 +13,13 @@ use crate::sys::{Cancel, connect, is_readable, poll_until};
 /// More than any list of workspaces; a peer that sends more without an end is none that we know.
 const HELD_MAX: usize = 4 << 20;
 
+/// The workspace that an output shows, by its place in the order; 0 and below have none.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Visible {
+    pub(super) output: String,
+    pub(super) workspace: i64,
+}
+
 pub(super) struct Feed {
     stream: UnixStream,
     /// What has come and was not taken yet.

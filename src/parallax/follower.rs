@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, at, never, select};
 
+use super::feed::Visible;
 use super::search::{self, Source};
 use super::step;
 use crate::backends::{Backends, Error, Placement, WalQtClient};
@@ -21,13 +22,6 @@ const TRIES: u32 = 6;
 /// A connection that lasts is a sound one.
 const SOUND: Duration = Duration::from_secs(5);
 
-/// The workspace that an output shows, by its place in the order; 0 and below have none.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Visible {
-    pub(super) output: String,
-    pub(super) workspace: i64,
-}
-
 pub(super) struct Follower {
     pub(super) driver: ParallaxDriver,
     pub(super) backends: Backends,
@@ -36,8 +30,8 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Ends when it is cancelled and `quit` is closed.
-    pub(super) fn run(&self, quit: &Receiver<()>) {
+    /// Ends when it is cancelled and `end` is closed.
+    pub(super) fn run(&self, end: &Receiver<()>) {
         let outputs = self.backends.outputs.subscribe();
         let mut tries = 0;
         loop {
@@ -51,7 +45,7 @@ impl Follower {
             let again = (tries < TRIES).then(|| at(Instant::now() + PAUSE * (1 << tries)));
             let again = again.unwrap_or_else(never);
             select! {
-                recv(quit) -> _ => return,
+                recv(end) -> _ => return,
                 recv(outputs) -> _ => tries = 0,
                 recv(again) -> _ => tries += 1,
             }

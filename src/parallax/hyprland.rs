@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::feed::Feed;
-use super::follower::Visible;
+use super::feed::{Feed, Visible};
 use crate::sys::Cancel;
 
 /// It answers from memory, within a frame.

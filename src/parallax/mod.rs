@@ -44,29 +44,29 @@ enum State {
 struct Following {
     driver: ParallaxDriver,
     cancel: Cancel,
-    quit: Option<Sender<()>>,
+    end: Option<Sender<()>>,
     thread: Option<Thread>,
 }
 
 impl Parallax {
-    /// Follows nothing before [`Self::heed`] is called.
+    /// Follows nothing before [`Self::on_settings`] is called.
     pub fn new(spawner: Spawner, backends: Backends, wallpaper: wallpaper::Handle) -> Self {
         Self { spawner, backends, wallpaper, state: Mutex::new(State::Off) }
     }
 
     /// Does what the settings say now. The thread that it ends is gone when it returns, at once.
-    pub fn heed(&self) {
+    pub fn on_settings(&self) {
         let settings = (self.backends.settings)();
         let (enabled, driver) =
             (settings.wal_qt.parallax_enabled, settings.wal_qt.parallax_compositor_driver);
-        let wanted = (enabled && driver != ParallaxDriver::Off).then_some(driver);
+        let desired = (enabled && driver != ParallaxDriver::Off).then_some(driver);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &*state {
             State::Ended => return,
-            State::Following(following) if wanted == Some(following.driver) => return,
+            State::Following(following) if desired == Some(following.driver) => return,
             State::Off | State::Following(_) => *state = State::Off,
         }
-        if let Some(driver) = wanted {
+        if let Some(driver) = desired {
             match self.follow(driver) {
                 Ok(following) => *state = State::Following(following),
                 Err(error) => log::error!("the workspaces cannot be followed: {error}"),
@@ -85,7 +85,7 @@ impl Parallax {
 
     fn follow(&self, driver: ParallaxDriver) -> std::io::Result<Following> {
         let cancel = Cancel::new()?;
-        let (quit, ended) = bounded(0);
+        let (end, ended) = bounded(0);
         let follower = Follower {
             driver,
             backends: self.backends.clone(),
@@ -93,14 +93,14 @@ impl Parallax {
             cancel: cancel.clone(),
         };
         let thread = self.spawner.spawn("parallax", move || follower.run(&ended))?;
-        Ok(Following { driver, cancel, quit: Some(quit), thread: Some(thread) })
+        Ok(Following { driver, cancel, end: Some(end), thread: Some(thread) })
     }
 }
 
 impl Following {
     fn end(mut self, deadline: Instant) -> bool {
         self.cancel.cancel();
-        self.quit = None;
+        self.end = None;
         self.thread.take().is_none_or(|thread| thread.join_by(deadline))
     }
 }
@@ -108,6 +108,6 @@ impl Following {
 impl Drop for Following {
     fn drop(&mut self) {
         self.cancel.cancel();
-        self.quit = None;
+        self.end = None;
     }
 }

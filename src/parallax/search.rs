@@ -9,8 +9,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::feed::Feed;
-use super::follower::Visible;
+use super::feed::{Feed, Visible};
 use super::hyprland::Hyprland;
 use super::sway::Sway;
 use crate::compositor::Session;

@@ -4,8 +4,7 @@ use std::io;
 
 use serde_json::Value;
 
-use super::feed::Feed;
-use super::follower::Visible;
+use super::feed::{Feed, Visible};
 use crate::sys::Cancel;
 
 const MAGIC: &[u8] = b"i3-ipc";
