@@ -6,11 +6,14 @@ use std::process::ExitCode;
 use crate::cli::{self, Error, Next, Setting, Start};
 use crate::config::{Key, Section};
 use crate::daemon::{self, Options};
-use crate::process;
+use crate::{draw, process};
 
 /// The whole executable.
 pub fn main() -> ExitCode {
     if let Some(code) = process::become_program() {
+        return code;
+    }
+    if let Some(code) = draw::main() {
         return code;
     }
     match cli::main(settings) {

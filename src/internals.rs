@@ -3,7 +3,9 @@
 //! compiler says so.
 
 pub mod backends {
-    pub use crate::backends::{Backend, Backends, Error, Kind, Placement, Versions, Web};
+    pub use crate::backends::{
+        Backend, Backends, Error, Kind, Placement, RootPainter, Versions, Web,
+    };
 }
 
 pub mod cli {
@@ -60,7 +62,7 @@ pub mod playlist {
 }
 
 pub mod process {
-    pub use crate::process::{Identity, ProcessRecords, Reaper, which};
+    pub use crate::process::{Identity, Launch, ProcessRecords, Reaper, which};
 }
 
 pub mod store {

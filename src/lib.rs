@@ -26,6 +26,7 @@ pub(crate) mod wire;
 // Layer 1
 pub(crate) mod compositor;
 pub(crate) mod config;
+pub(crate) mod draw;
 pub(crate) mod events;
 pub(crate) mod store;
 pub(crate) mod transcode;

@@ -27,7 +27,7 @@ const LAYERS: &[&[&str]] = &[
         "wire",
     ],
     &["events"],
-    &["compositor", "config", "store", "transcode"],
+    &["compositor", "config", "draw", "store", "transcode"],
     &["backends", "library"],
     &["wallpaper"],
     &["parallax", "playlist"],
@@ -136,8 +136,8 @@ fn only_their_rooms_start_programs_and_decode_pictures() {
         ("fast_image_resize", &["media"]),
         ("zune_jpeg", &["media"]),
         ("rusqlite", &["store"]),
-        ("wayland_client", &["compositor"]),
-        ("x11rb", &["compositor"]),
+        ("wayland_client", &["compositor", "draw"]),
+        ("x11rb", &["compositor", "draw"]),
         ("httparse", &["http"]),
     ];
     for (path, text) in sources() {

@@ -2,12 +2,14 @@
 //! where it may put files.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::Sender;
 
 use super::Error;
 use super::version::Versions;
 use crate::compositor::Outputs;
+use crate::config::BackendName;
 use crate::error_chain::chain;
 use crate::paths::Dirs;
 use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper};
@@ -24,6 +26,25 @@ pub(super) struct Context {
     pub cache: PathBuf,
     pub dirs: Dirs,
     pub versions: Versions,
+    /// The executable that draws for us; none: this process's own.
+    pub own_program: Option<PathBuf>,
+    pub root_painter: RootPainter,
+}
+
+/// Who has painted the root window of the X server last: there is one for all backends, and who lets
+/// go of it must not paint over what another has put there.
+#[derive(Clone, Debug, Default)]
+pub struct RootPainter(Arc<Mutex<Option<BackendName>>>);
+
+impl RootPainter {
+    pub(super) fn painted(&self, by: BackendName) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(by);
+    }
+
+    /// Also where nobody has painted since the daemon started.
+    pub(super) fn may_be(&self, name: BackendName) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none_or(|last| last == name)
+    }
 }
 
 impl Context {

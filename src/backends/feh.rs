@@ -12,7 +12,7 @@ use super::copies::{Copies, Takes};
 use super::registry::Settings;
 use super::{Backend, Error, Placement};
 use crate::compositor::Output;
-use crate::config::FehMode;
+use crate::config::{BackendName, FehMode};
 use crate::process::run;
 use crate::sys::Cancel;
 use crate::wire::Format;
@@ -41,6 +41,7 @@ impl Backend for Feh {
         };
         let in_order: Vec<_> = self.context.outputs.list().iter().map(shown).collect();
         self.paint(&in_order, cancel)?;
+        self.context.root_painter.painted(BackendName::Feh);
         self.copies.tidy(&files);
         Ok(())
     }
@@ -49,7 +50,7 @@ impl Backend for Feh {
     fn clear(&mut self) -> Result<(), Error> {
         self.copies.tidy(&[]);
         let outputs = self.context.outputs.list().len();
-        if outputs == 0 {
+        if outputs == 0 || !self.context.root_painter.may_be(BackendName::Feh) {
             return Ok(());
         }
         let never = Cancel::new().map_err(|error| Error::Unavailable(error.to_string()))?;

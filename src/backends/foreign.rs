@@ -87,6 +87,10 @@ impl Backend for Observant {
         self.backend.warnings().into_iter().chain(warnings).collect()
     }
 
+    fn spans_outputs(&self) -> bool {
+        self.backend.spans_outputs()
+    }
+
     fn clear(&mut self) -> Result<(), Error> {
         self.backend.clear()
     }

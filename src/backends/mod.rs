@@ -1,10 +1,11 @@
-//! The six backends behind one trait.
+//! The seven backends behind one trait.
 //!
 //! A backend makes the screen show what it is told and keeps it shown. Each backend in use is owned
 //! by one thread of `wallpaper` (its worker), which calls it and may wait for it: nothing here is
 //! called by a thread that others need. A backend knows no database, no playlist and no client.
 
 mod awww;
+mod builtin;
 mod context;
 mod copies;
 mod error;
@@ -21,6 +22,7 @@ mod trace;
 mod version;
 mod wal_qt;
 
+pub use context::RootPainter;
 pub use error::Error;
 pub use placement::{Kind, Placement, Web};
 pub use registry::{Backends, REGISTRY, Registration, Settings};
@@ -40,6 +42,12 @@ pub trait Backend: Send {
     /// or keeps it from being seen. A sentence each.
     fn warnings(&mut self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Whether it stretches a picture over several outputs by itself; else it is given what was cut
+    /// for each.
+    fn spans_outputs(&self) -> bool {
+        false
     }
 
     /// Takes down all that is ours: pictures and processes.

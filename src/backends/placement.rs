@@ -27,6 +27,10 @@ impl Kind {
         }
     }
 
+    pub fn is_image(self) -> bool {
+        matches!(self, Self::StaticImage | Self::AnimatedImage)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::StaticImage => "static_image",

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crossbeam_channel::Sender;
 
 use super::awww::Awww;
-use super::context::Context;
+use super::builtin::Builtin;
+use super::context::{Context, RootPainter};
 use super::feh::Feh;
 use super::foreign::{self, Observant};
 use super::hyprpaper::{self, Hyprpaper};
@@ -18,6 +19,7 @@ use super::wal_qt::WalQt;
 use super::{Backend, Kind};
 use crate::compositor::{Compositor, Outputs};
 use crate::config::{BackendName, Config};
+use crate::draw::VERSION;
 use crate::paths::Dirs;
 use crate::process::{self, ProcessRecords, Reaper};
 use crate::wire::Conflict;
@@ -103,6 +105,17 @@ pub const REGISTRY: &[Registration] = &[
         apart: false,
         build: |context, settings| Box::new(WalQt::new(context, settings)),
     },
+    // The last: what people have installed goes before it.
+    Registration {
+        name: BackendName::Builtin,
+        programs: &[],
+        version_flags: &[],
+        compositors: &[Compositor::Wayland, Compositor::X11],
+        kinds: STILLS,
+        transitions: true,
+        apart: false,
+        build: |context, settings| Box::new(Builtin::new(context, settings)),
+    },
 ];
 
 /// All that it takes to put a backend to use.
@@ -117,6 +130,9 @@ pub struct Backends {
     /// Of the user, for the files that backends themselves look for.
     pub dirs: Dirs,
     pub versions: Versions,
+    /// The executable that draws for us; none: this process's own.
+    pub own_program: Option<PathBuf>,
+    pub root_painter: RootPainter,
 }
 
 impl Backends {
@@ -130,6 +146,12 @@ impl Backends {
         let path = self.path();
         self.compositor().is_some_and(|running| entry.compositors.contains(&running))
             && entry.programs.iter().all(|names| is_installed(names, &path))
+            && (entry.name != BackendName::Builtin || self.can_draw())
+    }
+
+    /// Whether we can draw by ourselves, and may.
+    fn can_draw(&self) -> bool {
+        self.outputs.has_backgrounds() && (self.settings)().builtin.enabled
     }
 
     /// The programs of a backend that are not on `PATH`, under their preferred names.
@@ -167,6 +189,8 @@ impl Backends {
             output: output.map(str::to_owned),
             dirs: self.dirs.clone(),
             versions: self.versions.clone(),
+            own_program: self.own_program.clone(),
+            root_painter: self.root_painter.clone(),
         };
         let backend = (entry.build)(context, Arc::clone(&self.settings));
         if !entry.compositors.contains(&Compositor::Wayland) {
@@ -197,8 +221,10 @@ impl Backends {
     /// The version of a backend's program. The first time, and after it was replaced, it is asked,
     /// which may take half a second.
     pub fn version(&self, entry: &Registration) -> Option<String> {
+        // Without a program it is our own.
+        let Some(names) = entry.programs.first() else { return Some(VERSION.to_owned()) };
         let path = self.dirs.env().var("PATH")?;
-        let program = entry.programs[0].iter().find_map(|name| process::which_in(name, &path))?;
+        let program = names.iter().find_map(|name| process::which_in(name, &path))?;
         self.versions.of(&program, entry.version_flags)
     }
 

@@ -24,6 +24,8 @@ pub struct Outputs {
 struct State {
     session: Option<Session>,
     outputs: Arc<[Output]>,
+    /// The session lets clients draw backgrounds: X11, or Wayland with wlr-layer-shell.
+    has_backgrounds: bool,
     subscribers: Vec<Sender<()>>,
 }
 
@@ -38,6 +40,11 @@ impl Outputs {
         self.lock().session.clone()
     }
 
+    /// Whether the session has a place for backgrounds that any client can use.
+    pub fn has_backgrounds(&self) -> bool {
+        self.lock().has_backgrounds
+    }
+
     /// Rings after every change. Several changes may be one ring: what counts is what [`Self::list`]
     /// says then.
     pub fn subscribe(&self) -> Receiver<()> {
@@ -47,8 +54,14 @@ impl Outputs {
     }
 
     /// Says what is connected; nothing happens where that was known.
-    pub(super) fn publish(&self, session: Option<&Session>, outputs: Vec<Output>) {
+    pub(super) fn publish(
+        &self,
+        session: Option<&Session>,
+        outputs: Vec<Output>,
+        has_backgrounds: bool,
+    ) {
         let mut state = self.lock();
+        state.has_backgrounds = has_backgrounds;
         if state.session.as_ref() == session && *state.outputs == *outputs {
             return;
         }
@@ -62,7 +75,7 @@ impl Outputs {
     #[cfg(test)]
     pub(crate) fn fixed(session: Session, outputs: Vec<Output>) -> Self {
         let fixed = Self::default();
-        fixed.publish(Some(&session), outputs);
+        fixed.publish(Some(&session), outputs, true);
         fixed
     }
 
@@ -142,12 +155,12 @@ impl Stop {
 fn watch(outputs: &Outputs, mut search: Search, stop: &Stop) {
     while let Some(Found { session, stream }) = search.next(&stop.event) {
         let mut listed = false;
-        let mut publish = |list: Vec<Output>| {
+        let mut publish = |list: Vec<Output>, has_backgrounds: bool| {
             if !listed {
                 log::info!("{} outputs over {}", list.len(), session.compositor().as_str());
             }
             listed = true;
-            outputs.publish(Some(&session), list);
+            outputs.publish(Some(&session), list, has_backgrounds);
         };
         let end = stop.guard(stream.as_fd()).map_err(Into::into).and_then(|()| match stream {
             Stream::Wayland(stream) => wayland::follow(stream, &stop.event, &mut publish),
@@ -159,7 +172,7 @@ fn watch(outputs: &Outputs, mut search: Search, stop: &Stop) {
         if let Err(error) = end {
             log::warn!("the connection to the compositor has ended: {error}");
         }
-        outputs.publish(None, Vec::new());
+        outputs.publish(None, Vec::new(), false);
         if listed {
             search.begin_again();
         }
@@ -176,10 +189,10 @@ mod tests {
         let outputs = Outputs::fixed(session.clone(), Vec::new());
         let ring = outputs.subscribe();
         drop(outputs.subscribe());
-        outputs.publish(Some(&session), Vec::new());
+        outputs.publish(Some(&session), Vec::new(), false);
         assert!(ring.try_recv().is_err());
-        outputs.publish(None, Vec::new());
-        outputs.publish(Some(&session), Vec::new());
+        outputs.publish(None, Vec::new(), false);
+        outputs.publish(Some(&session), Vec::new(), false);
         assert!(ring.try_recv().is_ok());
         assert!(ring.try_recv().is_err());
         assert_eq!(outputs.lock().subscribers.len(), 1);

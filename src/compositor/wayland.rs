@@ -25,7 +25,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 pub(super) fn follow(
     stream: UnixStream,
     stop: &Cancel,
-    tell: &mut dyn FnMut(Vec<Output>),
+    tell: &mut dyn FnMut(Vec<Output>, bool),
 ) -> Result<(), Error> {
     let connection = Connection::from_socket(stream)?;
     let mut queue = connection.new_event_queue();
@@ -35,7 +35,8 @@ pub(super) fn follow(
     loop {
         queue.dispatch_pending(&mut heard)?;
         if heard.settled() {
-            tell(heard.outputs.iter().filter_map(Head::output).collect());
+            let outputs = heard.outputs.iter().filter_map(Head::output).collect();
+            tell(outputs, heard.has_layers);
         }
         if heard.changed && !heard.asked {
             heard.changed = false;
@@ -81,6 +82,8 @@ fn receive(queue: &EventQueue<Heard>, stop: &Cancel) -> Result<bool, Error> {
 #[derive(Default)]
 struct Heard {
     manager: Option<ZxdgOutputManagerV1>,
+    /// It offers wlr-layer-shell, on which backgrounds are drawn.
+    has_layers: bool,
     /// In the order in which they came.
     outputs: Vec<Head>,
     /// Something was said since the last question.
@@ -211,6 +214,8 @@ impl Dispatch<WlRegistry, ()> for Heard {
                     heard.outputs.push(Head::new(name, proxy));
                 } else if interface == ZxdgOutputManagerV1::interface().name {
                     heard.manager = Some(registry.bind(name, version.min(3), handle, ()));
+                } else if interface == "zwlr_layer_shell_v1" {
+                    heard.has_layers = true;
                 } else {
                     return;
                 }

@@ -43,7 +43,7 @@ impl AsFd for Stream {
 pub(super) fn follow(
     stream: Stream,
     stop: &Cancel,
-    tell: &mut dyn FnMut(Vec<Output>),
+    tell: &mut dyn FnMut(Vec<Output>, bool),
 ) -> Result<(), Error> {
     let Stream { stream, family, address, number, screen } = stream;
     // Without a readable file of keys the server may let us in all the same.
@@ -65,7 +65,8 @@ pub(super) fn follow(
         while let Some(event) = server.poll_for_event()? {
             instance += u64::from(is_switch(&event));
         }
-        tell(monitors(&server, root, instance)?);
+        // Its root window is the place.
+        tell(monitors(&server, root, instance)?, true);
         match wait(&server, stop)? {
             Some(event) => instance += u64::from(is_switch(&event)),
             None => return Ok(()),

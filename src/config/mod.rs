@@ -21,9 +21,10 @@ mod watches;
 pub use error::{Error, Position};
 pub use handle::{Changed, ConfigHandle, check};
 pub use schema::{
-    Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend, BackendName, Compositor,
-    Daemon, FehMode, HyprpaperFit, Key, LogLevel, Mpvpaper, ParallaxDirection, ParallaxDriver,
-    Rule, Section, SelectionMode, SwaybgFit, ValueType, WalQt,
+    Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend, BackendName, Builtin,
+    BuiltinFit, BuiltinTransition, Compositor, Daemon, FehMode, HyprpaperFit, Key, LogLevel,
+    Mpvpaper, ParallaxDirection, ParallaxDriver, Rule, Section, SelectionMode, Spot, SwaybgFit,
+    ValueType, WalQt,
 };
 pub use snapshot::Config;
 pub use watch::Watch;

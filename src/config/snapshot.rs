@@ -3,8 +3,8 @@
 use serde_json::{Map, Value as Json};
 
 use super::schema::{
-    App, AutoPriorities, Awww, Backend, BackendName, Daemon, Feh, Hyprpaper, Monitors, Mpvpaper,
-    RemoteGallery, Section, Swaybg, WalQt,
+    App, AutoPriorities, Awww, Backend, BackendName, Builtin, Daemon, Feh, Hyprpaper, Monitors,
+    Mpvpaper, RemoteGallery, Section, Swaybg, WalQt,
 };
 
 /// What rooms read, and what the API shows.
@@ -22,6 +22,8 @@ pub struct Config {
     pub swaybg: Swaybg,
     /// With `backend.transition_duration_seconds` in place of its own where that is above 0.
     pub wal_qt: WalQt,
+    /// With `backend.transition_duration_seconds` in place of its own where that is above 0.
+    pub builtin: Builtin,
     pub monitors: Monitors,
     pub remote_gallery: RemoteGallery,
     /// What in the file is not as it should be, for people.
@@ -38,8 +40,10 @@ impl Config {
         let backend = Backend::read(table(Section::Backend));
         let mut awww = Awww::read(options(BackendName::Awww));
         let mut wal_qt = WalQt::read(options(BackendName::WalQt));
+        let mut builtin = Builtin::read(options(BackendName::Builtin));
         if let Some(seconds) = backend.transition_duration_seconds.filter(|&s| s > 0.0) {
             awww.transition_duration = seconds;
+            builtin.transition_duration = seconds;
             // A positive time never becomes 0, which wal-qt does not take.
             wal_qt.duration_ms = ((seconds * 1000.0).round() as u32).max(1);
         }
@@ -54,6 +58,7 @@ impl Config {
             mpvpaper: Mpvpaper::read(options(BackendName::Mpvpaper)),
             swaybg: Swaybg::read(options(BackendName::Swaybg)),
             wal_qt,
+            builtin,
             monitors: Monitors::read(table(Section::Monitors)),
             remote_gallery: RemoteGallery::read(table(Section::RemoteGallery)),
             warnings,

@@ -8,7 +8,7 @@ use crossbeam_channel::bounded;
 use log::LevelFilter;
 
 use super::{Error, Options, Wakes, terminal};
-use crate::backends::{Backends, Settings, Versions};
+use crate::backends::{Backends, RootPainter, Settings, Versions};
 use crate::compositor::{self, Compositor};
 use crate::config::{self, BackendName, Config, ConfigHandle, LogLevel, Section};
 use crate::digest;
@@ -289,7 +289,17 @@ fn backends(
     let config = config.clone();
     let settings: Settings = Arc::new(move || config.current());
     let (outputs, cache) = (outputs.outputs(), paths.cache.clone());
-    Ok(Backends { settings, outputs, records, reaper, cache, dirs, versions: Versions::default() })
+    Ok(Backends {
+        settings,
+        outputs,
+        records,
+        reaper,
+        cache,
+        dirs,
+        versions: Versions::default(),
+        own_program: None,
+        root_painter: RootPainter::default(),
+    })
 }
 
 fn start_library(

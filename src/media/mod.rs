@@ -31,7 +31,7 @@ pub use card::card;
 pub use decoder::{Input, MEMORY_MAX, PIXELS_MAX, SIDE_MAX, Stop};
 pub use error::Error;
 pub use palette::palette;
-pub use picture::{Picture, fit};
+pub use picture::{Picture, Region, fit};
 pub use probe::{Probe, format, probe, upright};
 pub use slice::Tile;
 pub use thumbnail::Thumbnail;

@@ -23,11 +23,11 @@ pub struct Picture {
 
 /// A part of a picture as shown, in its pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Region {
-    pub(super) x: f64,
-    pub(super) y: f64,
-    pub(super) width: f64,
-    pub(super) height: f64,
+pub struct Region {
+    pub x: f64,
+    pub y: f64,
+    pub width: f64,
+    pub height: f64,
 }
 
 impl Picture {
@@ -86,7 +86,7 @@ impl Picture {
     }
 
     /// A part of an upright picture at another size.
-    pub(super) fn cut(&self, region: Region, width: u32, height: u32) -> Self {
+    pub fn cut(&self, region: Region, width: u32, height: u32) -> Self {
         debug_assert_eq!(self.orientation, Orientation::NoTransforms);
         self.scaled(region, width, height, FilterType::Lanczos3)
     }
@@ -97,7 +97,7 @@ impl Picture {
     }
 
     /// Turns the pixels as the camera noted.
-    pub(super) fn upright(self) -> Self {
+    pub fn upright(self) -> Self {
         if self.orientation == Orientation::NoTransforms {
             return self;
         }
@@ -122,7 +122,7 @@ impl Picture {
     }
 
     /// What the picture covers of its pixels.
-    pub(super) fn extent(&self) -> (f64, f64) {
+    pub fn extent(&self) -> (f64, f64) {
         self.extent
     }
 

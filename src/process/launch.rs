@@ -141,6 +141,15 @@ impl Launch {
     }
 }
 
+/// The executable of this process: under its name, where that is still this one, so that people find
+/// it in their lists of processes.
+pub fn own_program() -> PathBuf {
+    use std::os::unix::fs::MetadataExt;
+    let own = PathBuf::from("/proc/self/exe");
+    let file = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
+    std::env::current_exe().ok().filter(|named| file(named) == file(&own)).unwrap_or(own)
+}
+
 /// A command line for people: words with anything unusual are quoted.
 pub fn show_command(program: &Path, args: &[OsString]) -> String {
     let name = program.file_name().unwrap_or(program.as_os_str());

@@ -301,7 +301,8 @@ impl<T: AsRef<OsStr>> From<&T> for Text {
     }
 }
 
-mod text {
+/// A word of a command line, or a path, in JSON whatever its bytes.
+pub mod text {
     use super::{OsStrExt, OsString, OsStringExt};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -312,14 +313,14 @@ mod text {
         Bytes(Vec<u8>),
     }
 
-    pub(super) fn serialize<S: Serializer>(word: &OsString, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(word: &OsString, to: S) -> Result<S::Ok, S::Error> {
         match word.to_str() {
             Some(text) => to.serialize_str(text),
             None => word.as_bytes().serialize(to),
         }
     }
 
-    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<OsString, D::Error> {
+    pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<OsString, D::Error> {
         Ok(match Words::deserialize(from)? {
             Words::Text(text) => text.into(),
             Words::Bytes(bytes) => OsString::from_vec(bytes),

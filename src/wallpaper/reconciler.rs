@@ -283,7 +283,10 @@ impl Reconciler {
     /// Takes what an earlier daemon left for what is shown, once outputs are there: those that the
     /// world state knows, as what is planned by it must not come before.
     fn recall(&mut self, world: &WorldState) {
-        let Some(recalled) = self.recovery.recall(world.outputs()) else { return };
+        let Some(recalled) = self.recovery.recall(world.outputs(), self.backends.compositor())
+        else {
+            return;
+        };
         self.stale.extend(recalled.keys().cloned());
         self.current.extend(recalled);
         let desired = world.desired(&self.current);

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::backends::{Backends, Placement, REGISTRY};
-use crate::compositor::Output;
+use crate::compositor::{Compositor, Output};
 use crate::config::BackendName;
 use crate::process::plain_name;
 
@@ -81,16 +81,21 @@ impl Recovery {
 
     /// What an earlier daemon left on these outputs, once there are any, and once only. Its workers
     /// are to be told to show it again, so that they take their processes over.
-    pub(super) fn recall(&mut self, outputs: &[Output]) -> Option<Placements> {
+    pub(super) fn recall(
+        &mut self,
+        outputs: &[Output],
+        running: Option<Compositor>,
+    ) -> Option<Placements> {
         if outputs.is_empty() {
             return None;
         }
         let mut recalled = self.noted.take()?;
         recalled.retain(|key, placements| {
             placements.retain(|placement| outputs.iter().any(|o| o.name == placement.output.name));
-            // feh leaves no process: the X server keeps its pictures.
-            let is_shown = key.backend == BackendName::Feh || self.left.contains(key);
-            is_shown && !placements.is_empty()
+            // Over X11 there is no process left: the server keeps its pictures.
+            let on_root = running == Some(Compositor::X11)
+                && matches!(key.backend, BackendName::Feh | BackendName::Builtin);
+            (on_root || self.left.contains(key)) && !placements.is_empty()
         });
         self.left.retain(|key| !recalled.contains_key(key));
         self.unannounced.extend(recalled.keys().cloned());

@@ -35,10 +35,12 @@ pub(super) enum NoChoice {
     Incompatible { backend: BackendName },
 }
 
-/// The backend that is in use in fixed mode: the preferred one, else the first that is available.
+/// The backend that is in use in fixed mode: the preferred one, else the first that is available and
+/// shows stills, else the first that is.
 pub(super) fn active(preference: &Preference, available: &[Candidate]) -> Option<BackendName> {
     let preferred = available.iter().find(|candidate| candidate.name == preference.fixed);
-    preferred.or(available.first()).map(|candidate| candidate.name)
+    let stills = || available.iter().find(|one| one.kinds.contains(&Kind::StaticImage));
+    preferred.or_else(stills).or(available.first()).map(|candidate| candidate.name)
 }
 
 /// A backend, and as what it shows the content: an animated picture may become a still.
@@ -61,9 +63,17 @@ pub(super) fn choose(
             let mut candidates = available.iter();
             candidates.any(|one| one.name == *name && one.kinds.contains(&kind))
         };
+        let first = || available.iter().map(|one| one.name).find(shows);
         let backend = match preference.selection {
+            // Where the one that is meant cannot be used, another shows what it can.
+            SelectionMode::Fixed if active != preference.fixed => {
+                Some(active).filter(shows).or_else(first)
+            }
             SelectionMode::Fixed => Some(active).filter(shows),
-            SelectionMode::Auto => preference.order(kind).iter().copied().find(shows),
+            SelectionMode::Auto => {
+                let listed = preference.order(kind).iter().copied().find(shows);
+                listed.or_else(|| first().filter(|_| kind.is_image()))
+            }
         };
         backend.map(|backend| Choice { backend, kind })
     };

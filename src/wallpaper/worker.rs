@@ -129,8 +129,11 @@ impl Work {
     fn carry_out(&mut self, order: Order) -> Result<Vec<String>, Error> {
         match order {
             Order::Show(placements) => {
-                let cut =
-                    self.slices.cut(self.retained.retain(placements.clone()), &self.cancel)?;
+                let retained = self.retained.retain(placements.clone());
+                let cut = match self.backend.spans_outputs() {
+                    true => retained,
+                    false => self.slices.cut(retained, &self.cancel)?,
+                };
                 self.backend.show(&cut, &self.cancel)?;
                 self.slices.tidy(&cut);
                 self.retained.tidy(&placements);

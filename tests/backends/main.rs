@@ -10,6 +10,7 @@ mod desktop;
 mod support;
 
 mod awww;
+mod builtin;
 mod effects;
 mod feh;
 mod foreign;

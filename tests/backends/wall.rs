@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_channel::{Receiver, bounded};
-use murald::internals::backends::{Backend, Backends, Kind, Placement, Versions};
+use murald::internals::backends::{Backend, Backends, Kind, Placement, RootPainter, Versions};
 use murald::internals::compositor::{Output, Watch};
 use murald::internals::config::{BackendName, ConfigHandle};
 use murald::internals::events::EventBus;
@@ -58,6 +58,8 @@ impl Wall {
             cache: dir.path().join("cache"),
             dirs: Dirs::new(env).unwrap(),
             versions: Versions::default(),
+            own_program: Some(env!("CARGO_BIN_EXE_murald").into()),
+            root_painter: RootPainter::default(),
         };
         wait_until("the outputs", || backends.outputs.list().len() == outputs);
         let (tell, told) = bounded(1);
@@ -132,6 +134,13 @@ impl Wall {
         Pixels::read(&png)
     }
 
+    /// How many pixels of two pictures of the same size differ at all.
+    pub fn differing_pixels(&self, one: &str, other: &str) -> u64 {
+        let words = ["-metric", "AE", one, other, "null:"];
+        let output = Command::new("compare").args(words).output().unwrap();
+        String::from_utf8(output.stderr).unwrap().trim().parse().unwrap()
+    }
+
     pub fn processes(&self, backend: &str) -> Vec<Identity> {
         let running = self.backends.records.running(backend, None);
         running.iter().map(|process| process.child().identity()).collect()
@@ -170,6 +179,10 @@ impl Pixels {
     fn at(&self, x: usize, y: usize) -> [u8; 3] {
         let at = (y * self.width + x) * 3;
         self.rgb[at..at + 3].try_into().unwrap()
+    }
+
+    pub fn size(&self) -> (usize, usize) {
+        (self.width, self.height)
     }
 
     /// In hundredths of width and height.

@@ -87,7 +87,7 @@ fn every_setting_is_offered() {
     let whole = ["type", "selection_mode", "transition_duration_seconds"];
     let mut wanted: BTreeSet<String> = own.map(str::to_owned).into();
     let backends = config["backend"].as_object().unwrap();
-    let programs = ["awww", "feh", "hyprpaper", "mpvpaper", "swaybg", "wal-qt"];
+    let programs = ["awww", "feh", "hyprpaper", "mpvpaper", "swaybg", "wal-qt", "builtin"];
     wanted.extend(programs.map(|name| format!("backend.{name}")));
     wanted.extend(whole.map(|key| format!("backend.{key}")));
     assert_eq!(sections, wanted);

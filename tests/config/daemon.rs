@@ -174,7 +174,7 @@ fn routes_of_the_settings() {
         let shown = daemon.succeeds("GET", &format!("/config/{section}"), Value::Null);
         assert_eq!(shown, whole[section]);
     }
-    for backend in ["awww", "feh", "hyprpaper", "mpvpaper", "swaybg", "wal-qt"] {
+    for backend in ["awww", "feh", "hyprpaper", "mpvpaper", "swaybg", "wal-qt", "builtin"] {
         let shown = daemon.succeeds("GET", &format!("/config/backends/{backend}"), Value::Null);
         assert_eq!(shown, whole["backend"][backend]);
     }

@@ -88,6 +88,22 @@ fn table() -> Vec<(&'static str, Value)> {
         ),
         ("backend.swaybg", json!({"fit_mode": "fill"})),
         ("backend.wal-qt", wal_qt()),
+        (
+            "backend.builtin",
+            json!({
+                "enabled": true,
+                "fit_mode": "cover",
+                "position": "center",
+                "fill_color": "000000",
+                "transition_type": "fade",
+                "transition_duration": 0.6,
+                "transition_angle": 45,
+                "transition_pos": "center",
+                "transition_easing": "ease-out",
+                "fps_max": 60,
+                "animate": true,
+            }),
+        ),
         ("monitors", json!({"selected_monitors": [], "image_set_type": "individual"})),
         (
             "remote_gallery",

@@ -61,6 +61,7 @@ fn what_happens_at_the_start_is_told_to_who_comes_then() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut house = House::on(&desktop);
     house.only(&[]);
+    house.configure("[backend.builtin]\nenabled = false\n");
     house.start();
     let told = house.events("backend_unavailable").wait_for("backend_unavailable");
     assert!(told["checked"].as_array().unwrap().contains(&json!("swaybg")), "{told}");

@@ -120,6 +120,7 @@ fn a_setter_that_is_installed_later_is_found() {
     let mut house = House::on(&desktop);
     let swaybg = desktop.output("sh", &["-c", "command -v swaybg"]);
     house.only(&[]);
+    house.configure("[backend.builtin]\nenabled = false\n");
     house.start();
     let [red, ..] = three(&house);
     let refused = set(&house, red, "HEADLESS-1").fails(503);

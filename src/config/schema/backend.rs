@@ -8,7 +8,7 @@ words! {
     /// The backends, in the order in which they are looked for.
     BackendName {
         Awww = "awww", Feh = "feh", Hyprpaper = "hyprpaper", Mpvpaper = "mpvpaper",
-        Swaybg = "swaybg", WalQt = "wal-qt",
+        Swaybg = "swaybg", WalQt = "wal-qt", Builtin = "builtin",
     }
 }
 
@@ -25,7 +25,7 @@ settings! {
         kind as "type": BackendName = Key::word("awww", BackendName::WORDS),
         /// fixed always uses type, auto picks by kind of content from auto_priorities
         selection_mode: SelectionMode = Key::word("fixed", SelectionMode::WORDS),
-        /// Length of transitions in seconds; above 0 it overrides those of awww and wal-qt
+        /// Length of transitions in seconds; above 0 it overrides those of awww, wal-qt and builtin
         transition_duration_seconds: Option<f64> = Key::optional_number().within(0, 120),
     }
 }

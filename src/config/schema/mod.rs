@@ -5,6 +5,7 @@
 
 mod awww;
 mod backend;
+mod builtin;
 mod client;
 mod daemon;
 mod feh;
@@ -18,6 +19,7 @@ mod wal_qt;
 
 pub use awww::{Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition};
 pub use backend::{AutoPriorities, Backend, BackendName, SelectionMode};
+pub use builtin::{Builtin, BuiltinFit, BuiltinTransition, Spot};
 pub use client::{App, Monitors, RemoteGallery};
 pub use daemon::{Compositor, Daemon, LogLevel};
 pub use feh::{Feh, FehMode};
@@ -41,7 +43,7 @@ pub enum Section {
 
 impl Section {
     /// In the order of the file: what people change first, what only clients read last.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Backend,
         Self::AutoPriorities,
         Self::BackendOptions(BackendName::Awww),
@@ -50,6 +52,7 @@ impl Section {
         Self::BackendOptions(BackendName::Mpvpaper),
         Self::BackendOptions(BackendName::Swaybg),
         Self::BackendOptions(BackendName::WalQt),
+        Self::BackendOptions(BackendName::Builtin),
         Self::Daemon,
         Self::App,
         Self::Monitors,
@@ -68,6 +71,7 @@ impl Section {
             Self::BackendOptions(BackendName::Mpvpaper) => Mpvpaper::KEYS,
             Self::BackendOptions(BackendName::Swaybg) => Swaybg::KEYS,
             Self::BackendOptions(BackendName::WalQt) => WalQt::KEYS,
+            Self::BackendOptions(BackendName::Builtin) => Builtin::KEYS,
             Self::Monitors => Monitors::KEYS,
             Self::RemoteGallery => RemoteGallery::KEYS,
         }

@@ -1,0 +1,349 @@
+//! murald's own drawing: one process of ours for all outputs, told over its socket what to show.
+//!
+//! It says when the new pictures are up and changes them without a gap, so that it is replaced only
+//! where it is of another version: then the new one shows everything before the old one goes.
+
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::context::Context;
+use super::copies::{Copies, Takes};
+use super::registry::Settings;
+use super::socket::{NotUp, connect_when_up, wait};
+use super::{Backend, Error, Placement};
+use crate::compositor::Session;
+use crate::config::{self, BackendName, BuiltinFit, BuiltinTransition, Spot};
+use crate::draw::{
+    self, Effect, Fit, LINE_MAX, Outcome, Point, Request, Response, Span, Style, Transition, Wanted,
+};
+use crate::process::{self, BackendProcess, run};
+use crate::sys::{Cancel, connect};
+use crate::wire::Format;
+
+const NAME: &str = "builtin";
+/// It connects to the compositor, and listens.
+const UP_WITHIN: Duration = Duration::from_secs(10);
+/// A large PNG for several outputs takes seconds.
+const SHOWN_WITHIN: Duration = Duration::from_secs(30);
+/// It dies of SIGTERM at once.
+const GRACE: Duration = Duration::from_secs(2);
+const SOCKET: &str = "--socket";
+/// All that murald decodes; the rest comes as a converted copy.
+const TAKES: Takes = Takes {
+    formats: &[Format::Jpg, Format::Png, Format::Gif, Format::Webp, Format::Bmp, Format::Tiff],
+    turns: true,
+    name: None,
+};
+
+pub(super) struct Builtin {
+    context: Context,
+    settings: Settings,
+    copies: Copies,
+    /// All of ours that run; the last one is what is seen.
+    running: Vec<BackendProcess>,
+}
+
+/// What came of a question.
+enum Asked {
+    Shown,
+    /// It is of another version, or does not listen: another one has to take its place.
+    Useless(String),
+}
+
+impl Builtin {
+    pub(super) fn new(context: Context, settings: Settings) -> Self {
+        let running = context.take_over(NAME);
+        let copies = Copies::new(context.cache.join("copies"));
+        Self { context, settings, copies, running }
+    }
+
+    fn request(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Request, Error> {
+        let settings = (self.settings)();
+        let mut outputs = Vec::new();
+        for placement in placements {
+            outputs.push(Wanted {
+                output: placement.output.name.clone(),
+                path: self.copies.ready(&placement.path, &TAKES, cancel)?.into_os_string(),
+                content: placement.content.clone(),
+                style: style(&settings.builtin, span(placement, placements)),
+            });
+        }
+        let transition = transition(&settings.builtin);
+        Ok(Request { version: draw::VERSION.to_owned(), outputs, transition })
+    }
+
+    /// Starts a process and has it show everything.
+    fn start(&mut self, request: &Request, cancel: &Cancel) -> Result<BackendProcess, Error> {
+        let socket = self.unused_socket();
+        let arguments = [OsStr::new(draw::VERB), OsStr::new(SOCKET), socket.as_os_str()];
+        let launch = self.context.launch(self.program()).args(arguments);
+        let process = self.context.start(&launch, NAME, None)?;
+        let until = Instant::now() + UP_WITHIN;
+        let asked = connect_when_up(&socket, None, process.child(), until, cancel)
+            .map_err(|error| not_up(error, &process))
+            .and_then(|stream| ask(stream, request, &process, cancel));
+        match asked {
+            Ok(Asked::Shown) => Ok(process),
+            Ok(Asked::Useless(why)) => {
+                end(process);
+                Err(Error::Unavailable(format!("murald cannot draw by itself: {why}")))
+            }
+            Err(error) => {
+                end(process);
+                Err(error)
+            }
+        }
+    }
+
+    fn unused_socket(&self) -> PathBuf {
+        let directory = self.context.records.directory();
+        let path = |number: u32| directory.join(format!("draw-{number}.sock"));
+        let is_used = |path: &PathBuf| {
+            self.running.iter().any(|process| socket_of(process).as_ref() == Some(path))
+        };
+        let unused = (1..).map(path).find(|path| !is_used(path)).unwrap_or_else(|| path(0));
+        // One that died has left its own.
+        std::fs::remove_file(&unused).ok();
+        unused
+    }
+
+    fn is_on_root(&self) -> bool {
+        matches!(self.context.outputs.session(), Some(Session::X11 { .. }))
+    }
+
+    /// Has the X server's root window painted, by a process that ends then.
+    fn paint_root(&self, request: &Request, cancel: &Cancel) -> Result<(), Error> {
+        let message = draw::line(request);
+        let message = OsStr::from_bytes(message.trim_ascii_end());
+        let words = [OsStr::new(draw::VERB), OsStr::new("--once"), message];
+        let launch = self.context.launch(self.program()).args(words);
+        let output = run(&launch, SHOWN_WITHIN, Some(cancel))?;
+        let unusable =
+            || Error::Unavailable(format!("murald cannot draw by itself: {}", output.complaint()));
+        match Response::read(&output.stdout).ok_or_else(unusable)?.outcome {
+            Outcome::Shown(_) => self.context.root_painter.painted(BackendName::Builtin),
+            outcome => return Err(refusal(outcome)),
+        }
+        Ok(())
+    }
+
+    fn program(&self) -> PathBuf {
+        self.context.own_program.clone().unwrap_or_else(process::own_program)
+    }
+
+    fn tidy(&mut self, request: Request) {
+        let paths = request.outputs.into_iter().map(|wanted| wanted.path.into());
+        self.copies.tidy(&paths.collect::<Vec<PathBuf>>());
+    }
+
+    /// Leaves only this one running.
+    fn keep(&mut self, kept: BackendProcess) {
+        std::mem::replace(&mut self.running, vec![kept]).into_iter().for_each(end);
+    }
+}
+
+impl Backend for Builtin {
+    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
+        if placements.is_empty() {
+            return self.clear();
+        }
+        let request = self.request(placements, cancel)?;
+        if self.is_on_root() {
+            self.paint_root(&request, cancel).map_err(|error| error.of(placements, &request))?;
+            self.tidy(request);
+            return Ok(());
+        }
+        self.context.reap(&mut self.running);
+        let current = self.running.pop();
+        let asked = current.as_ref().map(|process| {
+            let stream = socket_of(process).and_then(|socket| connect(&socket).ok());
+            match stream {
+                Some(stream) => ask(stream, &request, process, cancel),
+                None => Ok(Asked::Useless("it does not listen".to_owned())),
+            }
+        });
+        // Whatever came of it, it is what is seen.
+        self.running.extend(current);
+        match asked.transpose().map_err(|error| error.of(placements, &request))? {
+            Some(Asked::Shown) => {
+                if let Some(process) = self.running.pop() {
+                    self.keep(process);
+                }
+            }
+            other => {
+                if let Some(Asked::Useless(why)) = other {
+                    log::info!("the process that draws is replaced: {why}");
+                }
+                let new = self.start(&request, cancel);
+                self.keep(new.map_err(|error| error.of(placements, &request))?);
+            }
+        }
+        self.tidy(request);
+        Ok(())
+    }
+
+    fn spans_outputs(&self) -> bool {
+        true
+    }
+
+    fn clear(&mut self) -> Result<(), Error> {
+        self.running.drain(..).for_each(end);
+        self.copies.tidy(&[]);
+        // The root window keeps its pixels, so it is painted over.
+        if self.is_on_root() && self.context.root_painter.may_be(BackendName::Builtin) {
+            let never = Cancel::new().map_err(|error| Error::Unavailable(error.to_string()))?;
+            let request = self.request(&[], &never)?;
+            self.paint_root(&request, &never)?;
+        }
+        Ok(())
+    }
+
+    fn is_whole(&mut self) -> bool {
+        let seen = self.running.last().map(|process| process.child().identity());
+        self.context.reap(&mut self.running);
+        self.running.last().map(|process| process.child().identity()) == seen
+    }
+}
+
+impl Error {
+    /// The same about the picture itself where it is about a copy of it.
+    fn of(self, placements: &[Placement], request: &Request) -> Self {
+        let Self::File { path, why } = self else { return self };
+        let at = request.outputs.iter().position(|wanted| Path::new(&wanted.path) == path);
+        let placement = at.and_then(|at| placements.get(at));
+        Self::File { path: placement.map_or(path, |placement| placement.path.clone()), why }
+    }
+}
+
+/// Where a process listens: it was told so.
+fn socket_of(process: &BackendProcess) -> Option<PathBuf> {
+    let mut words = process.record().args().into_iter().skip_while(|word| word != SOCKET);
+    words.nth(1).map(PathBuf::from)
+}
+
+fn end(process: BackendProcess) {
+    let socket = socket_of(&process);
+    process.end(GRACE);
+    if let Some(socket) = socket {
+        std::fs::remove_file(socket).ok();
+    }
+}
+
+/// Says what is to be shown and waits until it is.
+fn ask(
+    mut stream: UnixStream,
+    request: &Request,
+    process: &BackendProcess,
+    cancel: &Cancel,
+) -> Result<Asked, Error> {
+    let useless = |error: std::io::Error| Ok(Asked::Useless(error.to_string()));
+    // Far less than a socket takes at once.
+    if let Err(error) = stream.write_all(&draw::line(request)) {
+        return useless(error);
+    }
+    let until = Instant::now() + SHOWN_WITHIN;
+    let (mut heard, mut buffer) = (Vec::new(), [0; 4096]);
+    while !heard.ends_with(b"\n") && heard.len() < LINE_MAX {
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok(Asked::Useless("it hung up".to_owned())),
+            Ok(count) => heard.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                wait(&[stream.as_fd()], process.child(), until, cancel)
+                    .map_err(|error| not_up(error, process))?;
+                if Instant::now() >= until {
+                    return Err(not_up(NotUp::Late, process));
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return useless(error),
+        }
+    }
+    let Some(response) = Response::read(&heard) else {
+        return Ok(Asked::Useless("it is of another version".to_owned()));
+    };
+    match response.outcome {
+        Outcome::Shown(_) => Ok(Asked::Shown),
+        Outcome::NotUnderstood => Ok(Asked::Useless("it does not understand us".to_owned())),
+        outcome => Err(refusal(outcome)),
+    }
+}
+
+fn refusal(outcome: Outcome) -> Error {
+    let why = match outcome {
+        Outcome::File { path, why } => return Error::File { path: path.into(), why },
+        Outcome::Refused(why) => why,
+        Outcome::Superseded => "another change came before it".to_owned(),
+        Outcome::NotUnderstood | Outcome::Shown(_) => "it does not understand us".to_owned(),
+    };
+    Error::Refused(why)
+}
+
+fn not_up(error: NotUp, process: &BackendProcess) -> Error {
+    let why = match error {
+        NotUp::Cancelled => return Error::Cancelled,
+        NotUp::Late => "it does not respond in time".to_owned(),
+        NotUp::Io(error) => error.to_string(),
+        NotUp::Ended => match process.log_tail() {
+            said if said.is_empty() => "its process has ended".to_owned(),
+            said => said,
+        },
+    };
+    Error::Unavailable(format!("murald cannot draw by itself: {why}"))
+}
+
+fn style(settings: &config::Builtin, span: Option<Span>) -> Style {
+    let fit = match settings.fit_mode {
+        BuiltinFit::Cover => Fit::Cover,
+        BuiltinFit::Contain => Fit::Contain,
+        BuiltinFit::Fill => Fit::Fill,
+        BuiltinFit::Tile => Fit::Tile,
+        BuiltinFit::Center => Fit::Center,
+    };
+    let fill = u32::from_str_radix(&settings.fill_color, 16).unwrap_or_default();
+    let [_, red, green, blue] = fill.to_be_bytes();
+    Style { fit, position: point(settings.position), fill: [red, green, blue], span }
+}
+
+fn transition(settings: &config::Builtin) -> Transition {
+    let effect = match settings.transition_type {
+        BuiltinTransition::None => Effect::None,
+        BuiltinTransition::Fade => Effect::Fade,
+        BuiltinTransition::Wipe => Effect::Wipe { angle: settings.transition_angle },
+        BuiltinTransition::Grow => Effect::Grow { origin: point(settings.transition_pos) },
+    };
+    let (duration, easing) = (settings.transition_duration, settings.transition_easing.0);
+    Transition { effect, duration, easing, fps_max: settings.fps_max }
+}
+
+fn point(spot: Spot) -> Point {
+    Point { x: spot.x, y: spot.y }
+}
+
+/// What a picture that is stretched over several outputs covers, and where this one lies.
+fn span(placement: &Placement, all: &[Placement]) -> Option<Span> {
+    if placement.extended_over.len() < 2 {
+        return None;
+    }
+    let together = |other: &&Placement| {
+        other.image_id == placement.image_id && other.extended_over == placement.extended_over
+    };
+    let area = |placement: &Placement| {
+        let output = &placement.output;
+        let (x, y) = (f64::from(output.x), f64::from(output.y));
+        let (width, height) = (output.logical_width.max(1), output.logical_height.max(1));
+        [x, y, x + f64::from(width), y + f64::from(height)]
+    };
+    let around = |one: [f64; 4], other: [f64; 4]| {
+        let [left, top, right, bottom] = other;
+        [one[0].min(left), one[1].min(top), one[2].max(right), one[3].max(bottom)]
+    };
+    let own = area(placement);
+    let whole = all.iter().filter(together).map(area).fold(own, around);
+    let size = |[left, top, right, bottom]: [f64; 4]| [left, top, right - left, bottom - top];
+    Some(Span { all: size(whole), own: size(own) })
+}

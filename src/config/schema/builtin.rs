@@ -1,0 +1,161 @@
+//! `[backend.builtin]`: murald's own drawing.
+
+use serde::Deserialize;
+
+use super::form::{is_bezier, is_color, numbers};
+use super::key::Key;
+use super::settings::settings;
+use crate::wire::words;
+
+words! {
+    BuiltinFit {
+        Cover = "cover", Contain = "contain", Fill = "fill", Tile = "tile", Center = "center",
+    }
+}
+
+words! {
+    BuiltinTransition { None = "none", Fade = "fade", Wipe = "wipe", Grow = "grow" }
+}
+
+settings! {
+    /// `[backend.builtin]`
+    #[derive(Debug)]
+    Builtin {
+        /// Whether murald draws by itself where no other backend can
+        enabled: bool = Key::flag(true),
+        /// How an image fits its monitor
+        fit_mode: BuiltinFit = Key::word("cover", BuiltinFit::WORDS),
+        /// Which part of an image is seen, or where it lies: a place by its name, or X%,Y%
+        position: Spot = Key::text("center").form(SPOT, is_spot),
+        /// Colour around and behind images, RRGGBB without #
+        fill_color: String = Key::text("000000").form(OPAQUE, is_opaque),
+        /// How one image gives way to the next; not over X11
+        transition_type: BuiltinTransition = Key::word("fade", BuiltinTransition::WORDS),
+        /// Length of a transition in seconds; 0 is none
+        transition_duration: f64 = Key::number(0.6).within(0, 120),
+        /// Direction of wipe in degrees: 0 is right to left, 90 top to bottom
+        transition_angle: f64 = Key::number(45.0),
+        /// Where grow begins: a place by its name, or X%,Y%
+        transition_pos: Spot = Key::text("center").form(SPOT, is_spot),
+        /// Pace of the transition: a word of CSS, or the four numbers of its cubic-bezier
+        transition_easing: Easing = Key::text("ease-out").form(EASING, is_easing),
+        /// Frames a second of a transition at most
+        fps_max: u32 = Key::integer(60).within(1, 1000),
+        /// Whether animated images move
+        animate: bool = Key::flag(true),
+    }
+}
+
+/// A place on a monitor, or in what is left over of it: from 0 to 1, from the upper left.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Spot {
+    pub x: f64,
+    pub y: f64,
+}
+
+const SPOTS: [(&str, f64, f64); 9] = [
+    ("center", 0.5, 0.5),
+    ("top", 0.5, 0.0),
+    ("bottom", 0.5, 1.0),
+    ("left", 0.0, 0.5),
+    ("right", 1.0, 0.5),
+    ("top-left", 0.0, 0.0),
+    ("top-right", 1.0, 0.0),
+    ("bottom-left", 0.0, 1.0),
+    ("bottom-right", 1.0, 1.0),
+];
+const SPOT: &str = "center, top, bottom, left, right, top-left, top-right, bottom-left, \
+    bottom-right, or X%,Y%, each from 0% to 100%";
+
+impl TryFrom<String> for Spot {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        spot(&text).ok_or("no place")
+    }
+}
+
+fn spot(text: &str) -> Option<Spot> {
+    if let Some(&(_, x, y)) = SPOTS.iter().find(|(name, ..)| *name == text) {
+        return Some(Spot { x, y });
+    }
+    let share = |part: &str| {
+        let percent: f64 = part.trim().strip_suffix('%')?.parse().ok()?;
+        (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
+    };
+    let (x, y) = text.split_once(',')?;
+    Some(Spot { x: share(x)?, y: share(y)? })
+}
+
+fn is_spot(text: &str) -> bool {
+    spot(text).is_some()
+}
+
+const OPAQUE: &str = "RRGGBB in hexadecimal digits, without #";
+
+fn is_opaque(text: &str) -> bool {
+    text.len() == 6 && is_color(text)
+}
+
+/// A cubic Bézier curve on which time never runs backwards, as CSS wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Easing(pub [f64; 4]);
+
+const EASINGS: [(&str, [f64; 4]); 5] = [
+    ("linear", [0.0, 0.0, 1.0, 1.0]),
+    ("ease", [0.25, 0.1, 0.25, 1.0]),
+    ("ease-in", [0.42, 0.0, 1.0, 1.0]),
+    ("ease-out", [0.0, 0.0, 0.58, 1.0]),
+    ("ease-in-out", [0.42, 0.0, 0.58, 1.0]),
+];
+const EASING: &str = "linear, ease, ease-in, ease-out, ease-in-out, or four comma-separated \
+    numbers, the first and the third from 0 to 1";
+
+impl TryFrom<String> for Easing {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        easing(&text).map(Self).ok_or("no curve")
+    }
+}
+
+fn easing(text: &str) -> Option<[f64; 4]> {
+    if let Some(&(_, curve)) = EASINGS.iter().find(|(name, _)| *name == text) {
+        return Some(curve);
+    }
+    let curve: [f64; 4] = numbers(text).filter(|_| is_bezier(text))?.try_into().ok()?;
+    let forwards = [curve[0], curve[2]].iter().all(|x| (0.0..=1.0).contains(x));
+    forwards.then_some(curve)
+}
+
+fn is_easing(text: &str) -> bool {
+    easing(text).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places() {
+        for (good, x, y) in
+            [("top-right", 1.0, 0.0), ("25%,100%", 0.25, 1.0), ("0%, 7.5%", 0.0, 0.075)]
+        {
+            assert_eq!(spot(good), Some(Spot { x, y }), "{good}");
+        }
+        for bad in ["", "middle", "0.5,0.5", "50%", "-1%,0%", "101%,0%", "a%,b%", "nan%,0%"] {
+            assert_eq!(spot(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn curves() {
+        assert_eq!(easing("ease-in-out"), Some([0.42, 0.0, 0.58, 1.0]));
+        assert_eq!(easing("0,-1,1,2.5"), Some([0.0, -1.0, 1.0, 2.5]));
+        for bad in ["", "Ease", "1,2,3", "-0.1,0,1,1", "0,0,1.1,1", "0,0,1,inf"] {
+            assert_eq!(easing(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The program that draws: murald's own backend, a process of its own.
+//!
+//! The daemon starts it as `murald draw` and tells it over a socket what to show; it outlives the
+//! daemon as every backend does. It has none of the daemon's threads and reads none of its settings.
+
+mod blend;
+mod easing;
+mod fit;
+mod message;
+mod paint;
+mod painter;
+mod root;
+mod server;
+mod storage;
+mod wayland;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+pub use fit::{Fit, Point, Span};
+pub use message::{
+    Effect, LINE_MAX, Outcome, Request, Response, Style, Transition, VERSION, Wanted, line,
+};
+
+use crate::memory;
+
+/// The first argument of a process that draws.
+pub const VERB: &str = "draw";
+
+/// Draws, if this process was started for that.
+pub fn main() -> Option<ExitCode> {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_none_or(|word| word != VERB) {
+        return None;
+    }
+    memory::restrain();
+    Some(match run(words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Its log; where that cannot be written nobody reads it.
+            writeln!(std::io::stderr(), "murald draw: {error}").ok();
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn run(
+    mut words: impl Iterator<Item = OsString>,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    match (words.next(), words.next(), words.next()) {
+        (Some(flag), Some(socket), None) if flag == "--socket" => {
+            wayland::run(&PathBuf::from(socket))
+        }
+        (Some(flag), Some(request), None) if flag == "--once" => root::run(request.as_bytes()),
+        _ => Err("murald starts this by itself: see murald(1)".into()),
+    }
+}

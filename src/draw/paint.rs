@@ -1,0 +1,274 @@
+//! From files to frames: each picture decoded once, and laid over every output that wants it.
+//!
+//! Runs on a thread of its own for each change, so that what moves meanwhile goes on moving. What it
+//! decodes goes with it; only the frames stay.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::BufReader;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::fit::{Fit, Layout};
+use super::message::{Outcome, Style, Wanted};
+use super::storage::{PIXEL, Storage};
+use crate::error_chain::chain;
+use crate::media::{self, Picture, Probe, Region};
+use crate::paths::open_regular;
+
+type Size = (u32, u32);
+
+/// A picture, and the pixels of the output that it is for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Task {
+    pub(super) wanted: Wanted,
+    pub(super) size: Size,
+}
+
+impl Task {
+    /// Where a picture of this size goes.
+    fn layout(&self, natural: Size) -> Layout {
+        let style = &self.wanted.style;
+        match &style.span {
+            Some(span) => span.layout(natural, self.size),
+            None => style.fit.place(natural, self.size, style.position),
+        }
+    }
+}
+
+/// A frame for each task, in their order. Tasks that come to the same share one.
+pub(super) fn paint(tasks: &[Task], stop: media::Stop<'_>) -> Result<Vec<Arc<Storage>>, Outcome> {
+    let mut by_path: BTreeMap<&OsString, Vec<&Task>> = BTreeMap::new();
+    for task in tasks {
+        by_path.entry(&task.wanted.path).or_default().push(task);
+    }
+    let mut painted: Vec<(&Task, Arc<Storage>)> = Vec::new();
+    for (path, tasks) in by_path {
+        let path = Path::new(path);
+        let picture = catch_unwind(AssertUnwindSafe(|| decode(path, &tasks, stop)));
+        let (picture, natural) = picture
+            .unwrap_or_else(|_| Err("it is damaged".to_owned()))
+            .map_err(|why| Outcome::File { path: path.as_os_str().to_owned(), why })?;
+        for task in tasks {
+            let same = |(other, _): &&(&Task, Arc<Storage>)| is_same(task, other);
+            let frame = match painted.iter().find(same) {
+                Some((_, frame)) => Arc::clone(frame),
+                None => Arc::new(frame(&picture, natural, task).map_err(|error| {
+                    let (width, height) = task.size;
+                    let what = format!("a frame of {width} × {height} pixels");
+                    Outcome::Refused(format!("there is no shared memory for {what}: {error}"))
+                })?),
+            };
+            painted.push((task, frame));
+        }
+    }
+    let of = |task: &Task| {
+        let found = painted.iter().find(|(other, _)| std::ptr::eq(*other, task));
+        found.map(|(_, frame)| Arc::clone(frame)).expect("all tasks were painted")
+    };
+    Ok(tasks.iter().map(of).collect())
+}
+
+fn is_same(one: &Task, other: &Task) -> bool {
+    (one.size, &one.wanted.path, &one.wanted.style)
+        == (other.size, &other.wanted.path, &other.wanted.style)
+}
+
+/// The picture upright, with as many pixels as any of the tasks can show, and the size that it has
+/// by itself.
+fn decode(path: &Path, tasks: &[&Task], stop: media::Stop<'_>) -> Result<(Picture, Size), String> {
+    let mut file = BufReader::new(open_regular(path).map_err(|error| chain(&error))?);
+    let probe: Probe = media::probe(&mut file).map_err(|error| chain(&error))?;
+    let natural = (probe.width, probe.height);
+    let scaled = tasks.iter().map(|task| task.layout(natural).scaled(natural));
+    let (width, height) =
+        scaled.fold((1, 1), |most, size| (most.0.max(size.0), most.1.max(size.1)));
+    let target = (width.min(natural.0), height.min(natural.1));
+    let picture = probe.decode(&mut file, target, stop).map_err(|error| chain(&error))?;
+    Ok((picture.upright(), natural))
+}
+
+/// What one output shows.
+fn frame(picture: &Picture, natural: Size, task: &Task) -> std::io::Result<Storage> {
+    let storage = Storage::new(task.size)?;
+    let mut pixels = storage.map()?;
+    let style = &task.wanted.style;
+    let layout = task.layout(natural);
+    let part = part(picture, natural, &layout);
+    let mut canvas = Canvas { pixels: &mut pixels, size: task.size, fill: style.fill };
+    canvas.draw(&part, layout.target, style);
+    drop(pixels);
+    Ok(storage)
+}
+
+/// The part of the picture that is seen, in the size in which it is seen.
+fn part(picture: &Picture, natural: Size, layout: &Layout) -> Picture {
+    let [x, y, width, height] = layout.source;
+    // One that was reduced in decoding has fewer pixels.
+    let (across, down) = picture.extent();
+    let (across, down) = (across / f64::from(natural.0), down / f64::from(natural.1));
+    let region =
+        Region { x: x * across, y: y * down, width: width * across, height: height * down };
+    picture.cut(region, layout.target[2], layout.target[3])
+}
+
+struct Canvas<'a> {
+    pixels: &'a mut [u8],
+    size: Size,
+    fill: [u8; 3],
+}
+
+impl Canvas<'_> {
+    /// Lays a picture down, and the colour on what it leaves free.
+    fn draw(&mut self, part: &Picture, target: [u32; 4], style: &Style) {
+        let [left, top, width, height] = target.map(|side| side as usize);
+        let line = self.size.0 as usize * PIXEL;
+        let channels = if part.has_alpha() { 4 } else { 3 };
+        let tiled = style.fit == Fit::Tile && style.span.is_none();
+        for y in 0..self.size.1 as usize {
+            let row = &mut self.pixels[y * line..(y + 1) * line];
+            let inside = if tiled { Some(y % height) } else { y.checked_sub(top) };
+            let Some(from) = inside.filter(|&from| from < height) else {
+                fill(row, self.fill);
+                continue;
+            };
+            let from = &part.pixels()[from * width * channels..(from + 1) * width * channels];
+            if tiled {
+                row.chunks_mut(width * PIXEL).for_each(|row| copy(from, channels, self.fill, row));
+                continue;
+            }
+            let (before, rest) = row.split_at_mut(left * PIXEL);
+            let (middle, after) = rest.split_at_mut(width * PIXEL);
+            fill(before, self.fill);
+            copy(from, channels, self.fill, middle);
+            fill(after, self.fill);
+        }
+    }
+}
+
+fn fill(row: &mut [u8], [red, green, blue]: [u8; 3]) {
+    row.chunks_exact_mut(PIXEL).for_each(|pixel| pixel.copy_from_slice(&[blue, green, red, 255]));
+}
+
+/// A row of the picture over the colour, as much of it as there is room for.
+fn copy(from: &[u8], channels: usize, fill: [u8; 3], row: &mut [u8]) {
+    let over = |value: u8, below: u8, alpha: u8| {
+        let sum = u32::from(value) * u32::from(alpha) + u32::from(below) * u32::from(255 - alpha);
+        ((sum + 127) / 255) as u8
+    };
+    let pixels = row.chunks_exact_mut(PIXEL);
+    if channels == 3 {
+        for (pixel, from) in pixels.zip(from.chunks_exact(3)) {
+            pixel.copy_from_slice(&[from[2], from[1], from[0], 255]);
+        }
+        return;
+    }
+    for (pixel, from) in pixels.zip(from.chunks_exact(4)) {
+        let [red, green, blue] = std::array::from_fn(|at| over(from[at], fill[at], from[3]));
+        pixel.copy_from_slice(&[blue, green, red, 255]);
+    }
+}
+
+/// A frame of one colour.
+pub(super) fn plain(size: Size, color: [u8; 3]) -> std::io::Result<Storage> {
+    let storage = Storage::new(size)?;
+    fill(&mut storage.map()?, color);
+    Ok(storage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fit::Point;
+    use super::*;
+    use image::{Rgb, RgbImage, Rgba, RgbaImage};
+    use std::path::PathBuf;
+
+    const RED: [u8; 3] = [255, 0, 0];
+    const BLUE: [u8; 3] = [0, 0, 255];
+    const GREY: [u8; 3] = [40, 50, 60];
+
+    fn task(path: &Path, fit: Fit, size: Size) -> Task {
+        let style = Style { fit, position: Point { x: 0.5, y: 0.5 }, fill: GREY, span: None };
+        let wanted = Wanted {
+            output: "A".to_owned(),
+            path: path.as_os_str().to_owned(),
+            content: String::new(),
+            style,
+        };
+        Task { wanted, size }
+    }
+
+    fn shown(task: Task) -> impl Fn(u32, u32) -> [u8; 3] {
+        let width = task.size.0;
+        let frame = paint(&[task], &|| false).unwrap().remove(0);
+        let pixels = frame.map().unwrap();
+        move |x, y| {
+            let at = (y * width + x) as usize * PIXEL;
+            [pixels[at + 2], pixels[at + 1], pixels[at]]
+        }
+    }
+
+    /// Red above, blue below.
+    fn halves(dir: &Path) -> PathBuf {
+        let path = dir.join("halves.png");
+        let color = |y| if y < 10 { Rgb(RED) } else { Rgb(BLUE) };
+        RgbImage::from_fn(20, 20, |_, y| color(y)).save(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn every_fit_by_its_pixels() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = halves(dir.path());
+        let check = |fit, spots: &[(u32, u32, [u8; 3])]| {
+            let at = shown(task(&path, fit, (80, 40)));
+            for &(x, y, color) in spots {
+                assert_eq!(at(x, y), color, "{fit:?} at {x}, {y}");
+            }
+        };
+        check(Fit::Cover, &[(0, 0, RED), (79, 0, RED), (0, 39, BLUE), (40, 5, RED)]);
+        check(Fit::Contain, &[(19, 0, GREY), (20, 0, RED), (59, 39, BLUE), (60, 39, GREY)]);
+        check(Fit::Fill, &[(0, 0, RED), (79, 39, BLUE)]);
+        check(Fit::Center, &[(29, 10, GREY), (30, 10, RED), (49, 29, BLUE), (49, 30, GREY)]);
+        check(Fit::Tile, &[(0, 0, RED), (79, 9, RED), (79, 10, BLUE), (5, 20, RED)]);
+    }
+
+    #[test]
+    fn a_picture_of_the_outputs_size_is_the_file_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("noise.png");
+        let noise = |x: u32, y: u32| {
+            let mixed = (x * 31 + y * 17) ^ (x * y);
+            Rgb([mixed as u8, (mixed >> 3) as u8, (mixed * 7) as u8])
+        };
+        RgbImage::from_fn(64, 48, noise).save(&path).unwrap();
+        for fit in [Fit::Cover, Fit::Contain, Fit::Fill, Fit::Tile, Fit::Center] {
+            let at = shown(task(&path, fit, (64, 48)));
+            for (x, y) in [(0, 0), (63, 47), (13, 31), (40, 2)] {
+                assert_eq!(at(x, y), noise(x, y).0, "{fit:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_can_be_seen_through_shows_the_colour() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("glass.png");
+        RgbaImage::from_pixel(4, 4, Rgba([255, 0, 0, 51])).save(&path).unwrap();
+        assert_eq!(shown(task(&path, Fit::Fill, (8, 8)))(4, 4), [83, 40, 48]);
+    }
+
+    #[test]
+    fn same_frames_are_one_and_errors_name_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = halves(dir.path());
+        let one = task(&path, Fit::Cover, (80, 40));
+        let other = task(&path, Fit::Cover, (40, 80));
+        let frames = paint(&[one.clone(), other, one.clone()], &|| false).unwrap();
+        assert!(Arc::ptr_eq(&frames[0], &frames[2]) && !Arc::ptr_eq(&frames[0], &frames[1]));
+        let gone = dir.path().join("gone.png");
+        let outcome = paint(&[one, task(&gone, Fit::Cover, (8, 8))], &|| false).unwrap_err();
+        assert!(matches!(outcome, Outcome::File { path, .. } if path == gone.as_os_str()));
+    }
+}

@@ -1,0 +1,83 @@
+//! The thread that paints, so that the loop never waits for a file.
+//!
+//! At most one at a time is listened to: what one has painted that was called off is dropped.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use super::message::Outcome;
+use super::paint::{Task, paint};
+use super::storage::Storage;
+use crate::memory;
+use crate::sys::Cancel;
+
+/// What came of a painting.
+pub(super) type Painted = Result<Vec<Arc<Storage>>, Outcome>;
+
+/// A painting that is on its way.
+pub(super) struct Painting {
+    pub(super) tasks: Vec<Task>,
+    result: Receiver<Painted>,
+    /// Set once the result is there, or will never be.
+    done: Cancel,
+    stop: Arc<AtomicBool>,
+}
+
+impl Painting {
+    pub(super) fn start(tasks: Vec<Task>) -> io::Result<Self> {
+        let done = Cancel::new()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (send, result) = channel();
+        let work =
+            Work { tasks: tasks.clone(), send, ring: Ring(done.clone()), stop: stop.clone() };
+        std::thread::Builder::new().name("paint".to_owned()).spawn(move || work.run())?;
+        Ok(Self { tasks, result, done, stop })
+    }
+
+    /// Readable once there is something to take.
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.done.as_fd()
+    }
+
+    /// What was painted; none while that goes on.
+    pub(super) fn take(&self) -> Option<Painted> {
+        let lost = || Outcome::Refused("the painting thread has failed".to_owned());
+        self.done.is_cancelled().then(|| self.result.recv().unwrap_or_else(|_| Err(lost())))
+    }
+}
+
+impl Drop for Painting {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Rings when it is dropped: also of a thread that has died.
+struct Ring(Cancel);
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+struct Work {
+    tasks: Vec<Task>,
+    // Before `ring`: fields are dropped in this order.
+    send: Sender<Painted>,
+    ring: Ring,
+    stop: Arc<AtomicBool>,
+}
+
+impl Work {
+    fn run(self) {
+        let painted = paint(&self.tasks, &|| self.stop.load(Ordering::Relaxed));
+        // Nobody listens to one that was called off.
+        self.send.send(painted).ok();
+        drop(self.ring);
+        memory::trim();
+    }
+}

@@ -1,0 +1,265 @@
+//! Drawing over X11: a pixmap on the root window, which stays when the process that made it has gone.
+//!
+//! One process for each change, and none at rest. Other programs find the pixmap by two properties of
+//! the root window, which also tell whose pixmap is to be freed: only where both agree it is one that
+//! was left for that.
+
+use std::io::Write;
+
+use x11rb::connection::{Connection, RequestConnection};
+use x11rb::protocol::randr::ConnectionExt as _;
+use x11rb::protocol::xproto::{
+    AtomEnum, ChangeWindowAttributesAux, CloseDown, ConnectionExt as _, CreateGCAux, Gcontext,
+    ImageFormat, ImageOrder, Pixmap, PropMode, Rectangle, Screen, VisualClass, Visualtype,
+};
+use x11rb::rust_connection::RustConnection;
+use x11rb::wrapper::ConnectionExt as _;
+
+use super::message::{Outcome, Request, Response, Wanted, line};
+use super::paint::{Task, paint};
+use super::storage::PIXEL;
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// By these the pixmap is found: the first is everybody's, the second that of who frees it.
+const PROPERTIES: [&[u8]; 2] = [b"_XROOTPMAP_ID", b"ESETROOT_PMAP_ID"];
+
+/// Shows what the request says, and prints the response. Without outputs the root window is black.
+pub(super) fn run(request: &[u8]) -> Result<(), Error> {
+    let outcome = match Request::read(request) {
+        Some(request) => show(&request)?,
+        None => Outcome::NotUnderstood,
+    };
+    std::io::stdout().write_all(&line(&Response::new(outcome)))?;
+    Ok(())
+}
+
+fn show(request: &Request) -> Result<Outcome, Error> {
+    let (server, number) = RustConnection::connect(None)?;
+    let screen = &server.setup().roots[number];
+    let Some(pixels) = Pixels::of(&server, screen) else {
+        return Ok(Outcome::Refused("the X server has no true-colour visual".to_owned()));
+    };
+    let root = Root { server: &server, screen, pixels };
+    let monitors = root.monitors()?;
+    let (mut tasks, mut places) = (Vec::new(), Vec::new());
+    for wanted in &request.outputs {
+        if let Some(monitor) = monitors.iter().find(|monitor| monitor.name == wanted.output) {
+            tasks.push(Task { wanted: wanted.clone(), size: monitor.size });
+            places.push(monitor.place);
+        }
+    }
+    if tasks.is_empty() && !request.outputs.is_empty() {
+        let why = "none of the outputs is connected any more";
+        return Ok(Outcome::Refused(why.to_owned()));
+    }
+    let frames = match paint(&tasks, &|| false) {
+        Ok(frames) => frames,
+        Err(outcome) => return Ok(outcome),
+    };
+    let before = if tasks.is_empty() { None } else { root.current()? };
+    let pixmap = root.canvas(before)?;
+    let context = server.generate_id()?;
+    server.create_gc(context, pixmap, &CreateGCAux::new())?;
+    for (frame, place) in frames.iter().zip(places) {
+        root.put(pixmap, context, &frame.map()?, (frame.size(), place))?;
+    }
+    server.free_gc(context)?;
+    root.hand_over(pixmap)?;
+    let shown = tasks.into_iter().map(|Task { wanted: Wanted { output, .. }, .. }| output);
+    Ok(Outcome::Shown(shown.collect()))
+}
+
+struct Root<'a> {
+    server: &'a RustConnection,
+    screen: &'a Screen,
+    pixels: Pixels,
+}
+
+struct Monitor {
+    name: String,
+    place: (i16, i16),
+    size: (u32, u32),
+}
+
+impl Root<'_> {
+    fn monitors(&self) -> Result<Vec<Monitor>, Error> {
+        let mut monitors = Vec::new();
+        for info in self.server.randr_get_monitors(self.screen.root, true)?.reply()?.monitors {
+            let name = self.server.get_atom_name(info.name)?.reply()?.name;
+            monitors.push(Monitor {
+                name: String::from_utf8_lossy(&name).into_owned(),
+                place: (info.x, info.y),
+                size: (info.width.into(), info.height.into()),
+            });
+        }
+        Ok(monitors)
+    }
+
+    /// The pixmap that each of the properties names.
+    fn named(&self) -> Result<[Option<Pixmap>; 2], Error> {
+        let mut named = [None; 2];
+        for (named, name) in named.iter_mut().zip(PROPERTIES) {
+            let atom = self.server.intern_atom(false, name)?.reply()?.atom;
+            let kind = AtomEnum::PIXMAP;
+            let property =
+                self.server.get_property(false, self.screen.root, atom, kind, 0, 1)?.reply()?;
+            *named = property.value32().and_then(|mut ids| ids.next()).filter(|&id| id != 0);
+        }
+        Ok(named)
+    }
+
+    /// What the root window shows now, where it can be copied: monitors that are not ours keep it.
+    fn current(&self) -> Result<Option<Pixmap>, Error> {
+        let Some(pixmap) = self.named()?[0] else { return Ok(None) };
+        let geometry = self.server.get_geometry(pixmap)?.reply().ok();
+        Ok(geometry.filter(|it| it.depth == self.screen.root_depth).map(|_| pixmap))
+    }
+
+    /// A black pixmap as large as the root window, with what was there before.
+    fn canvas(&self, before: Option<Pixmap>) -> Result<Pixmap, Error> {
+        let (server, screen) = (self.server, self.screen);
+        // The screen may have grown since we connected.
+        let geometry = server.get_geometry(screen.root)?.reply()?;
+        let (width, height) = (geometry.width, geometry.height);
+        let (pixmap, context) = (server.generate_id()?, server.generate_id()?);
+        server.create_pixmap(screen.root_depth, pixmap, screen.root, width, height)?.check()?;
+        let black = CreateGCAux::new().foreground(screen.black_pixel).graphics_exposures(0);
+        server.create_gc(context, pixmap, &black)?;
+        server.poly_fill_rectangle(pixmap, context, &[Rectangle { x: 0, y: 0, width, height }])?;
+        if let Some(before) = before {
+            // It may vanish at any time: then there is black.
+            server.copy_area(before, pixmap, context, 0, 0, 0, 0, width, height)?.check().ok();
+        }
+        server.free_gc(context)?;
+        Ok(pixmap)
+    }
+
+    /// Sends a frame in strips, as large as a request may be.
+    fn put(
+        &self,
+        pixmap: Pixmap,
+        context: Gcontext,
+        frame: &[u8],
+        ((width, height), (x, y)): ((u32, u32), (i16, i16)),
+    ) -> Result<(), Error> {
+        const HEADER: usize = 64;
+        let line = self.pixels.line(width as usize);
+        let most = (self.server.maximum_request_bytes() - HEADER) / line;
+        let rows = most.clamp(1, height.max(1) as usize);
+        let strips = frame.chunks(rows * width as usize * PIXEL);
+        for (strip, at) in strips.zip((0..).step_by(rows)) {
+            let count = strip.len() / (width as usize * PIXEL);
+            let data = self.pixels.packed(strip, width as usize);
+            let top = y.saturating_add(at as i16);
+            let depth = self.screen.root_depth;
+            let format = ImageFormat::Z_PIXMAP;
+            let (width, height) = (width as u16, count as u16);
+            self.server
+                .put_image(format, pixmap, context, width, height, x, top, 0, depth, &data)?;
+        }
+        Ok(())
+    }
+
+    /// Makes it the root window's for good, and frees the one before.
+    fn hand_over(&self, pixmap: Pixmap) -> Result<(), Error> {
+        let (server, root) = (self.server, self.screen.root);
+        server.grab_server()?;
+        let before = self.named()?;
+        for name in PROPERTIES {
+            let atom = server.intern_atom(false, name)?.reply()?.atom;
+            server.change_property32(PropMode::REPLACE, root, atom, AtomEnum::PIXMAP, &[pixmap])?;
+        }
+        let background = ChangeWindowAttributesAux::new().background_pixmap(pixmap);
+        server.change_window_attributes(root, &background)?;
+        server.clear_area(false, root, 0, 0, 0, 0)?;
+        if let [Some(one), Some(other)] = before
+            && one == other
+        {
+            // Whoever made it is disconnected with it, if it is still there.
+            server.kill_client(one)?.check().ok();
+        }
+        server.set_close_down_mode(CloseDown::RETAIN_PERMANENT)?;
+        server.ungrab_server()?;
+        // All of it has been done when this is answered.
+        server.sync()?;
+        Ok(())
+    }
+}
+
+/// How the root window's pixels lie in memory.
+struct Pixels {
+    masks: [u32; 3],
+    /// Of one pixel: 2 or 4.
+    bytes: usize,
+    /// Lines begin at multiples of this.
+    pad: usize,
+    is_little: bool,
+}
+
+impl Pixels {
+    /// None for what is no true colour.
+    fn of(server: &RustConnection, screen: &Screen) -> Option<Self> {
+        let mut visuals = screen.allowed_depths.iter().flat_map(|depth| &depth.visuals);
+        let visual: &Visualtype = visuals.find(|it| it.visual_id == screen.root_visual)?;
+        let formats = &server.setup().pixmap_formats;
+        let format = formats.iter().find(|format| format.depth == screen.root_depth)?;
+        let bytes = usize::from(format.bits_per_pixel) / 8;
+        let fits = visual.class == VisualClass::TRUE_COLOR && matches!(bytes, 2 | 4);
+        fits.then_some(Self {
+            masks: [visual.red_mask, visual.green_mask, visual.blue_mask],
+            bytes,
+            pad: usize::from(format.scanline_pad) / 8,
+            is_little: server.setup().image_byte_order == ImageOrder::LSB_FIRST,
+        })
+    }
+
+    fn line(&self, width: usize) -> usize {
+        (width * self.bytes).next_multiple_of(self.pad.max(1))
+    }
+
+    /// Rows of ours as the server wants them.
+    fn packed(&self, rows: &[u8], width: usize) -> Vec<u8> {
+        if self.masks == [0xff_0000, 0xff00, 0xff] && self.bytes == PIXEL && self.is_little {
+            return rows.to_vec();
+        }
+        let mut packed = Vec::new();
+        for row in rows.chunks_exact(width * PIXEL) {
+            let start = packed.len();
+            for pixel in row.chunks_exact(PIXEL) {
+                let value = self.value([pixel[2], pixel[1], pixel[0]]);
+                match self.is_little {
+                    true => packed.extend_from_slice(&value.to_le_bytes()[..self.bytes]),
+                    false => packed.extend_from_slice(&value.to_be_bytes()[4 - self.bytes..]),
+                }
+            }
+            packed.resize(start + self.line(width), 0);
+        }
+        packed
+    }
+
+    fn value(&self, color: [u8; 3]) -> u32 {
+        let channel = |(value, &mask): (u8, &u32)| {
+            let most = u64::from(mask >> mask.trailing_zeros().min(31));
+            (((u64::from(value) * most + 127) / 255) << mask.trailing_zeros().min(31)) as u32
+        };
+        color.into_iter().zip(&self.masks).map(channel).fold(0, |all, one| all | one)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pixels_as_servers_want_them() {
+        let deep =
+            Pixels { masks: [0x3ff << 20, 0x3ff << 10, 0x3ff], bytes: 4, pad: 4, is_little: true };
+        assert_eq!(deep.value([255, 0, 128]), 0x3ff << 20 | 514);
+        let small = Pixels { masks: [0xf800, 0x7e0, 0x1f], bytes: 2, pad: 4, is_little: false };
+        assert_eq!(small.packed(&[255, 0, 0, 9], 1), [0x00, 0x1f, 0, 0]);
+        assert_eq!(small.packed(&[0, 0, 255, 9], 1), [0xf8, 0x00, 0, 0]);
+        let usual = Pixels { masks: [0xff_0000, 0xff00, 0xff], is_little: true, ..deep };
+        assert_eq!(usual.packed(&[1, 2, 3, 4], 1), [1, 2, 3, 4]);
+    }
+}

@@ -1,0 +1,154 @@
+//! A transition that runs on one surface: the frames between what was on the screen and the picture
+//! that is to be there.
+//!
+//! The picture itself is the last frame. A frame is drawn when the compositor asks for one, into
+//! storage that it has given back.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use wayland_client::protocol::wl_buffer::WlBuffer;
+
+use super::super::blend::blend;
+use super::super::easing::ease;
+use super::super::message::Transition;
+use super::super::storage::{Mapping, Storage};
+
+/// With the one that is on the screen at first, or the picture at the end: three.
+const CANVASES_MAX: usize = 2;
+
+pub(super) struct Fade {
+    from: Mapping,
+    to: Mapping,
+    transition: Transition,
+    size: (u32, u32),
+    begun: Instant,
+    /// When the last frame was drawn.
+    drawn: Option<Instant>,
+    canvases: Vec<Canvas>,
+    /// The number of the one that was drawn last.
+    current: Option<u64>,
+}
+
+/// A frame between.
+struct Canvas {
+    number: u64,
+    storage: Arc<Storage>,
+    pixels: Mapping,
+    buffer: WlBuffer,
+    /// The compositor may look at it.
+    is_held: bool,
+}
+
+/// What comes next.
+pub(super) enum Next {
+    /// This buffer, which is drawn, of this size.
+    Frame(WlBuffer, (u32, u32)),
+    /// Nothing before this time.
+    At(Instant),
+    /// Nothing before a buffer is given back.
+    Released,
+    /// The picture itself.
+    End,
+}
+
+impl Fade {
+    pub(super) fn new(
+        from: &Storage,
+        to: &Storage,
+        transition: Transition,
+        now: Instant,
+    ) -> io::Result<Self> {
+        // The first frame has something of the new picture.
+        let begun = now.checked_sub(interval(&transition)).unwrap_or(now);
+        Ok(Self {
+            from: from.map()?,
+            to: to.map()?,
+            transition,
+            size: to.size(),
+            begun,
+            drawn: None,
+            canvases: Vec::new(),
+            current: None,
+        })
+    }
+
+    /// Draws the next frame if it is time; `make` gives a buffer over new storage.
+    pub(super) fn next(
+        &mut self,
+        now: Instant,
+        make: impl FnOnce(&Storage) -> Option<(u64, WlBuffer)>,
+    ) -> Next {
+        let gone = now.duration_since(self.begun).as_secs_f64() / self.transition.duration;
+        // Also where the duration is nothing.
+        if gone.is_nan() || gone >= 1.0 {
+            return Next::End;
+        }
+        // The compositor's own pace wavers a little: what comes a bit early is in time.
+        let earliest = self.drawn.map(|drawn| drawn + interval(&self.transition) * 7 / 8);
+        if let Some(earliest) = earliest.filter(|&earliest| earliest > now) {
+            return Next::At(earliest);
+        }
+        let at = match self.canvases.iter().position(|canvas| !canvas.is_held) {
+            Some(free) => free,
+            None if self.canvases.len() == CANVASES_MAX => return Next::Released,
+            None => match Canvas::new(self.size, make) {
+                Some(canvas) => {
+                    self.canvases.push(canvas);
+                    self.canvases.len() - 1
+                }
+                // Without memory for what lies between there is only the end.
+                None => return Next::End,
+            },
+        };
+        self.draw(at, gone);
+        self.drawn = Some(now);
+        Next::Frame(self.canvases[at].buffer.clone(), self.size)
+    }
+
+    fn draw(&mut self, at: usize, gone: f64) {
+        let gone = ease(self.transition.easing, gone).clamp(0.0, 1.0);
+        let (canvas, width) = (&mut self.canvases[at], self.size.0 as usize);
+        blend(self.transition.effect, gone, width, (&self.from, &self.to), &mut canvas.pixels);
+        canvas.is_held = true;
+        self.current = Some(canvas.number);
+    }
+
+    /// What is on the screen; none before the first frame.
+    pub(super) fn current(&self) -> Option<&Arc<Storage>> {
+        let current = self.canvases.iter().find(|canvas| Some(canvas.number) == self.current);
+        current.map(|canvas| &canvas.storage)
+    }
+
+    /// The compositor has given a buffer back.
+    pub(super) fn released(&mut self, number: u64) {
+        let meant = self.canvases.iter_mut().find(|canvas| canvas.number == number);
+        if let Some(canvas) = meant {
+            canvas.is_held = false;
+        }
+    }
+}
+
+fn interval(transition: &Transition) -> Duration {
+    Duration::from_secs(1) / transition.fps_max.max(1)
+}
+
+impl Canvas {
+    fn new(
+        size: (u32, u32),
+        make: impl FnOnce(&Storage) -> Option<(u64, WlBuffer)>,
+    ) -> Option<Self> {
+        let storage = Arc::new(Storage::new(size).ok()?);
+        let pixels = storage.map().ok()?;
+        let (number, buffer) = make(&storage)?;
+        Some(Self { number, storage, pixels, buffer, is_held: false })
+    }
+}
+
+impl Drop for Canvas {
+    /// What is on the screen stays there: its storage is not written any more.
+    fn drop(&mut self) {
+        self.buffer.destroy();
+    }
+}

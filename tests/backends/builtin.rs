@@ -1,0 +1,348 @@
+//! murald's own drawing, on headless sway.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use murald::internals::backends::{Backend, Error, Placement};
+use murald::internals::config::BackendName;
+use murald::internals::process::Launch;
+use murald::internals::sys::Cancel;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::wall::{BLACK, BLUE, Foreign, GREEN, RED, Wall, Watcher, near};
+
+const NAME: &str = "builtin";
+
+fn wall(sizes: &[&str]) -> (Wall, Box<dyn Backend>) {
+    let outputs = sizes.iter().filter(|size| !size.starts_with('-')).count();
+    let wall = Wall::new(Desktop::wayland(sizes), outputs);
+    let builtin = wall.backend(BackendName::Builtin);
+    (wall, builtin)
+}
+
+fn show(wall: &Wall, builtin: &mut Box<dyn Backend>, pictures: &[(&str, &Path)]) {
+    builtin.show(&wall.hang(pictures), &wall.cancel).unwrap();
+}
+
+/// Red above, blue below.
+fn halves(wall: &Wall) -> PathBuf {
+    wall.picture("halves.png", &["-size", "200x100", "xc:red", "xc:blue", "-append"])
+}
+
+#[test]
+fn each_output_has_its_own_picture_and_only_what_differs_is_changed() {
+    let (wall, mut builtin) = wall(&["1280x720", "720x1280", "800x600"]);
+    let (red, green) = (wall.flat("red.png", RED), wall.flat("green.jpg", GREEN));
+    let odd = wall.flat("-b, #%20'\"\\\n$HOME.png", BLUE);
+    let pictures = [("HEADLESS-1", &*red), ("HEADLESS-2", &*green), ("HEADLESS-3", &*odd)];
+    show(&wall, &mut builtin, &pictures);
+    for (output, color) in [("HEADLESS-1", RED), ("HEADLESS-2", GREEN), ("HEADLESS-3", BLUE)] {
+        wall.pixels(output).is_all(color);
+    }
+    wall.set(NAME, "transition_type", "none");
+    let before = wall.processes(NAME);
+    show(&wall, &mut builtin, &[("HEADLESS-1", &*green), pictures[1], pictures[2]]);
+    for (output, color) in [("HEADLESS-1", GREEN), ("HEADLESS-2", GREEN), ("HEADLESS-3", BLUE)] {
+        wall.pixels(output).is_all(color);
+    }
+    assert_eq!(wall.processes(NAME), before, "one process for all of it");
+    builtin.clear().unwrap();
+    assert!(wall.processes(NAME).is_empty() && !before[0].is_running());
+}
+
+#[test]
+fn every_fit_position_and_colour_by_pixels_also_scaled_and_rotated() {
+    let (wall, mut builtin) = wall(&["800x400"]);
+    wall.set(NAME, "transition_type", "none");
+    let square = halves(&wall);
+    let mut check = |fit: &str, spots: &[(usize, usize, [u8; 3])]| {
+        wall.set(NAME, "fit_mode", fit);
+        show(&wall, &mut builtin, &[("HEADLESS-1", &square)]);
+        let seen = wall.pixels("HEADLESS-1");
+        spots.iter().for_each(|&(x, y, color)| seen.shows(x, y, color));
+    };
+    // It is 200 by 200: 100 of each colour.
+    check("cover", &[(2, 2, RED), (98, 45, RED), (2, 55, BLUE)]);
+    check("contain", &[(24, 50, BLACK), (26, 2, RED), (74, 98, BLUE), (76, 50, BLACK)]);
+    check("fill", &[(2, 2, RED), (98, 98, BLUE)]);
+    check("tile", &[(98, 2, RED), (98, 30, BLUE), (2, 52, RED)]);
+    check("center", &[(36, 50, BLACK), (38, 26, RED), (62, 74, BLUE), (50, 24, BLACK)]);
+    wall.set(NAME, "fill_color", "00ff00");
+    wall.set(NAME, "position", "bottom-right");
+    check("contain", &[(48, 50, GREEN), (52, 2, RED), (98, 98, BLUE)]);
+    wall.set(NAME, "position", "0%,0%");
+    check("cover", &[(2, 2, RED), (98, 98, RED)]);
+    wall.set(NAME, "position", "center");
+    wall.desktop.output("swaymsg", &["-q", "output HEADLESS-1 scale 2"]);
+    check("contain", &[(24, 50, GREEN), (26, 2, RED), (74, 98, BLUE), (76, 50, GREEN)]);
+    check("center", &[(36, 50, GREEN), (38, 26, RED), (62, 74, BLUE), (50, 24, GREEN)]);
+    wall.desktop.output("swaymsg", &["-q", "output HEADLESS-1 scale 1 transform 90"]);
+    // Painted anew by the process itself, with nobody telling it: the picture stands upright.
+    let seen = || wall.pixels("HEADLESS-1");
+    wait_until("the rotated picture", || {
+        let seen = seen();
+        near(seen.part(50, 45), RED)
+            && near(seen.part(50, 55), BLUE)
+            && near(seen.part(50, 36), GREEN)
+    });
+}
+
+#[test]
+fn a_picture_of_the_outputs_size_is_the_file_itself_and_cameras_are_heeded() {
+    let (wall, mut builtin) = wall(&["640x360"]);
+    wall.set(NAME, "transition_type", "none");
+    let words = ["-size", "640x360", "plasma:red-blue", "-depth", "8"];
+    let plain = wall.picture("plain.png", &words);
+    show(&wall, &mut builtin, &[("HEADLESS-1", &plain)]);
+    let shot = wall.dir.path().join("whole.png");
+    wall.desktop.shot(&shot, "HEADLESS-1");
+    let words = [plain.to_str().unwrap(), shot.to_str().unwrap()];
+    let differing = wall.differing_pixels(words[0], words[1]);
+    assert_eq!(differing, 0);
+    for kind in ["bmp", "tiff", "webp", "gif"] {
+        show(&wall, &mut builtin, &[("HEADLESS-1", &wall.flat(&format!("green.{kind}"), GREEN))]);
+        wall.pixels("HEADLESS-1").is_all(GREEN);
+    }
+    show(&wall, &mut builtin, &[("HEADLESS-1", &wall.camera())]);
+    let turned = wall.pixels("HEADLESS-1");
+    turned.shows(50, 10, RED);
+    turned.shows(50, 90, BLUE);
+}
+
+#[test]
+fn changes_fade_without_a_frame_of_neither_picture() {
+    let (wall, mut builtin) = wall(&["640x360"]);
+    let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
+    wall.set_json(NAME, "transition_duration", 0.4.into());
+    show(&wall, &mut builtin, &[("HEADLESS-1", &red)]);
+    wall.pixels("HEADLESS-1").is_all(RED);
+    let watcher = Watcher::start(&wall.desktop, &wall.backends.outputs.list()[0]);
+    for (round, picture) in [&blue, &red, &blue, &red, &blue].into_iter().enumerate() {
+        show(&wall, &mut builtin, &[("HEADLESS-1", picture)]);
+        if round % 2 == 0 {
+            // The others begin in the middle of a transition.
+            let color = if picture == &blue { BLUE } else { RED };
+            wait_until("the end of the fade", || {
+                near(wall.pixels("HEADLESS-1").part(50, 50), color)
+            });
+        }
+    }
+    let frames = watcher.finish();
+    // Between red and blue there is no green, and light is neither lost nor won.
+    let between = |[red, green, blue]: [u8; 3]| {
+        green <= 3 && (250..=260).contains(&(u32::from(red) + u32::from(blue)))
+    };
+    assert!(frames.iter().all(|&frame| between(frame)), "{frames:?}");
+    let mixed = frames.iter().filter(|&&frame| !near(frame, RED) && !near(frame, BLUE)).count();
+    assert!(mixed > 0, "no frame between in {} frames", frames.len());
+}
+
+#[test]
+fn errors_leave_what_was_shown() {
+    let (wall, mut builtin) = wall(&["--pluggable", "640x480", "640x480"]);
+    wall.set(NAME, "transition_type", "none");
+    let red = wall.flat("red.png", RED);
+    let both = wall.hang(&[("WL-1", &red), ("WL-2", &red)]);
+    builtin.show(&both, &wall.cancel).unwrap();
+    let before = wall.processes(NAME);
+    let broken = wall.dir.path().join("broken.png");
+    let bytes = fs::read(wall.picture("noise.png", &["-size", "64x64", "plasma:"])).unwrap();
+    fs::write(&broken, &bytes[..bytes.len() / 2]).unwrap();
+    for path in [&*broken, Path::new("/nowhere.png")] {
+        let error = builtin.show(&wall.hang(&[("WL-1", path)]), &wall.cancel).unwrap_err();
+        assert!(matches!(&error, Error::File { path: named, .. } if named == path), "{error}");
+    }
+    let cancelled = Cancel::new().unwrap();
+    cancelled.cancel();
+    let blue = wall.flat("blue.png", BLUE);
+    let error = builtin.show(&wall.hang(&[("WL-1", &blue)]), &cancelled).unwrap_err();
+    assert_eq!(error, Error::Cancelled);
+    assert_eq!(wall.processes(NAME), before);
+    // An output that is gone is not waited for.
+    wall.desktop.run("unplug", &["WL-2"]);
+    let two = wall.hang(&[("WL-1", &blue)]);
+    let placements = [two[0].clone(), Placement { path: blue, ..both[1].clone() }];
+    builtin.show(&placements, &wall.cancel).unwrap();
+    wall.pixels("WL-1").is_all(BLUE);
+    assert!(builtin.show(&placements[1..], &wall.cancel).is_err());
+    wall.pixels("WL-1").is_all(BLUE);
+    assert_eq!(wall.processes(NAME), before);
+}
+
+#[test]
+fn outlives_the_daemon_is_taken_over_and_is_back_after_its_death() {
+    let (wall, mut first) = wall(&["640x480"]);
+    let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
+    let red = wall.hang(&[("HEADLESS-1", &red)]);
+    first.show(&red, &wall.cancel).unwrap();
+    let before = wall.processes(NAME);
+    drop(first);
+    let watcher = Watcher::start(&wall.desktop, &wall.backends.outputs.list()[0]);
+    let mut second = wall.backend(BackendName::Builtin);
+    second.show(&red, &wall.cancel).unwrap();
+    assert_eq!(wall.processes(NAME), before);
+    second.show(&wall.hang(&[("HEADLESS-1", &blue)]), &wall.cancel).unwrap();
+    assert_eq!(wall.processes(NAME), before, "the same process shows the next picture");
+    let frames = watcher.finish();
+    assert!(frames.iter().all(|frame| frame[1] <= 3 && frame[0].max(frame[2]) > 120), "{frames:?}");
+    while wall.told.try_recv().is_ok() {}
+    wall.desktop.output("kill", &["-9", &before[0].pid.to_string()]);
+    wall.told.recv_timeout(std::time::Duration::from_secs(30)).unwrap();
+    assert!(!second.is_whole());
+    second.show(&wall.hang(&[("HEADLESS-1", &blue)]), &wall.cancel).unwrap();
+    assert!(second.is_whole());
+    wall.pixels("HEADLESS-1").is_all(BLUE);
+    second.clear().unwrap();
+    assert!(wall.processes(NAME).is_empty());
+    let left: Vec<_> = fs::read_dir(wall.backends.records.directory()).unwrap().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// Says that it is of another version, whatever it is asked.
+const STRANGER: &str = "import socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[2])
+listener.listen()
+while True:
+    client, _ = listener.accept()
+    client.recv(65536)
+    client.sendall(b'{\"version\":\"0.0.0\",\"outcome\":{\"shown\":[]}}\\n')
+";
+
+#[test]
+fn one_of_another_version_is_replaced() {
+    let wall = Wall::new(Desktop::wayland(&["640x480"]), 1);
+    let socket = wall.backends.records.directory().join("draw-1.sock");
+    let script = wall.dir.path().join("stranger.py");
+    fs::write(&script, STRANGER).unwrap();
+    let launch = Launch::new("/usr/bin/python3").args([
+        script.as_os_str(),
+        "--socket".as_ref(),
+        socket.as_os_str(),
+    ]);
+    let stranger = wall.backends.records.start(&launch, NAME, None).unwrap().child().identity();
+    wait_until("its socket", || socket.exists());
+    let mut builtin = wall.backend(BackendName::Builtin);
+    show(&wall, &mut builtin, &[("HEADLESS-1", &wall.flat("red.png", RED))]);
+    wall.pixels("HEADLESS-1").is_all(RED);
+    let now = wall.processes(NAME);
+    assert!(now.len() == 1 && now[0] != stranger && !stranger.is_running());
+}
+
+#[test]
+fn outputs_that_go_and_come_are_served_without_the_daemon() {
+    let (wall, mut builtin) = wall(&["640x480", "800x600"]);
+    let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
+    show(&wall, &mut builtin, &[("HEADLESS-1", &red), ("HEADLESS-2", &blue)]);
+    let process = wall.processes(NAME);
+    drop(builtin);
+    // The second time without the file: what was last seen of it is enough.
+    for round in 0..2 {
+        wall.desktop.output("swaymsg", &["-q", "output HEADLESS-2 disable"]);
+        if round == 1 {
+            fs::remove_file(&blue).unwrap();
+        }
+        wall.desktop.output("swaymsg", &["-q", "output HEADLESS-2 enable"]);
+        wait_until("the picture on the output that is back", || {
+            near(wall.pixels("HEADLESS-2").part(50, 50), BLUE)
+        });
+    }
+    wall.desktop.output("swaymsg", &["-q", "output HEADLESS-1 mode --custom 1024x768"]);
+    wait_until("the picture in the new size", || {
+        let seen = wall.pixels("HEADLESS-1");
+        seen.size() == (1024, 768) && near(seen.part(98, 98), RED)
+    });
+    assert_eq!(wall.processes(NAME), process);
+}
+
+#[test]
+fn many_changes_leave_nothing_behind() {
+    let (wall, mut builtin) = wall(&["640x480"]);
+    wall.set_json(NAME, "transition_duration", 0.02.into());
+    let pictures = [wall.flat("red.png", RED), wall.flat("blue.png", BLUE)];
+    let mut change = |count: usize| {
+        for picture in pictures.iter().cycle().take(count) {
+            show(&wall, &mut builtin, &[("HEADLESS-1", picture)]);
+        }
+        let pid = wall.processes(NAME)[0].pid;
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+        (open, maps.lines().filter(|line| line.contains("memfd:murald")).count())
+    };
+    change(10);
+    let settled = |(open, mapped): (usize, usize)| open <= 16 && mapped == 0;
+    wait_until("an end of the last transition", || settled(change(0)));
+    change(60);
+    wait_until("an end of the last transition", || settled(change(0)));
+}
+
+#[test]
+fn a_picture_over_two_outputs_goes_on_where_the_other_ends() {
+    let (wall, mut builtin) = wall(&["400x400", "400x400"]);
+    wall.set(NAME, "transition_type", "none");
+    // Four columns, of which each output shows two.
+    let words = ["-size", "200x400", "xc:red", "xc:blue", "xc:lime", "xc:black", "+append"];
+    let wide = wall.picture("wide.png", &words);
+    let mut placements = wall.hang(&[("HEADLESS-1", &wide), ("HEADLESS-2", &wide)]);
+    let names = ["HEADLESS-1", "HEADLESS-2"].map(str::to_owned);
+    placements.iter_mut().for_each(|placement| placement.extended_over = names.to_vec());
+    builtin.show(&placements, &wall.cancel).unwrap();
+    let (left, right) = (wall.pixels("HEADLESS-1"), wall.pixels("HEADLESS-2"));
+    for (pixels, colors) in [(&left, [RED, BLUE]), (&right, [GREEN, BLACK])] {
+        for (x, color) in [(0, colors[0]), (48, colors[0]), (52, colors[1]), (99, colors[1])] {
+            pixels.shows(x, 50, color);
+        }
+    }
+}
+
+#[test]
+fn a_foreign_program_is_told_of_and_left_alone() {
+    let (wall, mut builtin) = wall(&["640x480"]);
+    let mut foreign = Foreign::start(&wall.desktop);
+    show(&wall, &mut builtin, &[("HEADLESS-1", &wall.flat("red.png", RED))]);
+    assert!(builtin.warnings().iter().any(|warning| warning.contains("swaybg")));
+    builtin.clear().unwrap();
+    assert!(foreign.runs());
+}
+
+#[test]
+fn over_x11_the_root_window_keeps_what_was_painted() {
+    let wall = Wall::new(Desktop::x11(&["800x600", "640x480"]), 2);
+    let names: Vec<String> =
+        wall.backends.outputs.list().iter().map(|output| output.name.clone()).collect();
+    let (one, other) = (names[0].as_str(), names[1].as_str());
+    let (red, square) = (wall.flat("red.png", RED), halves(&wall));
+    wall.set(NAME, "fit_mode", "contain");
+    wall.set(NAME, "fill_color", "00ff00");
+    let mut builtin = wall.backend(BackendName::Builtin);
+    show(&wall, &mut builtin, &[(one, &red), (other, &square)]);
+    wall.pixels(one).shows(50, 50, RED);
+    let seen = wall.pixels(other);
+    seen.shows(5, 50, GREEN);
+    seen.shows(50, 5, RED);
+    seen.shows(50, 95, BLUE);
+    assert!(wall.processes(NAME).is_empty() && builtin.is_whole(), "nothing stays but the picture");
+    let pixmaps = || {
+        let property = |name: &str| wall.desktop.output("xprop", &["-root", name]);
+        let id = |text: String| text.rsplit(' ').next().unwrap().to_owned();
+        (id(property("_XROOTPMAP_ID")), id(property("ESETROOT_PMAP_ID")))
+    };
+    let first = pixmaps();
+    assert!(first.0.starts_with("0x") && first.0 == first.1, "{first:?}");
+    show(&wall, &mut builtin, &[(one, &square), (other, &red)]);
+    wall.pixels(other).shows(50, 50, RED);
+    assert_ne!(pixmaps(), first);
+    let error = builtin.show(&wall.hang(&[(one, Path::new("/no.png"))]), &wall.cancel);
+    assert!(matches!(error, Err(Error::File { .. })));
+    wall.pixels(other).shows(50, 50, RED);
+    // What another backend has painted since is not painted over.
+    let mut feh = wall.backend(BackendName::Feh);
+    feh.show(&wall.hang(&[(one, &red), (other, &red)]), &wall.cancel).unwrap();
+    builtin.clear().unwrap();
+    wall.pixels(one).is_all(RED);
+    show(&wall, &mut builtin, &[(one, &red), (other, &red)]);
+    feh.clear().unwrap();
+    wall.pixels(one).shows(50, 50, RED);
+    builtin.clear().unwrap();
+    wall.pixels(one).is_all(BLACK);
+}
