@@ -41,7 +41,7 @@ impl Watch {
             watches.follow(&path)?;
             Ok(watches)
         });
-        let watches = watched.map_err(|source| Error::Watch { source: source.into() })?;
+        let watches = watched.map_err(|source| Error::Watch { source })?;
         config.refresh(false);
         let written = Instant::now();
         let mut watcher = Watcher { config, path, watches, events, due: None, written };
