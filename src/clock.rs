@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earlier_deadline_counts_on_each_clock() {
+    fn earlier_deadline_counts_per_clock() {
         let boot = |nanos| Some(Boottime::from_nanos(nanos));
         let one = Deadlines { boot: boot(7), wall: None };
         let two = Deadlines { boot: boot(5), wall: Some(Timestamp::UNIX_EPOCH) };
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_zone_rings() {
+    fn time_zone_change_wakes_the_alarm() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("localtime");
         let link = |to: &str| {

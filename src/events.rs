@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subscriber_hears_only_what_it_asked_for() {
+    fn subscriber_gets_only_filtered_events() {
         let bus = EventBus::new();
         let all = bus.subscribe(EventFilter::ALL, || ());
         let some = bus.subscribe([EventKind::ConfigChanged].into_iter().collect(), || ());
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_counted_for_that_subscriber_alone() {
+    fn full_buffer_counts_lost_events_per_subscriber() {
         let bus = EventBus::new();
         let slow = bus.subscribe(EventFilter::ALL, || ());
         for _ in 0..BUFFER + 3 {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_subscription_is_off_the_list() {
+    fn dropped_subscription_unsubscribes() {
         let bus = EventBus::new();
         let one = bus.subscribe(EventFilter::ALL, || ());
         let two = bus.subscribe(EventFilter::ALL, || ());
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_at_the_start_is_heard_by_those_who_come_at_once() {
+    fn startup_events_are_kept_for_early_subscribers() {
         let bus = EventBus::for_startup();
         let failed = || Event::WallpaperRestoreFailed { backend: "feh".into(), error: "no".into() };
         for _ in 0..BUFFER + 3 {

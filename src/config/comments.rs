@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_hide_no_comment_and_are_none() {
+    fn comments_are_found_outside_strings() {
         #[track_caller]
         fn check(text: &str, expected: &[&str]) {
             assert_eq!(scan(text), expected);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_comments_come_back() {
+    fn lost_comments_are_kept_at_the_end() {
         assert_eq!(keep("#a\n#a\n#b", "#a\nx=1".to_owned()), "#a\nx=1\n#a\n#b\n");
     }
 }

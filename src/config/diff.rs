@@ -32,7 +32,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn sections_that_differ() {
+    fn changed_sections_are_found() {
         #[track_caller]
         fn check(text: &str, expected: &[Section], names: &[&str]) {
             let new = document::read(text, Path::new("/c.toml")).unwrap().config;

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_where_they_are() {
+    fn config_mistakes_say_line_and_column() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
             assert_eq!(parsed(text).err().unwrap_or_default(), expected);

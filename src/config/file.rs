@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_is_the_user_s_alone() {
+    fn new_config_file_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/c.toml");
         assert_eq!(read(&path).unwrap(), None);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_marked_read_only_is_left_alone() {
+    fn read_only_config_file_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.toml");
         fs::write(&path, "old").unwrap();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_configuration_is_refused() {
+    fn files_that_are_no_text_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         assert!(read(dir.path()).is_err());
         assert!(read(Path::new("/dev/zero")).is_err());

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_changes_in_its_place() {
+    fn overlay_changes_values_in_place() {
         check(
             "# top\n[app] # mine\n  theme = 'dark' # why\nsort_by=\"name\"\n# end\n",
             Section::App,
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_added() {
+    fn overlay_adds_missing_keys() {
         check("", Section::App, "theme", json!("x"), "[app]\ntheme = \"x\"\n");
         check("# a", Section::App, "theme", json!("x"), "# a\n[app]\ntheme = \"x\"\n");
         check(

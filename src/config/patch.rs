@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_checked_everywhere() {
+    fn patch_checks_types_everywhere() {
         let banana = "app.images_per_page must be an integer, not \"banana\"";
         check(json!({"app": {"images_per_page": "banana"}}), Err(banana));
         check(
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_checked_in_backends_only() {
+    fn patch_checks_ranges_in_backends_only() {
         check(json!({"app": {"images_per_page": -7, "sort_by": "x"}}), Ok(2));
         check(
             json!({"daemon": {"log_max_size_mb": 0}, "monitors": {"image_set_type": "x"}}),

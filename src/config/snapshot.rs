@@ -116,7 +116,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn one_duration_goes_before_two() {
+    fn backend_duration_overrides_those_of_backends() {
         #[track_caller]
         fn check(seconds: Json, awww: f64, wal_qt: u32) {
             let tables = json!({"backend": {"transition_duration_seconds": seconds}});
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_shows_every_section() {
+    fn default_config_shows_every_section() {
         let config = Config::default();
         let names: Vec<_> = config.to_json().keys().cloned().collect();
         assert_eq!(names, ["backend", "daemon", "app", "monitors", "remote_gallery"]);

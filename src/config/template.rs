@@ -47,7 +47,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_first_file_says_the_defaults() {
+    fn template_says_the_defaults() {
         let parsed = document::read(&text(), Path::new("/c.toml")).unwrap();
         assert_eq!(parsed.missing, []);
         assert_eq!(parsed.config.to_json(), Config::default().to_json());

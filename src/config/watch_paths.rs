@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_is_watched() {
+    fn watch_paths_cover_every_step() {
         let dir = tempfile::tempdir().unwrap();
         let root = &dir.path().canonicalize().unwrap();
         check(root, "a/b/c", &[("", &["a"])], None);

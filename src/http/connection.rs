@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_came_before_its_client_was_to_make_room_is_answered() {
+    fn request_received_before_eviction_is_answered() {
         let (spawner, _deaths) = Spawner::new();
         let shared = Shared::new(Plain, &spawner, Limits::default()).unwrap();
         let answer = |bytes: &[u8]| {

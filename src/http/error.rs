@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_sent_is_not_sent_back_whole() {
+    fn error_messages_quote_only_the_beginning() {
         let failure = Error::bad_request("é".repeat(1 << 20)).details("x".repeat(TEXT_MAX));
         let text = failure.into_response("id-1").text();
         assert!(text.len() < 3 * TEXT_MAX && text.contains("éé…"), "{}", text.len());

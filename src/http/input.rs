@@ -69,7 +69,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn what_is_read_is_consumed_in_pieces_and_large_memory_given_back() {
+    fn input_is_consumed_in_pieces_and_large_buffers_freed() {
         let (near, mut far) = UnixStream::pair().unwrap();
         let mut input = Input::default();
         far.write_all(b"onetwo").unwrap();

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mistyped_word_is_recognised() {
+    fn nearest_word_finds_typing_mistakes() {
         let known = ["image_id", "monitor", "monitors", "mode"];
         let check = |word: &str, meant: &str| {
             assert_eq!(nearest(word, known.into_iter()), Some(meant), "{word}");

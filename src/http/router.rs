@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_each_route_once_and_documents_it() {
+    fn routes_are_unique_and_documented() {
         for (at, route) in ROUTES.iter().enumerate() {
             assert!(route.pattern.starts_with('/'), "{}", route.pattern);
             assert!(!route.summary.is_empty(), "{} has no summary", route.pattern);

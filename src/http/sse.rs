@@ -269,7 +269,7 @@ mod tests {
     use crate::wire::EventKind;
 
     #[test]
-    fn an_event_says_what_was_lost_before_it() {
+    fn event_tells_how_many_were_lost_before_it() {
         let message = |lost| Message { kind: EventKind::ConfigChanged, json: "{}".into(), lost };
         let check = |lost, expected| {
             let mut text = String::new();

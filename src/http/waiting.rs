@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_wait_at_a_time() {
+    fn waiting_requests_are_limited() {
         let waiting = Waiting::new(1);
         let permit = waiting.permit().unwrap();
         assert_eq!(waiting.permit().unwrap_err().status(), 503);

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_removed_or_cannot_be_rotated_is_no_end_of_the_log() {
+    fn log_survives_removed_file_and_failed_rotation() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("daemon.log");
         let level = log::LevelFilter::Info;
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_moved_away_is_made_anew() {
+    fn log_file_moved_away_is_made_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("daemon.log");
         let level = log::LevelFilter::Info;

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_both_kinds() {
+    fn log_lines_as_text_and_json() {
         let fields = [("request_id", Value::from("r-1")), ("status", Value::from(404_u16))];
         let check = |format: flexi_logger::FormatFunction, expected: &dyn Fn(&str) -> bool| {
             let mut out = Vec::new();

@@ -215,7 +215,7 @@ mod tests {
     };
 
     #[test]
-    fn lines_of_requests_are_json_and_wait_for_each_other() {
+    fn request_lines_are_json_and_gathered() {
         let directory = tempfile::tempdir().unwrap();
         let requests = requests(directory.path());
         let now = Timestamp::from_micros(1_790_000_000_000_456);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_writes_what_came_before_its_end_and_slow_disks_fill_no_memory() {
+    fn request_log_is_flushed_at_end_and_bounded_on_slow_disks() {
         let directory = tempfile::tempdir().unwrap();
         let requests = requests(directory.path());
         for _ in 0..10_000 {

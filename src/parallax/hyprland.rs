@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines() {
+    fn hyprland_lines_about_workspaces_are_found() {
         let check = |text: &str, expected, left: &str| {
             let mut bytes = text.as_bytes().to_vec();
             assert_eq!(take(&mut bytes).unwrap(), expected, "{text}");

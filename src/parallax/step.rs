@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ring() {
+    fn direction_follows_the_ring_of_workspaces() {
         let check = |from, to, chunk, expected: Option<&'static str>| {
             let along = |axis| direction(from, to, chunk, axis);
             let down = expected.map(|word| if word == "right" { "down" } else { "up" });

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_protocol_ends_it() {
+    fn bytes_that_are_not_sway_s_protocol_are_an_error() {
         let mut other = b"HTTP/1.1 400 Bad Request".to_vec();
         assert!(take(&mut other).is_err());
         let mut long = [MAGIC, &u32::MAX.to_ne_bytes(), &1u32.to_ne_bytes()].concat();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_s_place_in_the_order() {
+    fn workspaces_are_ordered_by_number_then_id() {
         let check = |workspace: Value, expected: Option<i64>| {
             let seen = visible(&workspace).map(|visible| visible.workspace);
             assert_eq!(seen, expected, "{workspace}");

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_survives_its_text() {
+    fn timestamps_round_trip_as_text() {
         let time = Timestamp::from_micros(1_790_000_000_123_456);
         let text = serde_json::to_string(&time).unwrap();
         assert!(text.contains(".123456"), "{text}");

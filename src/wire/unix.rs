@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_server_is_left_in_time_or_on_demand() {
+    fn client_leaves_silent_server_at_deadline_or_cancel() {
         let dir = tempfile::tempdir().unwrap();
         let (path, _server) = server(dir.path(), vec!["", ""]);
         let limited = agent(&path, None)

@@ -129,7 +129,7 @@ fn a_bad_file_ends_the_start_with_78() {
 }
 
 #[test]
-fn the_daemon_s_keys_say_where_things_are() {
+fn daemon_paths_of_the_config_are_used() {
     let dir = tempfile::tempdir().unwrap();
     let config = dir.path().join("mine.toml");
     fs::create_dir_all(dir.path().join(".config/murald")).unwrap();
@@ -165,7 +165,7 @@ fn the_daemon_s_keys_say_where_things_are() {
 }
 
 #[test]
-fn routes_of_the_settings() {
+fn config_routes() {
     let daemon = Daemon::start();
     let whole = daemon.succeeds("GET", "/config", Value::Null);
     assert_eq!(whole["daemon"]["images_dir"], "$XDG_DATA_HOME/murald/images");
@@ -212,7 +212,7 @@ fn routes_of_the_settings() {
 }
 
 #[test]
-fn each_change_is_told_once() {
+fn config_change_publishes_once() {
     let daemon = Daemon::start();
     let mut events = daemon.events();
     daemon.succeeds("PATCH", "/config", json!({"app": {"theme": "x"}, "backend": {"type": "feh"}}));
@@ -239,7 +239,7 @@ fn each_change_is_told_once() {
 }
 
 #[test]
-fn what_cannot_be_written_is_refused_plainly() {
+fn unwritable_config_refuses_changes() {
     let daemon = Daemon::start();
     let before = fs::read(daemon.config()).unwrap();
     fs::set_permissions(daemon.config(), fs::Permissions::from_mode(0o444)).unwrap();
@@ -252,7 +252,7 @@ fn what_cannot_be_written_is_refused_plainly() {
 }
 
 #[test]
-fn warnings_are_shown_and_secrets_not_logged() {
+fn config_warnings_are_shown_and_secrets_not_logged() {
     let daemon = Daemon::start();
     let secret = "5ecret-5ecret";
     daemon.succeeds("PATCH", "/config/remote_gallery", json!({"api_key": secret}));
@@ -280,7 +280,7 @@ fn warnings_are_shown_and_secrets_not_logged() {
 }
 
 #[test]
-fn watch_is_not_woken_by_readers_of_the_file_or_writers_in_the_home() {
+fn config_watch_is_not_woken_by_readers_or_writers_in_home() {
     let daemon = Daemon::start();
     let mut events = daemon.events();
     let mut themed = |theme: &str| {

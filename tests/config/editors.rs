@@ -35,20 +35,20 @@ fn shell(room: &Watched, line: &str) -> Command {
 }
 
 #[test]
-fn vim() {
+fn vim_edit_is_taken_up() {
     let line = "vim -u NONE -i NONE -es -c '%s/^theme = .*/theme = \"vim\"/' -c wq config.toml";
     check("vim", line, "vim");
 }
 
 #[test]
-fn vim_with_backup_and_copy() {
+fn vim_edit_with_backup_copy_is_taken_up() {
     let line = "vim -u NONE -i NONE -es -c 'set backup backupcopy=no undofile' \
                 -c '%s/^theme = .*/theme = \"v\"/' -c w -c w -c q config.toml";
     check("vim", line, "v");
 }
 
 #[test]
-fn nano() {
+fn nano_edit_is_taken_up() {
     let Some(room) = room_for("nano", "nano") else { return };
     let line = room.text().lines().position(|line| line.starts_with("theme = ")).unwrap() + 1;
     // In a terminal, as nano wants one.
@@ -73,12 +73,12 @@ fn nano() {
 }
 
 #[test]
-fn sed() {
+fn sed_edit_is_taken_up() {
     check("sed", "sed -i 's/^theme = .*/theme = \"sed\"/' config.toml", "sed");
 }
 
 #[test]
-fn perl() {
+fn perl_edit_is_taken_up() {
     check("perl", "perl -pi -e 's/^theme = .*/theme = \"perl\"/' config.toml", "perl");
 }
 

@@ -128,7 +128,7 @@ fn complete(shown: &Map<String, Value>) {
 
 /// Whatever stands in the file, a request changes what it names and nothing else, or nothing.
 #[test]
-fn damaged_files() {
+fn fuzzed_config_files_are_read_or_refused() {
     let room = room();
     let whole = fs::read_to_string(&room.path).unwrap();
     let short = "# a\n[app] # b\ntheme = 'x' # c\nown = [ # d\n 1, { x = 2 } ]\n[app.more]\ny = 3\n\
@@ -170,7 +170,7 @@ fn damaged_files() {
 
 /// A request either is stored as it is shown, or changes nothing.
 #[test]
-fn damaged_requests() {
+fn fuzzed_config_requests_are_taken_or_refused() {
     const BODIES: [&str; 5] = [
         r#"{"app":{"theme":"x","images_per_page":50,"own":{"a":[1,2.5,{"b":true}]}}}"#,
         r#"{"backend":{"type":"feh","auto_priorities":{"web":["wal-qt"]},"awww":{"fill-color":"ffffff"}}}"#,

@@ -152,7 +152,7 @@ fn wal_qt() -> Value {
 }
 
 #[test]
-fn no_key_is_without_a_row() {
+fn every_config_key_has_a_row() {
     let defaults = Config::default();
     for section in Section::ALL {
         let heading = section.heading();
@@ -170,7 +170,7 @@ fn no_key_is_without_a_row() {
 
 /// What the daemon does not read it keeps and gives back, whatever it is.
 #[test]
-fn the_client_s_keys_are_stored() {
+fn client_keys_of_the_config_are_stored() {
     let room = Watched::new();
     for section in Section::ALL.into_iter().filter(|section| section.is_client_s()) {
         for key in section.keys() {

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::Watched;
 
 #[test]
-fn written_in_place() {
+fn config_written_in_place_is_taken_up() {
     let room = Watched::new();
     fs::write(room.handle.path(), room.themed("x")).unwrap();
     room.hears_once(&["app"]);
@@ -18,7 +18,7 @@ fn written_in_place() {
 }
 
 #[test]
-fn renamed_over() {
+fn config_renamed_over_is_taken_up() {
     let room = Watched::new();
     for theme in ["x", "y"] {
         fs::write(room.path("murald/new"), room.themed(theme)).unwrap();
@@ -40,7 +40,7 @@ fn pause() -> bool {
 }
 
 #[test]
-fn written_in_pieces() {
+fn config_written_in_pieces_is_taken_up_once() {
     loop {
         let room = Watched::new();
         let text = room.themed("x").replace("\nmode = \"fill\"", "\nmode = \"max\"");
@@ -58,7 +58,7 @@ fn written_in_pieces() {
 }
 
 #[test]
-fn emptied_first() {
+fn config_emptied_first_is_taken_up_once() {
     loop {
         let room = Watched::new();
         let text = room.themed("x");
@@ -72,7 +72,7 @@ fn emptied_first() {
 }
 
 #[test]
-fn a_link_pointed_elsewhere() {
+fn config_link_pointed_elsewhere_is_followed() {
     let room = Watched::at("config.toml", |dir| {
         symlink("first.toml", dir.path().join("config.toml")).unwrap();
     });
@@ -88,7 +88,7 @@ fn a_link_pointed_elsewhere() {
 }
 
 #[test]
-fn a_directory_behind_a_link_replaced() {
+fn config_directory_behind_replaced_link_is_followed() {
     let room = Watched::at("murald/config.toml", |dir| {
         fs::create_dir_all(dir.path().join("generation-1")).unwrap();
         symlink("generation-1", dir.path().join("murald")).unwrap();
@@ -102,7 +102,7 @@ fn a_directory_behind_a_link_replaced() {
 }
 
 #[test]
-fn a_directory_removed_and_made_again() {
+fn config_directory_removed_and_made_again_is_followed() {
     let room = Watched::at("home/config/murald/config.toml", |_| ());
     let text = room.themed("x");
     fs::remove_dir_all(room.path("home/config")).unwrap();
@@ -115,7 +115,7 @@ fn a_directory_removed_and_made_again() {
 }
 
 #[test]
-fn a_directory_moved_away_and_another_in() {
+fn config_directory_replaced_by_another_is_followed() {
     let room = Watched::at("home/config/murald/config.toml", |_| ());
     fs::create_dir_all(room.path("other/murald")).unwrap();
     fs::write(room.path("other/murald/config.toml"), room.themed("x")).unwrap();
@@ -127,7 +127,7 @@ fn a_directory_moved_away_and_another_in() {
 }
 
 #[test]
-fn through_another_name_of_the_same_file() {
+fn config_written_through_hard_link_is_taken_up() {
     let room = Watched::new();
     fs::hard_link(room.handle.path(), room.path("other")).unwrap();
     fs::write(room.path("other"), room.themed("x")).unwrap();
@@ -135,7 +135,7 @@ fn through_another_name_of_the_same_file() {
 }
 
 #[test]
-fn a_bad_edit_shows_until_it_is_mended() {
+fn bad_config_edit_is_a_warning_until_mended() {
     let room = Watched::new();
     let good = room.text();
     fs::write(room.handle.path(), "[app").unwrap();
@@ -149,7 +149,7 @@ fn a_bad_edit_shows_until_it_is_mended() {
 }
 
 #[test]
-fn a_file_that_stays_empty_is_broken() {
+fn config_file_that_stays_empty_is_a_warning() {
     let room = Watched::new();
     let text = room.themed("x");
     drop(File::create(room.handle.path()).unwrap());
@@ -163,7 +163,7 @@ fn a_file_that_stays_empty_is_broken() {
 }
 
 #[test]
-fn a_bad_edit_is_told_though_its_writer_holds_the_file_open() {
+fn bad_config_edit_is_told_while_its_writer_holds_the_file_open() {
     let room = Watched::new();
     let mut file = File::options().write(true).truncate(true).open(room.handle.path()).unwrap();
     file.write_all(b"[app").unwrap();
@@ -172,7 +172,7 @@ fn a_bad_edit_is_told_though_its_writer_holds_the_file_open() {
 }
 
 #[test]
-fn edits_that_change_nothing_are_not_told() {
+fn config_edits_without_change_publish_nothing() {
     let room = Watched::new();
     fs::write(room.handle.path(), format!("# a comment\n{}", room.text())).unwrap();
     fs::write(room.path("murald/other.toml"), "app.theme = 'none of it'").unwrap();
@@ -180,7 +180,7 @@ fn edits_that_change_nothing_are_not_told() {
 }
 
 #[test]
-fn our_own_writes_are_not_heard_and_the_watch_outlives_them() {
+fn own_config_writes_publish_once_and_keep_the_watch() {
     let room = Watched::new();
     for theme in ["a", "b", "c"] {
         let body = json!({"app": {"theme": theme}});
@@ -194,7 +194,7 @@ fn our_own_writes_are_not_heard_and_the_watch_outlives_them() {
 }
 
 #[test]
-fn a_file_that_comes_later_is_taken_up() {
+fn config_file_made_later_is_taken_up() {
     let room = Watched::new();
     let text = room.themed("x");
     fs::remove_file(room.handle.path()).unwrap();

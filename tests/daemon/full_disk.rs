@@ -92,7 +92,7 @@ fn images(house: &House) -> Vec<Value> {
 }
 
 #[test]
-fn pictures_that_find_no_room_leave_nothing_behind() {
+fn full_disk_import_leaves_nothing_behind() {
     let cramped = Cramped::new();
     let house = &cramped.house;
     let errors = import(house, &pictures(&house.root().join("many"), 12));
@@ -121,7 +121,7 @@ fn pictures_that_find_no_room_leave_nothing_behind() {
 }
 
 #[test]
-fn rows_that_find_no_room_are_refused_and_the_rest_stays() {
+fn full_disk_refuses_rows_and_keeps_the_rest() {
     let cramped = Cramped::new();
     let client = cramped.house.client();
     let make = |number: u32| -> Answer {
@@ -144,7 +144,7 @@ fn rows_that_find_no_room_are_refused_and_the_rest_stays() {
 }
 
 #[test]
-fn what_cannot_be_removed_stays_in_the_library() {
+fn image_that_cannot_be_removed_stays_in_library() {
     let cramped = Cramped::new();
     let house = &cramped.house;
     assert_eq!(import(house, &pictures(&house.root().join("one"), 1)), [""; 0]);

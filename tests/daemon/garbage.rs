@@ -59,7 +59,7 @@ fn raise_descriptors() -> usize {
 }
 
 #[test]
-fn ten_thousand_that_say_nothing_or_rubbish() {
+fn ten_thousand_silent_or_rubbish_connections_are_survived() {
     let number = raise_descriptors().saturating_sub(500).min(10_000);
     let mut house = House::started();
     let before = memory(&house);
@@ -134,7 +134,7 @@ fn floods_that_never_end() {
 
 /// What takes time with the square of its length is refused, or costs next to nothing.
 #[test]
-fn bodies_of_very_many_small_things() {
+fn bodies_of_many_small_values_are_refused_or_read() {
     let house = House::started();
     let text = |at: u32| format!("k{at}").into();
     let list: Vec<Value> = (0..200_000).map(text).collect();

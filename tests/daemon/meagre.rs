@@ -70,7 +70,7 @@ fn daemon_starts_without_inotify() {
 }
 
 #[test]
-fn time_zone_that_is_a_pipe_holds_nobody_up() {
+fn time_zone_that_is_a_pipe_does_not_block() {
     let mut house = House::new();
     let zone = house.root().join("zone");
     fifo(&zone);
@@ -94,7 +94,7 @@ fn log_that_is_a_pipe_is_not_waited_for() {
 }
 
 #[test]
-fn everything_made_is_the_owner_s_alone_whatever_the_umask() {
+fn files_are_private_whatever_the_umask() {
     let house = House::new();
     let daemon = Shelled::start(&house, "umask 000");
     let path = house.root().join("a.png");
@@ -114,5 +114,6 @@ fn everything_made_is_the_owner_s_alone_whatever_the_umask() {
         }
     }
     assert!(seen > 10, "only {seen}");
+    assert_eq!(fs::metadata(house.socket()).unwrap().mode() & 0o777, 0o600);
     daemon.stop(&house);
 }

@@ -30,7 +30,7 @@ fn set(house: &House, body: &Value) -> crate::support::client::Answer {
 }
 
 #[test]
-fn of_many_that_start_at_once_one_lives() {
+fn one_of_many_daemons_started_at_once_lives() {
     let house = House::new();
     let start = || house.murald(&["start"]).stderr(Stdio::null()).spawn().unwrap();
     let mut children: Vec<_> = (0..6).map(|_| start()).collect();
@@ -57,7 +57,7 @@ fn of_many_that_start_at_once_one_lives() {
 }
 
 #[test]
-fn what_happens_at_the_start_is_told_to_who_comes_then() {
+fn startup_events_reach_early_subscribers() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut house = House::on(&desktop);
     house.only(&[]);
@@ -69,7 +69,7 @@ fn what_happens_at_the_start_is_told_to_who_comes_then() {
 }
 
 #[test]
-fn a_library_whose_disk_is_away_is_not_forgotten() {
+fn library_on_missing_disk_is_kept() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut house = House::started_on(&desktop);
     let pictures = [plain(&house, "a.png", [200, 30, 30]), plain(&house, "b.png", [30, 180, 60])];
@@ -99,7 +99,7 @@ fn a_library_whose_disk_is_away_is_not_forgotten() {
 }
 
 #[test]
-fn a_page_whose_package_is_gone_is_an_orphan() {
+fn page_without_package_is_an_orphan() {
     let house = House::started();
     let (id, other) = (page(&house), plain(&house, "other.png", [1, 2, 3]));
     house.import(&[&other]);
@@ -113,7 +113,7 @@ fn a_page_whose_package_is_gone_is_an_orphan() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_refused_alike_in_every_mode_and_never_picked() {
+fn unshowable_image_is_refused_in_every_mode_and_never_picked() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
     let house = House::started_on(&desktop);
     let (page, picture) = (page(&house), plain(&house, "a.png", [200, 30, 30]));
@@ -135,7 +135,7 @@ fn what_cannot_be_shown_is_refused_alike_in_every_mode_and_never_picked() {
 }
 
 #[test]
-fn nothing_is_an_empty_list_everywhere() {
+fn null_and_empty_lists_mean_the_same() {
     let house = House::started();
     let client = house.client();
     for path in ["/playlists", "/playlists/active", "/monitors", "/images/history", "/api/themes"] {
@@ -160,7 +160,7 @@ fn check_methods(client: &Client) {
 }
 
 #[test]
-fn the_fields_of_events_come_in_their_order() {
+fn event_fields_keep_their_order() {
     let desktop = Desktop::wayland(&["640x480"]);
     let house = House::started_on(&desktop);
     let picture = house.import(&[&plain(&house, "a.png", [200, 30, 30])])[0];

@@ -116,7 +116,7 @@ impl Daemon {
 }
 
 #[test]
-fn the_daemon_says_who_it_is() {
+fn health_and_version_are_answered() {
     let mut daemon = daemon();
     let health = daemon.client.get("/healthz");
     assert_eq!((health.status, health.text()), (200, r#"{"status":"ok"}"#));
@@ -166,7 +166,7 @@ fn events_are_filtered_by_type() {
 }
 
 #[test]
-fn settings_are_shown_whole_and_in_parts() {
+fn config_is_shown_whole_and_by_section() {
     let mut daemon = daemon();
     let whole = daemon.client.get("/config").json();
     assert_eq!(whole["app"]["images_per_page"], 50);
@@ -182,7 +182,7 @@ fn settings_are_shown_whole_and_in_parts() {
 }
 
 #[test]
-fn without_a_compositor_there_are_no_monitors_and_no_wallpaper() {
+fn no_compositor_means_no_monitors_and_no_wallpaper() {
     let mut daemon = daemon();
     assert_eq!(daemon.client.get("/monitors").json(), json!([]));
     assert_eq!(daemon.client.get("/monitors/DP-1").status, 404);
@@ -213,7 +213,7 @@ fn without_a_compositor_there_are_no_monitors_and_no_wallpaper() {
 }
 
 #[test]
-fn the_history_is_listed_within_bounds() {
+fn history_is_listed_within_bounds() {
     let mut daemon = daemon();
     assert_eq!(
         daemon.client.get("/images/history?limit=1001&monitor=x&since_id=4&before_id=9").json(),
@@ -253,7 +253,7 @@ fn import(daemon: &mut Daemon, names: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn images_are_taken_in_listed_shown_and_removed() {
+fn images_are_imported_listed_shown_and_removed() {
     let mut daemon = daemon();
     let empty = daemon.client.get("/images").json();
     let pages = json!({"page": 1, "per_page": 50, "total_items": 0, "total_pages": 0});
@@ -297,7 +297,7 @@ fn images_are_taken_in_listed_shown_and_removed() {
 }
 
 #[test]
-fn what_is_wrong_with_a_request_for_images_is_said() {
+fn bad_image_queries_are_explained() {
     let mut daemon = daemon();
     let mut check = |path: &str, body: &str, status: u16, said: &str| {
         let reply = if body.is_empty() { daemon.client.get(path) } else { daemon.post(path, body) };

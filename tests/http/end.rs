@@ -7,7 +7,7 @@ use murald::internals::http::{Limits, Response};
 use super::support::{Client, House, PATIENCE, PROMPT};
 
 #[test]
-fn idle_clients_do_not_delay_it_and_running_requests_finish() {
+fn server_end_waits_for_running_requests_not_idle_clients() {
     let mut house = House::new();
     let mut idle = house.connect();
     assert_eq!(idle.get("/tiny").status, 200);
@@ -33,7 +33,7 @@ fn idle_clients_do_not_delay_it_and_running_requests_finish() {
 }
 
 #[test]
-fn it_waits_for_nobody_past_its_deadline_but_tells_them() {
+fn server_end_keeps_its_deadline_and_tells_waiting_clients() {
     let mut house = House::with(Limits { last_turn: PATIENCE, ..Limits::default() });
     let (mut waiting, mut keen) = (house.connect(), house.connect());
     waiting.say("GET /later HTTP/1.1\r\n\r\n");
@@ -53,7 +53,7 @@ fn it_waits_for_nobody_past_its_deadline_but_tells_them() {
 }
 
 #[test]
-fn nobody_is_late_for_the_sake_of_one_that_is_stuck() {
+fn stuck_playlist_does_not_delay_others() {
     let mut house = House::new();
     let pipe = house.directory.path().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
@@ -69,7 +69,7 @@ fn nobody_is_late_for_the_sake_of_one_that_is_stuck() {
 }
 
 #[test]
-fn dropping_it_ends_it_at_once() {
+fn dropped_server_ends_at_once() {
     let mut house = House::new();
     let mut client = house.connect();
     client.say("GET /events HTTP/1.1\r\n\r\n").read_until("\r\n\r\n");

@@ -10,7 +10,7 @@ fn house() -> House {
 }
 
 #[test]
-fn a_file_comes_with_what_caches_need() {
+fn files_are_sent_with_cache_headers() {
     let house = house();
     let mut client = house.connect();
     let whole = client.get("/file/ten");
@@ -52,7 +52,7 @@ fn a_file_comes_with_what_caches_need() {
 }
 
 #[test]
-fn odd_files_are_answered_plainly() {
+fn odd_files_are_answered() {
     let house = house();
     let mut client = house.connect();
     assert_eq!((client.get("/file/none").status, client.get("/file/gone").status), (200, 404));
@@ -69,7 +69,7 @@ fn odd_files_are_answered_plainly() {
 }
 
 #[test]
-fn a_large_file_is_streamed_between_other_requests() {
+fn large_file_is_streamed_between_other_requests() {
     let house = house();
     let bytes: Vec<u8> = (0..LARGE).map(|at| (at / 7) as u8).collect();
     std::fs::write(house.directory.path().join("large"), &bytes).unwrap();
@@ -82,7 +82,7 @@ fn a_large_file_is_streamed_between_other_requests() {
 }
 
 #[test]
-fn a_file_that_shrinks_while_it_is_sent_ends_the_connection() {
+fn file_that_shrinks_while_sent_ends_the_connection() {
     let house = house();
     let path = house.directory.path().join("large");
     std::fs::write(&path, vec![1; LARGE]).unwrap();

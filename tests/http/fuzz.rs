@@ -48,7 +48,7 @@ impl Random {
 }
 
 #[test]
-fn damaged_requests_do_no_harm() {
+fn fuzzed_http_requests_do_no_harm() {
     let house = House::new();
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let began = Instant::now();

@@ -121,7 +121,7 @@ fn raise_descriptors() {
 }
 
 #[test]
-fn ten_thousand_silent_connections_cost_little() {
+fn ten_thousand_silent_connections_cost_little_memory() {
     raise_descriptors();
     let server = Apart::new(None);
     server.is_well();
@@ -145,7 +145,7 @@ fn ten_thousand_silent_connections_cost_little() {
 }
 
 #[test]
-fn with_few_descriptors_the_silent_make_room() {
+fn silent_connections_make_room_when_descriptors_are_few() {
     let server = Apart::new(Some(256));
     server.is_well();
     let mut silent = Vec::new();
@@ -158,7 +158,7 @@ fn with_few_descriptors_the_silent_make_room() {
 }
 
 #[test]
-fn without_any_descriptor_left_it_goes_on() {
+fn server_goes_on_without_free_descriptors() {
     // Not even as many as the smallest number of workers needs.
     let server = Apart::new(Some(20));
     for _ in 0..3 {
@@ -170,7 +170,7 @@ fn without_any_descriptor_left_it_goes_on() {
 }
 
 #[test]
-fn workers_are_started_as_needed_and_end_without_work() {
+fn http_workers_start_as_needed_and_end_when_idle() {
     let server = Apart::with(Some((WORKER_IDLE, 50)));
     let mut clients: Vec<_> = (0..20).map(|_| Client::to(&server.socket)).collect();
     for client in &mut clients {
@@ -183,7 +183,7 @@ fn workers_are_started_as_needed_and_end_without_work() {
 }
 
 #[test]
-fn who_gets_no_worker_is_told() {
+fn connection_without_worker_is_refused() {
     // More than there are addresses.
     let house = House::with(Limits { stack: 1 << 47, ..Limits::default() });
     let mut client = house.connect();
@@ -194,7 +194,7 @@ fn who_gets_no_worker_is_told() {
 }
 
 #[test]
-fn at_the_cap_who_has_been_silent_longest_makes_room() {
+fn longest_silent_connection_makes_room_at_the_cap() {
     let house = House::with(Limits { workers: 8, ..Limits::default() });
     let mut busy = house.connect();
     let mut silent: Vec<_> = (0..7)
@@ -214,7 +214,7 @@ fn at_the_cap_who_has_been_silent_longest_makes_room() {
 }
 
 #[test]
-fn whom_we_owe_an_answer_is_not_closed_for_a_newcomer_who_waits() {
+fn connection_owed_an_answer_is_not_closed_for_a_newcomer() {
     let house = House::with(Limits { workers: 2, ..Limits::default() });
     let mut waiting = [house.connect(), house.connect()];
     let mut givers: Vec<_> = waiting
@@ -240,7 +240,7 @@ fn whom_we_owe_an_answer_is_not_closed_for_a_newcomer_who_waits() {
 }
 
 #[test]
-fn slow_crowds_of_every_kind_make_room() {
+fn slow_connections_of_every_kind_make_room() {
     let slow = [
         "",
         "GET /tiny HTTP/1.1\r\n\r\n",
@@ -264,7 +264,7 @@ fn slow_crowds_of_every_kind_make_room() {
 }
 
 #[test]
-fn an_endless_head_is_cut_off_by_its_bytes() {
+fn endless_head_is_cut_off() {
     let house = House::with(Limits { linger: Duration::from_secs(600), ..Limits::default() });
     let mut client = house.connect();
     client.say("GET /tiny HTTP/1.1\r\nX: ");
@@ -281,7 +281,7 @@ fn an_endless_head_is_cut_off_by_its_bytes() {
 }
 
 #[test]
-fn a_flood_of_pipelined_requests_that_nobody_reads_is_not_buffered() {
+fn pipelined_requests_without_reader_are_not_buffered() {
     let house = House::new();
     let client = house.connect();
     client.socket.set_nonblocking(true).unwrap();
@@ -298,7 +298,7 @@ fn a_flood_of_pipelined_requests_that_nobody_reads_is_not_buffered() {
 }
 
 #[test]
-fn clients_at_once_are_all_answered_while_they_stay() {
+fn simultaneous_clients_are_all_answered() {
     let house = House::new();
     let mut clients: Vec<_> = (0..64).map(|_| house.connect()).collect();
     for client in &mut clients {
@@ -311,7 +311,7 @@ fn clients_at_once_are_all_answered_while_they_stay() {
 }
 
 #[test]
-fn panics_are_answers() {
+fn handler_panics_are_answered() {
     let house = House::new();
     let mut client = house.connect();
     for _ in 0..20 {

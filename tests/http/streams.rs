@@ -26,7 +26,7 @@ fn subscribers(house: &House) -> usize {
 }
 
 #[test]
-fn every_client_hears_everything_and_a_clean_end() {
+fn every_event_stream_gets_all_events_and_a_clean_end() {
     let house = House::new();
     let mut clients: Vec<_> = (0..20).map(|_| listen(&house)).collect();
     for _ in 0..50 {
@@ -66,7 +66,7 @@ fn a_stream_of_http_1_0_has_no_chunks_and_head_has_no_stream() {
 }
 
 #[test]
-fn silence_is_broken_by_keepalives() {
+fn event_stream_sends_keepalives() {
     let house = House::with(Limits { keepalive: Duration::from_millis(30), ..Limits::default() });
     let mut client = listen(&house);
     for _ in 0..3 {
@@ -76,7 +76,7 @@ fn silence_is_broken_by_keepalives() {
 }
 
 #[test]
-fn a_client_that_leaves_is_noticed_at_once() {
+fn event_client_that_leaves_is_noticed_at_once() {
     let house = House::new();
     let client = listen(&house);
     assert_eq!(subscribers(&house), 1);
@@ -86,7 +86,7 @@ fn a_client_that_leaves_is_noticed_at_once() {
 }
 
 #[test]
-fn a_slow_client_loses_events_alone_and_is_told_how_many() {
+fn slow_event_client_alone_loses_events_and_is_told() {
     let house = House::new();
     let (mut slow, mut quick) = (listen(&house), listen(&house));
     // Until the socket, the thread's piece and the bus's buffer are full, and some are lost.
@@ -113,7 +113,7 @@ fn a_slow_client_loses_events_alone_and_is_told_how_many() {
 }
 
 #[test]
-fn a_client_that_never_reads_is_closed_and_delays_no_end() {
+fn client_that_never_reads_is_closed_and_delays_no_end() {
     let house =
         House::with(Limits { stream_pause: Duration::from_millis(50), ..Limits::default() });
     let _stuck = listen(&house);
@@ -132,7 +132,7 @@ fn a_client_that_never_reads_is_closed_and_delays_no_end() {
 }
 
 #[test]
-fn streams_have_a_cap_and_requests_behind_them_no_effect() {
+fn event_streams_have_a_cap_and_later_requests_no_effect() {
     let house = House::with(Limits { streams: 2, ..Limits::default() });
     let mut one = house.connect();
     one.say("GET /events HTTP/1.1\r\n\r\n").say("GET /tiny HTTP/1.1\r\n\r\n".repeat(16));
@@ -150,7 +150,7 @@ fn streams_have_a_cap_and_requests_behind_them_no_effect() {
 }
 
 #[test]
-fn a_panic_in_one_stream_ends_that_one_alone() {
+fn panic_in_event_stream_ends_that_stream_alone() {
     // No clock goes as far.
     let house = House::with(Limits { keepalive: Duration::MAX, streams: 1, ..Limits::default() });
     for _ in 0..3 {
@@ -164,7 +164,7 @@ fn a_panic_in_one_stream_ends_that_one_alone() {
 }
 
 #[test]
-fn a_stream_that_gets_no_thread_is_refused() {
+fn event_stream_without_thread_is_refused() {
     // More than there are addresses.
     let house = House::with(Limits { stream_stack: 1 << 47, ..Limits::default() });
     let mut client = house.connect();

@@ -109,7 +109,7 @@ fn unusual_requests_are_served() {
 }
 
 #[test]
-fn a_continue_is_given_where_it_is_waited_for() {
+fn expect_continue_is_answered() {
     let house = House::new();
     let mut client = house.connect();
     client.say("POST /echo HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
@@ -122,7 +122,7 @@ fn a_continue_is_given_where_it_is_waited_for() {
 }
 
 #[test]
-fn a_name_keeps_its_slash_and_is_decoded_once() {
+fn path_names_keep_slashes_and_are_decoded_once() {
     let house = House::new();
     let mut client = house.connect();
     for (path, name) in [("a%2Fb", "a/b"), ("%2525", "%25"), ("caf%C3%A9+", "café+")] {
@@ -164,7 +164,7 @@ fn pipelined_requests_are_answered_in_order_while_others_have_their_turn() {
 }
 
 #[test]
-fn a_connection_serves_a_thousand_requests() {
+fn connection_serves_a_thousand_requests() {
     let house = House::new();
     let mut client = house.connect();
     for _ in 0..999 {

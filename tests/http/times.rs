@@ -15,7 +15,7 @@ fn one(change: impl FnOnce(&mut Limits)) -> House {
 }
 
 #[test]
-fn an_idle_connection_is_closed() {
+fn idle_connection_is_closed() {
     let house = one(|limits| limits.idle = SHORT);
     let mut client = house.connect();
     assert_eq!(client.get("/tiny").text(), "tiny");
@@ -26,7 +26,7 @@ fn an_idle_connection_is_closed() {
 }
 
 #[test]
-fn a_head_or_body_that_does_not_come_is_given_up() {
+fn missing_head_or_body_times_out() {
     let check = |house: House, bytes: &str| {
         let mut clients: Vec<_> = (0..16).map(|_| house.connect()).collect();
         for client in &mut clients {
@@ -53,7 +53,7 @@ fn a_head_or_body_that_does_not_come_is_given_up() {
 }
 
 #[test]
-fn dripping_a_head_does_not_prolong_it() {
+fn dripping_head_does_not_prolong_its_deadline() {
     let house = one(|limits| limits.head_time = SHORT);
     let mut client = house.connect();
     client.say("GET / HTTP/1.1\r\nX: ");
@@ -70,7 +70,7 @@ fn dripping_a_head_does_not_prolong_it() {
 }
 
 #[test]
-fn clients_that_do_not_read_are_closed_and_hold_nobody_up() {
+fn event_clients_that_do_not_read_are_closed() {
     let house = one(|limits| limits.write_pause = SHORT);
     let mut clients: Vec<_> = (0..16).map(|_| house.connect()).collect();
     for client in &mut clients {
@@ -91,7 +91,7 @@ fn clients_that_do_not_read_are_closed_and_hold_nobody_up() {
 }
 
 #[test]
-fn slow_work_is_waited_for_and_holds_nobody_up() {
+fn slow_request_does_not_block_others() {
     let house = House::new();
     let mut clients: Vec<_> = (0..8).map(|_| house.connect()).collect();
     for client in &mut clients {
@@ -110,7 +110,7 @@ fn slow_work_is_waited_for_and_holds_nobody_up() {
 }
 
 #[test]
-fn slow_work_is_bounded_in_number_and_time() {
+fn slow_requests_are_bounded_in_number_and_time() {
     let house = one(|limits| limits.waiting = 1);
     let mut client = house.connect();
     client.say("GET /later HTTP/1.1\r\n\r\n");
@@ -135,7 +135,7 @@ fn slow_work_is_bounded_in_number_and_time() {
 }
 
 #[test]
-fn slow_bodies_keep_nobody_else_s_out() {
+fn slow_bodies_do_not_block_other_bodies() {
     let house = one(|limits| limits.bodies = 2);
     let head = "POST /echo HTTP/1.1\r\nContent-Length: 100000\r\n\r\n";
     // Large already, and then no more comes; those that only say how large they are do not count.
@@ -158,7 +158,7 @@ fn slow_bodies_keep_nobody_else_s_out() {
 }
 
 #[test]
-fn chunks_come_in_pieces_and_have_the_same_time() {
+fn chunked_bodies_in_pieces_have_the_same_deadline() {
     let house = House::new();
     let mut client = house.connect();
     client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n");

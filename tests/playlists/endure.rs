@@ -29,7 +29,7 @@ fn next_change(one: &Value) -> jiff::Timestamp {
 }
 
 #[test]
-fn a_kill_leaves_place_pause_order_and_monitors() {
+fn kill_keeps_position_pause_order_and_monitors() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let (mut house, ids) = house(&desktop, 6);
     let random = json!({ "type": "timer", "interval": 3600, "order": "random" });
@@ -78,7 +78,7 @@ fn a_kill_leaves_place_pause_order_and_monitors() {
 }
 
 #[test]
-fn the_end_does_not_wait_for_a_setter_that_hangs() {
+fn daemon_end_does_not_wait_for_hanging_backend() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     let (pid, cue) = (house.root().join("pid"), house.root().join("hang"));
@@ -116,7 +116,7 @@ fn the_end_does_not_wait_for_a_setter_that_hangs() {
 }
 
 #[test]
-fn asleep_over_several_changes_there_is_one() {
+fn suspend_over_several_changes_makes_one() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 6);
     let id = make(&house, "sleeps", json!({ "type": "timer", "interval": 1 }), &ids);

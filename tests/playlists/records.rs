@@ -9,7 +9,7 @@ use crate::desktop::Desktop;
 use crate::support::House;
 
 #[test]
-fn bad_records_are_refused_and_change_nothing() {
+fn bad_playlists_are_refused_and_change_nothing() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 1);
     let id = make(&house, "kept", json!({}), &ids);
@@ -64,7 +64,7 @@ fn bad_records_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn times_are_kept_where_the_playlist_does_not_go_by_them() {
+fn item_times_are_kept_where_not_used() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 2);
     let id = make(&house, "kept", json!({ "type": "manual" }), &ids);
@@ -82,7 +82,7 @@ fn times_are_kept_where_the_playlist_does_not_go_by_them() {
 }
 
 #[test]
-fn acts_that_cannot_be_carried_out() {
+fn impossible_playlist_actions_are_refused() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 1);
     let post = |path: &str, body: Value| house.client().post(path, &body);
@@ -125,7 +125,7 @@ fn acts_that_cannot_be_carried_out() {
 }
 
 #[test]
-fn one_that_runs_goes_on_with_an_edit() {
+fn running_playlist_goes_on_with_an_edit() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 4);
     let id = make(&house, "edited", json!({ "interval": 3600 }), &ids);
@@ -173,7 +173,7 @@ fn delete(house: &House, ids: &[i64]) {
 
 /// By the clock of the place, which is not the one that the others go by.
 #[test]
-fn a_start_takes_up_the_slot_that_it_is_time_for() {
+fn playlist_start_enters_current_slot() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.env("TZ", "Asia/Kathmandu");

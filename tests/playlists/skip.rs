@@ -21,7 +21,7 @@ fn page(house: &House, name: &str) -> i64 {
 }
 
 #[test]
-fn what_cannot_be_shown_is_skipped_forward_and_backward() {
+fn incompatible_items_are_skipped_forward_and_backward() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 2);
     let pages = [page(&house, "a"), page(&house, "b")];
@@ -48,7 +48,7 @@ fn what_cannot_be_shown_is_skipped_forward_and_backward() {
 }
 
 #[test]
-fn nothing_to_show_is_told_and_mended_by_an_edit() {
+fn no_compatible_item_is_told_and_mended_by_an_edit() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 1);
     let page = page(&house, "page");
@@ -75,7 +75,7 @@ fn nothing_to_show_is_told_and_mended_by_an_edit() {
 }
 
 #[test]
-fn nothing_to_show_is_mended_by_another_backend() {
+fn no_compatible_item_is_mended_by_another_backend() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.stub("mpvpaper", "#!/bin/sh\nexec sleep 600\n");

@@ -72,7 +72,7 @@ fn quick_steps(desktop: &Desktop, outputs: [&str; 2]) -> House {
 }
 
 #[test]
-fn quick_steps_of_all_have_each_their_own_picture_on_wayland() {
+fn quick_steps_each_show_their_picture_on_wayland() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let _house = quick_steps(&desktop, ["HEADLESS-1", "HEADLESS-2"]);
     see(&desktop, "HEADLESS-1", STEPS);
@@ -110,7 +110,7 @@ fn refused(house: &House, line: &str) {
 }
 
 #[test]
-fn setter_that_fails_leaves_steps_and_starts_undone() {
+fn failing_backend_leaves_steps_and_starts_undone() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     let fails = house.root().join("fails");

@@ -32,7 +32,7 @@ fn watch(desktop: &Desktop, output: &str, done: &AtomicBool) -> Vec<usize> {
 }
 
 #[test]
-fn what_is_seen_is_what_is_told_change_by_change() {
+fn playlist_events_match_the_screen() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let (house, ids) = house(&desktop, 6);
     let photos = photographs::take(&house.root().join("photos"), 60);
@@ -80,7 +80,7 @@ fn what_is_seen_is_what_is_told_change_by_change() {
 }
 
 #[test]
-fn a_monitor_has_one_playlist_and_declared_ones_are_kept() {
+fn monitor_has_one_playlist_and_declared_monitors_are_kept() {
     let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
     let (house, ids) = house(&desktop, 2);
     let by_hand = json!({ "type": "manual" });
@@ -113,7 +113,7 @@ fn a_monitor_has_one_playlist_and_declared_ones_are_kept() {
 }
 
 #[test]
-fn one_picture_over_both_monitors() {
+fn extended_playlist_spans_both_monitors() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let (house, _) = house(&desktop, 0);
     let wide = |name: &str, left: usize, right: usize| {

@@ -17,7 +17,7 @@ fn run(house: &House, line: &str) -> Value {
 }
 
 #[test]
-fn every_command_for_playlists_works() {
+fn playlist_commands_work() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 3);
     let run = |line: &str| run(&house, line);

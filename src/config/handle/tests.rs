@@ -47,7 +47,7 @@ impl Room {
 }
 
 #[test]
-fn the_file_is_made_and_filled() {
+fn missing_config_file_is_made_with_defaults() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new/c.toml");
     let handle = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
@@ -62,7 +62,7 @@ fn the_file_is_made_and_filled() {
 }
 
 #[test]
-fn a_file_that_lacks_nothing_is_left_alone() {
+fn complete_config_file_is_left_alone() {
     let text = template::text().replace(" = ", "   =  ");
     let room = Room::with(&text);
     let before = fs::metadata(room.handle.path()).unwrap().modified().unwrap();
@@ -72,7 +72,7 @@ fn a_file_that_lacks_nothing_is_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_written_does_not_prevent_a_start() {
+fn unwritable_config_file_does_not_prevent_a_start() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c.toml");
     fs::write(&path, "app.theme = 'x'\n").unwrap();
@@ -88,7 +88,7 @@ fn what_cannot_be_written_does_not_prevent_a_start() {
 }
 
 #[test]
-fn a_bad_file_prevents_a_start_and_is_left_alone() {
+fn bad_config_file_prevents_a_start_and_is_left_alone() {
     for bad in ["[app\n", "app.images_per_page = 'x'"] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.toml");
@@ -100,7 +100,7 @@ fn a_bad_file_prevents_a_start_and_is_left_alone() {
 }
 
 #[test]
-fn one_event_per_change_and_none_without() {
+fn config_change_publishes_one_event() {
     let room = Room::with("# mine\n");
     let changed = room.patch(json!({
         "daemon": {"log_level": "debug"},
@@ -138,7 +138,7 @@ fn all_sections_or_none() {
 }
 
 #[test]
-fn an_edit_just_made_is_not_undone_by_a_request() {
+fn request_does_not_undo_an_edit_just_made() {
     let room = Room::with("");
     room.write(&room.text().replace("\"dark\"", "\"mine\" # my theme"));
     room.patch(json!({"app": {"sort_order": "asc"}})).unwrap();
@@ -150,7 +150,7 @@ fn an_edit_just_made_is_not_undone_by_a_request() {
 }
 
 #[test]
-fn a_bad_edit_keeps_the_last_good_settings() {
+fn bad_edit_keeps_last_good_config() {
     let room = Room::with("app.theme = 'x'\n");
     let good = room.text();
     room.write("[app\n");
@@ -170,7 +170,7 @@ fn a_bad_edit_keeps_the_last_good_settings() {
 }
 
 #[test]
-fn a_file_that_went_comes_back_with_the_next_change() {
+fn removed_config_file_is_written_again_by_next_change() {
     let room = Room::with("# mine\n");
     fs::remove_file(room.handle.path()).unwrap();
     assert_eq!(room.handle.refresh(true), Settled::Perhaps);
@@ -183,7 +183,7 @@ fn a_file_that_went_comes_back_with_the_next_change() {
 }
 
 #[test]
-fn a_reset_takes_the_client_s_own_keys_and_mends_invalid_values() {
+fn reset_removes_client_keys_and_mends_invalid_values() {
     let room = Room::with("[app]\n# note\nmine = 1\n[backend.awww]\nresize = 'zoom'\n");
     assert_eq!(room.shown()["app"]["mine"], 1);
     room.handle.reset_all().unwrap();

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms() {
+    fn curves_sizes_and_colors_are_recognised() {
         for good in ["0.25,0.1,0.25,1.0", " 0, 1 ,2,-3"] {
             assert!(is_bezier(good), "{good}");
         }

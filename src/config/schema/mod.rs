@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_default_fits_its_own_rule() {
+    fn defaults_pass_their_own_validation() {
         for section in Section::ALL {
             for key in section.keys() {
                 let heading = section.heading();

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn every_filter_is_read() {
+    fn image_query_reads_every_filter() {
         let all = parse(
             "media_type=gif&animated=true&search=a+b&tags=x,y&colors=%23ff0080,00ff00&hue_group=99&page=3\
              &colors_near=%23010203~2.5&palette_similar_to=7&folder_id=root&sort_by=hue\
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn image_query_names_bad_parameters() {
         let check = |raw: &str, said: &str| {
             let text = parse(raw).expect_err(raw);
             assert!(text.contains(raw.split('=').next().unwrap()), "{text}");

@@ -28,7 +28,7 @@ use Seen::{By, Called, In, NotCalled, Told};
 
 const LOAD: &str = "/wallpaper/load";
 pub const LOOK: &str = "/settings/image-presentation";
-const DAEMON: (&str, &str) = ("tests/config/daemon.rs", "the_daemon_s_keys_say_where_things_are");
+const DAEMON: (&str, &str) = ("tests/config/daemon.rs", "daemon_paths_of_the_config_are_used");
 const PARALLAX: (&str, &str) = ("tests/backends/parallax.rs", "the_workspaces_of_sway");
 const VIDEO: (&str, &str) =
     ("tests/video/import.rs", "the_poster_is_the_frame_at_one_tenth_and_thumbnails_heal");
@@ -40,8 +40,8 @@ pub fn table() -> Vec<Row> {
 
 fn daemon() -> Vec<Row> {
     let here = |key| ("daemon", key, Value::Null, In(DAEMON.0, DAEMON.1));
-    let log = In("tests/daemon/process.rs", "the_log_is_rotated_by_size");
-    let log_too = In("tests/daemon/process.rs", "the_log_is_rotated_by_size");
+    let log = In("tests/daemon/process.rs", "log_is_rotated_by_size");
+    let log_too = In("tests/daemon/process.rs", "log_is_rotated_by_size");
     let choice = |section, key| (section, key, Value::Null, In(CHOICE.0, CHOICE.1));
     vec![
         here("images_dir"),
