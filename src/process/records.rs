@@ -1,14 +1,14 @@
 //! The processes of backends that we started and that may outlive us: a record and a log file of each.
 //!
-//! A record `BACKEND-N.json`, or `BACKEND@OUTPUT-N.json` of one that serves one output, has two lines: what was started, as JSON, written before the start; and
+//! A record `BACKEND-N.json`, or `BACKEND@OUTPUT-N.json` of one that serves one output, has two lines:
+//! what was started, as JSON, written before the start; and
 //! the process's own line of `/proc/self/stat`, which the child appends before it becomes the
 //! program. So there is no instant at which a process runs that nobody knows. The next daemon reads
 //! them and takes over what still runs.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::text::{Text, text};
 use super::{Child, Ended, Error, Identity, Launch, ResourceLimits, show_command, tail};
 
 /// How much of a log is quoted in a message at most.
@@ -291,46 +292,10 @@ fn remove(path: &Path) {
     fs::remove_file(path).ok();
 }
 
-/// A word of a command line in JSON: a string, or a list of bytes where it is not UTF-8.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Text(#[serde(with = "text")] OsString);
-
-impl<T: AsRef<OsStr>> From<&T> for Text {
-    fn from(word: &T) -> Self {
-        Self(word.as_ref().to_owned())
-    }
-}
-
-/// A word of a command line, or a path, in JSON whatever its bytes.
-pub mod text {
-    use super::{OsStrExt, OsString, OsStringExt};
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Words {
-        Text(String),
-        Bytes(Vec<u8>),
-    }
-
-    pub fn serialize<S: Serializer>(word: &OsString, to: S) -> Result<S::Ok, S::Error> {
-        match word.to_str() {
-            Some(text) => to.serialize_str(text),
-            None => word.as_bytes().serialize(to),
-        }
-    }
-
-    pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<OsString, D::Error> {
-        Ok(match Words::deserialize(from)? {
-            Words::Text(text) => text.into(),
-            Words::Bytes(bytes) => OsString::from_vec(bytes),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStringExt;
     use std::time::Instant;
 
     fn records() -> (tempfile::TempDir, ProcessRecords) {
