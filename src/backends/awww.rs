@@ -10,9 +10,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::context::Context;
+use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
-use super::registry::Settings;
 use super::{Backend, Error, Placement};
 use crate::config::{Awww as Options, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition};
 use crate::process::{BackendProcess, Ended, Output, run};

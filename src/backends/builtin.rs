@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::context::Context;
 use super::copies::{Copies, Takes};
-use super::registry::Settings;
+
 use super::socket::{NotUp, connect_when_up, wait};
 use super::{Backend, Error, Placement};
 use crate::compositor::Session;

@@ -9,10 +9,13 @@ use crossbeam_channel::Sender;
 use super::Error;
 use super::version::Versions;
 use crate::compositor::Outputs;
-use crate::config::BackendName;
+use crate::config::{BackendName, Config};
 use crate::error_chain::chain;
 use crate::paths::Dirs;
 use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper};
+
+/// The settings as they are when it is called.
+pub type Settings = Arc<dyn Fn() -> Arc<Config> + Send + Sync>;
 
 pub(super) struct Context {
     pub records: ProcessRecords,

@@ -7,9 +7,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::context::Context;
+use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
-use super::registry::Settings;
 use super::{Backend, Error, Placement};
 use crate::compositor::Output;
 use crate::config::{BackendName, FehMode};

@@ -10,12 +10,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::registry::Backends;
 use super::{Backend, Error, Placement, socket};
-use crate::compositor::Session;
+use crate::compositor::{Outputs, Session};
 use crate::config::BackendName;
 use crate::paths::Dirs;
-use crate::process::Identity;
+use crate::process::{Identity, ProcessRecords};
 use crate::sys::Cancel;
 use crate::wire::Conflict;
 
@@ -51,10 +50,20 @@ const SYSTEM: [&str; 2] = ["/etc/sway/config", "/etc/sway/config.d"];
 /// More than anybody writes by hand.
 const CONFIGURATION_MAX: u64 = 256 << 10;
 
+/// Where they are looked for.
+pub(super) struct Surroundings {
+    pub(super) outputs: Outputs,
+    /// Those that we started are none.
+    pub(super) records: ProcessRecords,
+    pub(super) dirs: Dirs,
+}
+
 /// Those that run on our compositor now.
-pub(super) fn find(backends: &Backends) -> Vec<Conflict> {
-    let Some(Session::Wayland { socket }) = backends.outputs.session() else { return Vec::new() };
-    let ours = backends.records.identities();
+pub(super) fn find(surroundings: &Surroundings) -> Vec<Conflict> {
+    let Some(Session::Wayland { socket }) = surroundings.outputs.session() else {
+        return Vec::new();
+    };
+    let ours = surroundings.records.identities();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let foreign = |pid: i32| {
@@ -72,7 +81,7 @@ pub(super) fn find(backends: &Backends) -> Vec<Conflict> {
 pub(super) struct Observant {
     pub(super) backend: Box<dyn Backend>,
     pub(super) name: BackendName,
-    pub(super) backends: Backends,
+    pub(super) surroundings: Surroundings,
 }
 
 impl Backend for Observant {
@@ -81,14 +90,18 @@ impl Backend for Observant {
     }
 
     fn warnings(&mut self) -> Vec<String> {
-        let conflicts = find(&self.backends).into_iter();
+        let conflicts = find(&self.surroundings).into_iter();
         let conflicts = conflicts.filter(|conflict| !is_used(self.name, &conflict.program));
-        let warnings = conflicts.map(|conflict| warning(&conflict, &self.backends));
+        let warnings = conflicts.map(|conflict| warning(&conflict, &self.surroundings));
         self.backend.warnings().into_iter().chain(warnings).collect()
     }
 
     fn spans_outputs(&self) -> bool {
         self.backend.spans_outputs()
+    }
+
+    fn unseen(&mut self) -> Vec<String> {
+        self.backend.unseen()
     }
 
     fn clear(&mut self) -> Result<(), Error> {
@@ -101,13 +114,13 @@ impl Backend for Observant {
 }
 
 /// What people are told of one, and of how to be rid of it.
-fn warning(conflict: &Conflict, backends: &Backends) -> String {
+fn warning(conflict: &Conflict, surroundings: &Surroundings) -> String {
     let Conflict { program, pid } = conflict;
     let told = format!(
         "{program} (process {pid}), which murald did not start, draws backgrounds too and may hide \
          this one: end it"
     );
-    match cause(program, backends) {
+    match cause(program, surroundings) {
         Some(Line { path, number, text }) => {
             format!("{told}, and remove line {number} of {}: {text}", path.display())
         }
@@ -162,18 +175,18 @@ struct Line {
 }
 
 /// What starts a program, as far as the compositor's configuration tells.
-fn cause(program: &str, backends: &Backends) -> Option<Line> {
-    configurations(backends).into_iter().find_map(|path| line_of(program, path))
+fn cause(program: &str, surroundings: &Surroundings) -> Option<Line> {
+    configurations(surroundings).into_iter().find_map(|path| line_of(program, path))
 }
 
 /// The files that the compositor may have read: first the one that it was told to.
-fn configurations(backends: &Backends) -> Vec<PathBuf> {
-    let told = match backends.outputs.session() {
+fn configurations(surroundings: &Surroundings) -> Vec<PathBuf> {
+    let told = match surroundings.outputs.session() {
         Some(Session::Wayland { socket }) => told_configuration(&socket),
         _ => None,
     };
     let home = |dirs: &Dirs| CONFIGURATIONS.map(|name| dirs.config_home().join(name));
-    let paths = told.into_iter().chain(home(&backends.dirs)).chain(SYSTEM.map(PathBuf::from));
+    let paths = told.into_iter().chain(home(&surroundings.dirs)).chain(SYSTEM.map(PathBuf::from));
     let files = |path: PathBuf| match fs::read_dir(&path) {
         Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
         Err(_) => vec![path],

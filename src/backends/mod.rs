@@ -22,10 +22,10 @@ mod trace;
 mod version;
 mod wal_qt;
 
-pub use context::RootPainter;
+pub use context::{RootPainter, Settings};
 pub use error::Error;
 pub use placement::{Kind, Placement, Web};
-pub use registry::{Backends, REGISTRY, Registration, Settings};
+pub use registry::{Backends, REGISTRY, Registration};
 pub use version::Versions;
 pub use wal_qt::Client as WalQtClient;
 
@@ -50,10 +50,17 @@ pub trait Backend: Send {
         false
     }
 
+    /// The outputs on which nothing of what [`Self::show`] has last shown was seen yet: they are off or
+    /// covered. What others show there stays until it is; whoever tells of the end of processes tells
+    /// of that, too.
+    fn unseen(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Takes down all that is ours: pictures and processes.
     fn clear(&mut self) -> Result<(), Error>;
 
-    /// Called when one of its processes has ended: whether all that it needs still runs. If not,
+    /// Called when one of its processes has ended, or was seen at last: whether all that it needs still runs. If not,
     /// what it shows is shown again.
     fn is_whole(&mut self) -> bool;
 }

@@ -8,9 +8,9 @@ use crossbeam_channel::Sender;
 
 use super::awww::Awww;
 use super::builtin::Builtin;
-use super::context::{Context, RootPainter};
+use super::context::{Context, RootPainter, Settings};
 use super::feh::Feh;
-use super::foreign::{self, Observant};
+use super::foreign::{self, Observant, Surroundings};
 use super::hyprpaper::{self, Hyprpaper};
 use super::mpvpaper::Mpvpaper;
 use super::swaybg::Swaybg;
@@ -18,14 +18,11 @@ use super::version::Versions;
 use super::wal_qt::WalQt;
 use super::{Backend, Kind};
 use crate::compositor::{Compositor, Outputs};
-use crate::config::{BackendName, Config};
+use crate::config::BackendName;
 use crate::draw::VERSION;
 use crate::paths::Dirs;
 use crate::process::{self, ProcessRecords, Reaper};
 use crate::wire::Conflict;
-
-/// The settings as they are when it is called.
-pub type Settings = Arc<dyn Fn() -> Arc<Config> + Send + Sync>;
 
 /// What is known of a backend without starting it.
 pub struct Registration {
@@ -196,13 +193,13 @@ impl Backends {
         if !entry.compositors.contains(&Compositor::Wayland) {
             return Some(backend);
         }
-        Some(Box::new(Observant { backend, name, backends: self.clone() }))
+        Some(Box::new(Observant { backend, name, surroundings: self.surroundings() }))
     }
 
     /// Programs that draw backgrounds on our compositor and that we did not start, with the backends
     /// that they are in the way of.
     pub fn conflicts(&self) -> impl Fn(&Registration) -> Vec<Conflict> {
-        let found = foreign::find(self);
+        let found = foreign::find(&self.surroundings());
         move |entry| {
             let is_in_the_way = |conflict: &&Conflict| {
                 entry.compositors.contains(&Compositor::Wayland)
@@ -210,6 +207,11 @@ impl Backends {
             };
             found.iter().filter(is_in_the_way).cloned().collect()
         }
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        let (outputs, records) = (self.outputs.clone(), self.records.clone());
+        Surroundings { outputs, records, dirs: self.dirs.clone() }
     }
 
     /// Where a backend has its copies, and where what it shows is kept.

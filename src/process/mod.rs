@@ -28,7 +28,7 @@ pub use launch::{Launch, own_program, show_command};
 pub use launcher::{ResourceLimits, become_program, keep_files_private};
 pub use oneshot::{Output, STDOUT_MAX, run, run_telling};
 pub use reaper::Reaper;
-pub use records::{BackendProcess, ProcessRecords, plain_name, text};
+pub use records::{BackendProcess, ProcessRecords, plain_name};
 
 /// The executable of that name on `PATH`.
 pub fn which(program: &str) -> Option<PathBuf> {

@@ -74,6 +74,44 @@ pub(super) fn keep_current(current: &Placements, desired: &mut Placements, outpu
     }
 }
 
+/// The outputs on which nothing of what a worker shows was seen yet.
+pub(super) type Unseen = BTreeMap<WorkerKey, Vec<String>>;
+
+/// Adds to `desired` what others show now where a worker is not seen yet: without it the screen might
+/// be found empty.
+pub(super) fn keep_until_seen(current: &Placements, desired: &mut Placements, unseen: &Unseen) {
+    let on = |placements: &[Placement], name: &str| {
+        placements.iter().find(|placement| placement.output.name == name).cloned()
+    };
+    for (key, name) in unseen.iter().flat_map(|(key, names)| names.iter().map(move |n| (key, n))) {
+        let Some(new) = desired.get(key).and_then(|placements| on(placements, name)) else {
+            continue;
+        };
+        for (other, placements) in current.iter().filter(|(other, _)| *other != key) {
+            let Some(old) = on(placements, name) else { continue };
+            let kept = desired.entry(other.clone()).or_default();
+            if on(kept, name).is_none() {
+                kept.push(Placement { output: new.output.clone(), ..old });
+                kept.sort_by(|one, other| one.output.name.cmp(&other.output.name));
+            }
+        }
+    }
+}
+
+/// Whether a step takes something away where another worker is not seen yet.
+pub(super) fn uncovers(step: &Step, current: &Placements, unseen: &Unseen) -> bool {
+    let stays = match step {
+        Step::Show { placements, .. } => placements.as_slice(),
+        Step::Clear { .. } => &[],
+    };
+    let goes = |name: &String| {
+        let shown = current.get(step.key()).into_iter().flatten();
+        shown.into_iter().any(|placement| placement.output.name == *name)
+            && stays.iter().all(|placement| placement.output.name != *name)
+    };
+    unseen.iter().any(|(key, names)| key != step.key() && names.iter().any(goes))
+}
+
 /// Where a step may change something.
 pub(super) fn outputs_of<'a>(step: &'a Step, current: &'a Placements) -> Vec<&'a str> {
     let placements = match step {
@@ -213,5 +251,22 @@ pub(super) mod tests {
         let mut expected = current(&[(Feh, &[("B", 2)]), (Swaybg, &[("A", 9)])]);
         expected.get_mut(&WorkerKey::of(Feh, "B")).unwrap()[0].output.x = 1920;
         assert_eq!(desired, expected);
+    }
+
+    #[test]
+    fn what_is_not_seen_yet_takes_the_place_of_nothing() {
+        let before = current(&[(Swaybg, &[("A", 1), ("B", 1)]), (Mpvpaper, &[("A", 2)])]);
+        let after = current(&[(Swaybg, &[("B", 1)]), (Mpvpaper, &[("A", 2)])]);
+        let unseen = Unseen::from([(WorkerKey::of(Mpvpaper, "A"), vec!["A".to_owned()])]);
+        let mut desired = after.clone();
+        keep_until_seen(&before, &mut desired, &unseen);
+        assert_eq!(desired, before);
+        let [step] = &steps(&before, &after)[..] else { panic!("one step") };
+        assert!(uncovers(step, &before, &unseen));
+        assert!(!uncovers(step, &before, &Unseen::new()));
+        // What is not desired any more covers nothing.
+        let mut desired = current(&[(Awww, &[("A", 3)])]);
+        keep_until_seen(&before, &mut desired, &unseen);
+        assert_eq!(desired, current(&[(Awww, &[("A", 3)])]));
     }
 }

@@ -23,7 +23,7 @@ use super::command::Command;
 use super::job::{Activation, Feasible, Job, PendingApply, Purpose};
 use super::jobs::Jobs;
 use super::orphan;
-use super::plan::{self, Placements, Step};
+use super::plan::{self, Placements, Step, Unseen};
 use super::queue::Queue;
 use super::recovery::Recovery;
 use super::request::{Activated, Applied, Ask, Reply, Request};
@@ -49,6 +49,8 @@ pub(super) struct Reconciler {
     recovery: Recovery,
     /// What the workers have reported as shown.
     current: Placements,
+    /// What of it was not seen yet: its output is off or covered.
+    unseen: Unseen,
     /// Those to be told to show what they show: settings changed since, or they were not asked yet.
     stale: BTreeSet<WorkerKey>,
     /// Something changed while a job was in progress: look again afterwards.
@@ -79,6 +81,7 @@ impl Reconciler {
             backoffs: Backoffs::default(),
             recovery,
             current: Placements::new(),
+            unseen: Unseen::new(),
             stale: BTreeSet::new(),
             reconcile_again: false,
             activated: None,
@@ -206,7 +209,7 @@ impl Reconciler {
     /// jobs have busy are left out: they are looked at afterwards.
     fn steps_of(&mut self, apply: &PendingApply, world: WorldState) -> (Vec<Step>, Placements) {
         let Feasible { image, rows, .. } = &apply.feasible;
-        let desired = world.with(image, rows).desired(&self.current);
+        let desired = self.desired(&world.with(image, rows));
         let mut steps = plan::steps(&self.jobs.expected(&self.current), &desired);
         let later = steps.extract_if(.., |step| self.jobs.is_busy(step.key())).collect();
         let later = plan::with_dependants(later, &mut steps, &apply.keys(), &self.current);
@@ -235,7 +238,7 @@ impl Reconciler {
             }
         };
         self.recall(&world);
-        let steps = plan::steps(&self.current, &world.desired(&self.current));
+        let steps = plan::steps(&self.current, &self.desired(&world));
         let restored = world.restored(&self.current, &steps);
         let purpose = Purpose::Activate { backend, before, restored, reply };
         self.start(Job::new(steps.into(), purpose));
@@ -254,7 +257,7 @@ impl Reconciler {
         };
         self.note_active(&world);
         self.recall(&world);
-        let desired = world.desired(&self.current);
+        let desired = self.desired(&world);
         let mut steps = plan::steps(&self.jobs.expected(&self.current), &desired);
         let stale = std::mem::take(&mut self.stale);
         for key in &stale {
@@ -280,6 +283,13 @@ impl Reconciler {
         }
     }
 
+    /// All that should be shown now.
+    fn desired(&self, world: &WorldState) -> Placements {
+        let mut desired = world.desired(&self.current);
+        plan::keep_until_seen(&self.current, &mut desired, &self.unseen);
+        desired
+    }
+
     /// Takes what an earlier daemon left for what is shown, once outputs are there: those that the
     /// world state knows, as what is planned by it must not come before.
     fn recall(&mut self, world: &WorldState) {
@@ -289,7 +299,7 @@ impl Reconciler {
         };
         self.stale.extend(recalled.keys().cloned());
         self.current.extend(recalled);
-        let desired = world.desired(&self.current);
+        let desired = self.desired(world);
         let covered = self.recovery.take_covered(&desired, world.outputs());
         self.current.extend(covered.into_iter().map(|key| (key, Vec::new())));
         self.recovery.sweep(&self.backends, desired.keys().chain(self.current.keys()));

@@ -35,12 +35,23 @@ pub(super) struct Report {
 
 #[derive(Debug)]
 pub(super) enum News {
-    /// The order is carried out, with what people are to be told about it, or is not.
-    Done(Result<Vec<String>, Error>),
+    /// The order is carried out, or is not.
+    Done(Result<Done, Error>),
+    /// It is seen by now on others of its outputs; these are left.
+    Unseen(Vec<String>),
     /// A process ended and what it showed has gone with it.
     Lost,
     /// The thread ends by a mistake of ours. What it showed stays.
     Panicked,
+}
+
+/// What came of an order that was carried out.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// What people are to be told about it.
+    pub(super) warnings: Vec<String>,
+    /// The outputs on which it was not seen yet.
+    pub(super) unseen: Vec<String>,
 }
 
 /// Dropping it closes the orders and cancels, then joins the thread: the order of the fields.
@@ -118,7 +129,10 @@ impl Work {
                     Ok(order) => tell(News::Done(self.carry_out(order))),
                     Err(_) => return,
                 },
-                recv(told) -> _ => self.backend.is_whole() || tell(News::Lost),
+                recv(told) -> _ => {
+                    let whole = self.backend.is_whole();
+                    tell(if whole { News::Unseen(self.backend.unseen()) } else { News::Lost })
+                }
             };
             if !heard {
                 return;
@@ -126,7 +140,7 @@ impl Work {
         }
     }
 
-    fn carry_out(&mut self, order: Order) -> Result<Vec<String>, Error> {
+    fn carry_out(&mut self, order: Order) -> Result<Done, Error> {
         match order {
             Order::Show(placements) => {
                 let retained = self.retained.retain(placements.clone());
@@ -137,13 +151,14 @@ impl Work {
                 self.backend.show(&cut, &self.cancel)?;
                 self.slices.tidy(&cut);
                 self.retained.tidy(&placements);
-                Ok(self.backend.warnings())
+                let warnings = self.backend.warnings();
+                Ok(Done { warnings, unseen: self.backend.unseen() })
             }
             Order::Clear => {
                 self.backend.clear()?;
                 self.slices.tidy(&[]);
                 self.retained.tidy(&[]);
-                Ok(Vec::new())
+                Ok(Done::default())
             }
         }
     }

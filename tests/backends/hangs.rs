@@ -169,7 +169,7 @@ fn a_film_that_hangs_holds_no_other_monitor_of_its_setter() {
 }
 
 /// The process of a backend that is on record: its line of `/proc/self/stat` comes second.
-fn recorded(hosted: &Hosted, name: &str) -> String {
+pub fn recorded(hosted: &Hosted, name: &str) -> String {
     let murald = Path::new(hosted.desktop.var("XDG_RUNTIME_DIR").unwrap()).join("murald");
     let backends = fs::read_dir(murald).unwrap().next().unwrap().unwrap().path();
     let text = fs::read_to_string(backends.join(name)).unwrap();

@@ -23,5 +23,6 @@ mod parallax;
 mod start;
 mod stub;
 mod swaybg;
+mod unseen;
 mod wal_qt;
 mod wall;

@@ -15,10 +15,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::context::Context;
+use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
 use super::follow::{Followed, follow};
-use super::registry::Settings;
 use super::socket::{self, NotUp, pause};
 use super::{Backend, Error, Placement};
 use crate::config::HyprpaperFit;

@@ -1,10 +1,14 @@
-//! The end of old processes once frames of the new one are seen, however long that takes.
+//! The wait until frames of a film are seen, however long that takes, and then the end of the processes
+//! that it replaces.
 //!
 //! A thread for each output that is off or covered while its film is changed; it waits for a word of
 //! the new process, and ends with the first frame, with that process, or when it is told to. It ends
 //! no process but after a frame.
 
-use crossbeam_channel::{Receiver, bounded};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::Screen;
 use super::ipc::Ipc;
@@ -13,33 +17,45 @@ use crate::thread::{Spawner, Thread};
 
 #[derive(Debug)]
 pub(super) struct Handover {
+    pub(super) output: String,
     cancel: Cancel,
+    seen: Arc<AtomicBool>,
     /// What it has not ended.
     left: Receiver<Vec<Screen>>,
     _thread: Thread,
 }
 
 impl Handover {
-    /// Ends `old` once `new` tells of frames that were seen. Where no thread can be had both stay:
-    /// they are on record, and the next daemon ends the older one.
-    pub(super) fn start(spawner: &Spawner, mut new: Ipc, old: Vec<Screen>) -> Option<Self> {
-        if old.is_empty() {
-            return None;
-        }
+    /// Ends `old` once `new` tells of frames that were seen, and says so on `tell`. Where no thread can
+    /// be had they stay: they are on record, and the next daemon ends the older ones.
+    pub(super) fn start(
+        spawner: &Spawner,
+        (output, mut new): (String, Ipc),
+        old: Vec<Screen>,
+        tell: Sender<()>,
+    ) -> Option<Self> {
         let cancel = Cancel::new().ok()?;
+        let seen = Arc::new(AtomicBool::new(false));
         let (send, left) = bounded(1);
-        let theirs = cancel.clone();
+        let (until, is_seen) = (cancel.clone(), Arc::clone(&seen));
         let wait = move || {
             let mut old = old;
-            if new.wait_until_seen(&theirs) {
+            if new.wait_until_seen(&until) {
                 old.drain(..).for_each(Screen::end);
+                is_seen.store(true, Ordering::SeqCst);
+                // A full channel has it looked at as well.
+                tell.try_send(()).ok();
             }
             // Nobody may be left to take them: then the next daemon does.
             send.send(old).ok();
         };
         let thread = spawner.spawn("mpv-handover", wait);
         let thread = thread.inspect_err(|error| log::error!("no thread for a handover: {error}"));
-        Some(Self { cancel, left, _thread: thread.ok()? })
+        Some(Self { output, cancel, seen, left, _thread: thread.ok()? })
+    }
+
+    pub(super) fn is_seen(&self) -> bool {
+        self.seen.load(Ordering::SeqCst)
     }
 
     /// Stops waiting, and gives back what still runs, the oldest first.

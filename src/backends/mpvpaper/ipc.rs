@@ -114,6 +114,15 @@ impl Ipc {
         Ok(Loaded::Plays { seen: self.is_seen(cancel)? })
     }
 
+    /// Whether frames of what it plays already are seen soon.
+    pub(super) fn watch(&mut self, cancel: &Cancel) -> Result<Loaded, Error> {
+        match self.observe().and_then(|()| self.is_seen(cancel)) {
+            Ok(seen) => Ok(Loaded::Plays { seen }),
+            Err(NotUp::Cancelled) => Err(Error::Cancelled),
+            Err(_) => Ok(Loaded::Silent),
+        }
+    }
+
     /// Whether frames are seen soon. Not to be seen is no failure: the output may be off.
     fn is_seen(&mut self, cancel: &Cancel) -> Result<bool, NotUp> {
         self.until = self.until.min(Instant::now() + SEEN_WITHIN);

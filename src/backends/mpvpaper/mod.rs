@@ -14,9 +14,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::context::Context;
+use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
-use super::registry::Settings;
 use super::{Backend, Error, Placement};
 use crate::config::Mpvpaper as Options;
 use crate::process::{BackendProcess, plain_name};
@@ -44,8 +43,6 @@ pub(super) struct Mpvpaper {
     screens: Vec<Screen>,
     /// Of outputs whose new film was not seen yet.
     handovers: Vec<Handover>,
-    /// The outputs on which the last film to be shown was not seen.
-    unseen: Vec<String>,
     /// The number of the last socket that was named.
     last_socket: u32,
 }
@@ -60,14 +57,15 @@ struct Screen {
     file: Option<PathBuf>,
     /// What was in it then.
     content: Option<String>,
+    /// Frames of it were seen.
+    is_seen: bool,
 }
 
 impl Mpvpaper {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let screens = context.take_over(NAME).into_iter().filter_map(Screen::taken_over).collect();
         let copies = Copies::new(context.cache.join("copies"));
-        let (handovers, unseen) = (Vec::new(), Vec::new());
-        Self { context, settings, copies, screens, handovers, unseen, last_socket: 0 }
+        Self { context, settings, copies, screens, handovers: Vec::new(), last_socket: 0 }
     }
 
     fn wanted(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Vec<Wanted>, Error> {
@@ -101,7 +99,8 @@ impl Mpvpaper {
             self.context.launch(self.context.program(NAME)?).args(args(options, wanted, &socket));
         let process = self.context.start(&launch, NAME, Some(&wanted.output))?;
         let (file, content) = (Some(wanted.file.clone()), Some(wanted.content.clone()));
-        Ok(Screen { output: wanted.output.clone(), process, socket, file, content })
+        let output = wanted.output.clone();
+        Ok(Screen { output, process, socket, file, content, is_seen: false })
     }
 
     fn unused_socket(&mut self) -> Result<PathBuf, Error> {
@@ -127,84 +126,104 @@ impl Mpvpaper {
     }
 
     /// Has every output play its file: by a word where one plays already, else by a new process.
-    /// Those that are new, with whom to ask where no frame of theirs was seen yet.
-    fn bring_up(&mut self, wanted: &[Wanted], cancel: &Cancel) -> Result<Vec<New>, Error> {
+    fn bring_up(&mut self, wanted: &[Wanted], cancel: &Cancel) -> Result<BroughtUp, Error> {
         let settings = (self.settings)();
-        let mut started = Vec::new();
+        let mut up = BroughtUp { started: Vec::new(), unseen: Vec::new() };
         let mut result = Ok(());
         for wanted in wanted {
-            result = match self.tell(wanted, &settings.mpvpaper, cancel) {
-                Ok(true) => Ok(()),
-                Ok(false) => self.start(wanted, &settings.mpvpaper).map(|new| started.push(new)),
-                Err(error) => Err(error),
-            };
+            result = self.play(wanted, &settings.mpvpaper, &mut up, cancel);
             if result.is_err() {
                 break;
             }
         }
         let until = Instant::now() + PLAYS_WITHIN;
-        let up = |screen: &Screen| screen.wait_until_it_plays(until, cancel);
-        match result.and_then(|()| started.iter().map(up).collect::<Result<Vec<_>, _>>()) {
-            Ok(unseen) => Ok(started.into_iter().zip(unseen).collect()),
+        match result.and_then(|()| up.wait(until, cancel)) {
+            Ok(()) => Ok(up),
             Err(error) => {
-                started.into_iter().for_each(Screen::kill);
+                up.started.into_iter().for_each(Screen::kill);
                 Err(error)
             }
         }
     }
 
-    /// `false` where there is no process to be told, or it does not answer.
-    fn tell(&mut self, wanted: &Wanted, options: &Options, cancel: &Cancel) -> Result<bool, Error> {
-        let Some(screen) = self.current(wanted, options) else { return Ok(false) };
-        match screen.play(wanted, cancel)? {
-            Told::Silent => return Ok(false),
+    fn play(
+        &mut self,
+        wanted: &Wanted,
+        options: &Options,
+        up: &mut BroughtUp,
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        let told = match self.current(wanted, options) {
+            Some(screen) => screen.play(wanted, cancel)?,
+            None => Told::Silent,
+        };
+        match told {
             Told::Seen => {}
-            Told::Unseen => self.unseen.push(wanted.output.clone()),
+            Told::Unseen(ipc) => up.unseen.push((wanted.output.clone(), ipc)),
+            Told::Silent => up.started.push(self.start(wanted, options)?),
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Ends the processes that nobody needs any more, or has them ended once nobody sees them.
-    fn replace(&mut self, wanted: &[Wanted], started: Vec<New>) {
+    fn replace(&mut self, wanted: &[Wanted], BroughtUp { started, unseen }: BroughtUp) {
         let mut kept: Vec<Screen> = Vec::new();
         let mut gone: Vec<Screen> = Vec::new();
         // The newest first: one for each output stays.
         for screen in self.screens.drain(..).rev() {
             let stays = wanted.iter().any(|wanted| wanted.output == screen.output)
-                && started.iter().all(|(new, _)| new.output != screen.output)
+                && started.iter().all(|new| new.output != screen.output)
                 && kept.iter().all(|other| other.output != screen.output);
             if stays { kept.push(screen) } else { gone.push(screen) }
         }
-        for (new, unseen) in started {
-            if let Some(ipc) = unseen {
-                // The oldest first.
-                let mut old: Vec<_> =
-                    gone.extract_if(.., |screen| screen.output == new.output).collect();
-                old.reverse();
-                self.unseen.push(new.output.clone());
-                self.handovers.extend(Handover::start(self.context.reaper.spawner(), ipc, old));
-            }
-            kept.push(new);
+        let spawner = self.context.reaper.spawner();
+        for (output, ipc) in unseen {
+            // The oldest first.
+            let mut old: Vec<_> = gone.extract_if(.., |screen| screen.output == output).collect();
+            old.reverse();
+            let tell = self.context.tell.clone();
+            self.handovers.extend(Handover::start(spawner, (output, ipc), old, tell));
         }
+        kept.extend(started);
         gone.into_iter().for_each(Screen::end);
         self.screens = kept;
     }
 
     /// Takes back what was to be ended later.
     fn settle(&mut self) {
+        for screen in &mut self.screens {
+            let is_its = |handover: &Handover| handover.output == screen.output;
+            screen.is_seen |= self.handovers.iter().any(|one| is_its(one) && one.is_seen());
+        }
         let waiting: Vec<Screen> = self.handovers.drain(..).flat_map(Handover::settle).collect();
         // The oldest first.
         self.screens.splice(..0, waiting);
     }
 }
 
-/// A process that was just started; with what tells of its frames while none was seen.
-type New = (Screen, Option<Ipc>);
+/// What came of having outputs play their files.
+struct BroughtUp {
+    started: Vec<Screen>,
+    /// The outputs on which no frame was seen yet, with what will tell.
+    unseen: Vec<(String, Ipc)>,
+}
+
+impl BroughtUp {
+    /// Waits until those that were started play.
+    fn wait(&mut self, until: Instant, cancel: &Cancel) -> Result<(), Error> {
+        for screen in &mut self.started {
+            let unseen = screen.wait_until_it_plays(until, cancel)?;
+            screen.is_seen = unseen.is_none();
+            self.unseen.extend(unseen.map(|ipc| (screen.output.clone(), ipc)));
+        }
+        Ok(())
+    }
+}
 
 /// What came of telling a process of a file.
 enum Told {
     Seen,
-    Unseen,
+    Unseen(Ipc),
     Silent,
 }
 
@@ -212,28 +231,31 @@ impl Backend for Mpvpaper {
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         self.settle();
         self.is_whole();
-        self.unseen.clear();
         let wanted = self.wanted(placements, cancel)?;
-        let started = self.bring_up(&wanted, cancel)?;
-        self.replace(&wanted, started);
+        let up = self.bring_up(&wanted, cancel)?;
+        self.replace(&wanted, up);
         let files: Vec<PathBuf> = wanted.into_iter().map(|wanted| wanted.file).collect();
         self.copies.tidy(&files);
         Ok(())
     }
 
     fn warnings(&mut self) -> Vec<String> {
-        let warning = |output: &String| {
+        let warning = |output: String| {
             format!(
                 "{NAME} plays on {output}, but none of its frames has been seen: the output is off \
                  or covered; what was there before stays until one is"
             )
         };
-        self.unseen.iter().map(warning).collect()
+        self.unseen().into_iter().map(warning).collect()
+    }
+
+    fn unseen(&mut self) -> Vec<String> {
+        let unseen = self.handovers.iter().filter(|handover| !handover.is_seen());
+        unseen.map(|handover| handover.output.clone()).collect()
     }
 
     fn clear(&mut self) -> Result<(), Error> {
         self.settle();
-        self.unseen.clear();
         self.screens.drain(..).for_each(Screen::end);
         self.copies.tidy(&[]);
         Ok(())
@@ -258,7 +280,8 @@ impl Screen {
         let socket = socket_in(&process.record().args());
         match (output, socket) {
             (Some(output), Some(socket)) => {
-                Some(Self { output, process, socket, file: None, content: None })
+                let (file, content) = (None, None);
+                Some(Self { output, process, socket, file, content, is_seen: false })
             }
             _ => {
                 process.end(GRACE);
@@ -279,18 +302,22 @@ impl Screen {
             None => ipc.playing(cancel)?,
         };
         let changed = self.content.as_ref().is_some_and(|content| *content != wanted.content);
-        if before.as_deref() != Some(file) || changed {
-            match ipc.load(file, before.as_deref(), cancel)? {
-                Loaded::Plays { seen } => {
-                    self.know(wanted);
-                    return Ok(if seen { Told::Seen } else { Told::Unseen });
-                }
-                Loaded::Silent => return Ok(Told::Silent),
-                Loaded::Refused(why) => return Err(Error::File { path: file.to_owned(), why }),
+        let loaded = if before.as_deref() != Some(file) || changed {
+            ipc.load(file, before.as_deref(), cancel)?
+        } else if self.is_seen {
+            Loaded::Plays { seen: true }
+        } else {
+            ipc.watch(cancel)?
+        };
+        match loaded {
+            Loaded::Plays { seen } => {
+                self.know(wanted);
+                self.is_seen = seen;
+                Ok(if seen { Told::Seen } else { Told::Unseen(ipc) })
             }
+            Loaded::Silent => Ok(Told::Silent),
+            Loaded::Refused(why) => Err(Error::File { path: file.to_owned(), why }),
         }
-        self.know(wanted);
-        Ok(Told::Seen)
     }
 
     fn know(&mut self, wanted: &Wanted) {

@@ -13,9 +13,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::context::Context;
+use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
-use super::registry::Settings;
 use super::socket::pause;
 use super::{Backend, Error, Kind, Placement};
 use crate::config::WalQt as Options;

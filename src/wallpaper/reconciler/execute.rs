@@ -12,7 +12,7 @@ use crate::wallpaper::Error;
 use crate::wallpaper::job::{Failed, Job, PendingApply, Purpose, Restored};
 use crate::wallpaper::plan::{self, Step};
 use crate::wallpaper::request::Activated;
-use crate::wallpaper::worker::{News, Order, Report};
+use crate::wallpaper::worker::{Done, News, Order, Report};
 use crate::wallpaper::worker_key::WorkerKey;
 
 impl Reconciler {
@@ -43,6 +43,7 @@ impl Reconciler {
         let key = report.key;
         match report.news {
             News::Done(result) => self.done(&key, result),
+            News::Unseen(unseen) => self.note_unseen(&key, unseen),
             News::Lost => self.lost(&key),
             News::Panicked => self.panicked(&key),
         }
@@ -50,13 +51,14 @@ impl Reconciler {
     }
 
     /// A step that was in hand is done, or has failed.
-    fn done(&mut self, key: &WorkerKey, result: Result<Vec<String>, backends::Error>) {
+    fn done(&mut self, key: &WorkerKey, result: Result<Done, backends::Error>) {
         let Some(mut job) = self.jobs.take(key) else { return };
         let step = job.in_progress.extract_if(.., |step| step.key() == key).next();
         match result {
-            Ok(warnings) => {
+            Ok(Done { warnings, unseen }) => {
                 job.is_seen = true;
                 job.warn(warnings);
+                self.note_unseen(key, unseen);
                 self.step_done(step);
                 if let Purpose::Restore(restored) = &mut job.purpose {
                     let shown = restored.iter_mut().filter_map(|picture| picture.split_off(key));
@@ -82,6 +84,15 @@ impl Reconciler {
         }
     }
 
+    /// What was kept until a worker is seen goes then.
+    fn note_unseen(&mut self, key: &WorkerKey, unseen: Vec<String>) {
+        let before = match unseen.is_empty() {
+            true => self.unseen.remove(key),
+            false => self.unseen.insert(key.clone(), unseen),
+        };
+        self.reconcile_again |= before.is_some() && before.as_ref() != self.unseen.get(key);
+    }
+
     fn step_done(&mut self, step: Option<Step>) {
         let backend = match step {
             Some(Step::Show { key, placements }) => {
@@ -105,7 +116,16 @@ impl Reconciler {
 
     /// Other jobs may have changed what is shown since the steps were planned.
     fn replan(&mut self, job: &mut Job) {
-        let Purpose::Apply(apply) = &job.purpose else { return };
+        let apply = match &job.purpose {
+            Purpose::Apply(apply) => apply,
+            Purpose::Clear { .. } => return,
+            Purpose::Restore(_) | Purpose::Activate { .. } => {
+                let before = job.steps.len();
+                job.steps.retain(|step| !plan::uncovers(step, &self.current, &self.unseen));
+                self.reconcile_again |= job.steps.len() < before;
+                return;
+            }
+        };
         match self.world_state() {
             Ok(world) => {
                 let (mut steps, desired) = self.steps_of(apply, world);
@@ -233,6 +253,7 @@ impl Reconciler {
     /// A process ended by itself, and its pictures with it.
     fn lost(&mut self, key: &WorkerKey) {
         self.current.remove(key);
+        self.unseen.remove(key);
         self.publish_current(key.backend);
         let backoff = self.backoffs.of(key);
         if backoff.died(Instant::now()) {

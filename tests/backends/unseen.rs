@@ -1,0 +1,37 @@
+//! Outputs that are off while their wallpaper changes: what was there stays until the new one is seen.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::desktop::wait_until;
+use crate::hangs::recorded;
+use crate::hosted::{Hosted, films};
+
+#[test]
+fn still_stays_until_a_frame_of_the_film_in_its_place_is_seen() {
+    let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &[]);
+    let auto = json!({ "backend": { "selection_mode": "auto" } });
+    hosted.house.client().patch("/config", &auto).ok();
+    let [film, other] = films(&hosted);
+    let still = hosted.picture("one.png");
+    hosted.set(&json!({ "image_id": still }));
+    let swaybg = format!("/proc/{}", recorded(&hosted, "swaybg-1.json"));
+    hosted.cue("mpvpaper", "dark");
+    for image in [film, other] {
+        let body = json!({ "image_id": image });
+        let answer = hosted.house.client().post("/wallpaper/set", &body).ok();
+        let warning = answer["warnings"][0].as_str().unwrap();
+        assert!(warning.contains("stays until one is"), "{warning}");
+        assert!(Path::new(&swaybg).exists());
+    }
+    // The next daemon does not know better before it has asked.
+    assert_eq!(hosted.house.stop(), Some(0));
+    hosted.house.start();
+    hosted.house.client().post("/wallpaper/set", &json!({ "image_id": film })).ok();
+    assert!(Path::new(&swaybg).exists());
+    hosted.cue("mpvpaper", "");
+    wait_until("the still to go", || !Path::new(&swaybg).exists());
+    let current = hosted.house.client().get("/wallpaper/current").ok();
+    assert_eq!(current["image_id"], film);
+}
