@@ -22,8 +22,14 @@ pub(super) struct Retained {
 }
 
 impl Retained {
-    pub(super) fn new(directory: PathBuf) -> Self {
-        Self { directory }
+    /// In the cache of a worker.
+    pub(super) fn new(cache: &Path) -> Self {
+        Self { directory: cache.join("retained") }
+    }
+
+    /// Whether it has a file for one that is gone.
+    pub(super) fn has(&self, placement: &Placement) -> bool {
+        self.path(placement).exists()
     }
 
     /// The same placements, with what is retained in place of files that are gone; retains the others.
@@ -110,7 +116,7 @@ mod tests {
     #[test]
     fn what_is_shown_is_retained_until_it_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
-        let retained = Retained::new(dir.path().join("retained"));
+        let retained = Retained::new(dir.path());
         let at = |name: &str, image_id| {
             let path = dir.path().join(name);
             Placement { path, ..placement("A", image_id) }

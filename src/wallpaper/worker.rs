@@ -76,7 +76,7 @@ impl Worker {
         // One order at a time: the reconciler waits for its report before it sends another.
         let (orders, inbox) = bounded(1);
         let slices = Slices::new(cache.join("slices"));
-        let retained = Retained::new(cache.join("retained"));
+        let retained = Retained::new(cache);
         let name = key.backend.as_str();
         let mut work = Work { backend, slices, retained, cancel: cancel.clone() };
         let thread = spawner.spawn(name, move || {

@@ -1,6 +1,7 @@
 //! What the reconciler looks at before it decides: the assignments, their images, the connected outputs, and
 //! the backends that could be used. Read afresh for every decision, so nothing here can be stale.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::backends::{Backends, Kind};
@@ -18,6 +19,7 @@ use super::job::{Feasible, Restored};
 use super::orphan;
 use super::plan::{self, Placements, Step};
 use super::request::{Applied, Ask, Outcome, Request};
+use super::retained::Retained;
 use super::selection::{self, Candidate, NoChoice, Preference};
 use super::targets::{NoTarget, Targets};
 
@@ -27,6 +29,9 @@ pub(super) struct WorldState {
     outputs: Arc<[Output]>,
     available: Vec<Candidate>,
     preference: Preference,
+    /// Of those that are assigned, the images whose files are missing and whose rows are kept.
+    missing: BTreeSet<i64>,
+    backends: Backends,
 }
 
 impl WorldState {
@@ -45,10 +50,15 @@ impl WorldState {
             let pictures: Pictures = images.into_iter().map(|image| (image.id, image)).collect();
             Ok::<_, store::Error>((rows, for_all, pictures))
         })?;
-        for image in pictures.values().filter(|image| orphan::is_gone(image)) {
-            if orphan::purge(store, bus, image.id, OrphanReason::FileMissing)? {
+        let mut missing = BTreeSet::new();
+        for image in pictures.values().filter(|image| orphan::file_is_missing(&image.path)) {
+            if orphan::is_gone(image)
+                && orphan::purge(store, bus, image.id, OrphanReason::FileMissing)?
+            {
                 rows.retain(|row| row.image_id != image.id);
                 for_all = for_all.filter(|row| row.image_id != image.id);
+            } else {
+                missing.insert(image.id);
             }
         }
         let mut preference = Preference::of(&(backends.settings)());
@@ -61,7 +71,8 @@ impl WorldState {
         if let Some(for_all) = for_all {
             assignments::adopt(&mut rows, &for_all, &outputs);
         }
-        Ok(Self { rows, pictures, outputs, available, preference })
+        let backends = backends.clone();
+        Ok(Self { rows, pictures, outputs, available, preference, missing, backends })
     }
 
     /// The backend that is in use where one shows everything.
@@ -81,8 +92,21 @@ impl WorldState {
     pub(super) fn desired(&self, current: &Placements) -> Placements {
         let choose = |kind| selection::choose(&self.preference, &self.available, kind).ok();
         let mut desired = assignments::desired(&self.rows, &self.pictures, &self.outputs, choose);
+        self.leave_out_missing(&mut desired);
         plan::keep_current(current, &mut desired, &self.outputs);
         desired
+    }
+
+    /// What nothing can show must not keep a backend from showing the rest.
+    fn leave_out_missing(&self, desired: &mut Placements) {
+        for (key, placements) in desired.iter_mut() {
+            let cache = self.backends.cache_of(key.backend, key.output.as_deref());
+            let retained = Retained::new(&cache);
+            placements.retain(|placement| {
+                !self.missing.contains(&placement.image_id) || retained.has(placement)
+            });
+        }
+        desired.retain(|_, placements| !placements.is_empty());
     }
 
     /// Puts rows into the assignments in place of those of the same monitors.

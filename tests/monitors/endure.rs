@@ -46,7 +46,7 @@ fn the_daemon_comes_and_goes_under_a_picture() {
 }
 
 #[test]
-fn a_setter_that_dies_is_back() {
+fn a_backend_that_dies_is_back() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
     let house = House::started_on(&desktop);
@@ -115,7 +115,7 @@ fn the_pictures_are_back_after_the_compositor_was_killed() {
 }
 
 #[test]
-fn a_setter_that_is_installed_later_is_found() {
+fn a_backend_that_is_installed_later_is_found() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut house = House::on(&desktop);
     let swaybg = desktop.output("sh", &["-c", "command -v swaybg"]);
@@ -190,5 +190,47 @@ fn a_picture_that_leaves_the_library_stays_on_its_monitor() {
         see(&desktop, &house, output, color);
     }
     set(&house, red, "*").ok();
-    assert_eq!(count(), 1, "what no longer hangs is let go");
+    assert_eq!(count(), 1, "what is no longer shown is let go");
+}
+
+#[test]
+fn pictures_whose_files_are_missing_blank_no_monitor() {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
+    let mut house = House::on(&desktop);
+    house.start();
+    let [red, green, blue] = three(&house);
+    // So many of the library are missing later that their rows are kept.
+    let crowd: Vec<_> = (0..24u8)
+        .map(|number| plain(&house, &format!("crowd-{number}.png"), [number, 7, 7]))
+        .collect();
+    house.import(&crowd.iter().map(std::path::PathBuf::as_path).collect::<Vec<_>>());
+    set(&house, red, "HEADLESS-1").ok();
+    set(&house, green, "HEADLESS-2").ok();
+    assert_eq!(house.stop(), Some(0));
+    for entry in fs::read_dir(house.images()).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        if name.starts_with("crowd-") || name == "red.png" {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    house.start();
+    let guarded = |house: &House| house.client().get("/info").ok()["library"]["guarded"] == true;
+    wait_until("the guard", || guarded(&house));
+    set(&house, red, "HEADLESS-2").fails(404);
+    see(&desktop, &house, "HEADLESS-1", RED);
+    see(&desktop, &house, "HEADLESS-2", GREEN);
+    // Where it was not retained either, the other monitor has its picture nevertheless.
+    assert_eq!(house.stop(), Some(0));
+    for pid in running("swaybg", runtime) {
+        desktop.output("kill", &["-9", &pid.to_string()]);
+    }
+    fs::remove_dir_all(house.root().join("cache/murald/backends/swaybg/retained")).unwrap();
+    house.start();
+    see(&desktop, &house, "HEADLESS-2", GREEN);
+    wait_until("the guard", || guarded(&house));
+    assert_eq!(house.client().get(&format!("/images/{red}")).ok()["id"], red);
+    set(&house, blue, "HEADLESS-1").ok();
+    see(&desktop, &house, "HEADLESS-1", BLUE);
+    see(&desktop, &house, "HEADLESS-2", GREEN);
 }
