@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_setter_cannot_take_is_copied_once() {
+    fn what_a_backend_cannot_take_is_copied_once() {
         let dir = tempfile::tempdir().unwrap();
         let (source, cache) = (dir.path().join("a.bmp"), dir.path().join("cache"));
         bmp(&source);

@@ -74,7 +74,7 @@ impl StubWallpapers {
         };
         let outcome = match (state.behaviour, image) {
             (_, None) => Err(wallpaper::Error::NoImage { id }),
-            (Behaviour::Fails, _) => Err(setter_failure()),
+            (Behaviour::Fails, _) => Err(backend_failure()),
             (Behaviour::NoBackend, _) => Err(wallpaper::Error::NoBackend { checked: Vec::new() }),
             (Behaviour::RefusesAll, Some(image)) => Err(refused(image.media_type)),
             (Behaviour::RefusesVideo, Some(image)) if image.media_type == MediaType::Video => {
@@ -98,7 +98,7 @@ impl StubWallpapers {
     }
 }
 
-fn setter_failure() -> wallpaper::Error {
+fn backend_failure() -> wallpaper::Error {
     let source = crate::backends::Error::Refused("on purpose".to_owned());
     wallpaper::Error::Backend { backend: BackendName::Swaybg, source }
 }

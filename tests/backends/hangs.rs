@@ -11,7 +11,7 @@ use crate::desktop::wait_until;
 use crate::hosted::{Hosted, films};
 
 #[test]
-fn a_setter_that_hangs_at_its_start_stops_nobody() {
+fn a_backend_that_hangs_at_its_start_stops_nobody() {
     let mut hosted = Hosted::with(
         "hyprpaper",
         &["hyprpaper", "hyprctl"],
@@ -43,7 +43,7 @@ fn a_setter_that_hangs_at_its_start_stops_nobody() {
 }
 
 #[test]
-fn a_setter_that_hangs_holds_no_other_monitor() {
+fn a_backend_that_hangs_holds_no_other_monitor() {
     let settings = "load_timeout_ms = 15000\n[backend.auto_priorities]\nimage = ['swaybg']";
     let hosted = Hosted::new(&["640x480", "640x480", "640x480"], settings, &[]);
     hosted
@@ -81,7 +81,7 @@ fn a_setter_that_hangs_holds_no_other_monitor() {
 }
 
 #[test]
-fn a_film_that_hangs_at_the_start_holds_no_other_setter() {
+fn a_film_that_hangs_at_the_start_holds_no_other_backend() {
     let outputs = ["640x480", "640x480"];
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
     hosted
@@ -111,7 +111,7 @@ fn a_film_that_hangs_at_the_start_holds_no_other_setter() {
 }
 
 #[test]
-fn a_film_that_hangs_holds_no_other_monitor_of_its_setter() {
+fn a_film_that_hangs_holds_no_other_monitor_of_its_backend() {
     let outputs = ["640x480", "640x480", "640x480"];
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
     let [red, blue] = films(&hosted);

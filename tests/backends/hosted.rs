@@ -212,7 +212,7 @@ fn what_a_client_sees_of_mpvpaper_s_mishaps() {
 }
 
 #[test]
-fn a_setter_that_does_not_start_is_tried_again_and_told_of_once() {
+fn a_backend_that_does_not_start_is_tried_again_and_told_of_once() {
     let mut hosted = Hosted::new(&["640x480"], "", &[]);
     let id = hosted.picture("one.png");
     hosted.set(&json!({ "image_id": id }));

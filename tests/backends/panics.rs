@@ -22,7 +22,7 @@ use crate::wall::{BLUE, GREEN, RED, Wall};
 /// What must happen at all happens within this.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-struct Stage {
+struct Bench {
     // Ends before the wall goes.
     _owner: ReconcilerOwner,
     wallpaper: wallpaper::Handle,
@@ -34,7 +34,7 @@ struct Stage {
     wall: Wall,
 }
 
-impl Stage {
+impl Bench {
     fn new() -> Self {
         let wall = Wall::new(Desktop::wayland(&["640x360"]), 1);
         let panics = Arc::new(AtomicUsize::new(0));
@@ -110,34 +110,34 @@ fn spoiled(backends: &Backends, panics: Arc<AtomicUsize>) -> Backends {
 }
 
 #[test]
-fn a_panic_of_a_setter_s_thread_costs_one_request_and_the_fourth_in_a_minute_the_setter() {
-    let stage = Stage::new();
+fn a_panic_of_a_backend_s_thread_costs_one_request_and_the_fourth_in_a_minute_the_backend() {
+    let bench = Bench::new();
     let pictures = [("red.png", RED), ("green.png", GREEN), ("blue.png", BLUE)];
-    let [red, green, blue] = pictures.map(|(name, color)| stage.picture(name, color));
-    stage.wall.set("swaybg", "fit_mode", "stretch");
-    stage.set(red).unwrap();
-    stage.panics.store(1, Ordering::SeqCst);
-    stage.fails(green, "by a mistake of murald");
-    stage.wall.pixels("HEADLESS-1").is_all(RED);
+    let [red, green, blue] = pictures.map(|(name, color)| bench.picture(name, color));
+    bench.wall.set("swaybg", "fit_mode", "stretch");
+    bench.set(red).unwrap();
+    bench.panics.store(1, Ordering::SeqCst);
+    bench.fails(green, "by a mistake of murald");
+    bench.wall.pixels("HEADLESS-1").is_all(RED);
     // Another thread has taken over what the last one showed.
-    stage.set(green).unwrap();
-    stage.wall.pixels("HEADLESS-1").is_all(GREEN);
-    assert_eq!(stage.wall.processes("swaybg").len(), 1);
+    bench.set(green).unwrap();
+    bench.wall.pixels("HEADLESS-1").is_all(GREEN);
+    assert_eq!(bench.wall.processes("swaybg").len(), 1);
 
-    stage.panics.store(usize::MAX, Ordering::SeqCst);
+    bench.panics.store(usize::MAX, Ordering::SeqCst);
     let first = Instant::now();
-    stage.fails(blue, "by a mistake of murald");
+    bench.fails(blue, "by a mistake of murald");
     // It is tried again by itself until it has failed too often.
     let is_given_up = || {
-        let event = stage.told.receiver().recv_timeout(PATIENCE).expect("it is given up");
+        let event = bench.told.receiver().recv_timeout(PATIENCE).expect("it is given up");
         event.json.contains("keeps failing")
     };
     while !is_given_up() {}
-    stage.panics.store(0, Ordering::SeqCst);
+    bench.panics.store(0, Ordering::SeqCst);
     // It is left alone for a minute: not to be seen where all this took longer.
     if first.elapsed() < Duration::from_secs(50) {
-        stage.fails(blue, "several times within a minute");
+        bench.fails(blue, "several times within a minute");
     }
-    stage.wall.pixels("HEADLESS-1").is_all(GREEN);
-    assert!(stage.deaths.is_empty(), "{:?} died", stage.deaths.try_recv());
+    bench.wall.pixels("HEADLESS-1").is_all(GREEN);
+    assert!(bench.deaths.is_empty(), "{:?} died", bench.deaths.try_recv());
 }

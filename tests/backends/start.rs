@@ -45,7 +45,7 @@ fn real_swaybg() -> PathBuf {
 }
 
 #[test]
-fn setter_is_the_daemon_s_own_child_in_a_session_of_its_own() {
+fn backend_is_the_daemon_s_own_child_in_a_session_of_its_own() {
     let scripted = Scripted::new(|house| {
         let (notes, swaybg) = (house.root().join("notes"), real_swaybg());
         format!(
@@ -73,7 +73,7 @@ fn setter_is_the_daemon_s_own_child_in_a_session_of_its_own() {
 }
 
 #[test]
-fn setter_has_the_umask_that_the_daemon_was_started_with() {
+fn backend_has_the_umask_that_the_daemon_was_started_with() {
     for umask in ["0027", "0000"] {
         let scripted = Scripted::after(&format!("umask {umask}"), |house| {
             let (note, swaybg) = (house.root().join("umask"), real_swaybg());
@@ -86,7 +86,7 @@ fn setter_has_the_umask_that_the_daemon_was_started_with() {
 }
 
 #[test]
-fn setter_that_cannot_be_executed_is_named_with_the_cause() {
+fn backend_that_cannot_be_executed_is_named_with_the_cause() {
     let scripted = Scripted::new(|_| "#!/nowhere/interpreter\n".to_owned());
     let answer = scripted.set();
     assert_eq!(answer.status, 500, "{}", answer.text());

@@ -89,7 +89,7 @@ fn no_frame_shows_neither_picture() {
 }
 
 #[test]
-fn feh_hangs_pictures_under_x() {
+fn feh_shows_pictures_under_x() {
     let desktop = Desktop::x11(&[]);
     let house = House::started_on(&desktop);
     let [red, green, blue] = three(&house);
@@ -130,7 +130,7 @@ fn an_extended_picture_meets_at_the_seam() {
 }
 
 #[test]
-fn what_cannot_hang_is_refused_plainly() {
+fn what_cannot_be_shown_is_refused_plainly() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let house = House::started_on(&desktop);
     let client = house.client();

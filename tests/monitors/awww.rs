@@ -12,7 +12,7 @@ use crate::scene::{GREEN, RED, plain, running, see, set, three};
 use crate::support::House;
 
 #[test]
-fn a_setter_of_yesterday_goes_when_another_covers_its_screens() {
+fn a_backend_of_yesterday_goes_when_another_covers_its_screens() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
     let mut house = House::on(&desktop);
@@ -107,7 +107,7 @@ esac
 "#;
 
 #[test]
-fn who_waits_for_a_setter_that_hangs_is_told_that_the_daemon_ends() {
+fn who_waits_for_a_backend_that_hangs_is_told_that_the_daemon_ends() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
     let mut house = House::on(&desktop);
@@ -216,4 +216,33 @@ fn awww_is_told_by_its_command_line() {
     assert_eq!(refused["meta"]["checked"], json!(["hyprpaper", "hyprctl"]));
     assert!(refused["error"].as_str().unwrap().contains("not installed"), "{refused}");
     house.client().post("/backends/nitrogen/activate", &json!({})).fails(404);
+}
+
+/// A feh that paints until it is told not to, and then never comes back.
+const FEH_HANGS: &str = r#"#!/bin/sh
+[ "$1" != --version ] || { echo 'feh version 3.10'; exit; }
+[ -e "$HOME/hang" ] || exit 0
+: >"$HOME/hangs"
+exec sleep 1000
+"#;
+
+#[test]
+fn end_waits_no_longer_than_it_may_for_a_backend_that_cannot_take_its_pictures_down() {
+    let desktop = Desktop::x11(&["640x480"]);
+    let mut house = House::on(&desktop);
+    house.stub("feh", FEH_HANGS);
+    house.configure("[backend]\ntype = \"feh\"\n");
+    house.start();
+    let [red, ..] = three(&house);
+    set(&house, red, "*").ok();
+    fs::write(house.root().join("hang"), "").unwrap();
+    house.client().post("/shutdown", &json!({ "clear": true })).ok();
+    wait_until("feh hangs", || house.root().join("hangs").exists());
+    assert_eq!(house.wait().code(), Some(0));
+    let log = house.log();
+    assert!(log.contains("the thread reconciler does not end in time"), "{log}");
+    // Nothing is locked or half done: the next one starts.
+    fs::remove_file(house.root().join("hang")).unwrap();
+    house.start();
+    set(&house, red, "*").ok();
 }

@@ -226,5 +226,5 @@ fn a_playlist_s_picture_is_cut_for_the_monitors_that_are_there() {
     settle(&house, |all| all[1]["x"] == 2400);
     see_bands(&desktop, &house, &["WL-3", "WL-4"]);
     let slices = house.root().join("cache/murald/backends/swaybg/slices");
-    wait_until("only what hangs is kept", || std::fs::read_dir(&slices).unwrap().count() == 2);
+    wait_until("only what is shown is kept", || std::fs::read_dir(&slices).unwrap().count() == 2);
 }

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn hyphens_count_as_underscores_in_setters_only() {
+    fn hyphens_count_as_underscores_in_backends_only() {
         let awww = Section::BackendOptions(BackendName::Awww);
         assert_eq!(awww.key("fill-color").map(|key| key.name), Some("fill_color"));
         assert!(Section::App.key("images-per-page").is_none());
