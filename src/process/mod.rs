@@ -13,7 +13,7 @@ mod launcher;
 mod oneshot;
 mod reaper;
 mod records;
-mod text;
+pub mod text;
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::{Text, text};
+use super::text::{self, Text};
 use super::{Child, Ended, Error, Identity, Launch, ResourceLimits, show_command, tail};
 
 /// How much of a log is quoted in a message at most.

@@ -1,12 +1,13 @@
-//! Words of command lines in records: JSON has no place for other bytes than UTF-8.
+//! Words of command lines in records: a string in JSON, or a list of bytes where it is not UTF-8. For
+//! serde's `with`.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A word of a command line in JSON: a string, or a list of bytes where it is not UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Text(#[serde(with = "text")] pub(super) OsString);
+pub(super) struct Text(#[serde(with = "super::text")] pub(super) OsString);
 
 impl<T: AsRef<OsStr>> From<&T> for Text {
     fn from(word: &T) -> Self {
@@ -14,35 +15,23 @@ impl<T: AsRef<OsStr>> From<&T> for Text {
     }
 }
 
-pub(super) mod text {
-    use std::ffi::OsString;
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Words {
+    Text(String),
+    Bytes(Vec<u8>),
+}
 
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Words {
-        Text(String),
-        Bytes(Vec<u8>),
+pub fn serialize<S: Serializer>(word: &OsString, to: S) -> Result<S::Ok, S::Error> {
+    match word.to_str() {
+        Some(text) => to.serialize_str(text),
+        None => word.as_bytes().serialize(to),
     }
+}
 
-    pub(in crate::process) fn serialize<S: Serializer>(
-        word: &OsString,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        match word.to_str() {
-            Some(text) => to.serialize_str(text),
-            None => word.as_bytes().serialize(to),
-        }
-    }
-
-    pub(in crate::process) fn deserialize<'a, D: Deserializer<'a>>(
-        from: D,
-    ) -> Result<OsString, D::Error> {
-        Ok(match Words::deserialize(from)? {
-            Words::Text(text) => text.into(),
-            Words::Bytes(bytes) => OsString::from_vec(bytes),
-        })
-    }
+pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<OsString, D::Error> {
+    Ok(match Words::deserialize(from)? {
+        Words::Text(text) => text.into(),
+        Words::Bytes(bytes) => OsString::from_vec(bytes),
+    })
 }
