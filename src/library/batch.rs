@@ -131,6 +131,10 @@ impl Batch {
         self.changed.then(|| self.told + GALLERY_EVERY)
     }
 
+    pub(super) fn is_gallery_due(&self) -> bool {
+        self.gallery_due().is_some_and(|due| due <= Instant::now())
+    }
+
     pub(super) fn tell_gallery(&mut self, bus: &EventBus) {
         if self.changed {
             bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });

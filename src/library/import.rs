@@ -1,23 +1,25 @@
-//! The thread `import` and its workers `import-1..n`: batches in order, each worker one file.
+//! The thread `import`: batches in order, a file to each of its [`Workers`].
 //!
 //! The thread owns the queue of batches and is the only one that publishes their events; workers
 //! decode and land. It never touches pixels, so a request is answered while pictures are decoded.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, after, never, select};
+use crossbeam_channel::{Receiver, after, never, select};
 
 use super::batch::Batch;
 use super::idle::Wake;
 use super::import_file::{ImportContext, Imported};
-use super::turn::{Turn, Turns};
+use super::turn::Turns;
 use super::walk::Found;
+use super::workers::{Job, Workers, no_answer};
 use super::{Error, Started};
 use crate::events::EventBus;
+use crate::media::Stop;
 use crate::memory;
 use crate::wire::Timestamp;
 
@@ -42,38 +44,16 @@ pub(super) enum Message {
     },
 }
 
-/// One file for a worker.
-pub(super) struct Job {
-    path: PathBuf,
-    /// It was found in a directory.
-    inside: bool,
-    folder: Option<i64>,
-    /// It lies in the library's directory already.
-    adopt: bool,
-    turn: Turn,
-    /// Its batch was cancelled.
-    cancelled: Arc<AtomicBool>,
-}
+/// How long a worker may show no sign of life: the slowest, a long video on its way to a slow disk,
+/// takes minutes.
+pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 
-pub(super) struct Done {
-    path: PathBuf,
-    inside: bool,
-    result: Result<Imported, Error>,
-}
-
-/// The body of a worker's thread: ends when the thread `import` has ended.
-pub(super) fn work(context: &ImportContext, jobs: &Receiver<Job>, done: &Sender<Done>) {
-    for Job { path, inside, folder, adopt, turn, cancelled } in jobs {
-        let stop = || cancelled.load(Ordering::Relaxed) || context.ended.load(Ordering::Relaxed);
-        let result = match adopt {
-            true => context.adopt(&path, &stop),
-            false => context.import(&path, folder, &turn, &stop),
-        };
-        // Before it is told of: who hears of it may take the next one in.
-        drop(turn);
-        if done.send(Done { path, inside, result }).is_err() {
-            return;
-        }
+/// What the workers do.
+pub(super) fn work(context: &ImportContext, job: &Job, stop: Stop<'_>) -> Result<Imported, Error> {
+    let stop = || stop() || context.ended.load(Ordering::Relaxed);
+    match job.adopt {
+        true => context.adopt(&job.path, &stop),
+        false => context.import(&job.path, job.folder, &job.turn, &stop),
     }
 }
 
@@ -81,11 +61,9 @@ pub(super) struct Importer {
     pub(super) context: Arc<ImportContext>,
     pub(super) bus: EventBus,
     pub(super) inbox: Receiver<Message>,
-    pub(super) jobs: Sender<Job>,
-    pub(super) done: Receiver<Done>,
+    pub(super) workers: Workers,
     /// Closed when the daemon ends.
     pub(super) end: Receiver<()>,
-    pub(super) workers: usize,
     pub(super) wake: Wake,
 }
 
@@ -95,19 +73,18 @@ struct State {
     /// The first one runs.
     batches: VecDeque<Batch>,
     running: bool,
-    /// Files that workers have in hand, all of the first batch.
-    in_hand: usize,
     turns: Turns,
     last_id: i64,
 }
 
 impl Importer {
     /// The body of the thread.
-    pub(super) fn run(self) {
+    pub(super) fn run(mut self) {
         let mut state = State::default();
         loop {
             self.dispatch(&mut state);
             let due = state.batches.front().and_then(Batch::gallery_due);
+            let due = due.into_iter().chain(self.workers.due()).min();
             let due =
                 due.map_or_else(never, |at| after(at.saturating_duration_since(Instant::now())));
             select! {
@@ -115,50 +92,58 @@ impl Importer {
                     Ok(message) => self.answer(message, &mut state),
                     Err(_) => break,
                 },
-                recv(self.done) -> done => match (done, state.batches.front_mut()) {
-                    (Ok(done), Some(batch)) => {
-                        state.in_hand -= 1;
-                        batch.ended(&done.path, done.inside, done.result, &self.bus);
+                recv(self.workers.results()) -> done => {
+                    let settled = done.ok().and_then(|done| self.workers.settle(done));
+                    if let Some((path, inside, result)) = settled {
+                        self.tell(&mut state, &path, inside, result);
                     }
-                    _ => break,
                 },
-                recv(due) -> _ => if let Some(batch) = state.batches.front_mut() {
-                    batch.tell_gallery(&self.bus);
+                recv(due) -> _ => {
+                    for (path, error) in self.workers.leave_hung() {
+                        self.tell(&mut state, &path, false, Err(error));
+                    }
+                    let front = state.batches.front_mut();
+                    if let Some(batch) = front.filter(|batch| batch.is_gallery_due()) {
+                        batch.tell_gallery(&self.bus);
+                    }
                 },
                 recv(self.end) -> _ => break,
             }
         }
         // The files in hand are landed or given up by their workers; nobody is told any more.
         self.context.ended.store(true, Ordering::Relaxed);
-        drop(self.jobs);
-        while state.in_hand > 0 && self.done.recv().is_ok() {
-            state.in_hand -= 1;
+        self.workers.end();
+    }
+
+    /// A file of the first batch has ended: workers have none of another.
+    fn tell(&self, state: &mut State, path: &Path, inside: bool, result: Result<Imported, Error>) {
+        if let Some(batch) = state.batches.front_mut() {
+            batch.ended(path, inside, result, &self.bus);
         }
     }
 
     /// Keeps all workers busy with the first batch, and ends it when it has no more.
-    fn dispatch(&self, state: &mut State) {
+    fn dispatch(&mut self, state: &mut State) {
         while let Some(batch) = state.batches.front_mut() {
             if !state.running {
                 state.running = true;
                 batch.start(&self.bus);
                 self.wake.send();
             }
-            while state.in_hand < self.workers {
+            while self.workers.has_idle() || self.workers.are_gone() {
                 let Some(Found { path, inside, problem }) = batch.next() else { break };
-                match problem {
-                    Some(problem) => batch.ended(&path, inside, Err(problem), &self.bus),
-                    None => {
-                        let (folder, adopt) = (batch.folder, batch.id.is_none());
-                        let (turn, cancelled) = (state.turns.next(), batch.cancelled.clone());
-                        let job = Job { path, inside, folder, adopt, turn, cancelled };
-                        // As much room as workers: this never waits.
-                        self.jobs.send(job).ok();
-                        state.in_hand += 1;
-                    }
+                if let Some(problem) = problem {
+                    batch.ended(&path, inside, Err(problem), &self.bus);
+                } else if self.workers.are_gone() {
+                    batch.ended(&path.clone(), inside, Err(no_answer(path)), &self.bus);
+                } else {
+                    let (folder, adopt) = (batch.folder, batch.id.is_none());
+                    let (turn, cancelled) =
+                        (Arc::new(state.turns.next()), Arc::clone(&batch.cancelled));
+                    self.workers.give(Job { path, inside, folder, adopt, turn, cancelled });
                 }
             }
-            if state.in_hand > 0 {
+            if self.workers.are_busy() {
                 return;
             }
             state.running = false;

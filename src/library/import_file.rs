@@ -99,7 +99,10 @@ impl ImportContext {
         }
         let row = self.describe(source, &copy, folder, stop)?;
         flush(&copy)?;
-        turn.wait();
+        if !turn.wait() {
+            // Too late: its file has been told of as failed.
+            return Err(Error::Stopped);
+        }
         self.land(copy, &name, row)
     }
 

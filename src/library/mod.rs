@@ -30,6 +30,7 @@ mod turn;
 mod video;
 mod video_frame;
 mod walk;
+mod workers;
 
 use std::io;
 use std::path::PathBuf;
@@ -40,7 +41,7 @@ use std::time::Instant;
 use crossbeam_channel::{Sender, TrySendError, bounded};
 
 use crate::events::EventBus;
-use crate::media;
+use crate::media::{self, Stop};
 use crate::store::{Store, images};
 use crate::thread::{Spawner, Thread};
 use crate::transcode::Transcoder;
@@ -49,11 +50,12 @@ use crate::wire::{Image, Resolution};
 use disk::Run;
 use guard::Guard;
 use idle::Wake;
-use import::{BATCHES_MAX, Importer, Message, Reply, work};
+use import::{BATCHES_MAX, Importer, Message, PATIENCE, Reply, work};
 use import_file::ImportContext;
 use leftovers::Leftovers;
 use memory_budget::MemoryBudget;
 use reconcile::Reconciler;
+use workers::Workers;
 
 pub use error::Error;
 pub use folders::Deleted;
@@ -135,17 +137,12 @@ pub fn start(
     // Before anybody can be served: what this run notes must not be taken for the last one's.
     let leftovers = Leftovers::take(&context);
     let shared = Arc::clone(&context);
-    let workers = settings.workers.max(1);
     let (inbox, messages) = bounded(BATCHES_MAX);
-    let (jobs, waiting) = bounded(workers);
-    let (done, results) = bounded(workers);
     let (end, ended) = bounded(0);
-    let mut threads = Vec::with_capacity(workers + 3);
-    for number in 1..=workers {
-        let (context, waiting, done) = (Arc::clone(&context), waiting.clone(), done.clone());
-        let body = move || work(&context, &waiting, &done);
-        threads.push(spawner.spawn(&format!("import-{number}"), body)?);
-    }
+    let mut threads = Vec::new();
+    let importing = Arc::clone(&context);
+    let work = Arc::new(move |job: &_, stop: Stop<'_>| work(&importing, job, stop));
+    let workers = Workers::start(settings.workers.max(1), PATIENCE, spawner, work)?;
     let (wake, woken) = Wake::new();
     if let Some(idle) = settings.idle {
         let (store, thumbnails, end) = (store.clone(), thumbnails.clone(), ended.clone());
@@ -166,10 +163,8 @@ pub fn start(
         context,
         bus: bus.clone(),
         inbox: messages,
-        jobs,
-        done: results,
-        end: ended,
         workers,
+        end: ended,
         wake: wake.clone(),
     };
     threads.push(spawner.spawn("import", move || importer.run())?);

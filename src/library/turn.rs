@@ -5,6 +5,7 @@
 //! first of all that are out never waits, so that all come to an end.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Gives turns out.
@@ -18,6 +19,8 @@ pub(super) struct Turns {
 pub(super) struct Turn {
     number: u64,
     line: Arc<Line>,
+    left: AtomicBool,
+    waiting: AtomicBool,
 }
 
 #[derive(Default)]
@@ -37,22 +40,36 @@ struct State {
 impl Turns {
     pub(super) fn next(&mut self) -> Turn {
         self.given += 1;
-        Turn { number: self.given - 1, line: Arc::clone(&self.line) }
+        let (number, line) = (self.given - 1, Arc::clone(&self.line));
+        Turn { number, line, left: AtomicBool::new(false), waiting: AtomicBool::new(false) }
     }
 }
 
 impl Turn {
-    /// Returns when all that are before it have left.
-    pub(super) fn wait(&self) {
+    /// Returns when all that are before it have left; false where it was left meanwhile.
+    pub(super) fn wait(&self) -> bool {
         let state = self.line.lock();
-        let waits = |state: &mut State| state.first < self.number;
+        let waits = |state: &mut State| state.first < self.number && !self.has_left();
+        self.waiting.store(true, Ordering::Relaxed);
         drop(self.line.moved.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner));
+        self.waiting.store(false, Ordering::Relaxed);
+        !self.has_left()
     }
-}
 
-impl Drop for Turn {
-    fn drop(&mut self) {
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed)
+    }
+
+    /// Gives the place up, whoever has it; once.
+    pub(super) fn leave(&self) {
         let mut state = self.line.lock();
+        if self.left.swap(true, Ordering::Relaxed) {
+            return;
+        }
         state.left.insert(self.number);
         while let State { first, left } = &mut *state
             && left.remove(first)
@@ -60,6 +77,12 @@ impl Drop for Turn {
             *first += 1;
         }
         self.line.moved.notify_all();
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
@@ -84,7 +107,7 @@ mod tests {
                 scope.spawn(move || {
                     // Some have nothing to land.
                     if number % 3 > 0 {
-                        turn.wait();
+                        assert!(turn.wait());
                         landed.lock().unwrap().push(number);
                     }
                 });

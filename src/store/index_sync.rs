@@ -14,6 +14,7 @@ use rusqlite::hooks::Action;
 
 use super::index::{Entry, Index};
 use super::{Error, Shared, Store, images, lock};
+use crate::memory;
 
 /// The images that the transaction in hand has touched.
 #[derive(Clone, Debug, Default)]
@@ -167,6 +168,8 @@ impl Store {
         *lock(&shared.unreadable) = unreadable;
         Changes::read(&writer, &missed, &mut lock(&shared.unreadable))?.apply(&mut built);
         *shared.index.write().unwrap_or_else(PoisonError::into_inner) = Some(built);
+        // What sorting took.
+        memory::trim();
         Ok(())
     }
 

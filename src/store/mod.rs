@@ -36,8 +36,10 @@ pub use upkeep::{Upkeep, check};
 
 use index_sync::{Missed, SharedIndex, Touched, Unreadable};
 
-/// Page cache of one connection, in KiB (negative: SQLite counts pages otherwise).
-const CACHE_KIB: i32 = -8192;
+/// Page cache of the writer and of a reader, in KiB (negative: SQLite counts pages otherwise). What a
+/// reader has not, the kernel has: its caches are as many as there are readers.
+const WRITER_CACHE: i32 = -8192;
+const READER_CACHE: i32 = -1024;
 /// How long a connection waits for another process's lock, a backup's for example.
 const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
 /// Readers kept open; a thread that finds none opens one more and drops it afterwards.
@@ -205,7 +207,7 @@ fn open_reader(path: &Path) -> Result<Connection, Error> {
     let failed = |source| Error::Open { path: path.to_owned(), source };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let reader = Connection::open_with_flags(path, flags).map_err(failed)?;
-    configure_any(&reader).map_err(failed)?;
+    configure_any(&reader, READER_CACHE).map_err(failed)?;
     Ok(reader)
 }
 
@@ -213,12 +215,12 @@ fn configure(writer: &Connection) -> rusqlite::Result<()> {
     writer.pragma_update(None, "journal_mode", "WAL")?;
     writer.pragma_update(None, "synchronous", "FULL")?;
     writer.pragma_update(None, "foreign_keys", true)?;
-    configure_any(writer)
+    configure_any(writer, WRITER_CACHE)
 }
 
-fn configure_any(connection: &Connection) -> rusqlite::Result<()> {
+fn configure_any(connection: &Connection, cache: i32) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
-    connection.pragma_update(None, "cache_size", CACHE_KIB)?;
+    connection.pragma_update(None, "cache_size", cache)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(())
 }

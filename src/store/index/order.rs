@@ -13,16 +13,14 @@ pub(super) struct Orders([Vec<DocId>; SortBy::ALL.len()]);
 impl Orders {
     /// All at once.
     pub(super) fn build(columns: &Columns) -> Self {
-        let docs = || 0..columns.ids.len() as DocId;
         let mut orders = Self::default();
         for &sort in SortBy::ALL {
-            let mut keyed: Vec<(u128, DocId)> =
-                docs().map(|doc| (key(columns, sort, doc), doc)).collect();
-            // Names lie scattered in memory: most comparisons are made without a look at them.
-            keyed.sort_unstable_by(|&(one, a), &(other, b)| {
-                one.cmp(&other).then_with(|| columns.compare(sort, a, b))
-            });
-            orders.0[sort as usize] = keyed.into_iter().map(|(_, doc)| doc).collect();
+            orders.0[sort as usize] = match sort {
+                SortBy::Name => sorted(columns, sort, |doc| beginning(columns.names.of(doc))),
+                SortBy::ImportedAt => sorted(columns, sort, |doc| columns.imported[doc as usize]),
+                SortBy::FileSize => sorted(columns, sort, |doc| columns.file_sizes[doc as usize]),
+                SortBy::Hue => sorted(columns, sort, |doc| columns.hues[doc as usize]),
+            };
         }
         orders
     }
@@ -94,20 +92,19 @@ impl Columns {
     }
 }
 
-/// What orders as `compare` does; of a name only its beginning.
-fn key(columns: &Columns, sort: SortBy, doc: DocId) -> u128 {
-    let at = doc as usize;
-    match sort {
-        SortBy::Name => {
-            let mut key = [0; 16];
-            key.iter_mut().zip(columns.names.of(doc)).for_each(|(to, from)| *to = *from);
-            u128::from_be_bytes(key)
-        }
-        SortBy::ImportedAt => u128::from(columns.imported[at].cast_unsigned() ^ 1 << 63),
-        SortBy::FileSize => u128::from(columns.file_sizes[at]),
-        SortBy::Hue => {
-            let (group, saturation) = columns.hues[at];
-            u128::from(group) << 16 | u128::from(saturation)
-        }
-    }
+/// All images by a key that orders as `compare` does, or by less: columns lie scattered in memory,
+/// and most comparisons are made without a look at them.
+fn sorted<K: Ord>(columns: &Columns, sort: SortBy, key: impl Fn(DocId) -> K) -> Vec<DocId> {
+    let docs = 0..columns.ids.len() as DocId;
+    let mut keyed: Vec<(K, DocId)> = docs.map(|doc| (key(doc), doc)).collect();
+    keyed.sort_unstable_by(|(one, a), (other, b)| {
+        one.cmp(other).then_with(|| columns.compare(sort, *a, *b))
+    });
+    keyed.into_iter().map(|(_, doc)| doc).collect()
+}
+
+fn beginning(name: &[u8]) -> u128 {
+    let mut key = [0; 16];
+    key.iter_mut().zip(name).for_each(|(to, from)| *to = *from);
+    u128::from_be_bytes(key)
 }
