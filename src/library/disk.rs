@@ -49,6 +49,41 @@ pub(super) fn make_directory(path: &Path) -> Result<(), Error> {
     fs::create_dir_all(path).map_err(Error::file("make", path))
 }
 
+/// The files and packages of the library's directory, sorted; temporary ones of other runs are
+/// removed on the way.
+pub(super) fn list(directory: &Path, run: Run) -> Result<Vec<PathBuf>, Error> {
+    let (ours, mut files) = (run.prefix(), Vec::new());
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(files),
+        entries => entries.map_err(Error::file("list", directory))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(Error::file("list", directory))?;
+        let Ok(kind) = entry.file_type() else { continue };
+        if !kind.is_file() && !kind.is_dir() {
+            continue;
+        }
+        let name = entry.file_name();
+        if let Some(name) = name.to_str().filter(|name| name.starts_with(TEMPORARY)) {
+            if name.starts_with(&ours) {
+                continue;
+            }
+            if let Err(error) = remove(&entry.path()) {
+                log::warn!("cannot remove {}: {error}", entry.path().display());
+            }
+        } else {
+            files.push(entry.path());
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// Its directory is not there: what is in it cannot be told.
+pub(super) fn is_away(path: &Path) -> bool {
+    path.parent().is_some_and(|home| !home.is_dir())
+}
+
 impl Copy {
     /// A name in `directory` for what is about to be made; no other copy of this run has this
     /// `serial`.

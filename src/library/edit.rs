@@ -7,10 +7,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::disk::{TEMPORARY, rename, sync_directory};
+use super::disk::{TEMPORARY, is_away, rename, sync_directory};
 use super::import_file::ImportContext;
 use super::name::Name;
-use super::reconcile::is_away;
 use super::{Error, Library, package};
 use crate::store::edits::{self, ImageChange, Rename};
 use crate::store::images;

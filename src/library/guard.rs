@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::missing::{Row, Verdict, purge};
-use super::reconcile::list;
-use super::{Error, Library};
+use super::{Error, Library, disk};
 use crate::store::{Store, images};
 use crate::wire::LibraryHealth;
 
@@ -121,7 +120,7 @@ impl Library {
         // Before the look: what changes meanwhile makes it stale, not wrong.
         let generation = self.store.generation();
         let rows = self.store.read(images::files)?;
-        let files = list(&self.context)?;
+        let files = disk::list(&self.context.directory, self.context.run)?;
         let verdict = Verdict::on(&rows, &files);
         self.guard.note(&self.store, generation, &rows, &verdict);
         Ok(verdict)

@@ -247,7 +247,8 @@ impl ImportContext {
         match decode::thumbnail(source, &mut input, size, budget, stop) {
             Err(Error::Media { path, source: NeedsTranscoder { format, why } }) => {
                 let (file, scratch) = ((&*copy.path, format), self.thumbnails.scratch()?);
-                let framed = video_frame::look(&self.ffmpeg, file, None, size, &scratch, budget);
+                let scratch = scratch.path();
+                let framed = video_frame::look(&self.ffmpeg, file, None, size, scratch, budget);
                 let VideoFrame { facts, thumbnail } = match why {
                     None => framed?,
                     why => framed.map_err(|_| {

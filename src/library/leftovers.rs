@@ -6,10 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use super::disk::remove;
+use super::disk::{is_away, remove};
 use super::edit::undo_renames;
 use super::import_file::ImportContext;
-use super::reconcile::is_away;
 use crate::store::images;
 use crate::store::pending_files;
 

@@ -23,6 +23,7 @@ mod package;
 mod reconcile;
 mod removal;
 mod single;
+mod single_flight;
 #[cfg(test)]
 mod tests;
 mod thumbnails;

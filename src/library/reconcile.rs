@@ -9,14 +9,12 @@
 //! files are gone says [`missing`](super::missing).
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
-use super::disk::{self, TEMPORARY, checksum, open, remove};
+use super::disk::{self, checksum, open};
 use super::guard::Guard;
 use super::idle::Wake;
 use super::import::Message;
@@ -77,7 +75,7 @@ impl Reconciler {
             disk::make_directory(&context.directory)?;
         }
         self.leftovers.clear(context)?;
-        let files = list(context)?;
+        let files = disk::list(&context.directory, context.run)?;
         let goes_on = || self.end.try_recv() != Err(TryRecvError::Disconnected);
         follow_owner(context, &mut rows, &files, goes_on)?;
         let verdict = Verdict::on(&rows, &files);
@@ -175,40 +173,4 @@ fn renamed(context: &ImportContext, id: i64, from: &Path, to: &Path) -> Result<b
         log::info!("{} is {} now", from.display(), to.display());
     }
     Ok(done)
-}
-
-/// The files and packages of the library's directory, sorted; temporary ones of other runs are
-/// removed on the way.
-pub(super) fn list(context: &ImportContext) -> Result<Vec<PathBuf>, Error> {
-    let (directory, ours) = (&context.directory, context.run.prefix());
-    let mut files = Vec::new();
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(files),
-        entries => entries.map_err(Error::file("list", directory))?,
-    };
-    for entry in entries {
-        let entry = entry.map_err(Error::file("list", directory))?;
-        let Ok(kind) = entry.file_type() else { continue };
-        if !kind.is_file() && !kind.is_dir() {
-            continue;
-        }
-        let name = entry.file_name();
-        if let Some(name) = name.to_str().filter(|name| name.starts_with(TEMPORARY)) {
-            if name.starts_with(&ours) {
-                continue;
-            }
-            if let Err(error) = remove(&entry.path()) {
-                log::warn!("cannot remove {}: {error}", entry.path().display());
-            }
-        } else {
-            files.push(entry.path());
-        }
-    }
-    files.sort_unstable();
-    Ok(files)
-}
-
-/// Its directory is not there: what is in it cannot be told.
-pub(super) fn is_away(path: &Path) -> bool {
-    path.parent().is_some_and(|home| !home.is_dir())
 }

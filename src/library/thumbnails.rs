@@ -10,9 +10,10 @@ use std::io::{self, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::memory_budget::MemoryBudget;
+use super::single_flight::SingleFlight;
 use super::{Error, decode, disk, package, video_frame};
 use crate::store::{Store, images};
 use crate::transcode::Ffmpeg;
@@ -43,7 +44,7 @@ struct Shared {
     /// The sizes of which there ever was one, as bits.
     sizes: AtomicU8,
     extra: Mutex<Extra>,
-    running: Mutex<HashMap<Key, Arc<Running>>>,
+    running: SingleFlight<Key>,
 }
 
 /// Those beside `default` that were ever made: nobody need look for the others on the disk.
@@ -67,13 +68,6 @@ pub(super) struct Scratch {
     path: PathBuf,
 }
 
-/// A thumbnail that is being made; the result is there when it has ended.
-#[derive(Debug, Default)]
-struct Running {
-    result: Mutex<Option<Result<(), Arc<Error>>>>,
-    ended: Condvar,
-}
-
 impl Thumbnails {
     pub(super) fn new(
         directory: &Path,
@@ -95,7 +89,7 @@ impl Thumbnails {
             changes: AtomicU64::new(0),
             sizes: AtomicU8::new(sizes),
             extra: Mutex::default(),
-            running: Mutex::default(),
+            running: SingleFlight::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -107,27 +101,10 @@ impl Thumbnails {
         if path.exists() {
             return Ok(path);
         }
-        let (running, first) = {
-            let mut all = lock(&self.shared.running);
-            match all.get(&key) {
-                Some(running) => (Arc::clone(running), false),
-                None => {
-                    let running = Arc::<Running>::default();
-                    all.insert(key.clone(), Arc::clone(&running));
-                    (running, true)
-                }
-            }
-        };
-        if !first {
-            return running.wait().map(|()| path);
-        }
-        // Ended on every way out, a panic too: the others must not wait for ever.
-        let ending = Ending { shared: &self.shared, key: &key, running: &running };
         // It may have come between the first look and our turn.
-        let made = if path.exists() { Ok(()) } else { self.make(image, &key) };
-        let result = made.map_err(Arc::new);
-        ending.with(result.clone());
-        result.map(|()| path)
+        let make = || if path.exists() { Ok(()) } else { self.make(image, &key) };
+        self.shared.running.run(&key, make)?;
+        Ok(path)
     }
 
     /// Those that exist now: resolution to path.
@@ -303,7 +280,7 @@ impl Thumbnails {
 
     fn make(&self, image: &Image, (hex, resolution): &Key) -> Result<(), Error> {
         if let Some(meta) = &image.web_meta {
-            let made = package::thumbnail(meta, *resolution, &self.shared.budget)?;
+            let made = package::look::thumbnail(meta, *resolution, &self.shared.budget)?;
             self.check(image)?;
             return self.put(hex, *resolution, &made.webp);
         }
@@ -314,8 +291,15 @@ impl Thumbnails {
         {
             Err(Error::Media { source: media::Error::NeedsTranscoder { format, .. }, .. }) => {
                 let (file, scratch) = ((&*image.path, format), self.scratch()?);
-                video_frame::look(&self.shared.ffmpeg, file, None, *resolution, &scratch, budget)?
-                    .thumbnail
+                video_frame::look(
+                    &self.shared.ffmpeg,
+                    file,
+                    None,
+                    *resolution,
+                    scratch.path(),
+                    budget,
+                )?
+                .thumbnail
             }
             decoded => decoded?.thumbnail,
         };
@@ -358,39 +342,6 @@ impl Extra {
 
     fn add(&mut self, hex: &str, size: Resolution) {
         *self.made.entry(number(hex)).or_default() |= bit(size);
-    }
-}
-
-impl Running {
-    fn wait(&self) -> Result<(), Arc<Error>> {
-        let result = lock(&self.result);
-        let result = self
-            .ended
-            .wait_while(result, |result| result.is_none())
-            .unwrap_or_else(PoisonError::into_inner);
-        result.clone().expect("waited until there is one")
-    }
-}
-
-/// Tells those that wait.
-struct Ending<'a> {
-    shared: &'a Shared,
-    key: &'a Key,
-    running: &'a Running,
-}
-
-impl Ending<'_> {
-    fn with(self, result: Result<(), Arc<Error>>) {
-        *lock(&self.running.result) = Some(result);
-    }
-}
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        // First off the list: who asks from now on looks for the file again.
-        lock(&self.shared.running).remove(self.key);
-        lock(&self.running.result).get_or_insert_with(|| Err(Arc::new(Error::Ended)));
-        self.running.ended.notify_all();
     }
 }
 

@@ -147,7 +147,7 @@ impl Library {
         let (scratch, budget) = (self.thumbnails.scratch()?, &self.context.budget);
         let file = (&*image.path, image.format);
         let film =
-            video_frame::look(ffmpeg, file, Some(at), Resolution::Default, &scratch, budget)?;
+            video_frame::look(ffmpeg, file, Some(at), Resolution::Default, scratch.path(), budget)?;
         let colors = Some(media::palette(&film.thumbnail.picture));
         let change = ImageChange { colors, ..ImageChange::default() };
         self.store.write(|c| edits::change(c, image.id, &change))?;

@@ -9,7 +9,6 @@ use std::io::BufReader;
 use std::path::Path;
 
 use super::memory_budget::MemoryBudget;
-use super::thumbnails::Scratch;
 use super::{Error, decode};
 use crate::media::{Thumbnail, fit};
 use crate::transcode::{Facts, Ffmpeg};
@@ -33,7 +32,7 @@ pub(super) fn look(
     (path, format): (&Path, Format),
     moment: Option<f64>,
     resolution: Resolution,
-    scratch: &Scratch,
+    scratch: &Path,
     budget: &MemoryBudget,
 ) -> Result<VideoFrame, Error> {
     let failed = |source| Error::Transcode { path: path.to_owned(), source };
@@ -48,8 +47,8 @@ pub(super) fn look(
     // Of exactly the thumbnail's shape; never larger than the source.
     let ample = (width * spare, height * spare);
     let size = if ample.0 <= whole.0 && ample.1 <= whole.1 { ample } else { whole };
-    ffmpeg.frame((path, format), &facts, at, size, scratch.path()).map_err(failed)?;
-    let frame = File::open(scratch.path()).map_err(Error::file("read", scratch.path()))?;
+    ffmpeg.frame((path, format), &facts, at, size, scratch).map_err(failed)?;
+    let frame = File::open(scratch).map_err(Error::file("read", scratch))?;
     let decoded =
         decode::thumbnail(path, &mut BufReader::new(frame), resolution, budget, &|| false)?;
     Ok(VideoFrame { facts, thumbnail: decoded.thumbnail })

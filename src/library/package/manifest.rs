@@ -12,8 +12,9 @@ use std::path::{Component, Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::overrides;
+use super::refusal::Refusal;
 use super::root::Root;
-use super::{Refusal, overrides};
 use crate::wire::{JsonObject, WebCapabilities, WebMeta};
 
 /// The manifest's file where a package has none of its own.

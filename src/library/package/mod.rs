@@ -4,60 +4,31 @@
 //! pending, renamed, and in one transaction the row written and the note removed. Runs on the thread
 //! that asks. The source is never touched, and nothing that leaves it is followed.
 
+pub(super) mod look;
 mod manifest;
 mod overrides;
+mod refusal;
 mod root;
 mod tree;
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use super::import_file::{ImportContext, Imported};
-use super::memory_budget::MemoryBudget;
 use super::name::Name;
-use super::{Error, Library, decode};
+use super::{Error, Library};
 use crate::store::images::{NewImage, NewPackage};
 use crate::wire::{Format, GalleryDomain, Image, Resolution, WebMeta};
 use crate::{color, digest, media};
 
+use look::{Look, look};
 use manifest::Manifest;
+use refusal::Refusal;
 use root::Root;
 use tree::{Content, Tree};
-
-/// Why a directory is not taken as a package: "it ...".
-#[derive(Debug)]
-struct Refusal {
-    what: String,
-}
-
-impl Refusal {
-    fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into() }
-    }
-
-    /// Its directory cannot be opened.
-    fn closed(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::NotADirectory => Self::new("it is not a directory"),
-            _ => Self::new(format!("cannot read it: {error}")),
-        }
-    }
-
-    fn at(path: &Path, error: &std::io::Error) -> Self {
-        Self::new(format!("its {:?} cannot be read: {error}", path.display().to_string()))
-    }
-
-    fn too_large() -> Self {
-        Self::new("it has more than 512 MiB")
-    }
-
-    fn of(self, path: &Path) -> Error {
-        Error::Package { path: path.to_owned(), what: self.what }
-    }
-}
 
 /// Looked through, and fit to be taken in.
 struct Package {
@@ -224,61 +195,6 @@ pub(super) fn write_capabilities(meta: &WebMeta) -> Result<(), Error> {
         fs::remove_file(&temporary).ok();
         Error::file("write", path)(error)
     })
-}
-
-/// What a package looks like.
-struct Look {
-    /// Of its preview, where it has one that can be decoded.
-    size: Option<(u32, u32)>,
-    thumbnail: media::Thumbnail,
-}
-
-/// The thumbnail of a package in the library.
-pub(super) fn thumbnail(
-    meta: &WebMeta,
-    resolution: Resolution,
-    budget: &MemoryBudget,
-) -> Result<media::Thumbnail, Error> {
-    let root = &meta.package_root;
-    let opened = Root::open(root).map_err(Refusal::closed);
-    let manifest = opened.and_then(|root| Manifest::read(&root));
-    let manifest = manifest.map_err(|refusal| refusal.of(root))?;
-    Ok(look(root, &manifest, resolution, budget)?.thumbnail)
-}
-
-/// Its preview, or else a card with its title.
-fn look(
-    root: &Path,
-    manifest: &Manifest,
-    resolution: Resolution,
-    budget: &MemoryBudget,
-) -> Result<Look, Error> {
-    if let Some(path) = &manifest.preview {
-        match preview(root, path, resolution, budget) {
-            Ok(decode::Decoded { probe, thumbnail }) => {
-                return Ok(Look { size: Some((probe.width, probe.height)), thumbnail });
-            }
-            Err(error) => {
-                let path = root.join(path);
-                log::warn!("{} is not shown: {}", path.display(), error.reason());
-            }
-        }
-    }
-    let thumbnail = media::card(&manifest.title, resolution.fits());
-    let thumbnail = thumbnail.map_err(|source| Error::Media { path: root.to_owned(), source })?;
-    Ok(Look { size: None, thumbnail })
-}
-
-fn preview(
-    root: &Path,
-    path: &Path,
-    resolution: Resolution,
-    budget: &MemoryBudget,
-) -> Result<decode::Decoded, Error> {
-    let whole = root.join(path);
-    let file = Root::open(root).and_then(|root| root.linked_file(path));
-    let file = file.map_err(Error::file("read", &whole))?;
-    decode::thumbnail(&whole, &mut BufReader::new(file), resolution, budget, &|| false)
 }
 
 /// Whether a directory may be a package: only good for telling what is worth a look.

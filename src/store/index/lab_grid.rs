@@ -1,7 +1,8 @@
 //! Lab in cubes, each marked with whether a search reaches into it: most colours are told near or
 //! far by one look at their cube, however many colours are searched around.
 
-use super::palettes::Place;
+/// L, a and b of a colour, none below zero, in steps of a hundredth.
+pub(super) type Place = [u16; 3];
 
 /// A cube's side is 2 to this many steps: 5 units of Lab.
 const SIDE: u32 = 9;

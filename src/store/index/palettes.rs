@@ -3,7 +3,7 @@
 
 use super::DocId;
 use super::bitmap::Bitmap;
-use super::lab_grid::{LabGrid, Reach};
+use super::lab_grid::{LabGrid, Place, Reach};
 use crate::color::{self, Lab, Rgb, lab};
 
 /// Steps to a unit of Lab.
@@ -12,9 +12,6 @@ const STEPS: f32 = 100.0;
 const ORIGIN: [f32; 3] = [0.0, 9_000.0, 11_000.0];
 /// ΔE76 that holds every pair of real colours: those are 259 apart at most (green, blue).
 const FARTHEST: f32 = 300.0;
-
-/// L, a and b, in steps from [`ORIGIN`].
-pub(super) type Place = [u16; 3];
 
 /// Group, and saturation in thousandths: how `hue` sorts.
 pub(super) type Hue = (u8, u16);

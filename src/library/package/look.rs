@@ -1,0 +1,67 @@
+//! What a package looks like. Runs on threads that may decode.
+
+use std::io::BufReader;
+use std::path::Path;
+
+use super::manifest::Manifest;
+use super::refusal::Refusal;
+use super::root::Root;
+use crate::library::memory_budget::MemoryBudget;
+use crate::library::{Error, decode};
+use crate::media;
+use crate::wire::{Resolution, WebMeta};
+
+/// What a package looks like.
+pub(super) struct Look {
+    /// Of its preview, where it has one that can be decoded.
+    pub(super) size: Option<(u32, u32)>,
+    pub(super) thumbnail: media::Thumbnail,
+}
+
+/// The thumbnail of a package in the library.
+pub(in crate::library) fn thumbnail(
+    meta: &WebMeta,
+    resolution: Resolution,
+    budget: &MemoryBudget,
+) -> Result<media::Thumbnail, Error> {
+    let root = &meta.package_root;
+    let opened = Root::open(root).map_err(Refusal::closed);
+    let manifest = opened.and_then(|root| Manifest::read(&root));
+    let manifest = manifest.map_err(|refusal| refusal.of(root))?;
+    Ok(look(root, &manifest, resolution, budget)?.thumbnail)
+}
+
+/// Its preview, or else a card with its title.
+pub(super) fn look(
+    root: &Path,
+    manifest: &Manifest,
+    resolution: Resolution,
+    budget: &MemoryBudget,
+) -> Result<Look, Error> {
+    if let Some(path) = &manifest.preview {
+        match preview(root, path, resolution, budget) {
+            Ok(decode::Decoded { probe, thumbnail }) => {
+                return Ok(Look { size: Some((probe.width, probe.height)), thumbnail });
+            }
+            Err(error) => {
+                let path = root.join(path);
+                log::warn!("{} is not shown: {}", path.display(), error.reason());
+            }
+        }
+    }
+    let thumbnail = media::card(&manifest.title, resolution.fits());
+    let thumbnail = thumbnail.map_err(|source| Error::Media { path: root.to_owned(), source })?;
+    Ok(Look { size: None, thumbnail })
+}
+
+fn preview(
+    root: &Path,
+    path: &Path,
+    resolution: Resolution,
+    budget: &MemoryBudget,
+) -> Result<decode::Decoded, Error> {
+    let whole = root.join(path);
+    let file = Root::open(root).and_then(|root| root.linked_file(path));
+    let file = file.map_err(Error::file("read", &whole))?;
+    decode::thumbnail(&whole, &mut BufReader::new(file), resolution, budget, &|| false)
+}
