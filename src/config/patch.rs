@@ -192,12 +192,15 @@ mod tests {
         check(json!({"backend": {"transition_duration_seconds": null}}), Ok(1));
         check(
             json!({"backend": {"type": "bk1"}}),
-            Err("backend.type: \"bk1\" is none of awww, feh, hyprpaper, mpvpaper, swaybg, wal-qt"),
+            Err(
+                "backend.type: \"bk1\" is none of awww, feh, hyprpaper, mpvpaper, swaybg, wal-qt, \
+                 builtin",
+            ),
         );
         check(
             json!({"backend": {"auto_priorities": {"web": ["x"]}}}),
             Err("backend.auto_priorities.web: \"x\" is none of awww, feh, hyprpaper, mpvpaper, \
-                 swaybg, wal-qt"),
+                 swaybg, wal-qt, builtin"),
         );
         check(
             json!({"app": {"theme": "x"}, "backend": {"mpvpaper": {"verbose": 3}}}),
