@@ -6,15 +6,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flexi_logger::DeferredNow;
-use flexi_logger::writers::LogWriter;
-use log::Record;
 use rustix::fs::OFlags;
 
-use super::requests::Requests;
-use super::{Settings, line};
+use super::settings::Settings;
 
 #[derive(Debug)]
 pub(super) struct RotatedFile {
@@ -113,27 +109,6 @@ impl RotatedFile {
     fn lock(&self) -> MutexGuard<'_, Option<Open>> {
         // At worst a line is cut where a thread died.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// flexi_logger's end of the file.
-pub(super) struct Writer(pub(super) Arc<RotatedFile>, pub(super) Arc<Requests>);
-
-impl LogWriter for Writer {
-    fn write(&self, now: &mut DeferredNow, record: &Record<'_>) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(256);
-        line::json(&mut bytes, now, record)?;
-        bytes.push(b'\n');
-        // What was gathered before it stands before it.
-        self.1.flush();
-        // A full disk loses lines, not the daemon.
-        self.0.write(&bytes).ok();
-        Ok(())
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        self.1.flush();
-        Ok(())
     }
 }
 

@@ -7,32 +7,24 @@
 mod file;
 mod line;
 mod requests;
+mod settings;
+mod writer;
 
 use std::fmt;
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use flexi_logger::{Duplicate, ErrorChannel, LogSpecification, Logger, LoggerHandle};
 use log::LevelFilter;
 
-use file::{RotatedFile, Writer};
+use file::RotatedFile;
 use requests::Requests;
+use writer::Writer;
 
 pub use requests::{RequestLine, request};
+pub use settings::Settings;
 
 use crate::thread::{Spawner, Thread};
-
-/// What is logged where.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    pub level: LevelFilter,
-    pub file: PathBuf,
-    /// Bytes at which the file is rotated.
-    pub max_size: u64,
-    /// Rotated files that are kept.
-    pub backups: u32,
-}
 
 /// The running log.
 pub struct Log {

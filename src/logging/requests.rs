@@ -194,7 +194,7 @@ impl std::fmt::Display for Escaped<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Settings;
+    use super::super::settings::Settings;
     use super::*;
 
     fn requests(directory: &std::path::Path) -> Arc<Requests> {

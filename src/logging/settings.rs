@@ -1,0 +1,15 @@
+//! What is logged where.
+
+use std::path::PathBuf;
+
+use log::LevelFilter;
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub level: LevelFilter,
+    pub file: PathBuf,
+    /// Bytes at which the file is rotated.
+    pub max_size: u64,
+    /// Rotated files that are kept.
+    pub backups: u32,
+}
