@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::wiring::DaemonPaths;
-use super::{Error, Options};
+use super::error::Error;
+use super::options::Options;
+use super::paths::DaemonPaths;
 use crate::config::ConfigHandle;
 use crate::events::EventBus;
 use crate::lock::Lock;

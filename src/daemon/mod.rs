@@ -6,43 +6,33 @@
 mod database;
 mod end;
 mod error;
+mod options;
+mod paths;
 mod terminal;
 mod wiring;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::clock;
-use crate::config::{self, LogLevel};
+use crate::config;
 use crate::http::Stop;
 use crate::memory;
 use crate::paths::{Dirs, Env};
 use crate::process;
 use crate::signals::Signal;
 use crate::systemd::Notifier;
-use crate::thread::Deaths;
-use crossbeam_channel::{Receiver, select};
+use crossbeam_channel::select;
 
 pub use database::{check as check_database, restore as restore_database};
 pub use error::Error;
+pub use options::Options;
 
-use wiring::{Daemon, DaemonPaths};
+use paths::DaemonPaths;
+use wiring::{Daemon, Wakes};
 
 /// How long the end may take in all.
 const END_WITHIN: Duration = Duration::from_secs(5);
-
-/// What the command line says.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Instead of `$XDG_CONFIG_HOME/murald/config.toml`.
-    pub config: Option<PathBuf>,
-    /// Before `MURALD_LOG` and `daemon.log_level`.
-    pub log_level: Option<LogLevel>,
-    /// Instead of `daemon.socket_path`.
-    pub socket: Option<PathBuf>,
-    /// It was started by a command, which reads its outputs until it is ready.
-    pub detached: bool,
-}
 
 /// Runs the daemon until it is told to stop.
 pub fn run(options: &Options) -> Result<(), Error> {
@@ -59,7 +49,7 @@ pub fn run(options: &Options) -> Result<(), Error> {
     daemon.wait_for_outputs(&env);
     notifier.ready();
     log::info!("murald {} is up", env!("CARGO_PKG_VERSION"));
-    if terminal::is_watched(options, &env) {
+    if options.is_watched(&env) {
         terminal::greet(&daemon);
     } else if options.detached {
         terminal::let_go();
@@ -76,13 +66,6 @@ pub fn check(file: &Path) -> Result<Vec<String>, Error> {
     let dirs = Dirs::of_process().map_err(Error::Paths)?;
     DaemonPaths::new(&settings.daemon, file, &dirs, &Options::default())?;
     Ok(settings.warnings)
-}
-
-/// What wakes `main`.
-pub(crate) struct Wakes {
-    signals: Receiver<Signal>,
-    stops: Receiver<Stop>,
-    deaths: Deaths,
 }
 
 /// Waits for the reason to end.

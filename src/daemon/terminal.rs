@@ -2,17 +2,10 @@
 //! command, which has no terminal to stay with. Runs in `main`.
 
 use std::fs::OpenOptions;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use super::wiring::Daemon;
-use super::{Env, Options};
 use crate::backends::REGISTRY;
-
-/// Whether somebody looks on who has not asked for the log.
-pub(super) fn is_watched(options: &Options, env: &Env) -> bool {
-    let asked = options.log_level.is_some() || env.var("MURALD_LOG").is_some();
-    !asked && !options.detached && io::stderr().is_terminal()
-}
 
 /// What a person wants to know of a daemon that is ready.
 pub(super) fn greet(daemon: &Daemon) {

@@ -4,27 +4,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::bounded;
-use log::LevelFilter;
+use crossbeam_channel::{Receiver, bounded};
 
-use super::{Error, Options, Wakes, terminal};
+use super::error::Error;
+use super::options::Options;
+use super::paths::{DaemonPaths, log_settings};
 use crate::backends::{Backends, RootPainter, Settings, Versions};
 use crate::compositor::{self, Compositor};
-use crate::config::{self, BackendName, Config, ConfigHandle, LogLevel, Section};
-use crate::digest;
+use crate::config::{self, BackendName, Config, ConfigHandle, Section};
 use crate::events::EventBus;
-use crate::http::{Api, Limits, ListCache, ROUTES, Router, Server};
+use crate::http::{Api, Limits, ListCache, ROUTES, Router, Server, Stop};
 use crate::library::{self, Idle, Library, machine_is_idle};
 use crate::lock::{Lock, Socket};
-use crate::logging::{self, Log};
+use crate::logging::Log;
 use crate::parallax::Parallax;
 use crate::paths::{Dirs, Env};
 use crate::playlist::{self, DaemonWallpapers, PlayerOwner};
 use crate::process::{ProcessRecords, Reaper};
-use crate::signals::Signals;
+use crate::signals::{Signal, Signals};
 use crate::store::{self, Store};
 use crate::systemd;
-use crate::thread::Spawner;
+use crate::thread::{Deaths, Spawner};
 use crate::transcode::{self, Transcoder};
 use crate::wallpaper::{self, ReconcilerOwner};
 
@@ -63,6 +63,13 @@ pub(crate) struct Daemon {
     pub(super) locks: [Lock; 2],
 }
 
+/// What wakes `main`.
+pub(crate) struct Wakes {
+    pub(super) signals: Receiver<Signal>,
+    pub(super) stops: Receiver<Stop>,
+    pub(super) deaths: Deaths,
+}
+
 impl Daemon {
     pub(crate) fn build(
         options: &Options,
@@ -78,8 +85,7 @@ impl Daemon {
         // Only now: a file that is refused stays as it is, and so does that of a daemon that runs.
         config.complete();
         let log_settings = log_settings(&settings.daemon, &paths, options, env);
-        let mut log =
-            Log::start(&log_settings, terminal::is_watched(options, env)).map_err(Error::Log)?;
+        let mut log = Log::start(&log_settings, options.is_watched(env)).map_err(Error::Log)?;
         config.log_warnings();
         let (spawner, deaths) = Spawner::new();
         log.log_requests(&spawner).map_err(start("the log"))?;
@@ -195,78 +201,6 @@ fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watc
         config.is_unwatched(&format!("{error}: {cause}"));
     };
     watch.inspect_err(failed).ok()
-}
-
-/// The paths of `[daemon]`, expanded.
-pub(super) struct DaemonPaths {
-    socket: PathBuf,
-    images: PathBuf,
-    thumbnails: PathBuf,
-    pub(super) database: PathBuf,
-    log: PathBuf,
-    /// What backends need while they run.
-    backends: PathBuf,
-    /// Slices and converted copies.
-    cache: PathBuf,
-}
-
-impl DaemonPaths {
-    pub(super) fn new(
-        daemon: &config::Daemon,
-        file: &Path,
-        dirs: &Dirs,
-        options: &Options,
-    ) -> Result<Self, Error> {
-        let expand = |key, written: &str| {
-            let file = file.to_owned();
-            dirs.expand(written).map_err(|source| Error::Setting { file, key, source })
-        };
-        let socket =
-            match &options.socket {
-                Some(path) => path.clone(),
-                None => dirs.expand_socket(&daemon.socket_path).map_err(|source| {
-                    Error::Setting { file: file.to_owned(), key: "socket_path", source }
-                })?,
-            };
-        let runtime = dirs.runtime().map_err(Error::Paths)?.join("murald");
-        Ok(Self {
-            backends: runtime.join(records_directory(&socket)),
-            socket,
-            images: expand("images_dir", &daemon.images_dir)?,
-            thumbnails: expand("thumbnails_dir", &daemon.thumbnails_dir)?,
-            database: expand("database_dir", &daemon.database_dir)?.join("murald.sqlite3"),
-            log: expand("log_file", &daemon.log_file)?,
-            cache: dirs.cache().join("backends"),
-        })
-    }
-}
-
-/// The directory of the backends' records: one for each socket, so that two daemons of one user leave
-/// each other's backends alone.
-fn records_directory(socket: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    format!("backends-{}", digest::short(socket.as_os_str().as_bytes(), 6))
-}
-
-fn log_settings(
-    daemon: &config::Daemon,
-    paths: &DaemonPaths,
-    options: &Options,
-    env: &Env,
-) -> logging::Settings {
-    let from_env = || env.var("MURALD_LOG")?.to_str()?.parse().ok();
-    let level: LogLevel = options.log_level.or_else(from_env).unwrap_or(daemon.log_level);
-    logging::Settings {
-        level: match level {
-            LogLevel::Debug => LevelFilter::Debug,
-            LogLevel::Info => LevelFilter::Info,
-            LogLevel::Warn => LevelFilter::Warn,
-            LogLevel::Error => LevelFilter::Error,
-        },
-        file: paths.log.clone(),
-        max_size: u64::from(daemon.log_max_size_mb) << 20,
-        backups: daemon.log_max_backups,
-    }
 }
 
 fn wanted_compositor(settings: &Config) -> Option<Compositor> {

@@ -3,7 +3,7 @@
 
 use super::attempt::{ApplyReport, Attempt};
 use super::error::Error;
-use super::pending::{Goal, InFlight, PendingCommand};
+use super::pending::{Goal, InFlight, PendingCommand, Superseded};
 use super::player::{Player, RunningPlaylist};
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
@@ -132,16 +132,7 @@ impl Player {
             one.asked.clear();
             one.nothing_compatible = false;
         }
-        for step in superseded {
-            self.bus.publish(&Event::PlaylistImageChanged {
-                playlist_id: id,
-                image_index: step.index,
-                image_id: step.image_id,
-                monitors: report.monitors.clone(),
-                source: None,
-            });
-            (step.done)(Ok(true));
-        }
+        superseded.into_iter().for_each(|step| self.supersede(step, report));
         self.announce(report);
         done(Ok(true));
         if lost {
@@ -149,6 +140,18 @@ impl Player {
         } else {
             self.fill_monitors(id);
         }
+    }
+
+    /// Tells of a step whose picture was left out, as if it had been up.
+    fn supersede(&self, step: Superseded, report: &ApplyReport) {
+        self.bus.publish(&Event::PlaylistImageChanged {
+            playlist_id: report.id,
+            image_index: step.index,
+            image_id: step.image_id,
+            monitors: report.monitors.clone(),
+            source: None,
+        });
+        (step.done)(Ok(true));
     }
 
     /// Writes that a running playlist has moved on by a step; whether the image has left it since.

@@ -1,0 +1,85 @@
+//! What the settings and the command line say to the start: where everything lies, and what is
+//! logged.
+
+use std::path::{Path, PathBuf};
+
+use log::LevelFilter;
+
+use super::error::Error;
+use super::options::Options;
+use crate::config::{self, LogLevel};
+use crate::digest;
+use crate::logging;
+use crate::paths::{Dirs, Env};
+
+/// The paths of `[daemon]`, expanded.
+pub(super) struct DaemonPaths {
+    pub(super) socket: PathBuf,
+    pub(super) images: PathBuf,
+    pub(super) thumbnails: PathBuf,
+    pub(super) database: PathBuf,
+    pub(super) log: PathBuf,
+    /// What backends need while they run.
+    pub(super) backends: PathBuf,
+    /// Slices and converted copies.
+    pub(super) cache: PathBuf,
+}
+
+impl DaemonPaths {
+    pub(super) fn new(
+        daemon: &config::Daemon,
+        file: &Path,
+        dirs: &Dirs,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let expand = |key, written: &str| {
+            let file = file.to_owned();
+            dirs.expand(written).map_err(|source| Error::Setting { file, key, source })
+        };
+        let socket =
+            match &options.socket {
+                Some(path) => path.clone(),
+                None => dirs.expand_socket(&daemon.socket_path).map_err(|source| {
+                    Error::Setting { file: file.to_owned(), key: "socket_path", source }
+                })?,
+            };
+        let runtime = dirs.runtime().map_err(Error::Paths)?.join("murald");
+        Ok(Self {
+            backends: runtime.join(records_directory(&socket)),
+            socket,
+            images: expand("images_dir", &daemon.images_dir)?,
+            thumbnails: expand("thumbnails_dir", &daemon.thumbnails_dir)?,
+            database: expand("database_dir", &daemon.database_dir)?.join("murald.sqlite3"),
+            log: expand("log_file", &daemon.log_file)?,
+            cache: dirs.cache().join("backends"),
+        })
+    }
+}
+
+pub(super) fn log_settings(
+    daemon: &config::Daemon,
+    paths: &DaemonPaths,
+    options: &Options,
+    env: &Env,
+) -> logging::Settings {
+    let from_env = || env.var("MURALD_LOG")?.to_str()?.parse().ok();
+    let level: LogLevel = options.log_level.or_else(from_env).unwrap_or(daemon.log_level);
+    logging::Settings {
+        level: match level {
+            LogLevel::Debug => LevelFilter::Debug,
+            LogLevel::Info => LevelFilter::Info,
+            LogLevel::Warn => LevelFilter::Warn,
+            LogLevel::Error => LevelFilter::Error,
+        },
+        file: paths.log.clone(),
+        max_size: u64::from(daemon.log_max_size_mb) << 20,
+        backups: daemon.log_max_backups,
+    }
+}
+
+/// The directory of the backends' records: one for each socket, so that two daemons of one user leave
+/// each other's backends alone.
+fn records_directory(socket: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    format!("backends-{}", digest::short(socket.as_os_str().as_bytes(), 6))
+}
