@@ -2,6 +2,8 @@
 //!
 //! Pure arithmetic, called from any thread; the same input gives the same output everywhere.
 
+mod names;
+
 use std::fmt::Write;
 use std::sync::LazyLock;
 
@@ -117,6 +119,11 @@ pub fn hex(rgb: Rgb) -> String {
     let [r, g, b] = rgb;
     write!(text, "#{r:02x}{g:02x}{b:02x}").expect("a String takes everything");
     text
+}
+
+/// A colour as a person names it: `#rrggbb`, `rrggbb`, or by CSS's name of it.
+pub fn parse(text: &str) -> Option<Rgb> {
+    parse_hex(text).or_else(|| names::named(text))
 }
 
 /// Reads `#rrggbb` or `rrggbb`, in either case.

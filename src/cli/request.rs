@@ -36,6 +36,8 @@ pub(super) enum From {
     Any(&'static str),
     /// The id of an image; a path instead goes into `path`.
     Picture(&'static str),
+    /// The filters of the call as an object, left out where there are none.
+    Filter(fn(&Call) -> Map<String, Value>),
     /// A folder's id; null for the root, and where none was given.
     Folder(&'static str),
     /// Whether it was given.
@@ -70,10 +72,6 @@ impl Request {
 
     pub(super) const fn delete(place: &'static str) -> Self {
         Self::new(Method::Delete, place, None)
-    }
-
-    pub(super) const fn delete_with(place: &'static str, body: Fields) -> Self {
-        Self::new(Method::Delete, place, Some(body))
     }
 
     const fn new(method: Method, place: &'static str, body: Option<Fields>) -> Self {
@@ -147,6 +145,7 @@ fn body(fields: Fields, call: &Call) -> Value {
         From::All(name) => Some(all(name).into()),
         From::Any(name) => Some(all(name)).filter(|list| !list.is_empty()).map(Value::from),
         From::Folder(name) => Some(call.value(name).filter(|id| id.is_number()).cloned().into()),
+        From::Filter(of) => Some(of(call)).filter(|filter| !filter.is_empty()).map(Value::from),
         From::Picture(name) => call.value(name).cloned(),
         From::Switch(name) => Some(call.has(name).into()),
     };

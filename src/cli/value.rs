@@ -29,6 +29,7 @@ pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error>
         Kind::Image | Kind::Picture | Kind::Folder | Kind::FolderOrRoot | Kind::Playlist => {
             unreachable!("these are references")
         }
+        Kind::Hues => hues(&text).ok_or_else(|| wrong(HUES)),
         Kind::Words(words) => one_of(name, &text, words).map(|()| text.into()),
         Kind::List(words) => list(name, &text, words),
     }
@@ -58,6 +59,28 @@ fn list(name: &str, text: &str, words: &[&str]) -> Result<Value, Error> {
         items.push(Value::from(item));
     }
     Ok(Value::Array(items))
+}
+
+const HUES: &str = "0 to 11, 99 or red, orange, yellow, green, cyan, blue, purple, pink, grey";
+
+/// The groups of hues, by their numbers; of which each word has those that people call so.
+fn hues(text: &str) -> Option<Value> {
+    let mut groups: Vec<u8> = Vec::new();
+    for item in text.split(',').map(str::trim) {
+        match item.to_lowercase().as_str() {
+            "red" => groups.extend([0, 11]),
+            "orange" => groups.push(1),
+            "yellow" => groups.push(2),
+            "green" => groups.extend([3, 4, 5]),
+            "cyan" => groups.push(6),
+            "blue" => groups.extend([7, 8]),
+            "purple" => groups.push(9),
+            "pink" => groups.extend([10, 11]),
+            "grey" | "gray" => groups.push(99),
+            number => groups.push(number.parse().ok().filter(|n| matches!(n, 0..12 | 99))?),
+        }
+    }
+    Some(groups.into())
 }
 
 /// Digits alone are an id, never a name; what remains a text is looked up.
@@ -136,6 +159,8 @@ mod tests {
                 Err(&format!("X must be an image, or IMAGE@HH:MM, not {bad:?}")),
             );
         }
+        check(Kind::Hues, "blue,99,Red", Ok(json!([7, 8, 99, 0, 11])));
+        check(Kind::Hues, "12", Err(&format!("X must be {HUES}, not \"12\"")));
         check(Kind::List(&[]), "a, b,,c", Ok(json!(["a", "b", "c"])));
         check(Kind::List(&["a", "b"]), "a,c", Err("X must be one of a, b, not \"c\""));
         check(Kind::Words(&["a", "b"]), "b", Ok(json!("b")));

@@ -96,6 +96,8 @@ pub enum Kind {
     Number,
     /// Seconds; or minutes, hours or days with their letter: `90`, `10m`.
     Span,
+    /// Hue groups by number or name, with commas.
+    Hues,
     /// What means an image, a folder or a playlist: an id, a name, a path.
     Image,
     Folder,

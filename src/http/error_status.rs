@@ -80,7 +80,8 @@ impl From<wallpaper::Error> for Error {
             Why::UnknownBackend { .. }
             | Why::NoImage { .. }
             | Why::FileGone { .. }
-            | Why::EmptyLibrary => Self::new(404, text),
+            | Why::EmptyLibrary
+            | Why::NoMatch => Self::new(404, text),
             // What the backend said is for whoever configured it.
             Why::Backend { ref source, .. } => {
                 let details = chain(source);
@@ -252,6 +253,7 @@ mod tests {
         check(Why::NoImage { id: 7 }, 404, "no image 7");
         check(Why::FileGone { id: 7, path: "/x".into() }, 404, "gone");
         check(Why::EmptyLibrary, 404, "");
+        check(Why::NoMatch, 404, "no image");
         check(Why::Busy, 503, "try again");
         check(Why::Ending, 503, "ending");
         use playlist::Error as Not;

@@ -37,6 +37,11 @@ impl<'a> Query<'a> {
         Ok(Self { pairs: pairs.collect::<Result<_, Error>>()? })
     }
 
+    /// Parameters that are decoded already.
+    pub(super) fn of_pairs(pairs: Vec<(Cow<'a, str>, Cow<'a, str>)>) -> Self {
+        Self { pairs }
+    }
+
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().find(|(key, _)| key == name).map(|(_, value)| &**value)
     }

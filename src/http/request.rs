@@ -272,7 +272,7 @@ mod tests {
         check::<SetWallpaper>(
             r#"{"image_id": 1, "moniter": "A"}"#,
             Err([
-                "unknown field `moniter`, nearest is `monitor`: one of `image_id`, `monitor`",
+                "unknown field `moniter`, nearest is `monitor`: one of `image_id`, `path`",
                 "field moniter",
             ]),
         );

@@ -65,6 +65,7 @@ impl Player {
         let all = state.everywhere && self.wallpapers.connected().iter().all(is_asked);
         let named = || Targets::from_names(monitors.iter().cloned());
         let request = Request {
+            filter: None,
             ask: Ask::Image(image_id),
             targets: if all { Targets::All } else { named() },
             mode: if state.extend { Mode::Extend } else { Mode::Individual },

@@ -194,6 +194,12 @@ pub fn has_size(connection: &Connection, bytes: u64) -> Result<bool, Error> {
     Ok(statement.exists([i64::try_from(bytes).unwrap_or(i64::MAX)])?)
 }
 
+/// The image of this name.
+pub fn named(connection: &Connection, name: &str) -> Result<Option<i64>, Error> {
+    let mut statement = connection.prepare_cached("SELECT id FROM image WHERE name = ?1")?;
+    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
+}
+
 /// Whether a row owns this name.
 pub fn has_name(connection: &Connection, name: &str) -> Result<bool, Error> {
     Ok(connection.prepare_cached("SELECT 1 FROM image WHERE name = ?1")?.exists([name])?)

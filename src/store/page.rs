@@ -2,9 +2,9 @@
 
 use std::sync::PoisonError;
 
-use super::index::{Found, Query, SortBy};
+use super::index::{Found, Known, Query, SortBy};
 use super::index_sync::note_unreadable;
-use super::{Error, Store, images, lock};
+use super::{Error, Store, folders, images, lock};
 use crate::wire::ImageRow;
 
 impl Store {
@@ -50,7 +50,37 @@ impl Store {
 
     /// The ids of one page.
     pub(super) fn find(&self, query: &Query) -> Result<Found, Error> {
-        self.with_index(|index| index.find(query))
+        let known = self.known(query)?;
+        self.with_index(|index| index.find(query, &known))
+    }
+
+    /// All images that pass the filters of a query.
+    pub fn find_all(&self, query: &Query) -> Result<Vec<i64>, Error> {
+        let all = Query { offset: 0, limit: u64::MAX, ..query.clone() };
+        self.find(&all).map(|found| found.ids)
+    }
+
+    fn known(&self, query: &Query) -> Result<Known, Error> {
+        self.read(|connection| {
+            let named = query.name.as_deref().map(|name| images::named(connection, name));
+            let held = query.checksum.as_ref().map(|sum| images::by_checksum(connection, sum));
+            let named = named.transpose()?.map(Vec::from_iter);
+            let held = held.transpose()?.map(|image| Vec::from_iter(image.map(|image| image.id)));
+            let only = match (named, held) {
+                (Some(one), Some(other)) => {
+                    Some(one.into_iter().filter(|id| other.contains(id)).collect())
+                }
+                (one, other) => one.or(other),
+            };
+            let folders = match query.folder {
+                Some(Some(folder)) if query.recursive => {
+                    let within = folders::subtree(connection, folder)?;
+                    Some(within.into_iter().map(|(id, _)| id).collect())
+                }
+                _ => None,
+            };
+            Ok(Known { only, folders })
+        })
     }
 
     /// All tags in use, sorted.

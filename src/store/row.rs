@@ -75,8 +75,8 @@ pub(super) fn image_row<'r>(row: &'r Row<'_>) -> Result<ImageRow<'r>, Error> {
 }
 
 /// The columns that [`entry`] reads, in its order.
-pub(super) const ENTRY_COLUMNS: &str =
-    "id, name, media_type, folder_id, tags, colors, file_size, imported_at, animated, hue_group";
+pub(super) const ENTRY_COLUMNS: &str = "id, name, media_type, folder_id, tags, colors, file_size, imported_at, animated, hue_group, \
+     width, height";
 
 pub(super) fn entry(row: &Row<'_>) -> Result<Entry, Error> {
     Ok(Entry {
@@ -87,6 +87,7 @@ pub(super) fn entry(row: &Row<'_>) -> Result<Entry, Error> {
         tags: tags(row, 4)?,
         colors: blob(row, 5)?.as_chunks().0.to_vec(),
         hue_group: row.get(9)?,
+        size: (row.get(10)?, row.get(11)?),
         file_size: row.get::<_, i64>(6)?.unsigned_abs(),
         imported_at: row.get(7)?,
         animated: row.get(8)?,

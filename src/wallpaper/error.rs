@@ -46,6 +46,8 @@ pub enum Error {
         path: PathBuf,
     },
     EmptyLibrary,
+    /// No image passes the filter of a random one.
+    NoMatch,
     Backend {
         backend: BackendName,
         source: backends::Error,
@@ -99,6 +101,7 @@ impl fmt::Display for Error {
                 write!(f, "the file of image {id} is gone: {}", path.display())
             }
             Self::EmptyLibrary => f.write_str("the library is empty"),
+            Self::NoMatch => f.write_str("no image passes the filter"),
             Self::Backend { backend, .. } => write!(f, "{backend} did not show the picture"),
             Self::Store(_) => f.write_str("the library cannot be read or written"),
             Self::Busy => f.write_str("too many wallpaper changes at once: try again"),

@@ -1,6 +1,7 @@
 //! What the reconciler is asked for and what it answers.
 
 use crate::config::BackendName;
+use crate::store::index::Query;
 use crate::wire::{HistorySource, Mode};
 
 use super::worker_key::WorkerKey;
@@ -20,6 +21,8 @@ pub enum Ask {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub ask: Ask,
+    /// Of a random one: among which it is to be.
+    pub filter: Option<Box<Query>>,
     pub targets: Targets,
     pub mode: Mode,
     pub source: HistorySource,

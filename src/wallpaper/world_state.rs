@@ -1,7 +1,7 @@
 //! What the reconciler looks at before it decides: the assignments, their images, the connected outputs, and
 //! the backends that could be used. Read afresh for every decision, so nothing here can be stale.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use crate::backends::{Backends, Kind};
@@ -10,6 +10,7 @@ use crate::config::{BackendName, SelectionMode};
 use crate::events::EventBus;
 use crate::random;
 use crate::store::assignments::Assignment;
+use crate::store::index::Query;
 use crate::store::{self, Store};
 use crate::wire::{Image, Mode, OrphanReason, Timestamp};
 
@@ -130,7 +131,10 @@ impl WorldState {
             Ask::Image(id) => {
                 store.read(|c| store::images::get(c, id))?.ok_or(Error::NoImage { id })?
             }
-            Ask::Random => self.random(store, targets.as_ref().map_or(&[], |(found, _)| found))?,
+            Ask::Random => {
+                let monitors = targets.as_ref().map_or(&[][..], |(found, _)| found);
+                self.random(store, monitors, request.filter.as_deref())?
+            }
         };
         if orphan::file_is_missing(&image.path) {
             return Err(Error::FileGone { id: image.id, path: image.path });
@@ -179,9 +183,21 @@ impl WorldState {
 
     /// One of the images that can be shown, evenly; not one that is shown there if there is another.
     /// Where none can be shown it is any, and the choice of its backend tells why not.
-    fn random(&self, store: &Store, monitors: &[String]) -> Result<Image, Error> {
-        let ids = store.read(store::images::ids)?;
-        let any = ids.first().map(|&(id, ..)| id).ok_or(Error::EmptyLibrary)?;
+    fn random(
+        &self,
+        store: &Store,
+        monitors: &[String],
+        filter: Option<&Query>,
+    ) -> Result<Image, Error> {
+        let mut ids = store.read(store::images::ids)?;
+        if ids.is_empty() {
+            return Err(Error::EmptyLibrary);
+        }
+        if let Some(filter) = filter {
+            let passing: HashSet<i64> = store.find_all(filter)?.into_iter().collect();
+            ids.retain(|(id, ..)| passing.contains(id));
+        }
+        let any = ids.first().map(|&(id, ..)| id).ok_or(Error::NoMatch)?;
         let can_show = |media_type, animated| {
             let kind = Kind::of(media_type, animated);
             selection::choose(&self.preference, &self.available, kind).is_ok()

@@ -16,8 +16,8 @@ pub use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain, OrphanReason, SkippedItem};
 pub use image_row::ImageRow;
 pub use names::{
-    Format, LoopAction, LoopPreset, MediaFilter, MediaType, Mode, Resolution, SortOrder, Source,
-    Unknown,
+    Format, LoopAction, LoopPreset, MediaFilter, MediaType, Mode, Orientation, Resolution,
+    SortOrder, Source, Unknown,
 };
 pub(crate) use names::{Word, words};
 pub use record::{

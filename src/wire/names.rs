@@ -101,6 +101,21 @@ words! {
 }
 
 words! {
+    /// How a picture stands: by its size as shown, square where both sides are exactly the same.
+    Orientation { Landscape = "landscape", Portrait = "portrait", Square = "square" }
+}
+
+impl Orientation {
+    pub fn of((width, height): (u32, u32)) -> Self {
+        match width.cmp(&height) {
+            std::cmp::Ordering::Greater => Self::Landscape,
+            std::cmp::Ordering::Less => Self::Portrait,
+            std::cmp::Ordering::Equal => Self::Square,
+        }
+    }
+}
+
+words! {
     /// How a picture is laid over monitors.
     Mode { Individual = "individual", Clone = "clone", Extend = "extend" }
 }

@@ -70,6 +70,9 @@ pub struct SetWallpaper {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RandomWallpaper {
+    /// By the names of the query of `GET /images`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

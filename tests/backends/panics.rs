@@ -74,6 +74,7 @@ impl Bench {
 
     fn set(&self, image: i64) -> Result<Applied, Error> {
         let request = Request {
+            filter: None,
             ask: Ask::Image(image),
             targets: Targets::All,
             mode: Mode::Individual,

@@ -129,3 +129,40 @@ fn settings_by_their_names() {
     assert!(fs::read_to_string(backup).unwrap().contains("fit_mode = \"fit\""));
     assert_eq!(ok(&house, &["config", "get", "backend.swaybg.fit_mode"]), "fill\n");
 }
+
+#[test]
+fn filters_choose_what_verbs_are_about() {
+    let house = House::started();
+    for (name, (width, height), color) in [
+        ("lake", (300, 100), [20, 40, 200]),
+        ("tree", (100, 300), [20, 200, 20]),
+        ("hill", (200, 100), [200, 20, 20]),
+    ] {
+        let path = house.root().join(format!("{name}.png"));
+        image::RgbImage::from_pixel(width, height, image::Rgb(color)).save(&path).unwrap();
+        house.import(&[&path]);
+    }
+    let tag = ["images", "tag", "--orientation", "landscape", "--add", "wide"];
+    assert_eq!(ok(&house, &tag), "hill: wide\nlake: wide\n");
+    assert_eq!(
+        ok(&house, &["images", "ls", "--hue-group", "blue", "--format", "{name}"]),
+        "lake\n"
+    );
+    ok(&house, &["folders", "create", "sea"]);
+    assert_eq!(ok(&house, &["images", "mv", "sea", "--tags", "wide"]), "2 images moved\n");
+    let made = json_of(&house, &["playlist", "create", "p", "--folder", "sea"]);
+    assert_eq!(made["images"].as_array().unwrap().len(), 2);
+    let made = json_of(&house, &["playlist", "add", "p", "--name-prefix", "TR"]);
+    assert_eq!(made["images"][2]["image_id"], 2);
+    fails(&house, &["images", "delete"], 2, "murald: IMAGE is missing, or - for ");
+    let both = ["images", "delete", "lake", "--tags", "wide"];
+    fails(&house, &both, 2, "murald: give images or filters: ");
+    assert_eq!(ok(&house, &["images", "delete", "--tags", "none"]), "no image matches\n");
+    assert_eq!(
+        ok(&house, &["images", "rm", "--tags", "wide", "--min-width", "250"]),
+        "1 image deleted\n"
+    );
+    assert_eq!(ok(&house, &["images", "ls", "--format", "{name}"]), "hill\ntree\n");
+    fails(&house, &["random", "--tags", "none"], 1, "murald: no image passes the filter\n");
+    fails(&house, &["images", "ls", "--hue-group", "bluish"], 2, "murald: --hue-group must be ");
+}

@@ -93,6 +93,12 @@ fn every_verb_asks_for_what_it_means() {
     check("wallpaper set 7", &[r#"POST /wallpaper/set {"image_id":7}"#]);
     check("random --monitor DP-1", &[r#"POST /wallpaper/random {"monitors":["DP-1"]}"#]);
     check("wallpaper random --mode extend", &[r#"POST /wallpaper/random {"mode":"extend"}"#]);
+    check(
+        "random --tags a,b --hue-group blue --min-width 800 --recursive",
+        &[
+            r#"POST /wallpaper/random {"filter":{"tags":["a","b"],"recursive":true,"min_width":800,"hue_group":[7,8]}}"#,
+        ],
+    );
     check("current", &["GET /wallpaper/current"]);
     check("wallpaper current", &["GET /wallpaper/current"]);
     check("set /a/b.png", &[r#"POST /wallpaper/set {"path":"/a/b.png"}"#]);
@@ -107,8 +113,8 @@ fn every_verb_asks_for_what_it_means() {
     check(
         "images list --page 2 --per-page 9 --sort-by hue --sort-order asc --media-type video \
          --tags a,b --hue-group 99 --folder root",
-        &["GET /images?page=2&per_page=9&sort_by=hue&sort_order=asc&media_type=video\
-           &tags=a%2Cb&hue_group=99&folder_id=root"],
+        &["GET /images?sort_by=hue&sort_order=asc&media_type=video&tags=a%2Cb&folder_id=root\
+           &hue_group=99&page=2&per_page=9"],
     );
     check(
         "images search sea sky --colors #ff0000 --colors-near #00ff00~5.5,#fff~2 --similar-to 4 \

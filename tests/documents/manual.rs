@@ -156,18 +156,19 @@ fn every_command_and_flag_is_described() {
     for (verb, (_, body)) in wanted.iter().zip(&described) {
         let name = verb.name();
         // What several have is told of once.
-        let other = body.split("as for \\fB").nth(1).and_then(|rest| rest.split("\\fP").next());
-        let other = other.map(|other| {
+        let others = body.split("as for \\fB").skip(1).map(|rest| {
+            let other = rest.split("\\fP").next().unwrap();
             let at = wanted.iter().position(|verb| verb.name() == other);
             described[at.unwrap_or_else(|| panic!("{name} is told of under {other}"))].1
         });
+        let others: String = others.collect();
         let mut told = flags(body);
         let own: BTreeSet<String> = verb.flags.iter().map(flag).collect();
         assert!(told.is_subset(&own), "{name}: {told:?}");
-        told.extend(other.map(flags).unwrap_or_default());
+        told.extend(flags(&others));
         assert!(own.is_subset(&told), "{name}: {own:?}");
         // A sentence begins with a capital letter there.
-        let shown = plain(&[body, other.unwrap_or_default()].concat()).to_lowercase();
+        let shown = plain(&format!("{body}{others}")).to_lowercase();
         assert!(shown.contains(&verb.summary.to_lowercase()), "{name}: {shown}");
         for meaning in verb.flags.iter().map(|flag| flag.meaning) {
             assert!(shown.contains(&meaning.to_lowercase()), "{name}: no {meaning} in {shown}");

@@ -152,6 +152,9 @@ impl Source<'_> {
             Kind::File => vec![(":files".into(), String::new())],
             Kind::Directory => vec![(":directories".into(), String::new())],
             Kind::Words(list) => words(list),
+            Kind::Hues => words(&[
+                "red", "orange", "yellow", "green", "cyan", "blue", "purple", "pink", "grey",
+            ]),
             Kind::List(list) => {
                 // Behind the last comma.
                 let done = partial.rfind(',').map_or("", |at| &partial[..=at]);

@@ -12,6 +12,7 @@ use super::super::text::count;
 use super::super::verb::{Argument, Flag, Kind, NULL, Verb};
 use super::ON_OFF;
 use super::folders::Moved;
+use super::gallery;
 use super::images::{MANY, ONE, show};
 use crate::wire::Image;
 
@@ -55,17 +56,21 @@ pub(super) const RENAME: Verb =
 pub(super) const TAG: Verb =
     Verb::new(&["images", "tag"], "Add tags to images, or remove some", tag)
         .arguments(&[MANY])
-        .flags(&[
-            Flag::value("--add", "A,B", Kind::List(&[]), "Tags to add"),
-            Flag::value("--remove", "A,B", Kind::List(&[]), "Tags to remove"),
-            NULL,
-        ]);
-pub(super) const MOVE: Verb = Verb::asking(&["images", "move"], "Move images into a folder", INTO)
+        .flags(&gallery::together::<3, { gallery::FILTERS.len() }, { 3 + gallery::FILTERS.len() }>(
+            [
+                Flag::value("--add", "A,B", Kind::List(&[]), "Tags to add"),
+                Flag::value("--remove", "A,B", Kind::List(&[]), "Tags to remove"),
+                NULL,
+            ],
+        ))
+        .help("With filters, all images that pass them.");
+pub(super) const MOVE: Verb = Verb::new(&["images", "move"], "Move images into a folder", into)
     .arguments(&[
         MANY,
         Argument::one("FOLDER", Kind::FolderOrRoot, "The folder; root: out of all folders"),
     ])
-    .flags(&[NULL]);
+    .flags(gallery::MANY)
+    .help("With filters, all images that pass them.");
 pub(super) const SELECT: Verb =
     Verb::new(&["images", "select"], "Mark images as selected, for graphical clients", select)
         .arguments(&[Argument::any("IMAGE", Kind::Image, "The images")])
@@ -78,11 +83,6 @@ pub(super) const TAGS: Verb =
 
 const NAME: Request =
     Request::patch("/images/{IMAGE}", &[("name", From::Given("NAME"))]).shows::<Image>();
-const INTO: Request = Request::post(
-    "/folders/move-images",
-    &[("image_ids", From::All("IMAGE")), ("folder_id", From::Folder("FOLDER"))],
-)
-.shows::<Moved>();
 const ALL_TAGS: Request = Request::get("/images/tags").shows::<Tags>();
 
 fn update(call: &Call, screen: &mut Screen) -> Result<(), Error> {
@@ -130,7 +130,7 @@ fn tag(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         return Err(Error::usage("no tag is given: use --add or --remove"));
     }
     let connection = call.connect()?;
-    for id in call.all("IMAGE") {
+    for id in &gallery::chosen(call, &connection)? {
         let place = Place::new(&[&"images", id]);
         let Image { mut tags, .. } = connection.get(&place)?.read()?;
         tags.retain(|tag| !remove.contains(tag));
@@ -141,6 +141,18 @@ fn tag(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         })?;
     }
     Ok(())
+}
+
+fn into(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let ids = gallery::chosen(call, &connection)?;
+    if ids.is_empty() {
+        return screen.say("no image matches");
+    }
+    let folder = call.value("FOLDER").filter(|id| id.is_number());
+    let place = Place::new(&[&"folders", &"move-images"]);
+    let answer = connection.post(&place, &json!({ "image_ids": ids, "folder_id": folder }))?;
+    screen.show(&answer, |screen, moved: Moved| moved.tell(ids.len(), screen))
 }
 
 #[derive(Deserialize)]

@@ -138,7 +138,14 @@ pub(super) struct Moved {
 
 impl Record for Moved {
     fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
-        let rest = match self.moved < call.all("IMAGE").len() as u64 {
+        self.tell(call.all("IMAGE").len(), screen)
+    }
+}
+
+impl Moved {
+    /// Of so many that were to be.
+    pub(super) fn tell(self, wanted: usize, screen: &mut Screen) -> Result<(), Error> {
+        let rest = match self.moved < wanted as u64 {
             true => "; there are no others of these",
             false => "",
         };

@@ -1,32 +1,18 @@
 //! Which images of the library: the filters of `images list` and `images search`.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::super::Error;
-use super::super::call::Call;
-use super::super::connection::Answer;
+use super::super::call::{Call, shown};
+use super::super::connection::{Answer, Connection, Place};
 use super::super::error::Exit;
 use super::super::request::place;
-use super::super::verb::{Flag, Kind};
+use super::super::verb::{Flag, Kind, NULL};
 use super::MEDIA_FILTERS;
-use crate::wire::{Page, Pagination};
+use crate::wire::{Orientation, Page, Pagination};
 
-pub(super) const FLAGS: &[Flag] = &[
-    Flag::switch("--all", "Every page"),
-    Flag::value("--page", "N", Kind::Count, "Which page, counted from 1"),
-    Flag::value("--per-page", "N", Kind::Count, "Images on a page, at most 200; 50 by default"),
-    Flag::value(
-        "--sort-by",
-        "WHAT",
-        Kind::Words(&["name", "imported_at", "file_size", "hue"]),
-        "The order; imported_at by default",
-    ),
-    Flag::value(
-        "--sort-order",
-        "ORDER",
-        Kind::Words(&["asc", "desc"]),
-        "Rising or falling; desc by default",
-    ),
+/// What filters: flags, and the parameters of the API that they are.
+pub(super) const FILTERS: &[Flag] = &[
     Flag::value(
         "--media-type",
         "TYPE",
@@ -35,22 +21,44 @@ pub(super) const FLAGS: &[Flag] = &[
     ),
     Flag::value("--tags", "A,B", Kind::List(&[]), "Only images with all of these tags"),
     Flag::value(
+        "--folder",
+        "FOLDER",
+        Kind::FolderOrRoot,
+        "Only images in this folder; root: in none",
+    ),
+    Flag::switch("--recursive", "With --folder, images in the folders inside it, too"),
+    Flag::value(
+        "--orientation",
+        "HOW",
+        Kind::Words(Orientation::WORDS),
+        "Only images that stand so; square: exactly",
+    ),
+    Flag::value("--min-width", "PIXELS", Kind::Count, "Only images at least this wide"),
+    Flag::value("--min-height", "PIXELS", Kind::Count, "Only images at least this high"),
+    Flag::value(
+        "--animated",
+        "WHICH",
+        Kind::Words(&["true", "false"]),
+        "Only images that move, or not",
+    ),
+    Flag::value("--name-prefix", "TEXT", Kind::Text, "Only images whose names begin so"),
+    Flag::value(
         "--colors",
-        "HEX,HEX",
+        "COLOR,...",
         Kind::List(&[]),
         "Only images whose palette has all of these colours",
     ),
     Flag::value(
         "--colors-near",
-        "HEX~D,...",
+        "COLOR~D,...",
         Kind::List(&[]),
         "Only images with a colour that close to each, in ΔE",
     ),
     Flag::value(
         "--hue-group",
-        "N",
-        Kind::Count,
-        "Only images of this hue: 0 (red) to 11, 99 for grey",
+        "HUE,...",
+        Kind::Hues,
+        "Only images of these hues: red, orange, yellow, green, cyan, blue, purple, pink, grey, or 0 to 11, 99",
     ),
     Flag::value(
         "--similar-to",
@@ -64,31 +72,129 @@ pub(super) const FLAGS: &[Flag] = &[
         Kind::Number,
         "How different that palette may be, in ΔE; 18 by default",
     ),
+];
+const NAMES: [(&str, &str); 14] = [
+    ("--media-type", "media_type"),
+    ("--tags", "tags"),
+    ("--folder", "folder_id"),
+    ("--recursive", "recursive"),
+    ("--orientation", "orientation"),
+    ("--min-width", "min_width"),
+    ("--min-height", "min_height"),
+    ("--animated", "animated"),
+    ("--name-prefix", "name_prefix"),
+    ("--colors", "colors"),
+    ("--colors-near", "colors_near"),
+    ("--hue-group", "hue_group"),
+    ("--similar-to", "palette_similar_to"),
+    ("--max-delta-e", "palette_max_delta_e"),
+];
+/// Which page of a list, and its order.
+const PAGES: [Flag; 5] = [
+    Flag::switch("--all", "Every page"),
+    Flag::value("--page", "N", Kind::Count, "Which page, counted from 1"),
+    Flag::value("--per-page", "N", Kind::Count, "Images on a page, at most 200; 50 by default"),
     Flag::value(
-        "--folder",
-        "FOLDER",
-        Kind::FolderOrRoot,
-        "Only images in this folder; root: in none",
+        "--sort-by",
+        "WHAT",
+        Kind::Words(&["name", "imported_at", "file_size", "hue"]),
+        "The order; imported_at by default, with --similar-to the likeness",
+    ),
+    Flag::value(
+        "--sort-order",
+        "ORDER",
+        Kind::Words(&["asc", "desc"]),
+        "Rising or falling; desc by default",
     ),
 ];
+/// Of a list.
+pub(super) const FLAGS: &[Flag] = &together::<5, { FILTERS.len() }, { 5 + FILTERS.len() }>(PAGES);
+/// Of what takes images by name, too.
+pub(super) const MANY: &[Flag] = &together::<1, { FILTERS.len() }, { 1 + FILTERS.len() }>([NULL]);
+
+/// These flags and those that filter. `SUM` is how many they are.
+pub(super) const fn together<const N: usize, const F: usize, const SUM: usize>(
+    own: [Flag; N],
+) -> [Flag; SUM] {
+    let mut all = [NULL; SUM];
+    let mut at = 0;
+    while at < SUM {
+        all[at] = if at < N { own[at] } else { FILTERS[at - N] };
+        at += 1;
+    }
+    all
+}
+
+/// The filters of a call, by the names of the API.
+pub(super) fn filter(call: &Call) -> Map<String, Value> {
+    let given = NAMES.iter().filter_map(|&(flag, name)| Some((name, call.value(flag)?)));
+    given.map(|(name, value)| (name.to_owned(), value.clone())).collect()
+}
+
+/// The images that a call means: those that it names, or all that its filters let through.
+pub(super) fn chosen(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
+    let named: Vec<Value> = call.all("IMAGE").into_iter().cloned().collect();
+    let filter = filter(call);
+    match (named.is_empty(), filter.is_empty()) {
+        (false, true) => Ok(named),
+        (true, true) => Err(Error::usage("IMAGE is missing, or - for standard input, or a filter")),
+        (false, false) => {
+            Err(Error::usage("give images or filters: both would leave open which are meant"))
+        }
+        (true, false) => matching(call, connection),
+    }
+}
+
+/// All that the filters of a call let through. An older daemon would pass over those that it does
+/// not know, and change more images than were meant.
+pub(super) fn matching(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
+    let info: Value = connection.get(&Place::new(&[&"info"]))?.read()?;
+    let (ours, theirs) = (env!("CARGO_PKG_VERSION"), info["version"].as_str().unwrap_or_default());
+    if is_older(theirs, ours) {
+        return Err(Error::refused(format!("the daemon is of version {theirs}, this is {ours}"))
+            .hint("start the daemon again: an older one may not know these filters"));
+    }
+    let pages = every_page(connection, listed(call))?;
+    Ok(pages.data.into_iter().map(|mut image| image["id"].take()).collect())
+}
+
+fn is_older(one: &str, other: &str) -> bool {
+    let numbers = |text: &str| -> Vec<u64> {
+        text.split(['.', '-', '+']).map(|part| part.parse().unwrap_or_default()).collect()
+    };
+    numbers(one) < numbers(other)
+}
 
 /// Whether a call asks for some of the images only.
 pub(super) fn filters(call: &Call) -> bool {
-    let order = ["--all", "--page", "--per-page", "--sort-by", "--sort-order"];
-    let named = |flag: &&Flag| !order.contains(&flag.name) && call.has(flag.name);
-    call.has("WORD") || FLAGS.iter().any(|flag| named(&flag))
+    call.has("WORD") || !filter(call).is_empty()
+}
+
+/// The list that a call asks for, without its page.
+fn listed(call: &Call) -> Place {
+    let place = place(LIST, call);
+    let with =
+        |place: Place, (name, value): (String, Value)| place.query(&name, Some(shown(&value)));
+    filter(call).into_iter().fold(place, with)
 }
 
 /// The page that a call asks for, or all of them in one.
 pub(super) fn answer(call: &Call) -> Result<Answer, Error> {
-    let place = place(PLACE, call);
+    let connection = call.connect()?;
     if !call.has("--all") {
-        return call.connect()?.get(&place);
+        let page =
+            |place: Place, name: &str| place.query(&name[2..].replace('-', "_"), call.query(name));
+        return connection.get(&["--page", "--per-page"].into_iter().fold(listed(call), page));
     }
     if call.has("--page") || call.has("--per-page") {
         return Err(Error::usage("--all is every page: leave out --page and --per-page"));
     }
-    let connection = call.connect()?;
+    let body = serde_json::to_vec(&every_page(&connection, listed(call))?);
+    let internal = |error| Error::new(Exit::Internal, "a list cannot be written").because(error);
+    Ok(Answer { body: body.map_err(internal)? })
+}
+
+fn every_page(connection: &Connection, place: Place) -> Result<Page<Value>, Error> {
     let place = place.query("per_page", Some(PER_PAGE));
     let mut all: Page<Value> = connection.get(&place)?.read()?;
     for number in 2..=all.pagination.total_pages {
@@ -98,15 +204,27 @@ pub(super) fn answer(call: &Call) -> Result<Answer, Error> {
     // What came or went meanwhile is counted as it was seen.
     let items = all.data.len() as u64;
     all.pagination = Pagination { page: 1, per_page: items, total_items: items, total_pages: 1 };
-    let body = serde_json::to_vec(&all);
-    let internal = |error| Error::new(Exit::Internal, "a list cannot be written").because(error);
-    Ok(Answer { body: body.map_err(internal)? })
+    Ok(all)
 }
 
 /// As many as the daemon gives at once.
 const PER_PAGE: u64 = 200;
 
-const PLACE: &str = "/images?search={WORD}&page={--page}&per_page={--per-page}\
-    &sort_by={--sort-by}&sort_order={--sort-order}&media_type={--media-type}&tags={--tags}\
-    &colors={--colors}&colors_near={--colors-near}&hue_group={--hue-group}\
-    &palette_similar_to={--similar-to}&palette_max_delta_e={--max-delta-e}&folder_id={--folder}";
+const LIST: &str = "/images?search={WORD}&sort_by={--sort-by}&sort_order={--sort-order}";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_filter_has_its_name_in_the_api() {
+        let flags: Vec<&str> = FILTERS.iter().map(|flag| flag.name).collect();
+        assert_eq!(flags, NAMES.map(|(flag, _)| flag));
+    }
+
+    #[test]
+    fn older_daemons_are_known() {
+        assert!(is_older("0.1.0", "0.2.0") && is_older("0.9.0", "0.10.0") && is_older("", "0.1.0"));
+        assert!(!is_older("0.1.0", "0.1.0") && !is_older("1.0.0", "0.9.9"));
+    }
+}

@@ -1,23 +1,23 @@
 //! The library: listing, searching, looking, deleting.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::picture;
-use super::super::request::{From, Record, Request};
+use super::super::request::Record;
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::text::{bytes, count};
-use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
+use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::{edit, files, gallery, moment};
 use crate::wire::{Image, MediaType, Page};
 
 pub(super) const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The image");
 pub(super) const MANY: Argument =
-    Argument::some("IMAGE", Kind::Image, "The images; - reads them from standard input");
+    Argument::any("IMAGE", Kind::Image, "The images; - reads them from standard input");
 
 pub(super) const GROUP: Group = Group {
     title: "Images",
@@ -48,14 +48,14 @@ pub(super) const GROUP: Group = Group {
         edit::TAGS,
         files::THUMBNAIL,
         files::RAW,
-        Verb::asking(
+        Verb::new(
             &["images", "delete"],
             "Delete images and their files from the library",
-            DELETE,
+            delete,
         )
         .arguments(&[MANY])
-        .flags(&[NULL])
-        .help("The files that they were imported from stay."),
+        .flags(gallery::MANY)
+        .help("With filters, all images that pass them. The files that they were imported from stay."),
     ],
 };
 
@@ -66,9 +66,6 @@ const PICTURE: Flag = Flag::value(
     Kind::Words(picture::WORDS),
     "How it is drawn, whatever the terminal says of itself",
 );
-const DELETE: Request =
-    Request::delete_with("/images", &[("ids", From::All("IMAGE"))]).shows::<Deleted>();
-
 impl Record for Image {
     fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         show(screen, &self)
@@ -185,12 +182,15 @@ struct Deleted {
     deleted: u64,
 }
 
-impl Record for Deleted {
-    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
-        let rest = match self.deleted < call.all("IMAGE").len() as u64 {
-            true => "; there are no others of these",
-            false => "",
-        };
-        screen.say(format!("{} deleted{rest}", count(self.deleted, "image")))
+fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let ids = gallery::chosen(call, &connection)?;
+    if ids.is_empty() {
+        return screen.say("no image matches");
     }
+    let answer = connection.delete(&Place::new(&[&"images"]), Some(&json!({ "ids": ids })))?;
+    screen.show(&answer, |screen, Deleted { deleted }| {
+        let rest = if deleted < ids.len() as u64 { "; there are no others of these" } else { "" };
+        screen.say(format!("{} deleted{rest}", count(deleted, "image")))
+    })
 }

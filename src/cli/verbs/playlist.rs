@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::Place;
+use super::super::connection::{Connection, Place};
 use super::super::screen::Screen;
 use super::super::verb::{Argument, Flag, Kind, NULL, Verb};
-use super::ON_OFF;
 use super::playlists::{ONE, people, place};
+use super::{ON_OFF, gallery};
 use crate::wire::{Playlist, PlaylistOrder, PlaylistType};
 
 const ITEMS: &str = "Images, - for standard input; IMAGE@HH:MM for time_of_day";
@@ -38,14 +38,16 @@ pub(super) const CREATE: Verb = Verb::new(&["playlist", "create"], "Create a pla
         Argument::one("NAME", Kind::Text, "Its name"),
         Argument::any("IMAGE", Kind::Item, ITEMS),
     ])
-    .flags(&[TYPE, INTERVAL, ORDER, FIRST, NULL])
+    .flags(&gallery::together::<5, { gallery::FILTERS.len() }, { 5 + gallery::FILTERS.len() }>([
+        TYPE, INTERVAL, ORDER, FIRST, NULL,
+    ]))
     .help(
         "    murald playlist create evening lake 4 5 --interval 10m --order random\n    \
          murald playlist create day lake@07:00 dusk@19:30 --type time_of_day\n\n\
          A timer changes the image after each interval; it is the default, with 5 minutes.\n\
          The type manual changes it only when you ask for it, time_of_day at the times that\n\
          the images have, and day_of_week every day: the first image is Sunday's, the second\n\
-         Monday's, and so on.",
+         Monday's, and so on. With filters instead of images it has all that pass them now.",
     );
 pub(super) const EDIT: Verb = Verb::new(&["playlist", "edit"], "Change a playlist", edit)
     .arguments(&[ONE, Argument::any("IMAGE", Kind::Item, "Its images, in place of those it has")])
@@ -53,8 +55,9 @@ pub(super) const EDIT: Verb = Verb::new(&["playlist", "edit"], "Change a playlis
     .help("A playlist that runs goes on with the change.");
 pub(super) const ADD: Verb =
     Verb::new(&["playlist", "add"], "Add images to the end of a playlist", add)
-        .arguments(&[ONE, Argument::some("IMAGE", Kind::Item, ITEMS)])
-        .flags(&[NULL]);
+        .arguments(&[ONE, Argument::any("IMAGE", Kind::Item, ITEMS)])
+        .flags(gallery::MANY)
+        .help("With filters, all images that pass them.");
 pub(super) const REMOVE: Verb =
     Verb::new(&["playlist", "remove"], "Take images out of a playlist", remove)
         .arguments(&[ONE, Argument::some("IMAGE", Kind::Image, "The images")])
@@ -93,6 +96,9 @@ fn create(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let mut body = body(call);
     body.insert("name".to_owned(), call.word("NAME").into());
     let connection = call.connect()?;
+    if !gallery::filter(call).is_empty() {
+        body.insert("images".to_owned(), chosen(call, &connection)?.into());
+    }
     let answer = connection.post(&Place::new(&[&"playlists"]), &Value::Object(body))?;
     screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist, &connection))
 }
@@ -117,8 +123,15 @@ fn patch(call: &Call, screen: &mut Screen, body: &Value) -> Result<(), Error> {
 
 fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let mut images = images(call)?;
-    images.extend(call.all("IMAGE").into_iter().cloned());
+    images.extend(chosen(call, &call.connect()?)?);
     patch(call, screen, &json!({"images": images}))
+}
+
+/// Those that are named, with their times, or that pass the filters.
+fn chosen(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
+    let items = gallery::chosen(call, connection)?;
+    let item = |item: Value| if item.is_number() { json!({"image_id": item}) } else { item };
+    Ok(items.into_iter().map(item).collect())
 }
 
 fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {

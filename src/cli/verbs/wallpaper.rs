@@ -8,12 +8,16 @@ use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::{MODE, MONITORS, history, moment};
+use super::{MODE, MONITORS, gallery, history, moment};
 use crate::wire::CurrentWallpaper;
 
 const PICTURE: Argument =
     Argument::one("PICTURE", Kind::Picture, "An image of the library, or a file");
 const ON: &[Flag] = &[MONITORS, MODE];
+const AMONG: &[Flag] =
+    &gallery::together::<2, { gallery::FILTERS.len() }, { 2 + gallery::FILTERS.len() }>([
+        MONITORS, MODE,
+    ]);
 const SET_HELP: &str = "    murald set ~/Pictures/lake.jpg\n    \
                         murald set lake --monitor DP-1\n\n\
                         A file that is not in the library is imported first. Where no daemon runs, one is\n\
@@ -21,8 +25,8 @@ const SET_HELP: &str = "    murald set ~/Pictures/lake.jpg\n    \
                         `individual`, the default, and `clone` show the whole picture on each monitor: they\n\
                         look the same. `extend` spreads one picture over all of them; only still images can\n\
                         be spread, the rest is cloned.";
-const RANDOM_HELP: &str =
-    "One that is not shown there already, if there is another that the backend can show.";
+const RANDOM_HELP: &str = "    murald random --tags sea --orientation landscape\n\n\
+     One that is not shown there already, if there is another that the backend can show.";
 
 const SET_IT: Request = Request::post(
     "/wallpaper/set",
@@ -35,7 +39,11 @@ const SET_IT: Request = Request::post(
 .shows::<Shown>();
 const ANY: Request = Request::post(
     "/wallpaper/random",
-    &[("mode", From::Given("--mode")), ("monitors", From::Any("--monitor"))],
+    &[
+        ("mode", From::Given("--mode")),
+        ("monitors", From::Any("--monitor")),
+        ("filter", From::Filter(gallery::filter)),
+    ],
 )
 .shows::<Shown>();
 const CURRENT: Request = Request::get("/wallpaper/current").shows::<CurrentWallpaper>();
@@ -49,7 +57,7 @@ pub(super) const GROUP: Group = Group {
             .help(SET_HELP)
             .starting(),
         Verb::asking(&["random"], "Show an image at random", ANY)
-            .flags(ON)
+            .flags(AMONG)
             .help(RANDOM_HELP)
             .starting(),
         Verb::asking(&["current"], "List what each monitor shows", CURRENT),
@@ -57,7 +65,7 @@ pub(super) const GROUP: Group = Group {
             .arguments(&[PICTURE])
             .flags(ON)
             .starting(),
-        Verb::asking(&["wallpaper", "random"], "The same as `random`", ANY).flags(ON).starting(),
+        Verb::asking(&["wallpaper", "random"], "The same as `random`", ANY).flags(AMONG).starting(),
         Verb::asking(&["wallpaper", "current"], "The same as `current`", CURRENT),
         history::LIST,
         history::CLEAR,

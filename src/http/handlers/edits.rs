@@ -91,9 +91,9 @@ fn colors(given: &[String]) -> Result<Vec<color::Rgb>, Error> {
         )));
     }
     let one = |text: &String| {
-        color::parse_hex(text).ok_or_else(|| {
+        color::parse(text).ok_or_else(|| {
             Error::bad_request(format!("colors cannot have {text:?}"))
-                .details("a colour is #rrggbb")
+                .details("a colour is #rrggbb, or a name of CSS")
         })
     };
     given.iter().map(one).collect()

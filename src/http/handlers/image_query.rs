@@ -1,30 +1,69 @@
 //! What a list of images is asked for: the query of `GET /images`.
 
+use serde_json::{Map, Value};
+
+use super::super::nearest::nearest;
 use super::super::query::{Paging, Query as Parameters};
-use crate::color::{Rgb, parse_hex};
+use crate::color::{self, Rgb};
 use crate::http::Error;
+use crate::store::images::Checksum;
 use crate::store::index::{Near, Query, SortBy};
 use crate::wire::{MediaFilter, SortOrder};
 
 /// ΔE76 up to which palettes are similar, where the client does not say.
 const SIMILAR: f32 = 18.0;
 
+/// Of the parameters, those that filter.
+const FILTERS: [&str; 17] = [
+    "animated",
+    "checksum",
+    "colors",
+    "colors_near",
+    "folder_id",
+    "hue_group",
+    "media_type",
+    "min_height",
+    "min_width",
+    "name",
+    "name_prefix",
+    "orientation",
+    "palette_max_delta_e",
+    "palette_similar_to",
+    "recursive",
+    "search",
+    "tags",
+];
+
 /// Reads all parameters; filters combine by AND.
 pub(super) fn query(parameters: &Parameters<'_>) -> Result<(Query, Paging), Error> {
     let paging = parameters.paging()?;
     let within = distance(parameters, "palette_max_delta_e")?.unwrap_or(SIMILAR);
     let similar_to = parameters.value::<i64>("palette_similar_to", "it is the id of an image")?;
+    let sort_by = parameters.word("sort_by")?;
+    let size = |name| {
+        let least = parameters.integer(name, 1, u32::MAX.into());
+        least.map(|least| least.map_or(0, |least| least as u32))
+    };
+    let text = |name| parameters.get(name).map(str::to_owned);
     let query = Query {
         media_type: parameters.word::<MediaFilter>("media_type")?,
         animated: parameters.value("animated", "animated is true or false")?,
-        search: parameters.get("search").unwrap_or_default().to_owned(),
+        search: text("search").unwrap_or_default(),
         tags: parameters.list("tags", |tag| Ok(tag.to_owned()))?.unwrap_or_default(),
         colors: parameters.list("colors", |item| color("colors", item, item))?.unwrap_or_default(),
         colors_near: parameters.list("colors_near", near)?.unwrap_or_default(),
-        hue_group: hue_group(parameters)?,
+        hue_groups: parameters.list("hue_group", hue_group)?.unwrap_or_default(),
+        orientation: parameters.word("orientation")?,
+        min_width: size("min_width")?,
+        min_height: size("min_height")?,
+        name: text("name"),
+        name_prefix: text("name_prefix").unwrap_or_default(),
+        checksum: parameters.get("checksum").map(checksum).transpose()?,
         similar_to: similar_to.map(|id| (id, within)),
         folder: folder(parameters)?,
-        sort_by: parameters.word("sort_by")?.unwrap_or(SortBy::ImportedAt),
+        recursive: parameters.value("recursive", "recursive is true or false")?.unwrap_or(false),
+        by_likeness: similar_to.is_some() && sort_by.is_none(),
+        sort_by: sort_by.unwrap_or(SortBy::ImportedAt),
         descending: parameters.word("sort_order")?.unwrap_or(SortOrder::Desc) == SortOrder::Desc,
         offset: paging.offset(),
         limit: paging.per_page,
@@ -32,14 +71,59 @@ pub(super) fn query(parameters: &Parameters<'_>) -> Result<(Query, Paging), Erro
     Ok((query, paging))
 }
 
-fn hue_group(parameters: &Parameters<'_>) -> Result<Option<u8>, Error> {
-    let allowed = "hue_group is 0 to 11, or 99 for neutral";
-    match parameters.value("hue_group", allowed)? {
-        Some(group @ (12..=98 | 100..)) => {
-            Err(Error::parameter("hue_group", &u8::to_string(&group), allowed))
+/// The same filters as fields of a JSON object: values as a query writes them, or JSON's own.
+pub(super) fn filter(fields: &Map<String, Value>) -> Result<Query, Error> {
+    let mut pairs = Vec::with_capacity(fields.len());
+    for (name, value) in fields {
+        if !FILTERS.contains(&name.as_str()) {
+            let error = Error::bad_request(format!("filter has no field {name:?}"));
+            return Err(match nearest(name, FILTERS.into_iter()) {
+                Some(known) => error.details(format!("do you mean {known}?")),
+                None => error,
+            });
         }
-        group => Ok(group),
+        let text = written(value).ok_or_else(|| {
+            Error::bad_request(format!("filter.{name} cannot be {value}"))
+                .details("it is a text, a number, true or false, or a list of these")
+        })?;
+        pairs.push((name.as_str().into(), text.into()));
     }
+    query(&Parameters::of_pairs(pairs)).map(|(query, _)| query)
+}
+
+/// As a query writes it.
+fn written(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Array(items) => {
+            let items: Option<Vec<String>> = items.iter().map(written).collect();
+            items.map(|items| items.join(","))
+        }
+        Value::Null | Value::Object(_) => None,
+    }
+}
+
+fn hue_group(item: &str) -> Result<u8, Error> {
+    let group = item.parse().ok().filter(|group| matches!(group, 0..12 | 99));
+    group.ok_or_else(|| {
+        Error::parameter("hue_group", item, "hue_group is 0 to 11, or 99 for neutral")
+    })
+}
+
+/// With `sha256:` in front of it or without.
+fn checksum(text: &str) -> Result<Checksum, Error> {
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
+    let mut sum = Checksum::default();
+    let read = sum.iter_mut().enumerate().try_for_each(|(at, to)| {
+        *to = byte(at)?;
+        Some(())
+    });
+    let is_whole = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    read.filter(|()| is_whole).map(|()| sum).ok_or_else(|| {
+        Error::parameter("checksum", text, "checksum is 64 hexadecimal digits, as records have it")
+    })
 }
 
 fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, Error> {
@@ -50,8 +134,8 @@ fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, Error> {
 }
 
 fn color(name: &str, item: &str, hex: &str) -> Result<Rgb, Error> {
-    let allowed = "colours are written #rrggbb";
-    parse_hex(hex).ok_or_else(|| Error::parameter(name, item, allowed))
+    let allowed = "colours are written #rrggbb, or by CSS's names";
+    color::parse(hex).ok_or_else(|| Error::parameter(name, item, allowed))
 }
 
 /// `#rrggbb~maxDeltaE`
@@ -88,7 +172,7 @@ mod tests {
     #[test]
     fn image_query_reads_every_filter() {
         let all = parse(
-            "media_type=gif&animated=true&search=a+b&tags=x,y&colors=%23ff0080,00ff00&hue_group=99&page=3\
+            "media_type=gif&animated=true&search=a+b&tags=x,y&colors=%23ff0080,00ff00&hue_group=99,7&page=3\
              &colors_near=%23010203~2.5&palette_similar_to=7&folder_id=root&sort_by=hue\
              &sort_order=asc&per_page=9&unknown=1",
         )
@@ -97,7 +181,20 @@ mod tests {
         assert_eq!(all.animated, Some(true));
         assert_eq!((all.tags.len(), all.colors), (2, vec![[255, 0, 128], [0, 255, 0]]));
         assert_eq!(all.colors_near, [Near { color: [1, 2, 3], within: 2.5 }]);
-        assert_eq!((all.hue_group, all.similar_to), (Some(99), Some((7, SIMILAR))));
+        assert_eq!((all.hue_groups, all.similar_to), (vec![99, 7], Some((7, SIMILAR))));
+        assert!(!all.by_likeness && parse("palette_similar_to=7").unwrap().by_likeness);
+        let sum = "0f".repeat(32);
+        let more = parse(&format!(
+            "orientation=portrait&min_width=1920&min_height=1&name=a+b&name_prefix=A&recursive=true\
+             &colors=Tomato&colors_near=navy~3&checksum=sha256:{sum}"
+        ))
+        .unwrap();
+        assert_eq!((more.min_width, more.min_height, more.recursive), (1920, 1, true));
+        assert_eq!((more.name.as_deref(), more.name_prefix.as_str()), (Some("a b"), "A"));
+        assert_eq!(more.colors, [[255, 99, 71]]);
+        assert_eq!(more.colors_near[0].color, [0, 0, 128]);
+        assert_eq!(more.checksum, Some([15; 32]));
+        assert_eq!(parse(&format!("checksum={sum}")).unwrap().checksum, Some([15; 32]));
         assert_eq!((all.folder, all.sort_by, all.descending), (Some(None), SortBy::Hue, false));
         assert_eq!((all.offset, all.limit), (18, 9));
         let none = parse("").unwrap();
@@ -118,15 +215,44 @@ mod tests {
         check("hue_group=12", "0 to 11, or 99");
         check("hue_group=-1", "0 to 11, or 99");
         check("hue_group=300", "0 to 11, or 99");
-        check("colors=red", "#rrggbb");
+        check("colors=reddish", "CSS");
+        check("hue_group=1,,2", "empty");
+        check("orientation=wide", "landscape, portrait, square");
+        check("min_width=0", "from 1");
+        check("checksum=12", "64");
+        check("checksum=sha256:", "64");
+        check("recursive=1", "true or false");
         check("colors=%23ff0000,", "empty");
         check("colors_near=%23ff0000", "~12.5");
         check("colors_near=%23ff0000~-1", "~12.5");
         check("colors_near=%23ff0000~NaN", "~12.5");
-        check("colors_near=red~1", "#rrggbb");
+        check("colors_near=reddish~1", "#rrggbb");
         check("palette_max_delta_e=inf", "from 0");
         check("palette_similar_to=x", "id");
         check("folder_id=null", "root");
         check("page=0", "from 1");
+    }
+
+    #[test]
+    fn a_filter_is_read_from_json() {
+        let read = |json: Value| {
+            let found = filter(json.as_object().unwrap());
+            found.map_err(|error| error.into_response("x").text())
+        };
+        let all = read(serde_json::json!({
+            "tags": ["a", "b"], "animated": false, "min_width": 800, "hue_group": "7,8",
+            "folder_id": "root", "palette_similar_to": 3,
+        }));
+        let all = all.unwrap();
+        assert_eq!((all.tags.len(), all.animated, all.min_width), (2, Some(false), 800));
+        assert_eq!((all.hue_groups, all.folder), (vec![7, 8], Some(None)));
+        let refused = |json: Value, said: &str| {
+            let text = read(json).unwrap_err();
+            assert!(text.contains(said), "{text}");
+        };
+        refused(serde_json::json!({ "tag": "a" }), "do you mean tags?");
+        refused(serde_json::json!({ "page": 2 }), "no field");
+        refused(serde_json::json!({ "tags": null }), "filter.tags cannot be null");
+        refused(serde_json::json!({ "min_width": 0 }), "from 1");
     }
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Api;
 use super::imports::image_at;
 use super::monitors::named;
+use super::{Api, image_query};
 use crate::http::{Error, Request, Response};
+use crate::store::index::Query;
 use crate::store::{self, assignments, images};
 use crate::wallpaper::{self, Applied, Ask, Outcome, Targets};
 use crate::wire::{
@@ -73,14 +74,15 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         (Some(_), Some(_)) => return Err(Error::bad_request("give image_id or path, not both")),
         (None, None) => return Err(Error::bad_request("image_id or path is missing")),
     };
-    apply(api, request, Ask::Image(image), names, body.mode, Source::Manual)
+    apply(api, request, (Ask::Image(image), None), names, body.mode, Source::Manual)
 }
 
 /// `POST /wallpaper/random`; the body is optional.
 pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: RandomWallpaper = request.json_or_default()?;
     let names = wished(body.monitor, body.monitors)?;
-    apply(api, request, Ask::Random, names, body.mode, Source::Random)
+    let filter = body.filter.as_ref().map(image_query::filter).transpose()?.map(Box::new);
+    apply(api, request, (Ask::Random, filter), names, body.mode, Source::Random)
 }
 
 /// The monitors that a body names; none means all. Clients send `*` along with a list.
@@ -98,7 +100,7 @@ fn wished(monitor: Option<String>, monitors: Option<Vec<String>>) -> Result<Vec<
 fn apply(
     api: &Api,
     request: &Request<'_>,
-    ask: Ask,
+    (ask, filter): (Ask, Option<Box<Query>>),
     names: Vec<String>,
     mode: Option<Mode>,
     source: Source,
@@ -106,6 +108,7 @@ fn apply(
     let targets = Targets::from_names(named(names)?);
     let wanted = wallpaper::Request {
         ask,
+        filter,
         targets,
         mode: mode.unwrap_or(Mode::Individual),
         source: HistorySource { kind: source, playlist_id: None, playlist_name: None },

@@ -16,7 +16,7 @@ mod query;
 mod tags;
 
 pub use palettes::Near;
-pub use query::{Found, Query, SortBy};
+pub use query::{Found, Known, Query, SortBy};
 
 use std::collections::HashMap;
 
@@ -41,6 +41,8 @@ pub struct Entry {
     pub colors: Vec<Rgb>,
     /// Follows from the colours.
     pub hue_group: u8,
+    /// Width and height, as shown.
+    pub size: (u32, u32),
     pub file_size: u64,
     /// Microseconds since 1970.
     pub imported_at: i64,
@@ -73,6 +75,7 @@ struct Columns {
     /// [`ROOT`] or an id.
     folders: Vec<i64>,
     hues: Vec<Hue>,
+    sizes: Vec<(u32, u32)>,
     file_sizes: Vec<u64>,
     imported: Vec<i64>,
     names: Names,
@@ -142,6 +145,7 @@ impl Columns {
         self.ids.push(entry.id);
         self.kinds.push((entry.media_type, entry.animated));
         self.folders.push(entry.folder_id.unwrap_or(ROOT));
+        self.sizes.push(entry.size);
         self.file_sizes.push(entry.file_size);
         self.imported.push(entry.imported_at);
         self.names.push(&entry.name);
@@ -155,6 +159,7 @@ impl Columns {
         self.kinds.shrink_to_fit();
         self.folders.shrink_to_fit();
         self.hues.shrink_to_fit();
+        self.sizes.shrink_to_fit();
         self.file_sizes.shrink_to_fit();
         self.imported.shrink_to_fit();
         self.names.shrink();

@@ -76,6 +76,14 @@ impl Palettes {
         among.retain(|doc| self.of(doc).iter().any(is_near));
     }
 
+    /// How far the colours of `reference` are, in the mean, from the nearest of another's (ΔE76).
+    pub(super) fn unlikeness(&self, reference: DocId, other: DocId) -> f64 {
+        let (of, other) = (self.of(reference), self.of(other));
+        let nearest = |&color: &Place| other.iter().map(|&one| distance(color, one)).min();
+        let all = of.iter().map(|color| f64::from(nearest(color).unwrap_or(u32::MAX)).sqrt());
+        all.sum::<f64>() / of.len().max(1) as f64
+    }
+
     fn of(&self, doc: DocId) -> &[Place] {
         let doc = doc as usize;
         let end = self.starts.get(doc + 1).map_or(self.places.len(), |&start| start as usize);

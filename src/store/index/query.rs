@@ -6,7 +6,8 @@ use super::bitmap::Bitmap;
 use super::palettes::Near;
 use super::{Columns, DocId, Index, ROOT};
 use crate::color::Rgb;
-use crate::wire::{MediaFilter, MediaType, words};
+use crate::store::images::Checksum;
+use crate::wire::{MediaFilter, MediaType, Orientation, words};
 
 words! {
     /// What a list is sorted by.
@@ -26,11 +27,24 @@ pub struct Query {
     pub colors: Vec<Rgb>,
     /// For every one the palette has a colour that is near enough.
     pub colors_near: Vec<Near>,
-    pub hue_group: Option<u8>,
+    /// One of these.
+    pub hue_groups: Vec<u8>,
+    pub orientation: Option<Orientation>,
+    pub min_width: u32,
+    pub min_height: u32,
+    /// Exactly this.
+    pub name: Option<String>,
+    /// In upper or lower case.
+    pub name_prefix: String,
+    pub checksum: Option<Checksum>,
     /// An image, and how near (ΔE76) two colours of the two palettes must come.
     pub similar_to: Option<(i64, f32)>,
     /// A folder, or within it none: the root.
     pub folder: Option<Option<i64>>,
+    /// The folders in that one count, too; for the root, all.
+    pub recursive: bool,
+    /// The most alike come first, whatever `sort_by` says.
+    pub by_likeness: bool,
     pub sort_by: SortBy,
     pub descending: bool,
     pub offset: u64,
@@ -46,9 +60,17 @@ impl Default for Query {
             tags: Vec::new(),
             colors: Vec::new(),
             colors_near: Vec::new(),
-            hue_group: None,
+            hue_groups: Vec::new(),
+            orientation: None,
+            min_width: 0,
+            min_height: 0,
+            name: None,
+            name_prefix: String::new(),
+            checksum: None,
             similar_to: None,
             folder: None,
+            recursive: false,
+            by_likeness: false,
             sort_by: SortBy::ImportedAt,
             descending: true,
             offset: 0,
@@ -65,9 +87,18 @@ pub struct Found {
     pub total: u64,
 }
 
+/// What of a query only the database knows.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// The images of its name and of its checksum.
+    pub only: Option<Vec<i64>>,
+    /// The folders that count.
+    pub folders: Option<Vec<i64>>,
+}
+
 impl Index {
-    pub fn find(&self, query: &Query) -> Found {
-        let matching = self.matching(query);
+    pub fn find(&self, query: &Query, known: &Known) -> Found {
+        let matching = self.matching(query, known);
         let total = matching.count();
         let docs = self.page(query, &matching, total);
         let ids = docs.into_iter().map(|doc| self.columns.ids[doc as usize]).collect();
@@ -76,15 +107,22 @@ impl Index {
 
     /// What is quick and leaves little comes first, what must look at palettes looks only at what is
     /// left.
-    fn matching(&self, query: &Query) -> Bitmap {
+    fn matching(&self, query: &Query, known: &Known) -> Bitmap {
         let mut among = self.alive.clone();
-        let Columns { kinds, folders, hues, tags, palettes, .. } = &self.columns;
+        let Columns { kinds, folders, hues, tags, palettes, sizes, names, .. } = &self.columns;
+        if let Some(ids) = &known.only {
+            let mut found = Bitmap::default();
+            ids.iter().filter_map(|&id| self.doc(id)).for_each(|doc| found.set(doc));
+            among.and(&found);
+        }
         for tag in &query.tags {
             let (tag, mut found) = (tag.to_lowercase(), Bitmap::default());
             tags.having(|other| other == tag, &mut found);
             among.and(&found);
         }
-        if let Some(folder) = query.folder {
+        if let Some(within) = &known.folders {
+            among.retain(|doc| within.contains(&folders[doc as usize]));
+        } else if let (Some(folder), false) = (query.folder, query.recursive) {
             among.retain(|doc| folders[doc as usize] == folder.unwrap_or(ROOT));
         }
         if let Some(filter) = query.media_type {
@@ -93,8 +131,20 @@ impl Index {
         if let Some(animated) = query.animated {
             among.retain(|doc| kinds[doc as usize].1 == animated);
         }
-        if let Some(group) = query.hue_group {
-            among.retain(|doc| hues[doc as usize].0 == group);
+        if !query.hue_groups.is_empty() {
+            among.retain(|doc| query.hue_groups.contains(&hues[doc as usize].0));
+        }
+        if let Some(orientation) = query.orientation {
+            among.retain(|doc| Orientation::of(sizes[doc as usize]) == orientation);
+        }
+        let least = (query.min_width, query.min_height);
+        if least != (0, 0) {
+            let is_large = |(width, height)| width >= least.0 && height >= least.1;
+            among.retain(|doc| is_large(sizes[doc as usize]));
+        }
+        if !query.name_prefix.is_empty() {
+            let prefix = query.name_prefix.to_lowercase();
+            among.retain(|doc| names.of(doc).starts_with(prefix.as_bytes()));
         }
         for part in query.search.to_lowercase().split_whitespace() {
             self.search(part, &mut among);
@@ -130,6 +180,10 @@ impl Index {
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).min(total - offset);
         let (columns, sort, descending) = (&self.columns, query.sort_by, query.descending);
         let all = columns.ids.len();
+        if let Some(reference) = query.similar_to.filter(|_| query.by_likeness) {
+            let docs = self.by_likeness(reference.0, matching);
+            return docs.into_iter().skip(offset).take(limit).collect();
+        }
         if total == all {
             return cut(self.orders.walk(columns, sort, descending), offset, limit, total);
         }
@@ -140,6 +194,18 @@ impl Index {
         }
         let walk = self.orders.walk(columns, sort, descending).filter(|&doc| matching.has(doc));
         cut(walk, offset, limit, total)
+    }
+}
+
+impl Index {
+    /// Those that match, the most alike first; of equal ones in the order of their ids.
+    fn by_likeness(&self, reference: i64, matching: &Bitmap) -> Vec<DocId> {
+        let Columns { ids, palettes, .. } = &self.columns;
+        let Some(reference) = self.doc(reference) else { return Vec::new() };
+        let likeness = |doc| (palettes.unlikeness(reference, doc), ids[doc as usize]);
+        let mut docs: Vec<_> = matching.iter().map(|doc| (likeness(doc), doc)).collect();
+        docs.sort_unstable_by(|((a, id), _), ((b, other), _)| a.total_cmp(b).then(id.cmp(other)));
+        docs.into_iter().map(|(_, doc)| doc).collect()
     }
 }
 

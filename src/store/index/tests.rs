@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::color::{self, hue_group};
-use crate::wire::MediaFilter;
+use crate::wire::{MediaFilter, Orientation};
 
 fn entry(id: i64) -> Entry {
     // Every value has its own period, so that all combinations come up.
@@ -23,6 +23,7 @@ fn entry(id: i64) -> Entry {
         tags: ["Blue", "dark", "calm"].iter().take(n as usize % 4).map(|t| t.to_string()).collect(),
         hue_group: hue_group(&colors),
         colors,
+        size: (600 + 100 * (n % 5) as u32, 700 + 100 * (n % 3) as u32),
         file_size: n % 11,
         imported_at: 1000 - (n as i64 % 13),
     }
@@ -55,10 +56,15 @@ fn queries() -> Vec<Query> {
         some(&|q| q.tags = vec!["no such".into()]),
         some(&|q| q.folder = Some(None)),
         some(&|q| q.folder = Some(Some(2))),
-        some(&|q| q.hue_group = Some(99)),
-        some(&|q| q.hue_group = Some(0)),
+        some(&|q| q.hue_groups = vec![99]),
+        some(&|q| q.hue_groups = vec![0, 11, 7]),
         some(&|q| q.colors = vec![entry(3).colors[0]]),
         some(&|q| q.colors_near = vec![near([200, 30, 40], 12.0), near([128; 3], 20.0)]),
+        some(&|q| q.orientation = Some(Orientation::Portrait)),
+        some(&|q| q.orientation = Some(Orientation::Square)),
+        some(&|q| (q.min_width, q.min_height) = (800, 800)),
+        some(&|q| q.name_prefix = "ÄTH".into()),
+        some(&|q| q.name_prefix = "lake 3".into()),
         some(&|q| q.similar_to = Some((9, 5.0))),
         some(&|q| q.similar_to = Some((100_000, 500.0))),
         some(&|q| {
@@ -140,7 +146,11 @@ fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
         && query.tags.iter().all(tagged)
         && query.colors.iter().all(|color| entry.colors.contains(color))
         && query.colors_near.iter().all(|near| any(near.within, &[near.color]))
-        && query.hue_group.is_none_or(|group| hue_group(&entry.colors) == group)
+        && (query.hue_groups.is_empty() || query.hue_groups.contains(&hue_group(&entry.colors)))
+        && query.orientation.is_none_or(|wanted| Orientation::of(entry.size) == wanted)
+        && entry.size.0 >= query.min_width
+        && entry.size.1 >= query.min_height
+        && entry.name.to_lowercase().starts_with(&query.name_prefix.to_lowercase())
         && query.folder.is_none_or(|folder| entry.folder_id == folder)
         && query.similar_to.is_none_or(|(id, within)| {
             let reference = entries.iter().find(|other| other.id == id);
@@ -150,7 +160,7 @@ fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
 
 fn check_all(index: &Index, entries: &[Entry]) {
     for query in queries() {
-        assert_eq!(index.find(&query), scan(entries, &query), "{query:?}");
+        assert_eq!(index.find(&query, &Known::default()), scan(entries, &query), "{query:?}");
     }
 }
 
@@ -188,7 +198,7 @@ fn index_stays_in_step_with_changes() {
     assert_eq!(index.tags(), ["BLUE", "Blue", "calm", "dark", "lake"]);
     let seventh = Query { folder: Some(Some(7)), ..Query::default() };
     let lie_there = entries.iter().filter(|e| e.folder_id == Some(7)).count() as u64;
-    assert_eq!(index.find(&seventh).total, lie_there);
+    assert_eq!(index.find(&seventh, &Known::default()).total, lie_there);
 }
 
 #[test]
@@ -215,7 +225,7 @@ fn words_that_go_and_come_back_are_found() {
     let named = |id: i64, name: String| Entry { name, ..entry(id) };
     let mut index = build((1..=300).map(|id| named(id, format!("only{id} lake lake"))));
     let found = |index: &Index, search: &str| {
-        index.find(&Query { search: search.into(), ..Query::default() }).total
+        index.find(&Query { search: search.into(), ..Query::default() }, &Known::default()).total
     };
     // Far more words without an image than with one.
     (1..=290).for_each(|id| index.put(&[named(id, "lakes".into())]));
@@ -230,4 +240,29 @@ fn words_that_go_and_come_back_are_found() {
     );
     (1..=300).for_each(|id| index.remove(id));
     assert_eq!((found(&index, "only"), found(&index, "l")), (0, 0));
+}
+
+#[test]
+fn likeness_orders_by_the_mean_of_the_nearest_colours() {
+    let of = |id: i64, colors: &[Rgb]| Entry { id, colors: colors.to_vec(), ..entry(id) };
+    let (red, blue) = ([200, 20, 20], [20, 20, 200]);
+    let entries = [
+        of(1, &[red, blue]),
+        of(2, &[[210, 30, 30]]),
+        of(3, &[red, blue, [0, 255, 0]]),
+        of(4, &[[205, 25, 20], [25, 20, 205]]),
+        of(5, &[red, blue]),
+    ];
+    let index = build(entries);
+    let query = Query {
+        similar_to: Some((1, 18.0)),
+        by_likeness: true,
+        limit: 3,
+        offset: 0,
+        ..Query::default()
+    };
+    let found = index.find(&query, &Known::default());
+    assert_eq!((found.ids.as_slice(), found.total), (&[3, 5, 4][..], 4));
+    let rest = index.find(&Query { offset: 3, ..query }, &Known::default());
+    assert_eq!(rest.ids, [2]);
 }

@@ -1,0 +1,92 @@
+//! The filters of lists, over the real daemon.
+
+use serde_json::{Value, json};
+
+use crate::support::House;
+
+/// Pictures by name, width, height and colour.
+fn house() -> House {
+    let house = House::started();
+    for (name, (width, height), color) in [
+        ("Wide lake", (300, 100), [200, 20, 20]),
+        ("wide hill", (200, 100), [20, 20, 200]),
+        ("Tall tree", (100, 300), [205, 30, 25]),
+        ("square", (200, 200), [128, 128, 128]),
+    ] {
+        let path = house.root().join(format!("{name}.png"));
+        image::RgbImage::from_pixel(width, height, image::Rgb(color)).save(&path).unwrap();
+        house.import(&[&path]);
+    }
+    house
+}
+
+/// The ids of a list, rising.
+fn ids(house: &House, query: &str) -> Vec<i64> {
+    let list = house.client().get(&format!("/images?sort_by=imported_at&sort_order=asc&{query}"));
+    let ids = |list: Value| -> Vec<i64> {
+        let data = list["data"].as_array().unwrap().iter();
+        data.map(|image| image["id"].as_i64().unwrap()).collect()
+    };
+    ids(list.ok())
+}
+
+#[test]
+fn filters_by_size_and_name_and_content() {
+    let house = house();
+    let check = |query: &str, expected: &[i64]| assert_eq!(ids(&house, query), expected, "{query}");
+    check("orientation=landscape", &[1, 2]);
+    check("orientation=portrait", &[3]);
+    check("orientation=square", &[4]);
+    check("min_width=200", &[1, 2, 4]);
+    check("min_width=200&min_height=101", &[4]);
+    check("name=wide%20hill", &[2]);
+    check("name=Wide%20hill", &[]);
+    check("name_prefix=WIDE", &[1, 2]);
+    check("name_prefix=wide%20l", &[1]);
+    check("hue_group=0,99", &[1, 3, 4]);
+    check("colors=gray", &[4]);
+    check("colors_near=crimson~40", &[1, 3]);
+    let sum = house.client().get("/images/3").ok()["checksum"].as_str().unwrap().to_owned();
+    check(&format!("checksum={sum}"), &[3]);
+    check(&format!("checksum={}", sum.trim_start_matches("sha256:")), &[3]);
+    check(&format!("checksum={}", "0".repeat(64)), &[]);
+    check(&format!("name=square&checksum={sum}"), &[]);
+    for bad in ["orientation=wide", "min_width=0", "checksum=x", "hue_group=12", "recursive=x"] {
+        house.client().get(&format!("/images?{bad}")).fails(400);
+    }
+    // A name that was changed a moment ago is the one that counts.
+    house.client().patch("/images/2", &json!({ "name": "other" })).ok();
+    check("name=other", &[2]);
+    check("name=wide%20hill", &[]);
+}
+
+#[test]
+fn folders_count_with_what_is_in_them() {
+    let house = house();
+    let client = house.client();
+    client.post("/folders", &json!({ "name": "sea" })).ok();
+    client.post("/folders", &json!({ "name": "bay", "parent_id": 1 })).ok();
+    let into = |image: i64, folder: i64| {
+        client.patch(&format!("/images/{image}"), &json!({ "folder_id": folder })).ok();
+    };
+    into(1, 1);
+    into(2, 2);
+    assert_eq!(ids(&house, "folder_id=1"), [1]);
+    assert_eq!(ids(&house, "folder_id=1&recursive=true"), [1, 2]);
+    assert_eq!(ids(&house, "folder_id=2&recursive=true"), [2]);
+    assert_eq!(ids(&house, "folder_id=root&recursive=true"), [1, 2, 3, 4]);
+    assert_eq!(ids(&house, "folder_id=root&recursive=false"), [3, 4]);
+    assert_eq!(ids(&house, "folder_id=9&recursive=true"), [0; 0]);
+}
+
+#[test]
+fn likeness_comes_first_where_no_order_is_asked_for() {
+    let house = house();
+    let list = |query: &str| -> Vec<Value> {
+        let list = house.client().get(&format!("/images?palette_similar_to=1&{query}")).ok();
+        list["data"].as_array().unwrap().iter().map(|image| image["id"].clone()).collect()
+    };
+    assert_eq!(list("palette_max_delta_e=300"), [3, 4, 2]);
+    assert_eq!(list("palette_max_delta_e=300&per_page=1&page=2"), [4]);
+    assert_eq!(list("palette_max_delta_e=300&sort_by=name&sort_order=asc"), [4, 3, 2]);
+}
