@@ -58,7 +58,7 @@ impl LabGrid {
 fn mark(row: &mut [u8], (near, far): Span, on_b: &[Span], limit: u32) {
     for (cube, b) in row.iter_mut().zip(on_b) {
         let (part, whole) = (u8::from(near + b.0 <= limit), u8::from(far + b.1 <= limit));
-        *cube |= part * PART | whole * WHOLE;
+        *cube |= (part * PART) | (whole * WHOLE);
     }
 }
 
