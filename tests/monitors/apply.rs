@@ -21,8 +21,9 @@ fn each_monitor_of_sway_shows_its_own_picture() {
 
     let answer = set(&house, red, "HEADLESS-1").ok();
     let expected = json!({
-        "status": "set", "image_id": red, "monitor": "HEADLESS-1", "monitors": ["HEADLESS-1"],
-        "mode": "individual", "backend": "swaybg",
+        "status": "set", "image_id": red, "image_name": "red",
+        "image_path": house.images().join("red.png"), "monitor": "HEADLESS-1",
+        "monitors": ["HEADLESS-1"], "mode": "individual", "backend": "swaybg",
     });
     assert_eq!(answer, expected);
     set(&house, green, "HEADLESS-2").ok();
@@ -229,6 +230,7 @@ fn the_last_of_many_requests_wins() {
 #[derive(Debug, PartialEq, Eq)]
 struct Holdings {
     descriptors: usize,
+    /// But for the workers of the server: they wait a minute for work before they end.
     threads: usize,
     /// Those that ended and were not fetched are among them.
     children: usize,
@@ -236,8 +238,11 @@ struct Holdings {
 
 impl Holdings {
     fn of(house: &House) -> Self {
-        let count =
-            |name: &str| fs::read_dir(format!("/proc/{}/{name}", house.pid())).unwrap().count();
+        let entries =
+            |name: &str| fs::read_dir(format!("/proc/{}/{name}", house.pid())).unwrap().flatten();
+        let name_of = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm"));
+        let names = entries("task").filter_map(|task| name_of(task).ok());
+        let threads = names.filter(|name| !name.starts_with("http-")).count();
         let is_child = |pid: &u32| {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             let after = stat.rsplit(") ").next().unwrap_or_default();
@@ -246,6 +251,6 @@ impl Holdings {
         let all = fs::read_dir("/proc").unwrap().flatten();
         let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let children = pids.filter(is_child).count();
-        Self { descriptors: count("fd"), threads: count("task"), children }
+        Self { descriptors: entries("fd").count(), threads, children }
     }
 }
