@@ -15,7 +15,7 @@ use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
 
 use super::socket::{NotUp, connect_when_up, wait};
-use super::{Backend, Error, Placement};
+use super::{Backend, Error, Kind, Placement};
 use crate::compositor::Session;
 use crate::config::{self, BackendName, BuiltinFit, BuiltinTransition, Spot};
 use crate::draw::{
@@ -70,7 +70,7 @@ impl Builtin {
                 output: placement.output.name.clone(),
                 path: self.copies.ready(&placement.path, &TAKES, cancel)?.into_os_string(),
                 content: placement.content.clone(),
-                style: style(&settings.builtin, span(placement, placements)),
+                style: style(&settings.builtin, placement, placements),
             });
         }
         let transition = transition(&settings.builtin);
@@ -296,7 +296,7 @@ fn not_up(error: NotUp, process: &BackendProcess) -> Error {
     Error::Unavailable(format!("murald cannot draw by itself: {why}"))
 }
 
-fn style(settings: &config::Builtin, span: Option<Span>) -> Style {
+fn style(settings: &config::Builtin, placement: &Placement, all: &[Placement]) -> Style {
     let fit = match settings.fit_mode {
         BuiltinFit::Cover => Fit::Cover,
         BuiltinFit::Contain => Fit::Contain,
@@ -306,7 +306,13 @@ fn style(settings: &config::Builtin, span: Option<Span>) -> Style {
     };
     let fill = u32::from_str_radix(&settings.fill_color, 16).unwrap_or_default();
     let [_, red, green, blue] = fill.to_be_bytes();
-    Style { fit, position: point(settings.position), fill: [red, green, blue], span }
+    Style {
+        fit,
+        position: point(settings.position),
+        fill: [red, green, blue],
+        span: span(placement, all),
+        animate: settings.animate && placement.kind == Kind::AnimatedImage,
+    }
 }
 
 fn transition(settings: &config::Builtin) -> Transition {

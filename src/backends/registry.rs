@@ -108,7 +108,8 @@ pub const REGISTRY: &[Registration] = &[
         programs: &[],
         version_flags: &[],
         compositors: &[Compositor::Wayland, Compositor::X11],
-        kinds: STILLS,
+        // Over X11 the first frame of what moves.
+        kinds: &[Kind::StaticImage, Kind::AnimatedImage],
         transitions: true,
         apart: false,
         build: |context, settings| Box::new(Builtin::new(context, settings)),

@@ -43,6 +43,8 @@ pub struct Style {
     pub fill: [u8; 3],
     /// Where it is stretched over several outputs; then it covers them together.
     pub span: Option<Span>,
+    /// A picture that moves does so.
+    pub animate: bool,
 }
 
 /// How one picture gives way to the next.
@@ -154,6 +156,7 @@ mod tests {
                     position: Point { x: 0.5, y: 0.5 },
                     fill: [0, 1, 2],
                     span: None,
+                    animate: false,
                 },
             }],
             transition: Transition {

@@ -5,6 +5,7 @@
 
 mod blend;
 mod easing;
+mod film;
 mod fit;
 mod message;
 mod paint;

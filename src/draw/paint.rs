@@ -37,35 +37,44 @@ impl Task {
     }
 }
 
+/// What was painted for a task.
+#[derive(Clone)]
+pub(super) struct Painted {
+    pub(super) frame: Arc<Storage>,
+    /// It is the first of many, and the others are wanted.
+    pub(super) moves: bool,
+}
+
 /// A frame for each task, in their order. Tasks that come to the same share one.
-pub(super) fn paint(tasks: &[Task], stop: media::Stop<'_>) -> Result<Vec<Arc<Storage>>, Outcome> {
+pub(super) fn paint(tasks: &[Task], stop: media::Stop<'_>) -> Result<Vec<Painted>, Outcome> {
     let mut by_path: BTreeMap<&OsString, Vec<&Task>> = BTreeMap::new();
     for task in tasks {
         by_path.entry(&task.wanted.path).or_default().push(task);
     }
-    let mut painted: Vec<(&Task, Arc<Storage>)> = Vec::new();
+    let mut painted: Vec<(&Task, Painted)> = Vec::new();
     for (path, tasks) in by_path {
         let path = Path::new(path);
         let picture = catch_unwind(AssertUnwindSafe(|| decode(path, &tasks, stop)));
-        let (picture, natural) = picture
+        let (picture, natural, is_animated) = picture
             .unwrap_or_else(|_| Err("it is damaged".to_owned()))
             .map_err(|why| Outcome::File { path: path.as_os_str().to_owned(), why })?;
         for task in tasks {
-            let same = |(other, _): &&(&Task, Arc<Storage>)| is_same(task, other);
+            let same = |(other, _): &&(&Task, Painted)| is_same(task, other);
             let frame = match painted.iter().find(same) {
-                Some((_, frame)) => Arc::clone(frame),
+                Some((_, painted)) => Arc::clone(&painted.frame),
                 None => Arc::new(frame(&picture, natural, task).map_err(|error| {
                     let (width, height) = task.size;
                     let what = format!("a frame of {width} × {height} pixels");
                     Outcome::Refused(format!("there is no shared memory for {what}: {error}"))
                 })?),
             };
-            painted.push((task, frame));
+            let moves = is_animated && task.wanted.style.animate;
+            painted.push((task, Painted { frame, moves }));
         }
     }
     let of = |task: &Task| {
         let found = painted.iter().find(|(other, _)| std::ptr::eq(*other, task));
-        found.map(|(_, frame)| Arc::clone(frame)).expect("all tasks were painted")
+        found.map(|(_, painted)| painted.clone()).expect("all tasks were painted")
     };
     Ok(tasks.iter().map(of).collect())
 }
@@ -77,7 +86,11 @@ fn is_same(one: &Task, other: &Task) -> bool {
 
 /// The picture upright, with as many pixels as any of the tasks can show, and the size that it has
 /// by itself.
-fn decode(path: &Path, tasks: &[&Task], stop: media::Stop<'_>) -> Result<(Picture, Size), String> {
+fn decode(
+    path: &Path,
+    tasks: &[&Task],
+    stop: media::Stop<'_>,
+) -> Result<(Picture, Size, bool), String> {
     let mut file = BufReader::new(open_regular(path).map_err(|error| chain(&error))?);
     let probe: Probe = media::probe(&mut file).map_err(|error| chain(&error))?;
     let natural = (probe.width, probe.height);
@@ -86,11 +99,11 @@ fn decode(path: &Path, tasks: &[&Task], stop: media::Stop<'_>) -> Result<(Pictur
         scaled.fold((1, 1), |most, size| (most.0.max(size.0), most.1.max(size.1)));
     let target = (width.min(natural.0), height.min(natural.1));
     let picture = probe.decode(&mut file, target, stop).map_err(|error| chain(&error))?;
-    Ok((picture.upright(), natural))
+    Ok((picture.upright(), natural, probe.animated))
 }
 
 /// What one output shows.
-fn frame(picture: &Picture, natural: Size, task: &Task) -> std::io::Result<Storage> {
+pub(super) fn frame(picture: &Picture, natural: Size, task: &Task) -> std::io::Result<Storage> {
     let storage = Storage::new(task.size)?;
     let mut pixels = storage.map()?;
     let style = &task.wanted.style;
@@ -189,7 +202,13 @@ mod tests {
     const GREY: [u8; 3] = [40, 50, 60];
 
     fn task(path: &Path, fit: Fit, size: Size) -> Task {
-        let style = Style { fit, position: Point { x: 0.5, y: 0.5 }, fill: GREY, span: None };
+        let style = Style {
+            fit,
+            position: Point { x: 0.5, y: 0.5 },
+            fill: GREY,
+            span: None,
+            animate: false,
+        };
         let wanted = Wanted {
             output: "A".to_owned(),
             path: path.as_os_str().to_owned(),
@@ -201,7 +220,7 @@ mod tests {
 
     fn shown(task: Task) -> impl Fn(u32, u32) -> [u8; 3] {
         let width = task.size.0;
-        let frame = paint(&[task], &|| false).unwrap().remove(0);
+        let frame = paint(&[task], &|| false).unwrap().remove(0).frame;
         let pixels = frame.map().unwrap();
         move |x, y| {
             let at = (y * width + x) as usize * PIXEL;
@@ -266,7 +285,9 @@ mod tests {
         let one = task(&path, Fit::Cover, (80, 40));
         let other = task(&path, Fit::Cover, (40, 80));
         let frames = paint(&[one.clone(), other, one.clone()], &|| false).unwrap();
-        assert!(Arc::ptr_eq(&frames[0], &frames[2]) && !Arc::ptr_eq(&frames[0], &frames[1]));
+        let is_one =
+            |one: usize, other: usize| Arc::ptr_eq(&frames[one].frame, &frames[other].frame);
+        assert!(is_one(0, 2) && !is_one(0, 1));
         let gone = dir.path().join("gone.png");
         let outcome = paint(&[one, task(&gone, Fit::Cover, (8, 8))], &|| false).unwrap_err();
         assert!(matches!(outcome, Outcome::File { path, .. } if path == gone.as_os_str()));

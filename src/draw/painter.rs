@@ -9,18 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::message::Outcome;
-use super::paint::{Task, paint};
-use super::storage::Storage;
+use super::paint::{Painted, Task, paint};
 use crate::memory;
 use crate::sys::Cancel;
 
 /// What came of a painting.
-pub(super) type Painted = Result<Vec<Arc<Storage>>, Outcome>;
+type Finished = Result<Vec<Painted>, Outcome>;
 
 /// A painting that is on its way.
 pub(super) struct Painting {
     pub(super) tasks: Vec<Task>,
-    result: Receiver<Painted>,
+    result: Receiver<Finished>,
     /// Set once the result is there, or will never be.
     done: Cancel,
     stop: Arc<AtomicBool>,
@@ -43,7 +42,7 @@ impl Painting {
     }
 
     /// What was painted; none while that goes on.
-    pub(super) fn take(&self) -> Option<Painted> {
+    pub(super) fn take(&self) -> Option<Finished> {
         let lost = || Outcome::Refused("the painting thread has failed".to_owned());
         self.done.is_cancelled().then(|| self.result.recv().unwrap_or_else(|_| Err(lost())))
     }
@@ -67,7 +66,7 @@ impl Drop for Ring {
 struct Work {
     tasks: Vec<Task>,
     // Before `ring`: fields are dropped in this order.
-    send: Sender<Painted>,
+    send: Sender<Finished>,
     ring: Ring,
     stop: Arc<AtomicBool>,
 }

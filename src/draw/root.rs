@@ -61,7 +61,8 @@ fn show(request: &Request) -> Result<Outcome, Error> {
     let pixmap = root.canvas(before)?;
     let context = server.generate_id()?;
     server.create_gc(context, pixmap, &CreateGCAux::new())?;
-    for (frame, place) in frames.iter().zip(places) {
+    for (painted, place) in frames.iter().zip(places) {
+        let frame = &painted.frame;
         root.put(pixmap, context, &frame.map()?, (frame.size(), place))?;
     }
     server.free_gc(context)?;

@@ -6,6 +6,7 @@
 //! thread; nothing here opens a path. The decoders below may panic on hostile bytes: whoever
 //! calls on a thread that must live catches that.
 
+mod animation;
 mod card;
 mod decoder;
 mod error;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Opened, Stop, check_bounds};
 use super::error::Error;
 use super::exif::{self, Orientation};
+use super::icc::Profile;
 use super::kind::{HEAD, sniff};
 use super::picture::Picture;
 use super::{gif, jpeg, png, tiff, webp, whole};
@@ -80,6 +81,11 @@ pub fn upright(input: &mut dyn Input) -> Result<(Format, bool), Error> {
 }
 
 impl Probe {
+    /// Where the colours are not sRGB's.
+    pub(super) fn profile(&self) -> Option<&Profile> {
+        self.header.profile.as_ref()
+    }
+
     /// Bytes that [`Self::decode`] will need at most, its result included.
     pub fn memory(&self, target: (u32, u32)) -> u64 {
         self.decoder.memory(&self.header, Goal::of(target, self.header.orientation))

@@ -69,7 +69,13 @@ impl fmt::Display for Error {
                 checked.join(", ")
             ),
             Self::NotUsable { backend, missing, .. } if missing.is_empty() => {
-                write!(f, "{backend} is installed, but there is no session of its kind")
+                let why = match backend {
+                    BackendName::Builtin => {
+                        "the session has no place for it, or it is switched off"
+                    }
+                    _ => "there is no session of its kind",
+                };
+                write!(f, "{backend} is installed, but {why}")
             }
             Self::NotUsable { backend, missing, .. } => {
                 write!(f, "{backend} is not installed: there is no {}", missing.join(", no "))

@@ -27,6 +27,7 @@ use super::plan::{self, Placements, Step, Unseen};
 use super::queue::Queue;
 use super::recovery::Recovery;
 use super::request::{Activated, Applied, Ask, Reply, Request};
+use super::selection::Found;
 use super::status::SharedStatus;
 use super::worker::Report;
 use super::worker_key::WorkerKey;
@@ -57,6 +58,7 @@ pub(super) struct Reconciler {
     reconcile_again: bool,
     /// Activated, but not yet what the settings say.
     activated: Option<Activation>,
+    found: Found,
 }
 
 impl Reconciler {
@@ -85,6 +87,7 @@ impl Reconciler {
             stale: BTreeSet::new(),
             reconcile_again: false,
             activated: None,
+            found: Found::default(),
         }
     }
 
@@ -228,6 +231,7 @@ impl Reconciler {
             let missing = entry.map(|entry| self.backends.missing(entry)).unwrap_or_default();
             return reply(Err(Error::NotUsable { backend, checked, missing }));
         }
+        self.found.forget();
         let settings = self.selection();
         let before = self.activated.replace(Activation { backend, settings });
         let world = match self.world_state() {
@@ -334,7 +338,10 @@ impl Reconciler {
 
     fn world_state(&self) -> Result<WorldState, store::Error> {
         let activated = self.activated.map(|activated| activated.backend);
-        WorldState::read(&self.store, &self.bus, &self.backends, activated)
+        let mut world = WorldState::read(&self.store, &self.bus, &self.backends, activated)?;
+        let draws = self.current.keys().any(|key| key.backend == BackendName::Builtin);
+        world.keep_found(&self.found, draws);
+        Ok(world)
     }
 
     /// What a request comes to as things are.

@@ -1,5 +1,7 @@
 //! Which backend shows what: pure, from the settings and from what is there.
 
+use std::cell::RefCell;
+
 use crate::backends::{Kind, Registration};
 use crate::config::{BackendName, Config, SelectionMode};
 
@@ -33,6 +35,27 @@ pub(super) enum NoChoice {
     None,
     /// The one in use, or every one that is available, cannot show this kind.
     Incompatible { backend: BackendName },
+}
+
+/// The backends that were found when they were last asked about: what is installed while murald draws
+/// by itself is used from the next start on, or when somebody asks for it.
+#[derive(Debug, Default)]
+pub(super) struct Found(RefCell<Option<Vec<BackendName>>>);
+
+impl Found {
+    /// Leaves out what has come meanwhile.
+    pub(super) fn keep(&self, available: &mut Vec<Candidate>, draws_itself: bool) {
+        let mut found = self.0.borrow_mut();
+        match found.as_ref().filter(|_| draws_itself) {
+            Some(found) => available.retain(|one| found.contains(&one.name)),
+            None => *found = Some(available.iter().map(|one| one.name).collect()),
+        }
+    }
+
+    /// All that is there counts again.
+    pub(super) fn forget(&self) {
+        self.0.replace(None);
+    }
 }
 
 /// The backend that is in use in fixed mode: the preferred one, else the first that is available and

@@ -21,7 +21,7 @@ use super::orphan;
 use super::plan::{self, Placements, Step};
 use super::request::{Applied, Ask, Outcome, Request};
 use super::retained::Retained;
-use super::selection::{self, Candidate, NoChoice, Preference};
+use super::selection::{self, Candidate, Found, NoChoice, Preference};
 use super::targets::{NoTarget, Targets};
 
 pub(super) struct WorldState {
@@ -74,6 +74,11 @@ impl WorldState {
         }
         let backends = backends.clone();
         Ok(Self { rows, pictures, outputs, available, preference, missing, backends })
+    }
+
+    /// Leaves out backends that have come while murald draws by itself.
+    pub(super) fn keep_found(&mut self, found: &Found, draws_itself: bool) {
+        found.keep(&mut self.available, draws_itself);
     }
 
     /// The backend that is in use where one shows everything.

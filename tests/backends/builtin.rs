@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use murald::internals::backends::{Backend, Error, Placement};
+use murald::internals::backends::{Backend, Error, Kind, Placement};
 use murald::internals::config::BackendName;
 use murald::internals::process::Launch;
 use murald::internals::sys::Cancel;
@@ -187,7 +188,7 @@ fn outlives_the_daemon_is_taken_over_and_is_back_after_its_death() {
     assert!(frames.iter().all(|frame| frame[1] <= 3 && frame[0].max(frame[2]) > 120), "{frames:?}");
     while wall.told.try_recv().is_ok() {}
     wall.desktop.output("kill", &["-9", &before[0].pid.to_string()]);
-    wall.told.recv_timeout(std::time::Duration::from_secs(30)).unwrap();
+    wall.told.recv_timeout(Duration::from_secs(30)).unwrap();
     assert!(!second.is_whole());
     second.show(&wall.hang(&[("HEADLESS-1", &blue)]), &wall.cancel).unwrap();
     assert!(second.is_whole());
@@ -345,4 +346,48 @@ fn over_x11_the_root_window_keeps_what_was_painted() {
     wall.pixels(one).shows(50, 50, RED);
     builtin.clear().unwrap();
     wall.pixels(one).is_all(BLACK);
+}
+
+#[test]
+fn pictures_that_move_do_so_until_they_are_told_not_to() {
+    let (wall, mut builtin) = wall(&["640x480"]);
+    wall.set(NAME, "transition_type", "none");
+    let seen = || wall.pixels("HEADLESS-1").part(50, 50);
+    for kind in ["gif", "webp", "apng"] {
+        let words = ["-delay", "10", "-size", "64x48", "xc:red", "xc:blue", "-loop", "0"];
+        let path = match kind {
+            "apng" => apng(&wall),
+            kind => wall.picture(&format!("moving.{kind}"), &words),
+        };
+        let mut placements = wall.hang(&[("HEADLESS-1", &path)]);
+        placements[0].kind = Kind::AnimatedImage;
+        builtin.show(&placements, &wall.cancel).unwrap();
+        for color in [BLUE, RED, BLUE] {
+            wait_until(&format!("the next frame of a {kind}"), || near(seen(), color));
+        }
+        wall.set_json(NAME, "animate", false.into());
+        builtin.show(&placements, &wall.cancel).unwrap();
+        wait_until("the first frame", || near(seen(), RED));
+        // Twice as long as a frame stays.
+        let until = Instant::now() + Duration::from_millis(200);
+        while Instant::now() < until {
+            assert!(near(seen(), RED), "{kind} still moves");
+        }
+        wall.set_json(NAME, "animate", true.into());
+    }
+}
+
+/// Red and blue, a tenth of a second each.
+fn apng(wall: &Wall) -> PathBuf {
+    let path = wall.dir.path().join("moving.png");
+    let mut encoder = png::Encoder::new(fs::File::create(&path).unwrap(), 64, 48);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_animated(2, 0).unwrap();
+    encoder.set_frame_delay(1, 10).unwrap();
+    let mut writer = encoder.write_header().unwrap();
+    for color in [RED, BLUE] {
+        writer.write_image_data(&color.repeat(64 * 48)).unwrap();
+    }
+    writer.finish().unwrap();
+    path
 }

@@ -144,6 +144,36 @@ fn a_backend_that_is_installed_later_is_found() {
 }
 
 #[test]
+fn murald_draws_by_itself_where_nothing_is_installed() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let mut house = House::on(&desktop);
+    let swaybg = desktop.output("sh", &["-c", "command -v swaybg"]);
+    house.only(&[]);
+    house.start();
+    let [red, green, blue] = three(&house);
+    assert_eq!(set(&house, red, "HEADLESS-1").ok()["backend"], "builtin");
+    see(&desktop, &house, "HEADLESS-1", RED);
+    let all = house.client().get("/backends").ok();
+    let names: Vec<_> = all.as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!((names.len(), names[6]), (7, &json!("builtin")));
+    let own = &all[6];
+    assert_eq!((&own["installed"], &own["available"]), (&json!(true), &json!(true)));
+    assert_eq!((&own["active"], &own["missing"]), (&json!(true), &json!([])));
+    // The next daemon takes it over.
+    house.kill9();
+    house.start();
+    see(&desktop, &house, "HEADLESS-1", RED);
+    assert_eq!(set(&house, green, "HEADLESS-1").ok()["backend"], "builtin");
+    see(&desktop, &house, "HEADLESS-1", GREEN);
+    // What is installed meanwhile is used when somebody asks for it.
+    std::os::unix::fs::symlink(swaybg, house.root().join("only/swaybg")).unwrap();
+    assert_eq!(set(&house, blue, "HEADLESS-1").ok()["backend"], "builtin");
+    house.client().post("/backends/swaybg/activate", &json!({})).ok();
+    assert_eq!(set(&house, red, "HEADLESS-1").ok()["backend"], "swaybg");
+    see(&desktop, &house, "HEADLESS-1", RED);
+}
+
+#[test]
 fn a_picture_that_leaves_the_library_stays_on_its_monitor() {
     let desktop = Desktop::wayland(&["640x480", "640x480", "640x480"]);
     let mut house = House::started_on(&desktop);

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::message::{Effect, Outcome, Request, Transition, Wanted};
-use super::super::paint::Task;
+use super::super::paint::{Painted, Task};
 use super::super::painter::Painting;
 use super::super::server::ClientId;
 use super::State;
@@ -181,15 +181,12 @@ impl State {
     }
 
     /// Everything is painted: from here on it is what is shown.
-    fn put_up(
-        &mut self,
-        mut change: Change,
-        frames: Vec<std::sync::Arc<super::Storage>>,
-    ) -> Change {
+    fn put_up(&mut self, mut change: Change, frames: Vec<Painted>) -> Change {
         if let Stage::Painting { painting, outputs } = &change.stage {
-            for ((&global, task), frame) in outputs.iter().zip(&painting.tasks).zip(frames) {
+            for ((&global, task), painted) in outputs.iter().zip(&painting.tasks).zip(frames) {
                 let (wanted, size) = (task.wanted.clone(), task.size);
-                let content = Content { wanted, size, frame: Some(frame) };
+                let Painted { frame, moves } = painted;
+                let content = Content { wanted, size, frame: Some(frame), moves };
                 let (transition, handle) = (&change.transition, self.handle.clone());
                 self.with_surface(global, |surface, globals| {
                     surface.show(globals, content, transition, &handle);
@@ -262,7 +259,7 @@ impl State {
         for (&global, task) in outputs.iter().zip(&painting.tasks) {
             let (wanted, size) = (task.wanted.clone(), task.size);
             let frame = self.last_frame(&wanted);
-            let content = Content { wanted, size, frame };
+            let content = Content { wanted, size, frame, moves: false };
             let (transition, handle) = (&change.transition, self.handle.clone());
             self.with_surface(global, |surface, globals| {
                 surface.show(globals, content, transition, &handle);

@@ -12,7 +12,7 @@ mod size;
 mod surface;
 
 use std::collections::BTreeMap;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -120,7 +120,10 @@ impl State {
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let painting = self.change.as_ref().and_then(Change::painting);
-        self.server.descriptors().into_iter().chain(painting.map(|it| it.as_fd())).collect()
+        let surfaces = self.screens.iter().filter_map(|screen| screen.surface.as_ref());
+        let films = surfaces.filter_map(Surface::film).map(AsFd::as_fd);
+        let all = self.server.descriptors().into_iter().chain(painting.map(|it| it.as_fd()));
+        all.chain(films).collect()
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -133,6 +136,9 @@ impl State {
         let now = Instant::now();
         for surface in self.screens.iter_mut().filter_map(|screen| screen.surface.as_mut()) {
             surface.tick(&self.globals, now, &self.handle);
+            if surface.film().is_some() {
+                surface.play(&self.globals, now, &self.handle);
+            }
         }
     }
 

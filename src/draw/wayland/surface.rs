@@ -14,7 +14,9 @@ use wayland_protocols_wlr::layer_shell::v1::client::zwlr_layer_surface_v1::{
     Anchor, ZwlrLayerSurfaceV1,
 };
 
+use super::super::film::{Film, NextFrame};
 use super::super::message::{Effect, Transition, Wanted};
+use super::super::paint::Task;
 use super::super::storage::Storage;
 use super::State;
 use super::events::{BufferTag, FrameTag};
@@ -42,6 +44,11 @@ pub(super) struct Surface {
     /// What is on it, or what the transition leads to.
     content: Option<Content>,
     fade: Option<Fade>,
+    film: Option<Film>,
+    /// When the frame of the film that is shown has had its time.
+    film_due: Instant,
+    /// The compositor has not asked for a frame since the last one.
+    is_waiting: bool,
     /// The frame that was asked for last, and when it counts as shown without.
     awaited: Option<(u64, Instant)>,
     /// When a frame of the transition may be drawn that was too early.
@@ -50,6 +57,8 @@ pub(super) struct Surface {
     is_due: bool,
     /// Something of the content has been on the screen.
     pub(super) is_up: bool,
+    /// The number of the frame that was asked for last.
+    asked: u64,
     /// Counts frames and buffers.
     last_number: u64,
 }
@@ -60,6 +69,8 @@ pub(super) struct Content {
     pub(super) size: (u32, u32),
     /// None where it is the colour alone.
     pub(super) frame: Option<Arc<Storage>>,
+    /// More frames follow.
+    pub(super) moves: bool,
 }
 
 impl Surface {
@@ -96,10 +107,14 @@ impl Surface {
             serial: None,
             content: None,
             fade: None,
+            film: None,
+            film_due: Instant::now(),
+            is_waiting: false,
             awaited: None,
             wake_at: None,
             is_due: false,
             is_up: false,
+            asked: 0,
             last_number: 0,
         }
     }
@@ -150,6 +165,7 @@ impl Surface {
     ) {
         let now = Instant::now();
         self.fade = self.transition_to(&content, transition, now);
+        self.film = None;
         self.content = Some(content);
         self.is_up = false;
         self.advance(globals, now, handle);
@@ -216,8 +232,10 @@ impl Surface {
         self.surface.attach(Some(buffer), 0, 0);
         self.surface.damage_buffer(0, 0, width as i32, height as i32);
         let number = self.next_number();
+        self.asked = number;
         self.surface.frame(handle, FrameTag { output: self.global, number });
         self.awaited = Some((number, Instant::now() + FRAME_WITHIN));
+        self.is_waiting = true;
         self.surface.commit();
     }
 
@@ -239,12 +257,13 @@ impl Surface {
 
     /// The compositor asks for the next frame: what was committed is on the screen.
     pub(super) fn frame(&mut self, globals: &Globals, number: u64, handle: &QueueHandle<State>) {
-        if self.awaited.is_none_or(|(awaited, _)| awaited != number) {
+        if number != self.asked {
             return;
         }
-        (self.awaited, self.is_up) = (None, true);
-        if self.fade.is_some() {
-            self.advance(globals, Instant::now(), handle);
+        (self.awaited, self.is_up, self.is_waiting) = (None, true, false);
+        match self.fade.is_some() {
+            true => self.advance(globals, Instant::now(), handle),
+            false => self.play(globals, Instant::now(), handle),
         }
     }
 
@@ -266,8 +285,55 @@ impl Surface {
                 self.finish(globals, handle);
             }
         } else if self.wake_at.is_some_and(|wake_at| wake_at <= now) {
-            self.advance(globals, now, handle);
+            match self.fade.is_some() {
+                true => self.advance(globals, now, handle),
+                false => self.play(globals, now, handle),
+            }
         }
+    }
+
+    /// The next frame of a picture that moves, if it is time. Nothing moves where nobody looks: then
+    /// the compositor asks for no frames.
+    pub(super) fn play(&mut self, globals: &Globals, now: Instant, handle: &QueueHandle<State>) {
+        self.wake_at = None;
+        let moves = self.content.as_ref().is_some_and(|content| content.moves);
+        if !moves || self.fade.is_some() || self.is_waiting {
+            return;
+        }
+        if self.film.is_none() {
+            self.film_due = now;
+            self.film = self.film_of_content();
+        }
+        if self.film_due > now {
+            self.wake_at = Some(self.film_due);
+            return;
+        }
+        match self.film.as_ref().map_or(NextFrame::Never, Film::next) {
+            NextFrame::NotYet => {}
+            NextFrame::Ready(frame, stays) => {
+                self.film_due = (self.film_due + stays).max(now);
+                if let Some(content) = &mut self.content {
+                    content.frame = Some(frame);
+                }
+                self.finish(globals, handle);
+            }
+            NextFrame::Never => {
+                self.film = None;
+                if let Some(content) = &mut self.content {
+                    content.moves = false;
+                }
+            }
+        }
+    }
+
+    fn film_of_content(&self) -> Option<Film> {
+        let content = self.content.as_ref()?;
+        Film::start(Task { wanted: content.wanted.clone(), size: content.size }).ok()
+    }
+
+    pub(super) fn film(&self) -> Option<&Film> {
+        // While a frame stays nobody needs to know of the next.
+        self.film.as_ref().filter(|_| self.wake_at.is_none() && !self.is_waiting)
     }
 
     /// When it wants to be ticked.
