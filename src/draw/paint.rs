@@ -38,7 +38,7 @@ impl Task {
 }
 
 /// What was painted for a task.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Painted {
     pub(super) frame: Arc<Storage>,
     /// It is the first of many, and the others are wanted.
