@@ -132,7 +132,8 @@ impl Error {
 
     /// Tells the person, or with `json` the script, and gives the exit code.
     pub fn report(&self, json: bool) -> ExitCode {
-        if self.exit != Exit::Done {
+        // Without words it was said already, by whom we started.
+        if self.exit != Exit::Done && !self.message.is_empty() {
             let mut stderr = io::stderr().lock();
             // There is nobody left to tell.
             match &self.body {

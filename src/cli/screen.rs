@@ -151,6 +151,13 @@ impl Screen {
 }
 
 impl Terminal {
+    /// One that is not ours, but somewhere behind our output.
+    pub(super) fn assumed() -> Self {
+        let depth = std::env::var("COLORTERM").unwrap_or_default();
+        let true_color = depth == "truecolor" || depth == "24bit";
+        Self { columns: 80, color: true, true_color }
+    }
+
     fn of(stdout: &io::Stdout) -> Self {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let size = rustix::termios::tcgetwinsize(stdout).ok().map(|size| size.ws_col.into());

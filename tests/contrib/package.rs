@@ -69,6 +69,27 @@ fn the_debian_package_is_whole() {
 }
 
 #[test]
+fn a_user_installs_it_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |path: &str| home.path().join(path);
+    output(
+        Command::new("contrib/install")
+            .arg(env!("CARGO_BIN_EXE_murald"))
+            .env("HOME", home.path())
+            .env_remove("XDG_CONFIG_HOME")
+            .env("PREFIX", at(".local")),
+    );
+    let unit = fs::read_to_string(at(".local/share/systemd/user/murald.service")).unwrap();
+    let start = format!("ExecStart={} start\n", at(".local/bin/murald").display());
+    assert!(unit.contains(&start), "{unit}");
+    assert!(at(".config/rc/init.d/murald").is_file());
+    let waybar = at(".local/share/murald/waybar");
+    let config = fs::read_to_string(waybar.join("config.jsonc")).unwrap();
+    assert!(config.contains(waybar.join("murald-waybar").to_str().unwrap()), "{config}");
+    assert!(!config.contains("/usr/share"), "{config}");
+}
+
+#[test]
 fn an_installation_elsewhere_knows_its_place() {
     let directory = tempfile::tempdir().unwrap();
     output(

@@ -51,8 +51,32 @@ fn fzf_picks() {
     // What nothing matches hangs nothing.
     let mut pick = script(&house, "pick/murald-pick");
     pick.args(["fzf", "--filter", "zzz"]);
-    run(pick);
+    let output = pick.output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.is_empty()), (Some(1), true), "{output:?}");
     assert_eq!(hangs(&house), "blue hill");
+    // The executable has the script with it.
+    let by_verb = |words: &str, options: &str| {
+        let mut pick = house.command("murald");
+        pick.args(words.split(' ')).env("FZF_DEFAULT_OPTS", options).output().unwrap()
+    };
+    let output = by_verb("pick fzf --monitor HEADLESS-1", "--filter lake");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "red lake (1) is on HEADLESS-1\n");
+    assert_eq!(hangs(&house), "red lake");
+    // Of the images that pass a filter alone.
+    let output = by_verb("pick fzf --hue-group blue", "--filter lake");
+    assert_eq!((output.status.code(), output.stderr.is_empty()), (Some(1), true), "{output:?}");
+    let output = by_verb("pick fzf --tags none", "--filter lake");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "murald: no image matches\n");
+    // What fzf shows beside its list.
+    let preview = ["images", "show", "1", "--picture", "blocks", "--size", "20x5"];
+    let shown = run({
+        let mut show = house.command("murald");
+        show.args(preview);
+        show
+    });
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains('▀') && shown.contains("name\tred lake\n"), "{shown}");
 }
 
 #[test]

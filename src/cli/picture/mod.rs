@@ -63,6 +63,11 @@ impl Wish {
         Ok(Self { size: size.transpose()?, way })
     }
 
+    /// Whether it is to be drawn wherever it goes, such as into the preview of another program.
+    pub(super) fn is_forced(self) -> bool {
+        self.way.flatten().is_some()
+    }
+
     /// Whether anything is drawn at all: where nobody says how, only with colours.
     pub(super) fn is_drawn(self, terminal: Terminal) -> bool {
         self.way.map_or(terminal.color, |way| way.is_some())

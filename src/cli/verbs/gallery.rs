@@ -158,6 +158,12 @@ pub(super) fn matching(call: &Call, connection: &Connection) -> Result<Vec<Value
     Ok(pages.data.into_iter().map(|mut image| image["id"].take()).collect())
 }
 
+/// The records of all images that a call means, by name.
+pub(super) fn by_name(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
+    let place = listed(call).query("sort_by", Some("name")).query("sort_order", Some("asc"));
+    every_page(connection, place).map(|pages| pages.data)
+}
+
 fn is_older(one: &str, other: &str) -> bool {
     let numbers = |text: &str| -> Vec<u64> {
         text.split(['.', '-', '+']).map(|part| part.parse().unwrap_or_default()).collect()

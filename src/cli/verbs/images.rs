@@ -8,7 +8,7 @@ use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::picture;
 use super::super::request::Record;
-use super::super::screen::Screen;
+use super::super::screen::{Screen, Terminal};
 use super::super::table::{Cell, Table};
 use super::super::text::{bytes, count};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
@@ -129,7 +129,8 @@ fn picture(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let thumbnail = Place::new(&[&"images", &id, &"thumbnail"]);
     screen.show(&answer, |screen, image: Image| {
         let sheet = sheet(&image);
-        if let Some(terminal) = screen.terminal()
+        let assumed = || wish.is_forced().then(Terminal::assumed);
+        if let Some(terminal) = screen.terminal().or_else(assumed)
             && wish.is_drawn(terminal)
             // Where there is no thumbnail, the words tell enough.
             && let Ok(file) = connection.get(&thumbnail)

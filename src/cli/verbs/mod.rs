@@ -13,6 +13,7 @@ mod history;
 mod images;
 mod import;
 mod library;
+mod pick;
 mod playlist;
 mod playlists;
 mod themes;

@@ -8,7 +8,7 @@ use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::{MODE, MONITORS, gallery, history, moment};
+use super::{MODE, MONITORS, gallery, history, moment, pick};
 use crate::wire::CurrentWallpaper;
 
 const PICTURE: Argument =
@@ -61,6 +61,7 @@ pub(super) const GROUP: Group = Group {
             .help(RANDOM_HELP)
             .starting(),
         Verb::asking(&["current"], "List what each monitor shows", CURRENT),
+        pick::PICK,
         Verb::asking(&["wallpaper", "set"], "The same as `set`", SET_IT)
             .arguments(&[PICTURE])
             .flags(ON)

@@ -1,0 +1,96 @@
+//! `pick`: the library in a menu, by the script that contrib has, which travels in the executable.
+
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::super::Error;
+use super::super::call::Call;
+use super::super::error::Exit;
+use super::super::screen::Screen;
+use super::super::template::Template;
+use super::super::verb::{Argument, Flag, Kind, Verb};
+use super::{MONITORS, gallery};
+
+const SCRIPT: &str = include_str!("../../../contrib/pick/murald-pick");
+const MENUS: &[&str] = &["rofi", "fuzzel", "wofi", "fzf", "nsxiv"];
+/// What the script reads.
+const LINE: &str = r"{id}\t{name}\t{thumbnails.default}\t{checksum}\t{path}";
+const FLAGS: &[Flag] =
+    &gallery::together::<1, { gallery::FILTERS.len() }, { 1 + gallery::FILTERS.len() }>([MONITORS]);
+
+pub(super) const PICK: Verb = Verb::new(&["pick"], "Pick a picture in a menu, and show it", pick)
+    .arguments(&[Argument::optional("MENU", Kind::Words(MENUS), "The menu")])
+    .flags(FLAGS)
+    .help(
+        "Without MENU it is the first of these that is installed and has where to show itself.\n\
+             Ends with 1 where nothing was picked.",
+    );
+
+fn pick(call: &Call, _: &mut Screen) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let images = gallery::by_name(call, &connection)?;
+    if images.is_empty() {
+        return Err(match gallery::filters(call) {
+            true => Error::refused("no image matches"),
+            false => {
+                Error::refused("the library is empty").hint("`murald import PATH` brings images in")
+            }
+        });
+    }
+    let list = List::write(&images)?;
+    let failed = |error| Error::new(Exit::Internal, "the menu cannot be shown").because(error);
+    let mut command = command("sh");
+    command.args(["-c", SCRIPT, "murald-pick"]).env("MURALD_PICK_LIST", &list.0);
+    command.env("MURALD", std::env::current_exe().map_err(failed)?);
+    command.env("MURALD_SOCKET", connection.socket());
+    if let Some(monitor) = call.text("--monitor") {
+        command.args(["--monitor", monitor]);
+    }
+    command.args(call.text("MENU"));
+    match command.status().map_err(failed)?.code() {
+        Some(0) => Ok(()),
+        // The script has said why, or nothing was picked.
+        Some(130) => Err(Error::new(Exit::Interrupted, String::new())),
+        _ => Err(Error::refused(String::new())),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a client has no room for its children")]
+fn command(program: impl AsRef<OsStr>) -> Command {
+    Command::new(program)
+}
+
+/// A file that is gone when the menu is.
+struct List(PathBuf);
+
+impl List {
+    fn write(images: &[Value]) -> Result<Self, Error> {
+        let path = std::env::temp_dir().join(format!("murald-pick-{}", std::process::id()));
+        let failed =
+            |error| Error::refused(format!("cannot write {}", path.display())).because(error);
+        let line = Template::parse(LINE)?;
+        let mut text = String::new();
+        for image in images {
+            text.push_str(&line.line(image)?);
+            text.push('\n');
+        }
+        let mut file = OpenOptions::new();
+        let mut file = file.write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+        let list = Self(path.clone());
+        file.write_all(text.as_bytes()).map_err(failed)?;
+        Ok(list)
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        // It is in the directory for temporary files: at worst it stays until that is emptied.
+        fs::remove_file(&self.0).ok();
+    }
+}
