@@ -222,7 +222,10 @@ fn the_last_of_many_requests_wins() {
     // Connections of the clients are closed a moment later than answered.
     wait_until(&format!("{before:?}, not more"), || {
         after = Holdings::of(&house);
-        after == before
+        // Less is well: the start may still have been at work before.
+        after.descriptors <= before.descriptors
+            && after.threads <= before.threads
+            && after.children <= before.children
     });
 }
 
