@@ -181,10 +181,10 @@ mod tests {
         check(fixed, &[], Kind::Video, Err(NoChoice::None));
         check(fixed, &[(Swaybg, STILLS), (Awww, STILLS)], Kind::StaticImage, Ok(Awww));
         check(fixed, &both, Kind::Video, Ok(Mpvpaper));
-        let backend = Mpvpaper;
-        check(fixed, &both, Kind::StaticImage, Err(NoChoice::Incompatible { backend }));
+        check(fixed, &both, Kind::StaticImage, Ok(Swaybg));
         check(auto, &both, Kind::StaticImage, Ok(Swaybg));
         check(auto, &both, Kind::Video, Ok(Mpvpaper));
+        let backend = Swaybg;
         check(auto, &both, Kind::Web, Err(NoChoice::Incompatible { backend }));
     }
 

@@ -108,7 +108,6 @@ fn wrong_lines_are_explained() {
     check(&["set"], "PICTURE is missing\n  usage: murald set PICTURE [FLAGS]");
     check(&["set", "0"], "PICTURE must be a name, or an id from 1 on, not \"0\"");
     check(&["set", "7", "8"], "\"8\" is one argument too many\n  usage: murald set PICTURE ");
-    check(&["images", "rm"], "IMAGE is missing\n  usage: murald images delete IMAGE...");
     check(&["rm", "7"], "there is no command \"rm\"\n  do you mean images delete, ");
     check(&["--json", "--format", "{id}", "status"], "--json and --format are two forms");
     check(&["--format", "{", "status"], "--format: {} is no field");
