@@ -175,17 +175,40 @@ mod tests {
             let chosen = choose(&preference, &available, kind);
             assert_eq!(chosen.map(|choice| choice.backend), expected);
         };
-        use BackendName::{Awww, Mpvpaper, Swaybg};
+        use BackendName::{Awww, Builtin, Feh, Mpvpaper, Swaybg};
         let (fixed, auto) = (SelectionMode::Fixed, SelectionMode::Auto);
         let both = [(Mpvpaper, VIDEO), (Swaybg, STILLS)];
         check(fixed, &[], Kind::Video, Err(NoChoice::None));
         check(fixed, &[(Swaybg, STILLS), (Awww, STILLS)], Kind::StaticImage, Ok(Awww));
         check(fixed, &both, Kind::Video, Ok(Mpvpaper));
         check(fixed, &both, Kind::StaticImage, Ok(Swaybg));
+        let films = [(Mpvpaper, VIDEO), (Builtin, STILLS)];
+        for mode in [fixed, auto] {
+            check(mode, &films, Kind::StaticImage, Ok(Builtin));
+            check(mode, &films, Kind::Video, Ok(Mpvpaper));
+        }
+        check(auto, &[(Feh, STILLS), (Builtin, STILLS)], Kind::StaticImage, Ok(Feh));
         check(auto, &both, Kind::StaticImage, Ok(Swaybg));
         check(auto, &both, Kind::Video, Ok(Mpvpaper));
         let backend = Swaybg;
         check(auto, &both, Kind::Web, Err(NoChoice::Incompatible { backend }));
+    }
+
+    #[test]
+    fn what_comes_while_murald_draws_waits() {
+        use BackendName::{Awww, Builtin, Swaybg};
+        let found = Found::default();
+        let check = |names: &[BackendName], draws, expected: &[BackendName]| {
+            let candidate = |&name| Candidate { name, kinds: STILLS };
+            let mut available: Vec<Candidate> = names.iter().map(candidate).collect();
+            found.keep(&mut available, draws);
+            assert_eq!(available.iter().map(|one| one.name).collect::<Vec<_>>(), expected);
+        };
+        check(&[Builtin], false, &[Builtin]);
+        check(&[Swaybg, Builtin], true, &[Builtin]);
+        found.forget();
+        check(&[Swaybg, Builtin], true, &[Swaybg, Builtin]);
+        check(&[Awww, Swaybg, Builtin], false, &[Awww, Swaybg, Builtin]);
     }
 
     #[test]
