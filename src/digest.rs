@@ -1,6 +1,9 @@
-//! Digests in letters: hexadecimal, whole or only the beginning.
+//! Digests, and their letters: hexadecimal, whole or only the beginning.
 
 use sha2::{Digest, Sha256};
+
+/// The SHA-256 of a file's content.
+pub type Checksum = [u8; 32];
 
 /// Two letters for each byte.
 pub fn hex(bytes: &[u8]) -> String {

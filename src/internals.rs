@@ -77,7 +77,8 @@ pub mod store {
     }
 
     pub mod images {
-        pub use crate::store::images::{Checksum, NewImage, after, by_ids, files, ids, insert};
+        pub use crate::digest::Checksum;
+        pub use crate::store::images::{NewImage, after, by_ids, files, ids, insert};
     }
 
     pub mod pending_files {

@@ -11,9 +11,9 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::Error;
+use crate::digest::Checksum;
 use crate::media::Stop;
 use crate::paths::open_regular;
-use crate::store::images::Checksum;
 use crate::wire::Timestamp;
 
 /// What temporary files in the library's directory begin with.

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::removal::clear;
+use crate::digest::Checksum;
 use crate::events::EventBus;
 use crate::store::Store;
-use crate::store::images::{self, Checksum, Purged};
+use crate::store::images::{self, Purged};
 use crate::wire::{Event, GalleryDomain, OrphanReason};
 
 /// An image's id, its file or package, and what is in it.

@@ -25,9 +25,10 @@ use super::name::Name;
 use super::package::looks_like_package;
 use super::{Error, walk::looks_like_picture};
 use crate::digest;
+use crate::digest::Checksum;
 use crate::events::EventBus;
 use crate::store::edits::{self, Rename};
-use crate::store::images::{self, Checksum};
+use crate::store::images;
 use crate::store::pending_files;
 
 pub(super) struct Reconciler {

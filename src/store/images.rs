@@ -12,10 +12,8 @@ use serde_json::Map;
 use super::index::Entry;
 use super::row::{self, ENTRY_COLUMNS, IMAGE_COLUMNS, word};
 use super::{Error, pending_files};
+use crate::digest::Checksum;
 use crate::wire::{Format, Image, ImageRow, MediaType, Timestamp, WebMeta};
-
-/// SHA-256 of a file's content.
-pub type Checksum = [u8; 32];
 
 /// A picture about to be taken in.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::super::nearest::nearest;
 use super::super::query::{Paging, Query as Parameters};
 use crate::color::{self, Rgb};
+use crate::digest::Checksum;
 use crate::http::Error;
-use crate::store::images::Checksum;
 use crate::store::index::{Near, Query, SortBy};
 use crate::wire::{MediaFilter, SortOrder};
 

@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 
 use super::refusal::Refusal;
 use super::root::Root;
+use crate::digest::Checksum;
 use crate::library::Error;
-use crate::store::images::Checksum;
 
 /// Bytes of a package.
 const SIZE_MAX: u64 = 512 << 20;

@@ -6,7 +6,7 @@ use super::bitmap::Bitmap;
 use super::palettes::Near;
 use super::{Columns, DocId, Index, ROOT};
 use crate::color::Rgb;
-use crate::store::images::Checksum;
+use crate::digest::Checksum;
 use crate::wire::{MediaFilter, MediaType, Orientation, words};
 
 words! {
