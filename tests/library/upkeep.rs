@@ -66,7 +66,7 @@ fn changes_are_checked_whole() {
         json!({ "tags": "blue" }),
         json!({ "tags": ["a,b"] }),
         json!({ "tags": [" "] }),
-        json!({ "colors": ["red"] }),
+        json!({ "colors": ["reddish"] }),
         json!({ "colors": vec!["#010203"; 13] }),
         json!({ "folder_id": "root" }),
         json!({ "is_selected": 1 }),
@@ -124,7 +124,7 @@ fn a_search_combines_everything() {
     check("media_type=video", &[]);
     check("search=lake&hue_group=0", &["Red lake"]);
     for bad in [
-        "colors=red",
+        "colors=reddish",
         "colors_near=%23ff0000",
         "colors_near=%23ff0000~-1",
         "hue_group=12",
