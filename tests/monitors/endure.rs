@@ -159,11 +159,19 @@ fn murald_draws_by_itself_where_nothing_is_installed() {
     let own = &all[6];
     assert_eq!((&own["installed"], &own["available"]), (&json!(true), &json!(true)));
     assert_eq!((&own["active"], &own["missing"]), (&json!(true), &json!([])));
-    // The next daemon takes it over.
+    // The next daemon takes it over. No other process has this desktop's directory in its words.
+    let words = format!("[d]raw --socket {}", desktop.var("XDG_RUNTIME_DIR").unwrap());
+    let drawing = || desktop.output("sh", &["-c", &format!("pgrep -f '{words}' || [ $? = 1 ]")]);
+    let before = drawing();
     house.kill9();
     house.start();
     see(&desktop, &house, "HEADLESS-1", RED);
+    assert_eq!(drawing(), before);
     assert_eq!(set(&house, green, "HEADLESS-1").ok()["backend"], "builtin");
+    see(&desktop, &house, "HEADLESS-1", GREEN);
+    // Its process dies: back it is.
+    desktop.output("kill", &["-9", &before]);
+    wait_until("another process", || !["", before.as_str()].contains(&drawing().as_str()));
     see(&desktop, &house, "HEADLESS-1", GREEN);
     // What is installed meanwhile is used when somebody asks for it.
     std::os::unix::fs::symlink(swaybg, house.root().join("only/swaybg")).unwrap();
