@@ -353,3 +353,26 @@ fn span(placement: &Placement, all: &[Placement]) -> Option<Span> {
     let size = |[left, top, right, bottom]: [f64; 4]| [left, top, right - left, bottom - top];
     Some(Span { all: size(whole), own: size(own) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_what_the_child_is_told() {
+        let told = |toml: &str| {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("config.toml");
+            std::fs::write(&path, format!("[backend.builtin]\n{toml}")).unwrap();
+            transition(&config::check(&path).unwrap().builtin)
+        };
+        let wipe = told("transition_type = 'wipe'\ntransition_angle = 90\nfps_max = 24");
+        assert_eq!((wipe.effect, wipe.fps_max), (Effect::Wipe { angle: 90.0 }, 24));
+        let grow = told("transition_type = 'grow'\ntransition_pos = 'top-left'");
+        assert_eq!(grow.effect, Effect::Grow { origin: Point { x: 0.0, y: 0.0 } });
+        let fade = told("transition_duration = 2.5\ntransition_easing = '0.1,0.2,0.3,0.4'");
+        assert_eq!((fade.effect, fade.duration), (Effect::Fade, 2.5));
+        assert_eq!(fade.easing, [0.1, 0.2, 0.3, 0.4]);
+        assert_eq!(told("transition_type = 'none'").effect, Effect::None);
+    }
+}

@@ -32,10 +32,15 @@ const DAEMON: (&str, &str) = ("tests/config/daemon.rs", "daemon_paths_of_the_con
 const PARALLAX: (&str, &str) = ("tests/backends/parallax.rs", "the_workspaces_of_sway");
 const VIDEO: (&str, &str) =
     ("tests/video/import.rs", "the_poster_is_the_frame_at_one_tenth_and_thumbnails_heal");
+const ENABLED: (&str, &str) =
+    ("tests/monitors/endure.rs", "a_backend_that_is_installed_later_is_found");
 const CHOICE: (&str, &str) = ("src/wallpaper/selection.rs", "each_key_has_its_say");
 
 pub fn table() -> Vec<Row> {
-    [daemon(), awww(), others(), wal_qt(), wal_qt_parallax()].into_iter().flatten().collect()
+    [daemon(), awww(), others(), builtin(), wal_qt(), wal_qt_parallax()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn daemon() -> Vec<Row> {
@@ -98,6 +103,29 @@ fn others() -> Vec<Row> {
         mpvpaper("auto_stop", json!(true), Called("-s -o")),
         mpvpaper("layer", json!("top"), Called("-l top -o")),
         mpvpaper("slideshow_secs", json!(9), Called("-n 9 -o")),
+    ]
+}
+
+fn builtin() -> Vec<Row> {
+    let row = |key, (file, test)| ("backend.builtin", key, Value::Null, In(file, test));
+    let pixels = "every_fit_position_and_colour_by_pixels_also_scaled_and_rotated";
+    let pixels = ("tests/backends/builtin.rs", pixels);
+    let told = ("src/backends/builtin.rs", "settings_are_what_the_child_is_told");
+    vec![
+        row("enabled", ENABLED),
+        row("fit_mode", pixels),
+        row("position", pixels),
+        row("fill_color", pixels),
+        row("transition_type", told),
+        row("transition_duration", told),
+        row("transition_angle", told),
+        row("transition_pos", told),
+        row("transition_easing", told),
+        row("fps_max", told),
+        row(
+            "animate",
+            ("tests/backends/builtin.rs", "pictures_that_move_do_so_until_they_are_told_not_to"),
+        ),
     ]
 }
 
