@@ -104,8 +104,10 @@ fn mishaps() {
     let broken = video(&stubs, "broken.mp4", "broken");
     let error = show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &broken)]).unwrap_err();
     assert!(matches!(&error, Error::File { path, .. } if *path == broken), "{error}");
-    let loads = stubs.note("mpvpaper-loads");
-    assert_eq!(loads.last().map(String::as_str), one.to_str());
+    // It is told so, and nobody waits for its answer.
+    crate::desktop::wait_until("the film before again", || {
+        stubs.note("mpvpaper-loads").last().map(String::as_str) == one.to_str()
+    });
     assert_eq!(stubs.wall.processes("mpvpaper"), process);
     // It breaks off: a new process.
     stubs.cue("mpvpaper", "break");
