@@ -101,6 +101,13 @@ impl Error {
         error
     }
 
+    /// An answer or a stream that broke off.
+    pub(crate) fn of_lost_daemon(error: io::Error) -> Self {
+        Self::new(Exit::Unavailable, "the daemon is lost")
+            .because(error)
+            .hint("`murald status` tells whether it runs; its log may say why it ended")
+    }
+
     /// Output that cannot be written; a broken pipe is a quiet success.
     pub(crate) fn of_output(error: io::Error) -> Self {
         match error.kind() {

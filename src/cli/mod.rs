@@ -22,6 +22,7 @@ mod start;
 mod stdin;
 mod table;
 mod template;
+mod terminal;
 mod text;
 mod value;
 pub mod verb;

@@ -1,6 +1,6 @@
 //! Colours as terminals take them: 24 bits where they can, else the nearest of xterm's 256.
 
-use super::screen::Terminal;
+use super::terminal::Terminal;
 
 /// What follows `38;` or `48;` in an escape sequence.
 pub(super) fn code(color: [u8; 3], terminal: Terminal) -> String {

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::palette;
-use super::screen::Terminal;
+use super::terminal::Terminal;
 use super::text::{cut, harmless, width};
 
 /// Between two columns.

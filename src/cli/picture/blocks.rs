@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::media::Picture;
 
 use super::super::palette::code;
-use super::super::screen::Terminal;
+use super::super::terminal::Terminal;
 use super::opaque;
 
 pub(super) fn encode(picture: &Picture, terminal: Terminal) -> String {

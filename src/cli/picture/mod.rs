@@ -12,7 +12,7 @@ use std::io::Cursor;
 use crate::media::{self, Picture, fit};
 
 use super::Error;
-use super::screen::Terminal;
+use super::terminal::Terminal;
 
 /// The most that a picture takes, in columns and rows.
 const FRAME: (u32, u32) = (60, 20);

@@ -1,6 +1,5 @@
 //! The daemon itself: start, stop, status, version.
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -156,11 +155,4 @@ fn version(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         None => screen.note("no daemon runs")?,
     }
     screen.table(&sheet)
-}
-
-/// Waits that another end ended.
-pub(super) fn lost(error: io::Error) -> Error {
-    Error::new(Exit::Unavailable, "the daemon is lost")
-        .because(error)
-        .hint("`murald status` tells whether it runs; its log may say why it ended")
 }

@@ -13,7 +13,7 @@ use super::super::verb::{Argument, Flag, Kind, NULL, Verb};
 use super::ON_OFF;
 use super::folders::Moved;
 use super::gallery;
-use super::images::{MANY, ONE, show};
+use super::image_sheet::{MANY, ONE, show};
 use crate::wire::Image;
 
 pub(super) const UPDATE: Verb =

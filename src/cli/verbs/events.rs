@@ -12,7 +12,6 @@ use super::super::error::Exit;
 use super::super::screen::Screen;
 use super::super::sse::{Events, Item};
 use super::super::verb::{Flag, Kind, Verb};
-use super::daemon::lost;
 use crate::wire::EventKind;
 
 pub(super) const VERB: Verb = Verb::new(
@@ -57,7 +56,7 @@ fn events(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             }
             // Whoever read our output has gone.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
-            Err(error) => return Err(lost(error)),
+            Err(error) => return Err(Error::of_lost_daemon(error)),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::screen::Screen;
 use super::super::verb::{Flag, Kind, Verb};
-use super::images::ONE;
+use super::image_sheet::ONE;
 use crate::wire::Resolution;
 
 const OUTPUT: Flag =
@@ -56,7 +56,7 @@ fn copy(call: &Call, screen: &mut Screen, place: &Place) -> Result<(), Error> {
     }
     let mut piece = vec![0; 64 << 10];
     loop {
-        match bytes.read(&mut piece).map_err(super::daemon::lost)? {
+        match bytes.read(&mut piece).map_err(Error::of_lost_daemon)? {
             0 => return Ok(()),
             read => screen.raw(&piece[..read])?,
         }

@@ -8,16 +8,14 @@ use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::picture;
 use super::super::request::Record;
-use super::super::screen::{Screen, Terminal};
+use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
+use super::super::terminal::Terminal;
 use super::super::text::{bytes, count};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::{edit, files, gallery, moment};
-use crate::wire::{Image, MediaType, Page};
-
-pub(super) const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The image");
-pub(super) const MANY: Argument =
-    Argument::any("IMAGE", Kind::Image, "The images; - reads them from standard input");
+use super::image_sheet::{MANY, ONE, sheet, show};
+use super::{edit, files, gallery};
+use crate::wire::{Image, Page};
 
 pub(super) const GROUP: Group = Group {
     title: "Images",
@@ -140,42 +138,6 @@ fn picture(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         }
         screen.table(&sheet)
     })
-}
-
-/// Everything about an image, for people.
-pub(super) fn show(screen: &mut Screen, image: &Image) -> Result<(), Error> {
-    screen.table(&sheet(image))
-}
-
-fn sheet(image: &Image) -> Table {
-    let mut sheet = Table::sheet();
-    sheet.field("id", image.id);
-    sheet.field("name", &image.name);
-    let moving = if image.animated { ", animated" } else { "" };
-    sheet.field("type", format!("{} ({}{moving})", image.media_type, image.format));
-    sheet.field("pixels", format!("{}x{}", image.width, image.height));
-    if image.media_type == MediaType::Video {
-        sheet.field("duration", format!("{:.2} s", image.duration));
-        sheet.field("audio", if image.audio_enabled { "on" } else { "off" });
-    }
-    sheet.field("size", Cell::from(bytes(image.file_size)).raw(image.file_size));
-    sheet.field("tags", Cell::list(&image.tags));
-    sheet.field("colors", Cell::palette(&image.colors));
-    sheet.field("folder", image.folder_id.map_or_else(|| "root".to_owned(), |id| id.to_string()));
-    sheet.field("selected", if image.is_selected { "yes" } else { "no" });
-    sheet.field("imported", Cell::from(moment(image.imported_at)).raw(image.imported_at));
-    sheet.field("file", image.path.display());
-    sheet.field("from", image.source_path.display());
-    sheet.field("checksum", &image.checksum);
-    if let Some(preview) = &image.preview_path {
-        sheet.field("preview", preview.display());
-    }
-    if let Some(web) = &image.web_meta {
-        sheet.field("title", &web.title);
-        sheet.field("author", &web.author);
-        sheet.field("entry", web.entry_path.display());
-    }
-    sheet
 }
 
 #[derive(Deserialize)]

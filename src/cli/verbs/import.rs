@@ -25,7 +25,6 @@ use super::super::screen::Screen;
 use super::super::sse::{Events, Item};
 use super::super::text::count;
 use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
-use super::daemon::lost;
 use super::{FOLDER, events};
 use crate::wire::Image;
 
@@ -158,7 +157,7 @@ fn import(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 return cancel(&connection, watch);
             }
-            Err(error) => return Err(lost(error)),
+            Err(error) => return Err(Error::of_lost_daemon(error)),
         }
     }
 }
@@ -169,7 +168,7 @@ fn import_web(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         body["folder_id"] = folder.clone();
     }
     let answer = call.connect()?.post(&Place::new(&[&"images", &"import-web"]), &body)?;
-    screen.show(&answer, |screen, image: Image| super::images::show(screen, &image))
+    screen.show(&answer, |screen, image: Image| super::image_sheet::show(screen, &image))
 }
 
 /// Absolute: the daemon's directory is not ours.
@@ -206,7 +205,7 @@ fn cancel(connection: &Connection, mut watch: Watch<'_>) -> Result<(), Error> {
         Err(error) if error.exit == Exit::Refused => return watch.end(),
         answer => answer?,
     };
-    while let Some(item) = events.next().map_err(lost)? {
+    while let Some(item) = events.next().map_err(Error::of_lost_daemon)? {
         if watch.hear(&item)? {
             break;
         }

@@ -7,7 +7,7 @@ use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::screen::Screen;
 use super::super::verb::{Argument, Flag, Kind, NULL, Verb};
-use super::playlists::{ONE, people, place};
+use super::playlist_sheet::{ONE, people, place};
 use super::{ON_OFF, gallery};
 use crate::wire::{Playlist, PlaylistOrder, PlaylistType};
 

@@ -8,13 +8,13 @@ use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
-use super::super::table::{Cell, Look, Table};
-use super::super::text::{count, span};
+use super::super::table::{Cell, Table};
+use super::super::text::count;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
+use super::playlist_sheet::{ONE, changes, name, people, place, state};
 use super::{moment, playlist};
-use crate::wire::{ActivePlaylist, Image, Playlist, PlaylistType};
+use crate::wire::{ActivePlaylist, Playlist, PlaylistType};
 
-pub(super) const ONE: Argument = Argument::one("PLAYLIST", Kind::Playlist, "The playlist");
 const RUNNING: &[Argument] =
     &[Argument::optional("PLAYLIST", Kind::Playlist, "The playlist; all that run if left out")];
 
@@ -73,10 +73,6 @@ const STOP: Request = Request::post("/playlists/{PLAYLIST:active}/stop", &[]).sh
 const PAUSE: Request = Request::post("/playlists/{PLAYLIST:active}/pause", &[]).shows::<Done>();
 const RESUME: Request = Request::post("/playlists/{PLAYLIST:active}/resume", &[]).shows::<Done>();
 
-pub(super) fn place(call: &Call) -> Place {
-    Place::new(&[&"playlists", &call.word("PLAYLIST")])
-}
-
 impl Record for Vec<Playlist> {
     fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         if self.is_empty() {
@@ -98,82 +94,10 @@ impl Record for Vec<Playlist> {
 }
 
 /// When the image changes, in words.
-fn changes(playlist: &Playlist) -> String {
-    match playlist.configuration.kind {
-        PlaylistType::Timer => format!("every {}", span(playlist.configuration.interval.into())),
-        PlaylistType::Manual => "by hand".to_owned(),
-        PlaylistType::TimeOfDay => "at times of day".to_owned(),
-        PlaylistType::DayOfWeek => "by day of the week".to_owned(),
-    }
-}
-
-fn state(playlist: &Playlist) -> Cell {
-    match &playlist.playback {
-        Some(playback) if playback.was_running && playback.paused => "paused".into(),
-        Some(playback) if playback.was_running => Cell::from("running").look(Look::Good),
-        _ => Cell::from("stopped").look(Look::Dim),
-    }
-}
-
 fn show(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     let answer = connection.get(&place(call))?;
     screen.show(&answer, |screen, playlist| people(screen, &playlist, &connection))
-}
-
-/// Names are looked up for so many images; the others are told by their ids.
-const NAMES: usize = 200;
-
-/// Everything about a playlist, for people.
-pub(super) fn people(
-    screen: &mut Screen,
-    playlist: &Playlist,
-    connection: &Connection,
-) -> Result<(), Error> {
-    let mut sheet = Table::sheet();
-    sheet.field("id", playlist.id);
-    sheet.field("name", &playlist.name);
-    sheet.field("changes", changes(playlist));
-    sheet.field("order", playlist.configuration.order);
-    let first = playlist.configuration.always_start_on_first_image;
-    sheet.field("starts", if first { "with the first image" } else { "where it last was" });
-    sheet.field("state", state(playlist));
-    sheet.field("images", playlist.images.len());
-    screen.table(&sheet)?;
-    if playlist.images.is_empty() {
-        return Ok(());
-    }
-    screen.note("")?;
-    let mut table = Table::new(&[">PLACE", ">ID", "NAME", "=TYPE", "=WHEN"]);
-    for (place, item) in playlist.images.iter().enumerate() {
-        table.row([
-            (place + 1).into(),
-            item.image_id.into(),
-            if place < NAMES { name(connection, item.image_id) } else { String::new() }.into(),
-            item.media_type.into(),
-            when(playlist, place).into(),
-        ]);
-    }
-    screen.table(&table)
-}
-
-/// The time or the day of an image, where it has one.
-fn when(playlist: &Playlist, place: usize) -> String {
-    const DAYS: [&str; 7] =
-        ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-    let last = place + 1 == playlist.images.len();
-    match (playlist.configuration.kind, playlist.images[place].time) {
-        (PlaylistType::TimeOfDay, Some(time)) => format!("{:02}:{:02}", time / 60, time % 60),
-        // The last one serves the rest of the week.
-        (PlaylistType::DayOfWeek, _) if last && place < 6 => format!("from {}", DAYS[place]),
-        (PlaylistType::DayOfWeek, _) => DAYS.get(place).copied().unwrap_or_default().to_owned(),
-        _ => String::new(),
-    }
-}
-
-fn name(connection: &Connection, image: i64) -> String {
-    let image = connection.get(&Place::new(&[&"images", &image])).and_then(|it| it.read());
-    image.map(|image: Image| image.name).unwrap_or_default()
 }
 
 #[derive(Deserialize)]

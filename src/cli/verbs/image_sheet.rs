@@ -1,0 +1,49 @@
+//! One image, for people, and how commands name one or several.
+
+use super::super::Error;
+use super::super::screen::Screen;
+use super::super::table::{Cell, Table};
+use super::super::text::bytes;
+use super::super::verb::{Argument, Kind};
+use super::moment;
+use crate::wire::{Image, MediaType};
+
+pub(super) const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The image");
+pub(super) const MANY: Argument =
+    Argument::any("IMAGE", Kind::Image, "The images; - reads them from standard input");
+
+/// Everything about an image, for people.
+pub(super) fn show(screen: &mut Screen, image: &Image) -> Result<(), Error> {
+    screen.table(&sheet(image))
+}
+
+pub(super) fn sheet(image: &Image) -> Table {
+    let mut sheet = Table::sheet();
+    sheet.field("id", image.id);
+    sheet.field("name", &image.name);
+    let moving = if image.animated { ", animated" } else { "" };
+    sheet.field("type", format!("{} ({}{moving})", image.media_type, image.format));
+    sheet.field("pixels", format!("{}x{}", image.width, image.height));
+    if image.media_type == MediaType::Video {
+        sheet.field("duration", format!("{:.2} s", image.duration));
+        sheet.field("audio", if image.audio_enabled { "on" } else { "off" });
+    }
+    sheet.field("size", Cell::from(bytes(image.file_size)).raw(image.file_size));
+    sheet.field("tags", Cell::list(&image.tags));
+    sheet.field("colors", Cell::palette(&image.colors));
+    sheet.field("folder", image.folder_id.map_or_else(|| "root".to_owned(), |id| id.to_string()));
+    sheet.field("selected", if image.is_selected { "yes" } else { "no" });
+    sheet.field("imported", Cell::from(moment(image.imported_at)).raw(image.imported_at));
+    sheet.field("file", image.path.display());
+    sheet.field("from", image.source_path.display());
+    sheet.field("checksum", &image.checksum);
+    if let Some(preview) = &image.preview_path {
+        sheet.field("preview", preview.display());
+    }
+    if let Some(web) = &image.web_meta {
+        sheet.field("title", &web.title);
+        sheet.field("author", &web.author);
+        sheet.field("entry", web.entry_path.display());
+    }
+    sheet
+}
