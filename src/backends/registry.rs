@@ -108,7 +108,7 @@ pub const REGISTRY: &[Registration] = &[
         programs: &[],
         version_flags: &[],
         compositors: &[Compositor::Wayland, Compositor::X11],
-        // Over X11 the first frame of what moves.
+        // Over X11 stills alone: [`Backends::kinds`].
         kinds: &[Kind::StaticImage, Kind::AnimatedImage],
         transitions: true,
         apart: false,
@@ -145,6 +145,14 @@ impl Backends {
         self.compositor().is_some_and(|running| entry.compositors.contains(&running))
             && entry.programs.iter().all(|names| is_installed(names, &path))
             && (entry.name != BackendName::Builtin || self.can_draw())
+    }
+
+    /// What a backend shows where we are: over X11 nothing that we draw moves.
+    pub fn kinds(&self, entry: &Registration) -> &'static [Kind] {
+        match (entry.name, self.compositor()) {
+            (BackendName::Builtin, Some(Compositor::X11)) => STILLS,
+            _ => entry.kinds,
+        }
     }
 
     /// Whether we can draw by ourselves, and may.

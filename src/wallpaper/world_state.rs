@@ -67,7 +67,9 @@ impl WorldState {
             preference.selection = SelectionMode::Fixed;
             preference.fixed = backend;
         }
-        let available = backends.available().into_iter().map(Candidate::from).collect();
+        let candidate =
+            |entry| Candidate { kinds: backends.kinds(entry), ..Candidate::from(entry) };
+        let available = backends.available().into_iter().map(candidate).collect();
         let outputs = backends.outputs.list();
         if let Some(for_all) = for_all {
             assignments::adopt(&mut rows, &for_all, &outputs);

@@ -223,10 +223,13 @@ fn the_last_of_many_requests_wins() {
     wait_until(&format!("{before:?}, not more"), || {
         after = Holdings::of(&house);
         // Less is well: the start may still have been at work before.
-        after.descriptors <= before.descriptors
+        // The database keeps up to eight readers, each with its file and its log of writes; a
+        // descriptor left behind by each request would be more than those.
+        after.descriptors <= before.descriptors + 16
             && after.threads <= before.threads
             && after.children <= before.children
     });
+    eprintln!("it held {before:?}, and then {after:?}");
 }
 
 /// What the daemon has of the system.

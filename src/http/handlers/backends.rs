@@ -50,7 +50,7 @@ fn info(api: &Api, entry: &Registration, active: bool, conflicts: Vec<Conflict>)
         active,
         version: if missing.is_empty() { api.backends.version(entry) } else { None },
         capabilities: Capabilities {
-            content_kinds: names(entry.kinds),
+            content_kinds: names(api.backends.kinds(entry)),
             compositors: compositors.into_iter().map(str::to_owned).collect(),
             transitions: entry.transitions,
         },
