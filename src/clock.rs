@@ -26,11 +26,11 @@ use zone::ZoneWatch;
 
 /// Time since the machine was started, suspend included. May be negative: before its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Boottime(i64);
+pub(crate) struct Boottime(i64);
 
 /// Both clocks, read together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Now {
+pub(crate) struct Now {
     pub boot: Boottime,
     /// In the zone of the system.
     pub wall: Zoned,
@@ -38,7 +38,7 @@ pub struct Now {
 
 /// What a thread waits for; the default waits for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Deadlines {
+pub(crate) struct Deadlines {
     pub boot: Option<Boottime>,
     /// Rings also when the clock is set.
     pub wall: Option<Timestamp>,
@@ -46,16 +46,16 @@ pub struct Deadlines {
 
 impl Boottime {
     /// 292 years either way are enough.
-    pub fn from_nanos(nanos: i64) -> Self {
+    pub(crate) fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    pub fn as_nanos(self) -> i64 {
+    pub(crate) fn as_nanos(self) -> i64 {
         self.0
     }
 
     /// Zero where `earlier` is later.
-    pub fn since(self, earlier: Self) -> Duration {
+    pub(crate) fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0).max(0).unsigned_abs())
     }
 }
@@ -81,7 +81,7 @@ fn nanos(span: Duration) -> i64 {
 }
 
 impl Now {
-    pub fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let time = clock_gettime(ClockId::Boottime);
         let boot = Boottime(time.tv_sec.saturating_mul(1_000_000_000) + time.tv_nsec);
         Self { boot, wall: Zoned::now() }
@@ -91,7 +91,7 @@ impl Now {
 impl Deadlines {
     /// The earlier of both, by each clock.
     #[must_use]
-    pub fn or(self, other: Self) -> Self {
+    pub(crate) fn or(self, other: Self) -> Self {
         let boot = self.boot.into_iter().chain(other.boot).min();
         let wall = self.wall.into_iter().chain(other.wall).min();
         Self { boot, wall }
@@ -100,14 +100,14 @@ impl Deadlines {
 
 /// What the kernel calls this run of the machine: boot times of different runs have nothing to do
 /// with each other. Empty where it does not say.
-pub fn boot_id() -> String {
+pub(crate) fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     id.map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
 /// Takes TZ out of the environment where it names something that is no file: a pipe there would hold
 /// up whoever asks for the time. Returns what it was. Only for the beginning of the process.
-pub fn forget_unusable_zone() -> Option<OsString> {
+pub(crate) fn forget_unusable_zone() -> Option<OsString> {
     let written = std::env::var_os("TZ").filter(|written| !is_usable(written))?;
     // SAFETY: no other thread runs yet that could read the environment. There is no other way: the
     // libraries under us look at the variable themselves.
@@ -124,7 +124,7 @@ fn is_usable(written: &OsStr) -> bool {
 
 /// An alarm clock; dropping it ends its thread.
 #[derive(Debug)]
-pub struct Alarm {
+pub(crate) struct Alarm {
     timers: Arc<Timers>,
     // Declared above the thread: it is rung before the thread is joined.
     _end: End,
@@ -149,7 +149,7 @@ impl Drop for End {
 impl Alarm {
     /// Starts the thread. What is returned rings when a deadline has come, when the clock was set
     /// while a wall-clock deadline stood, and when the zone has changed. Rings are merged.
-    pub fn start(spawner: &Spawner) -> io::Result<(Self, Receiver<()>)> {
+    pub(crate) fn start(spawner: &Spawner) -> io::Result<(Self, Receiver<()>)> {
         // TZ goes before the file, and does not change while we run.
         let file = std::env::var_os("TZ").is_none().then(|| Path::new("/etc/localtime"));
         Self::watching(spawner, file)
@@ -174,7 +174,7 @@ impl Alarm {
     }
 
     /// Sets the alarm anew; what was set before is forgotten. A deadline that has passed rings.
-    pub fn set(&self, deadlines: Deadlines) -> io::Result<()> {
+    pub(crate) fn set(&self, deadlines: Deadlines) -> io::Result<()> {
         let boot = deadlines.boot.map_or(0, |at| at.0.max(1));
         self.timers.boot.set(TimerfdTimerFlags::ABSTIME, boot)?;
         let wall = deadlines

@@ -11,9 +11,9 @@ use std::sync::LazyLock;
 pub type Rgb = [u8; 3];
 
 /// Colours of an image at most: those that somebody chose can be more than the eight that we find.
-pub const PALETTE_MAX: usize = 12;
+pub(crate) const PALETTE_MAX: usize = 12;
 /// The hue group of pictures in which no colour decides.
-pub const NEUTRAL: u8 = 99;
+pub(crate) const NEUTRAL: u8 = 99;
 /// Lab chroma below which a colour counts as grey (contract 4).
 const GREY: f32 = 10.0;
 /// The white that sRGB is seen under.
@@ -50,7 +50,7 @@ impl Lab {
 
 /// Hue in degrees from 0 up to 360, saturation and lightness from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hsl {
+pub(crate) struct Hsl {
     pub hue: f32,
     pub saturation: f32,
     pub lightness: f32,
@@ -67,7 +67,7 @@ pub fn lab(rgb: Rgb) -> Lab {
 }
 
 /// The nearest sRGB colour; what sRGB cannot show is clipped.
-pub fn rgb(lab: Lab) -> Rgb {
+pub(crate) fn rgb(lab: Lab) -> Rgb {
     let fy = (lab.l + 16.0) / 116.0;
     let cube = |f: f32| if f * f * f > EPSILON { f * f * f } else { (116.0 * f - 16.0) / KAPPA };
     let x = WHITE[0] * cube(fy + lab.a / 500.0);
@@ -81,7 +81,7 @@ pub fn rgb(lab: Lab) -> Rgb {
     .map(gamma)
 }
 
-pub fn hsl(rgb: Rgb) -> Hsl {
+pub(crate) fn hsl(rgb: Rgb) -> Hsl {
     let [r, g, b] = rgb.map(|value| f32::from(value) / 255.0);
     let (max, min) = (r.max(g).max(b), r.min(g).min(b));
     let (lightness, spread) = ((max + min) / 2.0, max - min);
@@ -109,7 +109,7 @@ pub fn hue_group(colors: &[Rgb]) -> u8 {
 }
 
 /// Whether it has too little colour to decide a hue group.
-pub fn is_grey(lab: Lab) -> bool {
+pub(crate) fn is_grey(lab: Lab) -> bool {
     lab.chroma() < GREY
 }
 
@@ -122,12 +122,12 @@ pub fn hex(rgb: Rgb) -> String {
 }
 
 /// A colour as a person names it: `#rrggbb`, `rrggbb`, or by CSS's name of it.
-pub fn parse(text: &str) -> Option<Rgb> {
+pub(crate) fn parse(text: &str) -> Option<Rgb> {
     parse_hex(text).or_else(|| names::named(text))
 }
 
 /// Reads `#rrggbb` or `rrggbb`, in either case.
-pub fn parse_hex(text: &str) -> Option<Rgb> {
+pub(crate) fn parse_hex(text: &str) -> Option<Rgb> {
     let digits = text.strip_prefix('#').unwrap_or(text);
     if digits.len() != 6 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;

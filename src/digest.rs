@@ -11,12 +11,12 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// The same, one by one: formatting was a tenth of what a list of images costs.
-pub fn letters(bytes: &[u8]) -> impl Iterator<Item = char> {
+pub(crate) fn letters(bytes: &[u8]) -> impl Iterator<Item = char> {
     let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
     bytes.iter().flat_map(move |byte| [digit(byte >> 4), digit(byte & 15)])
 }
 
 /// A short name for some content: that many bytes of its SHA-256.
-pub fn short(content: impl AsRef<[u8]>, bytes: usize) -> String {
+pub(crate) fn short(content: impl AsRef<[u8]>, bytes: usize) -> String {
     hex(&Sha256::digest(content.as_ref())[..bytes])
 }

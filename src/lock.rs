@@ -18,14 +18,14 @@ const BACKLOG: i32 = 1024;
 
 /// The lock; released when it is dropped.
 #[derive(Debug)]
-pub struct Lock {
+pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
     /// Takes the lock beside a file (the socket, or the database), in a directory that is made where
     /// it is missing.
-    pub fn take(beside: &Path) -> Result<Self, Error> {
+    pub(crate) fn take(beside: &Path) -> Result<Self, Error> {
         let path = beside.with_extension("lock");
         let failed = |operation| {
             let path = path.clone();
@@ -48,7 +48,7 @@ impl Lock {
 
 /// The listening socket; its file is removed when this is dropped, if it is still ours.
 #[derive(Debug)]
-pub struct Socket {
+pub(crate) struct Socket {
     path: PathBuf,
     inode: u64,
 }
@@ -59,7 +59,7 @@ impl Socket {
     ///
     /// The socket has mode 0600 from the instant it exists, whatever the umask is, and is put in place
     /// of a stale one in one step: it is bound in a directory of its own and moved.
-    pub fn bind(path: &Path) -> Result<(UnixListener, Self), Error> {
+    pub(crate) fn bind(path: &Path) -> Result<(UnixListener, Self), Error> {
         let failed =
             |operation| move |source| Error::Io { operation, path: path.to_owned(), source };
         match fs::symlink_metadata(path) {
@@ -127,7 +127,7 @@ impl Drop for Cradle {
 }
 
 #[derive(Debug)]
-pub enum Error {
+pub(crate) enum Error {
     /// Another daemon holds the lock, or answers on the socket.
     Running {
         path: PathBuf,

@@ -22,7 +22,7 @@ const SESSIONS: &str = "/run/user";
 
 /// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds
 /// nobody up. What is opened is what is looked at, whatever lies at the path a moment later.
-pub fn open_regular(path: &Path) -> io::Result<File> {
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
     match file.metadata()?.is_file() {

@@ -4,11 +4,11 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Another number each time.
-pub fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
 /// A number below `end`; 0 where there is none.
-pub fn below(end: usize) -> usize {
+pub(crate) fn below(end: usize) -> usize {
     (seed() % (end.max(1) as u64)) as usize
 }

@@ -15,7 +15,7 @@ use signal_hook::iterator::{Handle, Signals as Waiting};
 use crate::thread::{Spawner, Thread};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
+pub(crate) enum Signal {
     /// SIGTERM or SIGINT
     End,
     /// SIGHUP
@@ -24,7 +24,7 @@ pub enum Signal {
 
 /// The owner of the thread: it ends when this is dropped.
 #[derive(Debug)]
-pub struct Signals {
+pub(crate) struct Signals {
     waiting: Handle,
     thread: Option<Thread>,
 }
@@ -34,7 +34,10 @@ const TWICE: i32 = 128 + SIGTERM;
 
 impl Signals {
     /// `hear` is called for each signal; it must not block.
-    pub fn start(spawner: &Spawner, hear: impl Fn(Signal) + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn start(
+        spawner: &Spawner,
+        hear: impl Fn(Signal) + Send + 'static,
+    ) -> io::Result<Self> {
         let told = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT] {
             // In this order: the first signal finds the flag down, and raises it.
@@ -52,7 +55,7 @@ impl Signals {
     }
 
     /// Ends the thread by the deadline; false where it is late.
-    pub fn end(mut self, deadline: Instant) -> bool {
+    pub(crate) fn end(mut self, deadline: Instant) -> bool {
         self.waiting.close();
         self.thread.take().is_none_or(|thread| thread.join_by(deadline))
     }

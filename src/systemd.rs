@@ -14,7 +14,7 @@ use crate::paths::Env;
 const FIRST: i32 = 3;
 
 /// The socket that the service manager listens on for us, if it does.
-pub fn activated(env: &Env) -> io::Result<Option<UnixListener>> {
+pub(crate) fn activated(env: &Env) -> io::Result<Option<UnixListener>> {
     let number = |name: &str| env.var(name)?.to_str()?.parse::<u32>().ok();
     if number("LISTEN_PID") != Some(std::process::id()) {
         return Ok(None);
@@ -39,12 +39,12 @@ pub fn activated(env: &Env) -> io::Result<Option<UnixListener>> {
 
 /// The service manager, if it wants to hear of us.
 #[derive(Debug)]
-pub struct Notifier {
+pub(crate) struct Notifier {
     to: Option<(UnixDatagram, SocketAddr)>,
 }
 
 impl Notifier {
-    pub fn new(env: &Env) -> Self {
+    pub(crate) fn new(env: &Env) -> Self {
         let to = env.var("NOTIFY_SOCKET").and_then(|name| {
             let address = match name.as_bytes().strip_prefix(b"@") {
                 Some(name) => SocketAddr::from_abstract_name(name),
@@ -55,11 +55,11 @@ impl Notifier {
         Self { to }
     }
 
-    pub fn ready(&self) {
+    pub(crate) fn ready(&self) {
         self.tell("READY=1");
     }
 
-    pub fn stopping(&self) {
+    pub(crate) fn stopping(&self) {
         self.tell("STOPPING=1");
     }
 

@@ -123,7 +123,7 @@ impl Drop for Thread {
 }
 
 /// What a panic said.
-pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()

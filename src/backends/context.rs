@@ -15,7 +15,7 @@ use crate::paths::Dirs;
 use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper};
 
 /// The settings as they are when it is called.
-pub type Settings = Arc<dyn Fn() -> Arc<Config> + Send + Sync>;
+pub(crate) type Settings = Arc<dyn Fn() -> Arc<Config> + Send + Sync>;
 
 pub(super) struct Context {
     pub records: ProcessRecords,

@@ -22,12 +22,14 @@ mod trace;
 mod version;
 mod wal_qt;
 
-pub use context::{RootPainter, Settings};
+pub use context::RootPainter;
+pub(crate) use context::Settings;
 pub use error::Error;
 pub use placement::{Kind, Placement, Web};
-pub use registry::{Backends, REGISTRY, Registration};
+pub use registry::Backends;
+pub(crate) use registry::{REGISTRY, Registration};
 pub use version::Versions;
-pub use wal_qt::Client as WalQtClient;
+pub(crate) use wal_qt::Client as WalQtClient;
 
 use crate::sys::Cancel;
 

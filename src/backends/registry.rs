@@ -41,7 +41,7 @@ pub struct Registration {
 
 const STILLS: &[Kind] = &[Kind::StaticImage];
 
-pub const REGISTRY: &[Registration] = &[
+pub(crate) const REGISTRY: &[Registration] = &[
     Registration {
         name: BackendName::Awww,
         programs: &[&["awww", "swww"], &["awww-daemon", "swww-daemon"]],

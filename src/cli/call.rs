@@ -18,7 +18,7 @@ pub(super) struct Call {
 
 /// A setting of the configuration, as far as a command line needs to know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// `backend.swaybg`
     pub section: String,
     pub key: &'static str,

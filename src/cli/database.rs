@@ -17,7 +17,7 @@ use crate::wire::DatabaseReport;
 
 /// A database that is to be looked at.
 #[derive(Debug)]
-pub struct DatabaseCheck {
+pub(crate) struct DatabaseCheck {
     /// The file of settings that says where it is.
     pub config: PathBuf,
     output: Output,
@@ -25,7 +25,7 @@ pub struct DatabaseCheck {
 
 /// A database that is to be restored.
 #[derive(Debug)]
-pub struct DatabaseRestore {
+pub(crate) struct DatabaseRestore {
     /// The file of settings that says where it is.
     pub config: PathBuf,
     /// The backup; none: the newest that is sound.
@@ -46,7 +46,7 @@ pub(super) fn next(what: Database, config: PathBuf, call: &Call) -> Next {
 
 impl DatabaseCheck {
     /// Tells what was found, or under which exit code nothing could be.
-    pub fn tell(&self, found: Result<DatabaseReport, (u8, impl StdError)>) -> ExitCode {
+    pub(crate) fn tell(&self, found: Result<DatabaseReport, (u8, impl StdError)>) -> ExitCode {
         let told = found.map_err(|(code, error)| Error::of_daemon(code, None, &error));
         end(told.and_then(|report| self.show(&report)), self.output.json)
     }
@@ -80,7 +80,10 @@ fn sheet(report: &DatabaseReport) -> Table {
 
 impl DatabaseRestore {
     /// Tells where the database came from and where the old one is, or why it is as it was.
-    pub fn tell(&self, done: Result<(PathBuf, Option<PathBuf>), (u8, impl StdError)>) -> ExitCode {
+    pub(crate) fn tell(
+        &self,
+        done: Result<(PathBuf, Option<PathBuf>), (u8, impl StdError)>,
+    ) -> ExitCode {
         let told = done.map_err(|(code, error)| match code {
             75 => Error::of_daemon(code, Some("`murald stop` ends it"), &error),
             78 => Error::of_daemon(code, None, &error),

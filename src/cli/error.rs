@@ -33,7 +33,7 @@ pub enum Exit {
 
 /// A failed command.
 #[derive(Debug)]
-pub struct Error {
+pub(crate) struct Error {
     pub(crate) exit: Exit,
     message: String,
     hint: Option<String>,
@@ -59,7 +59,7 @@ impl Error {
 
     /// The daemon does not start, or ended: `error` with its causes, under its own exit code and with
     /// its own hint, where it has one.
-    pub fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn StdError) -> Self {
+    pub(crate) fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn StdError) -> Self {
         let (exit, usual) = match exit_code {
             75 => (Exit::Running, "`murald status` shows it, `murald stop` ends it"),
             78 => (Exit::Config, "mend the file and start again"),
@@ -138,7 +138,7 @@ impl Error {
     }
 
     /// Tells the person, or with `json` the script, and gives the exit code.
-    pub fn report(&self, json: bool) -> ExitCode {
+    pub(crate) fn report(&self, json: bool) -> ExitCode {
         // Without words it was said already, by whom we started.
         if self.exit != Exit::Done && !self.message.is_empty() {
             let mut stderr = io::stderr().lock();

@@ -25,7 +25,7 @@ mod template;
 mod terminal;
 mod text;
 mod value;
-pub mod verb;
+pub(crate) mod verb;
 mod verbs;
 
 use std::path::PathBuf;
@@ -40,17 +40,18 @@ use lookup::Verbs;
 use screen::Screen;
 use verb::Run;
 
-pub use call::Setting;
-pub use database::DatabaseCheck;
-pub use database::DatabaseRestore;
+pub(crate) use call::Setting;
+pub(crate) use database::DatabaseCheck;
+pub(crate) use database::DatabaseRestore;
 
-pub use error::{Error, Exit};
+pub(crate) use error::Error;
+pub use error::Exit;
 pub use verb::{Arity, Flag, GLOBAL, Verb};
 pub use verbs::GROUPS;
 
 /// What is left to do for `main`.
 #[derive(Debug)]
-pub enum Next {
+pub(crate) enum Next {
     /// Nothing but to end.
     End(ExitCode),
     /// To be the daemon.
@@ -65,14 +66,14 @@ pub enum Next {
 
 /// A file of settings that is to be read.
 #[derive(Debug)]
-pub struct Check {
+pub(crate) struct Check {
     pub file: PathBuf,
     output: Output,
 }
 
 /// What the command line says to the daemon.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Start {
+pub(crate) struct Start {
     pub config: Option<PathBuf>,
     /// One of `debug`, `info`, `warn`, `error`.
     pub log_level: Option<String>,
@@ -84,7 +85,7 @@ pub struct Start {
 
 /// Reads the command line and does what it says, unless that is to be the daemon. `settings` are all
 /// that the configuration has.
-pub fn main(settings: fn() -> Vec<Setting>) -> Next {
+pub(crate) fn main(settings: fn() -> Vec<Setting>) -> Next {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     let json = words.iter().any(|word| word == "--json");
     let verbs = Verbs(GROUPS);
@@ -145,7 +146,7 @@ fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
 
 impl Check {
     /// Tells what was found: the warnings, one a line, or why the daemon would not start with it.
-    pub fn tell(&self, found: Result<Vec<String>, impl std::error::Error>) -> ExitCode {
+    pub(crate) fn tell(&self, found: Result<Vec<String>, impl std::error::Error>) -> ExitCode {
         let told = found.map_err(|error| Error::of_check(&error)).and_then(|warnings| {
             let mut screen = Screen::stdout(&self.output);
             if screen.wants_data() {

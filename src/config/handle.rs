@@ -378,7 +378,7 @@ impl ChangeSource {
 }
 
 /// Reads a file without touching it: its settings and warnings, or what is wrong with it.
-pub fn check(path: &Path) -> Result<Config, Error> {
+pub(crate) fn check(path: &Path) -> Result<Config, Error> {
     let failed = |source| Error::Read { path: path.to_owned(), source };
     let text = file::read(path).map_err(failed)?;
     let text = text.ok_or_else(|| failed(rustix::io::Errno::NOENT.into()))?;

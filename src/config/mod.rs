@@ -18,13 +18,15 @@ mod watch;
 mod watch_paths;
 mod watches;
 
-pub use error::{Error, Position};
-pub use handle::{Changed, ConfigHandle, check};
-pub use schema::{
-    Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend, BackendName, Builtin,
-    BuiltinFit, BuiltinTransition, Compositor, Daemon, FehMode, HyprpaperFit, Key, LogLevel,
-    Mpvpaper, ParallaxDirection, ParallaxDriver, Rule, Section, SelectionMode, Spot, SwaybgFit,
-    ValueType, WalQt,
+pub use error::Error;
+pub(crate) use error::Position;
+pub use handle::ConfigHandle;
+pub(crate) use handle::{Changed, check};
+pub(crate) use schema::{
+    Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend, Builtin, BuiltinFit,
+    BuiltinTransition, Compositor, Daemon, FehMode, HyprpaperFit, LogLevel, Mpvpaper,
+    ParallaxDirection, ParallaxDriver, SelectionMode, Spot, SwaybgFit, WalQt,
 };
+pub use schema::{BackendName, Key, Rule, Section, ValueType};
 pub use snapshot::Config;
 pub use watch::Watch;

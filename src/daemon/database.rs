@@ -13,13 +13,16 @@ use crate::store::{self, backup};
 use crate::wire::DatabaseReport;
 
 /// Looks at all of the database that a daemon with this file of settings has, or would have.
-pub fn check(config: &Path) -> Result<DatabaseReport, Error> {
+pub(crate) fn check(config: &Path) -> Result<DatabaseReport, Error> {
     Ok(store::check(&place(config)?))
 }
 
 /// Restores it from a backup, or from the newest that is sound, where no daemon has it open: where
 /// from, and where the old one is now.
-pub fn restore(config: &Path, from: Option<&Path>) -> Result<(PathBuf, Option<PathBuf>), Error> {
+pub(crate) fn restore(
+    config: &Path,
+    from: Option<&Path>,
+) -> Result<(PathBuf, Option<PathBuf>), Error> {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let database = place(config)?;
     let _lock = Lock::take(&database).map_err(Error::Lock)?;

@@ -6,7 +6,7 @@ use std::{fmt, io};
 use crate::{config, lock, paths, process, store};
 
 #[derive(Debug)]
-pub enum Error {
+pub(crate) enum Error {
     Paths(paths::Error),
     Config(config::Error),
     /// A path of the configuration cannot be expanded.
@@ -32,7 +32,7 @@ pub enum Error {
 
 impl Error {
     /// As `sysexits.h` numbers them (contract section 9).
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Lock(lock::Error::Running { .. }) => 75,
             Self::Config(_) | Self::Setting { .. } => 78,
@@ -41,7 +41,7 @@ impl Error {
     }
 
     /// What to do next, where it is not what the exit code says already.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub(crate) fn hint(&self) -> Option<&'static str> {
         let damaged = matches!(self, Self::Store(error) if error.is_damage());
         damaged.then_some(
             "`murald library check` tells what is wrong, `murald library restore` brings back the \

@@ -24,9 +24,9 @@ use crate::signals::Signal;
 use crate::systemd::Notifier;
 use crossbeam_channel::select;
 
-pub use database::{check as check_database, restore as restore_database};
-pub use error::Error;
-pub use options::Options;
+pub(crate) use database::{check as check_database, restore as restore_database};
+pub(crate) use error::Error;
+pub(crate) use options::Options;
 
 use paths::DaemonPaths;
 use wiring::{Daemon, Wakes};
@@ -35,7 +35,7 @@ use wiring::{Daemon, Wakes};
 const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// Runs the daemon until it is told to stop.
-pub fn run(options: &Options) -> Result<(), Error> {
+pub(crate) fn run(options: &Options) -> Result<(), Error> {
     let started = Instant::now();
     memory::restrain();
     process::keep_files_private();
@@ -61,7 +61,7 @@ pub fn run(options: &Options) -> Result<(), Error> {
 }
 
 /// Reads a file of settings as the start would, without a start: its warnings.
-pub fn check(file: &Path) -> Result<Vec<String>, Error> {
+pub(crate) fn check(file: &Path) -> Result<Vec<String>, Error> {
     let settings = config::check(file).map_err(Error::Config)?;
     let dirs = Dirs::of_process().map_err(Error::Paths)?;
     DaemonPaths::new(&settings.daemon, file, &dirs, &Options::default())?;

@@ -7,7 +7,7 @@ use crate::config::LogLevel;
 use crate::paths::Env;
 
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub(crate) struct Options {
     /// Instead of `$XDG_CONFIG_HOME/murald/config.toml`.
     pub config: Option<PathBuf>,
     /// Before `MURALD_LOG` and `daemon.log_level`.

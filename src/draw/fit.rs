@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fit {
+pub(crate) enum Fit {
     /// Fills the output; what hangs over is cut off.
     Cover,
     /// The whole picture, as large as it fits.
@@ -19,7 +19,7 @@ pub enum Fit {
 
 /// A place in fractions of the room that is left over: 0 is left or top, 1 right or bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub(crate) struct Point {
     pub x: f64,
     pub y: f64,
 }
@@ -27,7 +27,7 @@ pub struct Point {
 /// Outputs that one picture covers together, and the one of them that is meant; left, top, width and
 /// height in the layout's units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Span {
+pub(crate) struct Span {
     pub all: [f64; 4],
     pub own: [f64; 4],
 }

@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use super::fit::{Fit, Point, Span};
 use crate::process::text;
 
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A line may have no more bytes than this: some thousand outputs.
-pub const LINE_MAX: usize = 1 << 20;
+pub(crate) const LINE_MAX: usize = 1 << 20;
 
 /// What all outputs are to show. Those that it does not name are let go.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Request {
+pub(crate) struct Request {
     pub version: String,
     pub outputs: Vec<Wanted>,
     pub transition: Transition,
@@ -25,7 +25,7 @@ pub struct Request {
 
 /// What one output is to show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     pub output: String,
     #[serde(with = "text")]
     pub path: OsString,
@@ -36,7 +36,7 @@ pub struct Wanted {
 
 /// All that decides how a picture looks once it is up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Style {
+pub(crate) struct Style {
     pub fit: Fit,
     pub position: Point,
     /// Red, green and blue of what the picture leaves free.
@@ -49,7 +49,7 @@ pub struct Style {
 
 /// How one picture gives way to the next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Transition {
+pub(crate) struct Transition {
     pub effect: Effect,
     /// In seconds.
     pub duration: f64,
@@ -60,7 +60,7 @@ pub struct Transition {
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
+pub(crate) enum Effect {
     None,
     Fade,
     /// A straight edge; 0 degrees: from right to left, 90: from top to bottom.
@@ -74,14 +74,14 @@ pub enum Effect {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Response {
+pub(crate) struct Response {
     pub version: String,
     pub outcome: Outcome,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// These outputs show what they should; others that were named are not connected.
     Shown(Vec<String>),
     File {
@@ -105,26 +105,26 @@ struct Versioned {
 
 impl Request {
     /// None for one of another version.
-    pub fn read(line: &[u8]) -> Option<Self> {
+    pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let version = serde_json::from_slice::<Versioned>(line).ok()?.version;
         (version == VERSION).then(|| serde_json::from_slice(line).ok())?
     }
 }
 
 impl Response {
-    pub fn new(outcome: Outcome) -> Self {
+    pub(crate) fn new(outcome: Outcome) -> Self {
         Self { version: VERSION.to_owned(), outcome }
     }
 
     /// None for one of another version.
-    pub fn read(line: &[u8]) -> Option<Self> {
+    pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let version = serde_json::from_slice::<Versioned>(line).ok()?.version;
         (version == VERSION).then(|| serde_json::from_slice(line).ok())?
     }
 }
 
 /// A message as it goes over the socket.
-pub fn line(message: &impl Serialize) -> Vec<u8> {
+pub(crate) fn line(message: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(message).expect("texts, numbers and lists");
     line.push(b'\n');
     line
@@ -132,7 +132,7 @@ pub fn line(message: &impl Serialize) -> Vec<u8> {
 
 impl Wanted {
     /// Whether the screen would be the same.
-    pub fn looks_like(&self, other: &Self) -> bool {
+    pub(crate) fn looks_like(&self, other: &Self) -> bool {
         let same_file = self.path == other.path;
         let same_content = !self.content.is_empty() && self.content == other.content;
         self.style == other.style && (same_content || same_file && self.content == other.content)

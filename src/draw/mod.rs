@@ -21,18 +21,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub use fit::{Fit, Point, Span};
-pub use message::{
+pub(crate) use fit::{Fit, Point, Span};
+pub(crate) use message::{
     Effect, LINE_MAX, Outcome, Request, Response, Style, Transition, VERSION, Wanted, line,
 };
 
 use crate::memory;
 
 /// The first argument of a process that draws.
-pub const VERB: &str = "draw";
+pub(crate) const VERB: &str = "draw";
 
 /// Draws, if this process was started for that.
-pub fn main() -> Option<ExitCode> {
+pub(crate) fn main() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_none_or(|word| word != VERB) {
         return None;

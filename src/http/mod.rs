@@ -41,7 +41,7 @@ pub use error::Error;
 pub use files::file;
 pub use handlers::{Api, ListCache, Stop};
 pub use limits::Limits;
-pub use query::Paging;
+pub(crate) use query::Paging;
 pub use request::Request;
 pub use response::Response;
 pub use router::{Handler, Route, Router};

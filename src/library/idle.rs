@@ -156,7 +156,7 @@ impl Worker {
 }
 
 /// Whether nobody waits for a processor, and the machine is not on battery.
-pub fn machine_is_idle() -> bool {
+pub(crate) fn machine_is_idle() -> bool {
     !on_battery(Path::new("/sys/class/power_supply")) && is_unhurried()
 }
 

@@ -58,14 +58,14 @@ use memory_budget::MemoryBudget;
 use reconcile::Reconciler;
 use workers::Workers;
 
-pub use error::Error;
-pub use folders::Deleted;
-pub use idle::{Idle, machine_is_idle};
-pub use thumbnails::Thumbnails;
-pub use video::LoopGoes;
+pub(crate) use error::Error;
+pub(crate) use folders::Deleted;
+pub(crate) use idle::{Idle, machine_is_idle};
+pub(crate) use thumbnails::Thumbnails;
+pub(crate) use video::LoopGoes;
 
 /// Whether a video that is taken in is heard; asked anew for each.
-pub type AudioDefault = Arc<dyn Fn() -> bool + Send + Sync>;
+pub(crate) type AudioDefault = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Of the configuration, what the library needs.
 #[derive(Clone)]

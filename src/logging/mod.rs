@@ -21,13 +21,13 @@ use file::RotatedFile;
 use requests::Requests;
 use writer::Writer;
 
-pub use requests::{RequestLine, request};
-pub use settings::Settings;
+pub(crate) use requests::{RequestLine, request};
+pub(crate) use settings::Settings;
 
 use crate::thread::{Spawner, Thread};
 
 /// The running log.
-pub struct Log {
+pub(crate) struct Log {
     // Ends flexi_logger when it is dropped.
     _handle: LoggerHandle,
     file: Arc<RotatedFile>,
@@ -39,7 +39,10 @@ pub struct Log {
 impl Log {
     /// Starts logging, once for the process. Where the file cannot be opened, stderr has the lines
     /// and this one as the first. With `quiet` stderr has only what is not as it should be.
-    pub fn start(settings: &Settings, quiet: bool) -> Result<Self, flexi_logger::FlexiLoggerError> {
+    pub(crate) fn start(
+        settings: &Settings,
+        quiet: bool,
+    ) -> Result<Self, flexi_logger::FlexiLoggerError> {
         let file = Arc::new(RotatedFile::new(settings));
         let opened = file.reopen();
         let requests = Requests::new(Arc::clone(&file));
@@ -60,7 +63,7 @@ impl Log {
     }
 
     /// From now on requests are logged, too.
-    pub fn log_requests(&mut self, spawner: &Spawner) -> std::io::Result<()> {
+    pub(crate) fn log_requests(&mut self, spawner: &Spawner) -> std::io::Result<()> {
         let requests = Arc::clone(&self.requests);
         self.thread = Some(spawner.spawn("log", move || requests.run())?);
         self.requests.publish();
@@ -68,7 +71,7 @@ impl Log {
     }
 
     /// Closes the file and opens it anew, for whoever moved it away.
-    pub fn reopen(&self) {
+    pub(crate) fn reopen(&self) {
         self.requests.flush();
         if let Err(error) = self.file.reopen() {
             log::warn!("the log cannot be opened again: {error}");

@@ -21,7 +21,7 @@ const MOST: usize = 512 << 10;
 
 /// A request and its answer.
 #[derive(Clone, Copy, Debug)]
-pub struct RequestLine<'a> {
+pub(crate) struct RequestLine<'a> {
     pub id: &'a str,
     pub method: &'a str,
     pub path: &'a str,
@@ -54,7 +54,7 @@ struct Clock {
 static LOG: OnceLock<Arc<Requests>> = OnceLock::new();
 
 /// Logs a request, if there is a log and its level has it.
-pub fn request(line: &RequestLine<'_>) {
+pub(crate) fn request(line: &RequestLine<'_>) {
     if Level::Info <= log::max_level()
         && let Some(requests) = LOG.get()
     {

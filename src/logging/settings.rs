@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use log::LevelFilter;
 
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     pub level: LevelFilter,
     pub file: PathBuf,
     /// Bytes at which the file is rotated.

@@ -19,7 +19,7 @@ const SCALE: usize = 2;
 const MARGIN: usize = 32;
 
 /// A card with a title, which fits into `frame`. Letters that the font has not are boxes.
-pub fn card(title: &str, frame: (u32, u32)) -> Result<Thumbnail, Error> {
+pub(crate) fn card(title: &str, frame: (u32, u32)) -> Result<Thumbnail, Error> {
     let (width, height) = (SIZE.0 as usize, SIZE.1 as usize);
     let mut pixels = vec![GROUND; width * height * 3];
     let step = LETTER * SCALE;

@@ -11,11 +11,11 @@ use super::picture::Picture;
 use super::shrink::Shrink;
 
 /// Longest side of a picture (contract 4).
-pub const SIDE_MAX: u32 = 65_535;
+pub(crate) const SIDE_MAX: u32 = 65_535;
 /// Most bytes of pixels that a picture may have (contract 4).
-pub const PIXELS_MAX: u64 = 512 << 20;
+pub(crate) const PIXELS_MAX: u64 = 512 << 20;
 /// Most memory that decoding one picture may take: the daemon stays under 300 MiB with it.
-pub const MEMORY_MAX: u64 = 224 << 20;
+pub(crate) const MEMORY_MAX: u64 = 224 << 20;
 
 /// Where pictures are read from.
 pub trait Input: BufRead + Seek {}
@@ -23,7 +23,7 @@ pub trait Input: BufRead + Seek {}
 impl<T: BufRead + Seek + ?Sized> Input for T {}
 
 /// Asked whether what is being made is no longer wanted.
-pub type Stop<'a> = &'a dyn Fn() -> bool;
+pub(crate) type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// How the pixels of a picture are decoded whose headers were read.
 pub(super) trait Decoder: Debug + Send + Sync {

@@ -153,7 +153,7 @@ impl Picture {
 
 /// The largest size of the same shape that fits into `frame`, never larger than `size`, at least
 /// one pixel a side.
-pub fn fit(size: (u32, u32), frame: (u32, u32)) -> (u32, u32) {
+pub(crate) fn fit(size: (u32, u32), frame: (u32, u32)) -> (u32, u32) {
     let (w, h) = (f64::from(size.0), f64::from(size.1));
     let scale = (f64::from(frame.0) / w).min(f64::from(frame.1) / h).min(1.0);
     let side = |length: f64, most: u32| ((length * scale).round() as u32).clamp(1, most.max(1));

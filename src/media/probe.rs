@@ -41,7 +41,7 @@ fn opener(format: Format) -> Option<Open> {
 }
 
 /// What a file is by its first bytes. Refuses what is not decoded here.
-pub fn format(input: &mut dyn Input) -> Result<Format, Error> {
+pub(crate) fn format(input: &mut dyn Input) -> Result<Format, Error> {
     let mut head = Vec::with_capacity(HEAD);
     input.rewind().map_err(Error::Read)?;
     input.take(HEAD as u64).read_to_end(&mut head).map_err(Error::Read)?;
@@ -65,7 +65,7 @@ pub fn probe(input: &mut dyn Input) -> Result<Probe, Error> {
 
 /// What a picture is by its first bytes, and whether it is stored as it is shown: not every program
 /// looks at the orientation. Reads no pixels.
-pub fn upright(input: &mut dyn Input) -> Result<(Format, bool), Error> {
+pub(crate) fn upright(input: &mut dyn Input) -> Result<(Format, bool), Error> {
     let format = format(input)?;
     input.rewind().map_err(Error::Read)?;
     let orientation = match format {

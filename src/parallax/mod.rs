@@ -26,7 +26,7 @@ use crate::wallpaper;
 use follower::Follower;
 
 /// Starts and ends the follower as the settings say.
-pub struct Parallax {
+pub(crate) struct Parallax {
     spawner: Spawner,
     backends: Backends,
     wallpaper: wallpaper::Handle,
@@ -50,12 +50,12 @@ struct Following {
 
 impl Parallax {
     /// Follows nothing before [`Self::on_settings`] is called.
-    pub fn new(spawner: Spawner, backends: Backends, wallpaper: wallpaper::Handle) -> Self {
+    pub(crate) fn new(spawner: Spawner, backends: Backends, wallpaper: wallpaper::Handle) -> Self {
         Self { spawner, backends, wallpaper, state: Mutex::new(State::Off) }
     }
 
     /// Does what the settings say now. The thread that it ends is gone when it returns, at once.
-    pub fn on_settings(&self) {
+    pub(crate) fn on_settings(&self) {
         let settings = (self.backends.settings)();
         let (enabled, driver) =
             (settings.wal_qt.parallax_enabled, settings.wal_qt.parallax_compositor_driver);
@@ -75,7 +75,7 @@ impl Parallax {
     }
 
     /// Ends it for good, by the deadline; false where the thread is late.
-    pub fn end(&self, deadline: Instant) -> bool {
+    pub(crate) fn end(&self, deadline: Instant) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, State::Ended) {
             State::Following(following) => following.end(deadline),

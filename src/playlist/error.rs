@@ -8,7 +8,7 @@ use crate::wallpaper;
 use crate::wire::PlaylistType;
 
 /// Called once, by the player's thread: it must not block.
-pub type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
+pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
 #[derive(Debug)]
 pub enum Error {

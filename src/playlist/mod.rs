@@ -38,9 +38,10 @@ use crate::store::playlists::{self, PlaylistChange};
 use crate::thread::{Spawner, Thread};
 use crate::wire::{ActivePlaylist, Event, GalleryDomain, Playlist};
 
-pub use actions::Action;
-pub use error::{Error, Reply};
-pub use wallpapers::{DaemonWallpapers, Wallpapers};
+pub(crate) use actions::Action;
+pub(crate) use error::{Error, Reply};
+pub use wallpapers::DaemonWallpapers;
+pub(crate) use wallpapers::Wallpapers;
 
 use commands::Command;
 use player::Player;

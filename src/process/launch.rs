@@ -143,7 +143,7 @@ impl Launch {
 
 /// The executable of this process: under its name, where that is still this one, so that people find
 /// it in their lists of processes.
-pub fn own_program() -> PathBuf {
+pub(crate) fn own_program() -> PathBuf {
     use std::os::unix::fs::MetadataExt;
     let own = PathBuf::from("/proc/self/exe");
     let file = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
@@ -151,7 +151,7 @@ pub fn own_program() -> PathBuf {
 }
 
 /// A command line for people: words with anything unusual are quoted.
-pub fn show_command(program: &Path, args: &[OsString]) -> String {
+pub(crate) fn show_command(program: &Path, args: &[OsString]) -> String {
     let name = program.file_name().unwrap_or(program.as_os_str());
     let mut shown = String::new();
     for word in std::iter::once(name).chain(args.iter().map(OsString::as_os_str)) {

@@ -61,7 +61,7 @@ pub(super) struct Orders {
 /// From now on all files that this process makes are its user's alone. What its children make for
 /// others is as open as it would be without us. To be called before the first file and the first
 /// thread.
-pub fn keep_files_private() {
+pub(crate) fn keep_files_private() {
     let inherited = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     // A second call would find our own.
     INHERITED_UMASK.get_or_init(|| inherited);
@@ -73,7 +73,7 @@ pub(super) fn inherited_umask() -> Option<Mode> {
 
 /// To be called first in `main`. Becomes the program if this process was started for that, and gives
 /// an exit code if it cannot.
-pub fn become_program() -> Option<ExitCode> {
+pub(crate) fn become_program() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_none_or(|word| word != VERB) {
         IS_LAUNCHER.store(true, Ordering::Relaxed);

@@ -13,7 +13,7 @@ mod launcher;
 mod oneshot;
 mod reaper;
 mod records;
-pub mod text;
+pub(crate) mod text;
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -22,13 +22,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use child::{Child, Ended};
+pub(crate) use child::{Child, Ended};
 pub use identity::Identity;
-pub use launch::{Launch, own_program, show_command};
-pub use launcher::{ResourceLimits, become_program, keep_files_private};
-pub use oneshot::{Output, STDOUT_MAX, run, run_telling};
+pub use launch::Launch;
+pub(crate) use launch::{own_program, show_command};
+pub(crate) use launcher::{ResourceLimits, become_program, keep_files_private};
+pub(crate) use oneshot::{Output, STDOUT_MAX, run, run_telling};
 pub use reaper::Reaper;
-pub use records::{BackendProcess, ProcessRecords, plain_name};
+pub use records::ProcessRecords;
+pub(crate) use records::{BackendProcess, plain_name};
 
 /// The executable of that name on `PATH`.
 pub fn which(program: &str) -> Option<PathBuf> {
@@ -37,7 +39,7 @@ pub fn which(program: &str) -> Option<PathBuf> {
 
 /// The executable of that name in a list of directories like `PATH`. Relative ones are passed over:
 /// what they mean depends on where the daemon was started.
-pub fn which_in(program: &str, path: &OsStr) -> Option<PathBuf> {
+pub(crate) fn which_in(program: &str, path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path)
         .filter(|directory| directory.is_absolute())
         .map(|directory| directory.join(program))

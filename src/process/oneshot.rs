@@ -13,7 +13,7 @@ use super::{Child, Ended, Error, Launch, tail};
 use crate::sys::Cancel;
 
 /// More than any backend's answer; what comes after it is read and dropped.
-pub const STDOUT_MAX: usize = 256 << 10;
+pub(crate) const STDOUT_MAX: usize = 256 << 10;
 const STDERR_MAX: usize = 8 << 10;
 
 /// Is given what a program writes, as it comes.
@@ -21,7 +21,7 @@ type Told<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// What a one-shot has done.
 #[derive(Debug)]
-pub struct Output {
+pub(crate) struct Output {
     pub ended: Ended,
     /// Its first 256 KiB.
     pub stdout: Vec<u8>,
@@ -30,12 +30,12 @@ pub struct Output {
 }
 
 impl Output {
-    pub fn is_success(&self) -> bool {
+    pub(crate) fn is_success(&self) -> bool {
         self.ended == Ended::Code(0)
     }
 
     /// What it said when it failed: the last line of its stderr, else how it ended.
-    pub fn complaint(&self) -> String {
+    pub(crate) fn complaint(&self) -> String {
         match self.stderr.lines().rev().find(|line| !line.trim().is_empty()) {
             Some(line) => line.trim().to_owned(),
             None => self.ended.to_string(),
@@ -44,13 +44,17 @@ impl Output {
 }
 
 /// Runs a program to its end. One that is late, or no longer wanted, is killed with its group.
-pub fn run(launch: &Launch, limit: Duration, cancel: Option<&Cancel>) -> Result<Output, Error> {
+pub(crate) fn run(
+    launch: &Launch,
+    limit: Duration,
+    cancel: Option<&Cancel>,
+) -> Result<Output, Error> {
     attend(launch, limit, cancel, None)
 }
 
 /// The same for one that takes as long as it takes, and says on stdout how far it is: `told` gets
 /// what it writes. It is late when it has said nothing for the time of `silence`.
-pub fn run_telling(
+pub(crate) fn run_telling(
     launch: &Launch,
     silence: Duration,
     cancel: Option<&Cancel>,

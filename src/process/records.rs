@@ -32,7 +32,7 @@ pub struct ProcessRecords {
 }
 
 /// The name of an output as a part of a file's name, and of a word.
-pub fn plain_name(output: &str) -> String {
+pub(crate) fn plain_name(output: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     output.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }

@@ -22,14 +22,14 @@ enum Words {
     Bytes(Vec<u8>),
 }
 
-pub fn serialize<S: Serializer>(word: &OsString, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(word: &OsString, to: S) -> Result<S::Ok, S::Error> {
     match word.to_str() {
         Some(text) => to.serialize_str(text),
         None => word.as_bytes().serialize(to),
     }
 }
 
-pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<OsString, D::Error> {
+pub(crate) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<OsString, D::Error> {
     Ok(match Words::deserialize(from)? {
         Words::Text(text) => text.into(),
         Words::Bytes(bytes) => OsString::from_vec(bytes),

@@ -8,7 +8,7 @@ use crate::wire::{Mode, Timestamp};
 
 /// One monitor's wallpaper.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assignment {
+pub(crate) struct Assignment {
     pub monitor: String,
     pub image_id: i64,
     pub mode: Mode,
@@ -22,7 +22,7 @@ pub struct Assignment {
 const EVERY_MONITOR: &str = "*";
 
 /// Sorted by monitor.
-pub fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
+pub(crate) fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT monitor, image_id, mode, together, backend, set_at FROM assignments WHERE monitor <> ?1 \
          ORDER BY monitor",
@@ -31,7 +31,7 @@ pub fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
 }
 
 /// What was last set for all monitors: a monitor that was never seen before gets it.
-pub fn for_every_monitor(connection: &Connection) -> Result<Option<Assignment>, Error> {
+pub(crate) fn for_every_monitor(connection: &Connection) -> Result<Option<Assignment>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT monitor, image_id, mode, together, backend, set_at FROM assignments WHERE monitor = ?1",
     )?;
@@ -39,14 +39,14 @@ pub fn for_every_monitor(connection: &Connection) -> Result<Option<Assignment>, 
 }
 
 /// Notes that this was set for all monitors; `assignment` is any one of them.
-pub fn put_for_every_monitor(
+pub(crate) fn put_for_every_monitor(
     connection: &Connection,
     assignment: &Assignment,
 ) -> Result<(), Error> {
     put(connection, &Assignment { monitor: EVERY_MONITOR.to_owned(), ..assignment.clone() })
 }
 
-pub fn put(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
+pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
     connection
         .prepare_cached(
             "INSERT INTO assignments (monitor, image_id, mode, together, backend, set_at) VALUES \
@@ -66,7 +66,7 @@ pub fn put(connection: &Connection, assignment: &Assignment) -> Result<(), Error
 }
 
 /// Removes the monitors' states that show an image that is gone.
-pub fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
+pub(crate) fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
     let mut statement = connection
         .prepare_cached("DELETE FROM assignments WHERE image_id = ?1 AND monitor = ?2")?;
     statement.execute(params![image_id, EVERY_MONITOR])?;

@@ -20,7 +20,7 @@ const END: &str = ".sqlite3";
 
 /// What became of a database for which a backup was put in place.
 #[derive(Debug)]
-pub struct Restored {
+pub(crate) struct Restored {
     pub from: PathBuf,
     /// Where the old one is now; none where there was none.
     pub aside: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub(super) fn make(connection: &Connection, database: &Path) -> Result<PathBuf, 
 }
 
 /// All copies, the newest first.
-pub fn list(database: &Path) -> Vec<PathBuf> {
+pub(crate) fn list(database: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory(database)).into_iter().flatten().flatten();
     let mut copies: Vec<PathBuf> =
         entries.map(|entry| entry.path()).filter(|path| name(path).ends_with(END)).collect();
@@ -61,7 +61,7 @@ pub(super) fn is_of_today(database: &Path) -> bool {
 
 /// Puts a copy, or the newest that is sound, in the place of the database, which is set aside.
 /// Nobody may have it open: the caller holds its lock.
-pub fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, Error> {
+pub(crate) fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, Error> {
     let (from, reader) = match from {
         Some(path) => (path.to_owned(), open_sound(path)?),
         None => list(database)

@@ -79,7 +79,11 @@ fn granted(
 }
 
 /// Notes where the preview of a video is; `false` where it is gone, or is another film by now.
-pub fn set_preview(connection: &Connection, image: &Image, path: &Path) -> Result<bool, Error> {
+pub(crate) fn set_preview(
+    connection: &Connection,
+    image: &Image,
+    path: &Path,
+) -> Result<bool, Error> {
     let now = images::get(connection, image.id)?;
     if now.is_none_or(|now| now.checksum != image.checksum) {
         return Ok(false);
@@ -91,7 +95,7 @@ pub fn set_preview(connection: &Connection, image: &Image, path: &Path) -> Resul
 
 /// Gives an image another file, whose note as pending goes; what is its own stays. The old file and
 /// its preview are pending then.
-pub fn replace(connection: &Connection, old: &Image, new: &NewImage) -> Result<(), Error> {
+pub(crate) fn replace(connection: &Connection, old: &Image, new: &NewImage) -> Result<(), Error> {
     for path in images::on_disk(old) {
         pending_files::mark(connection, path)?;
     }
@@ -118,7 +122,7 @@ pub fn replace(connection: &Connection, old: &Image, new: &NewImage) -> Result<(
 }
 
 /// Selects all images, or none; returns how many were not so already.
-pub fn select_all(connection: &Connection, selected: bool) -> Result<usize, Error> {
+pub(crate) fn select_all(connection: &Connection, selected: bool) -> Result<usize, Error> {
     let sql = "UPDATE image SET is_selected = ?1 WHERE is_selected <> ?1";
     Ok(connection.execute(sql, [selected])?)
 }
@@ -132,7 +136,7 @@ pub struct Rename {
 }
 
 /// Notes a rename before it begins.
-pub fn begin_rename(connection: &Connection, rename: &Rename) -> Result<(), Error> {
+pub(crate) fn begin_rename(connection: &Connection, rename: &Rename) -> Result<(), Error> {
     connection.execute(
         "INSERT OR REPLACE INTO rename (image_id, from_path, to_path) VALUES (?1, ?2, ?3)",
         params![rename.image_id, text(&rename.from), text(&rename.to)],
@@ -141,7 +145,7 @@ pub fn begin_rename(connection: &Connection, rename: &Rename) -> Result<(), Erro
 }
 
 /// Gives the row its new name and path and forgets the note.
-pub fn finish_rename(
+pub(crate) fn finish_rename(
     connection: &Connection,
     image: &Image,
     rename: &Rename,
@@ -161,7 +165,7 @@ pub fn finish_rename(
     forget_rename(connection, rename.image_id)
 }
 
-pub fn forget_rename(connection: &Connection, image_id: i64) -> Result<(), Error> {
+pub(crate) fn forget_rename(connection: &Connection, image_id: i64) -> Result<(), Error> {
     connection.execute("DELETE FROM rename WHERE image_id = ?1", [image_id])?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::Error;
 use crate::wire::{Folder, Timestamp};
 
 /// Folders inside each other at most.
-pub const DEPTH_MAX: usize = 32;
+pub(crate) const DEPTH_MAX: usize = 32;
 
 /// Why a folder is not made, changed or moved.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl From<rusqlite::Error> for Refusal {
 
 /// Which folders a list shows.
 #[derive(Clone, Debug, Default)]
-pub struct FolderQuery {
+pub(crate) struct FolderQuery {
     /// Those in this folder; none is the root.
     pub parent: Option<i64>,
     /// Also those that lie deeper.
@@ -85,17 +85,17 @@ const SELECT: &str = "SELECT id, name, parent_id, created_at, updated_at, \
     (SELECT count(*) FROM image WHERE folder_id = folder.id), \
     (SELECT count(*) FROM folder AS child WHERE child.parent_id = folder.id) FROM folder";
 
-pub fn exists(connection: &Connection, id: i64) -> Result<bool, Error> {
+pub(crate) fn exists(connection: &Connection, id: i64) -> Result<bool, Error> {
     Ok(connection.prepare_cached("SELECT 1 FROM folder WHERE id = ?1")?.exists([id])?)
 }
 
-pub fn get(connection: &Connection, id: i64) -> Result<Option<Folder>, Error> {
+pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Folder>, Error> {
     let sql = format!("{SELECT} WHERE id = ?1");
     Ok(connection.prepare_cached(&sql)?.query_row([id], from_row).optional()?)
 }
 
 /// By name, without regard to case.
-pub fn list(connection: &Connection, query: &FolderQuery) -> Result<Vec<Folder>, Error> {
+pub(crate) fn list(connection: &Connection, query: &FolderQuery) -> Result<Vec<Folder>, Error> {
     let within = match (query.deep, query.parent) {
         (false, _) => "parent_id IS ?1",
         (true, None) => "?1 IS NULL",
@@ -117,7 +117,7 @@ pub fn list(connection: &Connection, query: &FolderQuery) -> Result<Vec<Folder>,
 }
 
 /// From the root down to the folder itself; empty where there is none.
-pub fn path(connection: &Connection, id: i64) -> Result<Vec<Folder>, Error> {
+pub(crate) fn path(connection: &Connection, id: i64) -> Result<Vec<Folder>, Error> {
     let mut path = Vec::new();
     let mut next = Some(id);
     while let Some(folder) = next.map(|id| get(connection, id)).transpose()?.flatten() {
@@ -145,7 +145,11 @@ pub fn insert(connection: &Connection, name: &str, parent: Option<i64>) -> Resul
 }
 
 /// Whether anything is other than it was.
-pub fn update(connection: &Connection, id: i64, change: &FolderChange) -> Result<bool, Refusal> {
+pub(crate) fn update(
+    connection: &Connection,
+    id: i64,
+    change: &FolderChange,
+) -> Result<bool, Refusal> {
     let folder = get(connection, id)?.ok_or(Refusal::NoFolder { id })?;
     let parent = change.parent.unwrap_or(folder.parent_id);
     let name = change.name.as_deref().unwrap_or(&folder.name);
@@ -173,7 +177,7 @@ pub fn update(connection: &Connection, id: i64, change: &FolderChange) -> Result
 
 /// Removes a folder and hands what is in it to its parent; returns how many images that were. A
 /// child whose name is taken there gets `_1`, `_2`...
-pub fn dissolve(connection: &Connection, id: i64) -> Result<usize, Refusal> {
+pub(crate) fn dissolve(connection: &Connection, id: i64) -> Result<usize, Refusal> {
     let folder = get(connection, id)?.ok_or(Refusal::NoFolder { id })?;
     let images = connection.execute(
         "UPDATE image SET folder_id = ?2 WHERE folder_id = ?1",
@@ -195,7 +199,7 @@ pub fn dissolve(connection: &Connection, id: i64) -> Result<usize, Refusal> {
 }
 
 /// A folder and all below it: ids, and how deep each lies with the folder itself at 1.
-pub fn subtree(connection: &Connection, id: i64) -> Result<Vec<(i64, usize)>, Error> {
+pub(crate) fn subtree(connection: &Connection, id: i64) -> Result<Vec<(i64, usize)>, Error> {
     let mut statement = connection.prepare_cached(
         "WITH RECURSIVE within(id, level) AS (SELECT ?1, 1 UNION ALL SELECT folder.id, level + 1 \
          FROM folder JOIN within ON folder.parent_id = within.id WHERE level <= ?2) \
@@ -208,7 +212,7 @@ pub fn subtree(connection: &Connection, id: i64) -> Result<Vec<(i64, usize)>, Er
 }
 
 /// The images in a folder and below it.
-pub fn images_below(connection: &Connection, id: i64) -> Result<Vec<i64>, Error> {
+pub(crate) fn images_below(connection: &Connection, id: i64) -> Result<Vec<i64>, Error> {
     let mut images = Vec::new();
     for (folder, _) in subtree(connection, id)? {
         let mut statement =
@@ -221,7 +225,7 @@ pub fn images_below(connection: &Connection, id: i64) -> Result<Vec<i64>, Error>
 }
 
 /// Removes a folder and all below it; the images in them must be gone already.
-pub fn remove(connection: &Connection, id: i64) -> Result<usize, Error> {
+pub(crate) fn remove(connection: &Connection, id: i64) -> Result<usize, Error> {
     let within = subtree(connection, id)?;
     // The deepest first: a folder must be empty to go.
     for (folder, _) in within.iter().rev() {
@@ -232,7 +236,7 @@ pub fn remove(connection: &Connection, id: i64) -> Result<usize, Error> {
 
 /// What became of images that were to be moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
+pub(crate) struct Moved {
     /// Those that are there now, each once; ids that are unknown are not counted.
     pub there: usize,
     /// Those of them that were elsewhere before.
@@ -240,7 +244,7 @@ pub struct Moved {
 }
 
 /// Puts images into a folder, or at the root.
-pub fn move_images(
+pub(crate) fn move_images(
     connection: &Connection,
     images: &[i64],
     folder: Option<i64>,

@@ -11,7 +11,7 @@ const KEPT: i64 = 10_000;
 
 /// An entry about to be written.
 #[derive(Clone, Debug)]
-pub struct NewEntry<'a> {
+pub(crate) struct NewEntry<'a> {
     pub image_id: i64,
     pub image_name: &'a str,
     pub monitors: &'a [String],
@@ -23,7 +23,7 @@ pub struct NewEntry<'a> {
 
 /// What a list shows.
 #[derive(Clone, Debug, Default)]
-pub struct HistoryQuery {
+pub(crate) struct HistoryQuery {
     /// Only entries that name this monitor.
     pub monitor: Option<String>,
     /// Only entries newer than this one.
@@ -33,7 +33,7 @@ pub struct HistoryQuery {
     pub limit: u32,
 }
 
-pub fn insert(connection: &Connection, entry: &NewEntry<'_>) -> Result<(), Error> {
+pub(crate) fn insert(connection: &Connection, entry: &NewEntry<'_>) -> Result<(), Error> {
     connection
         .prepare_cached(
             "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, \
@@ -61,7 +61,10 @@ pub fn insert(connection: &Connection, entry: &NewEntry<'_>) -> Result<(), Error
 }
 
 /// Newest first.
-pub fn list(connection: &Connection, query: &HistoryQuery) -> Result<Vec<HistoryEntry>, Error> {
+pub(crate) fn list(
+    connection: &Connection,
+    query: &HistoryQuery,
+) -> Result<Vec<HistoryEntry>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT id, image_id, image_name, monitors, mode, set_at, source, playlist_id, \
          playlist_name, backend FROM history WHERE id > :since_id AND id < :before_id AND (:monitor IS NULL OR EXISTS \
@@ -77,12 +80,12 @@ pub fn list(connection: &Connection, query: &HistoryQuery) -> Result<Vec<History
 }
 
 /// Empties the history and returns how many entries it had.
-pub fn clear(connection: &Connection) -> Result<usize, Error> {
+pub(crate) fn clear(connection: &Connection) -> Result<usize, Error> {
     Ok(connection.execute("DELETE FROM history", [])?)
 }
 
 /// Removes the entries of an image that is gone.
-pub fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
+pub(crate) fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
     let mut statement = connection.prepare_cached("DELETE FROM history WHERE image_id = ?1")?;
     Ok(statement.execute([image_id])?)
 }

@@ -99,13 +99,16 @@ pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
 }
 
 /// The image of this id, if there is one.
-pub fn get(connection: &Connection, id: i64) -> Result<Option<Image>, Error> {
+pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Image>, Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id = ?1");
     one(connection, &sql, [id])
 }
 
 /// The image with exactly this content.
-pub fn by_checksum(connection: &Connection, checksum: &Checksum) -> Result<Option<Image>, Error> {
+pub(crate) fn by_checksum(
+    connection: &Connection,
+    checksum: &Checksum,
+) -> Result<Option<Image>, Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE checksum = ?1");
     one(connection, &sql, [checksum])
 }
@@ -187,31 +190,31 @@ pub(super) fn unreadable(connection: &Connection) -> Result<Vec<(i64, Error)>, E
 }
 
 /// Whether some image has exactly this many bytes.
-pub fn has_size(connection: &Connection, bytes: u64) -> Result<bool, Error> {
+pub(crate) fn has_size(connection: &Connection, bytes: u64) -> Result<bool, Error> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM image WHERE file_size = ?1")?;
     Ok(statement.exists([i64::try_from(bytes).unwrap_or(i64::MAX)])?)
 }
 
 /// The image of this name.
-pub fn named(connection: &Connection, name: &str) -> Result<Option<i64>, Error> {
+pub(crate) fn named(connection: &Connection, name: &str) -> Result<Option<i64>, Error> {
     let mut statement = connection.prepare_cached("SELECT id FROM image WHERE name = ?1")?;
     Ok(statement.query_row([name], |row| row.get(0)).optional()?)
 }
 
 /// Whether a row owns this name.
-pub fn has_name(connection: &Connection, name: &str) -> Result<bool, Error> {
+pub(crate) fn has_name(connection: &Connection, name: &str) -> Result<bool, Error> {
     Ok(connection.prepare_cached("SELECT 1 FROM image WHERE name = ?1")?.exists([name])?)
 }
 
 /// The image whose file this is, or whose package's page.
-pub fn by_path(connection: &Connection, path: &Path) -> Result<Option<Image>, Error> {
+pub(crate) fn by_path(connection: &Connection, path: &Path) -> Result<Option<Image>, Error> {
     let mut statement = connection.prepare_cached("SELECT id FROM image WHERE path = ?1")?;
     let id = statement.query_row([path.to_string_lossy()], |row| row.get(0)).optional()?;
     id.map_or(Ok(None), |id| get(connection, id))
 }
 
 /// Whether a row owns this file or package.
-pub fn has_path(connection: &Connection, path: &Path) -> Result<bool, Error> {
+pub(crate) fn has_path(connection: &Connection, path: &Path) -> Result<bool, Error> {
     // A package whose metadata cannot be read owns all that its page could belong to.
     let mut statement = connection.prepare_cached(
         "SELECT 1 FROM image WHERE path = ?1 OR CASE WHEN json_valid(web_meta) \
@@ -222,14 +225,14 @@ pub fn has_path(connection: &Connection, path: &Path) -> Result<bool, Error> {
 }
 
 /// Whether a row has this content; hexadecimal digits that are no checksum are none's.
-pub fn has_checksum(connection: &Connection, hex: &str) -> Result<bool, Error> {
+pub(crate) fn has_checksum(connection: &Connection, hex: &str) -> Result<bool, Error> {
     let mut statement =
         connection.prepare_cached("SELECT 1 FROM image WHERE checksum = unhex(?1)")?;
     Ok(statement.exists([hex])?)
 }
 
 /// Where an image's file or package is, and its preview.
-pub fn places(
+pub(crate) fn places(
     connection: &Connection,
     id: i64,
 ) -> Result<Option<(PathBuf, Option<PathBuf>)>, Error> {
@@ -262,7 +265,7 @@ pub(super) fn page(
 }
 
 /// How many images there are.
-pub fn count(connection: &Connection) -> Result<u64, Error> {
+pub(crate) fn count(connection: &Connection) -> Result<u64, Error> {
     let mut statement = connection.prepare_cached("SELECT count(*) FROM image")?;
     Ok(statement.query_row([], |row| row.get::<_, i64>(0))?.unsigned_abs())
 }
@@ -288,7 +291,7 @@ pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, E
 
 /// References to an image that were removed with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Purged {
+pub(crate) struct Purged {
     pub monitor_states: usize,
     pub history_entries: usize,
     pub playlists: usize,
@@ -296,7 +299,7 @@ pub struct Purged {
 
 /// Removes an image's row, if it is there, with every reference to it. The preview that was made of
 /// it is pending then; its file is the caller's.
-pub fn purge(connection: &Connection, id: i64) -> Result<Purged, Error> {
+pub(crate) fn purge(connection: &Connection, id: i64) -> Result<Purged, Error> {
     let playlists: i64 = connection
         .prepare_cached(
             "SELECT count(DISTINCT playlist_id) FROM playlist_image WHERE image_id = ?1",
@@ -321,14 +324,14 @@ pub fn purge(connection: &Connection, id: i64) -> Result<Purged, Error> {
 
 /// Images whose rows were removed, and what referred to them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Gone {
+pub(crate) struct Gone {
     pub images: Vec<Image>,
     pub references: Purged,
 }
 
 /// Removes rows with every reference to them. What they leave on the disk is noted as pending in the
 /// same transaction, so that a kill before it is removed leaks nothing.
-pub fn delete(connection: &Connection, ids: &[i64]) -> Result<Gone, Error> {
+pub(crate) fn delete(connection: &Connection, ids: &[i64]) -> Result<Gone, Error> {
     let ids: Vec<i64> = BTreeSet::from_iter(ids.iter().copied()).into_iter().collect();
     let mut gone = Gone { images: by_ids(connection, &ids)?, references: Purged::default() };
     for image in &gone.images {
@@ -343,7 +346,7 @@ pub fn delete(connection: &Connection, ids: &[i64]) -> Result<Gone, Error> {
 
 /// What is an image's alone, thumbnails apart: its file or package, and the preview that was made
 /// of it. A package's own lies in it.
-pub fn on_disk(image: &Image) -> impl Iterator<Item = &Path> {
+pub(crate) fn on_disk(image: &Image) -> impl Iterator<Item = &Path> {
     let preview = image.preview_path.as_deref().filter(|_| image.web_meta.is_none());
     std::iter::once(image.home()).chain(preview)
 }

@@ -5,19 +5,19 @@
 //! functions over a connection, so that several of them fit into one transaction. No function here
 //! waits on a child or a client.
 
-pub mod assignments;
-pub mod backup;
-pub mod edits;
+pub(crate) mod assignments;
+pub(crate) mod backup;
+pub(crate) mod edits;
 mod error;
-pub mod folders;
-pub mod history;
-pub mod images;
-pub mod index;
+pub(crate) mod folders;
+pub(crate) mod history;
+pub(crate) mod images;
+pub(crate) mod index;
 mod index_sync;
 mod migrations;
 mod page;
-pub mod pending_files;
-pub mod playlists;
+pub(crate) mod pending_files;
+pub(crate) mod playlists;
 mod row;
 mod upkeep;
 
@@ -32,7 +32,7 @@ use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
 pub use error::Error;
 /// For functions of other rooms that are parts of a transaction.
 pub use rusqlite::Connection;
-pub use upkeep::{Upkeep, check};
+pub(crate) use upkeep::{Upkeep, check};
 
 use index_sync::{Missed, SharedIndex, Touched, Unreadable};
 

@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use super::Error;
 
 /// Notes a file or package that no row owns (yet, or any more).
-pub fn mark(connection: &Connection, path: &Path) -> Result<(), Error> {
+pub(crate) fn mark(connection: &Connection, path: &Path) -> Result<(), Error> {
     connection
         .prepare_cached("INSERT OR IGNORE INTO pending_file (path) VALUES (?1)")?
         .execute([path.to_string_lossy()])?;
@@ -19,7 +19,7 @@ pub fn mark(connection: &Connection, path: &Path) -> Result<(), Error> {
 }
 
 /// Takes it off the list: a row owns it now, or it is gone from the disk.
-pub fn unmark(connection: &Connection, path: &Path) -> Result<(), Error> {
+pub(crate) fn unmark(connection: &Connection, path: &Path) -> Result<(), Error> {
     connection
         .prepare_cached("DELETE FROM pending_file WHERE path = ?1")?
         .execute([path.to_string_lossy()])?;
@@ -27,7 +27,7 @@ pub fn unmark(connection: &Connection, path: &Path) -> Result<(), Error> {
 }
 
 /// Whether it is on the list.
-pub fn has(connection: &Connection, path: &Path) -> Result<bool, Error> {
+pub(crate) fn has(connection: &Connection, path: &Path) -> Result<bool, Error> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM pending_file WHERE path = ?1")?;
     Ok(statement.exists([path.to_string_lossy()])?)
 }

@@ -15,7 +15,7 @@ use crate::wire::{
     PlaylistItem, Timestamp,
 };
 
-pub use rules::Refusal;
+pub(crate) use rules::Refusal;
 
 /// What a playlist becomes; what is none stays.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub struct PlaylistChange {
 
 /// A playlist's image, with what decides who can show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Item {
+pub(crate) struct Item {
     pub image_id: i64,
     pub media_type: MediaType,
     pub animated: bool,
@@ -37,14 +37,14 @@ pub struct Item {
 
 impl Item {
     /// Its time, where it is one of a day.
-    pub fn minutes(&self) -> Option<u16> {
+    pub(crate) fn minutes(&self) -> Option<u16> {
         self.time.and_then(|time| u16::try_from(time).ok())
     }
 }
 
 /// Where an image is in a list that may have been edited: at the place nearest to `index`, else
 /// whatever is there now, or the last. `ids` is not empty.
-pub fn nearest_index(
+pub(crate) fn nearest_index(
     ids: impl ExactSizeIterator<Item = i64>,
     image_id: i64,
     index: usize,
@@ -61,20 +61,20 @@ const ITEMS: &str = "SELECT playlist_id, image_id, media_type, animated, time FR
     JOIN image ON image.id = image_id";
 
 /// All, by name without regard to case.
-pub fn list(connection: &Connection) -> Result<Vec<Playlist>, Error> {
+pub(crate) fn list(connection: &Connection) -> Result<Vec<Playlist>, Error> {
     let sql = format!("{SELECT} ORDER BY lower(name), id");
     let mut statement = connection.prepare_cached(&sql)?;
     let found = row::readable(statement.query([])?, head)?;
     found.into_iter().map(|(playlist, state)| complete(connection, playlist, state)).collect()
 }
 
-pub fn get(connection: &Connection, id: i64) -> Result<Option<Playlist>, Error> {
+pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Playlist>, Error> {
     let found = find(connection, id)?;
     found.map(|(playlist, state)| complete(connection, playlist, state)).transpose()
 }
 
 /// A playlist's record, but for its images, and its items.
-pub fn with_items(
+pub(crate) fn with_items(
     connection: &Connection,
     id: i64,
 ) -> Result<Option<(Playlist, Vec<Item>)>, Error> {
@@ -83,14 +83,14 @@ pub fn with_items(
 }
 
 /// How many images a playlist has; 0 where there is none.
-pub fn length(connection: &Connection, id: i64) -> Result<usize, Error> {
+pub(crate) fn length(connection: &Connection, id: i64) -> Result<usize, Error> {
     let sql = "SELECT count(*) FROM playlist_image WHERE playlist_id = ?1";
     let count: i64 = connection.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
     Ok(count.unsigned_abs() as usize)
 }
 
 /// Adds a playlist and returns its id.
-pub fn insert(connection: &Connection, change: &PlaylistChange) -> Result<i64, Refusal> {
+pub(crate) fn insert(connection: &Connection, change: &PlaylistChange) -> Result<i64, Refusal> {
     let name = change.name.as_deref().unwrap_or_default();
     let configuration = rules::configuration(rules::DEFAULT, &change.configuration)?;
     let now = Timestamp::now().as_micros();
@@ -117,7 +117,11 @@ pub fn insert(connection: &Connection, change: &PlaylistChange) -> Result<i64, R
 }
 
 /// Changes a playlist; whether anything of it became other than it was.
-pub fn update(connection: &Connection, id: i64, change: &PlaylistChange) -> Result<bool, Refusal> {
+pub(crate) fn update(
+    connection: &Connection,
+    id: i64,
+    change: &PlaylistChange,
+) -> Result<bool, Refusal> {
     let (before, _) = find(connection, id)?.ok_or(Refusal::NoPlaylist { id })?;
     let name = change.name.as_deref().unwrap_or(&before.name);
     let configuration = rules::configuration(before.configuration.clone(), &change.configuration)?;
@@ -154,13 +158,13 @@ pub fn update(connection: &Connection, id: i64, change: &PlaylistChange) -> Resu
 }
 
 /// Removes a playlist with its place. Its images stay in the library.
-pub fn delete(connection: &Connection, id: i64) -> Result<(), Refusal> {
+pub(crate) fn delete(connection: &Connection, id: i64) -> Result<(), Refusal> {
     let gone = connection.execute("DELETE FROM playlist WHERE id = ?1", [id])?;
     if gone == 0 { Err(Refusal::NoPlaylist { id }) } else { Ok(()) }
 }
 
 /// Writes where a playlist stands; nothing where it is gone.
-pub fn save(
+pub(crate) fn save(
     connection: &Connection,
     id: i64,
     running: bool,
@@ -179,7 +183,10 @@ pub fn save(
 }
 
 /// Where a playlist stood last; none where it never ran, or where the state cannot be read.
-pub fn state<T: DeserializeOwned>(connection: &Connection, id: i64) -> Result<Option<T>, Error> {
+pub(crate) fn state<T: DeserializeOwned>(
+    connection: &Connection,
+    id: i64,
+) -> Result<Option<T>, Error> {
     let sql = "SELECT state FROM playback WHERE playlist_id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let text: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
@@ -187,7 +194,7 @@ pub fn state<T: DeserializeOwned>(connection: &Connection, id: i64) -> Result<Op
 }
 
 /// Those that run.
-pub fn running(connection: &Connection) -> Result<Vec<i64>, Error> {
+pub(crate) fn running(connection: &Connection) -> Result<Vec<i64>, Error> {
     let sql = "SELECT playlist_id FROM playback WHERE running ORDER BY playlist_id";
     let mut statement = connection.prepare_cached(sql)?;
     let ids = statement.query_map([], |row| row.get(0))?;

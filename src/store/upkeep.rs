@@ -39,14 +39,14 @@ impl Shared {
 
 /// The owner of the thread.
 #[derive(Debug)]
-pub struct Upkeep {
+pub(crate) struct Upkeep {
     /// Above the thread: closed before it is joined.
     end: Sender<()>,
     thread: Thread,
 }
 
 impl Upkeep {
-    pub fn start(store: &Store, spawner: &Spawner) -> io::Result<Self> {
+    pub(crate) fn start(store: &Store, spawner: &Spawner) -> io::Result<Self> {
         let (end, ended) = bounded(0);
         let store = store.clone();
         let thread = spawner.spawn("database", move || store.keep_up(&ended))?;
@@ -54,7 +54,7 @@ impl Upkeep {
     }
 
     /// Ends the thread by the deadline; false where it is late. A copy in the making is given up.
-    pub fn end(self, deadline: Instant) -> bool {
+    pub(crate) fn end(self, deadline: Instant) -> bool {
         drop(self.end);
         self.thread.join_by(deadline)
     }
@@ -197,7 +197,7 @@ fn with_cause(error: &Error) -> String {
 }
 
 /// Looks at all of a database, whether a daemon has it open or not.
-pub fn check(database: &Path) -> DatabaseReport {
+pub(crate) fn check(database: &Path) -> DatabaseReport {
     let mut report = DatabaseReport {
         database: database.to_owned(),
         images: 0,

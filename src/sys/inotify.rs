@@ -9,22 +9,22 @@ use rustix::fs::inotify::{self, CreateFlags, Event, WatchFlags};
 
 /// Readable when something has happened to what it watches.
 #[derive(Debug)]
-pub struct Inotify(OwnedFd);
+pub(crate) struct Inotify(OwnedFd);
 
 impl Inotify {
     /// Fails where the user's other programs have used up what there is.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?))
     }
 
     /// Watches a file or a directory; a second time it only changes for what.
-    pub fn watch(&self, path: &Path, what: WatchFlags) -> io::Result<()> {
+    pub(crate) fn watch(&self, path: &Path, what: WatchFlags) -> io::Result<()> {
         inotify::add_watch(&self.0, path, what)?;
         Ok(())
     }
 
     /// Reads all that has come.
-    pub fn read(&self, mut each: impl FnMut(&Event<'_>)) {
+    pub(crate) fn read(&self, mut each: impl FnMut(&Event<'_>)) {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(&self.0, &mut buffer);
         while let Ok(event) = reader.next() {
@@ -33,7 +33,7 @@ impl Inotify {
     }
 
     /// Reads all that has come, where it matters only that something has.
-    pub fn drain(&self) {
+    pub(crate) fn drain(&self) {
         self.read(|_| ());
     }
 }

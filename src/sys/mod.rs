@@ -10,8 +10,8 @@ mod timer;
 mod waker;
 
 pub use cancel::Cancel;
-pub use inotify::Inotify;
-pub use poll::{is_readable, poll_until};
-pub use socket::connect;
-pub use timer::Timer;
-pub use waker::Waker;
+pub(crate) use inotify::Inotify;
+pub(crate) use poll::{is_readable, poll_until};
+pub(crate) use socket::connect;
+pub(crate) use timer::Timer;
+pub(crate) use waker::Waker;

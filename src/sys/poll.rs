@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 /// Waits until one of the descriptors has something to tell: `true`; `false` when the time is up.
 /// Without a deadline it waits for ever.
-pub fn poll_until(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<bool> {
+pub(crate) fn poll_until(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<bool> {
     loop {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         // A wait of more than fits is as good as one without end.
@@ -23,6 +23,6 @@ pub fn poll_until(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<
 }
 
 /// Whether it can be read now, or has hung up.
-pub fn is_readable(fd: &impl AsFd) -> bool {
+pub(crate) fn is_readable(fd: &impl AsFd) -> bool {
     poll_until(&mut [PollFd::new(fd, PollFlags::IN)], Some(Instant::now())).unwrap_or(false)
 }

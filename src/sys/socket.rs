@@ -8,7 +8,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 /// Connects to a socket that is listened on. One whose queue is full is as one that is not there.
 /// The stream does not block.
-pub fn connect(path: &Path) -> io::Result<UnixStream> {
+pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;

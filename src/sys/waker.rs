@@ -6,20 +6,20 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{EventfdFlags, eventfd};
 
 #[derive(Debug)]
-pub struct Waker(OwnedFd);
+pub(crate) struct Waker(OwnedFd);
 
 impl Waker {
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
     /// Makes it readable until it is reset. Never blocks.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         // It fails only where the counter is full, and then it is readable already.
         rustix::io::write(&self.0, &1u64.to_ne_bytes()).ok();
     }
 
-    pub fn reset(&self) {
+    pub(crate) fn reset(&self) {
         // It fails only where nobody has woken it.
         rustix::io::read(&self.0, &mut [0u8; 8]).ok();
     }

@@ -42,18 +42,18 @@ pub struct Ffmpeg {
 }
 
 /// Looks whether both programs are there now: they come and go while the daemon runs.
-pub fn require() -> Result<(), Error> {
+pub(crate) fn require() -> Result<(), Error> {
     let missing = ["ffmpeg", "ffprobe"].into_iter().find(|program| which(program).is_none());
     missing.map_or(Ok(()), |program| Err(Error::Missing { program }))
 }
 
 /// Whether both programs are there now.
-pub fn is_available() -> bool {
+pub(crate) fn is_available() -> bool {
     require().is_ok()
 }
 
 /// Whether files of this format are decoded by ffmpeg alone.
-pub fn is_needed_for(format: Format) -> bool {
+pub(crate) fn is_needed_for(format: Format) -> bool {
     match format {
         Format::Avif | Format::Jxl | Format::Heic => true,
         other => other.media_type() == MediaType::Video,

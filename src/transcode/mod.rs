@@ -21,12 +21,13 @@ use crossbeam_channel::{Sender, TrySendError, bounded};
 use crate::sys::Cancel;
 use crate::thread::{Spawner, Thread};
 
-pub use encode::Cut;
+pub(crate) use encode::Cut;
 pub use error::Error;
-pub use facts::Facts;
-pub use ffmpeg::{Ffmpeg, is_available, is_needed_for, require};
+pub(crate) use facts::Facts;
+pub use ffmpeg::Ffmpeg;
+pub(crate) use ffmpeg::{is_available, is_needed_for, require};
 pub use limits::Limits;
-pub use queue::Job;
+pub(crate) use queue::Job;
 
 use queue::Queue;
 

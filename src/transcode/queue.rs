@@ -18,7 +18,7 @@ const HUNG_MAX: usize = 4;
 const LAST: Duration = Duration::from_secs(1);
 
 /// Called on a thread of its own; with an error where it is not run at all.
-pub type Job = Box<dyn FnOnce(Result<&Ffmpeg, Error>) + Send>;
+pub(crate) type Job = Box<dyn FnOnce(Result<&Ffmpeg, Error>) + Send>;
 
 pub(super) struct Queue {
     /// Of its thread, and of those of its jobs.

@@ -39,7 +39,8 @@ use crate::thread::Spawner;
 
 pub use error::Error;
 pub use handle::{Handle, ReconcilerOwner};
-pub use request::{Applied, Ask, Outcome, Reply, Request};
+pub use request::{Applied, Ask, Request};
+pub(crate) use request::{Outcome, Reply};
 pub use targets::Targets;
 
 use reconciler::Reconciler;

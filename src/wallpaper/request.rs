@@ -8,7 +8,7 @@ use super::worker_key::WorkerKey;
 use super::{Error, Targets};
 
 /// Called once, by the reconciler's thread: it must not block.
-pub type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
+pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {

@@ -11,7 +11,7 @@ words! {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ErrorBody {
+pub(crate) struct ErrorBody {
     pub error: String,
     /// Equals the HTTP status.
     pub code: u16,

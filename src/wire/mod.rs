@@ -10,26 +10,28 @@ mod names;
 mod record;
 mod request;
 mod time;
-pub mod unix;
+pub(crate) mod unix;
 
-pub use error::{ErrorBody, ErrorCode};
-pub use event::{Event, EventKind, GalleryDomain, OrphanReason, SkippedItem};
-pub use image_row::ImageRow;
-pub use names::{
-    Format, LoopAction, LoopPreset, MediaFilter, MediaType, Mode, Orientation, Resolution,
-    SortOrder, Source, Unknown,
+pub(crate) use error::{ErrorBody, ErrorCode};
+pub use event::{Event, EventKind, GalleryDomain};
+pub(crate) use event::{OrphanReason, SkippedItem};
+pub(crate) use image_row::ImageRow;
+pub use names::{Format, Mode, Source};
+pub(crate) use names::{
+    LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution, SortOrder, Unknown,
 };
 pub(crate) use names::{Word, words};
-pub use record::{
+pub(crate) use record::{
     ActivePlaylist, BackendInfo, Capabilities, Conflict, CurrentMonitor, CurrentWallpaper, Data,
-    DatabaseReport, Folder, HistoryEntry, HistorySource, Image, JsonObject, LibraryHealth, Monitor,
-    Page, Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder,
-    PlaylistType, Theme, WebCapabilities, WebMeta,
+    DatabaseReport, Folder, HistoryEntry, JsonObject, LibraryHealth, Monitor, Page, Pagination,
+    Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Theme,
+    WebMeta,
 };
-pub use request::{
+pub use record::{HistorySource, Image, WebCapabilities};
+pub(crate) use request::{
     CreateFolder, CreatePlaylist, DeleteImages, ExportLoop, ExtractPalette, ImportImages,
     ImportWeb, MoveImages, NewConfiguration, NewPlaylistItem, NoFields, PatchCapabilities,
     PatchFolder, PatchImage, PatchPlaylist, RandomWallpaper, SelectAll, SetWallpaper,
     StartPlaylist,
 };
-pub use time::Timestamp;
+pub(crate) use time::Timestamp;

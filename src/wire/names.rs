@@ -52,8 +52,10 @@ macro_rules! words {
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ::serde::Serialize,
         )]
+        #[allow(unreachable_pub, reason = "the tests see some of them")]
         pub enum $name { $(#[serde(rename = $word)] $variant),+ }
 
+        #[allow(unreachable_pub, reason = "the tests see some of them")]
         impl $name {
             #[allow(dead_code, reason = "not every list is walked")]
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];

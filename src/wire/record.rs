@@ -12,13 +12,13 @@ use super::{Format, MediaType, Mode, Timestamp};
 
 /// A list that has no pages: `{"data": [...]}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Data<T> {
+pub(crate) struct Data<T> {
     pub data: Vec<T>,
 }
 
 /// One page of a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Page<T> {
+pub(crate) struct Page<T> {
     pub data: Vec<T>,
     pub pagination: Pagination,
 }
@@ -240,7 +240,7 @@ pub struct ActivePlaylist {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Monitor {
+pub(crate) struct Monitor {
     pub name: String,
     /// Pixels of the mode, before the transform.
     pub width: u32,
@@ -259,7 +259,7 @@ pub struct Monitor {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BackendInfo {
+pub(crate) struct BackendInfo {
     pub name: String,
     pub installed: bool,
     /// Installed, and its compositor is the one that runs.
@@ -282,7 +282,7 @@ pub struct Conflict {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Capabilities {
+pub(crate) struct Capabilities {
     /// Of `static_image`, `animated_image`, `video`, `web`.
     pub content_kinds: Vec<String>,
     /// Of `wayland`, `x11`.
@@ -291,7 +291,7 @@ pub struct Capabilities {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HistoryEntry {
+pub(crate) struct HistoryEntry {
     pub id: i64,
     pub image_id: i64,
     pub image_name: String,
@@ -314,7 +314,7 @@ pub struct HistorySource {
 
 /// What is shown: the newest entry's fields on top, absent where nothing is shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CurrentWallpaper {
+pub(crate) struct CurrentWallpaper {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -331,7 +331,7 @@ pub struct CurrentWallpaper {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CurrentMonitor {
+pub(crate) struct CurrentMonitor {
     pub monitor_name: String,
     pub image_id: i64,
     pub image_name: String,
@@ -352,7 +352,7 @@ pub struct LibraryHealth {
 
 /// What a look at all of the database has found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DatabaseReport {
+pub(crate) struct DatabaseReport {
     pub database: PathBuf,
     pub images: usize,
     /// Images whose files are not there.
@@ -364,7 +364,7 @@ pub struct DatabaseReport {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Theme {
+pub(crate) struct Theme {
     pub name: String,
     pub display_name: String,
     /// The same again, under the name that graphical clients read.

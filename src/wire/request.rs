@@ -15,7 +15,7 @@ use super::{
 
 /// `POST /images`
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ImportImages {
+pub(crate) struct ImportImages {
     pub paths: Vec<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder_id: Option<i64>,
@@ -23,19 +23,19 @@ pub struct ImportImages {
 
 /// `DELETE /images`
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct DeleteImages {
+pub(crate) struct DeleteImages {
     pub ids: Vec<i64>,
 }
 
 /// `POST /images/{id}/extract-video-palette`
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ExtractPalette {
+pub(crate) struct ExtractPalette {
     pub time_seconds: f64,
 }
 
 /// `POST /images/{id}/video-loop-export`; `folder_id` only with `import_new`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ExportLoop {
+pub(crate) struct ExportLoop {
     pub in_seconds: f64,
     pub out_seconds: f64,
     pub preset: LoopPreset,
@@ -53,7 +53,7 @@ pub struct ExportLoop {
 /// screen.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SetWallpaper {
+pub(crate) struct SetWallpaper {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_id: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,7 +69,7 @@ pub struct SetWallpaper {
 /// `POST /wallpaper/random`; monitors are as in [`SetWallpaper`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RandomWallpaper {
+pub(crate) struct RandomWallpaper {
     /// By the names of the query of `GET /images`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Map<String, Value>>,
@@ -83,7 +83,7 @@ pub struct RandomWallpaper {
 
 /// `POST /folders`
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CreateFolder {
+pub(crate) struct CreateFolder {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<i64>,
@@ -92,7 +92,7 @@ pub struct CreateFolder {
 /// `PATCH /folders/{id}`; `parent_id` null moves to the root.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PatchFolder {
+pub(crate) struct PatchFolder {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
@@ -101,7 +101,7 @@ pub struct PatchFolder {
 
 /// `POST /folders/move-images`; `folder_id` null means the root.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct MoveImages {
+pub(crate) struct MoveImages {
     pub image_ids: Vec<i64>,
     // Required: a forgotten folder must not empty one.
     #[serde(deserialize_with = "nullable")]
@@ -172,7 +172,7 @@ fn given_object_list<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
 
 /// `POST /images/import-web`
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ImportWeb {
+pub(crate) struct ImportWeb {
     pub path: PathBuf,
     #[serde(default)]
     pub folder_id: Option<i64>,
@@ -181,7 +181,7 @@ pub struct ImportWeb {
 /// `PATCH /images/{id}`; `folder_id` null moves to the root.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PatchImage {
+pub(crate) struct PatchImage {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
@@ -232,13 +232,13 @@ impl PatchCapabilities {
 
 /// `POST /images/select-all`
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct SelectAll {
+pub(crate) struct SelectAll {
     pub selected: bool,
 }
 
 /// `POST /playlists`; what is absent gets its default.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct CreatePlaylist {
+pub(crate) struct CreatePlaylist {
     pub name: String,
     #[serde(default, deserialize_with = "object")]
     pub configuration: NewConfiguration,
@@ -298,7 +298,7 @@ objects! {
 /// `PATCH /playlists/{id}`; `configuration` is merged, `images` replaces all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PatchPlaylist {
+pub(crate) struct PatchPlaylist {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object")]
@@ -310,7 +310,7 @@ pub struct PatchPlaylist {
 /// `POST /playlists/{id}/start`; monitors are as in [`SetWallpaper`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StartPlaylist {
+pub(crate) struct StartPlaylist {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitors: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -320,4 +320,4 @@ pub struct StartPlaylist {
 /// The other actions on playlists, of one and of all.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NoFields {}
+pub(crate) struct NoFields {}

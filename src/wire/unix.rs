@@ -27,7 +27,7 @@ use crate::sys::poll_until;
 
 /// An agent whose connections all go to the socket at `path`: ask for `http://localhost/...`. A
 /// status is an answer, not an error, and redirects are not followed.
-pub fn agent(path: impl Into<PathBuf>, interrupt: Option<OwnedFd>) -> Agent {
+pub(crate) fn agent(path: impl Into<PathBuf>, interrupt: Option<OwnedFd>) -> Agent {
     let config = Agent::config_builder()
         .http_status_as_error(false)
         .proxy(None)

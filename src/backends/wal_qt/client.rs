@@ -24,7 +24,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(5);
 const ANSWER_MAX: u64 = 1 << 20;
 
 /// The host behind a socket.
-pub struct Client {
+pub(crate) struct Client {
     agent: Agent,
     cancel: Cancel,
     socket: PathBuf,
@@ -48,7 +48,7 @@ pub(super) enum Failed {
 
 impl Client {
     /// `limit` is for requests that have none of their own (`request_timeout_ms`).
-    pub fn new(socket: PathBuf, limit: Duration, cancel: &Cancel) -> Result<Self, Error> {
+    pub(crate) fn new(socket: PathBuf, limit: Duration, cancel: &Cancel) -> Result<Self, Error> {
         let interrupt = cancel.as_fd().try_clone_to_owned();
         let interrupt = interrupt.map_err(|e| Error::Unavailable(e.to_string()))?;
         let agent = unix::agent(&socket, Some(interrupt));
@@ -56,7 +56,7 @@ impl Client {
     }
 
     /// The one that the settings name.
-    pub fn open(dirs: &Dirs, options: &Options, cancel: &Cancel) -> Result<Self, Error> {
+    pub(crate) fn open(dirs: &Dirs, options: &Options, cancel: &Cancel) -> Result<Self, Error> {
         let socket = dirs.expand(&options.socket_path);
         let socket = socket.map_err(|error| Error::Unavailable(format!("socket_path: {error}")))?;
         Self::new(socket, Duration::from_millis(options.request_timeout_ms.into()), cancel)
@@ -68,7 +68,7 @@ impl Client {
 
     /// Moves one output's picture, or all, a step: `left`, `right`, `up` or `down`. Tried once: a
     /// step that comes late is a wrong one.
-    pub fn parallax_move(&self, direction: &str, output: Option<&str>) -> Result<(), Error> {
+    pub(crate) fn parallax_move(&self, direction: &str, output: Option<&str>) -> Result<(), Error> {
         let mut body = json!({ "direction": direction });
         if let Some(name) = output {
             body["name"] = name.into();

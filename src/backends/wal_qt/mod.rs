@@ -21,7 +21,7 @@ use crate::config::WalQt as Options;
 use crate::sys::Cancel;
 use crate::wire::Format;
 
-pub use client::Client;
+pub(crate) use client::Client;
 
 use host::{GRACE, Host};
 use load::{Piece, Progress};

@@ -17,17 +17,19 @@ mod settings;
 mod swaybg;
 mod wal_qt;
 
-pub use awww::{Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition};
-pub use backend::{AutoPriorities, Backend, BackendName, SelectionMode};
-pub use builtin::{Builtin, BuiltinFit, BuiltinTransition, Spot};
-pub use client::{App, Monitors, RemoteGallery};
-pub use daemon::{Compositor, Daemon, LogLevel};
-pub use feh::{Feh, FehMode};
-pub use hyprpaper::{Hyprpaper, HyprpaperFit};
-pub use key::{Key, OnInvalid, Rule, Value, ValueType};
-pub use mpvpaper::Mpvpaper;
-pub use swaybg::{Swaybg, SwaybgFit};
-pub use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt};
+pub(crate) use awww::{Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition};
+pub use backend::BackendName;
+pub(crate) use backend::{AutoPriorities, Backend, SelectionMode};
+pub(crate) use builtin::{Builtin, BuiltinFit, BuiltinTransition, Spot};
+pub(crate) use client::{App, Monitors, RemoteGallery};
+pub(crate) use daemon::{Compositor, Daemon, LogLevel};
+pub(crate) use feh::{Feh, FehMode};
+pub(crate) use hyprpaper::{Hyprpaper, HyprpaperFit};
+pub use key::{Key, Rule, ValueType};
+pub(crate) use key::{OnInvalid, Value};
+pub(crate) use mpvpaper::Mpvpaper;
+pub(crate) use swaybg::{Swaybg, SwaybgFit};
+pub(crate) use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt};
 
 /// A table of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -15,8 +15,8 @@ mod palettes;
 mod query;
 mod tags;
 
-pub use palettes::Near;
-pub use query::{Found, Known, Query, SortBy};
+pub(crate) use palettes::Near;
+pub(crate) use query::{Found, Known, Query, SortBy};
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ use tags::Tags;
 
 /// What the index keeps of an image.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub(crate) struct Entry {
     pub id: i64,
     pub name: String,
     pub media_type: MediaType,
@@ -58,7 +58,7 @@ const DEAD_MIN: usize = 1000;
 
 /// All images.
 #[derive(Debug, Default)]
-pub struct Index {
+pub(crate) struct Index {
     columns: Columns,
     alive: Bitmap,
     orders: Orders,
@@ -85,20 +85,20 @@ struct Columns {
 
 impl Index {
     /// Adds an image of an index that is being built, in the order of ids; [`Self::finish`] ends it.
-    pub fn append(&mut self, entry: &Entry) {
+    pub(crate) fn append(&mut self, entry: &Entry) {
         let doc = self.columns.push(entry);
         self.alive.set(doc);
     }
 
     /// Sorts what was appended.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.columns.shrink();
         self.built = self.columns.ids.len();
         self.orders = Orders::build(&self.columns);
     }
 
     /// Takes in images, or what has become of them.
-    pub fn put(&mut self, entries: &[Entry]) {
+    pub(crate) fn put(&mut self, entries: &[Entry]) {
         let mut docs = Vec::with_capacity(entries.len());
         for entry in entries {
             self.remove(entry.id);
@@ -110,7 +110,7 @@ impl Index {
         self.orders.insert(&self.columns, docs);
     }
 
-    pub fn remove(&mut self, id: i64) {
+    pub(crate) fn remove(&mut self, id: i64) {
         if let Some(doc) = self.doc(id) {
             self.alive.unset(doc);
             self.columns.tags.release(doc);
@@ -118,18 +118,18 @@ impl Index {
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.alive.count()
     }
 
     /// Whether so much is dead that the rest is better built anew.
-    pub fn is_worn(&self) -> bool {
+    pub(crate) fn is_worn(&self) -> bool {
         let dead = self.columns.ids.len() - self.len();
         dead > DEAD_MIN.max(self.len() / 4)
     }
 
     /// All tags in use, sorted.
-    pub fn tags(&self) -> Vec<String> {
+    pub(crate) fn tags(&self) -> Vec<String> {
         self.columns.tags.in_use()
     }
 

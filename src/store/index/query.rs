@@ -81,7 +81,7 @@ impl Default for Query {
 
 /// One page of what was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub(crate) struct Found {
     pub ids: Vec<i64>,
     /// On all pages.
     pub total: u64,
@@ -89,7 +89,7 @@ pub struct Found {
 
 /// What of a query only the database knows.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub(crate) struct Known {
     /// The images of its name and of its checksum.
     pub only: Option<Vec<i64>>,
     /// The folders that count.
@@ -97,7 +97,7 @@ pub struct Known {
 }
 
 impl Index {
-    pub fn find(&self, query: &Query, known: &Known) -> Found {
+    pub(crate) fn find(&self, query: &Query, known: &Known) -> Found {
         let matching = self.matching(query, known);
         let total = matching.count();
         let docs = self.page(query, &matching, total);
