@@ -6,13 +6,14 @@ use std::time::Duration;
 use image::codecs::gif::GifDecoder;
 use image::codecs::png::PngDecoder;
 use image::codecs::webp::WebPDecoder;
-use image::{AnimationDecoder, Frames, ImageResult};
+use image::{AnimationDecoder, Frames, ImageDecoder, ImageResult};
 
 use super::decoder::Input;
 use super::error::Error;
 use super::exif::Orientation;
 use super::picture::Picture;
 use super::probe::Probe;
+use super::whole::{from_crate, limits};
 use crate::wire::Format;
 
 /// Read at once: the crate asks for a few bytes at a time.
@@ -29,7 +30,7 @@ impl Probe {
         each: &mut dyn FnMut(Picture, Duration) -> bool,
     ) -> Result<(), Error> {
         input.rewind().map_err(Error::Read)?;
-        let failed = |error| Error::damaged(self.format, error);
+        let failed = |error| from_crate(self.format, error);
         for frame in frames(self.format, input).map_err(failed)? {
             let frame = frame.map_err(failed)?;
             let said = Duration::from(frame.delay());
@@ -52,10 +53,19 @@ impl Probe {
 
 fn frames(format: Format, input: &mut dyn Input) -> ImageResult<Frames<'_>> {
     let source = BufReader::with_capacity(BUFFER, input);
+    // Any frame but the first may be of another size than what was probed.
     Ok(match format {
-        Format::Gif => GifDecoder::new(source)?.into_frames(),
-        Format::Webp => WebPDecoder::new(source)?.into_frames(),
-        Format::Png => PngDecoder::new(source)?.apng()?.into_frames(),
+        Format::Gif => {
+            let mut decoder = GifDecoder::new(source)?;
+            decoder.set_limits(limits())?;
+            decoder.into_frames()
+        }
+        Format::Webp => {
+            let mut decoder = WebPDecoder::new(source)?;
+            decoder.set_limits(limits())?;
+            decoder.into_frames()
+        }
+        Format::Png => PngDecoder::with_limits(source, limits())?.apng()?.into_frames(),
         // Nothing else moves.
         _ => Frames::new(Box::new(std::iter::empty())),
     })
@@ -94,6 +104,29 @@ mod tests {
             false
         };
         probe.frames(&mut input, &mut first).unwrap();
+        assert_eq!(count, 1);
+    }
+
+    #[test]
+    fn frame_that_is_larger_than_its_picture_is_bounded() {
+        let mut bytes = Vec::new();
+        let mut encoder = GifEncoder::new(&mut bytes);
+        let pixels = |color| Frame::new(RgbaImage::from_pixel(4, 3, Rgba(color)));
+        encoder.encode_frames([pixels([255, 0, 0, 255]), pixels([0, 0, 255, 255])]).unwrap();
+        drop(encoder);
+        // The second one's width and height.
+        let place = [0x2c, 0, 0, 0, 0, 4, 0, 3, 0];
+        let second = bytes.windows(9).rposition(|window| window == place).unwrap();
+        bytes[second + 5..second + 9].fill(0xff);
+        let mut input = Cursor::new(bytes);
+        let probe = super::super::probe(&mut input).unwrap();
+        let mut count = 0;
+        let mut each = |_: Picture, _: Duration| {
+            count += 1;
+            true
+        };
+        let error = probe.frames(&mut input, &mut each).unwrap_err();
+        assert!(matches!(error, Error::NeedsTranscoder { .. }), "{error}");
         assert_eq!(count, 1);
     }
 }

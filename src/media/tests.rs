@@ -260,36 +260,41 @@ fn orientation_is_read_without_decoding() {
     }
 }
 
+/// A TIFF of these values, little-endian.
+fn tiff(entries: &[(u16, u32)]) -> Vec<u8> {
+    let mut bytes = b"II*\0\x0a\0\0\0\x01\0".to_vec();
+    bytes.extend((entries.len() as u16).to_le_bytes());
+    for &(tag, value) in entries {
+        let kind = if value > u32::from(u16::MAX) { 4 } else { 3 };
+        bytes.extend([u16::to_le_bytes(tag), [kind, 0], [1, 0], [0, 0]].concat());
+        bytes.extend(value.to_le_bytes());
+    }
+    bytes.extend([0; 4]);
+    bytes
+}
+
 #[test]
 fn tiff_fill_order_2_is_left_to_the_transcoder() {
     // One pixel of eight bits: width, height, bits, no compression, black is zero, the order of the
     // bits, where the strip lies, rows, bytes.
-    let tiff = |order: u16| {
-        let entries = [
-            (256, 1),
-            (257, 1),
-            (258, 8),
-            (259, 1),
-            (262, 1),
-            (266, order),
-            (273, 8),
-            (278, 1),
-            (279, 1),
-        ];
-        let mut bytes = b"II*\0\x0a\0\0\0\x01\0".to_vec();
-        bytes.extend((entries.len() as u16).to_le_bytes());
-        for (tag, value) in entries {
-            bytes.extend([u16::to_le_bytes(tag), [3, 0], [1, 0], [0, 0]].concat());
-            bytes.extend([u16::to_le_bytes(value), [0, 0]].concat());
-        }
-        bytes.extend([0; 4]);
-        bytes
+    let tiff = |order| {
+        let (size, strip) = ([(256, 1), (257, 1), (258, 8)], [(273, 8), (278, 1), (279, 1)]);
+        tiff(&[&size[..], &[(259, 1), (262, 1), (266, order)], &strip].concat())
     };
     assert_eq!(thumbnail(&tiff(1), 9).unwrap().pixels(), [1; 3]);
     let why = thumbnail(&tiff(2), 9).unwrap_err().to_string();
     let expected = "this variety of TIFF is decoded by ffmpeg at most: \
                     bits from the lowest to the highest (FillOrder 2)";
     assert_eq!(why, expected);
+}
+
+#[test]
+fn tiff_tile_of_more_bytes_than_can_be_counted_is_refused() {
+    // Width, height, bits, compression, black is zero, samples, tile width and height, where it lies.
+    let picture = [(256, 1), (257, 65_520), (258, 255), (259, 1), (262, 1), (277, 65_535)];
+    let tile = [(322, u32::MAX), (323, 65_520), (324, 8), (325, 1)];
+    let error = thumbnail(&tiff(&[&picture[..], &tile].concat()), 9).unwrap_err();
+    assert!(matches!(error, Error::NeedsTranscoder { .. }), "{error}");
 }
 
 #[test]

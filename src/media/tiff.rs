@@ -115,13 +115,17 @@ impl Color {
 impl decoder::Decoder for Tiff {
     fn memory(&self, header: &Header, goal: Goal) -> u64 {
         let (width, height) = (u64::from(self.chunk.0), u64::from(self.chunk.1.min(header.size.1)));
-        let chunk = width * height * (self.samples * self.bits).div_ceil(8) as u64;
+        // Each factor is as large as the file says.
+        let pixel = (self.samples as u64 * self.bits as u64).div_ceil(8);
+        let chunk = (width * height).saturating_mul(pixel);
         let band = u64::from(header.size.0) * header.channels as u64;
         let band = if self.is_tiled(header) { band * height } else { band };
         // Samples of more than a byte are made into bytes, planes into pixels.
         let bytes = if self.bits > 8 { chunk / 2 } else { 0 };
         let pixels = if self.planar { chunk } else { 0 };
-        chunk + bytes + pixels + band + header.result_bytes(goal)
+        [bytes, pixels, band, header.result_bytes(goal)]
+            .into_iter()
+            .fold(chunk, u64::saturating_add)
     }
 
     fn decode(

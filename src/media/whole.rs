@@ -129,13 +129,18 @@ fn decoder<'a>(
     create: Create,
     stop: Stop<'a>,
 ) -> ImageResult<Box<dyn ImageDecoder + 'a>> {
+    let mut decoder = create(BufReader::with_capacity(BUFFER, Stoppable { input, stop }))?;
+    decoder.set_limits(limits())?;
+    Ok(decoder)
+}
+
+/// What the crate may take for a picture.
+pub(super) fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.max_image_width = Some(SIDE_MAX);
     limits.max_image_height = Some(SIDE_MAX);
     limits.max_alloc = Some(MEMORY_MAX);
-    let mut decoder = create(BufReader::with_capacity(BUFFER, Stoppable { input, stop }))?;
-    decoder.set_limits(limits)?;
-    Ok(decoder)
+    limits
 }
 
 fn drop_alpha(pixels: &mut Vec<u8>) {
@@ -168,7 +173,7 @@ impl Seek for Stoppable<'_> {
     }
 }
 
-fn from_crate(format: Format, error: ImageError) -> Error {
+pub(super) fn from_crate(format: Format, error: ImageError) -> Error {
     match error {
         ImageError::IoError(error) => Error::read(format, error),
         ImageError::Unsupported(_) | ImageError::Limits(_) => {

@@ -15,6 +15,9 @@ use crate::sys::Cancel;
 /// More than any backend's answer; what comes after it is read and dropped.
 pub(crate) const STDOUT_MAX: usize = 256 << 10;
 const STDERR_MAX: usize = 8 << 10;
+/// Read at a time: all that a pipe holds, and no more from one that floods it, so that its time is
+/// looked at in between.
+const TURN: usize = 1 << 20;
 
 /// Is given what a program writes, as it comes.
 type Told<'a> = &'a mut dyn FnMut(&[u8]);
@@ -85,7 +88,9 @@ fn attend(
         let mut waited = vec![child.as_fd()];
         waited.extend(stdout.open.as_ref().map(AsFd::as_fd));
         waited.extend(stderr.open.as_ref().map(AsFd::as_fd));
-        if !wait_readable(&waited, Some(until), cancel) {
+        // One that always has more to say is late, too.
+        let is_late = Instant::now() >= until || !wait_readable(&waited, Some(until), cancel);
+        if is_late || cancel.is_some_and(Cancel::is_cancelled) {
             child.kill();
             let command = launch.shown();
             return Err(match cancel {
@@ -134,10 +139,12 @@ impl Drain {
     /// Takes what is there now.
     fn read_some(&mut self, told: Told<'_>) {
         let mut buffer = [0; 16 << 10];
-        while let Some(pipe) = &mut self.open {
+        let mut left = TURN;
+        while let Some(pipe) = self.open.as_mut().filter(|_| left > 0) {
             match pipe.read(&mut buffer) {
                 Ok(0) => self.open = None,
                 Ok(len) => {
+                    left = left.saturating_sub(len);
                     told(&buffer[..len]);
                     self.take(&buffer[..len]);
                 }
@@ -211,8 +218,13 @@ mod tests {
 
     #[test]
     fn a_late_one_is_killed() {
-        let late = run(&sh("trap '' TERM; sleep 1000"), Duration::from_millis(50), None);
-        assert!(matches!(late, Err(Error::Late { .. })));
+        let check = |script| {
+            let late = run(&sh(script), Duration::from_millis(50), None);
+            assert!(matches!(late, Err(Error::Late { .. })), "{script}");
+        };
+        check("trap '' TERM; sleep 1000");
+        check("exec yes");
+        check("exec yes >&2");
     }
 
     #[test]

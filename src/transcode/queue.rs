@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, TryRecvError, bounded, select};
+use crossbeam_channel::{Receiver, Select, TryRecvError, bounded, select};
 
 use super::error::Error;
 use super::ffmpeg::Ffmpeg;
@@ -45,10 +45,9 @@ impl Queue {
             hung.retain(|done| done.try_recv() == Err(TryRecvError::Empty));
             if hung.len() == HUNG_MAX {
                 log::error!("{}: {HUNG_MAX} jobs hang; no other is begun", self.name);
-                let done = hung.swap_remove(0);
-                select! {
-                    recv(done) -> _ => {}
-                    recv(self.end) -> _ => break,
+                match first_done(&hung, &self.end) {
+                    Some(done) => drop(hung.swap_remove(done)),
+                    None => break,
                 }
             }
         }
@@ -97,5 +96,30 @@ impl Queue {
                 return Some(done);
             }
         }
+    }
+}
+
+/// Waits until one of those that hang is done after all; `None` at the end.
+fn first_done(hung: &[Receiver<()>], end: &Receiver<()>) -> Option<usize> {
+    let mut all = Select::new();
+    for done in hung {
+        all.recv(done);
+    }
+    let end = all.recv(end);
+    Some(all.ready()).filter(|ready| *ready != end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_hanging_job_that_ends_makes_room() {
+        let (mut running, hung): (Vec<_>, Vec<_>) = (0..HUNG_MAX).map(|_| bounded(0)).unzip();
+        let (ending, end) = bounded(0);
+        drop(running.remove(2));
+        assert_eq!(first_done(&hung, &end), Some(2));
+        drop(ending);
+        assert_eq!(first_done(&hung[..2], &end), None);
     }
 }
