@@ -27,7 +27,9 @@ impl Ear {
             for stream in listener.incoming() {
                 let mut reader = BufReader::new(stream.unwrap());
                 while let Some(request) = request(&mut reader) {
+                    // Before the answer, which lets the verb end and what was asked be looked at.
                     sender.send(request).unwrap();
+                    answer(reader.get_mut());
                 }
             }
         });
@@ -60,11 +62,6 @@ fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    let answer =
-        r#"{"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"}]}"#;
-    let length = answer.len();
-    write!(reader.get_mut(), "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{answer}")
-        .unwrap();
     let mut words = first.split(' ');
     let (method, path) = (words.next().unwrap(), words.next().unwrap());
     let body = match body.as_slice() {
@@ -73,6 +70,13 @@ fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
         body => format!(" {}", serde_json::from_slice::<Value>(body).unwrap()),
     };
     Some(format!("{method} {path}{body}"))
+}
+
+fn answer(stream: &mut UnixStream) {
+    let answer =
+        r#"{"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"}]}"#;
+    let length = answer.len();
+    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{answer}").unwrap();
 }
 
 #[test]
