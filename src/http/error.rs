@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::response::Response;
 use crate::error_chain::chain;
-use crate::wire::{ErrorBody, ErrorCode, Unknown};
+use crate::wire::{ErrorBody, ErrorCode};
 
 /// Bytes of a message: it may quote what a client sent.
 const TEXT_MAX: usize = 2000;
@@ -43,12 +43,6 @@ impl Error {
     /// 400 for a query parameter: its name, the value and what is allowed.
     pub fn parameter(name: &str, value: &str, allowed: impl fmt::Display) -> Self {
         Self::bad_request(format!("{name} cannot be {value:?}")).details(allowed.to_string())
-    }
-
-    /// 400 for a word that a parameter or field does not know.
-    pub fn word(name: &str, unknown: &Unknown) -> Self {
-        let allowed = format!("{name} is one of {}", unknown.allowed.join(", "));
-        Self::parameter(name, &unknown.value, allowed)
     }
 
     /// 404: "no image 7"
@@ -139,7 +133,7 @@ fn clipped(mut text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Mode;
+    use crate::wire::{BadParameter, Mode};
 
     fn check(failure: Error, status: u16, body: &str) {
         assert_eq!(failure.status(), status);
@@ -152,7 +146,7 @@ mod tests {
     fn bodies_carry_what_there_is_and_nothing_else() {
         check(Error::not_found("no image 7"), 404, r#"{"error":"no image 7","code":404}"#);
         check(
-            Error::word("mode", &"stretch".parse::<Mode>().unwrap_err()),
+            Error::from(BadParameter::word("mode", &"stretch".parse::<Mode>().unwrap_err())),
             400,
             r#"{"error":"mode cannot be \"stretch\"","code":400,"details":"mode is one of individual, clone, extend"}"#,
         );

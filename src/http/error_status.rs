@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::error::Error;
 use crate::error_chain::chain;
 use crate::store::folders;
-use crate::wire::ErrorCode;
+use crate::wire::{BadParameter, ErrorCode};
 use crate::{config, library, playlist, store, transcode, wallpaper};
 
 const RECOVERY: &str = "`murald library check` tells what is wrong; with the daemon stopped, \
@@ -36,6 +36,12 @@ impl From<Arc<store::Error>> for Error {
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Self::internal(error)
+    }
+}
+
+impl From<BadParameter> for Error {
+    fn from(BadParameter { name, value, allowed }: BadParameter) -> Self {
+        Self::parameter(&name, &value, allowed)
     }
 }
 

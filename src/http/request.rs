@@ -9,9 +9,10 @@ use tiny_http::Method;
 use super::error::Error;
 use super::nearest::nearest;
 use super::parse::{Fields, Head};
-use super::query::{Query, decode};
+use super::query::{decode, parse as parse_query};
 use super::semaphore::Permit;
 use super::waiting::{Reply, Waiting};
+use crate::wire::Parameters;
 
 /// No route is deeper.
 const SEGMENTS: usize = 8;
@@ -22,7 +23,7 @@ pub struct Request<'a> {
     segments: Segments<'a>,
     /// Which segments the placeholders of the route stand for.
     pub(super) captures: [u8; 2],
-    query: Query<'a>,
+    query: Parameters<'a>,
     body: &'a [u8],
     id: &'a str,
     pub(super) fields: Fields<'a>,
@@ -46,7 +47,7 @@ impl<'a> Request<'a> {
         waiting: &'a Waiting,
     ) -> Result<Self, Error> {
         let segments = Segments::of(head.path)?;
-        let query = Query::of(head.query)?;
+        let query = parse_query(head.query)?;
         let (method, fields, captures) = (head.method, head.fields, [0; 2]);
         Ok(Self { method, segments, captures, query, body, id, fields, waiting })
     }
@@ -60,7 +61,7 @@ impl<'a> Request<'a> {
         self.id
     }
 
-    pub fn query(&self) -> &Query<'a> {
+    pub fn query(&self) -> &Parameters<'a> {
         &self.query
     }
 

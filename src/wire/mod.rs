@@ -7,6 +7,7 @@ mod error;
 mod event;
 mod image_row;
 mod names;
+mod parameters;
 mod record;
 mod request;
 mod time;
@@ -21,6 +22,7 @@ pub(crate) use names::{
     LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution, SortOrder, Unknown,
 };
 pub(crate) use names::{Word, words};
+pub(crate) use parameters::{BadParameter, Parameters};
 pub(crate) use record::{
     ActivePlaylist, BackendInfo, Capabilities, Conflict, CurrentMonitor, CurrentWallpaper, Data,
     DatabaseReport, Folder, HistoryEntry, JsonObject, LibraryHealth, Monitor, Page, Pagination,

@@ -24,7 +24,7 @@ pub(crate) struct Page<T> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pagination {
+pub(crate) struct Pagination {
     pub page: u64,
     pub per_page: u64,
     pub total_items: u64,

@@ -3,7 +3,7 @@
 use super::Api;
 use crate::events::EventFilter;
 use crate::http::{Error, Request, Response};
-use crate::wire::EventKind;
+use crate::wire::{BadParameter, EventKind};
 
 /// `GET /events`; `types` is a comma list, absent, empty or `*` means all.
 pub(in crate::http) fn stream(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
@@ -15,7 +15,7 @@ pub(in crate::http) fn stream(api: &Api, request: &Request<'_>) -> Result<Respon
         "*" => Ok(EventFilter::ALL),
         word => match word.parse::<EventKind>() {
             Ok(kind) => Ok(EventFilter::from_iter([kind])),
-            Err(unknown) => Err(Error::word("types", &unknown)),
+            Err(unknown) => Err(BadParameter::word("types", &unknown)),
         },
     })?;
     let filter = types.into_iter().flatten().reduce(EventFilter::union).unwrap_or(EventFilter::ALL);

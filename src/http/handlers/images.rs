@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Api, image_query};
-use crate::http::{Error, Reply, Request, Response, file};
+use super::Api;
+use crate::http::{Error, Paging, Reply, Request, Response, file};
 use crate::library;
 use crate::store::images;
+use crate::store::index::{Query, filter};
 use crate::transcode;
 use crate::wire::{DeleteImages, Image, ImageRow, Resolution};
 
@@ -18,7 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// `GET /images`
 pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let asked = image_query::query(request.query())?;
+    let paging = Paging::read(request.query())?;
+    let filter = filter::query(request.query())?;
+    let query = Query { offset: paging.offset(), limit: paging.per_page, ..filter };
+    let asked = (query, paging);
     let (query, paging) = &asked;
     if let Some((id, _)) = query.similar_to {
         // Only to say so: a list would be empty.

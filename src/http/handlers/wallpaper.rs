@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::imports::image_at;
 use super::monitors::named;
-use super::{Api, image_query};
+use super::{Api, filter};
 use crate::http::{Error, Request, Response};
 use crate::store::index::Query;
 use crate::store::{self, assignments, images};
@@ -81,7 +81,7 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
 pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: RandomWallpaper = request.json_or_default()?;
     let names = wished(body.monitor, body.monitors)?;
-    let filter = body.filter.as_ref().map(image_query::filter).transpose()?.map(Box::new);
+    let filter = body.filter.as_ref().map(filter::read).transpose()?.map(Box::new);
     apply(api, request, (Ask::Random, filter), names, body.mode, Source::Random)
 }
 

@@ -8,6 +8,7 @@
 //! keeps the index in step, under the writer's lock, and builds it anew when too much of it is dead.
 
 mod bitmap;
+pub(crate) mod filter;
 mod lab_grid;
 mod names;
 mod order;

@@ -1,20 +1,47 @@
-//! What a list of images is asked for: the query of `GET /images`.
+//! What a list of images is asked for, as text and as JSON: by the names of the query of
+//! `GET /images`. Pure.
+
+use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::super::nearest::nearest;
-use super::super::query::{Paging, Query as Parameters};
+use super::{Near, Query, SortBy};
 use crate::color::{self, Rgb};
 use crate::digest::Checksum;
-use crate::http::Error;
-use crate::store::index::{Near, Query, SortBy};
-use crate::wire::{MediaFilter, SortOrder};
+use crate::wire::{BadParameter, MediaFilter, Parameters, SortOrder};
+
+/// Why an object is no filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BadFilter {
+    /// There is no such filter.
+    Field {
+        name: String,
+    },
+    /// It is neither a text nor a number, truth value or list.
+    Type {
+        name: String,
+        value: String,
+    },
+    Value(BadParameter),
+}
+
+impl fmt::Display for BadFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field { name } => write!(f, "no field {name:?}"),
+            Self::Type { name, value } => write!(f, "{name} cannot be {value}"),
+            Self::Value(bad) => bad.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BadFilter {}
 
 /// ΔE76 up to which palettes are similar, where the client does not say.
 const SIMILAR: f32 = 18.0;
 
 /// Of the parameters, those that filter.
-const FILTERS: [&str; 17] = [
+pub(crate) const FILTERS: [&str; 17] = [
     "animated",
     "checksum",
     "colors",
@@ -34,9 +61,8 @@ const FILTERS: [&str; 17] = [
     "tags",
 ];
 
-/// Reads all parameters; filters combine by AND.
-pub(super) fn query(parameters: &Parameters<'_>) -> Result<(Query, Paging), Error> {
-    let paging = parameters.paging()?;
+/// Reads all parameters but the page; filters combine by AND.
+pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> {
     let within = distance(parameters, "palette_max_delta_e")?.unwrap_or(SIMILAR);
     let similar_to = parameters.value::<i64>("palette_similar_to", "it is the id of an image")?;
     let sort_by = parameters.word("sort_by")?;
@@ -45,7 +71,7 @@ pub(super) fn query(parameters: &Parameters<'_>) -> Result<(Query, Paging), Erro
         least.map(|least| least.map_or(0, |least| least as u32))
     };
     let text = |name| parameters.get(name).map(str::to_owned);
-    let query = Query {
+    Ok(Query {
         media_type: parameters.word::<MediaFilter>("media_type")?,
         animated: parameters.value("animated", "animated is true or false")?,
         search: text("search").unwrap_or_default(),
@@ -65,30 +91,13 @@ pub(super) fn query(parameters: &Parameters<'_>) -> Result<(Query, Paging), Erro
         by_likeness: similar_to.is_some() && sort_by.is_none(),
         sort_by: sort_by.unwrap_or(SortBy::ImportedAt),
         descending: parameters.word("sort_order")?.unwrap_or(SortOrder::Desc) == SortOrder::Desc,
-        offset: paging.offset(),
-        limit: paging.per_page,
-    };
-    Ok((query, paging))
+        ..Query::default()
+    })
 }
 
 /// The same filters as fields of a JSON object: values as a query writes them, or JSON's own.
-pub(super) fn filter(fields: &Map<String, Value>) -> Result<Query, Error> {
-    let mut pairs = Vec::with_capacity(fields.len());
-    for (name, value) in fields {
-        if !FILTERS.contains(&name.as_str()) {
-            let error = Error::bad_request(format!("filter has no field {name:?}"));
-            return Err(match nearest(name, FILTERS.into_iter()) {
-                Some(known) => error.details(format!("do you mean {known}?")),
-                None => error,
-            });
-        }
-        let text = written(value).ok_or_else(|| {
-            Error::bad_request(format!("filter.{name} cannot be {value}"))
-                .details("it is a text, a number, true or false, or a list of these")
-        })?;
-        pairs.push((name.as_str().into(), text.into()));
-    }
-    query(&Parameters::of_pairs(pairs)).map(|(query, _)| query)
+pub(crate) fn of_fields(fields: &Map<String, Value>) -> Result<Query, BadFilter> {
+    query(&parameters(fields, &FILTERS)?).map_err(BadFilter::Value)
 }
 
 /// As a query writes it.
@@ -104,15 +113,29 @@ fn written(value: &Value) -> Option<String> {
     }
 }
 
-fn hue_group(item: &str) -> Result<u8, Error> {
+fn parameters<'a>(
+    fields: &'a Map<String, Value>,
+    known: &[&str],
+) -> Result<Parameters<'a>, BadFilter> {
+    let pair = |(name, value): (&'a String, &'a Value)| {
+        if !known.contains(&name.as_str()) {
+            return Err(BadFilter::Field { name: name.clone() });
+        }
+        let bad = || BadFilter::Type { name: name.clone(), value: value.to_string() };
+        Ok((name.as_str().into(), written(value).ok_or_else(bad)?.into()))
+    };
+    Ok(Parameters::of_pairs(fields.iter().map(pair).collect::<Result<_, _>>()?))
+}
+
+fn hue_group(item: &str) -> Result<u8, BadParameter> {
     let group = item.parse().ok().filter(|group| matches!(group, 0..12 | 99));
     group.ok_or_else(|| {
-        Error::parameter("hue_group", item, "hue_group is 0 to 11, or 99 for neutral")
+        BadParameter::new("hue_group", item, "hue_group is 0 to 11, or 99 for neutral")
     })
 }
 
 /// With `sha256:` in front of it or without.
-fn checksum(text: &str) -> Result<Checksum, Error> {
+fn checksum(text: &str) -> Result<Checksum, BadParameter> {
     let digits = text.strip_prefix("sha256:").unwrap_or(text);
     let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
     let mut sum = Checksum::default();
@@ -122,35 +145,35 @@ fn checksum(text: &str) -> Result<Checksum, Error> {
     });
     let is_whole = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     read.filter(|()| is_whole).map(|()| sum).ok_or_else(|| {
-        Error::parameter("checksum", text, "checksum is 64 hexadecimal digits, as records have it")
+        BadParameter::new("checksum", text, "checksum is 64 hexadecimal digits, as records have it")
     })
 }
 
-fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, Error> {
+fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, BadParameter> {
     match parameters.get("folder_id") {
         Some("root") => Ok(Some(None)),
         _ => Ok(parameters.value("folder_id", "folder_id is an id, or root")?.map(Some)),
     }
 }
 
-fn color(name: &str, item: &str, hex: &str) -> Result<Rgb, Error> {
+fn color(name: &str, item: &str, hex: &str) -> Result<Rgb, BadParameter> {
     let allowed = "colours are written #rrggbb, or by CSS's names";
-    color::parse(hex).ok_or_else(|| Error::parameter(name, item, allowed))
+    color::parse(hex).ok_or_else(|| BadParameter::new(name, item, allowed))
 }
 
 /// `#rrggbb~maxDeltaE`
-fn near(item: &str) -> Result<Near, Error> {
-    let refused = || Error::parameter("colors_near", item, "items are written #rrggbb~12.5");
+fn near(item: &str) -> Result<Near, BadParameter> {
+    let refused = || BadParameter::new("colors_near", item, "items are written #rrggbb~12.5");
     let (hex, within) = item.split_once('~').ok_or_else(refused)?;
     let within = within.parse().ok().filter(is_distance).ok_or_else(refused)?;
     Ok(Near { color: color("colors_near", item, hex)?, within })
 }
 
-fn distance(parameters: &Parameters<'_>, name: &str) -> Result<Option<f32>, Error> {
+fn distance(parameters: &Parameters<'_>, name: &str) -> Result<Option<f32>, BadParameter> {
     let allowed = format!("{name} is a number from 0");
     match parameters.value::<f32>(name, &allowed)? {
         Some(number) if !is_distance(&number) => {
-            Err(Error::parameter(name, &number.to_string(), allowed))
+            Err(BadParameter::new(name, &number.to_string(), allowed))
         }
         number => Ok(number),
     }
@@ -165,16 +188,19 @@ mod tests {
     use super::*;
 
     fn parse(raw: &str) -> Result<Query, String> {
-        let parameters = Parameters::of(Some(raw)).unwrap();
-        query(&parameters).map(|(query, _)| query).map_err(|f| f.into_response("x").text())
+        let pairs = raw.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap();
+            (name.into(), value.replace('+', " ").replace("%23", "#").into())
+        });
+        query(&Parameters::of_pairs(pairs.collect())).map_err(|bad| bad.to_string())
     }
 
     #[test]
     fn image_query_reads_every_filter() {
         let all = parse(
-            "media_type=gif&animated=true&search=a+b&tags=x,y&colors=%23ff0080,00ff00&hue_group=99,7&page=3\
+            "media_type=gif&animated=true&search=a+b&tags=x,y&colors=%23ff0080,00ff00&hue_group=99,7\
              &colors_near=%23010203~2.5&palette_similar_to=7&folder_id=root&sort_by=hue\
-             &sort_order=asc&per_page=9&unknown=1",
+             &sort_order=asc&unknown=1",
         )
         .unwrap();
         assert_eq!((all.media_type, all.search.as_str()), (Some(MediaFilter::Gif), "a b"));
@@ -196,9 +222,8 @@ mod tests {
         assert_eq!(more.checksum, Some([15; 32]));
         assert_eq!(parse(&format!("checksum={sum}")).unwrap().checksum, Some([15; 32]));
         assert_eq!((all.folder, all.sort_by, all.descending), (Some(None), SortBy::Hue, false));
-        assert_eq!((all.offset, all.limit), (18, 9));
         let none = parse("").unwrap();
-        assert_eq!((none.folder, none.descending, none.limit), (None, true, 50));
+        assert_eq!((none.folder, none.descending), (None, true));
     }
 
     #[test]
@@ -230,15 +255,12 @@ mod tests {
         check("palette_max_delta_e=inf", "from 0");
         check("palette_similar_to=x", "id");
         check("folder_id=null", "root");
-        check("page=0", "from 1");
     }
 
     #[test]
     fn a_filter_is_read_from_json() {
-        let read = |json: Value| {
-            let found = filter(json.as_object().unwrap());
-            found.map_err(|error| error.into_response("x").text())
-        };
+        let read =
+            |json: Value| of_fields(json.as_object().unwrap()).map_err(|bad| bad.to_string());
         let all = read(serde_json::json!({
             "tags": ["a", "b"], "animated": false, "min_width": 800, "hue_group": "7,8",
             "folder_id": "root", "palette_similar_to": 3,
@@ -250,9 +272,9 @@ mod tests {
             let text = read(json).unwrap_err();
             assert!(text.contains(said), "{text}");
         };
-        refused(serde_json::json!({ "tag": "a" }), "do you mean tags?");
+        refused(serde_json::json!({ "tag": "a" }), "no field \"tag\"");
         refused(serde_json::json!({ "page": 2 }), "no field");
-        refused(serde_json::json!({ "tags": null }), "filter.tags cannot be null");
+        refused(serde_json::json!({ "tags": null }), "tags cannot be null");
         refused(serde_json::json!({ "min_width": 0 }), "from 1");
     }
 }

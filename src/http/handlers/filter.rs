@@ -1,0 +1,48 @@
+//! Filters in bodies: why one is refused, as an answer.
+
+use serde_json::{Map, Value};
+
+use super::super::nearest::nearest;
+use crate::http::Error;
+use crate::store::index::Query;
+use crate::store::index::filter::{self, BadFilter};
+
+/// The field `filter` of a body.
+pub(super) fn read(fields: &Map<String, Value>) -> Result<Query, Error> {
+    filter::of_fields(fields).map_err(|bad| refused("filter", &filter::FILTERS, bad))
+}
+
+fn refused(object: &str, known: &[&str], bad: BadFilter) -> Error {
+    match bad {
+        BadFilter::Field { name } => {
+            let error = Error::bad_request(format!("{object} has no field {name:?}"));
+            match nearest(&name, known.iter().copied()) {
+                Some(known) => error.details(format!("do you mean {known}?")),
+                None => error,
+            }
+        }
+        BadFilter::Type { name, value } => {
+            Error::bad_request(format!("{object}.{name} cannot be {value}"))
+                .details("it is a text, a number, true or false, or a list of these")
+        }
+        BadFilter::Value(bad) => bad.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_filter_that_is_refused_says_why() {
+        let check = |json: Value, said: &str| {
+            let text = read(json.as_object().unwrap()).unwrap_err().into_response("x").text();
+            assert!(text.contains(said), "{text}");
+        };
+        check(json!({ "tag": "a" }), "do you mean tags?");
+        check(json!({ "page": 2 }), "no field");
+        check(json!({ "tags": null }), "filter.tags cannot be null");
+        check(json!({ "min_width": 0 }), "from 1");
+    }
+}

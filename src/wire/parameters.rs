@@ -1,0 +1,111 @@
+//! Named values as text, as the query of a request has them: pure, and the same wherever filters are
+//! read.
+//!
+//! Unknown parameters are ignored; a value that is not understood is an error that names the
+//! parameter, the value and what is allowed. Of repeated parameters the first counts.
+
+use std::borrow::Cow;
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
+use super::Unknown;
+
+#[derive(Debug, Default)]
+pub struct Parameters<'a> {
+    pairs: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+/// A value that its parameter does not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadParameter {
+    pub(crate) name: String,
+    pub(crate) value: String,
+    /// A sentence that says what it may be.
+    pub(crate) allowed: String,
+}
+
+impl BadParameter {
+    pub(crate) fn new(name: &str, value: &str, allowed: impl Display) -> Self {
+        Self { name: name.to_owned(), value: value.to_owned(), allowed: allowed.to_string() }
+    }
+
+    pub(crate) fn word(name: &str, unknown: &Unknown) -> Self {
+        let allowed = format!("{name} is one of {}", unknown.allowed.join(", "));
+        Self::new(name, &unknown.value, allowed)
+    }
+}
+
+impl Display for BadParameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot be {:?}: {}", self.name, self.value, self.allowed)
+    }
+}
+
+impl std::error::Error for BadParameter {}
+
+impl<'a> Parameters<'a> {
+    /// Of names and values that are decoded already.
+    pub(crate) fn of_pairs(pairs: Vec<(Cow<'a, str>, Cow<'a, str>)>) -> Self {
+        Self { pairs }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.pairs.iter().find(|(key, _)| key == name).map(|(_, value)| &**value)
+    }
+
+    /// An enumerated parameter.
+    pub(crate) fn word<T: FromStr<Err = Unknown>>(
+        &self,
+        name: &str,
+    ) -> Result<Option<T>, BadParameter> {
+        let parsed = self.get(name).map(str::parse).transpose();
+        parsed.map_err(|unknown| BadParameter::word(name, &unknown))
+    }
+
+    /// Any other parameter with a type; `allowed` says what it may be.
+    pub fn value<T: FromStr>(
+        &self,
+        name: &str,
+        allowed: impl Display,
+    ) -> Result<Option<T>, BadParameter> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        match text.parse() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(BadParameter::new(name, text, allowed)),
+        }
+    }
+
+    /// An integer parameter between two bounds, both included.
+    pub(crate) fn integer(
+        &self,
+        name: &str,
+        from: u64,
+        to: u64,
+    ) -> Result<Option<u64>, BadParameter> {
+        let allowed = || match to {
+            u64::MAX => format!("{name} is an integer from {from}"),
+            _ => format!("{name} is an integer from {from} to {to}"),
+        };
+        let number = self.value(name, allowed())?;
+        match number {
+            Some(number) if !(from..=to).contains(&number) => {
+                Err(BadParameter::new(name, &number.to_string(), allowed()))
+            }
+            _ => Ok(number),
+        }
+    }
+
+    /// The items of a comma list; an absent parameter has none. Empty items are malformed.
+    pub(crate) fn list<T>(
+        &self,
+        name: &str,
+        item: impl Fn(&str) -> Result<T, BadParameter>,
+    ) -> Result<Option<Vec<T>>, BadParameter> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        let items = text.split(',').map(|part| match part.trim() {
+            "" => Err(BadParameter::new(name, text, format!("{name} has no empty items"))),
+            part => item(part),
+        });
+        items.collect::<Result<_, _>>().map(Some)
+    }
+}
