@@ -42,6 +42,8 @@ pub(super) enum From {
     Folder(&'static str),
     /// Whether it was given.
     Switch(&'static str),
+    /// True; left out where it was not given.
+    If(&'static str),
 }
 
 /// A body of the API, as people are shown it.
@@ -148,6 +150,7 @@ fn body(fields: Fields, call: &Call) -> Value {
         From::Filter(of) => Some(of(call)).filter(|filter| !filter.is_empty()).map(Value::from),
         From::Picture(name) => call.value(name).cloned(),
         From::Switch(name) => Some(call.has(name).into()),
+        From::If(name) => call.has(name).then_some(true.into()),
     };
     let fields = fields.iter().filter_map(|&(name, from)| {
         let value = field(from)?;

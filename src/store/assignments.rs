@@ -1,6 +1,6 @@
 //! What each monitor shows, or showed last; kept for monitors that are away.
 
-use rusqlite::{Connection, Row, named_params, params};
+use rusqlite::{Connection, Row, named_params};
 
 use super::Error;
 use super::row::{self, json, word};
@@ -18,24 +18,33 @@ pub(crate) struct Assignment {
     pub set_at: Timestamp,
 }
 
-/// In place of a monitor: what was last set for all of them. No compositor has such a name.
+/// In place of a monitor: what was last set for all of them, and what is to be on those that come.
+/// No compositor has such names.
 const EVERY_MONITOR: &str = "*";
+const DEFAULT: &str = "*default";
+const COLUMNS: &str = "monitor, image_id, mode, together, backend, set_at";
 
 /// Sorted by monitor.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
-    let mut statement = connection.prepare_cached(
-        "SELECT monitor, image_id, mode, together, backend, set_at FROM assignments WHERE monitor <> ?1 \
-         ORDER BY monitor",
-    )?;
-    row::readable(statement.query([EVERY_MONITOR])?, from_row)
+    let sql = format!(
+        "SELECT {COLUMNS} FROM assignments WHERE substr(monitor, 1, 1) <> '*' ORDER BY monitor"
+    );
+    row::readable(connection.prepare_cached(&sql)?.query([])?, from_row)
 }
 
-/// What was last set for all monitors: a monitor that was never seen before gets it.
+/// What was last set for all monitors.
 pub(crate) fn for_every_monitor(connection: &Connection) -> Result<Option<Assignment>, Error> {
-    let mut statement = connection.prepare_cached(
-        "SELECT monitor, image_id, mode, together, backend, set_at FROM assignments WHERE monitor = ?1",
-    )?;
-    Ok(row::readable(statement.query([EVERY_MONITOR])?, from_row)?.pop())
+    of(connection, EVERY_MONITOR)
+}
+
+/// What a monitor shows that was never seen before.
+pub(crate) fn default(connection: &Connection) -> Result<Option<Assignment>, Error> {
+    of(connection, DEFAULT)
+}
+
+fn of(connection: &Connection, monitor: &str) -> Result<Option<Assignment>, Error> {
+    let sql = format!("SELECT {COLUMNS} FROM assignments WHERE monitor = ?1");
+    Ok(row::readable(connection.prepare_cached(&sql)?.query([monitor])?, from_row)?.pop())
 }
 
 /// Notes that this was set for all monitors; `assignment` is any one of them.
@@ -44,6 +53,11 @@ pub(crate) fn put_for_every_monitor(
     assignment: &Assignment,
 ) -> Result<(), Error> {
     put(connection, &Assignment { monitor: EVERY_MONITOR.to_owned(), ..assignment.clone() })
+}
+
+/// Makes it what a monitor shows that was never seen before; its own monitor counts for nothing.
+pub(crate) fn put_default(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
+    put(connection, &Assignment { monitor: DEFAULT.to_owned(), ..assignment.clone() })
 }
 
 pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
@@ -67,9 +81,10 @@ pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<()
 
 /// Removes the monitors' states that show an image that is gone.
 pub(crate) fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
-    let mut statement = connection
-        .prepare_cached("DELETE FROM assignments WHERE image_id = ?1 AND monitor = ?2")?;
-    statement.execute(params![image_id, EVERY_MONITOR])?;
+    let mut statement = connection.prepare_cached(
+        "DELETE FROM assignments WHERE image_id = ?1 AND substr(monitor, 1, 1) = '*'",
+    )?;
+    statement.execute([image_id])?;
     let mut statement = connection.prepare_cached("DELETE FROM assignments WHERE image_id = ?1")?;
     Ok(statement.execute([image_id])?)
 }

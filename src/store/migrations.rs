@@ -11,6 +11,7 @@ pub(super) const STEPS: &[&str] = &[
     "ALTER TABLE scene RENAME TO assignments;
      DROP INDEX scene_image;
      CREATE INDEX assignments_image ON assignments (image_id);",
+    "CREATE TABLE monitor (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

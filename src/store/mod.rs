@@ -15,6 +15,7 @@ pub(crate) mod images;
 pub(crate) mod index;
 mod index_sync;
 mod migrations;
+pub(crate) mod monitors;
 mod page;
 pub(crate) mod pending_files;
 pub(crate) mod playlists;

@@ -201,6 +201,13 @@ pub(crate) fn running(connection: &Connection) -> Result<Vec<i64>, Error> {
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
+/// Whether one runs on all monitors, those that come later too.
+pub(crate) fn runs_everywhere(connection: &Connection) -> Result<bool, Error> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM playback WHERE running AND \
+               iif(json_valid(state), state ->> '$.everywhere', 0))";
+    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
 fn items(connection: &Connection, id: i64) -> Result<Vec<Item>, Error> {
     let sql = format!("{ITEMS} WHERE playlist_id = ?1 ORDER BY position");
     let mut statement = connection.prepare_cached(&sql)?;

@@ -42,18 +42,49 @@ pub(super) fn desired(
     desired
 }
 
-/// Gives connected outputs that were never seen before what was last set for all. A picture that is
-/// stretched over those that were there then is stretched over these, too.
-pub(super) fn adopt(rows: &mut Vec<Assignment>, for_all: &Assignment, outputs: &[Output]) {
+/// What a monitor shows that has nothing of its own, as far as there is anything.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fallbacks {
+    /// Where a playlist runs on all monitors, its picture was last set for all.
+    pub(super) playlist_runs: bool,
+    pub(super) default: Option<Assignment>,
+    pub(super) for_all: Option<Assignment>,
+    /// Monitors that were there when something was set: one of them that shows nothing is meant to.
+    pub(super) seen: Vec<String>,
+}
+
+impl Fallbacks {
+    /// Gives outputs that have no row the picture that is meant for such.
+    pub(super) fn adopt(self, rows: &mut Vec<Assignment>, outputs: &[Output]) {
+        let Self { playlist_runs, default, for_all, seen } = self;
+        let meant = if playlist_runs { for_all.clone().or(default) } else { default.or(for_all) };
+        if let Some(meant) = meant {
+            return adopt(rows, &meant, outputs.iter());
+        }
+        // The last resort. It is not spread over those: nobody meant it for several.
+        let Some(newest) = rows.iter().max_by_key(|row| row.set_at) else { return };
+        let mode = if newest.mode == Mode::Extend { Mode::Individual } else { newest.mode };
+        let newest = Assignment { mode, ..newest.clone() };
+        adopt(rows, &newest, outputs.iter().filter(|output| !seen.contains(&output.name)));
+    }
+}
+
+/// Gives outputs that have no row this picture. One that is stretched over those that were there then
+/// is stretched over these, too.
+fn adopt<'a>(
+    rows: &mut Vec<Assignment>,
+    meant: &Assignment,
+    outputs: impl Iterator<Item = &'a Output>,
+) {
     let is_new = |output: &&Output| rows.iter().all(|row| row.monitor != output.name);
-    let new: Vec<String> = outputs.iter().filter(is_new).map(|one| one.name.clone()).collect();
+    let new: Vec<String> = outputs.filter(is_new).map(|one| one.name.clone()).collect();
     if new.is_empty() {
         return;
     }
     let shares = |row: &Assignment| {
-        (row.image_id, row.mode, row.set_at) == (for_all.image_id, for_all.mode, for_all.set_at)
+        (row.image_id, row.mode, row.set_at) == (meant.image_id, meant.mode, meant.set_at)
     };
-    rows.extend(new.into_iter().map(|monitor| Assignment { monitor, ..for_all.clone() }));
+    rows.extend(new.into_iter().map(|monitor| Assignment { monitor, ..meant.clone() }));
     let mut group: Vec<&mut Assignment> = rows.iter_mut().filter(|row| shares(row)).collect();
     let together: Vec<String> = group.iter().map(|row| row.monitor.clone()).collect();
     group.iter_mut().for_each(|row| row.together.clone_from(&together));
@@ -109,20 +140,47 @@ mod tests {
     use crate::wallpaper::plan::tests::placement;
     use crate::wire::Timestamp;
 
-    #[test]
-    fn new_outputs_have_what_was_last_set_for_all() {
-        let row = |monitor: &str, image_id, seconds| Assignment {
+    fn row(monitor: &str, image_id: i64, seconds: i64) -> Assignment {
+        Assignment {
             monitor: monitor.to_owned(),
             image_id,
             mode: Mode::Extend,
             together: vec![monitor.to_owned()],
             backend: "swaybg".to_owned(),
             set_at: Timestamp::from_micros(seconds),
+        }
+    }
+
+    #[test]
+    fn default_comes_before_what_was_set_for_all_but_not_before_a_playlist() {
+        let outputs = ["A", "B", "C"].map(|name| placement(name, 0).output);
+        let check = |playlist_runs, default: Option<i64>, for_all: Option<i64>, seen, expected| {
+            let of = |id: Option<i64>| id.map(|id| row("*", id, 1));
+            let seen = if seen { vec!["B".to_owned()] } else { Vec::new() };
+            let (default, for_all) = (of(default), of(for_all));
+            let mut rows = vec![row("AWAY", 3, 30), row("A", 4, 40)];
+            Fallbacks { playlist_runs, default, for_all, seen }.adopt(&mut rows, &outputs);
+            let new: Vec<_> = rows[2..].iter().map(|row| (row.image_id, row.mode)).collect();
+            assert_eq!(new, expected);
         };
+        let two = |id, mode| vec![(id, mode), (id, mode)];
+        check(false, Some(1), Some(2), true, two(1, Mode::Extend));
+        check(true, Some(1), Some(2), true, two(2, Mode::Extend));
+        check(true, Some(1), None, true, two(1, Mode::Extend));
+        check(false, None, Some(2), true, two(2, Mode::Extend));
+        check(false, None, None, false, two(4, Mode::Individual));
+        check(false, None, None, true, vec![(4, Mode::Individual)]);
+        let mut rows = Vec::new();
+        Fallbacks::default().adopt(&mut rows, &outputs);
+        assert!(rows.is_empty());
+    }
+
+    #[test]
+    fn new_outputs_have_what_was_last_set_for_all() {
         let outputs = ["A", "B", "C"].map(|name| placement(name, 0).output);
         let check = |rows: &[Assignment], expected: &[(&str, i64, &[&str])]| {
             let mut rows = rows.to_vec();
-            adopt(&mut rows, &row("*", 1, 10), &outputs);
+            adopt(&mut rows, &row("*", 1, 10), outputs.iter());
             let seen: Vec<_> = rows
                 .iter()
                 .map(|row| (row.monitor.as_str(), row.image_id, row.together.join(" ")))

@@ -77,6 +77,8 @@ pub(super) struct Feasible {
     pub(super) for_all: bool,
     pub(super) applied: Applied,
     pub(super) source: HistorySource,
+    /// The monitors that are there: from then on they were seen.
+    pub(super) connected: Vec<String>,
 }
 
 /// A picture that is shown again.
@@ -158,7 +160,7 @@ impl PendingApply {
 
     /// Writes rows and history in one transaction, and tells everybody.
     pub(super) fn commit(&self, store: &Store, bus: &EventBus) -> Result<(), store::Error> {
-        let Feasible { image, rows, for_all, applied, source } = &self.feasible;
+        let Feasible { image, rows, for_all, applied, source, connected } = &self.feasible;
         let entry = store::history::NewEntry {
             image_id: image.id,
             image_name: &image.name,
@@ -173,6 +175,7 @@ impl PendingApply {
             if *for_all {
                 store::assignments::put_for_every_monitor(transaction, &rows[0])?;
             }
+            store::monitors::note_seen(transaction, connected)?;
             store::history::insert(transaction, &entry)
         })?;
         bus.publish(&changed(image, rows, source.kind, applied.backend));

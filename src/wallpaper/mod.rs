@@ -10,6 +10,7 @@
 mod assignments;
 mod backoff;
 mod command;
+mod default;
 mod error;
 mod handle;
 mod job;

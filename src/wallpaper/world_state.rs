@@ -15,7 +15,7 @@ use crate::store::{self, Store};
 use crate::wire::{Image, Mode, OrphanReason, Timestamp};
 
 use super::Error;
-use super::assignments::{self, Pictures};
+use super::assignments::{self, Fallbacks, Pictures};
 use super::job::{Feasible, Restored};
 use super::orphan;
 use super::plan::{self, Placements, Step};
@@ -43,21 +43,29 @@ impl WorldState {
         backends: &Backends,
         activated: Option<BackendName>,
     ) -> Result<Self, store::Error> {
-        let (mut rows, mut for_all, pictures) = store.read(|connection| {
+        let (mut rows, mut fallbacks, pictures) = store.read(|connection| {
             let rows = store::assignments::all(connection)?;
-            let for_all = store::assignments::for_every_monitor(connection)?;
-            let ids: Vec<i64> = rows.iter().chain(&for_all).map(|row| row.image_id).collect();
+            let fallbacks = Fallbacks {
+                playlist_runs: store::playlists::runs_everywhere(connection)?,
+                default: store::assignments::default(connection)?,
+                for_all: store::assignments::for_every_monitor(connection)?,
+                seen: store::monitors::seen(connection)?,
+            };
+            let assigned = rows.iter().chain(&fallbacks.default).chain(&fallbacks.for_all);
+            let ids: Vec<i64> = assigned.map(|row| row.image_id).collect();
             let images = store::images::by_ids(connection, &ids)?;
             let pictures: Pictures = images.into_iter().map(|image| (image.id, image)).collect();
-            Ok::<_, store::Error>((rows, for_all, pictures))
+            Ok::<_, store::Error>((rows, fallbacks, pictures))
         })?;
         let mut missing = BTreeSet::new();
         for image in pictures.values().filter(|image| orphan::file_is_missing(&image.path)) {
             if orphan::is_gone(image)
                 && orphan::purge(store, bus, image.id, OrphanReason::FileMissing)?
             {
-                rows.retain(|row| row.image_id != image.id);
-                for_all = for_all.filter(|row| row.image_id != image.id);
+                let stays = |row: &Assignment| row.image_id != image.id;
+                rows.retain(stays);
+                fallbacks.default = fallbacks.default.filter(stays);
+                fallbacks.for_all = fallbacks.for_all.filter(stays);
             } else {
                 missing.insert(image.id);
             }
@@ -71,9 +79,7 @@ impl WorldState {
             |entry| Candidate { kinds: backends.kinds(entry), ..Candidate::from(entry) };
         let available = backends.available().into_iter().map(candidate).collect();
         let outputs = backends.outputs.list();
-        if let Some(for_all) = for_all {
-            assignments::adopt(&mut rows, &for_all, &outputs);
-        }
+        fallbacks.adopt(&mut rows, &outputs);
         let backends = backends.clone();
         Ok(Self { rows, pictures, outputs, available, preference, missing, backends })
     }
@@ -177,7 +183,9 @@ impl WorldState {
             note,
         };
         let for_all = request.targets == Targets::All;
-        Ok(Feasible { image, rows, for_all, applied, source: request.source.clone() })
+        let connected = self.outputs.iter().map(|output| output.name.clone()).collect();
+        let source = request.source.clone();
+        Ok(Feasible { image, rows, for_all, applied, source, connected })
     }
 
     /// The connected monitors that are meant, and those that are skipped.

@@ -327,6 +327,9 @@ pub(crate) struct CurrentWallpaper {
     pub mode: Option<Mode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_at: Option<Timestamp>,
+    /// What a monitor shows that was never seen before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_image_id: Option<i64>,
     pub monitors: Vec<CurrentMonitor>,
 }
 

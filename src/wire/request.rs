@@ -64,6 +64,9 @@ pub(crate) struct SetWallpaper {
     pub monitors: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
+    /// Nothing changes now: it is for monitors that were never seen before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<bool>,
 }
 
 /// `POST /wallpaper/random`; monitors are as in [`SetWallpaper`].

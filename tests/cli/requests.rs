@@ -94,6 +94,7 @@ fn every_verb_asks_for_what_it_means() {
         "set 7 --monitor DP-1 --monitor DP-2 --mode clone",
         &[r#"POST /wallpaper/set {"mode":"clone","monitors":["DP-1","DP-2"],"image_id":7}"#],
     );
+    check("set 7 --default", &[r#"POST /wallpaper/set {"default":true,"image_id":7}"#]);
     check("wallpaper set 7", &[r#"POST /wallpaper/set {"image_id":7}"#]);
     check("random --monitor DP-1", &[r#"POST /wallpaper/random {"monitors":["DP-1"]}"#]);
     check("wallpaper random --mode extend", &[r#"POST /wallpaper/random {"mode":"extend"}"#]);

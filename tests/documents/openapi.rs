@@ -225,6 +225,8 @@ fn wallpapers(to: &Recorder, house: &House) {
     to.post("/wallpaper/set", json!({ "image_id": 2, "mode": "extend" }));
     to.post("/wallpaper/set", json!({ "image_id": 2, "monitor": "DP-9" }));
     to.post("/wallpaper/set", json!({ "image_id": 99 }));
+    to.post("/wallpaper/set", json!({ "image_id": 2, "default": true }));
+    to.post("/wallpaper/set", json!({ "image_id": 2, "default": true, "monitor": "DP-9" }));
     to.post("/wallpaper/random", Value::Null);
     to.post("/wallpaper/random", json!({ "mode": "sideways" }));
     to.get("/wallpaper/current");

@@ -15,6 +15,7 @@ mod blinks;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod endure;
+mod newcomers;
 mod outputs;
 mod photographs;
 mod scene;

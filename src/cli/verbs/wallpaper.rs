@@ -13,7 +13,11 @@ use crate::wire::CurrentWallpaper;
 
 const PICTURE: Argument =
     Argument::one("PICTURE", Kind::Picture, "An image of the library, or a file");
-const ON: &[Flag] = &[MONITORS, MODE];
+const ON: &[Flag] = &[
+    MONITORS,
+    MODE,
+    Flag::switch("--default", "Only for monitors that murald has not seen before"),
+];
 const AMONG: &[Flag] =
     &gallery::together::<2, { gallery::FILTERS.len() }, { 2 + gallery::FILTERS.len() }>([
         MONITORS, MODE,
@@ -33,6 +37,7 @@ const SET_IT: Request = Request::post(
     &[
         ("mode", From::Given("--mode")),
         ("monitors", From::Any("--monitor")),
+        ("default", From::If("--default")),
         ("image_id", From::Picture("PICTURE")),
     ],
 )
@@ -94,6 +99,9 @@ impl Record for Shown {
             return screen.say(format!("a newer request for {on} came in between"));
         }
         let name = self.image_name.as_deref().unwrap_or("the image");
+        if self.monitors.is_empty() {
+            return screen.say(format!("new monitors will show {name} ({})", self.image_id));
+        }
         screen.say(format!("{name} ({}) is on {on}", self.image_id))?;
         if !self.skipped.is_empty() {
             screen.warn(format!("not connected, left out: {}", self.skipped.join(", ")));

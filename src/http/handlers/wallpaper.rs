@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::imports::image_at;
 use super::monitors::named;
 use super::{Api, filter};
+use crate::config::BackendName;
 use crate::http::{Error, Request, Response};
 use crate::store::index::Query;
 use crate::store::{self, assignments, images};
@@ -30,7 +31,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
     let outputs = api.backends.outputs.list();
     let connected =
         |shown: &assignments::Assignment| outputs.iter().any(|output| output.name == shown.monitor);
-    let monitors = api.store.read::<_, store::Error>(|connection| {
+    let (monitors, default) = api.store.read::<_, store::Error>(|connection| {
         let mut monitors = Vec::new();
         // Sorted by name already.
         for shown in assignments::all(connection)?.into_iter().filter(connected) {
@@ -46,7 +47,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
                 set_at: shown.set_at,
             });
         }
-        Ok(monitors)
+        Ok((monitors, assignments::default(connection)?))
     })?;
     let newest = monitors.iter().max_by_key(|monitor| monitor.set_at).cloned();
     let current = CurrentWallpaper {
@@ -59,6 +60,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
         image_path: newest.as_ref().map(|one| one.image_path.clone()),
         mode: newest.as_ref().map(|one| one.mode),
         set_at: newest.as_ref().map(|one| one.set_at),
+        default_image_id: default.map(|default| default.image_id),
         monitors,
     };
     Ok(Response::json(200, &current)?)
@@ -74,7 +76,35 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         (Some(_), Some(_)) => return Err(Error::bad_request("give image_id or path, not both")),
         (None, None) => return Err(Error::bad_request("image_id or path is missing")),
     };
+    if body.default == Some(true) {
+        return set_default(api, image, &names, body.mode.unwrap_or(Mode::Individual));
+    }
     apply(api, request, (Ask::Image(image), None), names, body.mode, Source::Manual)
+}
+
+/// What monitors show that come later: those that are there now stay as they are.
+fn set_default(api: &Api, image: i64, names: &[String], mode: Mode) -> Result<Response, Error> {
+    if names.iter().any(|name| name != "*") {
+        return Err(Error::bad_request("the default is for monitors that come: it takes none"));
+    }
+    let image = api.wallpaper.set_default(&api.store, &api.events, image, mode)?;
+    let active = api.wallpaper.status().active;
+    Ok(Response::json(
+        200,
+        &SetAnswer {
+            status: "set",
+            image_id: image.id,
+            image_name: Some(image.name),
+            image_path: Some(image.path),
+            monitor: "*".to_owned(),
+            monitors: Vec::new(),
+            skipped: Vec::new(),
+            mode,
+            backend: active.map(BackendName::as_str),
+            warnings: Vec::new(),
+            note: None,
+        },
+    )?)
 }
 
 /// `POST /wallpaper/random`; the body is optional.
@@ -134,7 +164,8 @@ struct SetAnswer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     skipped: Vec<String>,
     mode: Mode,
-    backend: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backend: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,7 +187,7 @@ impl SetAnswer {
             monitors: applied.monitors,
             skipped: applied.skipped,
             mode: applied.mode,
-            backend: applied.backend.as_str(),
+            backend: Some(applied.backend.as_str()),
             warnings: applied.warnings,
             note: applied.note,
         }

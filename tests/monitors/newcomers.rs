@@ -1,0 +1,55 @@
+//! Monitors that come for the first time: what they show, and in which order it is looked for.
+
+use serde_json::json;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::scene::{BLUE, GREEN, RED, see, set, three};
+use crate::support::House;
+
+#[test]
+fn new_monitor_shows_the_default_and_nothing_else_changes_by_it() {
+    let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
+    let mut house = House::started_on(&desktop);
+    let [red, green, blue] = three(&house);
+    set(&house, red, "*").ok();
+    let body = json!({ "image_id": green, "default": true });
+    let answer = house.client().post("/wallpaper/set", &body).ok();
+    assert_eq!((&answer["status"], &answer["monitors"]), (&json!("set"), &json!([])));
+    let current = house.client().get("/wallpaper/current").ok();
+    assert_eq!((&current["default_image_id"], &current["image_id"]), (&json!(green), &json!(red)));
+    assert_eq!(house.client().get("/images/history").ok().as_array().unwrap().len(), 1);
+    // It holds over a restart.
+    house.kill9();
+    house.start();
+    let second = desktop.run("plug", &["800x600"]);
+    see(&desktop, &house, &second, GREEN);
+    see(&desktop, &house, "WL-1", RED);
+    let named = json!({ "image_id": blue, "default": true, "monitor": "WL-1" });
+    assert_eq!(house.client().post("/wallpaper/set", &named).status, 400);
+    let unknown = json!({ "image_id": 999, "default": true });
+    assert_eq!(house.client().post("/wallpaper/set", &unknown).status, 404);
+}
+
+#[test]
+fn new_monitor_shows_the_newest_on_any_where_nothing_is_meant_for_it() {
+    let desktop = Desktop::wayland(&["--pluggable", "640x360", "640x360"]);
+    let mut house = House::started_on(&desktop);
+    let [red, _, blue] = three(&house);
+    set(&house, blue, "WL-1").ok();
+    set(&house, red, "WL-1").ok();
+    let third = desktop.run("plug", &["800x600"]);
+    see(&desktop, &house, &third, RED);
+    // One that was there and was not meant stays as it is, also after a restart.
+    house.kill9();
+    house.start();
+    let shown = || {
+        let current = house.client().get("/wallpaper/current").ok();
+        let monitors = current["monitors"].as_array().unwrap().iter();
+        monitors.map(|one| one["monitor_name"].clone()).collect::<Vec<_>>()
+    };
+    wait_until("both are shown again", || shown() == [json!("WL-1"), json!(third)]);
+    set(&house, blue, &third).ok();
+    see(&desktop, &house, &third, BLUE);
+    see(&desktop, &house, "WL-1", RED);
+    assert_eq!(shown(), [json!("WL-1"), json!(third)]);
+}
