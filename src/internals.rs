@@ -106,7 +106,7 @@ pub mod wallpaper {
 
 pub mod wire {
     pub use crate::wire::{
-        Event, EventKind, Format, GalleryDomain, HistorySource, Image, Mode, Source,
+        DeleteImages, Event, EventKind, Format, GalleryDomain, HistorySource, Image, Mode, Source,
         WebCapabilities,
     };
 }

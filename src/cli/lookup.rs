@@ -8,6 +8,7 @@ const OTHER: &[(&[&str], &[&str])] = &[
     (&["ls"], &["images", "list"]),
     (&["list"], &["images", "list"]),
     (&["prev"], &["previous"]),
+    (&["favorite"], &["favourite"]),
     (&["images", "ls"], &["images", "list"]),
     (&["images", "rm"], &["images", "delete"]),
     (&["images", "mv"], &["images", "move"]),

@@ -240,7 +240,8 @@ fn checksum(path: &Path) -> std::io::Result<String> {
     Ok(format!("sha256:{hex}"))
 }
 
-fn current(connection: &Connection, monitor: Option<&str>) -> Result<i64, Error> {
+/// What a monitor shows; without one, what all of them show.
+pub(super) fn current(connection: &Connection, monitor: Option<&str>) -> Result<i64, Error> {
     let place = Place::new(&[&"wallpaper", &"current"]);
     let shown = connection.get(&place)?.read::<CurrentWallpaper>()?.monitors;
     let choices = || {

@@ -153,6 +153,10 @@ impl From<library::Error> for Error {
                 let details = source.to_string();
                 Self::new(500, error.to_string()).details(details).cause(error)
             }
+            Why::Trash { ref why } => {
+                let details = why.clone();
+                Self::new(500, error.to_string()).details(details).cause(error)
+            }
             // Of one file: imports tell of them by events.
             Why::TooLong { .. }
             | Why::EmptyDirectory { .. }
@@ -290,6 +294,8 @@ mod tests {
         check(ffmpeg(transcode::Error::Truncated), 500, "cut off");
         check(library::Error::NotFile { path: "/x".into() }, 404, "/x");
         check(library::Error::FileGone { id: 7 }, 404, "image 7 is gone");
+        let trash = library::Error::Trash { why: "/x: read-only".into() };
+        check(trash, 500, r#"nothing was deleted","code":500,"details":"/x: read-only""#);
         let full = std::io::ErrorKind::StorageFull.into();
         let full = library::Error::File { action: "write", path: "/x".into(), source: full };
         check(full, 500, r#"cannot write /x","code":500,"details":"no storage space""#);

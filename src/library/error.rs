@@ -89,6 +89,10 @@ pub enum Error {
         path: PathBuf,
         source: transcode::Error,
     },
+    /// Nothing was moved there.
+    Trash {
+        why: String,
+    },
     Folder(store::folders::Refusal),
     Store(store::Error),
 }
@@ -197,6 +201,7 @@ impl fmt::Display for Error {
             Self::Transcode { path, .. } => {
                 write!(f, "ffmpeg could not do its work on {}", path.display())
             }
+            Self::Trash { .. } => write!(f, "there is no trash to be had; nothing was deleted"),
             Self::Folder(refusal) => refusal.fmt(f),
             Self::Store(error) => error.fmt(f),
         }

@@ -27,6 +27,7 @@ mod single_flight;
 #[cfg(test)]
 mod tests;
 mod thumbnails;
+mod trash;
 mod turn;
 mod video;
 mod video_frame;

@@ -2,7 +2,8 @@
 //!
 //! One transaction removes the rows with every reference to them, and notes as pending what they leave
 //! on the disk: files, packages, previews. Then the disk is cleared, and the notes go last. After a
-//! kill or a power loss in between, the next start reads the notes and goes on.
+//! kill or a power loss in between, the next start reads the notes and goes on. What is to be in the
+//! trash is there before the transaction ends: no note of ours may remove it for good.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,10 +14,11 @@ use rustix::io::Errno;
 
 use super::disk::{remove, sync_directory};
 use super::name::Reserved;
+use super::trash::Trashed;
 use super::{Error, Library};
 use crate::store::images::{self, Gone, Purged};
 use crate::store::{Store, pending_files};
-use crate::wire::{GalleryDomain, Image};
+use crate::wire::{DeleteImages, GalleryDomain, Image};
 
 /// Images without rows, whose files are still there.
 pub(super) struct Leaving<'a> {
@@ -28,9 +30,16 @@ pub(super) struct Leaving<'a> {
 impl Library {
     /// Removes images with their files, thumbnails and every reference to them; returns how many
     /// there were.
-    pub fn delete(&self, ids: &[i64]) -> Result<usize, Error> {
-        let leaving =
-            self.store.write(|c| -> Result<_, Error> { self.leaving(images::delete(c, ids)?) })?;
+    pub fn delete(&self, asked: &DeleteImages) -> Result<usize, Error> {
+        let mut trashed = Trashed::default();
+        let leaving = self.store.write(|c| -> Result<_, Error> {
+            let leaving = self.leaving(images::delete(c, &asked.ids)?)?;
+            if asked.trash {
+                trashed.take(leaving.gone.images.iter().map(Image::home))?;
+            }
+            Ok(leaving)
+        })?;
+        trashed.keep();
         self.discard(&leaving)
     }
 

@@ -16,6 +16,7 @@ use super::*;
 use crate::events::EventFilter;
 use crate::store::{self, images, pending_files};
 use crate::transcode;
+use crate::wire::DeleteImages;
 
 mod hazards;
 mod start;
@@ -315,9 +316,10 @@ fn deleting_removes_everything() {
     let started = alive.library.import(paths, None).unwrap();
     alive.batch(&started.batch_id);
     let ids: Vec<_> = scene.images().iter().map(|image| image.id).collect();
-    assert_eq!(alive.library.delete(&[ids[0], ids[1], 999]).unwrap(), 2);
+    let gone = |ids: &[i64]| DeleteImages { ids: ids.to_vec(), ..DeleteImages::default() };
+    assert_eq!(alive.library.delete(&gone(&[ids[0], ids[1], 999])).unwrap(), 2);
     assert_eq!(alive.next()["event"], "gallery_changed");
-    assert_eq!(alive.library.delete(&ids[..1]).unwrap(), 0);
+    assert_eq!(alive.library.delete(&gone(&ids[..1])).unwrap(), 0);
     alive.end();
     assert_eq!(scene.images().len(), 1);
     scene.check_agreement();

@@ -30,10 +30,10 @@ pub(crate) use record::{
     WebMeta,
 };
 pub use record::{HistorySource, Image, WebCapabilities};
+pub use request::DeleteImages;
 pub(crate) use request::{
-    CreateFolder, CreatePlaylist, DeleteImages, ExportLoop, ExtractPalette, ImportImages,
-    ImportWeb, MoveImages, NewConfiguration, NewPlaylistItem, NoFields, PatchCapabilities,
-    PatchFolder, PatchImage, PatchPlaylist, RandomWallpaper, SelectAll, SetWallpaper,
-    StartPlaylist,
+    CreateFolder, CreatePlaylist, ExportLoop, ExtractPalette, ImportImages, ImportWeb, MoveImages,
+    NewConfiguration, NewPlaylistItem, NoFields, PatchCapabilities, PatchFolder, PatchImage,
+    PatchPlaylist, RandomWallpaper, SelectAll, SetWallpaper, StartPlaylist,
 };
 pub(crate) use time::Timestamp;

@@ -21,10 +21,17 @@ pub(crate) struct ImportImages {
     pub folder_id: Option<i64>,
 }
 
-/// `DELETE /images`
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct DeleteImages {
+/// `DELETE /images`; a field that is not known is refused, or a mistyped `trash` would delete for good.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteImages {
     pub ids: Vec<i64>,
+    /// Also the files of images that are not copies of ours.
+    #[serde(default)]
+    pub files: bool,
+    /// Files go to the desktop's trash; means `files`, too.
+    #[serde(default)]
+    pub trash: bool,
 }
 
 /// `POST /images/{id}/extract-video-palette`

@@ -11,6 +11,7 @@
 mod call;
 mod calls;
 mod completions;
+mod delete;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod going_on;

@@ -160,7 +160,7 @@ fn filters_choose_what_verbs_are_about() {
     assert_eq!(ok(&house, &["images", "delete", "--tags", "none"]), "no image matches\n");
     assert_eq!(
         ok(&house, &["images", "rm", "--tags", "wide", "--min-width", "250"]),
-        "1 image deleted\n"
+        "1 image moved to the trash\n"
     );
     assert_eq!(ok(&house, &["images", "ls", "--format", "{name}"]), "hill\ntree\n");
     fails(&house, &["random", "--tags", "none"], 1, "murald: no image passes the filter\n");

@@ -143,7 +143,7 @@ fn references_come_from_standard_input() {
     assert_eq!(code, Some(0));
     assert_eq!(json_of(&house, &["playlist", "show", "p"])["images"][0]["image_id"], 3);
     let (_, out, _) = fed(&house, &["images", "delete", "-", "-0"], b"a\0b\0");
-    assert_eq!(out, "2 images deleted\n");
+    assert_eq!(out, "2 images moved to the trash\n");
     assert_eq!(fed(&house, &["images", "rm", "-"], b"\n").0, Some(0), "nothing to do");
     // Paths to import, and the ids of what they became.
     let paths = ["a", "c"].map(|name| house.root().join(format!("{name}.png")));

@@ -148,7 +148,11 @@ fn every_verb_asks_for_what_it_means() {
     check("images thumbnail 7 --resolution 4k", &["GET /images/7/thumbnail?resolution=4k"]);
     check("images raw 7", &["GET /images/7/raw"]);
     check("images move 7 8 3", &[r#"POST /folders/move-images {"image_ids":[7,8],"folder_id":3}"#]);
-    check("images delete 7 8", &[r#"DELETE /images {"ids":[7,8]}"#]);
+    check("images delete 7 8", &[r#"DELETE /images {"ids":[7,8],"trash":true}"#]);
+    check(
+        "images delete 7 --forever --files",
+        &[r#"DELETE /images {"ids":[7],"trash":false,"files":true}"#],
+    );
     check("folders list --parent 3 --search s", &["GET /folders?parent_id=3&search=s"]);
     check("folders show 3", &["GET /folders/3"]);
     check("folders path 3", &["GET /folders/3/path"]);
@@ -252,7 +256,9 @@ fn every_verb_asks_for_what_it_means() {
     for line in ["library check", "library restore"] {
         tried.insert(line.to_owned());
     }
-    for line in ["start", "stop", "status", "events", "import", "images tag", "toggle", "pick"] {
+    for line in
+        ["start", "stop", "status", "events", "import", "images tag", "toggle", "pick", "favourite"]
+    {
         tried.insert(line.to_owned());
     }
     for verb in GROUPS.iter().flat_map(|group| group.verbs) {

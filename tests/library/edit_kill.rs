@@ -19,7 +19,7 @@ use murald::internals::store::images::{self, Checksum};
 use murald::internals::store::{self, Store, edits, pending_files};
 use murald::internals::thread::{Deaths, Spawner};
 use murald::internals::transcode;
-use murald::internals::wire::{EventKind, Image};
+use murald::internals::wire::{DeleteImages, EventKind, Image};
 use sha2::{Digest, Sha256};
 
 use crate::import_kill::bmp;
@@ -153,7 +153,8 @@ fn rename_for_ever(house: &House, directory: &Path, seed: u64) {
 fn delete_for_ever(house: &House, directory: &Path) {
     loop {
         let prey = house.images().into_iter().filter(|image| !is_kept(image));
-        house.library.delete(&prey.map(|image| image.id).collect::<Vec<_>>()).unwrap();
+        let ids = prey.map(|image| image.id).collect();
+        house.library.delete(&DeleteImages { ids, ..DeleteImages::default() }).unwrap();
         house.import(vec![directory.join("source")]);
     }
 }

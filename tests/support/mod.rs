@@ -13,6 +13,7 @@
 
 pub mod client;
 pub mod photographs;
+pub mod pty;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

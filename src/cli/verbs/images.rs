@@ -1,7 +1,6 @@
-//! The library: listing, searching, looking, deleting.
+//! The library: listing, searching, looking.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::Call;
@@ -13,7 +12,9 @@ use super::super::table::{Cell, Table};
 use super::super::terminal::Terminal;
 use super::super::text::{bytes, count};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::image_sheet::{MANY, ONE, sheet, show};
+use super::delete::DELETE;
+use super::favourite::FAVOURITE;
+use super::image_sheet::{ONE, sheet, show};
 use super::{edit, files, gallery};
 use crate::wire::{Image, Page};
 
@@ -46,14 +47,8 @@ pub(super) const GROUP: Group = Group {
         edit::TAGS,
         files::THUMBNAIL,
         files::RAW,
-        Verb::new(
-            &["images", "delete"],
-            "Delete images and their files from the library",
-            delete,
-        )
-        .arguments(&[MANY])
-        .flags(gallery::MANY)
-        .help("With filters, all images that pass them. The files that they were imported from stay."),
+        DELETE,
+        FAVOURITE,
     ],
 };
 
@@ -137,23 +132,5 @@ fn picture(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             screen.raw(shown.as_bytes())?;
         }
         screen.table(&sheet)
-    })
-}
-
-#[derive(Deserialize)]
-struct Deleted {
-    deleted: u64,
-}
-
-fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
-    let connection = call.connect()?;
-    let ids = gallery::chosen(call, &connection)?;
-    if ids.is_empty() {
-        return screen.say("no image matches");
-    }
-    let answer = connection.delete(&Place::new(&[&"images"]), Some(&json!({ "ids": ids })))?;
-    screen.show(&answer, |screen, Deleted { deleted }| {
-        let rest = if deleted < ids.len() as u64 { "; there are no others of these" } else { "" };
-        screen.say(format!("{} deleted{rest}", count(deleted, "image")))
     })
 }

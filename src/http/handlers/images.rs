@@ -90,12 +90,12 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Res
 
 /// `DELETE /images`; ids that are not there are not counted.
 pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let DeleteImages { ids } = request.json()?;
-    if ids.is_empty() {
+    let asked: DeleteImages = request.json()?;
+    if asked.ids.is_empty() {
         return Err(Error::bad_request("ids is empty"));
     }
     let _permit = request.permit()?;
-    let deleted = api.library.delete(&ids)?;
+    let deleted = api.library.delete(&asked)?;
     Ok(Response::json(200, &json!({ "deleted": deleted }))?)
 }
 

@@ -151,7 +151,10 @@ fn the_cache_may_lie_on_another_file_system() {
     let all = expected(&[("default", (500, 333)), ("720p", (900, 600))]);
     wait_for("both sizes", || cached(&cache) == all);
     let id = scene.images()[0].id;
-    assert_eq!(alive.library.delete(&[id]).unwrap(), 1);
+    assert_eq!(
+        alive.library.delete(&DeleteImages { ids: vec![id], ..DeleteImages::default() }).unwrap(),
+        1
+    );
     assert!(cached(&cache).is_empty());
     alive.end();
 }

@@ -1,0 +1,46 @@
+//! A tag that has a verb of its own.
+
+use serde_json::json;
+
+use super::super::Error;
+use super::super::call::Call;
+use super::super::connection::Place;
+use super::super::reference;
+use super::super::screen::Screen;
+use super::super::verb::{Argument, Kind, Verb};
+use crate::wire::Image;
+
+const TAG: &str = "favourite";
+
+pub(super) const FAVOURITE: Verb =
+    Verb::new(&["favourite"], "Make an image a favourite, or no longer", toggle)
+        .arguments(&[Argument::optional(
+            "IMAGE",
+            Kind::Image,
+            "The image; without it, what the monitors show",
+        )])
+        .help(
+            "A favourite has the tag `favourite`:\n\n    murald favourite\n    \
+             murald random --tags favourite",
+        );
+
+fn toggle(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let id = match call.value("IMAGE") {
+        Some(id) => id.clone(),
+        None => reference::current(&connection, None)?.into(),
+    };
+    let place = Place::new(&[&"images", &id]);
+    let Image { mut tags, .. } = connection.get(&place)?.read()?;
+    let before = tags.len();
+    tags.retain(|tag| tag != TAG);
+    let was = tags.len() < before;
+    if !was {
+        tags.push(TAG.to_owned());
+    }
+    let answer = connection.patch(&place, &json!({ "tags": tags }))?;
+    screen.show(&answer, |screen, image: Image| {
+        let now = if was { "no longer a favourite" } else { "a favourite" };
+        screen.say(format!("{} ({}) is {now}", image.name, image.id))
+    })
+}

@@ -1,0 +1,127 @@
+//! Deleting: what is asked on a terminal, what is in the trash afterwards, and favourites.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::call::{fails, json_of, ok, pictures};
+use crate::support::House;
+use crate::support::pty::Pty;
+
+fn house(count: u8) -> House {
+    let house = House::started();
+    let directory = pictures(&house, count);
+    house.import(&[&directory]);
+    house
+}
+
+fn ids(house: &House) -> usize {
+    json_of(house, &["images", "list"])["data"].as_array().unwrap().len()
+}
+
+/// The names of what is in the trash.
+fn trash(house: &House) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(house.root().join("data/Trash/files")) else { return vec![] };
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_terminal_asks_before_anything_is_deleted() {
+    let house = house(3);
+    let asked = |line: &[&str]| Pty::new(house.murald(line), 80, 24);
+    for answer in [&b"n\n"[..], b"\n", b"\x04", b"yesterday\n"] {
+        let mut terminal = asked(&["images", "delete", "p0"]);
+        terminal.until("Move p0 (1) to the trash? [y/N] ");
+        terminal.types(answer);
+        let (code, shown) = terminal.end();
+        assert_eq!(code, Some(1), "{answer:?}: {shown}");
+        assert!(shown.ends_with("murald: nothing was deleted\n"), "{shown}");
+        assert_eq!((ids(&house), trash(&house).len()), (3, 0));
+    }
+    let mut terminal = asked(&["images", "delete", "--name-prefix", "p", "--forever"]);
+    terminal.until("Delete 3 images, ");
+    terminal.until(" for good? [y/N] ");
+    terminal.types(b"no\n");
+    assert_eq!(terminal.end().0, Some(1));
+    let mut terminal = asked(&["images", "delete", "p0"]);
+    terminal.until("[y/N] ");
+    terminal.types(b"Y\n");
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.ends_with("1 image moved to the trash\n"), "{shown}");
+    assert_eq!((ids(&house), trash(&house)), (2, vec!["p0.png".to_owned()]));
+    // Whoever is sure is not asked.
+    let (code, shown) = asked(&["images", "delete", "p1", "--yes", "--forever"]).end();
+    assert_eq!((code, shown.as_str()), (Some(0), "1 image deleted\n"));
+    assert_eq!((ids(&house), trash(&house).len()), (1, 1));
+    // What is not there is said before, not asked about.
+    let (code, shown) = asked(&["images", "delete", "77"]).end();
+    assert_eq!((code, shown.as_str()), (Some(1), "murald: there is no image 77\n"));
+}
+
+#[test]
+fn the_trash_has_the_file_its_path_and_the_date() {
+    let house = house(1);
+    let image = json_of(&house, &["images", "show", "p0"]);
+    let path = image["path"].as_str().unwrap();
+    let before = fs::read(path).unwrap();
+    assert_eq!(ok(&house, &["images", "delete", "p0"]), "1 image moved to the trash\n");
+    assert!(!Path::new(path).exists());
+    let trash = house.root().join("data/Trash");
+    assert_eq!(fs::read(trash.join("files/p0.png")).unwrap(), before);
+    let info = fs::read_to_string(trash.join("info/p0.png.trashinfo")).unwrap();
+    let path = fs::canonicalize(house.images()).unwrap().join("p0.png");
+    assert!(info.contains(&format!("\nPath={}\n", path.display())), "{info}");
+    assert!(info.contains("\nDeletionDate=20"), "{info}");
+}
+
+#[test]
+fn without_a_trash_nothing_is_deleted() {
+    let house = house(3);
+    let trash = house.root().join("data/Trash");
+    fs::write(&trash, "no directory").unwrap();
+    let delete = |body| house.client().send("DELETE", "/images", "", body);
+    let told = delete(br#"{"ids":[1,2],"trash":true}"#).fails(500);
+    assert!(told["error"].as_str().unwrap().ends_with("nothing was deleted"), "{told}");
+    fails(&house, &["images", "delete", "p0"], 1, "murald: there is no trash to be had; nothing");
+    assert_eq!(ids(&house), 3);
+    fs::remove_file(&trash).unwrap();
+    // With its ending this name is too long for the trash: what was there already comes back.
+    let long = "z".repeat(250);
+    ok(&house, &["images", "rename", "p1", &long]);
+    let files = || fs::read_dir(house.images()).unwrap().count();
+    let before = files();
+    delete(br#"{"ids":[1,2,3],"trash":true}"#).fails(500);
+    assert_eq!((ids(&house), files(), self::trash(&house).len()), (3, before, 0));
+    ok(&house, &["images", "raw", "p0", "--output", "/dev/null"]);
+    // A slip of the pen deletes nothing.
+    for body in [
+        &br#"{"ids":[1],"trahs":true}"#[..],
+        br#"{"ids":[1],"trash":"yes"}"#,
+        br#"{"ids":[1],"files":1}"#,
+        br#"{"ids":[1],"files":null}"#,
+    ] {
+        delete(body).fails(400);
+    }
+    assert_eq!(ids(&house), 3);
+    assert_eq!(delete(br#"{"ids":[1,2,3],"files":true}"#).ok(), json!({ "deleted": 3 }));
+    assert_eq!((files(), self::trash(&house).len()), (0, 0));
+}
+
+#[test]
+fn a_favourite_is_one_until_it_is_told_again() {
+    let house = house(2);
+    let tags = || json_of(&house, &["images", "show", "p0"])["tags"].clone();
+    ok(&house, &["images", "tag", "p0", "--add", "sea"]);
+    assert_eq!(ok(&house, &["favourite", "p0"]), "p0 (1) is a favourite\n");
+    assert_eq!(tags(), json!(["sea", "favourite"]));
+    assert_eq!(ok(&house, &["favorite", "p0"]), "p0 (1) is no longer a favourite\n");
+    assert_eq!(tags(), json!(["sea"]));
+    assert_eq!(json_of(&house, &["favourite", "p0"])["tags"], json!(["sea", "favourite"]));
+    fails(&house, &["favourite"], 1, "murald: nothing is shown\n");
+    fails(&house, &["favourite", "none"], 1, "murald: no image is named \"none\"\n");
+}
