@@ -75,6 +75,16 @@ impl<'a> Parameters<'a> {
         }
     }
 
+    /// The id of something; ids begin with 1.
+    pub(crate) fn id(
+        &self,
+        name: &str,
+        allowed: impl Display,
+    ) -> Result<Option<i64>, BadParameter> {
+        let id = self.get(name).map(|text| text.parse().ok().filter(|id| *id >= 1).ok_or(text));
+        id.transpose().map_err(|text| BadParameter::new(name, text, allowed))
+    }
+
     /// An integer parameter between two bounds, both included.
     pub(crate) fn integer(
         &self,

@@ -234,6 +234,7 @@ fn folders_hold_pictures() {
     cycle.fails(409);
     client.patch(&format!("/folders/{}", top["id"]), &json!({ "colour": 1 })).fails(400);
     client.get("/folders?parent_id=x").fails(400);
+    client.get("/folders?parent_id=-58800").fails(400);
     let folders = |query: &str| {
         let found = client.get(&format!("/folders{query}")).ok();
         let data = found["data"].as_array().unwrap().clone();

@@ -18,7 +18,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
     let (parent, whole) = match query.get("parent_id") {
         None | Some("root" | "null") => (None, false),
         Some("all") => (None, true),
-        Some(_) => (query.value("parent_id", "parent_id is an id, root or all")?, false),
+        Some(_) => (query.id("parent_id", "parent_id is an id, root or all")?, false),
     };
     let query = FolderQuery { parent, deep: whole || search.is_some(), search };
     let data = api.store.read(|connection| folders::list(connection, &query))?;

@@ -64,7 +64,7 @@ pub(crate) const FILTERS: [&str; 17] = [
 /// Reads all parameters but the page; filters combine by AND.
 pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> {
     let within = distance(parameters, "palette_max_delta_e")?.unwrap_or(SIMILAR);
-    let similar_to = parameters.value::<i64>("palette_similar_to", "it is the id of an image")?;
+    let similar_to = parameters.id("palette_similar_to", "it is the id of an image")?;
     let sort_by = parameters.word("sort_by")?;
     let size = |name| {
         let least = parameters.integer(name, 1, u32::MAX.into());
@@ -152,7 +152,7 @@ fn checksum(text: &str) -> Result<Checksum, BadParameter> {
 fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, BadParameter> {
     match parameters.get("folder_id") {
         Some("root") => Ok(Some(None)),
-        _ => Ok(parameters.value("folder_id", "folder_id is an id, or root")?.map(Some)),
+        _ => Ok(parameters.id("folder_id", "folder_id is an id, or root")?.map(Some)),
     }
 }
 
@@ -254,7 +254,10 @@ mod tests {
         check("colors_near=reddish~1", "#rrggbb");
         check("palette_max_delta_e=inf", "from 0");
         check("palette_similar_to=x", "id");
+        check("palette_similar_to=0", "id");
         check("folder_id=null", "root");
+        check("folder_id=-58800", "root");
+        check("folder_id=0", "root");
     }
 
     #[test]
