@@ -58,12 +58,10 @@ impl Found {
     }
 }
 
-/// The backend that is in use in fixed mode: the preferred one, else the first that is available and
-/// shows stills, else the first that is.
+/// The backend that is in use in fixed mode: the preferred one, else the first that is available.
 pub(super) fn active(preference: &Preference, available: &[Candidate]) -> Option<BackendName> {
     let preferred = available.iter().find(|candidate| candidate.name == preference.fixed);
-    let stills = || available.iter().find(|one| one.kinds.contains(&Kind::StaticImage));
-    preferred.or_else(stills).or(available.first()).map(|candidate| candidate.name)
+    preferred.or(available.first()).map(|candidate| candidate.name)
 }
 
 /// A backend, and as what it shows the content: an animated picture may become a still.
@@ -162,19 +160,22 @@ mod tests {
 
     #[test]
     fn the_choice() {
-        let check = |selection, available: &[(BackendName, &'static [Kind])], kind, expected| {
-            let preference = Preference {
-                selection,
-                fixed: BackendName::Awww,
-                image: vec![BackendName::Awww, BackendName::Swaybg],
-                video: vec![BackendName::Mpvpaper],
-                web: vec![BackendName::WalQt],
-            };
-            let available: Vec<_> =
-                available.iter().map(|&(name, kinds)| Candidate { name, kinds }).collect();
-            let chosen = choose(&preference, &available, kind);
+        let preference = |selection| Preference {
+            selection,
+            fixed: BackendName::Awww,
+            image: vec![BackendName::Awww, BackendName::Swaybg],
+            video: vec![BackendName::Mpvpaper],
+            web: vec![BackendName::WalQt],
+        };
+        let candidates = |available: &[(BackendName, &'static [Kind])]| -> Vec<Candidate> {
+            available.iter().map(|&(name, kinds)| Candidate { name, kinds }).collect()
+        };
+        let check = |selection, available: &[_], kind, expected| {
+            let chosen = choose(&preference(selection), &candidates(available), kind);
             assert_eq!(chosen.map(|choice| choice.backend), expected);
         };
+        let in_use =
+            |available: &[_]| active(&preference(SelectionMode::Fixed), &candidates(available));
         use BackendName::{Awww, Builtin, Feh, Mpvpaper, Swaybg};
         let (fixed, auto) = (SelectionMode::Fixed, SelectionMode::Auto);
         let both = [(Mpvpaper, VIDEO), (Swaybg, STILLS)];
@@ -190,8 +191,12 @@ mod tests {
         check(auto, &[(Feh, STILLS), (Builtin, STILLS)], Kind::StaticImage, Ok(Feh));
         check(auto, &both, Kind::StaticImage, Ok(Swaybg));
         check(auto, &both, Kind::Video, Ok(Mpvpaper));
-        let backend = Swaybg;
-        check(auto, &both, Kind::Web, Err(NoChoice::Incompatible { backend }));
+        for (mode, kind) in [(fixed, Kind::Web), (auto, Kind::Web)] {
+            let backend = Mpvpaper;
+            check(mode, &both, kind, Err(NoChoice::Incompatible { backend }));
+        }
+        assert_eq!(in_use(&both), Some(Mpvpaper));
+        assert_eq!(in_use(&[(Swaybg, STILLS), (Awww, STILLS)]), Some(Awww));
     }
 
     #[test]
