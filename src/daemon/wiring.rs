@@ -137,7 +137,8 @@ impl Daemon {
             dirs,
             lists: ListCache::default(),
         };
-        let server = Server::start(listener, &spawner, Router::new(api, ROUTES), Limits::fitted())
+        let router = Router::new(api, ROUTES).sparing(|api| api.store.close_idle_readers());
+        let server = Server::start(listener, &spawner, router, Limits::fitted())
             .map_err(start("the server"))?;
         let watch = watch_config(&config, &spawner);
         let wakes = Wakes { signals: signals_come, stops, deaths };

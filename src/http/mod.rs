@@ -54,6 +54,9 @@ use crate::thread::{Spawner, Thread};
 /// What answers requests; it is called by many workers at a time.
 pub trait Service: Send + Sync + 'static {
     fn handle(&self, request: Request<'_>) -> Result<Response, Error>;
+
+    /// The process has no descriptor left for a client: what nobody uses is closed.
+    fn spare_descriptors(&self) {}
 }
 
 /// A running server. Dropping it ends it at once; [`Server::end`] lets requests finish.

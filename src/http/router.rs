@@ -27,6 +27,7 @@ pub struct Route<C: 'static> {
 pub struct Router<C: 'static> {
     context: C,
     resources: Vec<Resource<C>>,
+    spare: fn(&C),
 }
 
 /// All routes of one pattern.
@@ -54,7 +55,12 @@ impl<C> Router<C> {
             }
         }
         resources.sort_by(|one, other| one.parts.cmp(&other.parts));
-        Self { context, resources }
+        Self { context, resources, spare: |_| {} }
+    }
+
+    /// With what frees descriptors where they are short.
+    pub(crate) fn sparing(self, spare: fn(&C)) -> Self {
+        Self { spare, ..self }
     }
 
     fn find(&self, request: &mut Request<'_>) -> Result<Handler<C>, Error> {
@@ -85,6 +91,10 @@ impl<C: Send + Sync> Service for Router<C> {
     fn handle(&self, mut request: Request<'_>) -> Result<Response, Error> {
         let handler = self.find(&mut request)?;
         handler(&self.context, &request)
+    }
+
+    fn spare_descriptors(&self) {
+        (self.spare)(&self.context);
     }
 }
 

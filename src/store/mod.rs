@@ -25,7 +25,7 @@ mod upkeep;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
@@ -56,6 +56,7 @@ struct Shared {
     path: PathBuf,
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
+    reader_kept: Condvar,
     generation: AtomicU64,
     /// Rows whose files are missing are kept.
     keeps_rows: AtomicBool,
@@ -101,6 +102,7 @@ impl Store {
                 path: path.to_owned(),
                 writer: Mutex::new(writer),
                 readers: Mutex::default(),
+                reader_kept: Condvar::new(),
                 generation: AtomicU64::new(1),
                 keeps_rows: AtomicBool::new(false),
                 touched,
@@ -121,13 +123,26 @@ impl Store {
         &self,
         body: impl FnOnce(&Connection) -> Result<T, E>,
     ) -> Result<T, E> {
-        let reader = self.reader()?;
+        let reader = match self.reader() {
+            Ok(reader) => reader,
+            // Descriptors are short: the writer has its own.
+            Err(error) => match self.shared.writer.try_lock() {
+                Ok(writer) => return body(&writer),
+                Err(_) => self.await_reader().ok_or(error)?,
+            },
+        };
         let result = body(&reader);
         let mut kept = lock(&self.shared.readers);
         if kept.len() < READERS_KEPT {
             kept.push(reader);
+            self.shared.reader_kept.notify_one();
         }
         result
+    }
+
+    /// Closes the readers that nobody reads by; for whoever lacks descriptors.
+    pub(crate) fn close_idle_readers(&self) {
+        lock(&self.shared.readers).clear();
     }
 
     /// Writes in one transaction: all of it or, where `body` fails, nothing.
@@ -194,6 +209,13 @@ impl Store {
         self.tell_of_commit();
         index_sync::keep_in_step(&self.shared, writer)?;
         Ok(value)
+    }
+
+    /// The next reader that comes back.
+    fn await_reader(&self) -> Option<Connection> {
+        let kept = lock(&self.shared.readers);
+        let kept = self.shared.reader_kept.wait_timeout_while(kept, BUSY, |kept| kept.is_empty());
+        kept.unwrap_or_else(PoisonError::into_inner).0.pop()
     }
 
     fn reader(&self) -> Result<Connection, Error> {
@@ -263,6 +285,30 @@ pub(crate) mod tests {
             })
             .unwrap();
         assert_eq!((count, store.generation()), (0, before));
+    }
+
+    #[test]
+    fn where_no_reader_can_be_opened_the_writer_reads() {
+        let (directory, store) = scratch();
+        std::fs::remove_file(directory.path().join("db/murald.sqlite3")).unwrap();
+        let count = |connection: &Connection| {
+            let one = "SELECT count(*) FROM pending_file";
+            connection.query_row(one, [], |row| row.get::<_, i64>(0)).map_err(Error::from)
+        };
+        assert_eq!(store.read(count).unwrap(), 0);
+        // Or the next reader that comes back does.
+        let beside = store.clone();
+        store
+            .write(|_| {
+                std::thread::scope(|scope| {
+                    let waits = scope.spawn(|| beside.read(count));
+                    lock(&store.shared.readers).push(Connection::open_in_memory()?);
+                    store.shared.reader_kept.notify_one();
+                    assert!(waits.join().unwrap().is_err(), "it has no such table");
+                    Ok::<_, Error>(())
+                })
+            })
+            .unwrap();
     }
 
     #[test]
