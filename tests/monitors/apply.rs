@@ -1,8 +1,9 @@
 //! Pictures on real monitors, asked for over the socket: what is seen, what is told, what is kept.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::desktop::{Desktop, wait_until};
 use crate::scene::{
     BLUE, GREEN, RED, in_library, near, plain, running, see, set, three, watch_for_gaps,
 };
-use crate::support::House;
+use crate::support::{House, PATIENCE};
 
 #[test]
 fn each_monitor_of_sway_shows_its_own_picture() {
@@ -194,7 +195,7 @@ fn the_last_of_many_requests_wins() {
     let house = House::started_on(&desktop);
     let ids = three(&house);
     set(&house, ids[1], "*").ok();
-    let before = Holdings::of(&house);
+    let before = Holdings::at_rest(&house);
     let statuses: Vec<String> = std::thread::scope(|scope| {
         let asked: Vec<_> = (0..rounds)
             .map(|round| {
@@ -218,45 +219,69 @@ fn the_last_of_many_requests_wins() {
     let current = house.client().get("/wallpaper/current").ok();
     assert_eq!(current["image_id"], ids[0]);
     wait_until("one swaybg", || running("swaybg", &runtime).len() == 1);
-    let mut after = Holdings::of(&house);
     // Connections of the clients are closed a moment later than answered.
-    wait_until(&format!("{before:?}, not more"), || {
+    let mut after = Holdings::of(&house);
+    let deadline = Instant::now() + PATIENCE;
+    while after != before {
+        assert!(Instant::now() < deadline, "it held {before:#?}, and then {after:#?}");
+        std::thread::sleep(Duration::from_millis(20));
         after = Holdings::of(&house);
-        // Less is well: the start may still have been at work before.
-        // The database keeps up to eight readers, each with its file and its log of writes; a
-        // descriptor left behind by each request would be more than those.
-        after.descriptors <= before.descriptors + 16
-            && after.threads <= before.threads
-            && after.children <= before.children
-    });
-    eprintln!("it held {before:?}, and then {after:?}");
+    }
 }
 
-/// What the daemon has of the system.
-#[derive(Debug, PartialEq, Eq)]
+/// What the daemon has of the system, and how many of each.
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Holdings {
-    descriptors: usize,
-    /// But for the workers of the server: they wait a minute for work before they end.
-    threads: usize,
-    /// Those that ended and were not fetched are among them.
-    children: usize,
+    /// By what they lead to, but for the database's readers: up to eight are kept.
+    descriptors: BTreeMap<String, usize>,
+    /// By name, but for the workers of the server: they wait a minute for work before they end.
+    threads: BTreeMap<String, usize>,
+    /// By name; those that ended and were not fetched are among them.
+    children: BTreeMap<String, usize>,
 }
 
 impl Holdings {
+    /// When what the start and the imports have begun is over, and their clients' connections closed:
+    /// nothing has changed for many looks, which take the longer the busier the machine is.
+    fn at_rest(house: &House) -> Self {
+        let (mut last, mut same) = (Self::default(), 0);
+        wait_until("the daemon is at rest", || {
+            let now = Self::of(house);
+            let is_at_work = |name: &String| name == "reconcile" || name.starts_with("sse-");
+            let is_busy = now.threads.keys().any(is_at_work);
+            same = if now == last && !is_busy { same + 1 } else { 0 };
+            last = now;
+            same == 50
+        });
+        last
+    }
+
     fn of(house: &House) -> Self {
-        let entries =
-            |name: &str| fs::read_dir(format!("/proc/{}/{name}", house.pid())).unwrap().flatten();
-        let name_of = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm"));
-        let names = entries("task").filter_map(|task| name_of(task).ok());
-        let threads = names.filter(|name| !name.starts_with("http-")).count();
-        let is_child = |pid: &u32| {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            let after = stat.rsplit(") ").next().unwrap_or_default();
-            after.split(' ').nth(1) == Some(&house.pid().to_string())
-        };
-        let all = fs::read_dir("/proc").unwrap().flatten();
-        let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let children = pids.filter(is_child).count();
-        Self { descriptors: entries("fd").count(), threads, children }
+        let process = PathBuf::from(format!("/proc/{}", house.pid()));
+        let entries = |name: &str| fs::read_dir(process.join(name)).unwrap().flatten();
+        let mut found = Self::default();
+        for link in entries("fd").filter_map(|entry| fs::read_link(entry.path()).ok()) {
+            let link = link.to_string_lossy().into_owned();
+            // A socket or pipe, without its number.
+            let kind = link.split(":[").next().unwrap_or(&link);
+            if !link.contains("murald.sqlite3") {
+                *found.descriptors.entry(kind.to_owned()).or_default() += 1;
+            }
+        }
+        for task in entries("task") {
+            let Ok(name) = fs::read_to_string(task.path().join("comm")) else { continue };
+            if !name.starts_with("http-") {
+                *found.threads.entry(name.trim().to_owned()).or_default() += 1;
+            }
+        }
+        for stat in fs::read_dir("/proc").unwrap().flatten() {
+            let stat = fs::read_to_string(stat.path().join("stat")).unwrap_or_default();
+            let Some((before, after)) = stat.rsplit_once(") ") else { continue };
+            if after.split(' ').nth(1) == Some(&house.pid().to_string()) {
+                let name = before.split_once('(').map_or(before, |(_, name)| name);
+                *found.children.entry(name.to_owned()).or_default() += 1;
+            }
+        }
+        found
     }
 }
