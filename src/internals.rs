@@ -26,6 +26,10 @@ pub mod config {
     };
 }
 
+pub mod desktop {
+    pub use crate::desktop::Handle;
+}
+
 pub mod digest {
     pub use crate::digest::hex;
 }

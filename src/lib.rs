@@ -33,6 +33,7 @@ pub(crate) mod transcode;
 
 // Layer 2
 pub(crate) mod backends;
+pub(crate) mod desktop;
 pub(crate) mod library;
 
 // Layer 3

@@ -136,6 +136,11 @@ impl Dirs {
         self.cache.join("murald")
     }
 
+    /// `$XDG_STATE_HOME/murald`
+    pub fn state(&self) -> PathBuf {
+        self.state.join("murald")
+    }
+
     /// `$XDG_RUNTIME_DIR/murald.sock`
     pub fn socket(&self) -> Result<PathBuf, Error> {
         Ok(self.runtime()?.join("murald.sock"))

@@ -28,7 +28,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["events"],
     &["compositor", "config", "draw", "store", "transcode"],
-    &["backends", "library"],
+    &["backends", "desktop", "library"],
     &["wallpaper"],
     &["parallax", "playlist"],
     &["http"],

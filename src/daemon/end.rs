@@ -42,6 +42,10 @@ impl Daemon {
             take_down(&self.wallpaper, deadline);
         }
         in_time("reconciler", self.reconciler.end(deadline));
+        if clear {
+            remove_files(&self.desktop, deadline);
+        }
+        in_time("desktop", self.desktop_owner.end(deadline));
         in_time("database", self.upkeep.end(deadline));
         in_time("signals", self.signals.end(deadline));
         // On threads of their own: a disk that hangs cannot be told to hurry.
@@ -84,6 +88,16 @@ fn take_down(wallpaper: &crate::wallpaper::Handle, deadline: Instant) {
         Ok(Err(failure)) => log::warn!("not all wallpapers were taken down: {failure}"),
         Err(_) => in_time("reconciler", false),
     }
+}
+
+/// What other programs read of wallpapers that are taken down.
+fn remove_files(desktop: &crate::desktop::Handle, deadline: Instant) {
+    let (done, told) = bounded(1);
+    desktop.clear(Box::new(move || {
+        // Nobody waits for it any more.
+        done.try_send(()).ok();
+    }));
+    in_time("desktop", told.recv_deadline(deadline).is_ok());
 }
 
 fn late(threads: Vec<String>) {

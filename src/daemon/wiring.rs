@@ -12,6 +12,8 @@ use super::paths::{DaemonPaths, log_settings};
 use crate::backends::{Backends, RootPainter, Settings, Versions};
 use crate::compositor::{self, Compositor};
 use crate::config::{self, BackendName, Config, ConfigHandle, Section};
+use crate::desktop::{self, DesktopOwner};
+use crate::error_chain::chain;
 use crate::events::EventBus;
 use crate::http::{Api, Limits, ListCache, ROUTES, Router, Server, Stop};
 use crate::library::{self, Idle, Library, machine_is_idle};
@@ -46,6 +48,8 @@ pub(crate) struct Daemon {
     pub(super) parallax: Arc<Parallax>,
     pub(super) reconciler: ReconcilerOwner,
     pub(super) wallpaper: wallpaper::Handle,
+    pub(super) desktop_owner: DesktopOwner,
+    pub(super) desktop: desktop::Handle,
     pub(super) imports: library::Running,
     pub(super) transcoder: transcode::Threads,
     pub(super) outputs: compositor::Watch,
@@ -107,9 +111,19 @@ impl Daemon {
         let outputs = compositor::Watch::start(&spawner, wanted, env)
             .map_err(start("the watch on the outputs"))?;
         let backends = backends(&spawner, &config, &outputs, &paths, dirs.clone())?;
-        let (wallpaper, reconciler) =
-            wallpaper::start(&spawner, store.clone(), bus.clone(), backends.clone())
-                .map_err(start("the reconciler"))?;
+        let (jobs, transcoder) = transcode::start(&spawner, transcode::Limits::default())
+            .map_err(start("the transcoder"))?;
+        let (library, imports) = start_library(&paths, &config, (&store, &bus), jobs, &spawner)?;
+        let (desktop, desktop_owner) =
+            start_desktop(&library, &backends, (&store, &bus), &spawner)?;
+        let (wallpaper, reconciler) = wallpaper::start(
+            &spawner,
+            store.clone(),
+            bus.clone(),
+            backends.clone(),
+            desktop.clone(),
+        )
+        .map_err(start("the reconciler"))?;
         let parallax =
             Arc::new(Parallax::new(spawner.clone(), backends.clone(), wallpaper.clone()));
         tell_changes(&config, &wallpaper, &parallax);
@@ -120,9 +134,6 @@ impl Daemon {
         let (playlists, player) =
             playlist::start(&spawner, store.clone(), bus.clone(), Box::new(wallpapers), told)
                 .map_err(start("the playlists"))?;
-        let (jobs, transcoder) = transcode::start(&spawner, transcode::Limits::default())
-            .map_err(start("the transcoder"))?;
-        let (library, imports) = start_library(&paths, &config, (&store, &bus), jobs, &spawner)?;
         let (listener, socket) = listen(env, &paths.socket)?;
         let api = Api {
             events: bus,
@@ -149,6 +160,8 @@ impl Daemon {
             parallax,
             reconciler,
             wallpaper,
+            desktop_owner,
+            desktop,
             imports,
             transcoder,
             outputs,
@@ -254,6 +267,27 @@ fn start_library(
     };
     library::start(&settings, store.clone(), bus.clone(), transcoder, spawner)
         .map_err(start("the imports"))
+}
+
+fn start_desktop(
+    library: &Library,
+    backends: &Backends,
+    (store, bus): (&Store, &EventBus),
+    spawner: &Spawner,
+) -> Result<(desktop::Handle, DesktopOwner), Error> {
+    let transcoder = library.transcoder().clone();
+    let library = library.clone();
+    let sources = desktop::Sources {
+        store: store.clone(),
+        bus: bus.clone(),
+        outputs: backends.outputs.clone(),
+        transcoder,
+        make_still: Arc::new(move |ffmpeg, image, to| {
+            library.still(ffmpeg, image, to).map_err(|error| chain(&error))
+        }),
+        directory: backends.dirs.state(),
+    };
+    desktop::start(spawner, sources).map_err(start("the files for other programs"))
 }
 
 /// Has the reconciler and the parallax told of changes that concern them.

@@ -24,6 +24,7 @@ mod reconcile;
 mod removal;
 mod single;
 mod single_flight;
+mod still;
 #[cfg(test)]
 mod tests;
 mod thumbnails;

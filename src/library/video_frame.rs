@@ -37,10 +37,7 @@ pub(super) fn look(
 ) -> Result<VideoFrame, Error> {
     let failed = |source| Error::Transcode { path: path.to_owned(), source };
     let facts = ffmpeg.facts(path, format).map_err(failed)?;
-    let at = match format.media_type() {
-        MediaType::Video => moment.unwrap_or(facts.duration * POSTER).clamp(0.0, facts.duration),
-        _ => 0.0,
-    };
+    let at = moment_of(&facts, format, moment);
     let (whole, frame) = ((facts.width, facts.height), resolution.fits());
     let (width, height) = fit(whole, frame);
     let spare = if frame.0 <= CHEAP { 2 } else { 1 };
@@ -52,4 +49,26 @@ pub(super) fn look(
     let decoded =
         decode::thumbnail(path, &mut BufReader::new(frame), resolution, budget, &|| false)?;
     Ok(VideoFrame { facts, thumbnail: decoded.thumbnail })
+}
+
+/// Writes the picture that stands for a file to a new PNG file, no larger than `resolution`.
+pub(super) fn still(
+    ffmpeg: &Ffmpeg,
+    (path, format): (&Path, Format),
+    resolution: Resolution,
+    to: &Path,
+) -> Result<(), Error> {
+    let failed = |source| Error::Transcode { path: path.to_owned(), source };
+    let facts = ffmpeg.facts(path, format).map_err(failed)?;
+    let size = fit((facts.width, facts.height), resolution.fits());
+    let at = moment_of(&facts, format, None);
+    ffmpeg.frame((path, format), &facts, at, size, to).map_err(failed)
+}
+
+/// The second of the frame that is taken.
+fn moment_of(facts: &Facts, format: Format, moment: Option<f64>) -> f64 {
+    match format.media_type() {
+        MediaType::Video => moment.unwrap_or(facts.duration * POSTER).clamp(0.0, facts.duration),
+        _ => 0.0,
+    }
 }

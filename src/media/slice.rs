@@ -32,7 +32,7 @@ impl Probe {
         let extent = picture.extent();
         let slice = |tile: &Tile| {
             let region = region(extent, tiles, tile);
-            encode(&picture.cut(region, tile.pixels.0.max(1), tile.pixels.1.max(1)))
+            picture.cut(region, tile.pixels.0.max(1), tile.pixels.1.max(1)).png()
         };
         tiles.iter().map(slice).collect()
     }
@@ -103,18 +103,20 @@ fn inside(start: f64, length: f64, limit: f64) -> (f64, f64) {
     (start, length.min(limit - start))
 }
 
-fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
-    let failed = |error: png::EncodingError| Error::Encode(Box::new(error));
-    let mut bytes = Vec::new();
-    let mut encoder = Encoder::new(&mut bytes, picture.width(), picture.height());
-    encoder.set_color(if picture.has_alpha() { ColorType::Rgba } else { ColorType::Rgb });
-    encoder.set_depth(BitDepth::Eight);
-    // Slices are read once, by a backend: written fast rather than small.
-    encoder.set_compression(Compression::Fastest);
-    let mut writer = encoder.write_header().map_err(failed)?;
-    writer.write_image_data(picture.pixels()).map_err(failed)?;
-    writer.finish().map_err(failed)?;
-    Ok(bytes)
+impl Picture {
+    /// As a PNG file, written fast rather than small: whoever it is for reads it once, or a few times.
+    pub fn png(&self) -> Result<Vec<u8>, Error> {
+        let failed = |error: png::EncodingError| Error::Encode(Box::new(error));
+        let mut bytes = Vec::new();
+        let mut encoder = Encoder::new(&mut bytes, self.width(), self.height());
+        encoder.set_color(if self.has_alpha() { ColorType::Rgba } else { ColorType::Rgb });
+        encoder.set_depth(BitDepth::Eight);
+        encoder.set_compression(Compression::Fastest);
+        let mut writer = encoder.write_header().map_err(failed)?;
+        writer.write_image_data(self.pixels()).map_err(failed)?;
+        writer.finish().map_err(failed)?;
+        Ok(bytes)
+    }
 }
 
 #[cfg(test)]

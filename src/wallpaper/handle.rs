@@ -33,7 +33,7 @@ impl Handle {
         Self { inbox, status }
     }
 
-    /// Shows a picture; `reply` is called by the reconciler once it is up, has failed or is superseded.
+    /// Shows a picture; `reply` is called once it is up and told of, has failed or is superseded.
     pub fn set(&self, request: Request, reply: Reply<Applied>) {
         self.send(Command::Set(request, reply));
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::backends;
 use crate::config::{BackendName, SelectionMode};
-use crate::events::EventBus;
+use crate::desktop::Change;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
 use crate::wire::{Event, GalleryDomain, HistorySource, Image, Source};
@@ -79,6 +79,12 @@ pub(super) struct Feasible {
     pub(super) source: HistorySource,
     /// The monitors that are there: from then on they were seen.
     pub(super) connected: Vec<String>,
+}
+
+/// A change that is written, and is still to be told.
+pub(super) struct Changed {
+    pub(super) change: Change,
+    pub(super) events: Vec<Event>,
 }
 
 /// A picture that is shown again.
@@ -158,8 +164,8 @@ impl PendingApply {
         self.feasible.applied.keys()
     }
 
-    /// Writes rows and history in one transaction, and tells everybody.
-    pub(super) fn commit(&self, store: &Store, bus: &EventBus) -> Result<(), store::Error> {
+    /// Writes rows and history in one transaction; what everybody is then to be told.
+    pub(super) fn commit(&self, store: &Store) -> Result<Changed, store::Error> {
         let Feasible { image, rows, for_all, applied, source, connected } = &self.feasible;
         let entry = store::history::NewEntry {
             image_id: image.id,
@@ -178,9 +184,9 @@ impl PendingApply {
             store::monitors::note_seen(transaction, connected)?;
             store::history::insert(transaction, &entry)
         })?;
-        bus.publish(&changed(image, rows, source.kind, applied.backend));
-        bus.publish(&Event::GalleryChanged { domain: GalleryDomain::History });
-        Ok(())
+        let mut changed = Changed::of(image, rows, source.kind, applied.backend);
+        changed.events.push(Event::GalleryChanged { domain: GalleryDomain::History });
+        Ok(changed)
     }
 }
 
@@ -195,26 +201,30 @@ impl Restored {
         (!rows.is_empty()).then(|| Self { image: self.image.clone(), backend: self.backend, rows })
     }
 
-    /// Writes which backend shows the picture now, and tells everybody. No history entry.
-    pub(super) fn commit(&self, store: &Store, bus: &EventBus) -> Result<(), store::Error> {
+    /// Writes which backend shows the picture now; what everybody is then to be told. No history
+    /// entry.
+    pub(super) fn commit(&self, store: &Store) -> Result<Changed, store::Error> {
         store.write(|transaction| {
             self.rows.iter().try_for_each(|row| store::assignments::put(transaction, row))
         })?;
-        bus.publish(&changed(&self.image, &self.rows, Source::Restore, self.backend));
-        Ok(())
+        Ok(Changed::of(&self.image, &self.rows, Source::Restore, self.backend))
     }
 }
 
-fn changed(image: &Image, rows: &[Assignment], source: Source, backend: BackendName) -> Event {
-    Event::WallpaperChanged {
-        image_id: image.id,
-        media_type: image.media_type,
-        path: image.path.clone(),
-        tags: image.tags.clone(),
-        monitors: rows.iter().map(|row| row.monitor.clone()).collect(),
-        mode: rows[0].mode,
-        source,
-        backend: backend.to_string(),
-        colors: image.colors.clone(),
+impl Changed {
+    fn of(image: &Image, rows: &[Assignment], source: Source, backend: BackendName) -> Self {
+        let monitors: Vec<String> = rows.iter().map(|row| row.monitor.clone()).collect();
+        let event = Event::WallpaperChanged {
+            image_id: image.id,
+            media_type: image.media_type,
+            path: image.path.clone(),
+            tags: image.tags.clone(),
+            monitors: monitors.clone(),
+            mode: rows[0].mode,
+            source,
+            backend: backend.to_string(),
+            colors: image.colors.clone(),
+        };
+        Self { change: Change { image_id: image.id, monitors }, events: vec![event] }
     }
 }

@@ -34,6 +34,7 @@ mod world_state;
 use crossbeam_channel::bounded;
 
 use crate::backends::Backends;
+use crate::desktop;
 use crate::events::EventBus;
 use crate::store::Store;
 use crate::thread::Spawner;
@@ -56,10 +57,12 @@ pub fn start(
     store: Store,
     bus: EventBus,
     backends: Backends,
+    desktop: desktop::Handle,
 ) -> std::io::Result<(Handle, ReconcilerOwner)> {
     let (inbox, commands) = bounded(INBOX);
     let status = SharedStatus::default();
-    let reconciler = Reconciler::new(spawner.clone(), store, bus, backends, status.clone());
+    let reconciler =
+        Reconciler::new(spawner.clone(), (store, bus, desktop), backends, status.clone());
     let thread = spawner.spawn("reconciler", move || reconciler.run(&commands))?;
     let handle = Handle::new(inbox, status);
     Ok((handle.clone(), ReconcilerOwner::new(handle, thread)))

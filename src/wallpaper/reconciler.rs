@@ -11,6 +11,7 @@ use crossbeam_channel::{Receiver, at, never, select};
 
 use crate::backends::{Backends, Placement, REGISTRY};
 use crate::config::{BackendName, SelectionMode};
+use crate::desktop;
 use crate::error_chain::chain;
 use crate::events::EventBus;
 use crate::store::{self, Store};
@@ -40,6 +41,8 @@ const PICKS: usize = 32;
 pub(super) struct Reconciler {
     store: Store,
     bus: EventBus,
+    /// What other programs read follows there, before clients are told of a change.
+    desktop: desktop::Handle,
     backends: Backends,
     status: SharedStatus,
     reports: Receiver<Report>,
@@ -64,8 +67,7 @@ pub(super) struct Reconciler {
 impl Reconciler {
     pub(super) fn new(
         spawner: Spawner,
-        store: Store,
-        bus: EventBus,
+        (store, bus, desktop): (Store, EventBus, desktop::Handle),
         backends: Backends,
         status: SharedStatus,
     ) -> Self {
@@ -74,6 +76,7 @@ impl Reconciler {
         Self {
             store,
             bus,
+            desktop,
             backends,
             status,
             reports,

@@ -7,7 +7,7 @@ use crate::wire::{HistorySource, Mode};
 use super::worker_key::WorkerKey;
 use super::{Error, Targets};
 
-/// Called once, by the reconciler's thread: it must not block.
+/// Called once, by the thread of the reconciler or `desktop`: it must not block.
 pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -298,3 +298,33 @@ fn a_page_that_hangs_is_told_what_changes() {
     let load = asked.iter().find(|(route, _)| route == "/wallpaper/load").unwrap();
     assert_eq!(load.1["wallpaper_config_values"], json!({ "speed": 7 }));
 }
+
+/// Films and pages through the real ffmpeg, on the stand-in: it shows both.
+#[test]
+fn what_moves_has_a_still_for_other_programs_when_it_is_told() {
+    let hosted = Hosted::new(&["640x360"], "", &[]);
+    let house = &hosted.house;
+    let film = house.root().join("film.mp4");
+    let made = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", "color=0x1ec81e:s=320x180:r=30:d=2"])
+        .args(["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"])
+        .arg(&film)
+        .status();
+    assert!(made.unwrap().success());
+    let film = house.import(&[&film])[0];
+    let page = hosted.page("none");
+    let link = house.root().join(".local/state/murald/current/HEADLESS-1");
+    let mut events = house.events("wallpaper_changed");
+    for (id, size) in [(film, (320, 180)), (page, (480, 270)), (film, (320, 180))] {
+        house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+        assert_eq!(events.wait_for("wallpaper_changed")["image_id"], id);
+        let still = fs::read_link(&link).unwrap();
+        assert_eq!(still.parent().unwrap(), house.root().join(".local/state/murald/stills"));
+        let picture = image::open(&still).unwrap().into_rgb8();
+        assert_eq!(picture.dimensions(), size);
+        if id == film {
+            let [r, g, b] = picture.get_pixel(160, 90).0;
+            assert!(r < 60 && g > 170 && b < 60, "{r} {g} {b}");
+        }
+    }
+}

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::bounded;
 use murald::internals::backends::Backends;
 use murald::internals::config::BackendName;
+use murald::internals::desktop;
 use murald::internals::events::{EventBus, EventFilter, Subscription};
 use murald::internals::http;
 use murald::internals::store::{Store, images};
@@ -43,7 +44,9 @@ impl Bench {
         let (bus, store) =
             (EventBus::new(), Store::open(&wall.dir.path().join("murald.sqlite3")).unwrap());
         let told = bus.subscribe(EventFilter::from_iter([EventKind::BackendUnavailable]), || ());
-        let (wallpaper, owner) = wallpaper::start(&spawner, store.clone(), bus, backends).unwrap();
+        let (wallpaper, owner) =
+            wallpaper::start(&spawner, store.clone(), bus, backends, desktop::Handle::default())
+                .unwrap();
         Self { _owner: owner, wallpaper, panics, told, deaths, store, wall }
     }
 

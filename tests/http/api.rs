@@ -8,6 +8,7 @@ use crossbeam_channel::{Receiver, bounded};
 use murald::internals::backends::{Backends, RootPainter, Versions};
 use murald::internals::compositor::Outputs;
 use murald::internals::config::ConfigHandle;
+use murald::internals::desktop;
 use murald::internals::events::EventBus;
 use murald::internals::http::{Api, Limits, ListCache, ROUTES, Router, Server, Stop};
 use murald::internals::library;
@@ -55,8 +56,14 @@ fn daemon() -> Daemon {
         own_program: None,
         root_painter: RootPainter::default(),
     };
-    let (wallpaper, stage) =
-        wallpaper::start(&spawner, store.clone(), events.clone(), backends.clone()).unwrap();
+    let (wallpaper, stage) = wallpaper::start(
+        &spawner,
+        store.clone(),
+        events.clone(),
+        backends.clone(),
+        desktop::Handle::default(),
+    )
+    .unwrap();
     let wallpapers = DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() };
     let told = backends.outputs.subscribe();
     let (playlists, player) =

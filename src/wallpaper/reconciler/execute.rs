@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use crate::backends;
 use crate::error_chain::chain;
+use crate::store;
 use crate::wire::Event;
 
 use super::Reconciler;
 use crate::wallpaper::Error;
-use crate::wallpaper::job::{Failed, Job, PendingApply, Purpose, Restored};
+use crate::wallpaper::job::{Changed, Failed, Job, PendingApply, Purpose, Restored};
 use crate::wallpaper::plan::{self, Step};
 use crate::wallpaper::request::Activated;
 use crate::wallpaper::worker::{Done, News, Order, Report};
@@ -293,26 +294,50 @@ impl Reconciler {
 
     fn finish(&mut self, job: Job) {
         match job.purpose {
-            Purpose::Apply(apply) => {
-                let result = apply.commit(&self.store, &self.bus);
-                let applied = apply.feasible.applied;
-                (apply.reply)(result.map(|()| applied).map_err(Error::from));
-            }
+            Purpose::Apply(apply) => match apply.commit(&self.store) {
+                Ok(changed) => {
+                    let PendingApply { feasible, reply } = *apply;
+                    self.tell(vec![changed], move || reply(Ok(feasible.applied)));
+                }
+                Err(error) => (apply.reply)(Err(error.into())),
+            },
             Purpose::Restore(_) => {}
             Purpose::Activate { backend, restored, reply, .. } => {
-                self.commit_restored(&restored);
                 self.status.set_active(Some(backend), &[]);
-                reply(Ok(Activated { backend }));
+                let changed = self.committed(&restored);
+                self.tell(changed, move || reply(Ok(Activated { backend })));
             }
             Purpose::Clear { failed, reply } => reply(failed.map_or(Ok(()), Err)),
         }
     }
 
     fn commit_restored(&self, restored: &[Restored]) {
-        for picture in restored {
-            if let Err(error) = picture.commit(&self.store, &self.bus) {
-                log::error!("the assignments cannot be written: {}", chain(&error));
-            }
+        let changed = self.committed(restored);
+        if !changed.is_empty() {
+            self.tell(changed, || ());
         }
+    }
+
+    fn committed(&self, restored: &[Restored]) -> Vec<Changed> {
+        let commit = |picture: &Restored| {
+            let committed = picture.commit(&self.store);
+            let failed = |error: &store::Error| {
+                log::error!("the assignments cannot be written: {}", chain(error));
+            };
+            committed.inspect_err(failed).ok()
+        };
+        restored.iter().filter_map(commit).collect()
+    }
+
+    /// Tells everybody of changes once what other programs read has followed.
+    fn tell(&self, changed: Vec<Changed>, answer: impl FnOnce() + Send + 'static) {
+        let (changes, events): (Vec<_>, Vec<_>) =
+            changed.into_iter().map(|one| (one.change, one.events)).unzip();
+        let bus = self.bus.clone();
+        let tell = move || {
+            events.iter().flatten().for_each(|event| bus.publish(event));
+            answer();
+        };
+        self.desktop.changed(changes, Box::new(tell));
     }
 }

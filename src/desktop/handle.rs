@@ -1,0 +1,94 @@
+//! How other rooms speak with the thread `desktop`, and who ends it.
+
+use std::time::Instant;
+
+use crossbeam_channel::{Sender, TrySendError};
+
+use crate::thread::Thread;
+
+/// Tells clients of a change; called once, and must not block.
+pub(crate) type Tell = Box<dyn FnOnce() + Send>;
+
+/// A picture that was brought up. Its rows are written.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub image_id: i64,
+    pub monitors: Vec<String>,
+}
+
+pub(super) enum Message {
+    Changed(Vec<Change>, Tell),
+    /// Remove the files, and call this.
+    Clear(Tell),
+}
+
+/// What other rooms tell the thread through. The default one has no thread behind it: there are no
+/// files, and changes are told at once.
+#[derive(Clone, Debug, Default)]
+pub struct Handle {
+    inbox: Option<Sender<Message>>,
+}
+
+/// The owner of the thread: ends it when dropped. Declared in this order, the thread is told before it
+/// is joined.
+#[derive(Debug)]
+pub(crate) struct DesktopOwner {
+    end: Option<Sender<()>>,
+    thread: Option<Thread>,
+}
+
+impl Handle {
+    pub(super) fn new(inbox: Sender<Message>) -> Self {
+        Self { inbox: Some(inbox) }
+    }
+
+    /// Has the files brought in line, then calls `tell`: by the thread, or at once where it has too
+    /// much to do. Never blocks.
+    pub(crate) fn changed(&self, changes: Vec<Change>, tell: Tell) {
+        self.send(Message::Changed(changes, tell));
+    }
+
+    /// Removes the files, then calls `done`.
+    pub(crate) fn clear(&self, done: Tell) {
+        self.send(Message::Clear(done));
+    }
+
+    fn send(&self, message: Message) {
+        let Some(inbox) = &self.inbox else { return message.pass() };
+        match inbox.try_send(message) {
+            Ok(()) => {}
+            Err(TrySendError::Full(message)) => {
+                log::warn!("the links and colours of the wallpapers are late: their disk is slow");
+                message.pass();
+            }
+            Err(TrySendError::Disconnected(message)) => message.pass(),
+        }
+    }
+}
+
+impl Message {
+    /// Does what has nothing to do with files.
+    fn pass(self) {
+        match self {
+            Self::Changed(_, tell) | Self::Clear(tell) => tell(),
+        }
+    }
+}
+
+impl DesktopOwner {
+    pub(super) fn new(end: Sender<()>, thread: Thread) -> Self {
+        Self { end: Some(end), thread: Some(thread) }
+    }
+
+    /// Ends the thread; `false` if it is late. The files stay.
+    pub(crate) fn end(mut self, deadline: Instant) -> bool {
+        self.end = None;
+        self.thread.take().is_none_or(|thread| thread.join_by(deadline))
+    }
+}
+
+impl Drop for DesktopOwner {
+    fn drop(&mut self) {
+        self.end = None;
+    }
+}

@@ -1,0 +1,58 @@
+//! What other programs read of the wallpapers: links to still pictures, and colours in their formats.
+//!
+//! The thread `desktop` owns `$XDG_STATE_HOME/murald`: after each change it brings the files there in
+//! line with what the monitors show, and only then has the change told to clients. It waits for no
+//! still: ffmpeg's are made on the transcoder's threads. Nobody waits for it but who made the change,
+//! and where it has too much to do the change goes on without it.
+
+mod directory;
+mod formats;
+mod handle;
+mod palette;
+mod publisher;
+mod scheme;
+mod shown;
+mod stills;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crossbeam_channel::bounded;
+
+use crate::compositor::Outputs;
+use crate::events::EventBus;
+use crate::store::Store;
+use crate::thread::Spawner;
+use crate::transcode::{Ffmpeg, Transcoder};
+use crate::wire::Image;
+
+pub use handle::Handle;
+pub(crate) use handle::{Change, DesktopOwner};
+
+use publisher::Publisher;
+
+/// Changes whose files are still to be written; one more is told without them.
+const INBOX: usize = 64;
+
+/// Writes a still of an image to a new PNG file, on a thread that may wait; the error is for people.
+pub(crate) type MakeStill = Arc<dyn Fn(&Ffmpeg, &Image, &Path) -> Result<(), String> + Send + Sync>;
+
+/// What the thread needs of others.
+pub(crate) struct Sources {
+    pub store: Store,
+    pub bus: EventBus,
+    pub outputs: Outputs,
+    pub transcoder: Transcoder,
+    pub make_still: MakeStill,
+    /// `$XDG_STATE_HOME/murald`
+    pub directory: PathBuf,
+}
+
+pub(crate) fn start(spawner: &Spawner, sources: Sources) -> io::Result<(Handle, DesktopOwner)> {
+    let (inbox, messages) = bounded(INBOX);
+    let (end, ended) = bounded(0);
+    let publisher = Publisher::new(sources);
+    let thread = spawner.spawn("desktop", move || publisher.run(&messages, &ended))?;
+    Ok((Handle::new(inbox), DesktopOwner::new(end, thread)))
+}

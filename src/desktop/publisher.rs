@@ -1,0 +1,204 @@
+//! The thread `desktop`: what is shown is looked at after each change, the files follow, then the
+//! change is told. A change that waits for a still holds no other one up; it waits only so long.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
+
+use super::Sources;
+use super::directory::{self, Directory};
+use super::formats;
+use super::handle::{Change, Message, Tell};
+use super::palette::{Palette, Palettes};
+use super::shown::{self, Shown};
+use super::stills::{Made, Still, Stills};
+use crate::compositor::Outputs;
+use crate::error_chain::chain;
+use crate::events::{EventBus, EventFilter, Subscription};
+use crate::store::Store;
+use crate::wire::{EventKind, Timestamp};
+
+/// How long a change waits for its still.
+const STILL_WITHIN: Duration = Duration::from_secs(30);
+
+pub(super) struct Publisher {
+    store: Store,
+    bus: EventBus,
+    outputs: Outputs,
+    stills: Stills,
+    made: Receiver<Made>,
+    directory: Directory,
+    /// What the files say, by monitor.
+    published: BTreeMap<String, Entry>,
+    /// Monitors whose picture has no still yet, and that picture.
+    pending: BTreeMap<String, i64>,
+    waiting: Vec<Waiting>,
+    /// The files were removed, for the end.
+    cleared: bool,
+}
+
+struct Entry {
+    palette: Palette,
+    set_at: Timestamp,
+}
+
+/// A change that is not told yet.
+struct Waiting {
+    changes: Vec<Change>,
+    tell: Tell,
+    until: Instant,
+}
+
+impl Publisher {
+    pub(super) fn new(sources: Sources) -> Self {
+        let Sources { store, bus, outputs, transcoder, make_still, directory } = sources;
+        let (stills, made) = Stills::new(directory.join("stills"), transcoder, make_still);
+        Self {
+            store,
+            bus,
+            outputs,
+            stills,
+            made,
+            directory: Directory::new(directory),
+            published: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            waiting: Vec::new(),
+            cleared: false,
+        }
+    }
+
+    pub(super) fn run(mut self, messages: &Receiver<Message>, ended: &Receiver<()>) {
+        let (outputs, made) = (self.outputs.subscribe(), self.made.clone());
+        // Names, colours and files of what is shown may change.
+        let (ring, edited) = bounded(1);
+        let library = subscribe(&self.bus, ring);
+        self.bring_in_line();
+        loop {
+            let late = self.waiting.iter().map(|waiting| waiting.until).min();
+            select! {
+                recv(messages) -> message => match message {
+                    Ok(Message::Changed(changes, tell)) => self.on_changed(changes, tell),
+                    Ok(Message::Clear(done)) => self.clear(done),
+                    Err(_) => break,
+                },
+                recv(made) -> made => made.into_iter().for_each(|made| self.stills.on_made(made)),
+                recv(outputs) -> _ => {}
+                recv(edited) -> _ => library.receiver().try_iter().for_each(drop),
+                recv(late.map_or_else(never, at)) -> _ => {}
+                recv(ended) -> _ => break,
+            }
+            self.bring_in_line();
+            self.tell_ready(Instant::now());
+        }
+        self.end(messages);
+    }
+
+    fn on_changed(&mut self, changes: Vec<Change>, tell: Tell) {
+        self.stills.forgive();
+        let until = Instant::now() + STILL_WITHIN;
+        self.waiting.push(Waiting { changes, tell, until });
+    }
+
+    fn clear(&mut self, done: Tell) {
+        self.cleared = true;
+        self.directory.clear();
+        done();
+    }
+
+    /// Has the files say what is shown now; a monitor keeps what it had until its still is made.
+    fn bring_in_line(&mut self) {
+        if self.cleared {
+            return self.pending.clear();
+        }
+        let shown = match shown::read(&self.store, &self.outputs) {
+            Ok(Some(shown)) => shown,
+            Ok(None) => return self.pending.clear(),
+            Err(error) => {
+                self.pending.clear();
+                return log::warn!("what is shown cannot be read: {}", chain(&error));
+            }
+        };
+        let mut before = std::mem::take(&mut self.published);
+        self.pending.clear();
+        for shown in shown {
+            let still = match self.stills.of(&shown.image) {
+                Still::At(path) => Some(path),
+                Still::Missing => None,
+                Still::Pending => {
+                    self.pending.insert(shown.monitor.clone(), shown.image.id);
+                    self.published.extend(before.remove_entry(&shown.monitor));
+                    continue;
+                }
+            };
+            let Shown { set_at, .. } = shown;
+            let palette = Palette::of(&shown, still);
+            self.published.insert(shown.monitor, Entry { palette, set_at });
+        }
+        self.write();
+    }
+
+    fn write(&mut self) {
+        let still = |palette: &Palette| palette.still.clone();
+        let newest = newest(&self.published);
+        let stills = self.published.iter().filter_map(|(monitor, entry)| {
+            Some((monitor.as_str(), entry.palette.still.as_deref()?))
+        });
+        let used: BTreeSet<&Path> = stills.clone().map(|(_, still)| still).collect();
+        let newest_still: Option<PathBuf> = newest.and_then(still);
+        let links = directory::links(stills, newest_still.as_deref());
+        let monitors = self.published.iter().map(|(name, entry)| (name.as_str(), &entry.palette));
+        match formats::files(&Palettes { newest, monitors: monitors.collect() }) {
+            Ok(files) => self.directory.write(&links, files),
+            Err(error) => log::warn!("the palette cannot be written as JSON: {error}"),
+        }
+        // After the links: what they led to until now must be there until now.
+        self.stills.tidy(&used);
+    }
+
+    /// Tells of the changes that wait for nothing any more, in their order.
+    fn tell_ready(&mut self, now: Instant) {
+        let pending = &self.pending;
+        let is_ready = |waiting: &mut Waiting| {
+            waiting.until <= now || waiting.changes.iter().all(|change| !waits(change, pending))
+        };
+        let ready: Vec<Waiting> = self.waiting.extract_if(.., is_ready).collect();
+        ready.into_iter().for_each(|waiting| (waiting.tell)());
+    }
+
+    /// Nothing that was changed stays untold.
+    fn end(mut self, messages: &Receiver<Message>) {
+        let mut rest = Vec::new();
+        for message in messages.try_iter() {
+            match message {
+                Message::Changed(_, tell) => rest.push(tell),
+                Message::Clear(done) => self.clear(done),
+            }
+        }
+        if !rest.is_empty() {
+            self.bring_in_line();
+        }
+        let waiting = self.waiting.into_iter().map(|waiting| waiting.tell);
+        waiting.chain(rest).for_each(|tell| tell());
+    }
+}
+
+fn subscribe(bus: &EventBus, ring: Sender<()>) -> Subscription {
+    // Full: it is about to look.
+    bus.subscribe([EventKind::GalleryChanged].into_iter().collect::<EventFilter>(), move || {
+        ring.try_send(()).ok();
+    })
+}
+
+/// What was set last: of what was set together, on the first monitor by name.
+fn newest(published: &BTreeMap<String, Entry>) -> Option<&Palette> {
+    let newest = published.values().rev().max_by_key(|entry| entry.set_at);
+    newest.map(|entry| &entry.palette)
+}
+
+/// Whether a monitor's files do not say yet what this change has brought there. One that shows
+/// something else by now is not waited for.
+fn waits(change: &Change, pending: &BTreeMap<String, i64>) -> bool {
+    change.monitors.iter().any(|monitor| pending.get(monitor) == Some(&change.image_id))
+}

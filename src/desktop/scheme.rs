@@ -1,0 +1,180 @@
+//! A colour scheme from a picture's palette: what can be read on what. Pure.
+
+use crate::color::{self, Lab, Rgb, hex, lab};
+
+/// What text wants of its background (WCAG 2, 1.4.3), and what signs want (1.4.11).
+const TEXT: f32 = 4.5;
+const SIGN: f32 = 3.0;
+/// Half way between black and white in L*.
+const MIDDLE: f32 = 50.0;
+/// A dark background is no lighter, a light one no darker: text of any hue has room on it.
+const DARKEST_LIGHT: f32 = 75.0;
+const LIGHTEST_DARK: f32 = 30.0;
+
+/// Whether a picture suits a dark desktop or a light one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Appearance {
+    Dark,
+    Light,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Scheme {
+    pub(super) appearance: Appearance,
+    pub(super) background: String,
+    pub(super) foreground: String,
+    pub(super) accent: String,
+}
+
+impl Appearance {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Dark => "dark",
+            Self::Light => "light",
+        }
+    }
+}
+
+impl Scheme {
+    /// Of colours as the record has them, most dominant first.
+    pub(super) fn of(colors: &[String]) -> Self {
+        let colors: Vec<Rgb> = colors.iter().filter_map(|color| color::parse_hex(color)).collect();
+        let labs: Vec<Lab> = colors.into_iter().map(lab).collect();
+        let by_lightness = |one: &&Lab, other: &&Lab| one.l.total_cmp(&other.l);
+        let (Some(darkest), Some(lightest)) =
+            (labs.iter().min_by(by_lightness), labs.iter().max_by(by_lightness))
+        else {
+            return Self::of_no_colors();
+        };
+        // Of the most colourful ones the first, which covers the most.
+        let accent = labs.iter().rev().max_by(|one, other| one.chroma().total_cmp(&other.chroma()));
+        let mean = labs.iter().map(|lab| lab.l).sum::<f32>() / labs.len() as f32;
+        let (appearance, background, foreground) = if mean < MIDDLE {
+            (Appearance::Dark, at(*darkest, darkest.l.min(LIGHTEST_DARK)), *lightest)
+        } else {
+            (Appearance::Light, at(*lightest, lightest.l.max(DARKEST_LIGHT)), *darkest)
+        };
+        let readable = |lab, ratio| hex(readable(lab, background, ratio, appearance));
+        Self {
+            appearance,
+            background: hex(background),
+            foreground: readable(foreground, TEXT),
+            accent: readable(*accent.unwrap_or(lightest), SIGN),
+        }
+    }
+
+    fn of_no_colors() -> Self {
+        let [background, foreground, accent] = ["#000000", "#ffffff", "#808080"].map(str::to_owned);
+        Self { appearance: Appearance::Dark, background, foreground, accent }
+    }
+}
+
+/// The colour itself where it stands out enough, else the nearest that does, towards white on dark and
+/// towards black on light.
+fn readable(color: Lab, background: Rgb, ratio: f32, appearance: Appearance) -> Rgb {
+    let (step, end) = match appearance {
+        Appearance::Dark => (1.0, [255; 3]),
+        Appearance::Light => (-1.0, [0; 3]),
+    };
+    let mut l = color.l;
+    while (0.0..=100.0).contains(&l) {
+        let tried = at(color, l);
+        if contrast(tried, background) >= ratio {
+            return tried;
+        }
+        l += step;
+    }
+    end
+}
+
+fn at(color: Lab, l: f32) -> Rgb {
+    color::rgb(Lab { l, ..color })
+}
+
+/// From 1 to 21 (WCAG 2).
+fn contrast(one: Rgb, other: Rgb) -> f32 {
+    let (one, other) = (luminance(one), luminance(other));
+    (one.max(other) + 0.05) / (one.min(other) + 0.05)
+}
+
+/// Relative luminance: CIE's Y.
+fn luminance(rgb: Rgb) -> f32 {
+    let channel = |value: u8| {
+        let value = f32::from(value) / 255.0;
+        if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    let [r, g, b] = rgb.map(channel);
+    0.2126 * r + 0.7152 * g + 0.0722 * b
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scheme(colors: &[&str]) -> Scheme {
+        Scheme::of(&colors.iter().map(|&color| color.to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn contrast_is_that_of_wcag() {
+        assert!((contrast([0; 3], [255; 3]) - 21.0).abs() < 0.001);
+        assert!((contrast([119; 3], [255; 3]) - 4.478).abs() < 0.001);
+        assert!((contrast([255, 0, 0], [255; 3]) - 3.998).abs() < 0.001);
+    }
+
+    #[test]
+    fn a_scheme_is_made_of_the_palette_where_that_can_be_read() {
+        let made = scheme(&["#101018", "#e0d0c0", "#c04020"]);
+        let expected = Scheme {
+            appearance: Appearance::Dark,
+            background: "#101018".to_owned(),
+            foreground: "#e0d0c0".to_owned(),
+            accent: "#c04020".to_owned(),
+        };
+        assert_eq!(made, expected);
+        let made = scheme(&["#f4f0e8", "#203040", "#b0c8e0"]);
+        assert_eq!(made.appearance, Appearance::Light);
+        assert_eq!((&*made.background, &*made.foreground), ("#f4f0e8", "#203040"));
+    }
+
+    #[test]
+    fn without_a_palette_it_is_white_on_black() {
+        for none in [scheme(&[]), scheme(&["no colour"])] {
+            let texts = (&*none.background, &*none.foreground, &*none.accent);
+            assert_eq!(texts, ("#000000", "#ffffff", "#808080"));
+            assert_eq!(none.appearance, Appearance::Dark);
+        }
+    }
+
+    #[test]
+    fn everything_can_be_read_whatever_the_palette() {
+        let parts = [0u8, 40, 90, 119, 128, 160, 200, 255];
+        let colors: Vec<String> = parts
+            .iter()
+            .flat_map(|&r| parts.iter().map(move |&g| (r, g)))
+            .flat_map(|(r, g)| parts.iter().map(move |&b| hex([r, g, b])))
+            .collect();
+        let check = |palette: &[String]| {
+            let made = Scheme::of(palette);
+            let [background, foreground, accent] =
+                [&made.background, &made.foreground, &made.accent]
+                    .map(|color| color::parse_hex(color).unwrap());
+            assert!(contrast(foreground, background) >= TEXT, "{palette:?}: {made:?}");
+            assert!(contrast(accent, background) >= SIGN, "{palette:?}: {made:?}");
+            let dark = lab(background).l < MIDDLE;
+            assert_eq!(dark, made.appearance == Appearance::Dark, "{palette:?}: {made:?}");
+        };
+        colors.iter().for_each(|color| check(std::slice::from_ref(color)));
+        colors.windows(2).for_each(check);
+        colors.chunks(8).for_each(check);
+    }
+
+    #[test]
+    fn the_mean_decides_between_dark_and_light() {
+        let check = |colors: &[&str], expected| assert_eq!(scheme(colors).appearance, expected);
+        check(&["#000000", "#ffffff"], Appearance::Light);
+        check(&["#000000", "#fefefe"], Appearance::Dark);
+        check(&["#777777"], Appearance::Light);
+        check(&["#757575"], Appearance::Dark);
+    }
+}

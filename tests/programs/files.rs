@@ -1,0 +1,227 @@
+//! The links and the colours in the state directory: always whole, and right when clients are told.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+
+/// A daemon with swaybg on so many monitors.
+pub fn started(desktop: &Desktop) -> House {
+    let mut house = House::on(desktop);
+    house.configure("[backend]\ntype = \"swaybg\"\n");
+    house.start();
+    house
+}
+
+/// A picture of one colour in the library.
+pub fn picture(house: &House, name: &str, color: [u8; 3]) -> i64 {
+    let path = house.root().join(format!("{name}.png"));
+    image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+    house.import(&[&path])[0]
+}
+
+pub fn set(house: &House, body: &Value) -> Value {
+    house.client().post("/wallpaper/set", body).ok()
+}
+
+pub fn state(house: &House) -> PathBuf {
+    house.root().join(".local/state/murald")
+}
+
+fn link(house: &House, name: &str) -> Option<PathBuf> {
+    fs::read_link(state(house).join("current").join(name)).ok()
+}
+
+fn palette(house: &House) -> Value {
+    serde_json::from_slice(&fs::read(state(house).join("palette.json")).unwrap()).unwrap()
+}
+
+/// The pictures of the library by name.
+fn in_library(house: &House, name: &str) -> PathBuf {
+    house.images().join(name)
+}
+
+#[test]
+fn links_and_colours_follow_every_change() {
+    let desktop = Desktop::wayland(&["640x360", "640x360"]);
+    let mut house = started(&desktop);
+    let (red, night) =
+        (picture(&house, "red", [200, 30, 30]), picture(&house, "n'ight", [8, 8, 24]));
+    let answer = set(&house, &json!({ "image_id": red }));
+    assert_eq!(answer["monitors"], json!(["HEADLESS-1", "HEADLESS-2"]));
+    for name in ["HEADLESS-1", "HEADLESS-2", "all"] {
+        assert_eq!(link(&house, name), Some(in_library(&house, "red.png")), "{name}");
+    }
+    set(&house, &json!({ "image_id": night, "monitor": "HEADLESS-2" }));
+    assert_eq!(link(&house, "HEADLESS-1"), Some(in_library(&house, "red.png")));
+    assert_eq!(link(&house, "HEADLESS-2"), Some(in_library(&house, "n'ight.png")));
+    assert_eq!(link(&house, "all"), Some(in_library(&house, "n'ight.png")));
+    let found = palette(&house);
+    let newest = &found["newest"];
+    assert_eq!(*newest, found["monitors"]["HEADLESS-2"]);
+    assert_eq!((&newest["monitor"], &newest["image_id"]), (&json!("HEADLESS-2"), &json!(night)));
+    assert_eq!((&newest["image_name"], &newest["appearance"]), (&json!("n'ight"), &json!("dark")));
+    assert_eq!(
+        (&newest["background"], &newest["colors"]),
+        (&json!("#080818"), &json!(["#080818"]))
+    );
+    assert_eq!(newest["still"], newest["path"]);
+    // The shell reads what was meant, whatever the name.
+    let script = format!(
+        ". '{}/colors.sh'; printf '%s %s %s %s' \"$wallpaper\" $background $color7 $appearance",
+        state(&house).display()
+    );
+    let said = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let expected = format!("{} #080818 #080818 dark", in_library(&house, "n'ight.png").display());
+    assert_eq!(String::from_utf8_lossy(&said.stdout), expected);
+
+    // A name that changes, and a picture that goes.
+    house.client().patch(&format!("/images/{red}"), &json!({ "name": "rose" })).ok();
+    wait_until("the link follows the name", || {
+        link(&house, "HEADLESS-1") == Some(in_library(&house, "rose.png"))
+    });
+    let ids = json!({ "ids": [night] }).to_string();
+    house.client().send("DELETE", "/images", "", ids.as_bytes()).ok();
+    wait_until("what is deleted has no link", || {
+        let newest = link(&house, "all");
+        link(&house, "HEADLESS-2").is_none() && newest == Some(in_library(&house, "rose.png"))
+    });
+    assert_eq!(palette(&house)["monitors"].as_object().unwrap().len(), 1);
+
+    // A stop leaves them; they are written again at start; `stop --clear` removes them.
+    house.ends_well();
+    let left = link(&house, "HEADLESS-1");
+    assert_eq!(left, Some(in_library(&house, "rose.png")));
+    fs::remove_dir_all(state(&house)).unwrap();
+    house.start();
+    wait_until("the files are there again", || link(&house, "HEADLESS-1") == left);
+    wait_until("the palette, too", || state(&house).join("colors.rasi").exists());
+    let stopped = house.murald(&["stop", "--clear"]).status().unwrap();
+    assert!(stopped.success());
+    house.wait();
+    assert!(!state(&house).exists());
+}
+
+#[test]
+fn a_reader_never_meets_a_missing_or_half_written_file() {
+    const CHANGES: usize = 200;
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = started(&desktop);
+    let ids = [picture(&house, "one", [200, 30, 30]), picture(&house, "two", [30, 30, 200])];
+    set(&house, &json!({ "image_id": ids[0] }));
+    let mut events = house.events("wallpaper_changed");
+    let (done, looks) = (AtomicBool::new(false), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        let stop = Stop(&done);
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    look(&state(&house));
+                    looks.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for change in 0..CHANGES {
+            let id = ids[(change + 1) % 2];
+            let house = &house;
+            let asked = scope.spawn(move || set(house, &json!({ "image_id": id })));
+            let event = events.wait_for("wallpaper_changed");
+            // As a client would that was told of it.
+            let linked = link(house, "HEADLESS-1").unwrap();
+            assert_eq!(json!(linked), event["path"], "change {change}");
+            assert_eq!(link(house, "all"), Some(linked), "change {change}");
+            assert_eq!(palette(house)["newest"]["image_id"], event["image_id"]);
+            asked.join().unwrap();
+        }
+        drop(stop);
+    });
+    assert!(looks.into_inner() > 0);
+}
+
+/// What a bar and a lock screen do: the picture behind each link, and every file of colours.
+fn look(state: &Path) {
+    for name in ["HEADLESS-1", "all"] {
+        let bytes = fs::read(state.join("current").join(name)).unwrap();
+        assert!(bytes.starts_with(b"\x89PNG") && bytes.ends_with(b"IEND\xaeB`\x82"), "{name}");
+    }
+    let json: Value =
+        serde_json::from_slice(&fs::read(state.join("palette.json")).unwrap()).unwrap();
+    assert!(json["newest"]["accent"].is_string());
+    for (name, end) in
+        [("colors.sh", "appearance='dark'\n"), ("colors.css", ";\n"), ("colors.rasi", "}\n")]
+    {
+        let text = fs::read_to_string(state.join(name)).unwrap();
+        assert!(text.contains("color7") && text.ends_with(end), "{name}: {text}");
+    }
+}
+
+/// The readers end also when the test fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_animation_has_a_still_as_long_as_it_is_shown() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = started(&desktop);
+    let still = |id: i64| {
+        let image = house.client().get(&format!("/images/{id}")).ok();
+        let checksum = image["checksum"].as_str().unwrap().strip_prefix("sha256:").unwrap();
+        state(&house).join("stills").join(format!("{checksum}.png"))
+    };
+    let path = house.root().join("moves.gif");
+    let frames = [[10, 200, 10], [200, 10, 10]].map(|color| {
+        image::Frame::new(image::RgbaImage::from_fn(64, 36, |_, _| {
+            let [r, g, b] = color;
+            image::Rgba([r, g, b, 255])
+        }))
+    });
+    let mut encoder = image::codecs::gif::GifEncoder::new(fs::File::create(&path).unwrap());
+    encoder.encode_frames(frames).unwrap();
+    drop(encoder);
+    let moves = house.import(&[&path])[0];
+    let plain = picture(&house, "plain", [1, 2, 3]);
+
+    set(&house, &json!({ "image_id": moves }));
+    let made = still(moves);
+    assert_eq!(link(&house, "HEADLESS-1").as_ref(), Some(&made));
+    assert_eq!(palette(&house)["newest"]["still"], json!(made));
+    let picture = image::open(&made).unwrap().into_rgb8();
+    assert_eq!(picture.dimensions(), (64, 36));
+    let [r, g, b] = picture.get_pixel(3, 3).0;
+    assert!(r < 40 && g > 170 && b < 40, "{r} {g} {b} is not the first frame");
+    set(&house, &json!({ "image_id": plain }));
+    assert_eq!(link(&house, "all"), Some(in_library(&house, "plain.png")));
+    wait_until("what is not used is removed", || !made.exists());
+}
+
+#[test]
+fn what_cannot_be_written_keeps_no_change_back() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = House::on(&desktop);
+    house.configure("[backend]\ntype = \"swaybg\"\n");
+    // A file stands where the directory would be.
+    fs::create_dir_all(state(&house).parent().unwrap()).unwrap();
+    fs::write(state(&house), "").unwrap();
+    house.start();
+    let ids = [picture(&house, "one", [200, 30, 30]), picture(&house, "two", [30, 30, 200])];
+    for id in ids {
+        assert_eq!(set(&house, &json!({ "image_id": id }))["status"], "set");
+    }
+    let log = house.log();
+    let told = log.matches("other programs are not told of the wallpapers").count();
+    assert_eq!(told, 1, "{log}");
+    // Mended, and with the next change they are there.
+    fs::remove_file(state(&house)).unwrap();
+    set(&house, &json!({ "image_id": ids[0] }));
+    assert_eq!(link(&house, "all"), Some(in_library(&house, "one.png")));
+}
