@@ -120,9 +120,11 @@ impl From<playlist::Error> for Error {
             Why::Refused(Refusal::Store(source)) => source.into(),
             Why::Refused(Refusal::NoPlaylist { .. }) => Self::new(404, text),
             Why::Refused(Refusal::Taken { .. }) | Why::NotRunning { .. } => Self::new(409, text),
-            Why::Refused(_) | Why::Empty { .. } | Why::NoMonitor { .. } | Why::NoSteps { .. } => {
-                Self::new(400, text)
-            }
+            Why::Refused(_)
+            | Why::Empty { .. }
+            | Why::NothingFound { .. }
+            | Why::NoMonitor { .. }
+            | Why::NoSteps { .. } => Self::new(400, text),
             Why::Picture(failure) => failure.into(),
             Why::Overtaken { .. } => Self::new(500, text),
             Why::Busy | Why::Ending => Self::busy(text),

@@ -62,6 +62,7 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Get, "/playlists/{id}", playlists::get, "One playlist"),
     route(Patch, "/playlists/{id}", playlists::patch, "Change a playlist"),
     route(Delete, "/playlists/{id}", playlists::delete, "Delete a playlist"),
+    route(Get, "/playlists/{id}/images", playlists::images, "The images of a playlist"),
     route(Post, "/playlists/{id}/start", playlists::start, "Start a playlist"),
     route(Post, "/playlists/{id}/stop", playlists::stop, "Stop a playlist"),
     route(Post, "/playlists/{id}/pause", playlists::pause, "Pause a playlist"),

@@ -35,7 +35,7 @@ impl Player {
     pub(super) fn no_compatible_item(&mut self, id: i64, refused_by: Option<&str>) {
         let fixed = self.wallpapers.fixed_backend();
         let Some(one) = self.running.get_mut(&id) else { return };
-        if std::mem::replace(&mut one.nothing_compatible, true) {
+        if one.spec.items.is_empty() || std::mem::replace(&mut one.nothing_compatible, true) {
             return;
         }
         let backend = fixed.map(|configured| refused_by.map_or(configured, str::to_owned));

@@ -41,16 +41,14 @@ impl Attempt {
         if spec.items.iter().all(|item| self.refused.contains(&kind(item))) {
             return false;
         }
-        // Two rounds of random order meet every image.
-        for _ in 0..2 * spec.items.len() {
-            let index = state.index;
-            let item = &spec.items[index];
-            if !self.refused.contains(&kind(item)) {
-                break;
-            }
-            let (image_id, media_type) = (item.image_id, item.media_type);
-            self.skipped.push(SkippedItem { image_id, media_type, slot_index: index });
-            state.skip(spec, self.direction);
+        let refused = &self.refused;
+        let fits = |item: &Item| !refused.contains(&kind(item));
+        if !fits(&spec.items[state.index]) {
+            let skipped = state.skip(spec, self.direction, &fits).into_iter().map(|index| {
+                let Item { image_id, media_type, .. } = spec.items[index];
+                SkippedItem { image_id, media_type, slot_index: index }
+            });
+            self.skipped.extend(skipped);
         }
         self.announced = true;
         true

@@ -8,6 +8,7 @@
 
 use super::attempt::Attempt;
 use super::error::Error;
+use super::living::{Renewed, renew};
 use super::pending::{Done, Goal, InFlight, PendingCommand, Superseded};
 use super::player::Player;
 use super::schedule::Due;
@@ -76,8 +77,15 @@ impl Player {
         let Some(one) = self.running.get(&id) else {
             return done(Err(self.not_running(id)));
         };
-        let (spec, mut state) = (one.spec.clone(), one.state.clone());
-        state.step(&spec, direction);
+        let (mut spec, mut state) = (one.spec.clone(), one.state.clone());
+        match renew(&self.store, &mut spec, &mut state, direction) {
+            Renewed::Ready => state.step(&spec, direction),
+            Renewed::Stepped => {}
+            Renewed::Empty => {
+                self.rest(id);
+                return done(Err(Error::NothingFound { name: spec.name }));
+            }
+        }
         let mut superseded = Vec::new();
         while let Some(next) = self.pending.get_mut(&id).and_then(|pending| pending.next_step()) {
             let (index, image_id) = (state.index, state.image_id);
@@ -137,14 +145,14 @@ impl Player {
         declared: Vec<String>,
         extend: bool,
     ) -> Result<(PlaylistSpec, PlaybackState), Error> {
-        let (spec, last) = self.store.read(|c| {
-            let last = playlists::state::<PlaybackState>(c, id)?;
-            Ok::<_, Refusal>((PlaylistSpec::read(c, id)?, last))
-        })?;
-        let spec = spec.ok_or(Refusal::NoPlaylist { id })?;
+        let spec = PlaylistSpec::find(&self.store, id)?.ok_or(Refusal::NoPlaylist { id })?;
+        if spec.rests() {
+            return Err(Error::NothingFound { name: spec.name });
+        }
         if spec.items.is_empty() {
             return Err(Error::Empty { name: spec.name });
         }
+        let last = self.store.read(|c| playlists::state::<PlaybackState>(c, id))?;
         let last = self.running.get(&id).map(|one| one.state.clone()).or(last);
         let mut state = PlaybackState::start(&spec, last, &self.now(), seed());
         state.boot_id.clone_from(&self.boot_id);

@@ -4,6 +4,7 @@
 use super::actions::Action;
 use super::edits::edit;
 use super::error::{Error, Reply};
+use super::items::Items;
 use super::pending::PendingCommand;
 use super::player::{Player, RunningPlaylist};
 use crate::store::playlists::{self, PlaylistChange, Refusal};
@@ -48,12 +49,19 @@ impl Player {
     }
 
     fn change(&mut self, id: i64, change: &PlaylistChange) -> Result<Playlist, Error> {
-        let state = self.running.get(&id).map(|one| one.state.clone());
+        let one = self.running.get(&id);
+        let state = one.map(|one| one.state.clone());
+        // Before the transaction: within one the index is not to be asked.
+        let found = match (&change.source, one) {
+            (Some(source), Some(_)) => Some(Items::found(&self.store, &source.query)?),
+            (None, Some(one)) if change.images.is_none() => one.spec.look_up(&self.store)?,
+            _ => None,
+        };
         // The list and the position in it, together: no kill comes between them.
         let (record, changed, edited) = self.store.write(|c| {
             let changed = playlists::update(c, id, change)?;
             let state = state.filter(|_| changed);
-            let edited = state.map(|state| edit(c, id, state)).transpose()?;
+            let edited = state.map(|state| edit(c, id, state, found.as_ref())).transpose()?;
             let record = playlists::get(c, id)?.ok_or(Refusal::NoPlaylist { id })?;
             Ok::<_, Refusal>((record, changed, edited))
         })?;

@@ -8,7 +8,7 @@ use super::player::{Player, RunningPlaylist};
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
 use crate::random::seed;
-use crate::store::playlists::{self, Refusal};
+use crate::store::playlists::{self, Item, Refusal};
 use crate::wallpaper;
 use crate::wire::Event;
 
@@ -44,7 +44,10 @@ impl Player {
 
     /// Fits a change to its list, which may have been edited while the picture was on its way.
     fn refit(&self, change: &mut InFlight, report: &mut ApplyReport) {
-        let Ok(Some(spec)) = self.store.read(|c| PlaylistSpec::read(c, report.id)) else { return };
+        let Ok(Some(mut spec)) = self.store.read(|c| PlaylistSpec::read(c, report.id)) else {
+            return;
+        };
+        spec.adopt(&change.spec);
         let has_image = spec.items.iter().any(|item| item.image_id == report.image_id);
         if spec != change.spec && has_image {
             change.state.edit(&spec, seed());
@@ -56,8 +59,10 @@ impl Player {
     /// An image of the list is gone: tries the one that takes its place, if it has left the list.
     fn retry_without(&mut self, change: InFlight, report: ApplyReport) {
         let id = report.id;
-        let length = self.store.read(|c| playlists::length(c, id));
-        if !length.is_ok_and(|length| length < change.spec.items.len()) {
+        // The row of an image that is gone has gone from its playlists, and is found no more.
+        let has_image = |items: &[Item]| items.iter().any(|item| item.image_id == report.image_id);
+        let now = PlaylistSpec::find(&self.store, id);
+        if !now.is_ok_and(|spec| spec.is_some_and(|spec| !has_image(&spec.items))) {
             self.announce_error(&report);
             return fail(change, &report);
         }
@@ -165,6 +170,7 @@ impl Player {
         // What others did to it while the picture was on its way stays done.
         state.paused = one.state.paused;
         state.monitors.clone_from(&one.state.monitors);
+        one.spec.adopt(planned);
         let lost = *planned != one.spec && state.edit(&one.spec, seed());
         self.store.write(|c| playlists::save(c, id, true, &state))?;
         one.state = state;
@@ -178,7 +184,8 @@ impl Player {
         let mut displaced = self.running_ids();
         displaced.retain(|other| *other != id && self.shares_monitor(*other, &state));
         let (spec, lost) = self.store.write(|c| {
-            let spec = PlaylistSpec::read(c, id)?.ok_or(Refusal::NoPlaylist { id })?;
+            let mut spec = PlaylistSpec::read(c, id)?.ok_or(Refusal::NoPlaylist { id })?;
+            spec.adopt(planned);
             if spec.items.is_empty() {
                 return Ok::<_, Refusal>((spec, true));
             }

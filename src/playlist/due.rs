@@ -1,6 +1,7 @@
 //! Changes that a playlist makes by itself: when the next is due, and making it.
 
 use super::attempt::Attempt;
+use super::living::{Renewed, renew};
 use super::player::Player;
 use super::schedule::{Due, LATE};
 use super::spec::Direction;
@@ -66,7 +67,14 @@ impl Player {
         let missed = match one.state.due(&one.spec, &now) {
             Due::Wait(_) => return false,
             Due::Step { due, missed } => {
-                one.state.step(&one.spec, Direction::Forward);
+                match renew(&self.store, &mut one.spec, &mut one.state, Direction::Forward) {
+                    Renewed::Ready => one.state.step(&one.spec, Direction::Forward),
+                    Renewed::Stepped => one.state.shown_on.clear(),
+                    Renewed::Empty => {
+                        self.rest(id);
+                        return false;
+                    }
+                }
                 // On the beat, as long as it is not lost.
                 let lateness = now.boot.since(due);
                 let lost = lateness >= LATE || one.spec.rule.is_timer_within(lateness);

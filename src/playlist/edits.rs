@@ -1,7 +1,10 @@
 //! Lists that change while they are played: edited by a client, or shorter because images left the
 //! library.
 
+use std::sync::Arc;
+
 use super::attempt::Attempt;
+use super::items::Items;
 use super::player::Player;
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
@@ -18,22 +21,31 @@ pub(super) const NEWS: &[EventKind] =
 pub(super) enum Edited {
     /// It has no images any more and is stopped.
     Empty,
-    /// It goes on; `lost`: the image that it stood at is gone.
+    /// It goes on, or rests; `lost`: the image that it stood at is gone.
     On { spec: PlaylistSpec, state: Box<PlaybackState>, lost: bool },
 }
 
-/// Fits a state to its list, which has been edited, and writes it.
+/// Fits a state to its list, which has been edited, and writes it. `found` is what the source of one
+/// that lives finds.
 pub(super) fn edit(
     c: &Connection,
     id: i64,
     mut state: PlaybackState,
+    found: Option<&Arc<Items>>,
 ) -> Result<Edited, store::Error> {
-    let spec = PlaylistSpec::read(c, id)?.filter(|spec| !spec.items.is_empty());
-    let Some(spec) = spec else {
+    let spec = PlaylistSpec::read(c, id)?;
+    let with_found = |mut spec: PlaylistSpec| {
+        if let Some(found) = found.filter(|_| spec.is_living()) {
+            spec.items = Arc::clone(found);
+        }
+        spec
+    };
+    let has_future = |spec: &PlaylistSpec| spec.is_living() || !spec.items.is_empty();
+    let Some(spec) = spec.map(with_found).filter(has_future) else {
         playlists::save(c, id, false, &state)?;
         return Ok(Edited::Empty);
     };
-    let lost = state.edit(&spec, seed());
+    let lost = !spec.rests() && state.edit(&spec, seed());
     playlists::save(c, id, true, &state)?;
     Ok(Edited::On { spec, state: Box::new(state), lost })
 }
@@ -53,17 +65,18 @@ impl Player {
         if all || images {
             self.running_ids().into_iter().for_each(|id| self.reload_if_shorter(id));
         }
+        self.renew_living(message);
     }
 
     /// An image that left the library has left its playlists, too.
     pub(super) fn reload_if_shorter(&mut self, id: i64) {
-        let Some(one) = self.running.get(&id) else { return };
+        let Some(one) = self.running.get(&id).filter(|one| !one.spec.is_living()) else { return };
         let length = self.store.read(|c| playlists::length(c, id));
         if length.is_ok_and(|length| length == one.spec.items.len()) {
             return;
         }
         let state = one.state.clone();
-        match self.store.write(|c| edit(c, id, state)) {
+        match self.store.write(|c| edit(c, id, state, None)) {
             Ok(edited) => self.go_on(id, edited),
             Err(error) => log::error!("playlist {id} cannot be read anew: {error}"),
         }

@@ -20,6 +20,10 @@ pub enum Error {
     Empty {
         name: String,
     },
+    /// It lives, and its source finds no image.
+    NothingFound {
+        name: String,
+    },
     NoMonitor {
         declared: Vec<String>,
         connected: Vec<String>,
@@ -47,6 +51,9 @@ impl fmt::Display for Error {
             Self::Refused(refusal) => refusal.fmt(f),
             Self::NotRunning { name } => write!(f, "the playlist {name:?} does not run"),
             Self::Empty { name } => write!(f, "the playlist {name:?} has no images"),
+            Self::NothingFound { name } => {
+                write!(f, "the playlist {name:?} is empty: nothing passes its filters")
+            }
             Self::NoMonitor { connected, .. } if connected.is_empty() => {
                 f.write_str("no monitor is connected, or no compositor can be reached")
             }

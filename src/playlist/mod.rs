@@ -15,6 +15,8 @@ mod conclude;
 mod due;
 mod edits;
 mod error;
+mod items;
+mod living;
 mod pending;
 mod player;
 mod reports;

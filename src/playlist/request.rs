@@ -14,7 +14,7 @@ impl Player {
         let connected = self.wallpapers.connected();
         self.changes += 1;
         let change = self.changes;
-        let Some(one) = self.running.get_mut(&id) else { return };
+        let Some(one) = self.running.get_mut(&id).filter(|one| !one.spec.rests()) else { return };
         one.change = change;
         one.asked.clear();
         let monitors = one.state.applied_to(&connected);
@@ -27,7 +27,7 @@ impl Player {
     /// when nothing could be shown before.
     pub(super) fn fill_monitors(&mut self, id: i64) {
         let connected = self.wallpapers.connected();
-        let Some(one) = self.running.get(&id) else { return };
+        let Some(one) = self.running.get(&id).filter(|one| !one.spec.rests()) else { return };
         let seen_to =
             |name: &&String| one.state.shown_on.contains(name) || one.asked.contains(name);
         let applied_to = one.state.applied_to(&connected);

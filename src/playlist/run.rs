@@ -80,16 +80,15 @@ impl Player {
 
     fn load(&mut self) -> Result<(), store::Error> {
         for id in self.store.read(playlists::running)? {
-            let (spec, state) = self.store.read(|c| {
-                let state = playlists::state::<PlaybackState>(c, id)?;
-                Ok::<_, store::Error>((PlaylistSpec::read(c, id)?, state))
-            })?;
+            let state = self.store.read(|c| playlists::state::<PlaybackState>(c, id))?;
+            let spec = PlaylistSpec::find(&self.store, id)?;
             let Some((spec, mut state)) = spec.zip(state) else { continue };
-            if spec.items.is_empty() {
+            if !spec.items.is_empty() {
+                state.edit(&spec, seed());
+            } else if !spec.is_living() {
                 self.store.write(|c| playlists::save(c, id, false, &state))?;
                 continue;
             }
-            state.edit(&spec, seed());
             state.resume_after_restart(&self.now(), &self.boot_id);
             log::info!("the playlist {:?} runs on", spec.name);
             self.running.insert(id, RunningPlaylist::new(spec, state));

@@ -3,11 +3,26 @@
 //! Each round is a permutation of all images: every one is shown once before any a second time. No
 //! image comes twice in a row, across rounds either, as long as there is another. The way that was
 //! come is remembered, so that stepping back goes back on it, and on again where one went back.
+//!
+//! The order is never written down. In each round an image has a key, which follows from its id and
+//! the round's seed, and they are shown in the order of their keys: what is kept is the seed, how far
+//! the round has come, and the few images that have another key than their own. So it costs the same
+//! to keep a hundred thousand images as ten, and images may come and go between any two steps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 /// Steps remembered; older ones are forgotten.
 const REMEMBERED: usize = 1000;
+/// Images with another key than their own. What comes late beyond these waits for the next round.
+const MOVED_MAX: usize = 1000;
+/// Before every key: where a round begins, and where an image is put that a round has had.
+const BEGINNING: Key = (0, i64::MAX);
+
+/// A place in a round. The id decides between keys that are the same by chance.
+type Key = (u64, i64);
 
 /// The order of one playlist's images, by their ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,27 +31,31 @@ pub(super) struct Shuffle {
     trail: Vec<i64>,
     /// Images that were stepped back from, the nearest last.
     back: Vec<i64>,
-    /// What this round has yet to show, the next one last. Never empty, but for a single image.
-    ahead: Vec<i64>,
-    /// All images, sorted, each once.
-    all: Vec<i64>,
-    /// State of the generator (splitmix64).
-    random: u64,
+    /// Of this round; the next one's follows from it.
+    seed: u64,
+    /// How far this round has come.
+    position: Key,
+    /// Images that have another key in this round than their own.
+    moved: BTreeMap<i64, u64>,
+    /// All images, sorted, each once. Empty after a restart, until the list is known.
+    #[serde(skip)]
+    all: Arc<[i64]>,
 }
 
 impl Shuffle {
     /// Begins with an image, or with none given at random. `ids` is not empty and may name an image
     /// several times.
     pub(super) fn new(ids: &[i64], first: Option<i64>, seed: u64) -> Self {
-        let (trail, back, ahead) = (Vec::new(), Vec::new(), Vec::new());
-        let mut shuffle = Self { trail, back, ahead, all: sorted(ids), random: seed };
-        let first = first.filter(|first| shuffle.all.contains(first));
-        let mut round = shuffle.permutation();
-        let first = first.or(round.last().copied()).unwrap_or_default();
-        round.retain(|&id| id != first);
-        shuffle.trail.push(first);
-        shuffle.ahead = round;
-        shuffle.refill();
+        let (trail, back, moved) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let all = sorted(ids);
+        let mut shuffle = Self { trail, back, seed, position: BEGINNING, moved, all };
+        match first.filter(|first| shuffle.has(*first)) {
+            Some(first) => {
+                shuffle.moved.insert(first, 0);
+                shuffle.trail.push(first);
+            }
+            None => drop(shuffle.draw(&|_| true)),
+        }
         shuffle
     }
 
@@ -46,8 +65,7 @@ impl Shuffle {
 
     /// What [`Self::forward`] would show.
     pub(super) fn next(&self) -> i64 {
-        let next = self.back.last().or(self.ahead.last()).copied();
-        next.unwrap_or_else(|| self.current())
+        self.clone().forward()
     }
 
     /// What [`Self::backward`] would show, where one has come from somewhere.
@@ -56,13 +74,13 @@ impl Shuffle {
     }
 
     pub(super) fn forward(&mut self) -> i64 {
-        if let Some(id) = self.back.pop().or_else(|| self.ahead.pop()) {
-            self.trail.push(id);
+        match self.back.pop() {
+            Some(id) => self.trail.push(id),
+            None => drop(self.draw(&|_| true)),
         }
         if self.trail.len() > REMEMBERED {
             self.trail.remove(0);
         }
-        self.refill();
         self.current()
     }
 
@@ -74,322 +92,171 @@ impl Shuffle {
         }
         if self.trail.len() < 2 {
             let current = self.current();
-            let last = self.ahead.iter().position(|&id| id != current);
-            let before = match last {
-                Some(at) => self.ahead.remove(at),
-                // The rest of the round is the present image alone.
-                None => {
-                    let at = self.all.partition_point(|&id| id < current);
-                    let other = (at + 1 + self.below(self.all.len() - 1)) % self.all.len();
-                    self.all[other]
-                }
-            };
-            self.trail.insert(0, before);
+            if let Some(before) = self.take_last(&|id| id != current) {
+                self.trail.insert(0, before);
+            }
         }
         self.back.extend(self.trail.pop());
         self.tidy();
         self.current()
     }
 
-    /// Leaves an image that cannot be shown as if it had not come: the way back does not lead over
-    /// it.
-    pub(super) fn skip(&mut self, backward: bool) -> i64 {
-        let skipped = self.current();
-        let id = if backward { self.backward() } else { self.forward() };
-        let way = if backward { &mut self.back } else { &mut self.trail };
-        if let Some(at) = way.iter().rposition(|&id| id == skipped)
-            && self.all.len() > 1
-        {
-            way.remove(at);
+    /// Leaves an image that cannot be shown, and those after it that do not fit either, as if they
+    /// had not come: the way back does not lead over them. Gives them back in their order. Something
+    /// fits.
+    pub(super) fn skip(&mut self, backward: bool, fits: &dyn Fn(i64) -> bool) -> Vec<i64> {
+        let mut left = Vec::new();
+        left.extend(self.trail.pop());
+        if backward {
+            while let Some(id) = self.trail.pop_if(|id| !fits(*id)) {
+                left.push(id);
+            }
+            if self.trail.is_empty() {
+                let before = self.take_last(fits);
+                self.trail.extend(before);
+            }
+        } else {
+            while let Some(id) = self.back.pop_if(|id| !fits(*id)) {
+                left.push(id);
+            }
+            match self.back.pop() {
+                Some(id) => self.trail.push(id),
+                None => left.extend(self.draw(fits)),
+            }
         }
         self.tidy();
-        id
+        left
     }
 
     /// Takes over an edited list: what is gone is forgotten, what is new comes in this round.
     /// Where the present image is gone, its successor takes its place.
     pub(super) fn edit(&mut self, ids: &[i64]) {
         let old = std::mem::replace(&mut self.all, sorted(ids));
-        let lost = self.all.binary_search(&self.current()).is_err();
-        let all = &self.all;
+        let all = Arc::clone(&self.all);
         let stays = |id: &i64| all.binary_search(id).is_ok();
+        let lost = !stays(&self.current());
         self.trail.retain(stays);
         self.back.retain(stays);
-        self.ahead.retain(stays);
-        let new = all.iter().copied().filter(|id| old.binary_search(id).is_err());
-        let new = new.collect();
-        self.mix_in(new);
-        if lost && let Some(id) = self.back.pop().or_else(|| self.ahead.pop()) {
-            self.trail.push(id);
+        self.moved.retain(|id, _| stays(id));
+        if !old.is_empty() {
+            all.iter().filter(|id| old.binary_search(id).is_err()).for_each(|&id| self.join(id));
         }
-        if self.trail.is_empty() {
-            // Only one image is left, and the round had shown it.
-            self.trail.extend(self.all.first());
+        if lost {
+            match self.back.pop() {
+                Some(id) => self.trail.push(id),
+                None => drop(self.draw(&|_| true)),
+            }
         }
         self.tidy();
     }
 
-    /// Puts new images anywhere between those that lie ahead. One by one they would be moved about
-    /// as often as there are new ones.
-    fn mix_in(&mut self, new: Vec<i64>) {
-        let mut new = self.shuffled(new);
-        let mut old = std::mem::take(&mut self.ahead).into_iter();
-        self.ahead.reserve(new.len() + old.len());
-        while !new.is_empty() {
-            let at = self.below(new.len() + old.len());
-            let next = if at < new.len() { new.pop() } else { old.next() };
-            self.ahead.extend(next);
+    /// An image that comes while the round runs has a place in what is left of it, anywhere.
+    fn join(&mut self, id: i64) {
+        if self.key(id) <= self.position && self.moved.len() < MOVED_MAX {
+            let key = self.key_behind(self.position.0, id);
+            self.moved.insert(id, key);
         }
-        self.ahead.extend(old);
     }
 
-    /// No image twice in a row, on the way or ahead, after one between them was taken out.
+    /// Shows the next image of the round, or of a new one where this is over, that fits and is
+    /// another than the present one; stays where there is none. Gives back those that it has passed
+    /// over because they do not fit.
+    fn draw(&mut self, fits: &dyn Fn(i64) -> bool) -> Vec<i64> {
+        let current = self.current();
+        let mut passed = Vec::new();
+        for _ in 0..2 {
+            let from = self.position;
+            let ahead = self.all.iter().map(|&id| self.key(id)).filter(|key| *key > from);
+            let (mut next, mut unfit) = (None::<Key>, Vec::new());
+            for key in ahead.filter(|&(_, id)| id != current) {
+                if next.is_some_and(|next| next < key) {
+                    continue;
+                }
+                if fits(key.1) { next = Some(key) } else { unfit.push(key) }
+            }
+            unfit.retain(|key| next.is_none_or(|next| *key < next));
+            unfit.sort_unstable();
+            passed.extend(unfit.into_iter().map(|(_, id)| id));
+            if let Some(next) = next {
+                // It is shown now: its turn comes later.
+                let key = self.key(current);
+                if key > from && key < next && self.has(current) {
+                    let key = self.key_behind(next.0, current);
+                    self.moved.insert(current, key);
+                }
+                self.position = next;
+                self.trail.push(next.1);
+                break;
+            }
+            self.begin_round();
+        }
+        if self.trail.is_empty() {
+            self.trail.extend(self.all.first());
+        }
+        passed
+    }
+
+    fn begin_round(&mut self) {
+        self.seed = mixed(self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15));
+        self.position = BEGINNING;
+        self.moved.clear();
+    }
+
+    /// The fitting image that would be shown last in this round, which has had it then; one that was
+    /// shown, where none lies ahead.
+    fn take_last(&mut self, fits: &dyn Fn(i64) -> bool) -> Option<i64> {
+        let fitting = self.all.iter().filter(|id| fits(**id));
+        let (key, id) = fitting.map(|&id| self.key(id)).max()?;
+        if (key, id) > self.position && self.moved.len() < MOVED_MAX {
+            self.moved.insert(id, 0);
+        }
+        Some(id)
+    }
+
+    /// No image twice in a row, on the way, after one between them was taken out.
     fn tidy(&mut self) {
         self.trail.dedup();
         self.back.dedup();
         let current = self.current();
-        if self.back.last() == Some(&current) {
-            self.back.pop();
-        }
-        let next_of_round = self.back.first().copied().unwrap_or(current);
-        if self.ahead.last() == Some(&next_of_round) {
-            let other = self.ahead.iter().rposition(|&id| id != next_of_round);
-            match other {
-                Some(at) => {
-                    let last = self.ahead.len() - 1;
-                    self.ahead.swap(at, last);
-                }
-                // It is shown already: the round is over.
-                None => self.ahead.clear(),
-            }
-        }
-        self.refill();
+        self.back.pop_if(|id| *id == current);
     }
 
-    /// Draws the next round where this one is over. It does not begin with the image before it.
-    fn refill(&mut self) {
-        if !self.ahead.is_empty() || self.all.len() < 2 {
-            return;
-        }
-        // The round ends with what was stepped back from, if anything was.
-        let last = self.back.first().copied().unwrap_or_else(|| self.current());
-        self.ahead = self.permutation();
-        let end = self.ahead.len() - 1;
-        if self.ahead[end] == last {
-            let other = self.below(end);
-            self.ahead.swap(end, other);
-        }
+    fn has(&self, id: i64) -> bool {
+        self.all.binary_search(&id).is_ok()
     }
 
-    /// All images in random order.
-    fn permutation(&mut self) -> Vec<i64> {
-        let all = self.all.clone();
-        self.shuffled(all)
+    /// Where an image has its place in this round.
+    fn key(&self, id: i64) -> Key {
+        let own = || mixed(mixed(id.cast_unsigned()) ^ self.seed).max(1);
+        // Mostly there are none.
+        let moved = if self.moved.is_empty() { None } else { self.moved.get(&id).copied() };
+        (moved.unwrap_or_else(own), id)
     }
 
-    /// In random order (Fisher and Yates).
-    fn shuffled(&mut self, mut ids: Vec<i64>) -> Vec<i64> {
-        for end in (1..ids.len()).rev() {
-            let other = self.below(end + 1);
-            ids.swap(end, other);
-        }
-        ids
-    }
-
-    /// Evenly below `end`, as far as 64 bits go.
-    fn below(&mut self, end: usize) -> usize {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.random;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        ((u128::from(bits) * end as u128) >> 64) as usize
+    /// A key anywhere behind another.
+    fn key_behind(&self, low: u64, id: i64) -> u64 {
+        let random = mixed(mixed(id.cast_unsigned()).wrapping_add(self.seed));
+        let room = u64::MAX - low;
+        // Below `room`, evenly as far as 64 bits go.
+        let far = ((u128::from(random) * u128::from(room)) >> 64) as u64;
+        (low + far).saturating_add(1)
     }
 }
 
-fn sorted(ids: &[i64]) -> Vec<i64> {
+/// What splitmix64 makes of a number: another for each, in no order.
+fn mixed(number: u64) -> u64 {
+    let mut bits = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+fn sorted(ids: &[i64]) -> Arc<[i64]> {
     let mut all = ids.to_vec();
     all.sort_unstable();
     all.dedup();
-    all
+    all.into()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
-
-    fn ids(number: i64) -> Vec<i64> {
-        (1..=number).collect()
-    }
-
-    /// Every image once in each round, never the same twice in a row.
-    #[test]
-    fn rounds_are_permutations_without_repeats_across_rounds() {
-        for number in [1, 2, 3, 7, 100] {
-            for seed in 0..50 {
-                let mut shuffle = Shuffle::new(&ids(number), None, seed);
-                let mut shown = vec![shuffle.current()];
-                shown.extend((1..number * 6).map(|_| shuffle.forward()));
-                for round in shown.chunks(number as usize) {
-                    let each: BTreeSet<_> = round.iter().collect();
-                    assert_eq!(each.len() as i64, number, "{shown:?}");
-                }
-                let repeats = shown.windows(2).any(|pair| pair[0] == pair[1]);
-                assert!(number == 1 || !repeats, "{shown:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn orders_are_evenly_distributed() {
-        // Each of six orders of three in a sixth of the rounds, within five standard deviations.
-        let mut orders = std::collections::BTreeMap::<Vec<i64>, u32>::new();
-        for seed in 0..6000 {
-            let mut shuffle = Shuffle::new(&ids(3), None, seed);
-            let order = vec![shuffle.current(), shuffle.forward(), shuffle.forward()];
-            *orders.entry(order).or_default() += 1;
-        }
-        assert!(orders.len() == 6 && orders.values().all(|n| n.abs_diff(1000) < 145), "{orders:?}");
-    }
-
-    #[test]
-    fn backward_retraces_the_trail() {
-        let mut shuffle = Shuffle::new(&ids(9), Some(4), 1);
-        assert_eq!(shuffle.current(), 4);
-        let mut way = vec![4];
-        way.extend((0..30).map(|_| shuffle.forward()));
-        let back: Vec<_> = (0..30).map(|_| shuffle.backward()).collect();
-        assert_eq!(back, way.iter().rev().skip(1).copied().collect::<Vec<_>>());
-        let again: Vec<_> = (0..30).map(|_| shuffle.forward()).collect();
-        assert_eq!(again, way[1..]);
-    }
-
-    #[test]
-    fn backward_at_beginning_keeps_round_whole() {
-        for number in [2, 3, 8] {
-            let mut shuffle = Shuffle::new(&ids(number), Some(1), 3);
-            let before = shuffle.backward();
-            assert_ne!(before, 1);
-            assert_eq!(shuffle.forward(), 1);
-            let mut round = BTreeSet::from([before, 1]);
-            round.extend((2..number).map(|_| shuffle.forward()));
-            assert_eq!(round.len() as i64, number);
-        }
-        assert_eq!(Shuffle::new(&[5, 5], None, 0).backward(), 5);
-    }
-
-    #[test]
-    fn next_and_previous_predict_steps() {
-        let mut shuffle = Shuffle::new(&ids(4), None, 9);
-        assert_eq!(shuffle.previous(), None);
-        for _ in 0..20 {
-            let (now, next) = (shuffle.current(), shuffle.next());
-            assert_eq!(shuffle.forward(), next);
-            assert_eq!(shuffle.previous(), Some(now));
-        }
-    }
-
-    #[test]
-    fn new_images_are_mixed_evenly_into_the_round() {
-        let mut places = [0_u32; 4];
-        for seed in 0..4000 {
-            let mut shuffle = Shuffle::new(&ids(4), Some(1), seed);
-            let before = shuffle.ahead.clone();
-            shuffle.edit(&ids(5));
-            let at = shuffle.ahead.iter().position(|&id| id == 5).unwrap();
-            places[at] += 1;
-            shuffle.ahead.remove(at);
-            assert_eq!(shuffle.ahead, before, "the others keep their order");
-        }
-        assert!(places.iter().all(|number| number.abs_diff(1000) < 140), "{places:?}");
-    }
-
-    #[test]
-    fn editing_three_hundred_thousand_images_is_cheap() {
-        // Of this thread: other programs do not count.
-        let spent = || {
-            let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-            std::time::Duration::try_from(now).unwrap()
-        };
-        let before = spent();
-        let mut shuffle = Shuffle::new(&[1], None, 7);
-        shuffle.edit(&ids(300_000));
-        assert_eq!(shuffle.ahead.len(), 299_999);
-        for _ in 0..1000 {
-            shuffle.skip(false);
-        }
-        let took = spent() - before;
-        assert!(took < std::time::Duration::from_secs(5), "{took:?}");
-    }
-
-    #[test]
-    fn skipped_images_are_not_in_the_trail() {
-        let mut shuffle = Shuffle::new(&ids(5), Some(1), 2);
-        let skipped = shuffle.forward();
-        let shown = shuffle.skip(false);
-        assert!(shown != skipped && shown != 1);
-        assert_eq!(shuffle.backward(), 1);
-        assert_eq!(shuffle.forward(), shown);
-    }
-
-    #[derive(Clone, Debug)]
-    enum Action {
-        Forward,
-        Backward,
-        Skip(bool),
-        Edit(Vec<i64>),
-        Restart,
-    }
-
-    fn acts() -> impl Strategy<Value = Vec<Action>> {
-        let act = prop_oneof![
-            6 => Just(Action::Forward),
-            3 => Just(Action::Backward),
-            1 => any::<bool>().prop_map(Action::Skip),
-            2 => proptest::collection::vec(1_i64..8, 1..9).prop_map(Action::Edit),
-            1 => Just(Action::Restart),
-        ];
-        proptest::collection::vec(act, 0..60)
-    }
-
-    proptest! {
-        /// Whatever happens: an image of the list is shown, steps lead to another one, and it all
-        /// survives being written down.
-        #[test]
-        fn invariants_hold_after_any_steps_and_edits(acts in acts(), seed: u64) {
-            let mut shuffle = Shuffle::new(&ids(5), None, seed);
-            for act in acts {
-                let before = shuffle.current();
-                let several = shuffle.all.len() > 1;
-                match act {
-                    Action::Forward => {
-                        let next = shuffle.next();
-                        prop_assert_eq!(shuffle.forward(), next);
-                        prop_assert!(!several || shuffle.current() != before);
-                    }
-                    Action::Backward => {
-                        shuffle.backward();
-                        prop_assert!(!several || shuffle.current() != before);
-                    }
-                    Action::Skip(backward) => {
-                        shuffle.skip(backward);
-                        prop_assert!(!several || shuffle.current() != before);
-                    }
-                    Action::Edit(ids) => {
-                        shuffle.edit(&ids);
-                        prop_assert!(!ids.contains(&before) || shuffle.current() == before);
-                        prop_assert_eq!(&shuffle.all, &sorted(&ids));
-                    }
-                    Action::Restart => {
-                        let json = serde_json::to_string(&shuffle).unwrap();
-                        prop_assert_eq!(&serde_json::from_str::<Shuffle>(&json).unwrap(), &shuffle);
-                    }
-                }
-                prop_assert!(shuffle.all.contains(&shuffle.current()));
-                prop_assert!(shuffle.all.len() < 2 || !shuffle.ahead.is_empty());
-            }
-        }
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ use super::schedule::{Due, LastChange, Rule};
 use super::shuffle::Shuffle;
 use super::spec::{Direction, PlaylistSpec};
 use crate::clock::{Boottime, Deadlines, Now};
-use crate::store::playlists::nearest_index;
+use crate::store::playlists::{Item, nearest_index};
 use crate::wire::{ActivePlaylist, Timestamp};
 
 /// Less than anybody sets a clock by.
@@ -122,7 +122,7 @@ impl PlaybackState {
     }
 
     pub(super) fn due(&self, spec: &PlaylistSpec, now: &Now) -> Due {
-        if self.paused {
+        if self.paused || spec.rests() {
             return Due::Wait(Deadlines::default());
         }
         spec.rule.due(self.last_change(), now)
@@ -142,14 +142,34 @@ impl PlaybackState {
         self.shown_on.clear();
     }
 
-    /// Leaves an item that cannot be shown.
-    pub(super) fn skip(&mut self, spec: &PlaylistSpec, direction: Direction) {
-        match &mut self.shuffle {
-            Some(shuffle) => drop(shuffle.skip(direction == Direction::Backward)),
-            None => self.put(spec, spec.beside(self.index, direction)),
+    /// Leaves an item that cannot be shown, and all up to one that fits, which there is. Where those
+    /// are that were left.
+    pub(super) fn skip(
+        &mut self,
+        spec: &PlaylistSpec,
+        direction: Direction,
+        fits: &dyn Fn(&Item) -> bool,
+    ) -> Vec<usize> {
+        let mut left = Vec::new();
+        if let Some(shuffle) = &mut self.shuffle {
+            let indices = spec.items.indices();
+            let index = |id: &i64| indices.get(id).copied();
+            let ids = shuffle.skip(direction == Direction::Backward, &|id| {
+                index(&id).is_some_and(|index| fits(&spec.items[index]))
+            });
+            left.extend(ids.iter().filter_map(index));
+        } else {
+            for _ in 0..spec.items.len() {
+                if fits(&spec.items[self.index]) {
+                    break;
+                }
+                left.push(self.index);
+                self.put(spec, spec.beside(self.index, direction));
+            }
         }
         self.follow_shuffle(spec);
         self.shown_on.clear();
+        left
     }
 
     pub(super) fn enter_slot(&mut self, spec: &PlaylistSpec, slot: usize) {
@@ -200,7 +220,7 @@ impl PlaybackState {
         let Some(shuffle) = &self.shuffle else { return };
         let current = shuffle.current();
         if spec.items[self.index].image_id != current
-            && let Some(index) = spec.index_of(current)
+            && let Some(index) = spec.items.index_of(current)
         {
             self.put(spec, index);
         }
@@ -255,7 +275,7 @@ impl PlaybackState {
             playlist_name: spec.name.clone(),
             playlist_type: spec.kind,
             current_index: self.index,
-            current_image_id: self.image_id,
+            current_image_id: (!spec.items.is_empty()).then_some(self.image_id),
             previous_image_id,
             next_image_id,
             total_images: spec.items.len(),

@@ -1,6 +1,7 @@
 //! The player in simulated time, with wallpapers that do what the test says.
 
 mod lists;
+mod living;
 mod monitors;
 mod pending;
 mod time;
@@ -148,32 +149,34 @@ fn at(text: &str, zone: &str) -> jiff::Zoned {
     TimeZone::get(zone).unwrap().to_zoned(text.parse().unwrap()).unwrap()
 }
 
+/// The first four are pictures, the others videos.
+fn add_image(store: &Store, number: u8) -> i64 {
+    let format = if number < 4 { Format::Png } else { Format::Mp4 };
+    let name = format!("p{number}");
+    let image = NewImage {
+        path: format!("/library/{name}").into(),
+        name,
+        format,
+        width: 4,
+        height: 3,
+        duration: 0.0,
+        animated: false,
+        audio_enabled: false,
+        file_size: 1,
+        checksum: [number; 32],
+        colors: Vec::new(),
+        hue_group: 99,
+        folder_id: None,
+        source_path: "/from".into(),
+        web: None,
+    };
+    store.write(|c| images::insert(c, &image)).unwrap()
+}
+
 /// Images 0 to 5, the last two of them videos, and monitors A and B.
 fn fixture() -> Fixture {
     let (directory, store) = crate::store::tests::scratch();
-    let insert = |number: u8| {
-        let format = if number < 4 { Format::Png } else { Format::Mp4 };
-        let name = format!("p{number}");
-        let image = NewImage {
-            path: format!("/library/{name}").into(),
-            name,
-            format,
-            width: 4,
-            height: 3,
-            duration: 0.0,
-            animated: false,
-            audio_enabled: false,
-            file_size: 1,
-            checksum: [number; 32],
-            colors: Vec::new(),
-            hue_group: 99,
-            folder_id: None,
-            source_path: "/from".into(),
-            web: None,
-        };
-        store.write(|c| images::insert(c, &image)).unwrap()
-    };
-    let images = (0..6).map(insert).collect();
+    let images = (0..6).map(|number| add_image(&store, number)).collect();
     let bus = EventBus::new();
     let state = StubState {
         behaviour: Behaviour::Shows,
@@ -215,6 +218,7 @@ impl Fixture {
             name: Some(format!("list {}", seed())),
             configuration,
             images: Some(self.items(numbers, times)),
+            source: None,
         };
         self.store.write(|c| playlists::insert(c, &change)).unwrap()
     }

@@ -12,6 +12,8 @@ pub(super) const STEPS: &[&str] = &[
      DROP INDEX scene_image;
      CREATE INDEX assignments_image ON assignments (image_id);",
     "CREATE TABLE monitor (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;",
+    // Filters, as JSON, of a playlist that lives.
+    "ALTER TABLE playlist ADD COLUMN source TEXT",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 
 use super::index::{Found, Known, Query, SortBy};
 use super::index_sync::note_unreadable;
+use super::playlists::Item;
 use super::{Error, Store, folders, images, lock};
 use crate::wire::ImageRow;
 
@@ -22,23 +23,7 @@ impl Store {
             None => self.find(query)?,
         };
         loop {
-            let mut unreadable = Vec::new();
-            self.read(|connection| {
-                images::each(connection, &page.ids, |id, row| match row {
-                    Ok(mut row) => {
-                        complete(&mut row);
-                        if out.len() > begin {
-                            out.push(b',');
-                        }
-                        write(&row, out)
-                    }
-                    Err(error) if error.is_of_a_row() => {
-                        unreadable.push(id);
-                        Ok(())
-                    }
-                    Err(error) => Err(error),
-                })
-            })?;
+            let unreadable = self.write_rows(&page.ids, out, &complete)?;
             if unreadable.is_empty() {
                 return Ok(page.total);
             }
@@ -46,6 +31,34 @@ impl Store {
             self.leave_out(&unreadable)?;
             page = self.find(query)?;
         }
+    }
+
+    /// Appends the records of these images; the ids of those that cannot be read.
+    pub(crate) fn write_rows(
+        &self,
+        ids: &[i64],
+        out: &mut Vec<u8>,
+        complete: impl Fn(&mut ImageRow<'_>),
+    ) -> Result<Vec<i64>, Error> {
+        let begin = out.len();
+        let mut unreadable = Vec::new();
+        self.read(|connection| {
+            images::each(connection, ids, |id, row| match row {
+                Ok(mut row) => {
+                    complete(&mut row);
+                    if out.len() > begin {
+                        out.push(b',');
+                    }
+                    write(&row, out)
+                }
+                Err(error) if error.is_of_a_row() => {
+                    unreadable.push(id);
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            })
+        })?;
+        Ok(unreadable)
     }
 
     /// The ids of one page.
@@ -58,6 +71,24 @@ impl Store {
     pub fn find_all(&self, query: &Query) -> Result<Vec<i64>, Error> {
         let all = Query { offset: 0, limit: u64::MAX, ..query.clone() };
         self.find(&all).map(|found| found.ids)
+    }
+
+    /// The same as items of a playlist.
+    pub(crate) fn find_items(&self, query: &Query) -> Result<Vec<Item>, Error> {
+        let known = self.known(query)?;
+        self.with_index(|index| {
+            let mut items = Vec::new();
+            index.each(query, &known, |image_id, (media_type, animated)| {
+                items.push(Item { image_id, media_type, animated, time: None });
+            });
+            items
+        })
+    }
+
+    /// Whether any image passes the filters of a query.
+    pub(crate) fn finds_any(&self, query: &Query) -> Result<bool, Error> {
+        let one = Query { offset: 0, limit: 1, ..query.clone() };
+        self.find(&one).map(|found| found.total > 0)
     }
 
     fn known(&self, query: &Query) -> Result<Known, Error> {

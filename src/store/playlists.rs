@@ -7,8 +7,10 @@ mod rules;
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::Error;
+use super::index::Query;
 use super::row::{self, word};
 use crate::wire::{
     MediaType, NewConfiguration, NewPlaylistItem, Playback, Playlist, PlaylistConfiguration,
@@ -22,7 +24,19 @@ pub(crate) use rules::Refusal;
 pub struct PlaylistChange {
     pub name: Option<String>,
     pub configuration: NewConfiguration,
+    /// In place of a source.
     pub images: Option<Vec<NewPlaylistItem>>,
+    /// In place of images.
+    pub source: Option<NewSource>,
+}
+
+/// What finds the images of a playlist that lives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewSource {
+    /// As it was given, and is shown.
+    pub fields: Map<String, Value>,
+    /// What it means.
+    pub query: Box<Query>,
 }
 
 /// A playlist's image, with what decides who can show it.
@@ -56,7 +70,7 @@ pub(crate) fn nearest_index(
 }
 
 const SELECT: &str = "SELECT id, name, type, interval, play_order, start_first, created_at, \
-    updated_at, running, state FROM playlist LEFT JOIN playback ON playlist_id = id";
+    updated_at, source, running, state FROM playlist LEFT JOIN playback ON playlist_id = id";
 const ITEMS: &str = "SELECT playlist_id, image_id, media_type, animated, time FROM playlist_image \
     JOIN image ON image.id = image_id";
 
@@ -93,11 +107,13 @@ pub(crate) fn length(connection: &Connection, id: i64) -> Result<usize, Error> {
 pub(crate) fn insert(connection: &Connection, change: &PlaylistChange) -> Result<i64, Refusal> {
     let name = change.name.as_deref().unwrap_or_default();
     let configuration = rules::configuration(rules::DEFAULT, &change.configuration)?;
+    rules::lives(configuration.kind, change.source.is_some())?;
     let now = Timestamp::now().as_micros();
     let inserted = connection
         .prepare_cached(
             "INSERT INTO playlist (name, type, interval, play_order, start_first, created_at, \
-             updated_at) VALUES (:name, :type, :interval, :order, :first, :now, :now)",
+             updated_at, source) \
+             VALUES (:name, :type, :interval, :order, :first, :now, :now, :source)",
         )?
         .execute(named_params! {
             ":name": name,
@@ -106,6 +122,7 @@ pub(crate) fn insert(connection: &Connection, change: &PlaylistChange) -> Result
             ":order": configuration.order.as_str(),
             ":first": configuration.always_start_on_first_image,
             ":now": now,
+            ":source": change.source.as_ref().map(NewSource::written),
         });
     rules::taken(inserted, name)?;
     let id = connection.last_insert_rowid();
@@ -125,24 +142,33 @@ pub(crate) fn update(
     let (before, _) = find(connection, id)?.ok_or(Refusal::NoPlaylist { id })?;
     let name = change.name.as_deref().unwrap_or(&before.name);
     let configuration = rules::configuration(before.configuration.clone(), &change.configuration)?;
-    let other_images = match &change.images {
-        Some(images) => {
+    let source = match (&change.source, &change.images) {
+        (Some(source), _) => Some(source.fields.clone()),
+        (None, Some(_)) => None,
+        (None, None) => before.source.clone(),
+    };
+    rules::lives(configuration.kind, source.is_some())?;
+    let other_images = match (&change.images, &change.source) {
+        (Some(images), _) => {
             let rows = rules::images(connection, images)?;
             rules::fit(configuration.kind, &rows)?;
             rows::put(connection, id, &rows)?
         }
-        None => {
+        (None, Some(_)) => rows::put(connection, id, &[])?,
+        (None, None) => {
             rules::fit(configuration.kind, &rows::get(connection, id)?)?;
             false
         }
     };
-    if !other_images && name == before.name && configuration == before.configuration {
+    let same = source == before.source && configuration == before.configuration;
+    if !other_images && name == before.name && same {
         return Ok(false);
     }
     let updated = connection
         .prepare_cached(
             "UPDATE playlist SET name = :name, type = :type, interval = :interval, \
-             play_order = :order, start_first = :first, updated_at = :now WHERE id = :id",
+             play_order = :order, start_first = :first, updated_at = :now, source = :source \
+             WHERE id = :id",
         )?
         .execute(named_params! {
             ":id": id,
@@ -152,6 +178,7 @@ pub(crate) fn update(
             ":order": configuration.order.as_str(),
             ":first": configuration.always_start_on_first_image,
             ":now": Timestamp::now().as_micros(),
+            ":source": source.as_ref().map(written),
         });
     rules::taken(updated, name)?;
     Ok(true)
@@ -236,12 +263,28 @@ fn head(row: &Row<'_>) -> Result<Head, Error> {
             always_start_on_first_image: row.get(5)?,
         },
         images: Vec::new(),
+        source: source(row.get(8)?)?,
         created_at: Timestamp::from_micros(row.get(6)?),
         updated_at: Timestamp::from_micros(row.get(7)?),
         playback: None,
     };
-    let running: Option<bool> = row.get(8)?;
-    Ok((playlist, running.zip(row.get(9)?)))
+    let running: Option<bool> = row.get(9)?;
+    Ok((playlist, running.zip(row.get(10)?)))
+}
+
+fn source(text: Option<String>) -> Result<Option<Map<String, Value>>, Error> {
+    let unreadable = |error| Error::Damaged { what: format!("a source cannot be read: {error}") };
+    text.map(|text| serde_json::from_str(&text)).transpose().map_err(unreadable)
+}
+
+fn written(source: &Map<String, Value>) -> String {
+    serde_json::json!(source).to_string()
+}
+
+impl NewSource {
+    fn written(&self) -> String {
+        written(&self.fields)
+    }
 }
 
 /// What a record shows of a state; the player keeps more in it.
@@ -269,7 +312,8 @@ fn complete(
     let ids = playlist.images.iter().map(|item| item.image_id);
     playlist.playback = state.and_then(|(was_running, text)| {
         let Shown { index, image_id, paused, monitors, extend } = read(playlist.id, &text)?;
-        let current_index = nearest_index(ids, image_id, index);
+        let lives = playlist.source.is_some();
+        let current_index = if lives { index } else { nearest_index(ids, image_id, index) };
         Some(Playback { was_running, current_index, paused, monitors, extend })
     });
     Ok(playlist)

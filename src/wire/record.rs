@@ -211,7 +211,11 @@ pub struct Playlist {
     pub id: i64,
     pub name: String,
     pub configuration: PlaylistConfiguration,
+    /// Empty where there is a source.
     pub images: Vec<PlaylistItem>,
+    /// The filters that find the images of one that lives; absent where they are written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Map<String, Value>>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -224,7 +228,8 @@ pub struct ActivePlaylist {
     pub playlist_name: String,
     pub playlist_type: PlaylistType,
     pub current_index: usize,
-    pub current_image_id: i64,
+    /// None while one that lives finds nothing.
+    pub current_image_id: Option<i64>,
     pub previous_image_id: Option<i64>,
     pub next_image_id: Option<i64>,
     pub total_images: usize,

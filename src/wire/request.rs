@@ -252,8 +252,12 @@ pub(crate) struct CreatePlaylist {
     pub name: String,
     #[serde(default, deserialize_with = "object")]
     pub configuration: NewConfiguration,
-    #[serde(default, deserialize_with = "object_list")]
-    pub images: Vec<NewPlaylistItem>,
+    /// Either these or a source.
+    #[serde(default, deserialize_with = "given_object_list")]
+    pub images: Option<Vec<NewPlaylistItem>>,
+    /// By the names of the query of `GET /images`.
+    #[serde(default, deserialize_with = "given")]
+    pub source: Option<Map<String, Value>>,
 }
 
 /// One object in two strengths: a `POST` passes over fields that it does not know, a `PATCH`
@@ -315,6 +319,8 @@ pub(crate) struct PatchPlaylist {
     pub configuration: Option<PatchConfiguration>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object_list")]
     pub images: Option<Vec<PatchPlaylistItem>>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub source: Option<Map<String, Value>>,
 }
 
 /// `POST /playlists/{id}/start`; monitors are as in [`SetWallpaper`].

@@ -196,6 +196,12 @@ fn every_verb_asks_for_what_it_means() {
             r#"POST /playlists {"configuration":{"type":"time_of_day","interval":600,"order":"random","always_start_on_first_image":true},"images":[{"image_id":1,"time":450},{"image_id":2,"time":1140}],"name":"x"}"#,
         ],
     );
+    check(
+        "playlist create x --tags a,b --animated true --search lake --sort-by hue --order random",
+        &[
+            r#"POST /playlists {"configuration":{"order":"random"},"name":"x","source":{"tags":["a","b"],"animated":true,"search":"lake","sort_by":"hue"}}"#,
+        ],
+    );
     check("playlist edit 3 --name y", &[r#"PATCH /playlists/3 {"name":"y"}"#]);
     check(
         "playlist add 3 9",
@@ -265,6 +271,8 @@ fn every_verb_asks_for_what_it_means() {
         let name = verb.name();
         assert!(tried.iter().any(|line| line.starts_with(&name)), "{name} was not tried");
     }
+    // Of a playlist that lives, `playlist show` and `list` ask for this: see `tests/playlists`.
+    routes.insert("GET /playlists/{id}/images".to_owned());
     // `status`, `events` and `stop` ask for these; what `/healthz` tells, `status` tells as well.
     for other in ["GET /healthz", "GET /capabilities", "GET /events", "POST /shutdown"] {
         routes.insert(other.to_owned());

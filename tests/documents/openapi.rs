@@ -276,6 +276,16 @@ fn playlists(to: &Recorder, house: &House) {
     to.get("/playlists/1");
     to.post("/playlists/1/stop", Value::Null);
     to.post("/playlists/active/stop", Value::Null);
+    to.get("/playlists/1/images");
+    to.get("/playlists/99/images");
+    to.get("/playlists/1/images?page=0");
+    to.post("/playlists", json!({ "name": "lives", "source": { "media_type": "image" } }));
+    to.post("/playlists", json!({ "name": "bad", "source": { "tag": "x" } }));
+    to.post("/playlists/3/start", Value::Null);
+    to.get("/playlists/active");
+    to.ask("PATCH", "/playlists/3", json!({ "source": { "tags": ["none"] } }));
+    to.get("/playlists/active");
+    to.post("/playlists/3/stop", Value::Null);
     to.ask("DELETE", "/playlists/2", Value::Null);
     to.ask("DELETE", "/playlists/2", Value::Null);
 }

@@ -89,6 +89,13 @@ const NAMES: [(&str, &str); 14] = [
     ("--similar-to", "palette_similar_to"),
     ("--max-delta-e", "palette_max_delta_e"),
 ];
+/// Words, where there is no argument for them.
+pub(super) const SEARCH: Flag = Flag::value(
+    "--search",
+    "WORDS",
+    Kind::Text,
+    "Only images with all of these words in name or tags",
+);
 /// Which page of a list, and its order.
 const PAGES: [Flag; 5] = [
     Flag::switch("--all", "Every page"),
@@ -97,18 +104,15 @@ const PAGES: [Flag; 5] = [
     Flag::value(
         "--sort-by",
         "WHAT",
-        Kind::Words(&["name", "imported_at", "file_size", "hue"]),
+        SORTS,
         "The order; imported_at by default, with --similar-to the likeness",
     ),
-    Flag::value(
-        "--sort-order",
-        "ORDER",
-        Kind::Words(&["asc", "desc"]),
-        "Rising or falling; desc by default",
-    ),
+    Flag::value("--sort-order", "ORDER", DIRECTIONS, "Rising or falling; desc by default"),
 ];
 /// Of a list.
 pub(super) const FLAGS: &[Flag] = &together::<5, { FILTERS.len() }, { 5 + FILTERS.len() }>(PAGES);
+pub(super) const SORTS: Kind = Kind::Words(&["name", "imported_at", "file_size", "hue"]);
+pub(super) const DIRECTIONS: Kind = Kind::Words(&["asc", "desc"]);
 /// Of what takes images by name, too.
 pub(super) const MANY: &[Flag] = &together::<1, { FILTERS.len() }, { 1 + FILTERS.len() }>([NULL]);
 
@@ -127,8 +131,21 @@ pub(super) const fn together<const N: usize, const F: usize, const SUM: usize>(
 
 /// The filters of a call, by the names of the API.
 pub(super) fn filter(call: &Call) -> Map<String, Value> {
-    let given = NAMES.iter().filter_map(|&(flag, name)| Some((name, call.value(flag)?)));
+    let names = NAMES.iter().chain(&[("--search", "search")]);
+    let given = names.filter_map(|&(flag, name)| Some((name, call.value(flag)?)));
     given.map(|(name, value)| (name.to_owned(), value.clone())).collect()
+}
+
+/// The filters of a call as the source of a playlist: truth values are JSON's own.
+pub(super) fn source(call: &Call) -> Map<String, Value> {
+    let mut source = filter(call);
+    if let Some(value) = source.get_mut("animated") {
+        *value = (value == "true").into();
+    }
+    for (flag, name) in [("--sort-by", "sort_by"), ("--sort-order", "sort_order")] {
+        source.extend(call.value(flag).map(|value| (name.to_owned(), value.clone())));
+    }
+    source
 }
 
 /// The images that a call means: those that it names, or all that its filters let through.

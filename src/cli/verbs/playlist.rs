@@ -26,6 +26,8 @@ const ORDER: Flag = Flag::value(
     Kind::Words(PlaylistOrder::WORDS),
     "In the order given, or shuffled",
 );
+const FIXED: Flag =
+    Flag::switch("--fixed", "With filters: the images that pass them now, and no others later");
 const FIRST: Flag = Flag::value(
     "--from-first",
     "WHICH",
@@ -38,16 +40,32 @@ pub(super) const CREATE: Verb = Verb::new(&["playlist", "create"], "Create a pla
         Argument::one("NAME", Kind::Text, "Its name"),
         Argument::any("IMAGE", Kind::Item, ITEMS),
     ])
-    .flags(&gallery::together::<5, { gallery::FILTERS.len() }, { 5 + gallery::FILTERS.len() }>([
-        TYPE, INTERVAL, ORDER, FIRST, NULL,
+    .flags(&gallery::together::<9, { gallery::FILTERS.len() }, { 9 + gallery::FILTERS.len() }>([
+        TYPE,
+        INTERVAL,
+        ORDER,
+        FIRST,
+        FIXED,
+        NULL,
+        gallery::SEARCH,
+        Flag::value(
+            "--sort-by",
+            "WHAT",
+            gallery::SORTS,
+            "The order of what filters find; name by default",
+        ),
+        Flag::value("--sort-order", "ORDER", gallery::DIRECTIONS, "Rising, by default, or falling"),
     ]))
     .help(
         "    murald playlist create evening lake 4 5 --interval 10m --order random\n    \
-         murald playlist create day lake@07:00 dusk@19:30 --type time_of_day\n\n\
+         murald playlist create day lake@07:00 dusk@19:30 --type time_of_day\n    \
+         murald playlist create trips --folder travel --order random\n\n\
          A timer changes the image after each interval; it is the default, with 5 minutes.\n\
          The type manual changes it only when you ask for it, time_of_day at the times that\n\
          the images have, and day_of_week every day: the first image is Sunday's, the second\n\
-         Monday's, and so on. With filters instead of images it has all that pass them now.",
+         Monday's, and so on.\n\n\
+         With filters instead of images it lives: what passes them comes in before the next\n\
+         change, and what does not goes. With --fixed it has those that pass them now.",
     );
 pub(super) const EDIT: Verb = Verb::new(&["playlist", "edit"], "Change a playlist", edit)
     .arguments(&[ONE, Argument::any("IMAGE", Kind::Item, "Its images, in place of those it has")])
@@ -56,8 +74,10 @@ pub(super) const EDIT: Verb = Verb::new(&["playlist", "edit"], "Change a playlis
 pub(super) const ADD: Verb =
     Verb::new(&["playlist", "add"], "Add images to the end of a playlist", add)
         .arguments(&[ONE, Argument::any("IMAGE", Kind::Item, ITEMS)])
-        .flags(gallery::MANY)
-        .help("With filters, all images that pass them.");
+        .flags(&gallery::together::<2, { gallery::FILTERS.len() }, { 2 + gallery::FILTERS.len() }>(
+            [NULL, gallery::SEARCH],
+        ))
+        .help("With filters, all images that pass them now.");
 pub(super) const REMOVE: Verb =
     Verb::new(&["playlist", "remove"], "Take images out of a playlist", remove)
         .arguments(&[ONE, Argument::some("IMAGE", Kind::Image, "The images")])
@@ -96,8 +116,14 @@ fn create(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let mut body = body(call);
     body.insert("name".to_owned(), call.word("NAME").into());
     let connection = call.connect()?;
-    if !gallery::filter(call).is_empty() {
+    let filters = !gallery::filter(call).is_empty();
+    if !filters && call.has("--fixed") {
+        return Err(Error::usage("--fixed takes what filters find now: give a filter"));
+    }
+    if filters && (call.has("--fixed") || call.has("IMAGE")) {
         body.insert("images".to_owned(), chosen(call, &connection)?.into());
+    } else if filters {
+        body.insert("source".to_owned(), gallery::source(call).into());
     }
     let answer = connection.post(&Place::new(&[&"playlists"]), &Value::Object(body))?;
     screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist, &connection))
@@ -148,6 +174,11 @@ fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {
 /// Those that the playlist has now, as the daemon wrote them.
 fn images(call: &Call) -> Result<Vec<Value>, Error> {
     let mut playlist: Value = call.connect()?.get(&place(call))?.read()?;
+    if playlist["source"].is_object() {
+        let name = playlist["name"].as_str().unwrap_or_default();
+        return Err(Error::refused(format!("the playlist {name} has what its filters find"))
+            .hint("`murald playlist edit PLAYLIST IMAGE...` gives it a list instead"));
+    }
     match playlist["images"].take() {
         Value::Array(images) => Ok(images),
         _ => Ok(Vec::new()),

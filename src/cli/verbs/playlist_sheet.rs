@@ -1,13 +1,13 @@
 //! One playlist, for people, and how commands name it.
 
 use super::super::Error;
-use super::super::call::Call;
+use super::super::call::{Call, shown};
 use super::super::connection::{Connection, Place};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Look, Table};
 use super::super::text::span;
 use super::super::verb::{Argument, Kind};
-use crate::wire::{Image, Playlist, PlaylistType};
+use crate::wire::{Image, Page, Playlist, PlaylistType};
 
 pub(super) const ONE: Argument = Argument::one("PLAYLIST", Kind::Playlist, "The playlist");
 pub(super) fn place(call: &Call) -> Place {
@@ -16,6 +16,8 @@ pub(super) fn place(call: &Call) -> Place {
 
 /// Names are looked up for so many images; the others are told by their ids.
 const NAMES: usize = 200;
+
+const COLUMNS: &[&str] = &[">PLACE", ">ID", "NAME", "=TYPE", "=WHEN"];
 
 /// Everything about a playlist, for people.
 pub(super) fn people(
@@ -31,13 +33,16 @@ pub(super) fn people(
     let first = playlist.configuration.always_start_on_first_image;
     sheet.field("starts", if first { "with the first image" } else { "where it last was" });
     sheet.field("state", state(playlist));
+    if playlist.source.is_some() {
+        return people_living(screen, sheet, playlist, connection);
+    }
     sheet.field("images", playlist.images.len());
     screen.table(&sheet)?;
     if playlist.images.is_empty() {
         return Ok(());
     }
     screen.note("")?;
-    let mut table = Table::new(&[">PLACE", ">ID", "NAME", "=TYPE", "=WHEN"]);
+    let mut table = Table::new(COLUMNS);
     for (place, item) in playlist.images.iter().enumerate() {
         table.row([
             (place + 1).into(),
@@ -48,6 +53,51 @@ pub(super) fn people(
         ]);
     }
     screen.table(&table)
+}
+
+/// What a playlist that lives finds now.
+fn people_living(
+    screen: &mut Screen,
+    mut sheet: Table,
+    playlist: &Playlist,
+    connection: &Connection,
+) -> Result<(), Error> {
+    let source = playlist.source.iter().flatten();
+    let filters: Vec<String> =
+        source.map(|(name, value)| format!("{name}={}", shown(value))).collect();
+    let found = images(playlist, NAMES, connection)?;
+    let (first, all) = (found.data.len() as u64, found.pagination.total_items);
+    let filters = if filters.is_empty() { "every image".to_owned() } else { filters.join(" ") };
+    sheet.field("finds", filters);
+    sheet.field("images", all);
+    screen.table(&sheet)?;
+    if found.data.is_empty() {
+        return Ok(());
+    }
+    screen.note("")?;
+    let mut table = Table::new(COLUMNS);
+    for (image, place) in found.data.iter().zip(1_u64..) {
+        let when = Cell::default();
+        table.row([
+            place.into(),
+            image.id.into(),
+            (&image.name).into(),
+            image.media_type.into(),
+            when,
+        ]);
+    }
+    screen.table(&table)?;
+    if first < all { screen.note(format!("and {} more", all - first)) } else { Ok(()) }
+}
+
+/// The first images of a playlist.
+pub(super) fn images(
+    playlist: &Playlist,
+    number: usize,
+    connection: &Connection,
+) -> Result<Page<Image>, Error> {
+    let place = Place::new(&[&"playlists", &playlist.id, &"images"]);
+    connection.get(&place.query("per_page", Some(number)))?.read()
 }
 
 /// The time or the day of an image, where it has one.

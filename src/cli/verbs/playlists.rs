@@ -11,7 +11,7 @@ use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::text::count;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::playlist_sheet::{ONE, changes, name, people, place, state};
+use super::playlist_sheet::{ONE, changes, images, name, people, place, state};
 use super::{moment, playlist};
 use crate::wire::{ActivePlaylist, Playlist, PlaylistType};
 
@@ -74,7 +74,7 @@ const PAUSE: Request = Request::post("/playlists/{PLAYLIST:active}/pause", &[]).
 const RESUME: Request = Request::post("/playlists/{PLAYLIST:active}/resume", &[]).shows::<Done>();
 
 impl Record for Vec<Playlist> {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
         if self.is_empty() {
             return screen.note("no playlists; `murald playlist create NAME IMAGE...` makes one");
         }
@@ -85,11 +85,19 @@ impl Record for Vec<Playlist> {
                 (&playlist.name).into(),
                 state(playlist),
                 Cell::from(changes(playlist)).raw(playlist.configuration.kind),
-                playlist.images.len().into(),
+                total(playlist, call)?.into(),
                 playlist.configuration.order.into(),
             ]);
         }
         screen.table(&table)
+    }
+}
+
+/// How many images it has; of one that lives, how many it finds now.
+fn total(playlist: &Playlist, call: &Call) -> Result<u64, Error> {
+    match playlist.source {
+        Some(_) => Ok(images(playlist, 1, &call.connect()?)?.pagination.total_items),
+        None => Ok(playlist.images.len() as u64),
     }
 }
 
@@ -162,7 +170,9 @@ fn step(call: &Call, screen: &mut Screen, action: &str) -> Result<(), Error> {
     for one in
         running_now(&connection)?.iter().filter(|one| id.is_none_or(|id| id == one.playlist_id))
     {
-        let (image, on) = (one.current_image_id, one.applied_to.join(", "));
+        let (Some(image), on) = (one.current_image_id, one.applied_to.join(", ")) else {
+            continue;
+        };
         screen.say(format!("{} ({image}) is on {on}", name(&connection, image)))?;
     }
     Ok(())
@@ -223,10 +233,18 @@ fn running(screen: &mut Screen, all: &[ActivePlaylist]) -> Result<(), Error> {
         table.row([
             one.playlist_id.into(),
             (&one.playlist_name).into(),
-            if one.paused { "paused" } else { "running" }.into(),
+            match one.current_image_id {
+                _ if one.paused => "paused",
+                None => "empty",
+                Some(_) => "running",
+            }
+            .into(),
             Cell::list(&one.applied_to),
-            one.current_image_id.into(),
-            format!("{}/{}", one.current_index + 1, one.total_images).into(),
+            one.current_image_id.map_or_else(Cell::default, Cell::from),
+            match one.total_images {
+                0 => Cell::default(),
+                all => format!("{}/{all}", one.current_index + 1).into(),
+            },
             next,
         ]);
     }

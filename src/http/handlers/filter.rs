@@ -6,10 +6,18 @@ use super::super::nearest::nearest;
 use crate::http::Error;
 use crate::store::index::Query;
 use crate::store::index::filter::{self, BadFilter};
+use crate::store::playlists::NewSource;
 
 /// The field `filter` of a body.
 pub(super) fn read(fields: &Map<String, Value>) -> Result<Query, Error> {
     filter::of_fields(fields).map_err(|bad| refused("filter", &filter::FILTERS, bad))
+}
+
+/// The field `source` of a playlist.
+pub(super) fn source(fields: Map<String, Value>) -> Result<NewSource, Error> {
+    let read = filter::of_source(&fields);
+    let query = read.map_err(|bad| refused("source", &filter::SOURCE, bad))?;
+    Ok(NewSource { fields, query: Box::new(query) })
 }
 
 fn refused(object: &str, known: &[&str], bad: BadFilter) -> Error {

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::Api;
 use super::folders::name;
 use super::monitors::named;
-use crate::http::{Error, Request, Response};
+use super::{Api, filter};
+use crate::http::{Error, Paging, Request, Response};
 use crate::playlist::{self, Action};
+use crate::store::index::Query;
 use crate::store::playlists::{self, PlaylistChange, Refusal};
 use crate::wire::{
-    ActivePlaylist, CreatePlaylist, NewConfiguration, NewPlaylistItem, NoFields, PatchPlaylist,
-    StartPlaylist,
+    ActivePlaylist, CreatePlaylist, ImageRow, NewConfiguration, NewPlaylistItem, NoFields,
+    PatchPlaylist, StartPlaylist,
 };
 
 /// The player waits for nothing but the disk.
@@ -28,10 +29,12 @@ pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Erro
 /// `POST /playlists`
 pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: CreatePlaylist = request.json()?;
+    either(body.images.is_some(), body.source.is_some())?;
     let new = PlaylistChange {
         name: Some(name(&body.name)?),
         configuration: body.configuration,
-        images: Some(body.images),
+        images: body.images,
+        source: body.source.map(filter::source).transpose()?,
     };
     Ok(Response::json(201, &api.playlists.create(&new)?)?)
 }
@@ -48,14 +51,52 @@ pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Response,
 pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let body: PatchPlaylist = request.json()?;
+    either(body.images.is_some(), body.source.is_some())?;
     let items = |items: Vec<_>| items.into_iter().map(NewPlaylistItem::from).collect();
     let change = PlaylistChange {
         name: body.name.as_deref().map(name).transpose()?,
         configuration: body.configuration.map(NewConfiguration::from).unwrap_or_default(),
         images: body.images.map(items),
+        source: body.source.map(filter::source).transpose()?,
     };
     let playlist = request.wait(PATIENCE, |reply| api.playlists.change(id, change, reply))?;
     Ok(Response::json(200, &playlist)?)
+}
+
+/// A list that is written down and a source that finds one exclude each other.
+fn either(images: bool, source: bool) -> Result<(), Error> {
+    if images && source {
+        return Err(Error::bad_request("images and source exclude each other: give one of them"));
+    }
+    Ok(())
+}
+
+/// `GET /playlists/{id}/images`: the records of its images, a page of them.
+pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let id = request.record()?;
+    let paging = Paging::read(request.query())?;
+    let (offset, limit) = (paging.offset(), paging.per_page);
+    let playlist = api.store.read(|connection| playlists::get(connection, id))?;
+    let playlist = playlist.ok_or(playlist::Error::Refused(Refusal::NoPlaylist { id }))?;
+    let mut json = br#"{"data":["#.to_vec();
+    let complete = |row: &mut ImageRow<'_>| api.library.thumbnails().complete_row(row);
+    let total = match playlist.source {
+        Some(source) => {
+            let query = Query { offset, limit, ..*filter::source(source)?.query };
+            api.store.write_page(&query, &mut json, complete)?
+        }
+        None => {
+            let ids = playlist.images.iter().map(|item| item.image_id);
+            let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
+            let page: Vec<i64> = ids.skip(skipped).take(limit as usize).collect();
+            api.store.write_rows(&page, &mut json, complete)?;
+            playlist.images.len() as u64
+        }
+    };
+    json.extend(br#"],"pagination":"#);
+    serde_json::to_writer(&mut json, &paging.of(total))?;
+    json.push(b'}');
+    Ok(Response::shared_json(json.into()))
 }
 
 /// `DELETE /playlists/{id}`

@@ -22,7 +22,7 @@ fn random_order_shows_each_once_and_steps_back_the_same_way() {
     assert_eq!(first, [0, 1, 2, 3]);
     let active = &fixture.active()[0];
     let index = active.current_index;
-    assert_eq!(active.current_image_id, fixture.images[index]);
+    assert_eq!(active.current_image_id, Some(fixture.images[index]));
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn edit_keeps_position_by_image() {
     fixture.asked();
     let edit = |fixture: &mut Fixture, numbers: Option<&[usize]>, configuration| {
         let images = numbers.map(|numbers| fixture.items(numbers, &[]));
-        let change = PlaylistChange { name: None, configuration, images };
+        let change = PlaylistChange { configuration, images, ..PlaylistChange::default() };
         fixture.command(|reply| Command::Change(id, change, reply)).unwrap()
     };
     let playlist = edit(&mut fixture, Some(&[3, 2, 1]), NewConfiguration::default());
@@ -74,10 +74,10 @@ fn edit_into_slots_shows_only_the_current_slot() {
         let kind = Some(PlaylistType::TimeOfDay);
         let configuration = NewConfiguration { kind, ..Default::default() };
         let images = Some(fixture.items(numbers, times));
-        let change = PlaylistChange { name: None, configuration, images };
+        let change = PlaylistChange { configuration, images, ..PlaylistChange::default() };
         fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
         let active = &fixture.active()[0];
-        assert_eq!(active.current_image_id, fixture.images[numbers[active.current_index]]);
+        assert_eq!(active.current_image_id, Some(fixture.images[numbers[active.current_index]]));
         fixture.asked()
     };
     // The picture is gone; at its place there is another, which is not due.
@@ -126,7 +126,7 @@ fn deleted_image_leaves_every_playlist() {
     fixture.store.write(|c| images::delete(c, &fixture.images[..1])).unwrap();
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.active()[0].total_images, 1);
-    assert_eq!(fixture.active()[0].current_image_id, fixture.images[2]);
+    assert_eq!(fixture.active()[0].current_image_id, Some(fixture.images[2]));
 }
 
 #[test]

@@ -61,6 +61,18 @@ pub(crate) const FILTERS: [&str; 17] = [
     "tags",
 ];
 
+/// Of a source: these, and an order.
+pub(crate) const SOURCE: [&str; FILTERS.len() + 2] = {
+    let mut all = ["sort_by"; FILTERS.len() + 2];
+    all[FILTERS.len()] = "sort_order";
+    let mut at = 0;
+    while at < FILTERS.len() {
+        all[at] = FILTERS[at];
+        at += 1;
+    }
+    all
+};
+
 /// Reads all parameters but the page; filters combine by AND.
 pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> {
     let within = distance(parameters, "palette_max_delta_e")?.unwrap_or(SIMILAR);
@@ -111,6 +123,21 @@ fn written(value: &Value) -> Option<String> {
         }
         Value::Null | Value::Object(_) => None,
     }
+}
+
+/// What finds the images of a playlist that lives: the same filters, and the order of its list.
+pub(crate) fn of_source(fields: &Map<String, Value>) -> Result<Query, BadFilter> {
+    let parameters = parameters(fields, &SOURCE)?;
+    let found = query(&parameters).map_err(BadFilter::Value)?;
+    let has = |name| parameters.get(name).is_some();
+    Ok(Query {
+        recursive: found.recursive || !has("recursive"),
+        sort_by: if has("sort_by") { found.sort_by } else { SortBy::Name },
+        descending: found.descending && has("sort_order"),
+        by_likeness: false,
+        limit: u64::MAX,
+        ..found
+    })
 }
 
 fn parameters<'a>(

@@ -105,6 +105,21 @@ impl Index {
         Found { ids, total: total as u64 }
     }
 
+    /// Hands over all that match, in their order: ids, and what decides who can show them.
+    pub(crate) fn each(
+        &self,
+        query: &Query,
+        known: &Known,
+        mut hand: impl FnMut(i64, (MediaType, bool)),
+    ) {
+        let matching = self.matching(query, known);
+        let all = Query { offset: 0, limit: u64::MAX, ..query.clone() };
+        let Columns { ids, kinds, .. } = &self.columns;
+        for doc in self.page(&all, &matching, matching.count()) {
+            hand(ids[doc as usize], kinds[doc as usize]);
+        }
+    }
+
     /// What is quick and leaves little comes first, what must look at palettes looks only at what is
     /// left.
     fn matching(&self, query: &Query, known: &Known) -> Bitmap {

@@ -30,14 +30,34 @@ pub(super) const DEFAULT: PlaylistConfiguration = PlaylistConfiguration {
 /// Why a playlist is not made or changed.
 #[derive(Debug)]
 pub enum Refusal {
-    NoPlaylist { id: i64 },
-    Taken { name: String },
-    Interval { seconds: i64 },
-    TooMany { items: usize },
-    UnknownImages { ids: Vec<i64> },
-    Time { minutes: i64 },
-    NoTime { image_id: i64 },
-    SameTime { minutes: i64 },
+    NoPlaylist {
+        id: i64,
+    },
+    Taken {
+        name: String,
+    },
+    Interval {
+        seconds: i64,
+    },
+    TooMany {
+        items: usize,
+    },
+    UnknownImages {
+        ids: Vec<i64>,
+    },
+    /// One of this type does not live.
+    Lives {
+        kind: PlaylistType,
+    },
+    Time {
+        minutes: i64,
+    },
+    NoTime {
+        image_id: i64,
+    },
+    SameTime {
+        minutes: i64,
+    },
     Store(Error),
 }
 
@@ -60,6 +80,10 @@ impl fmt::Display for Refusal {
                 let more = if ids.len() > NAMED { " and more" } else { "" };
                 write!(f, "the library has no image {}{more}", named.join(", "))
             }
+            Self::Lives { kind } => write!(
+                f,
+                "a playlist of the type {kind} has images: a source is for timer and manual"
+            ),
             Self::Time { minutes } => write!(
                 f,
                 "images.time cannot be {minutes}: it is {} to {} minutes since midnight",
@@ -139,6 +163,15 @@ pub(super) fn images(
         Ok(images.iter().map(|item| (item.image_id, item.time)).collect())
     } else {
         Err(Refusal::UnknownImages { ids: unknown.into_iter().collect() })
+    }
+}
+
+/// Whether a playlist of this type may have a source.
+pub(super) fn lives(kind: PlaylistType, has_source: bool) -> Result<(), Refusal> {
+    match kind {
+        PlaylistType::Timer | PlaylistType::Manual => Ok(()),
+        kind if has_source => Err(Refusal::Lives { kind }),
+        _ => Ok(()),
     }
 }
 

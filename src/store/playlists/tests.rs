@@ -61,7 +61,8 @@ fn changes_are_merged_or_refused_whole() {
         let before = record(&store, id);
         let item = |&(image_id, time): &_| NewPlaylistItem { image_id, media_type: None, time };
         let images = images.map(|images| images.iter().map(item).collect());
-        let change = PlaylistChange { name: None, configuration, images };
+        let change =
+            PlaylistChange { name: None, configuration, images, ..PlaylistChange::default() };
         let found = store.write(|c| update(c, id, &change)).map_err(|refusal| refusal.to_string());
         assert_eq!(found, Err(String::from(expected)));
         assert_eq!(record(&store, id), before, "{expected}");
@@ -86,7 +87,7 @@ fn changes_are_merged_or_refused_whole() {
     assert!(matches!(taken, Err(Refusal::Taken { .. })));
 
     let order = NewConfiguration { order: Some(PlaylistOrder::Random), ..interval(31_536_000) };
-    let good = PlaylistChange { name: None, configuration: order, images: None };
+    let good = PlaylistChange { name: None, configuration: order, ..PlaylistChange::default() };
     store.write(|c| update(c, id, &good)).unwrap();
     let after = record(&store, id);
     assert_eq!((after.name.as_str(), after.images.len()), ("one", 2));

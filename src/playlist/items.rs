@@ -1,0 +1,64 @@
+//! The images that a playlist has at a time: written down, or what its source finds.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use crate::store::index::Query;
+use crate::store::playlists::Item;
+use crate::store::{self, Store};
+
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    list: Vec<Item>,
+    /// Where each image comes first: made when many are looked for.
+    indices: OnceLock<HashMap<i64, usize>>,
+}
+
+impl Items {
+    pub(super) fn new(list: Vec<Item>) -> Self {
+        Self { list, indices: OnceLock::new() }
+    }
+
+    /// What a source finds now.
+    pub(super) fn found(store: &Store, source: &Query) -> Result<Arc<Self>, store::Error> {
+        Ok(Arc::new(Self::new(store.find_items(source)?)))
+    }
+
+    pub(super) fn ids(&self) -> Vec<i64> {
+        self.list.iter().map(|item| item.image_id).collect()
+    }
+
+    /// Where an image comes first: a look for one, of a list that may be long and used once.
+    pub(super) fn index_of(&self, image_id: i64) -> Option<usize> {
+        match self.indices.get() {
+            Some(indices) => indices.get(&image_id).copied(),
+            None => self.list.iter().position(|item| item.image_id == image_id),
+        }
+    }
+
+    /// The same for many looks.
+    pub(super) fn indices(&self) -> &HashMap<i64, usize> {
+        self.indices.get_or_init(|| {
+            let indices = self.list.iter().enumerate().rev();
+            indices.map(|(index, item)| (item.image_id, index)).collect()
+        })
+    }
+}
+
+impl Deref for Items {
+    type Target = [Item];
+
+    fn deref(&self) -> &[Item] {
+        &self.list
+    }
+}
+
+/// With this, two handles of one list are equal without a look at it.
+impl Eq for Items {}
+
+impl PartialEq for Items {
+    fn eq(&self, other: &Self) -> bool {
+        self.list == other.list
+    }
+}

@@ -1,0 +1,183 @@
+//! Playlists that live: what comes and goes between two steps, and rest where nothing is found.
+
+use super::*;
+use crate::store::edits::{self, ImageChange};
+use crate::store::index::filter;
+use crate::store::playlists::NewSource;
+use crate::wire::GalleryDomain;
+use serde_json::json;
+
+fn source(fields: Value) -> NewSource {
+    let Value::Object(fields) = fields else { panic!("{fields}") };
+    NewSource { query: Box::new(filter::of_source(&fields).unwrap()), fields }
+}
+
+impl Fixture {
+    fn make_living(&self, configuration: NewConfiguration, fields: Value) -> i64 {
+        let change = PlaylistChange {
+            name: Some(format!("list {}", seed())),
+            configuration,
+            images: None,
+            source: Some(source(fields)),
+        };
+        self.store.write(|c| playlists::insert(c, &change)).unwrap()
+    }
+
+    fn tag(&self, number: usize, tags: &[&str]) {
+        let tags = Some(names(tags));
+        let change = ImageChange { tags, ..ImageChange::default() };
+        self.store.write(|c| edits::change(c, self.images[number], &change)).unwrap();
+    }
+
+    fn delete(&self, numbers: &[usize]) {
+        let ids: Vec<i64> = numbers.iter().map(|&number| self.images[number]).collect();
+        self.store.write(|c| images::delete(c, &ids)).unwrap();
+    }
+
+    /// The player hears that images have changed.
+    fn tell(&mut self) {
+        let news = self.bus.subscribe(NEWS.iter().copied().collect(), || ());
+        self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+        self.player.on_event(&news.receiver().recv().unwrap());
+        self.settle();
+    }
+}
+
+#[test]
+fn living_playlist_shows_what_its_source_finds_before_each_step() {
+    let mut fixture = fixture();
+    fixture.tag(0, &["a"]);
+    fixture.tag(2, &["a"]);
+    let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(10 * SECOND);
+    assert_eq!(fixture.asked(), [0, 2]);
+    // One comes before the present one, one behind it, and one goes.
+    fixture.tag(1, &["a"]);
+    fixture.tag(3, &["a"]);
+    fixture.tag(0, &[]);
+    fixture.tell();
+    assert_eq!(fixture.asked(), NONE, "nothing changes before the next step");
+    fixture.pass(20 * SECOND);
+    assert_eq!(fixture.asked(), [3, 1]);
+    let active = &fixture.active()[0];
+    assert_eq!((active.total_images, active.current_index), (3, 0));
+    fixture.act(id, Action::Previous).unwrap();
+    assert_eq!(fixture.asked(), [3]);
+    // The present one goes: its successor is the next.
+    fixture.tag(3, &[]);
+    fixture.act(id, Action::Next).unwrap();
+    assert_eq!(fixture.asked(), [2]);
+    fixture.delete(&[2]);
+    fixture.act(id, Action::Previous).unwrap();
+    assert_eq!(fixture.asked(), [1]);
+}
+
+#[test]
+fn living_playlist_survives_a_restart_and_finds_what_came_meanwhile() {
+    let mut fixture = fixture();
+    let order = Some(PlaylistOrder::Random);
+    let id = fixture.make_living(NewConfiguration { order, ..fast() }, json!({}));
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(20 * SECOND);
+    fixture.images.push(add_image(&fixture.store, 6));
+    fixture.restart(SECOND, "boot");
+    fixture.pass(40 * SECOND);
+    let mut shown = fixture.asked();
+    shown.sort_unstable();
+    shown.dedup();
+    assert!(shown.len() >= 6, "{shown:?}");
+    assert_eq!(fixture.active()[0].total_images, 7);
+}
+
+#[test]
+fn living_playlist_without_images_does_not_start() {
+    let mut fixture = fixture();
+    let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    let refused = fixture.start(id, &[]).unwrap_err();
+    assert!(matches!(refused, Error::NothingFound { .. }), "{refused}");
+    assert!(fixture.active().is_empty());
+}
+
+#[test]
+fn living_playlist_rests_while_nothing_is_found_and_goes_on() {
+    let mut fixture = fixture();
+    fixture.tag(0, &["a"]);
+    let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(5 * SECOND);
+    fixture.asked();
+    fixture.events();
+    let rests = |fixture: &mut Fixture| {
+        let active = fixture.active();
+        let found = (active[0].current_image_id, active[0].total_images, active[0].next_change_at);
+        assert_eq!(found, (None, 0, None));
+        assert_eq!(fixture.player.deadlines(), Deadlines::default(), "nothing wakes it");
+    };
+    fixture.tag(0, &[]);
+    fixture.tell();
+    rests(&mut fixture);
+    assert!(matches!(fixture.act(id, Action::Next), Err(Error::NothingFound { .. })));
+    // A monitor that comes has nothing to get; a restart changes nothing.
+    fixture.connect(&["A", "B", "C"]);
+    fixture.restart(SECOND, "other boot");
+    rests(&mut fixture);
+    fixture.pass(60 * SECOND);
+    assert_eq!((fixture.asked(), fixture.kinds()), (vec![], vec![]));
+    fixture.tag(3, &["a"]);
+    fixture.tell();
+    assert_eq!(fixture.asked(), [3]);
+    assert_eq!(fixture.kinds(), [EventKind::PlaylistImageChanged]);
+    // What nobody has told of is seen at its own time.
+    fixture.tag(3, &[]);
+    fixture.pass(10 * SECOND);
+    rests(&mut fixture);
+}
+
+#[test]
+fn edit_turns_a_list_into_a_source_and_back() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[4, 1], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(10 * SECOND);
+    fixture.asked();
+    let edit = |fixture: &mut Fixture, change: PlaylistChange| {
+        fixture.command(|reply| Command::Change(id, change, reply))
+    };
+    let living = source(json!({ "media_type": "image" }));
+    let change = PlaylistChange { source: Some(living), ..PlaylistChange::default() };
+    let playlist = edit(&mut fixture, change).unwrap();
+    assert!(playlist.images.is_empty() && playlist.source.is_some());
+    let active = &fixture.active()[0];
+    assert_eq!((active.current_index, active.total_images), (1, 4));
+    fixture.pass(10 * SECOND);
+    assert_eq!(fixture.asked(), [2]);
+    let kind = Some(PlaylistType::DayOfWeek);
+    let configuration = NewConfiguration { kind, ..Default::default() };
+    let slots = PlaylistChange { configuration, ..PlaylistChange::default() };
+    assert!(edit(&mut fixture, slots).unwrap_err().to_string().contains("timer and manual"));
+    // To a source that finds nothing: it rests.
+    let nothing = source(json!({ "tags": ["none"] }));
+    let change = PlaylistChange { source: Some(nothing), ..PlaylistChange::default() };
+    edit(&mut fixture, change).unwrap();
+    assert_eq!(fixture.active()[0].current_image_id, None);
+    let images = Some(fixture.items(&[3, 0], &[]));
+    let change = PlaylistChange { images, ..PlaylistChange::default() };
+    let playlist = edit(&mut fixture, change).unwrap();
+    assert!(playlist.source.is_none() && playlist.images.len() == 2);
+    assert_eq!(fixture.asked().len(), 1);
+}
+
+#[test]
+fn image_that_left_the_library_is_stepped_over_at_once() {
+    let mut fixture = fixture();
+    let id = fixture.make_living(fast(), json!({ "media_type": "image" }));
+    fixture.start(id, &[]).unwrap();
+    fixture.behaviour(Behaviour::Silent);
+    let next = fixture.begin(|reply| Command::Act(id, Action::Next, reply));
+    fixture.delete(&[1]);
+    fixture.release(Behaviour::Shows);
+    next.try_recv().unwrap().unwrap();
+    assert_eq!(fixture.asked(), [0, 1, 2]);
+    assert_eq!(fixture.active()[0].total_images, 3);
+}

@@ -1,0 +1,110 @@
+//! Playlists that live, on a real desktop: made, refused, stepped, emptied and filled again.
+
+use serde_json::{Value, json};
+
+use super::{active, change, house, start};
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+
+fn tag(house: &House, id: i64, tags: &[&str]) {
+    house.client().patch(&format!("/images/{id}"), &json!({ "tags": tags })).ok();
+}
+
+fn ids(page: &Value) -> Vec<i64> {
+    page["data"].as_array().unwrap().iter().map(|image| image["id"].as_i64().unwrap()).collect()
+}
+
+#[test]
+fn bad_sources_are_refused() {
+    let house = House::started();
+    let check = |mut body: Value, says: &str| {
+        body["name"] = json!("bad");
+        let refused = house.client().post("/playlists", &body).fails(400).to_string();
+        assert!(refused.contains(says), "{body}: {refused}");
+    };
+    check(json!({ "images": [], "source": {} }), "exclude");
+    for source in [json!(null), json!([]), json!("x"), json!(7)] {
+        check(json!({ "source": source }), "source");
+    }
+    check(json!({ "source": { "tag": ["a"] } }), "do you mean tags?");
+    check(json!({ "source": { "page": 1 } }), "no field");
+    check(json!({ "source": { "sort_by": "size" } }), "file_size");
+    check(json!({ "source": { "min_width": 0 } }), "from 1");
+    let day = json!({ "type": "time_of_day" });
+    check(json!({ "source": {}, "configuration": day }), "timer and manual");
+    assert_eq!(house.client().get("/playlists").ok(), json!([]));
+    let made = house.client().post("/playlists", &json!({ "name": "good", "source": {} })).ok();
+    let place = format!("/playlists/{}", made["id"]);
+    house.client().patch(&place, &json!({ "images": [], "source": {} })).fails(400);
+    house.client().patch(&place, &json!({ "configuration": day })).fails(400);
+    house.client().patch(&place, &json!({ "source": { "x": 1 } })).fails(400);
+    assert_eq!(house.client().get(&place).ok()["source"], json!({}));
+    house.client().post(&format!("{place}/start"), &json!({})).fails(400);
+    house.client().get("/playlists/77/images").fails(404);
+}
+
+#[test]
+fn images_of_any_playlist_are_paged() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (house, all) = house(&desktop, 4);
+    let listed = super::make(&house, "list", json!({}), &[all[2], all[0], all[2]]);
+    let page = house.client().get(&format!("/playlists/{listed}/images?per_page=2")).ok();
+    assert_eq!((ids(&page), &page["pagination"]["total_pages"]), (vec![all[2], all[0]], &json!(2)));
+    let page = house.client().get(&format!("/playlists/{listed}/images?per_page=2&page=2")).ok();
+    assert_eq!(ids(&page), [all[2]]);
+    let source = json!({ "sort_by": "imported_at", "sort_order": "desc" });
+    let body = json!({ "name": "newest", "source": source });
+    let made = house.client().post("/playlists", &body).ok();
+    assert_eq!((&made["source"], &made["images"]), (&source, &json!([])));
+    let place = format!("/playlists/{}/images", made["id"]);
+    assert_eq!(ids(&house.client().get(&format!("{place}?per_page=2")).ok()), [all[3], all[2]]);
+    assert_eq!(house.client().get(&place).ok()["pagination"]["total_items"], 4);
+}
+
+#[test]
+fn living_playlist_follows_the_library() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (mut house, all) = house(&desktop, 4);
+    all[..2].iter().for_each(|&id| tag(&house, id, &["sea"]));
+    let run = |house: &House, line: &str| {
+        let output = house.murald(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), errors)
+    };
+    let made = run(&house, "playlist create sea --tags sea --type manual");
+    assert_eq!(made.0, Some(0), "{made:?}");
+    let record = &house.client().get("/playlists").ok()[0];
+    assert_eq!((&record["source"], &record["images"]), (&json!({ "tags": ["sea"] }), &json!([])));
+    let shown = run(&house, "playlist show sea").1;
+    assert!(shown.contains("tags=sea") && shown.contains("images\t2"), "{shown}");
+    let listed = run(&house, "playlist list").1;
+    assert!(listed.contains("\tmanual\t2\t"), "{listed}");
+    let refused = run(&house, "playlist add sea --tags sea");
+    assert!(refused.0 == Some(1) && refused.2.contains("filters"), "{refused:?}");
+    assert_eq!(run(&house, "playlist create fixed --fixed").0, Some(2));
+    assert_eq!(run(&house, "playlist create fixed --tags sea --fixed").0, Some(0));
+    let id = record["id"].as_i64().unwrap();
+    let mut events = house.events("playlist_image_changed,playlist_stopped");
+    start(&house, id, &[]);
+    assert_eq!(change(&mut events), (id, 0, all[0]));
+    tag(&house, all[3], &["sea"]);
+    tag(&house, all[1], &[]);
+    super::tell(&house, id, "next");
+    assert_eq!(change(&mut events), (id, 1, all[3]));
+    super::see(&desktop, "HEADLESS-1", 3);
+    let fixed = house.client().get("/playlists").ok();
+    assert_eq!(fixed[0]["images"].as_array().unwrap().len(), 2, "it has what passed then");
+    // Nothing is left: it rests, over a restart too, and goes on by itself.
+    [all[0], all[3]].iter().for_each(|&id| tag(&house, id, &[]));
+    wait_until("rest", || active(&house)[0]["current_image_id"].is_null());
+    assert_eq!(active(&house)[0]["total_images"], 0);
+    let refused = house.client().post(&format!("/playlists/{id}/next"), &json!({})).fails(400);
+    assert!(refused.to_string().contains("is empty"), "{refused}");
+    house.ends_well();
+    house.start();
+    assert!(active(&house)[0]["current_image_id"].is_null());
+    let mut events = house.events("playlist_image_changed");
+    tag(&house, all[2], &["sea"]);
+    assert_eq!(change(&mut events), (id, 0, all[2]));
+    super::see(&desktop, "HEADLESS-1", 2);
+}
