@@ -14,7 +14,7 @@ use x11rb::protocol::randr::{
     MonitorInfo, NotifyMask, Rotation,
 };
 use x11rb::protocol::xproto::{
-    AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, EventMask, Window,
+    self, AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, EventMask, Window,
 };
 use x11rb::reexports::x11rb_protocol::xauth::{self, Family};
 use x11rb::rust_connection::{DefaultStream, RustConnection};
@@ -49,7 +49,9 @@ pub(super) fn follow(
     // Without a readable file of keys the server may let us in all the same.
     let (name, data) = xauth::get_auth(family, &address, number).ok().flatten().unwrap_or_default();
     let server = RustConnection::connect_to_stream_with_auth_info(stream, screen, name, data)?;
-    let root = server.setup().roots[screen].root;
+    let screen = &server.setup().roots[screen];
+    // Its root window is the place, unless its pixels are numbers of colours in a table.
+    let (root, has_place) = (screen.root, has_true_colors(screen));
     let version = server.randr_query_version(1, 5)?.reply()?;
     if (version.major_version, version.minor_version) < (1, 5) {
         return Err("the X server has no RandR 1.5".into());
@@ -65,13 +67,18 @@ pub(super) fn follow(
         while let Some(event) = server.poll_for_event()? {
             instance += u64::from(is_switch(&event));
         }
-        // Its root window is the place.
-        tell(monitors(&server, root, instance)?, true);
+        tell(monitors(&server, root, instance)?, has_place);
         match wait(&server, stop)? {
             Some(event) => instance += u64::from(is_switch(&event)),
             None => return Ok(()),
         }
     }
+}
+
+fn has_true_colors(screen: &xproto::Screen) -> bool {
+    let mut visuals = screen.allowed_depths.iter().flat_map(|depth| &depth.visuals);
+    let root = visuals.find(|visual| visual.visual_id == screen.root_visual);
+    root.is_some_and(|visual| visual.class == xproto::VisualClass::TRUE_COLOR)
 }
 
 /// Whether a controller has been switched on, off or over. The server paints all monitors with one

@@ -71,7 +71,8 @@ impl fmt::Display for Error {
             Self::NotUsable { backend, missing, .. } if missing.is_empty() => {
                 let why = match backend {
                     BackendName::Builtin => {
-                        "the session has no place for it, or it is switched off"
+                        "it is switched off, or the session has no place for it: that is a Wayland \
+                         compositor with wlr-layer-shell, or an X server with true colours"
                     }
                     _ => "there is no session of its kind",
                 };

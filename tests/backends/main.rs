@@ -20,6 +20,7 @@ mod hyprpaper;
 mod mpvpaper;
 mod panics;
 mod parallax;
+mod places;
 mod start;
 mod stub;
 mod swaybg;
