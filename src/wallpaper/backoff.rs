@@ -1,7 +1,8 @@
 //! When a backend that failed is tried again: pure.
 //!
 //! One that does not start is tried again after 1, 2, 4, 8 and 16 seconds. One whose processes die
-//! is started again at once, and one whose worker dies has another one, three times a minute at most.
+//! is started again at once, then after 1 and 2 seconds, and one whose worker dies has another one;
+//! both three times a minute at most.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -64,6 +65,14 @@ enum Standing {
     GivenUp,
 }
 
+/// When a backend is started again whose processes have died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Restart {
+    AtOnce,
+    At(Instant),
+    Never,
+}
+
 impl Backoff {
     /// It did not start: when it is tried again, if ever.
     pub(super) fn failed(&mut self, now: Instant) -> Option<Instant> {
@@ -78,9 +87,17 @@ impl Backoff {
         !std::mem::replace(&mut self.told, true)
     }
 
-    /// It died: whether it may be started again.
-    pub(super) fn died(&mut self, now: Instant) -> bool {
-        note(&mut self.deaths, now) <= DEATHS
+    /// Its processes died.
+    pub(super) fn died(&mut self, now: Instant) -> Restart {
+        match note(&mut self.deaths, now) {
+            1 => Restart::AtOnce,
+            again if again <= DEATHS => {
+                let at = now + Duration::from_secs(1 << (again - 2));
+                self.standing = Standing::RetryAt(at);
+                Restart::At(at)
+            }
+            _ => Restart::Never,
+        }
     }
 
     /// Its worker died: whether another may be made at once.
@@ -150,8 +167,10 @@ mod tests {
         let (mut backoffs, now) = (Backoffs::default(), Instant::now());
         let key = WorkerKey { backend: crate::config::BackendName::Feh, output: None };
         let backoff = backoffs.of(&key);
-        assert_eq!([(); 4].map(|()| backoff.died(now)), [true, true, true, false]);
-        assert!(backoff.died(now + PER));
+        let at = |seconds| Restart::At(now + Duration::from_secs(seconds));
+        let all = [Restart::AtOnce, at(1), at(2), Restart::Never];
+        assert_eq!([(); 4].map(|()| backoff.died(now)), all);
+        assert_eq!(backoff.died(now + PER), Restart::AtOnce);
         assert_eq!([(); 4].map(|()| backoff.panicked(now)), [true, true, true, false]);
         assert!(!backoffs.may_work(&key, now) && backoffs.may_work(&key, now + PER));
     }

@@ -10,6 +10,7 @@ use crate::wire::Event;
 
 use super::Reconciler;
 use crate::wallpaper::Error;
+use crate::wallpaper::backoff::Restart;
 use crate::wallpaper::job::{Changed, Failed, Job, PendingApply, Purpose, Restored};
 use crate::wallpaper::plan::{self, Step};
 use crate::wallpaper::request::Activated;
@@ -256,13 +257,16 @@ impl Reconciler {
         self.current.remove(key);
         self.unseen.remove(key);
         self.publish_current(key.backend);
-        let backoff = self.backoffs.of(key);
-        if backoff.died(Instant::now()) {
-            log::warn!("{key} ended by itself: showing its pictures again");
-            self.reconcile();
-            return;
+        match self.backoffs.of(key).died(Instant::now()) {
+            Restart::AtOnce => {
+                log::warn!("{key} ended by itself: showing its pictures again");
+                self.reconcile();
+            }
+            Restart::At(_) => {
+                log::warn!("{key} ended by itself once more: its pictures come in a moment");
+            }
+            Restart::Never => self.given_up(key, "keeps ending by itself"),
         }
-        self.given_up(key, "keeps ending by itself");
     }
 
     /// A worker died by a mistake of ours. Another takes over what it shows.
