@@ -209,6 +209,7 @@ fn image(at: u64, dice: &mut Dice, pictures: &Path) -> NewImage {
         hue_group: hue_group(&colors),
         colors,
         folder_id: (dice.below(2) == 0).then(|| dice.below(FOLDERS) as i64 + 1),
+        in_place: false,
         web: None,
     }
 }

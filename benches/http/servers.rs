@@ -143,6 +143,7 @@ fn image(at: usize, pictures: &Path) -> NewImage {
         colors: bytes.map(|byte| [byte, byte ^ 0x55, byte.wrapping_mul(7)]).to_vec(),
         hue_group: bytes[0] % 12,
         folder_id: None,
+        in_place: false,
         web: None,
     }
 }

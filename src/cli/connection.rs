@@ -63,6 +63,7 @@ pub(super) enum Method {
     Get,
     Post,
     Patch,
+    Put,
     Delete,
 }
 
@@ -87,6 +88,10 @@ impl Connection {
 
     pub(super) fn post(&self, place: &Place, body: &Value) -> Result<Answer, Error> {
         self.ask(Method::Post, place, Some(body))
+    }
+
+    pub(super) fn put(&self, place: &Place, body: &Value) -> Result<Answer, Error> {
+        self.ask(Method::Put, place, Some(body))
     }
 
     pub(super) fn patch(&self, place: &Place, body: &Value) -> Result<Answer, Error> {
@@ -128,6 +133,9 @@ impl Connection {
             (Method::Post, None) => self.agent.post(url).send_empty(),
             (Method::Patch, body) => {
                 self.agent.patch(url).content_type(kind).send(body.unwrap_or_default())
+            }
+            (Method::Put, body) => {
+                self.agent.put(url).content_type(kind).send(body.unwrap_or_default())
             }
             (Method::Delete, Some(body)) => {
                 self.agent.delete(url).force_send_body().content_type(kind).send(body)

@@ -158,7 +158,7 @@ impl ConfigHandle {
     /// `PATCH /config`: an object of sections, each an object of keys; all of it or nothing.
     pub fn patch(&self, body: &Map<String, Json>) -> Result<Changed, Error> {
         let edits = patch::whole(body)?;
-        patch::check_paths(&edits)?;
+        patch::check_paths(&edits, &self.current().daemon)?;
         self.change(ChangeSource::Patch, |_| edits)
     }
 
@@ -169,7 +169,7 @@ impl ConfigHandle {
         body: &Map<String, Json>,
     ) -> Result<Changed, Error> {
         let edits = patch::section(section, body)?;
-        patch::check_paths(&edits)?;
+        patch::check_paths(&edits, &self.current().daemon)?;
         self.change(ChangeSource::Patch, |_| edits)
     }
 

@@ -4,8 +4,9 @@ use serde_json::{Map, Value as Json};
 
 use super::Error;
 use super::overlay::Edit;
-use super::schema::{BackendName, Key, OnInvalid, Section, Value};
+use super::schema::{BackendName, Daemon, Key, OnInvalid, Section, Value};
 use super::toml;
+use super::watched::watched_directory;
 use crate::paths::Dirs;
 
 /// Keys of a section, with those of the client's own.
@@ -46,8 +47,11 @@ pub(super) fn section(section: Section, body: &Map<String, Json>) -> Result<Vec<
 }
 
 /// The paths of `[daemon]` by their form: with one that cannot be, the next start would fail.
-pub(super) fn check_paths(edits: &[Edit]) -> Result<(), Error> {
+pub(super) fn check_paths(edits: &[Edit], daemon: &Daemon) -> Result<(), Error> {
     for Edit { section, key, value } in edits {
+        if (*section, key.as_str()) == (Section::Library, "watch") {
+            check_watched(value.as_ref(), daemon)?;
+        }
         let is_path = || section.key(key).is_some_and(Key::is_path);
         let Some(written) = value.as_ref().and_then(Json::as_str) else { continue };
         if *section != Section::Daemon || !is_path() {
@@ -61,6 +65,16 @@ pub(super) fn check_paths(edits: &[Edit]) -> Result<(), Error> {
             key: format!("{}.{key}", section.heading()),
             problem: problem.to_string(),
         })?;
+    }
+    Ok(())
+}
+
+/// Directories to watch: one that cannot be is refused with all others.
+fn check_watched(value: Option<&Json>, daemon: &Daemon) -> Result<(), Error> {
+    let refused = |problem: String| Error::Refused { key: "library.watch".to_owned(), problem };
+    let dirs = Dirs::of_process().map_err(|error| refused(error.to_string()))?;
+    for written in value.and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str) {
+        watched_directory(written, &dirs, daemon).map_err(refused)?;
     }
     Ok(())
 }
@@ -217,7 +231,7 @@ mod tests {
         fn judge(key: &str, written: &str, said: Option<&str>) {
             let body = json!({"daemon": {key: written}});
             let edits = whole(body.as_object().unwrap()).unwrap();
-            let found = check_paths(&edits).map_err(|error| error.to_string());
+            let found = check_paths(&edits, &Daemon::default()).map_err(|error| error.to_string());
             assert_eq!(found.is_err(), said.is_some(), "{written}: {found:?}");
             let found = found.err().unwrap_or_default();
             assert!(found.starts_with(&said.map_or(String::new(), |_| format!("daemon.{key}: "))));

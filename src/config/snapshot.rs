@@ -3,8 +3,8 @@
 use serde_json::{Map, Value as Json};
 
 use super::schema::{
-    App, AutoPriorities, Awww, Backend, BackendName, Builtin, Daemon, Feh, Hyprpaper, Monitors,
-    Mpvpaper, RemoteGallery, Section, Swaybg, WalQt,
+    App, AutoPriorities, Awww, Backend, BackendName, Builtin, Daemon, Feh, Hyprpaper, Library,
+    Monitors, Mpvpaper, RemoteGallery, Section, Swaybg, WalQt,
 };
 
 /// What rooms read, and what the API shows.
@@ -24,6 +24,7 @@ pub struct Config {
     pub wal_qt: WalQt,
     /// With `backend.transition_duration_seconds` in place of its own where that is above 0.
     pub builtin: Builtin,
+    pub library: Library,
     pub monitors: Monitors,
     pub remote_gallery: RemoteGallery,
     /// What in the file is not as it should be, for people.
@@ -59,6 +60,7 @@ impl Config {
             swaybg: Swaybg::read(options(BackendName::Swaybg)),
             wal_qt,
             builtin,
+            library: Library::read(table(Section::Library)),
             monitors: Monitors::read(table(Section::Monitors)),
             remote_gallery: RemoteGallery::read(table(Section::RemoteGallery)),
             warnings,
@@ -133,7 +135,7 @@ mod tests {
     fn default_config_shows_every_section() {
         let config = Config::default();
         let names: Vec<_> = config.to_json().keys().cloned().collect();
-        assert_eq!(names, ["backend", "daemon", "app", "monitors", "remote_gallery"]);
+        assert_eq!(names, ["backend", "library", "daemon", "app", "monitors", "remote_gallery"]);
         assert_eq!(config.section(Section::AutoPriorities)["web"], json!(["wal-qt"]));
         assert_eq!(
             config.section(Section::BackendOptions(BackendName::Awww))["transition_duration"],

@@ -16,7 +16,7 @@ use crate::desktop::{self, DesktopOwner};
 use crate::error_chain::chain;
 use crate::events::EventBus;
 use crate::http::{Api, Limits, ListCache, ROUTES, Router, Server, Stop};
-use crate::library::{self, Idle, Library, machine_is_idle};
+use crate::library::{self, Idle, Library, WatchSettings, machine_is_idle};
 use crate::lock::{Lock, Socket};
 use crate::logging::Log;
 use crate::parallax::Parallax;
@@ -51,6 +51,8 @@ pub(crate) struct Daemon {
     pub(super) desktop_owner: DesktopOwner,
     pub(super) desktop: desktop::Handle,
     pub(super) imports: library::Running,
+    /// For what SIGHUP has looked at.
+    pub(super) library: Library,
     pub(super) transcoder: transcode::Threads,
     pub(super) outputs: compositor::Watch,
     pub(super) backends: Backends,
@@ -134,6 +136,7 @@ impl Daemon {
         let (playlists, player) =
             playlist::start(&spawner, store.clone(), bus.clone(), Box::new(wallpapers), told)
                 .map_err(start("the playlists"))?;
+        watch_directories(&config, &dirs, &library);
         let (listener, socket) = listen(env, &paths.socket)?;
         let api = Api {
             events: bus,
@@ -144,7 +147,7 @@ impl Daemon {
             backends: backends.clone(),
             wallpaper: wallpaper.clone(),
             playlists,
-            library,
+            library: library.clone(),
             dirs,
             lists: ListCache::default(),
         };
@@ -163,6 +166,7 @@ impl Daemon {
             desktop_owner,
             desktop,
             imports,
+            library,
             transcoder,
             outputs,
             backends,
@@ -195,6 +199,7 @@ impl Daemon {
     pub(super) fn reload(&self) {
         self.log.reopen();
         self.config.reload();
+        self.library.scan();
         log::info!("the log was opened anew and the configuration read again");
     }
 }
@@ -288,6 +293,17 @@ fn start_desktop(
         directory: backends.dirs.state(),
     };
     desktop::start(spawner, sources).map_err(start("the files for other programs"))
+}
+
+/// Has the library watch what the settings say, now and after each change of them.
+fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Library) {
+    library.watch(WatchSettings::of(&config.current(), dirs));
+    let (handle, dirs, library) = (config.clone(), dirs.clone(), library.clone());
+    config.subscribe(move |change| {
+        if change.sections.contains(&Section::Library) {
+            library.watch(WatchSettings::of(&handle.current(), &dirs));
+        }
+    });
 }
 
 /// Has the reconciler and the parallax told of changes that concern them.

@@ -53,7 +53,7 @@ impl From<config::Error> for Error {
             Why::Type { .. } | Why::Refused { .. } | Why::UnknownKey { .. } => Self::new(400, text),
             // Of a body: paths with unknown sections never come this far.
             Why::UnknownSection { .. } => Self::new(400, text)
-                .details("sections are app, daemon, backend, monitors, remote_gallery"),
+                .details("sections are app, daemon, backend, library, monitors, remote_gallery"),
             // A person is at work on the file: what is in it goes before what a program wants.
             Why::Broken { .. } | Why::Syntax { .. } | Why::FileType { .. } => Self::new(409, text),
             // Something the user can mend: the message says what.
@@ -144,6 +144,9 @@ impl From<library::Error> for Error {
             | Why::BadOverride { .. }
             | Why::NotWeb { .. }
             | Why::Package { .. } => Self::new(400, error.to_string()),
+            Why::DirectoryInPlace { .. } => Self::new(400, error.to_string())
+                .details("`murald watch add DIR` takes the pictures of a directory in place"),
+            Why::InPlace { .. } => Self::new(400, error.to_string()),
             Why::NoBatch(_) => Self::new(404, error.to_string()),
             Why::NotVideo { .. } | Why::BadLoop { .. } => Self::new(400, error.to_string()),
             Why::Same { .. } => Self::new(409, error.to_string()),
@@ -163,6 +166,7 @@ impl From<library::Error> for Error {
             Why::TooLong { .. }
             | Why::EmptyDirectory { .. }
             | Why::Name { .. }
+            | Why::LeftAlone
             | Why::Media { .. }
             | Why::Decoder { .. } => Self::new(500, error.to_string()).cause(error),
         }
@@ -263,7 +267,8 @@ mod tests {
         check(Why::NoMonitor, 400, "no monitor");
         check(Why::UnknownBackend { name: "x".into() }, 404, "no backend");
         check(Why::NoImage { id: 7 }, 404, "no image 7");
-        check(Why::FileGone { id: 7, path: "/x".into() }, 404, "gone");
+        check(Why::FileGone { id: 7, path: "/x".into(), away: false }, 404, "gone");
+        check(Why::FileGone { id: 7, path: "/x".into(), away: true }, 404, "is away: /x");
         check(Why::EmptyLibrary, 404, "");
         check(Why::NoMatch, 404, "no image");
         check(Why::Busy, 503, "try again");
@@ -277,7 +282,7 @@ mod tests {
         check(Not::NotRunning { name: name() }, 409, "does not run");
         check(Not::Empty { name: name() }, 400, "no images");
         check(Not::NoMonitor { declared: names(), connected: vec![] }, 400, "no monitor");
-        let gone = Not::Picture(Why::FileGone { id: 7, path: "/x".into() });
+        let gone = Not::Picture(Why::FileGone { id: 7, path: "/x".into(), away: false });
         check(gone, 404, "gone");
         check(Not::Overtaken { name: name() }, 500, "later step");
         check(Not::Busy, 503, "try again");

@@ -1,6 +1,6 @@
 //! Every route of the API. Documentation is tested against this table.
 
-use tiny_http::Method::{self, Delete, Get, Patch, Post};
+use tiny_http::Method::{self, Delete, Get, Patch, Post, Put};
 
 use super::handlers::{
     Api, backends, config, daemon, edits, events, folders, history, images, imports, library,
@@ -114,6 +114,14 @@ pub static ROUTES: &[Route<Api>] = &[
         library::purge_missing,
         "Forget all images whose files are missing",
     ),
+    route(
+        Get,
+        "/library/watch",
+        library::watched,
+        "The directories that are watched, and how they are",
+    ),
+    route(Put, "/library/watch", library::watch, "Say which directories are watched"),
+    route(Post, "/library/scan", library::scan, "Look at all watched directories again"),
     route(Get, "/api/themes", themes::list, "List the user's themes for graphical clients"),
     route(Get, "/api/themes/{name}.css", themes::css, "A theme's style sheet"),
     route(Get, "/monitors", monitors::list, "List the connected monitors"),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Error;
 use super::import_file::Imported;
+use super::task::Task;
 use super::walk::{Found, looks_like_picture};
 use crate::events::EventBus;
 use crate::wire::{Event, GalleryDomain};
@@ -13,11 +14,16 @@ use crate::wire::{Event, GalleryDomain};
 /// While a batch runs, clients are told at most this often that the gallery has changed.
 const GALLERY_EVERY: Duration = Duration::from_secs(1);
 
-#[derive(Debug)]
+/// Called once a batch that nobody waits for has ended.
+pub(super) type Done = Box<dyn FnOnce() + Send>;
+
 pub(super) struct Batch {
     /// None for what the daemon does of itself: no client hears of its single files.
     pub(super) id: Option<String>,
     pub(super) folder: Option<i64>,
+    pub(super) task: Task,
+    /// Told when it has ended.
+    done: Option<Done>,
     files: std::vec::IntoIter<Found>,
     total: usize,
     current: usize,
@@ -34,11 +40,19 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new(id: Option<String>, folder: Option<i64>, files: Vec<Found>) -> Self {
+    /// What a client has asked for.
+    pub(super) fn asked(id: String, folder: Option<i64>, task: Task, files: Vec<Found>) -> Self {
+        Self { id: Some(id), folder, ..Self::own(task, files, None) }
+    }
+
+    /// What the daemon does of itself, with files that it found.
+    pub(super) fn own(task: Task, files: Vec<Found>, done: Option<Done>) -> Self {
         let now = Instant::now();
         Self {
-            id,
-            folder,
+            id: None,
+            folder: None,
+            task,
+            done,
             total: files.len(),
             files: files.into_iter(),
             current: 0,
@@ -80,6 +94,9 @@ impl Batch {
     ) {
         if self.is_cancelled() && result.as_ref().is_err_and(Error::is_stopped) {
             // As if it had never been begun.
+            return;
+        }
+        if result.as_ref().is_err_and(Error::is_left_alone) {
             return;
         }
         self.current += 1;
@@ -149,6 +166,9 @@ impl Batch {
         let (total, succeeded, failed, skipped) =
             (self.total, self.succeeded, self.failed, self.skipped);
         let (elapsed_ms, cancelled) = (self.elapsed_ms(), self.is_cancelled());
+        if let Some(done) = self.done.take() {
+            done();
+        }
         let Some(batch_id) = self.id else { return };
         bus.publish(&if cancelled {
             Event::ProcessingCancelled { batch_id, total, succeeded, failed, elapsed_ms, skipped }

@@ -34,6 +34,7 @@ impl Library {
         }
         let renamed = name.map(|name| self.wanted_name(&image, name)).transpose()?.flatten();
         match renamed {
+            Some(name) if image.in_place => self.rename_row(&image, &name, change)?,
             Some(name) => self.rename(&image, &name, change)?,
             None => self.store.write(|c| follow(edits::change(c, id, change)?))?,
         }
@@ -82,6 +83,16 @@ impl Library {
         }
         let name = Name { stem: stem.to_owned(), extension: extension.to_owned() };
         Ok((stem != image.name).then_some(name))
+    }
+
+    /// Of an image in place: its file is its owner's, and keeps its name.
+    fn rename_row(&self, image: &Image, name: &Name, change: &ImageChange) -> Result<(), Error> {
+        self.context.names.look_anew(&name.stem);
+        let reserved = self.context.names.reserve(name, &self.context.directory, &self.store)?;
+        self.store.write(|c| {
+            follow(edits::change(c, image.id, change)?)?;
+            Ok(edits::set_name(c, image.id, &reserved.name)?)
+        })
     }
 
     pub(super) fn rename(

@@ -93,6 +93,16 @@ pub enum Error {
     Trash {
         why: String,
     },
+    /// What is to be taken in place is watched.
+    DirectoryInPlace {
+        path: PathBuf,
+    },
+    /// Its file is not ours to replace.
+    InPlace {
+        id: i64,
+    },
+    /// Nothing is to be done about a file of a watched directory now.
+    LeftAlone,
     Folder(store::folders::Refusal),
     Store(store::Error),
 }
@@ -113,6 +123,11 @@ impl Error {
             Self::Media { source, .. } => matches!(source, media::Error::Stopped),
             _ => false,
         }
+    }
+
+    /// Whether there was nothing to do.
+    pub(super) fn is_left_alone(&self) -> bool {
+        matches!(self, Self::LeftAlone)
     }
 
     /// Whether a file's content is nothing that the library has a place for.
@@ -202,6 +217,13 @@ impl fmt::Display for Error {
                 write!(f, "ffmpeg could not do its work on {}", path.display())
             }
             Self::Trash { .. } => write!(f, "there is no trash to be had; nothing was deleted"),
+            Self::DirectoryInPlace { path } => {
+                write!(f, "{} is a directory: only files are taken in place", path.display())
+            }
+            Self::InPlace { id } => {
+                write!(f, "image {id} is in place: its file is yours, and is not replaced")
+            }
+            Self::LeftAlone => write!(f, "there is nothing to do about it"),
             Self::Folder(refusal) => refusal.fmt(f),
             Self::Store(error) => error.fmt(f),
         }

@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::missing::{Row, Verdict, purge};
+use super::missing::{Row, Verdict, is_gone, purge};
 use super::{Error, Library, disk};
-use crate::store::{Store, images};
+use crate::store::{Store, images, watched};
 use crate::wire::LibraryHealth;
 
 /// Clones are the same.
@@ -110,7 +110,9 @@ impl Library {
     /// Removes the rows of all images whose files are missing, whatever the guard says; returns how
     /// many went.
     pub fn purge_missing(&self) -> Result<usize, Error> {
-        let missing = self.look_for_missing()?.missing();
+        let mut missing = self.look_for_missing()?.missing();
+        let in_place = self.store.read(watched::images_in_place)?.into_iter();
+        missing.extend(in_place.filter(|(_, path)| is_gone(path)).map(|(id, _)| id));
         let purged = purge(&self.store, &self.bus, &missing)?;
         self.look_for_missing()?;
         Ok(purged)

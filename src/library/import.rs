@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, after, never, select};
 
-use super::batch::Batch;
+use super::batch::{Batch, Done};
 use super::idle::Wake;
 use super::import_file::{ImportContext, Imported};
+use super::task::Task;
 use super::turn::Turns;
 use super::walk::Found;
 use super::workers::{Job, Workers, no_answer};
@@ -32,6 +33,7 @@ pub(super) enum Message {
     Start {
         files: Vec<Found>,
         folder: Option<i64>,
+        task: Task,
         reply: Reply<Started>,
     },
     Cancel {
@@ -42,6 +44,12 @@ pub(super) enum Message {
     Adopt {
         files: Vec<PathBuf>,
     },
+    /// Some of a watched directory; no more come until these are `done`.
+    Watched {
+        files: Vec<PathBuf>,
+        task: Task,
+        done: Done,
+    },
 }
 
 /// How long a worker may show no sign of life: the slowest, a long video on its way to a slow disk,
@@ -51,9 +59,14 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 /// What the workers do.
 pub(super) fn work(context: &ImportContext, job: &Job, stop: Stop<'_>) -> Result<Imported, Error> {
     let stop = || stop() || context.ended.load(Ordering::Relaxed);
-    match job.adopt {
-        true => context.adopt(&job.path, &stop),
-        false => context.import(&job.path, job.folder, &job.turn, &stop),
+    let (path, folder, turn) = (&job.path, job.folder, &*job.turn);
+    match &job.task {
+        Task::Copy => context.import(path, folder, turn, &stop),
+        Task::InPlace => context.import_in_place(path, folder, turn, &stop),
+        Task::Adopt => context.adopt(path, &stop),
+        Task::Watched(directory, pass) => {
+            context.take_watched(path, directory, *pass, (turn, &stop))
+        }
     }
 }
 
@@ -137,10 +150,10 @@ impl Importer {
                 } else if self.workers.are_gone() {
                     batch.ended(&path.clone(), inside, Err(no_answer(path)), &self.bus);
                 } else {
-                    let (folder, adopt) = (batch.folder, batch.id.is_none());
+                    let (folder, task) = (batch.folder, batch.task.clone());
                     let (turn, cancelled) =
                         (Arc::new(state.turns.next()), Arc::clone(&batch.cancelled));
-                    self.workers.give(Job { path, inside, folder, adopt, turn, cancelled });
+                    self.workers.give(Job { path, inside, folder, task, turn, cancelled });
                 }
             }
             if self.workers.are_busy() {
@@ -163,19 +176,20 @@ impl Importer {
             Message::Start { reply, .. } if state.batches.len() >= BATCHES_MAX => {
                 reply(Err(Error::Busy));
             }
-            Message::Start { files, folder, reply } => {
+            Message::Start { files, folder, task, reply } => {
                 // Later than all before, so that no two are equal.
                 state.last_id = Timestamp::now().as_micros().max(state.last_id + 1);
                 let batch_id = format!("{:x}", state.last_id);
-                let batch = Batch::new(Some(batch_id.clone()), folder, files);
+                let batch = Batch::asked(batch_id.clone(), folder, task, files);
                 let total = batch.total();
                 state.batches.push_back(batch);
                 reply(Ok(Started { batch_id, total }));
             }
             Message::Adopt { files } => {
-                let found =
-                    files.into_iter().map(|path| Found { path, inside: true, problem: None });
-                state.batches.push_back(Batch::new(None, None, found.collect()));
+                state.batches.push_back(Batch::own(Task::Adopt, found(files), None));
+            }
+            Message::Watched { files, task, done } => {
+                state.batches.push_back(Batch::own(task, found(files), Some(done)));
             }
             Message::Cancel { batch, reply } => reply(self.cancel(&batch, state)),
         }
@@ -193,4 +207,8 @@ impl Importer {
         }
         Ok(())
     }
+}
+
+fn found(files: Vec<PathBuf>) -> Vec<Found> {
+    files.into_iter().map(|path| Found { path, inside: true, problem: None }).collect()
 }

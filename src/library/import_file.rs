@@ -40,6 +40,8 @@ pub(super) struct ImportContext {
     pub(super) names: Names,
     pub(super) run: disk::Run,
     pub(super) serial: AtomicU64,
+    /// A folder was made for a watched directory.
+    pub(super) folders_made: AtomicBool,
     /// The daemon ends: what is in hand is given up.
     pub(super) ended: AtomicBool,
     /// For what it alone decodes.
@@ -107,9 +109,9 @@ impl ImportContext {
         self.land(copy, &name, row)
     }
 
-    /// Looks at the headers of what would be copied, and refuses what is none of ours, or too much,
+    /// Looks at the headers of what would be taken, and refuses what is none of ours, or too much,
     /// before its bytes are.
-    fn check(&self, source: &Path, format: Format, size: u64) -> Result<(), Error> {
+    pub(super) fn check(&self, source: &Path, format: Format, size: u64) -> Result<(), Error> {
         let transcodable = |format| {
             let failed = |error| Error::Transcode { path: source.to_owned(), source: error };
             self.ffmpeg.facts(source, format).map(drop).map_err(failed)
@@ -140,7 +142,8 @@ impl ImportContext {
         // As a writer: until its end the image is neither renamed nor deleted.
         let path = self.store.write(|c| -> Result<_, Error> {
             let lost = images::get(c, id)?.filter(|image| !image.path.exists());
-            let Some(image) = lost.filter(|image| image.web_meta.is_none()) else {
+            let ours = |image: &Image| image.web_meta.is_none() && !image.in_place;
+            let Some(image) = lost.filter(ours) else {
                 return Ok(None);
             };
             disk::rename(&copy.path, &image.path).map_err(Error::file("rename", &copy.path))?;
@@ -216,7 +219,12 @@ impl ImportContext {
     ) -> Result<NewImage, Error> {
         let look = self.look(source, copy, stop)?;
         let hex = digest::hex(&copy.checksum);
-        if let Err(error) = self.thumbnails.put(&hex, Resolution::Default, &look.thumbnail.webp) {
+        // Of what lies elsewhere there may be thousands that nobody ever looks at.
+        let put = match copy.path.starts_with(&self.directory) {
+            true => self.thumbnails.put(&hex, Resolution::Default, &look.thumbnail.webp),
+            false => Ok(()),
+        };
+        if let Err(error) = put {
             // It is made again when it is asked for.
             log::warn!("no thumbnail of {}: {}", source.display(), error.reason());
         }
@@ -236,6 +244,7 @@ impl ImportContext {
             colors,
             folder_id: folder,
             source_path: source.to_owned(),
+            in_place: false,
             web: None,
         })
     }
@@ -297,7 +306,7 @@ impl ImportContext {
 
     /// Writes the row, or finds that another worker has landed the same content meanwhile: its id,
     /// and whether that is so.
-    fn insert(&self, row: &mut NewImage) -> Result<(i64, bool), Error> {
+    pub(super) fn insert(&self, row: &mut NewImage) -> Result<(i64, bool), Error> {
         self.store.write(|transaction| {
             if let Some(image) = images::by_checksum(transaction, &row.checksum)? {
                 return Ok((image.id, true));
@@ -358,13 +367,13 @@ impl ImportContext {
     }
 }
 
-fn flush(copy: &Copy) -> Result<(), Error> {
+pub(super) fn flush(copy: &Copy) -> Result<(), Error> {
     let synced = File::open(&copy.path).and_then(|file| file.sync_all());
     synced.map_err(Error::file("flush", &copy.path))
 }
 
 /// What the file is by its content; refuses what is not decoded before anything is copied.
-fn format(path: &Path, file: &File) -> Result<Format, Error> {
+pub(super) fn format(path: &Path, file: &File) -> Result<Format, Error> {
     match guarded(path, || media::format(&mut BufReader::with_capacity(512, file))) {
         Err(Error::Media { source: NeedsTranscoder { format, .. }, .. })
             if transcode::is_available() =>

@@ -15,6 +15,7 @@ use crate::digest::Checksum;
 use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::images::{self, Purged};
+use crate::store::watched;
 use crate::wire::{Event, GalleryDomain, OrphanReason};
 
 /// An image's id, its file or package, and what is in it.
@@ -125,6 +126,8 @@ fn purge_some(store: &Store, ids: &[i64]) -> Result<Vec<Lost>, Error> {
             let Some((path, preview)) = images::places(c, id)? else { continue };
             if is_gone(&path) {
                 let purged = images::purge(c, id)?;
+                // In a watched directory it may return.
+                watched::forget(c, &path)?;
                 gone.push(Lost { id, path, preview, purged });
             }
         }

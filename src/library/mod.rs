@@ -1,7 +1,7 @@
 //! The library: what comes in, what stays, what goes.
 //!
-//! [`Library`] is the handle; [`Running`] owns the threads `import`, `import-1..n`, `reconcile` and
-//! `thumbs`. Pictures are taken in one file to a worker, whole or not at all ([`import_file`]); a start
+//! [`Library`] is the handle; [`Running`] owns the threads `import`, `import-1..n`, `reconcile`,
+//! `thumbs` and `watch`. Pictures are taken in one file to a worker, whole or not at all ([`import_file`]); a start
 //! finds out what the last run left, while everybody is served ([`reconcile`]); thumbnails are a cache that mends itself ([`Thumbnails`]). Nothing here
 //! waits on a client or a backend, and no source file is ever changed.
 
@@ -15,6 +15,7 @@ mod guard;
 mod idle;
 mod import;
 mod import_file;
+mod in_place;
 mod leftovers;
 mod memory_budget;
 mod missing;
@@ -25,6 +26,7 @@ mod removal;
 mod single;
 mod single_flight;
 mod still;
+mod task;
 #[cfg(test)]
 mod tests;
 mod thumbnails;
@@ -33,6 +35,8 @@ mod turn;
 mod video;
 mod video_frame;
 mod walk;
+mod watch;
+mod watched;
 mod workers;
 
 use std::io;
@@ -58,6 +62,8 @@ use import_file::ImportContext;
 use leftovers::Leftovers;
 use memory_budget::MemoryBudget;
 use reconcile::Reconciler;
+use task::Task;
+use watch::{WatchThread, Watching};
 use workers::Workers;
 
 pub(crate) use error::Error;
@@ -65,6 +71,7 @@ pub(crate) use folders::Deleted;
 pub(crate) use idle::{Idle, machine_is_idle};
 pub(crate) use thumbnails::Thumbnails;
 pub(crate) use video::LoopGoes;
+pub(crate) use watch::{Wanted, WatchSettings};
 
 /// Whether a video that is taken in is heard; asked anew for each.
 pub(crate) type AudioDefault = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -100,14 +107,16 @@ pub struct Library {
     bus: EventBus,
     guard: Guard,
     wake: Wake,
+    watching: Watching,
 }
 
 /// The thread that looks through the library after a start.
 const RECONCILE: &str = "reconcile";
 
 /// The threads. Dropping it ends them, each with the file that it has in hand.
-#[derive(Debug)]
 pub struct Running {
+    /// Before the imports, which it gives files.
+    watch: WatchThread,
     /// Above the threads: closed before they are joined.
     end: Sender<()>,
     threads: Vec<Thread>,
@@ -133,6 +142,7 @@ pub fn start(
         names: Default::default(),
         run: Run::begin(),
         serial: AtomicU64::new(0),
+        folders_made: AtomicBool::new(false),
         ended: AtomicBool::new(false),
         ffmpeg: transcoder.imports().clone(),
         audio: Arc::clone(&settings.video_audio),
@@ -173,8 +183,11 @@ pub fn start(
     threads.push(spawner.spawn("import", move || importer.run())?);
     threads.push(spawner.spawn(RECONCILE, move || reconciler.run())?);
     let context = shared;
-    let library = Library { inbox, context, thumbnails, transcoder, store, bus, guard, wake };
-    Ok((library, Running { end, threads }))
+    let (watching, watch) =
+        watch::start(Arc::clone(&context), bus.clone(), inbox.clone(), spawner)?;
+    let library =
+        Library { inbox, context, thumbnails, transcoder, store, bus, guard, wake, watching };
+    Ok((library, Running { watch, end, threads }))
 }
 
 impl Library {
@@ -183,7 +196,20 @@ impl Library {
     pub fn import(&self, paths: Vec<PathBuf>, folder: Option<i64>) -> Result<Started, Error> {
         // Here, and not in the thread that every other import waits for.
         let files = walk::walk(&paths);
-        self.ask(|reply| Message::Start { files, folder, reply })
+        self.ask(|reply| Message::Start { files, folder, task: Task::Copy, reply })
+    }
+
+    /// Takes files in where they lie; a directory is refused, as it is watched instead.
+    pub(crate) fn import_in_place(
+        &self,
+        paths: Vec<PathBuf>,
+        folder: Option<i64>,
+    ) -> Result<Started, Error> {
+        if let Some(path) = paths.iter().find(|path| path.is_dir()) {
+            return Err(Error::DirectoryInPlace { path: path.clone() });
+        }
+        let files = walk::walk(&paths);
+        self.ask(|reply| Message::Start { files, folder, task: Task::InPlace, reply })
     }
 
     /// Stops a batch before its next file.
@@ -249,8 +275,9 @@ impl Running {
 
     /// Ends the threads by the deadline; returns the names of those that are late.
     pub fn end(self, deadline: Instant) -> Vec<String> {
+        let watch = self.watch.end();
         drop(self.end);
-        let late = self.threads.into_iter().filter_map(|thread| {
+        let late = watch.into_iter().chain(self.threads).filter_map(|thread| {
             let name = thread.name().to_owned();
             (!thread.join_by(deadline)).then_some(name)
         });

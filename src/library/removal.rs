@@ -33,9 +33,10 @@ impl Library {
     pub fn delete(&self, asked: &DeleteImages) -> Result<usize, Error> {
         let mut trashed = Trashed::default();
         let leaving = self.store.write(|c| -> Result<_, Error> {
-            let leaving = self.leaving(images::delete(c, &asked.ids)?)?;
+            let leaving = self.leaving(images::delete(c, &asked.ids, asked.takes_files())?)?;
             if asked.trash {
-                trashed.take(leaving.gone.images.iter().map(Image::home))?;
+                let gone = &leaving.gone;
+                trashed.take(gone.images.iter().filter(|i| gone.takes(i)).map(Image::home))?;
             }
             Ok(leaving)
         })?;
@@ -46,7 +47,8 @@ impl Library {
     /// For the end of the transaction: until others see that the rows are gone, the names are taken
     /// anyway. Fails where the files could not follow, and the rows are to stay with them.
     pub(super) fn leaving(&self, gone: Gone) -> Result<Leaving<'_>, Error> {
-        let homes: BTreeSet<_> = gone.images.iter().filter_map(|i| i.home().parent()).collect();
+        let ours = gone.images.iter().filter(|image| gone.takes(image));
+        let homes: BTreeSet<_> = ours.filter_map(|image| image.home().parent()).collect();
         for directory in homes {
             match rustix::fs::access(directory, Access::WRITE_OK) {
                 Ok(()) | Err(Errno::NOENT) => {}
@@ -62,9 +64,9 @@ impl Library {
 
     /// The part after the transaction; returns how many images went.
     pub(super) fn discard(&self, leaving: &Leaving<'_>) -> Result<usize, Error> {
-        let Gone { images, references } = &leaving.gone;
+        let Gone { images, references, .. } = &leaving.gone;
         images.iter().for_each(|image| self.thumbnails.remove(image));
-        clear(&self.store, images.iter().flat_map(images::on_disk))?;
+        clear(&self.store, leaving.gone.on_disk())?;
         if !images.is_empty() {
             self.changed(GalleryDomain::Images);
             self.references_changed(references);

@@ -78,6 +78,9 @@ impl Library {
         reply: Reply<Image>,
     ) {
         let ready = self.video(id).and_then(|image| {
+            if image.in_place && goes == LoopGoes::Replace {
+                return Err(Error::InPlace { id });
+            }
             check_cut(cut, image.duration)?;
             require(&image)
         });
@@ -207,6 +210,9 @@ impl Library {
         let swapped = sync_directory(&self.context.directory).and_then(|()| {
             self.store.write(|c| {
                 let old = images::get(c, id)?.ok_or(Error::NoImage { id })?;
+                if old.in_place {
+                    return Err(Error::InPlace { id });
+                }
                 edits::replace(c, &old, &row)?;
                 Ok((self.context.names.hold(&old.name, old.home()), old))
             })

@@ -14,6 +14,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::Error;
 use super::import_file::Imported;
+use super::task::Task;
 use super::turn::Turn;
 use crate::media::Stop;
 use crate::thread::{Spawner, Thread};
@@ -29,8 +30,7 @@ pub(super) struct Job {
     /// It was found in a directory.
     pub(super) inside: bool,
     pub(super) folder: Option<i64>,
-    /// It lies in the library's directory already.
-    pub(super) adopt: bool,
+    pub(super) task: Task,
     pub(super) turn: Arc<Turn>,
     /// Its batch was cancelled.
     pub(super) cancelled: Arc<AtomicBool>,
@@ -247,7 +247,7 @@ mod tests {
 
     fn job(turns: &mut Turns, path: &str) -> Job {
         let (turn, cancelled) = (Arc::new(turns.next()), Arc::default());
-        Job { path: path.into(), inside: false, folder: None, adopt: false, turn, cancelled }
+        Job { path: path.into(), inside: false, folder: None, task: Task::Copy, turn, cancelled }
     }
 
     #[test]

@@ -168,6 +168,7 @@ fn add_image(store: &Store, number: u8) -> i64 {
         hue_group: 99,
         folder_id: None,
         source_path: "/from".into(),
+        in_place: false,
         web: None,
     };
     store.write(|c| images::insert(c, &image)).unwrap()

@@ -121,6 +121,77 @@ pub(crate) fn replace(connection: &Connection, old: &Image, new: &NewImage) -> R
     Ok(())
 }
 
+/// Another name for the row alone.
+pub(crate) fn set_name(connection: &Connection, id: i64, name: &str) -> Result<(), Error> {
+    connection.execute("UPDATE image SET name = ?2 WHERE id = ?1", params![id, name])?;
+    Ok(())
+}
+
+/// Another place of the file of an image in place.
+pub(crate) fn set_path(connection: &Connection, id: i64, path: &Path) -> Result<(), Error> {
+    let sql = "UPDATE image SET path = ?2 WHERE id = ?1 AND in_place";
+    connection.execute(sql, params![id, text(path)])?;
+    Ok(())
+}
+
+pub(crate) fn set_folder(
+    connection: &Connection,
+    id: i64,
+    folder: Option<i64>,
+) -> Result<(), Error> {
+    connection.execute("UPDATE image SET folder_id = ?2 WHERE id = ?1", params![id, folder])?;
+    Ok(())
+}
+
+/// Gives an image what its file holds now; the preview of what it was is pending then.
+pub(crate) fn rewrite(connection: &Connection, old: &Image, new: &NewImage) -> Result<(), Error> {
+    if let Some(preview) = &old.preview_path {
+        pending_files::mark(connection, preview)?;
+    }
+    connection.execute(
+        "UPDATE image SET media_type = :media_type, format = :format, width = :width, \
+         height = :height, duration = :duration, animated = :animated, file_size = :file_size, \
+         checksum = :checksum, colors = :colors, hue_group = :hue_group, preview_path = NULL \
+         WHERE id = :id",
+        named_params! {
+            ":id": old.id,
+            ":media_type": new.format.media_type().as_str(),
+            ":format": new.format.as_str(),
+            ":width": new.width,
+            ":height": new.height,
+            ":duration": new.duration,
+            ":animated": new.animated,
+            ":file_size": new.file_size as i64,
+            ":checksum": new.checksum,
+            ":colors": new.colors.concat(),
+            ":hue_group": new.hue_group,
+        },
+    )?;
+    Ok(())
+}
+
+/// Gives what one image has of tags and places to another, which has its content now. The row of the
+/// first is then as good as empty; its end is the caller's.
+pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Result<(), Error> {
+    let mut tags = into.tags.clone();
+    tags.extend(from.tags.iter().filter(|tag| !into.tags.contains(tag)).cloned());
+    let ids = params![from.id, into.id];
+    connection.execute(
+        "UPDATE image SET tags = ?2 WHERE id = ?1",
+        params![into.id, json!(tags).to_string()],
+    )?;
+    // In a playlist that has both it stays at its own place.
+    connection.execute(
+        "UPDATE playlist_image SET image_id = ?2 WHERE image_id = ?1 AND playlist_id NOT IN \
+         (SELECT playlist_id FROM playlist_image WHERE image_id = ?2)",
+        ids,
+    )?;
+    connection.execute("UPDATE assignments SET image_id = ?2 WHERE image_id = ?1", ids)?;
+    connection.execute("UPDATE history SET image_id = ?2 WHERE image_id = ?1", ids)?;
+    connection.execute("UPDATE watched_file SET image_id = ?2 WHERE image_id = ?1", ids)?;
+    Ok(())
+}
+
 /// Selects all images, or none; returns how many were not so already.
 pub(crate) fn select_all(connection: &Connection, selected: bool) -> Result<usize, Error> {
     let sql = "UPDATE image SET is_selected = ?1 WHERE is_selected <> ?1";

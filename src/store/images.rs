@@ -11,7 +11,7 @@ use serde_json::Map;
 
 use super::index::Entry;
 use super::row::{self, ENTRY_COLUMNS, IMAGE_COLUMNS, word};
-use super::{Error, pending_files};
+use super::{Error, pending_files, watched};
 use crate::digest::Checksum;
 use crate::wire::{Format, Image, ImageRow, MediaType, Timestamp, WebMeta};
 
@@ -32,6 +32,8 @@ pub struct NewImage {
     pub hue_group: u8,
     pub folder_id: Option<i64>,
     pub source_path: PathBuf,
+    /// `path` is the owner's own file.
+    pub in_place: bool,
     /// Of a package; `path` is its page.
     pub web: Option<NewPackage>,
 }
@@ -69,10 +71,10 @@ pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
         .prepare_cached(
             "INSERT INTO image (name, path, media_type, format, width, height, duration, animated, \
              audio_enabled, file_size, checksum, tags, colors, hue_group, folder_id, imported_at, \
-             source_path, web_meta, preview_path, overrides) \
+             source_path, web_meta, preview_path, overrides, in_place) \
              VALUES (:name, :path, :media_type, :format, :width, :height, :duration, :animated, \
              :audio_enabled, :file_size, :checksum, '[]', :colors, :hue_group, :folder_id, :imported_at, \
-             :source_path, :web_meta, :preview_path, :overrides)",
+             :source_path, :web_meta, :preview_path, :overrides, :in_place)",
         )?
         .execute(named_params! {
             ":name": image.name,
@@ -94,8 +96,11 @@ pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
             ":web_meta": web.map(|web| serde_json::json!(web.meta).to_string()),
             ":preview_path": preview.as_ref().map(|preview| preview.to_string_lossy()),
             ":overrides": web.map(|web| serde_json::json!(web.overrides).to_string()),
+            ":in_place": image.in_place,
         })?;
-    Ok(connection.last_insert_rowid())
+    let id = connection.last_insert_rowid();
+    watched::adopt(connection, id, &image.checksum)?;
+    Ok(id)
 }
 
 /// The image of this id, if there is one.
@@ -277,12 +282,12 @@ pub fn ids(connection: &Connection) -> Result<Vec<(i64, MediaType, bool)>, Error
     row::readable(statement.query([])?, |row| Ok((row.get(0)?, word(row, 1)?, row.get(2)?)))
 }
 
-/// The file or package, and the content, of every image: (id, path, checksum). Of one that cannot
-/// be read nothing is said, so that nobody takes its files for missing.
+/// The file or package, and the content, of every image that has a copy of ours: (id, path,
+/// checksum). Of one that cannot be read nothing is said, so that nobody takes its files for missing.
 pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT id, ifnull(web_meta ->> '$.package_root', path), checksum FROM image \
-         WHERE json_valid(ifnull(web_meta, '{}'))",
+         WHERE json_valid(ifnull(web_meta, '{}')) AND NOT in_place",
     )?;
     row::readable(statement.query([])?, |row| {
         Ok((row.get(0)?, PathBuf::from(row.get::<_, String>(1)?), row.get(2)?))
@@ -327,15 +332,37 @@ pub(crate) fn purge(connection: &Connection, id: i64) -> Result<Purged, Error> {
 pub(crate) struct Gone {
     pub images: Vec<Image>,
     pub references: Purged,
+    /// Files in place go, too.
+    pub with_files: bool,
 }
 
-/// Removes rows with every reference to them. What they leave on the disk is noted as pending in the
+impl Gone {
+    /// Whether the file of an image goes with it.
+    pub(crate) fn takes(&self, image: &Image) -> bool {
+        self.with_files || !image.in_place
+    }
+
+    /// What is to be removed from the disk.
+    pub(crate) fn on_disk(&self) -> impl Iterator<Item = &Path> {
+        let in_place = self.images.iter().filter(|image| self.with_files && image.in_place);
+        self.images.iter().flat_map(on_disk).chain(in_place.map(Image::home))
+    }
+}
+
+/// Removes rows with every reference to them, and files in place only `with_files`. What they leave on the disk is noted as pending in the
 /// same transaction, so that a kill before it is removed leaks nothing.
-pub(crate) fn delete(connection: &Connection, ids: &[i64]) -> Result<Gone, Error> {
+pub(crate) fn delete(
+    connection: &Connection,
+    ids: &[i64],
+    with_files: bool,
+) -> Result<Gone, Error> {
     let ids: Vec<i64> = BTreeSet::from_iter(ids.iter().copied()).into_iter().collect();
-    let mut gone = Gone { images: by_ids(connection, &ids)?, references: Purged::default() };
+    let images = by_ids(connection, &ids)?;
+    let mut gone = Gone { images, references: Purged::default(), with_files };
     for image in &gone.images {
-        pending_files::mark(connection, image.home())?;
+        if gone.takes(image) {
+            pending_files::mark(connection, image.home())?;
+        }
         let purged = purge(connection, image.id)?;
         gone.references.monitor_states += purged.monitor_states;
         gone.references.history_entries += purged.history_entries;
@@ -344,11 +371,16 @@ pub(crate) fn delete(connection: &Connection, ids: &[i64]) -> Result<Gone, Error
     Ok(gone)
 }
 
-/// What is an image's alone, thumbnails apart: its file or package, and the preview that was made
-/// of it. A package's own lies in it.
+/// What is an image's alone, thumbnails apart: its file or package unless that is in place, and the
+/// preview that was made of it. A package's own lies in it.
 pub(crate) fn on_disk(image: &Image) -> impl Iterator<Item = &Path> {
     let preview = image.preview_path.as_deref().filter(|_| image.web_meta.is_none());
-    std::iter::once(image.home()).chain(preview)
+    own_file(image).chain(preview)
+}
+
+/// What of it may be removed: never a file in place.
+fn own_file(image: &Image) -> impl Iterator<Item = &Path> {
+    (!image.in_place).then(|| image.home()).into_iter()
 }
 
 fn one<P: rusqlite::Params>(

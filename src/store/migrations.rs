@@ -14,6 +14,19 @@ pub(super) const STEPS: &[&str] = &[
     "CREATE TABLE monitor (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;",
     // Filters, as JSON, of a playlist that lives.
     "ALTER TABLE playlist ADD COLUMN source TEXT",
+    "ALTER TABLE image ADD COLUMN in_place INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE folder ADD COLUMN watched INTEGER NOT NULL DEFAULT 0;
+     CREATE TABLE watched_file (
+         path     TEXT PRIMARY KEY,
+         image_id INTEGER REFERENCES image (id) ON DELETE SET NULL,
+         checksum BLOB,
+         size     INTEGER NOT NULL,
+         modified INTEGER NOT NULL,
+         inode    INTEGER NOT NULL,
+         device   INTEGER NOT NULL
+     ) STRICT, WITHOUT ROWID;
+     CREATE INDEX watched_file_image ON watched_file (image_id);
+     CREATE INDEX watched_file_checksum ON watched_file (checksum);",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

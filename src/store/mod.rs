@@ -21,11 +21,13 @@ pub(crate) mod pending_files;
 pub(crate) mod playlists;
 mod row;
 mod upkeep;
+pub(crate) mod watched;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
@@ -60,6 +62,8 @@ struct Shared {
     generation: AtomicU64,
     /// Rows whose files are missing are kept.
     keeps_rows: AtomicBool,
+    /// Images whose files are not there just now.
+    missing: RwLock<HashSet<i64>>,
     touched: Touched,
     index: SharedIndex,
     /// Held by whoever builds the index.
@@ -105,6 +109,7 @@ impl Store {
                 reader_kept: Condvar::new(),
                 generation: AtomicU64::new(1),
                 keeps_rows: AtomicBool::new(false),
+                missing: RwLock::default(),
                 touched,
                 index: SharedIndex::default(),
                 building: Mutex::default(),
@@ -183,6 +188,16 @@ impl Store {
 
     pub fn keeps_rows(&self) -> bool {
         self.shared.keeps_rows.load(Ordering::Acquire)
+    }
+
+    /// Says which images are passed over: the disk of their files is away, or they are looked for.
+    pub(crate) fn set_missing(&self, images: HashSet<i64>) {
+        *self.shared.missing.write().unwrap_or_else(PoisonError::into_inner) = images;
+    }
+
+    /// Whether an image is passed over just now.
+    pub(crate) fn is_missing(&self, image: i64) -> bool {
+        self.shared.missing.read().unwrap_or_else(PoisonError::into_inner).contains(&image)
     }
 
     /// Moves the write-ahead log into the database file; for the end of the daemon.

@@ -32,7 +32,7 @@ pub(super) fn readable<T>(
 /// The columns that [`image`] reads, in its order.
 pub(super) const IMAGE_COLUMNS: &str = "id, name, path, media_type, format, width, height, duration, animated, \
     audio_enabled, file_size, checksum, tags, colors, folder_id, is_selected, imported_at, \
-    source_path, preview_path, web_meta, overrides, hue_group";
+    source_path, preview_path, web_meta, overrides, hue_group, in_place";
 
 pub(super) fn image(row: &Row<'_>) -> Result<Image, Error> {
     image_row(row).map(Image::from)
@@ -67,6 +67,7 @@ pub(super) fn image_row<'r>(row: &'r Row<'_>) -> Result<ImageRow<'r>, Error> {
         is_selected: row.get(15)?,
         imported_at: Timestamp::from_micros(row.get(16)?),
         source_path: text(row, 17)?,
+        in_place: row.get(22)?,
         thumbnails: Default::default(),
         preview_path: optional_text(row, 18)?,
         web_meta,

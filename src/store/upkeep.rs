@@ -270,10 +270,10 @@ mod tests {
         };
         assert_eq!(found(), [""; 0]);
         assert_eq!(backup::list(&path).len(), 1);
-        // A page of a tree in the middle of the file.
+        // A page of a tree, behind those that say what tables there are.
         let mut bytes = std::fs::read(&path).unwrap();
-        let middle = bytes.len() / 2 / 4096 * 4096;
-        bytes[middle..middle + 4096].fill(0xa5);
+        let page = bytes.len() * 3 / 4 / 4096 * 4096;
+        bytes[page..page + 4096].fill(0xa5);
         std::fs::write(&path, bytes).unwrap();
         let warnings = found();
         assert!(warnings[0].starts_with("the database is damaged ("), "{warnings:?}");

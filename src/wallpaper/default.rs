@@ -21,7 +21,7 @@ impl Handle {
             .read(|connection| store::images::get(connection, image_id))?
             .ok_or(Error::NoImage { id: image_id })?;
         if orphan::file_is_missing(&image.path) {
-            let error = Error::FileGone { id: image.id, path: image.path };
+            let error = Error::FileGone { id: image.id, away: image.in_place, path: image.path };
             orphan::purge_if_gone(store, bus, &error);
             return Err(error);
         }

@@ -44,6 +44,8 @@ pub enum Error {
     FileGone {
         id: i64,
         path: PathBuf,
+        /// It is its owner's own, and may come back.
+        away: bool,
     },
     EmptyLibrary,
     /// No image passes the filter of a random one.
@@ -104,8 +106,9 @@ impl fmt::Display for Error {
                 f.write_str("no monitor is connected, or no compositor can be reached")
             }
             Self::NoImage { id } => write!(f, "there is no image {id}"),
-            Self::FileGone { id, path } => {
-                write!(f, "the file of image {id} is gone: {}", path.display())
+            Self::FileGone { id, path, away } => {
+                let is = if *away { "away" } else { "gone" };
+                write!(f, "the file of image {id} is {is}: {}", path.display())
             }
             Self::EmptyLibrary => f.write_str("the library is empty"),
             Self::NoMatch => f.write_str("no image passes the filter"),

@@ -44,7 +44,8 @@ pub(super) fn purge(
         let row = images::get(transaction, image_id)?;
         // Looked at again where nobody can rename it meanwhile.
         if let Some(image) = &row
-            && (!is_gone(image) || library_is_away(transaction, image.home())?)
+            // Those in place leave when who watches their directory says so.
+            && (image.in_place || !is_gone(image) || library_is_away(transaction, image.home())?)
         {
             return Ok(None);
         }

@@ -150,7 +150,8 @@ impl WorldState {
             }
         };
         if orphan::file_is_missing(&image.path) {
-            return Err(Error::FileGone { id: image.id, path: image.path });
+            let away = image.in_place;
+            return Err(Error::FileGone { id: image.id, path: image.path, away });
         }
         let (monitors, skipped) = targets?;
         let kind = Kind::of(image.media_type, image.animated);
@@ -207,6 +208,10 @@ impl WorldState {
         let mut ids = store.read(store::images::ids)?;
         if ids.is_empty() {
             return Err(Error::EmptyLibrary);
+        }
+        // Those on a disk that is away are passed over, unless all are.
+        if ids.iter().any(|(id, ..)| !store.is_missing(*id)) {
+            ids.retain(|(id, ..)| !store.is_missing(*id));
         }
         if let Some(filter) = filter {
             let passing: HashSet<i64> = store.find_all(filter)?.into_iter().collect();

@@ -35,6 +35,7 @@ pub struct ImageRow<'r> {
     pub is_selected: bool,
     pub imported_at: Timestamp,
     pub source_path: &'r str,
+    pub in_place: bool,
     pub thumbnails: BTreeMap<&'static str, PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview_path: Option<&'r str>,
@@ -67,6 +68,7 @@ impl From<ImageRow<'_>> for Image {
             is_selected: row.is_selected,
             imported_at: row.imported_at,
             source_path: row.source_path.into(),
+            in_place: row.in_place,
             thumbnails: thumbnails.map(|(size, path)| (size.to_owned(), path)).collect(),
             preview_path: row.preview_path.map(PathBuf::from),
             web_meta: row.web_meta,

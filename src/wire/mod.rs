@@ -12,6 +12,7 @@ mod record;
 mod request;
 mod time;
 pub(crate) mod unix;
+mod watch;
 
 pub(crate) use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain};
@@ -34,6 +35,7 @@ pub use request::DeleteImages;
 pub(crate) use request::{
     CreateFolder, CreatePlaylist, ExportLoop, ExtractPalette, ImportImages, ImportWeb, MoveImages,
     NewConfiguration, NewPlaylistItem, NoFields, PatchCapabilities, PatchFolder, PatchImage,
-    PatchPlaylist, RandomWallpaper, SelectAll, SetWallpaper, StartPlaylist,
+    PatchPlaylist, PutWatch, RandomWallpaper, SelectAll, SetWallpaper, StartPlaylist,
 };
 pub(crate) use time::Timestamp;
+pub(crate) use watch::{LibraryWatch, WatchState, WatchedDirectory};

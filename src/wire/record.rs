@@ -37,7 +37,7 @@ pub struct Image {
     pub id: i64,
     /// File stem, unique in the library.
     pub name: String,
-    /// Absolute, in `images_dir`.
+    /// Absolute, in `images_dir` unless it is in place.
     pub path: PathBuf,
     pub media_type: MediaType,
     pub format: Format,
@@ -61,6 +61,9 @@ pub struct Image {
     pub is_selected: bool,
     pub imported_at: Timestamp,
     pub source_path: PathBuf,
+    /// `path` is the owner's own file, and there is no copy.
+    #[serde(default)]
+    pub in_place: bool,
     /// Resolution to absolute path, only those that exist on disk now.
     pub thumbnails: BTreeMap<String, PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -19,6 +19,23 @@ pub(crate) struct ImportImages {
     pub paths: Vec<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder_id: Option<i64>,
+    /// Files alone: they stay where they are, and are not copied.
+    #[serde(default)]
+    pub in_place: bool,
+}
+
+/// `PUT /library/watch`; what is absent stays as it is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PutWatch {
+    pub watch: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub in_place: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub watch_folders: Option<bool>,
+    /// The images in place of directories that are no longer watched go.
+    #[serde(default)]
+    pub forget: bool,
 }
 
 /// `DELETE /images`; a field that is not known is refused, or a mistyped `trash` would delete for good.
@@ -26,12 +43,19 @@ pub(crate) struct ImportImages {
 #[serde(deny_unknown_fields)]
 pub struct DeleteImages {
     pub ids: Vec<i64>,
-    /// Also the files of images that are not copies of ours.
-    #[serde(default)]
-    pub files: bool,
+    /// Also the files of images that are not copies of ours; as `trash`, where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub files: Option<bool>,
     /// Files go to the desktop's trash; means `files`, too.
     #[serde(default)]
     pub trash: bool,
+}
+
+impl DeleteImages {
+    /// Whether the files of images in place go, too.
+    pub(crate) fn takes_files(&self) -> bool {
+        self.files.unwrap_or(self.trash)
+    }
 }
 
 /// `POST /images/{id}/extract-video-palette`

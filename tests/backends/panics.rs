@@ -70,6 +70,7 @@ impl Bench {
             hue_group: 0,
             folder_id: None,
             source_path: path,
+            in_place: false,
             web: None,
         };
         self.store.write(|c| images::insert(c, &image)).unwrap()

@@ -73,8 +73,7 @@ fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
 }
 
 fn answer(stream: &mut UnixStream) {
-    let answer =
-        r#"{"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"}]}"#;
+    let answer = r#"{"watch":[{"path":"/w","directory":"/w"}],"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"}]}"#;
     let length = answer.len();
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{answer}").unwrap();
 }
@@ -113,6 +112,7 @@ fn every_verb_asks_for_what_it_means() {
     );
     check("history clear", &["DELETE /images/history"]);
     check("import --no-wait /a --folder 3", &[r#"POST /images {"paths":["/a"],"folder_id":3}"#]);
+    check("import --in-place --no-wait /a", &[r#"POST /images {"paths":["/a"],"in_place":true}"#]);
     check("import-web /w", &[r#"POST /images/import-web {"path":"/w"}"#]);
     check("import-cancel b-1", &[r#"POST /images/cancel-import {"batch_id":"b-1"}"#]);
     check(
@@ -148,7 +148,7 @@ fn every_verb_asks_for_what_it_means() {
     check("images thumbnail 7 --resolution 4k", &["GET /images/7/thumbnail?resolution=4k"]);
     check("images raw 7", &["GET /images/7/raw"]);
     check("images move 7 8 3", &[r#"POST /folders/move-images {"image_ids":[7,8],"folder_id":3}"#]);
-    check("images delete 7 8", &[r#"DELETE /images {"ids":[7,8],"trash":true}"#]);
+    check("images delete 7 8", &[r#"DELETE /images {"ids":[7,8],"trash":true,"files":false}"#]);
     check(
         "images delete 7 --forever --files",
         &[r#"DELETE /images {"ids":[7],"trash":false,"files":true}"#],
@@ -228,6 +228,16 @@ fn every_verb_asks_for_what_it_means() {
     check("monitors", &["GET /monitors"]);
     check("monitors DP-1", &["GET /monitors/DP-1"]);
     check("backends", &["GET /backends"]);
+    check("library scan", &["POST /library/scan {}"]);
+    check("watch list", &["GET /library/watch"]);
+    check(
+        "watch add /a /b",
+        &["GET /library/watch", r#"PUT /library/watch {"watch":["/w","/a","/b"]}"#],
+    );
+    check(
+        "watch remove /w --forget",
+        &["GET /library/watch", r#"PUT /library/watch {"watch":[],"forget":true}"#],
+    );
     check("library purge-missing", &["POST /library/purge-missing {}"]);
     check("backends activate feh", &["POST /backends/feh/activate {}"]);
     check("config get", &["GET /config"]);

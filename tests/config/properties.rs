@@ -42,6 +42,12 @@ fn value_for(key: &'static Key) -> BoxedStrategy<Value> {
             let entry = "[A-Z]{1,3}X=[a-z# '\"]{0,5}";
             prop::collection::vec(entry, 0..3).prop_map(|list| json!(list)).boxed()
         }
+        // Directories: no others are taken.
+        (ValueType::List, _) if key.name == "watch" => {
+            prop::collection::vec("/walls/[^\\p{Cc}$./]{1,12}", 0..4)
+                .prop_map(|list| json!(list))
+                .boxed()
+        }
         (ValueType::List, _) => {
             prop::collection::vec(text(), 0..4).prop_map(|list| json!(list)).boxed()
         }

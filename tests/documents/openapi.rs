@@ -30,7 +30,7 @@ fn every_route_is_described() {
             Some(name) if name.starts_with('/') => path = name.to_owned(),
             Some(word) => {
                 let method = word.trim_start().to_uppercase();
-                if ["GET", "POST", "PATCH", "DELETE"].contains(&method.as_str()) {
+                if ["GET", "POST", "PUT", "PATCH", "DELETE"].contains(&method.as_str()) {
                     described.insert(format!("{method} {path}"));
                 }
             }
@@ -168,6 +168,12 @@ fn images(to: &Recorder, house: &House, pictures: &[PathBuf]) {
         to.get(&format!("/images{query}"));
     }
     to.post("/library/purge-missing", json!({}));
+    to.get("/library/watch");
+    let watched = house.root().join("watched");
+    to.ask("PUT", "/library/watch", json!({ "watch": [watched], "in_place": true }));
+    to.ask("PUT", "/library/watch", json!({ "watch": ["pictures"] }));
+    to.post("/library/scan", json!({}));
+    to.ask("PUT", "/library/watch", json!({ "watch": [], "forget": true }));
     to.post("/images/select-all", json!({ "selected": true }));
     for path in ["/images/1", "/images/99", "/images/x", "/images/tags"] {
         to.get(path);

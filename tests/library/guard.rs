@@ -53,6 +53,7 @@ fn row(path: &Path, number: u64) -> NewImage {
         hue_group: 99,
         folder_id: None,
         source_path: path.to_owned(),
+        in_place: false,
         web: None,
     }
 }

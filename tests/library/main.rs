@@ -22,4 +22,5 @@ mod import_kill;
 #[path = "../support/mod.rs"]
 mod support;
 mod upkeep;
+mod watch;
 mod web;

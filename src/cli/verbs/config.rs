@@ -14,8 +14,8 @@ use super::super::table::Table;
 use super::super::verb::{Argument, Group, Kind, Verb};
 use crate::paths::Dirs;
 
-const SECTION: &str = "A section: app, daemon, backend.NAME, backend.auto_priorities, monitors, \
-                       remote_gallery; or a setting, as backend.type or app.theme";
+const SECTION: &str = "A section: app, daemon, backend.NAME, backend.auto_priorities, library, \
+                       monitors, remote_gallery; or a setting, as backend.type or app.theme";
 
 pub(super) const GROUP: Group = Group {
     title: "Configuration",

@@ -30,8 +30,8 @@ pub(super) const DELETE: Verb = Verb::new(
     NULL,
 ]))
 .help(
-    "With filters, all images that pass them. murald's copies go to the desktop's trash; the \
-             files that they were imported from stay.",
+    "With filters, all images that pass them. murald's copies go to the desktop's trash; files in \
+             place, and those that copies were made of, stay.",
 );
 
 #[derive(Deserialize)]
@@ -52,10 +52,8 @@ fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             return Err(Error::refused("nothing was deleted"));
         }
     }
-    let mut body = json!({ "ids": ids, "trash": !forever });
-    if call.has("--files") {
-        body["files"] = true.into();
-    }
+    // Said in any case: without it the trash would get files in place, too.
+    let body = json!({ "ids": ids, "trash": !forever, "files": call.has("--files") });
     let answer = connection.delete(&Place::new(&[&"images"]), Some(&body));
     let answer = answer.map_err(|error| match error.status() {
         Some(500) if !forever => error.hint("--forever deletes without the trash"),

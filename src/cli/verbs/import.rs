@@ -39,6 +39,7 @@ const IMPORT: Verb = Verb::new(&["import"], "Import files and directories into t
         )])
         .flags(&[
             FOLDER,
+            Flag::switch("--in-place", "Leave the files where they are, instead of copying them"),
             Flag::switch("--no-wait", "Return at once, while the daemon goes on importing"),
             NULL,
         ])
@@ -123,6 +124,9 @@ fn import(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let mut body = json!({"paths": paths(call)?});
     if let Some(folder) = call.value("--folder") {
         body["folder_id"] = folder.clone();
+    }
+    if call.has("--in-place") {
+        body["in_place"] = true.into();
     }
     let place = Place::new(&[&"images"]);
     if call.has("--no-wait") {

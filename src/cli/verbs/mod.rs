@@ -23,6 +23,7 @@ mod playlists;
 mod themes;
 mod video;
 mod wallpaper;
+mod watch;
 
 use super::verb::{Flag, Group, Kind};
 
@@ -37,6 +38,7 @@ pub static GROUPS: &[Group] = &[
     images::GROUP,
     folders::GROUP,
     library::GROUP,
+    watch::GROUP,
     video::GROUP,
     playlists::GROUP,
     backends::GROUP,

@@ -12,6 +12,7 @@ mod feh;
 mod form;
 mod hyprpaper;
 mod key;
+mod library;
 mod mpvpaper;
 mod settings;
 mod swaybg;
@@ -27,6 +28,7 @@ pub(crate) use feh::{Feh, FehMode};
 pub(crate) use hyprpaper::{Hyprpaper, HyprpaperFit};
 pub use key::{Key, Rule, ValueType};
 pub(crate) use key::{OnInvalid, Value};
+pub(crate) use library::Library;
 pub(crate) use mpvpaper::Mpvpaper;
 pub(crate) use swaybg::{Swaybg, SwaybgFit};
 pub(crate) use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt};
@@ -39,13 +41,14 @@ pub enum Section {
     Backend,
     AutoPriorities,
     BackendOptions(BackendName),
+    Library,
     Monitors,
     RemoteGallery,
 }
 
 impl Section {
     /// In the order of the file: what people change first, what only clients read last.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Backend,
         Self::AutoPriorities,
         Self::BackendOptions(BackendName::Awww),
@@ -55,6 +58,7 @@ impl Section {
         Self::BackendOptions(BackendName::Swaybg),
         Self::BackendOptions(BackendName::WalQt),
         Self::BackendOptions(BackendName::Builtin),
+        Self::Library,
         Self::Daemon,
         Self::App,
         Self::Monitors,
@@ -74,6 +78,7 @@ impl Section {
             Self::BackendOptions(BackendName::Swaybg) => Swaybg::KEYS,
             Self::BackendOptions(BackendName::WalQt) => WalQt::KEYS,
             Self::BackendOptions(BackendName::Builtin) => Builtin::KEYS,
+            Self::Library => Library::KEYS,
             Self::Monitors => Monitors::KEYS,
             Self::RemoteGallery => RemoteGallery::KEYS,
         }
@@ -87,6 +92,7 @@ impl Section {
             Self::Backend => vec!["backend"],
             Self::AutoPriorities => vec!["backend", "auto_priorities"],
             Self::BackendOptions(name) => vec!["backend", name.as_str()],
+            Self::Library => vec!["library"],
             Self::Monitors => vec!["monitors"],
             Self::RemoteGallery => vec!["remote_gallery"],
         }

@@ -102,10 +102,12 @@ fn section_of(request: &Request<'_>) -> Result<Section, Error> {
     match request.placeholder(0) {
         "app" => Ok(Section::App),
         "daemon" => Ok(Section::Daemon),
+        "library" => Ok(Section::Library),
         "monitors" => Ok(Section::Monitors),
         "remote_gallery" => Ok(Section::RemoteGallery),
-        name => Err(Error::not_found(format!("there is no section {name:?}"))
-            .details("sections are app, daemon, monitors, remote_gallery, and backends/NAME")),
+        name => Err(Error::not_found(format!("there is no section {name:?}")).details(
+            "sections are app, daemon, library, monitors, remote_gallery, and backends/NAME",
+        )),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::wire::{ImportImages, ImportWeb};
 
 /// `POST /images`
 pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let ImportImages { paths, folder_id } = request.json()?;
+    let ImportImages { paths, folder_id, in_place } = request.json()?;
     if paths.is_empty() {
         return Err(Error::bad_request("paths is empty"));
     }
@@ -22,7 +22,10 @@ pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Respon
     let paths = paths.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
     known(api, folder_id)?;
     let _permit = request.permit()?;
-    let started = api.library.import(paths, folder_id)?;
+    let started = match in_place {
+        true => api.library.import_in_place(paths, folder_id)?,
+        false => api.library.import(paths, folder_id)?,
+    };
     let (total, batch_id) = (started.total, started.batch_id);
     let body = json!({"status": "processing", "total": total, "batch_id": batch_id});
     Ok(Response::json(202, &body)?)

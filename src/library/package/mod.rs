@@ -116,6 +116,7 @@ impl ImportContext {
             colors,
             folder_id: folder,
             source_path: source.to_owned(),
+            in_place: false,
             web: Some(NewPackage {
                 meta: manifest.meta(root),
                 preview: manifest.preview.clone(),

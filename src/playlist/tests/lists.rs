@@ -115,7 +115,7 @@ fn deleted_image_leaves_every_playlist() {
     fixture.events();
     let bus = fixture.bus.clone();
     let news = bus.subscribe(NEWS.iter().copied().collect(), || ());
-    fixture.store.write(|c| images::delete(c, &fixture.images[1..2])).unwrap();
+    fixture.store.write(|c| images::delete(c, &fixture.images[1..2], false)).unwrap();
     bus.publish(&Event::GalleryChanged { domain: crate::wire::GalleryDomain::Images });
     fixture.player.on_event(&news.receiver().recv().unwrap());
     fixture.settle();
@@ -123,7 +123,7 @@ fn deleted_image_leaves_every_playlist() {
     use EventKind::{PlaylistImageChanged, PlaylistStopped};
     assert_eq!(fixture.kinds(), [PlaylistStopped, PlaylistImageChanged]);
     // One that nobody has told of is found gone when it is its turn.
-    fixture.store.write(|c| images::delete(c, &fixture.images[..1])).unwrap();
+    fixture.store.write(|c| images::delete(c, &fixture.images[..1], false)).unwrap();
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.active()[0].total_images, 1);
     assert_eq!(fixture.active()[0].current_image_id, Some(fixture.images[2]));

@@ -31,7 +31,7 @@ impl Fixture {
 
     fn delete(&self, numbers: &[usize]) {
         let ids: Vec<i64> = numbers.iter().map(|&number| self.images[number]).collect();
-        self.store.write(|c| images::delete(c, &ids)).unwrap();
+        self.store.write(|c| images::delete(c, &ids, false)).unwrap();
     }
 
     /// The player hears that images have changed.

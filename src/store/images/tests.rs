@@ -19,6 +19,7 @@ pub(in crate::store) fn picture(name: &str, size: u64) -> NewImage {
         hue_group: 11,
         folder_id: None,
         source_path: "/from".into(),
+        in_place: false,
         web: None,
     }
 }
@@ -114,7 +115,7 @@ fn nothing_refers_to_what_is_deleted() {
             Ok::<_, Error>(())
         })
         .unwrap();
-    let purged = store.write(|c| delete(c, &[gone, gone])).unwrap();
+    let purged = store.write(|c| delete(c, &[gone, gone], false)).unwrap();
     assert_eq!(purged.images.len(), 1);
     let expected = Purged { monitor_states: 1, history_entries: 1, playlists: 0 };
     assert_eq!(purged.references, expected);
@@ -134,7 +135,7 @@ fn nothing_refers_to_what_is_deleted() {
 fn deleting_marks_the_files_and_never_reuses_an_id() {
     let (_directory, store) = scratch();
     let id = store.write(|c| insert(c, &picture("a", 1))).unwrap();
-    let gone = store.write(|c| delete(c, &[id, id + 7])).unwrap();
+    let gone = store.write(|c| delete(c, &[id, id + 7], false)).unwrap();
     assert_eq!(gone.images.len(), 1);
     assert_eq!(store.read(pending_files::list).unwrap(), [gone.images[0].path.clone()]);
     store.write(|c| pending_files::unmark(c, &gone.images[0].path)).unwrap();

@@ -1,0 +1,137 @@
+//! Directories that the daemon watches.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::Error;
+use super::super::call::Call;
+use super::super::connection::{Connection, Place};
+use super::super::error::Exit;
+use super::super::reference::travelling;
+use super::super::request::{Record, Request};
+use super::super::screen::Screen;
+use super::super::table::{Cell, Look, Table};
+use super::super::verb::{Argument, Flag, Group, Kind, Verb};
+use crate::wire::{LibraryWatch, WatchState};
+
+pub(super) const GROUP: Group = Group {
+    title: "Watched directories",
+    verbs: &[
+        Verb::new(&["watch", "add"], "Have the pictures of a directory in the library", add)
+            .arguments(&[Argument::some("DIR", Kind::Directory, "Its path")])
+            .help(
+                "Its pictures, and those in directories below it, are in the library as they come and go.\n\
+                 They stay where they are, and nothing of yours is changed; `library.in_place false` in\n\
+                 the configuration copies them instead.",
+            ),
+        Verb::asking(&["watch", "list"], "List the watched directories", LIST),
+        Verb::new(&["watch", "remove"], "Watch a directory no more", remove)
+            .arguments(&[Argument::some("DIR", Kind::Directory, "Its path, as the list shows it")])
+            .flags(&[Flag::switch(
+                "--forget",
+                "Also take its images out of the library; the files stay",
+            )])
+            .help("Without --forget its images stay in the library, and their files where they are."),
+        Verb::asking(&["library", "scan"], "Look at all watched directories again", SCAN).help(
+            "Only needed where the kernel cannot tell of changes, as on network disks, or allows no\n\
+             more watches. Returns at once.",
+        ),
+    ],
+};
+
+const LIST: Request = Request::get("/library/watch").shows::<LibraryWatch>();
+const SCAN: Request = Request::post("/library/scan", &[]).says("looking");
+
+/// What is watched, as far as it is changed here.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Watched {
+    watch: Vec<Directory>,
+}
+
+#[derive(Deserialize)]
+struct Directory {
+    path: String,
+    directory: Option<String>,
+}
+
+fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let Watched { watch } = watched(&connection)?;
+    let mut paths: Vec<String> = watch.iter().map(|one| one.path.clone()).collect();
+    for path in given(call)? {
+        if !watch.iter().any(|one| one.is(&path)) && !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    put(&connection, screen, &json!({ "watch": paths }))
+}
+
+fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let Watched { mut watch } = watched(&connection)?;
+    let words: Vec<String> =
+        call.all("DIR").iter().filter_map(|v| v.as_str()).map(str::to_owned).collect();
+    for (word, path) in words.iter().zip(given(call)?) {
+        let before = watch.len();
+        watch.retain(|one| one.path != *word && !one.is(&path));
+        if watch.len() == before {
+            return Err(Error::new(Exit::Refused, format!("{word} is not watched"))
+                .hint("`murald watch list` shows what is"));
+        }
+    }
+    let paths: Vec<String> = watch.into_iter().map(|one| one.path).collect();
+    let mut body = json!({ "watch": paths });
+    if call.has("--forget") {
+        body["forget"] = true.into();
+    }
+    put(&connection, screen, &body)
+}
+
+fn put(connection: &Connection, screen: &mut Screen, body: &Value) -> Result<(), Error> {
+    let answer = connection.put(&Place::new(&[&"library", &"watch"]), body)?;
+    screen.show(&answer, |screen, watched: LibraryWatch| table(screen, watched))
+}
+
+fn watched(connection: &Connection) -> Result<Watched, Error> {
+    connection.get(&Place::new(&[&"library", &"watch"]))?.read()
+}
+
+/// Absolute: the daemon's directory is not ours.
+fn given(call: &Call) -> Result<Vec<String>, Error> {
+    let paths = call.all("DIR").into_iter().filter_map(Value::as_str);
+    paths.map(|path| travelling(Path::new(path))).collect()
+}
+
+impl Directory {
+    fn is(&self, path: &str) -> bool {
+        let plain = |path: &str| path.trim_end_matches('/').to_owned();
+        plain(&self.path) == plain(path)
+            || self.directory.as_deref().is_some_and(|own| plain(own) == plain(path))
+    }
+}
+
+impl Record for LibraryWatch {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+        table(screen, self)
+    }
+}
+
+fn table(screen: &mut Screen, watched: LibraryWatch) -> Result<(), Error> {
+    if watched.watch.is_empty() {
+        return screen.note("no directory is watched; `murald watch add DIR` begins");
+    }
+    let mut table = Table::new(&["DIRECTORY", "=STATE", ">IMAGES", "MESSAGE"]);
+    for one in watched.watch {
+        let look = if one.state == WatchState::Watched { Look::Plain } else { Look::Bad };
+        table.row([
+            one.path.into(),
+            Cell::from(one.state.as_str()).look(look),
+            one.images.into(),
+            one.message.unwrap_or_default().into(),
+        ]);
+    }
+    screen.table(&table)
+}

@@ -1,0 +1,62 @@
+//! A file's way into the library where it lies: looked at and given a row, and never touched. Runs in
+//! the import workers.
+
+use std::path::Path;
+
+use super::Error;
+use super::disk::{self, Copy};
+use super::import_file::{ImportContext, Imported, format};
+use super::name::Name;
+use super::turn::Turn;
+use crate::digest::Checksum;
+use crate::media::Stop;
+use crate::store::images::NewImage;
+
+impl ImportContext {
+    /// Gives a row to a file that stays where it is, unless its content is there already.
+    pub(super) fn import_in_place(
+        &self,
+        source: &Path,
+        folder: Option<i64>,
+        turn: &Turn,
+        stop: Stop<'_>,
+    ) -> Result<Imported, Error> {
+        // What is ours has its row, or gets it as everything there does.
+        if source.starts_with(&self.directory) {
+            return self.import(source, folder, turn, stop);
+        }
+        let mut file = disk::open(source)?;
+        let checksum = disk::checksum(source, &mut file, stop)?;
+        drop(file);
+        if let Some(imported) = self.present(&checksum)? {
+            return Ok(imported);
+        }
+        let (name, mut row) = self.describe_in_place(source, checksum, folder, stop)?;
+        if !turn.wait() {
+            return Err(Error::Stopped);
+        }
+        let reserved = self.names.reserve(&name, &self.directory, &self.store)?;
+        row.settle(&reserved.name, source);
+        let (id, duplicate) = self.insert(&mut row)?;
+        self.imported(id, duplicate)
+    }
+
+    /// What a file holds that stays where it is, and what it would be called.
+    pub(super) fn describe_in_place(
+        &self,
+        source: &Path,
+        checksum: Checksum,
+        folder: Option<i64>,
+        stop: Stop<'_>,
+    ) -> Result<(Name, NewImage), Error> {
+        let file = disk::open(source)?;
+        let format = format(source, &file)?;
+        let name = Name::of(source, format)?;
+        let size = file.metadata().map_err(Error::file("read", source))?.len();
+        self.check(source, format, size)?;
+        let copy = Copy { path: source.to_owned(), kept: true, checksum, size };
+        let mut row = self.describe(source, &copy, folder, stop)?;
+        row.in_place = true;
+        Ok((name, row))
+    }
+}

@@ -1,0 +1,301 @@
+//! One watched directory, as the thread `watch` knows it: what is to be looked at and when, which
+//! files wait for the imports, and which are gone. Pure but for the clock that it is handed.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::super::task::{self, Pass};
+use super::findings::{Difference, Root, Scope};
+use super::notices::Notices;
+use super::settings::{AT_ONCE, GRACE, SETTLE, SETTLE_MAX, is_looked_at};
+use crate::wire::WatchState;
+
+/// A look that shows no sign of life for so long is left behind: its disk does not answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A look that is on its way.
+pub(super) struct Looking {
+    pub(super) number: u64,
+    pub(super) scope: Scope,
+    pub(super) life: Arc<AtomicU64>,
+    seen: u64,
+    since: Instant,
+}
+
+/// What is to be looked at, and when.
+struct Wish {
+    scope: Scope,
+    first: Instant,
+    due: Instant,
+}
+
+/// A file that is not there.
+#[derive(Clone, Copy, Debug)]
+struct Gone {
+    since: Instant,
+    /// It was looked for once more when its time was up.
+    confirmed: bool,
+}
+
+pub(super) struct Watched {
+    pub(super) id: u64,
+    pub(super) written: String,
+    pub(super) task: Arc<task::Directory>,
+    pub(super) looking: Option<Looking>,
+    pub(super) notices: Option<Notices>,
+    /// Where its path really leads, and the mounts that matter to it.
+    pub(super) real: Option<PathBuf>,
+    pub(super) mounts: Vec<String>,
+    pub(super) root: Root,
+    /// Why not all changes are seen.
+    pub(super) refused: Option<String>,
+    pub(super) all_away: bool,
+    wish: Option<Wish>,
+    gone: BTreeMap<PathBuf, Gone>,
+    /// On a disk that is not there.
+    away: BTreeSet<PathBuf>,
+    /// All of them went at once: they stay until they are back, or until somebody forgets them.
+    vanished: BTreeSet<PathBuf>,
+    moves: VecDeque<PathBuf>,
+    rest: VecDeque<PathBuf>,
+    pub(super) taking: Option<Pass>,
+    answers: bool,
+}
+
+impl Watched {
+    pub(super) fn new(id: u64, written: String, task: task::Directory, now: Instant) -> Self {
+        let mut watched = Self {
+            id,
+            written,
+            task: Arc::new(task),
+            looking: None,
+            notices: None,
+            real: None,
+            mounts: Vec::new(),
+            root: Root::There,
+            refused: None,
+            all_away: false,
+            wish: None,
+            gone: BTreeMap::new(),
+            away: BTreeSet::new(),
+            vanished: BTreeSet::new(),
+            moves: VecDeque::new(),
+            rest: VecDeque::new(),
+            taking: None,
+            answers: true,
+        };
+        watched.look_at_all(now);
+        watched
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.task.path
+    }
+
+    /// Everything, at once.
+    pub(super) fn look_at_all(&mut self, now: Instant) {
+        self.wish = Some(Wish { scope: Scope::All, first: now, due: now });
+    }
+
+    /// Something was heard of a path.
+    pub(super) fn on_event(&mut self, path: &Path, now: Instant) {
+        let own = self.path();
+        // Of a directory above only what leads here.
+        if own.starts_with(path) {
+            let wish = Wish { scope: Scope::All, first: now, due: now + SETTLE };
+            self.wish = Some(wish);
+        } else if is_looked_at(own, path) {
+            self.look_again([path.to_owned()], now, SETTLE);
+        }
+    }
+
+    fn look_again(
+        &mut self,
+        paths: impl IntoIterator<Item = PathBuf>,
+        now: Instant,
+        settle: Duration,
+    ) {
+        let none = || Wish { scope: Scope::Paths(BTreeSet::new()), first: now, due: now };
+        let wish = self.wish.get_or_insert_with(none);
+        wish.due = (now + settle).min(wish.first + SETTLE_MAX);
+        if let Scope::Paths(known) = &mut wish.scope {
+            known.extend(paths);
+        }
+    }
+
+    /// What is to be looked at now, if no look is on its way.
+    pub(super) fn next_look(
+        &mut self,
+        number: u64,
+        now: Instant,
+    ) -> Option<(Scope, Arc<AtomicU64>)> {
+        self.wish.as_ref().filter(|wish| self.looking.is_none() && wish.due <= now)?;
+        let mut scope = self.wish.take()?.scope;
+        if self.notices.is_none() {
+            // Those that were hang with a disk, or never were.
+            scope = Scope::All;
+        }
+        let life = Arc::<AtomicU64>::default();
+        let own = Arc::clone(&life);
+        self.looking =
+            Some(Looking { number, scope: scope.clone(), life: own, seen: 0, since: now });
+        Some((scope, life))
+    }
+
+    /// Whether its look hangs; it is left behind then.
+    pub(super) fn leaves_look(&mut self, now: Instant) -> bool {
+        let Some(looking) = &mut self.looking else { return false };
+        let seen = looking.life.load(Ordering::Relaxed);
+        if seen != looking.seen {
+            (looking.seen, looking.since) = (seen, now);
+        }
+        if now < looking.since + PATIENCE {
+            return false;
+        }
+        self.looking = None;
+        self.answers = false;
+        true
+    }
+
+    /// Takes note of what a look has found.
+    pub(super) fn absorb(&mut self, difference: Difference, now: Instant) {
+        self.answers = true;
+        for path in &difference.found {
+            self.gone.remove(path);
+            self.away.remove(path);
+            self.vanished.remove(path);
+        }
+        for file in difference.gone {
+            self.away.remove(&file.path);
+            if self.vanished.contains(&file.path) {
+                continue;
+            }
+            let gone = self.gone.entry(file.path).or_insert(Gone { since: now, confirmed: false });
+            gone.confirmed |= now >= gone.since + GRACE;
+        }
+        for file in difference.away {
+            self.gone.remove(&file.path);
+            if file.image_id.is_some() {
+                self.away.insert(file.path);
+            }
+        }
+        for (path, stamp) in difference.changed {
+            if difference.lost.contains(&stamp.size) && !self.moves.contains(&path) {
+                self.moves.push_back(path.clone());
+            }
+            self.rest.push_back(path);
+        }
+    }
+
+    /// The files that the imports are given next, if they have none of its.
+    pub(super) fn next_files(&mut self) -> Option<(Vec<PathBuf>, Pass)> {
+        if self.taking.is_some() || self.looking.is_some() && self.rest.is_empty() {
+            return None;
+        }
+        let (list, pass) = match self.moves.is_empty() {
+            false => (&mut self.moves, Pass::Moves),
+            true => (&mut self.rest, Pass::All),
+        };
+        let files: Vec<PathBuf> = list.drain(..list.len().min(AT_ONCE)).collect();
+        if files.is_empty() {
+            return None;
+        }
+        self.taking = Some(pass);
+        Some((files, pass))
+    }
+
+    /// Whether some image may still turn out to have been renamed.
+    pub(super) fn may_find(&self) -> bool {
+        self.looking.is_some() || !self.moves.is_empty() || self.taking == Some(Pass::Moves)
+    }
+
+    /// Whether it has neither looks nor files in hand.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.looking.is_none() && self.taking.is_none() && self.rest.is_empty()
+    }
+
+    pub(super) fn is_away(&self) -> bool {
+        self.all_away || self.root == Root::Missing
+    }
+
+    /// Has the files looked for again whose time is up.
+    pub(super) fn look_for_gone(&mut self, now: Instant) {
+        if self.root != Root::There {
+            return;
+        }
+        let due = |gone: &Gone| !gone.confirmed && gone.since + GRACE <= now;
+        let paths: Vec<PathBuf> =
+            self.gone.iter().filter(|(_, gone)| due(gone)).map(|(path, _)| path.clone()).collect();
+        if !paths.is_empty() && self.looking.is_none() {
+            self.look_again(paths, now, Duration::ZERO);
+        }
+    }
+
+    /// The files that are gone for good.
+    pub(super) fn leaving(&self) -> Vec<PathBuf> {
+        if self.root != Root::There {
+            return Vec::new();
+        }
+        self.gone.iter().filter(|(_, gone)| gone.confirmed).map(|(path, _)| path.clone()).collect()
+    }
+
+    /// What is gone stays.
+    pub(super) fn vanish(&mut self) {
+        self.vanished.extend(std::mem::take(&mut self.gone).into_keys());
+    }
+
+    pub(super) fn left(&mut self, path: &Path) {
+        self.gone.remove(path);
+    }
+
+    pub(super) fn is_gone(&self, path: &Path) -> bool {
+        self.gone.contains_key(path) || self.away.contains(path) || self.vanished.contains(path)
+    }
+
+    /// What is not there just now.
+    pub(super) fn missing(&self) -> impl Iterator<Item = &PathBuf> {
+        self.gone.keys().chain(&self.away).chain(&self.vanished)
+    }
+
+    /// When something is to be done without being told.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let look = self.wish.as_ref().filter(|_| self.looking.is_none()).map(|wish| wish.due);
+        let hang = self.looking.as_ref().map(|looking| looking.since + PATIENCE);
+        let gone = self.gone.values().filter(|gone| !gone.confirmed).map(|gone| gone.since + GRACE);
+        let gone = gone.min().filter(|_| self.root == Root::There && self.looking.is_none());
+        look.into_iter().chain(hang).chain(gone).min()
+    }
+
+    /// For people.
+    pub(super) fn state(&self) -> (WatchState, Option<String>) {
+        if !self.answers {
+            return (WatchState::Unreadable, Some("its disk does not answer".to_owned()));
+        }
+        match &self.root {
+            Root::Closed(why) => return (WatchState::Unreadable, Some(why.clone())),
+            Root::Missing => {
+                return (WatchState::Away, Some("it is not there; its images stay".to_owned()));
+            }
+            Root::There => {}
+        }
+        if self.all_away {
+            let why = "all its files went at once: their images stay until they are back, or until \
+                       `murald watch remove --forget` forgets them";
+            return (WatchState::Away, Some(why.to_owned()));
+        }
+        if let Some(why) = &self.refused {
+            return (WatchState::Partial, Some(why.clone()));
+        }
+        let away = self.away.len() + self.vanished.len();
+        let message = match (away, self.is_at_rest() && self.wish.is_none()) {
+            (0, true) => None,
+            (0, false) => Some("it is being looked at".to_owned()),
+            (1, _) => Some("1 file is away; its image stays".to_owned()),
+            (away, _) => Some(format!("{away} files are away; their images stay")),
+        };
+        (WatchState::Watched, message)
+    }
+}

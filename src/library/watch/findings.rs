@@ -1,0 +1,185 @@
+//! What a look at a directory has found, and what that means for what was known of it. Pure.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use crate::store::watched::{Stamp, WatchedFile};
+
+/// Where somebody looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The whole directory.
+    All,
+    /// These, with all that is in them.
+    Paths(BTreeSet<PathBuf>),
+}
+
+/// How the directory itself was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Root {
+    #[default]
+    There,
+    Missing,
+    /// It cannot be read, and why.
+    Closed(String),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Findings {
+    pub(super) root: Root,
+    /// Where its path really leads.
+    pub(super) real: Option<PathBuf>,
+    pub(super) files: Vec<(PathBuf, Stamp)>,
+    /// Of those that were looked for and are not there, the device that they would be on.
+    pub(super) gone: Vec<(PathBuf, u64)>,
+    /// The device of each directory.
+    pub(super) directories: BTreeMap<PathBuf, u64>,
+    /// What could not be looked at: nothing of it counts as gone.
+    pub(super) unseen: Vec<PathBuf>,
+    /// Why not all of it is watched.
+    pub(super) refused: Option<String>,
+}
+
+/// What is other than it was.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Difference {
+    /// New, or written since.
+    pub(super) changed: Vec<(PathBuf, Stamp)>,
+    pub(super) found: Vec<PathBuf>,
+    pub(super) gone: Vec<WatchedFile>,
+    /// Not there, and neither is the disk that they were on.
+    pub(super) away: Vec<WatchedFile>,
+    /// Files whose disk has another number now.
+    pub(super) renumbered: Vec<(PathBuf, u64)>,
+    /// The bytes of images that have lost their files: one of the changed ones may be it.
+    pub(super) lost: BTreeSet<u64>,
+}
+
+/// Compares what is known of a scope with what was found there.
+pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scope) -> Difference {
+    let found: HashMap<&Path, &Stamp> =
+        findings.files.iter().map(|(path, stamp)| (path.as_path(), stamp)).collect();
+    let mut difference = Difference {
+        found: findings.files.iter().map(|(path, _)| path.clone()).collect(),
+        ..Difference::default()
+    };
+    let mut unchanged = BTreeSet::new();
+    // A disk that is there again under another number.
+    let mut numbers: HashMap<u64, u64> = HashMap::new();
+    let mut missing = Vec::new();
+    for file in known {
+        match found.get(file.path.as_path()) {
+            Some(stamp) => {
+                // Another file of this name may lie where a disk is not mounted.
+                if stamp.device != file.stamp.device && stamp.same(&file.stamp) {
+                    numbers.insert(file.stamp.device, stamp.device);
+                    difference.renumbered.push((file.path.clone(), stamp.device));
+                }
+                if stamp.same(&file.stamp) {
+                    unchanged.insert(file.path);
+                } else if file.image_id.is_some() {
+                    difference.lost.insert(file.stamp.size);
+                }
+            }
+            None if findings.unseen.iter().any(|unseen| file.path.starts_with(unseen)) => {}
+            None => missing.push(file),
+        }
+    }
+    for mut file in missing {
+        if let Some(&now) = numbers.get(&file.stamp.device) {
+            file.stamp.device = now;
+            difference.renumbered.push((file.path.clone(), now));
+        }
+        let device = device_of(&file.path, findings, scope);
+        if file.image_id.is_some() {
+            difference.lost.insert(file.stamp.size);
+        }
+        match device == Some(file.stamp.device) {
+            true => difference.gone.push(file),
+            false => difference.away.push(file),
+        }
+    }
+    let changed = findings.files.iter().filter(|(path, _)| !unchanged.contains(path));
+    difference.changed = changed.cloned().collect();
+    difference
+}
+
+/// The device on which a path would be.
+fn device_of(path: &Path, findings: &Findings, scope: &Scope) -> Option<u64> {
+    let walked = || path.ancestors().find_map(|at| findings.directories.get(at)).copied();
+    match scope {
+        Scope::All => walked(),
+        Scope::Paths(_) => {
+            let gone = findings.gone.iter().find(|(gone, _)| path.starts_with(gone));
+            gone.map(|&(_, device)| device).or_else(walked)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(size: u64, device: u64) -> Stamp {
+        Stamp { size, modified: 1, inode: 1, device }
+    }
+
+    fn known(path: &str, size: u64, device: u64) -> WatchedFile {
+        WatchedFile {
+            path: path.into(),
+            image_id: Some(1),
+            checksum: Some([0; 32]),
+            stamp: stamp(size, device),
+        }
+    }
+
+    fn look(files: &[(&str, u64, u64)], directories: &[(&str, u64)]) -> Findings {
+        Findings {
+            files: files.iter().map(|&(path, size, dev)| (path.into(), stamp(size, dev))).collect(),
+            directories: directories.iter().map(|&(path, device)| (path.into(), device)).collect(),
+            ..Findings::default()
+        }
+    }
+
+    fn paths(files: &[WatchedFile]) -> Vec<&str> {
+        files.iter().map(|file| file.path.to_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn files_are_new_written_or_gone() {
+        let before = vec![known("/w/a", 1, 7), known("/w/b", 2, 7), known("/w/c", 3, 7)];
+        let findings = look(&[("/w/a", 1, 7), ("/w/b", 9, 7), ("/w/d", 4, 7)], &[("/w", 7)]);
+        let found = compare(before, &findings, &Scope::All);
+        let changed: Vec<_> =
+            found.changed.iter().map(|(path, _)| path.to_str().unwrap()).collect();
+        assert_eq!(changed, ["/w/b", "/w/d"]);
+        assert_eq!(paths(&found.gone), ["/w/c"]);
+        assert_eq!(found.lost, [2, 3].into());
+    }
+
+    #[test]
+    fn files_of_a_disk_that_is_not_there_are_away() {
+        let before = vec![known("/w/a", 1, 7), known("/w/disk/b", 2, 8)];
+        let findings = look(&[("/w/a", 1, 7)], &[("/w", 7), ("/w/disk", 7)]);
+        let found = compare(before, &findings, &Scope::All);
+        assert_eq!((paths(&found.gone), paths(&found.away)), (vec![], vec!["/w/disk/b"]));
+    }
+
+    #[test]
+    fn a_disk_with_another_number_is_the_same_one() {
+        let before = vec![known("/w/a", 1, 7), known("/w/b", 2, 7)];
+        let findings = look(&[("/w/a", 1, 9)], &[("/w", 9)]);
+        let found = compare(before, &findings, &Scope::All);
+        assert_eq!(paths(&found.gone), ["/w/b"]);
+        assert_eq!(found.renumbered.len(), 2);
+        assert!(found.changed.is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_gone() {
+        let before = vec![known("/w/closed/a", 1, 7)];
+        let findings = Findings { unseen: vec!["/w/closed".into()], ..look(&[], &[("/w", 7)]) };
+        let found = compare(before, &findings, &Scope::All);
+        assert_eq!((found.gone.len(), found.away.len()), (0, 0));
+    }
+}

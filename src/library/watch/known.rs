@@ -1,0 +1,38 @@
+//! What the database knows of a watched directory's files. Reads rows, and no disk but the database's.
+
+use std::path::Path;
+
+use super::super::Error;
+use super::directory::Watched;
+use super::findings::Scope;
+use crate::store::{Store, watched};
+
+/// What is known of a scope.
+pub(super) fn known(
+    store: &Store,
+    directory: &Path,
+    scope: &Scope,
+) -> Result<Vec<watched::WatchedFile>, Error> {
+    let Scope::Paths(paths) = scope else {
+        return Ok(store.read(|c| watched::below(c, directory))?);
+    };
+    let mut files = Vec::new();
+    for path in paths {
+        files.extend(store.read(|c| watched::below(c, path))?);
+    }
+    // A directory and something in it may both have been named.
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    files.dedup_by(|one, other| one.path == other.path);
+    Ok(files)
+}
+
+/// Whether all files went, of more than one: their disk is more likely away than emptied.
+pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Error> {
+    if one.missing().next().is_none() {
+        return Ok(false);
+    }
+    let known = store.read(|c| watched::below(c, one.path()))?;
+    let mut images = known.iter().filter(|file| file.image_id.is_some()).peekable();
+    let total = images.clone().count();
+    Ok(total > 1 && images.all(|file| one.is_gone(&file.path)))
+}

@@ -1,0 +1,155 @@
+//! A look at a watched directory, on a thread of its own that is left behind where its disk does not
+//! answer. It lists and asks for watches; it reads no file and knows no rows.
+
+use std::collections::HashSet;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::super::watched::stamp;
+use super::findings::{Findings, Root, Scope};
+use super::notices::{Notices, Refused};
+use super::settings::{is_looked_at, is_passed_over};
+
+/// What is looked at, and by whom it is told.
+pub(super) struct Look {
+    pub(super) directory: PathBuf,
+    pub(super) scope: Scope,
+    /// Directories of ours, which a link may lead to.
+    pub(super) own: Vec<PathBuf>,
+    pub(super) notices: Option<Notices>,
+    /// Counted up while it gets on.
+    pub(super) life: Arc<AtomicU64>,
+}
+
+struct Walk<'a> {
+    directory: &'a Path,
+    notices: &'a mut Notices,
+    life: &'a AtomicU64,
+    /// Device and inode: a link must not lead in circles, and none of ours is entered.
+    seen: HashSet<(u64, u64)>,
+    findings: Findings,
+}
+
+impl Look {
+    /// `anew` makes the watches of a whole look: what an old one watches may be covered by a mount.
+    pub(super) fn run(
+        self,
+        anew: impl FnOnce() -> Result<Notices, Refused>,
+    ) -> (Findings, Option<Notices>) {
+        let Self { directory, scope, own, notices, life } = self;
+        let kept = notices.filter(|_| scope != Scope::All);
+        let mut notices = match kept.map_or_else(anew, Ok) {
+            Ok(notices) => notices,
+            Err(refused) => Notices::none(refused),
+        };
+        let seen = own.iter().filter_map(|own| fs::metadata(own).ok()).map(|m| identity(&m));
+        let mut walk = Walk {
+            directory: &directory,
+            notices: &mut notices,
+            life: &life,
+            seen: seen.collect(),
+            findings: Findings::default(),
+        };
+        walk.look(&scope);
+        let mut findings = walk.findings;
+        // Ids follow the names.
+        findings.files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        let findings = Findings { refused: notices.refused(), ..findings };
+        (findings, Some(notices))
+    }
+}
+
+impl Walk<'_> {
+    fn look(&mut self, scope: &Scope) {
+        let meta = match fs::metadata(self.directory) {
+            Ok(meta) if meta.is_dir() => meta,
+            Ok(_) => return self.findings.root = Root::Closed("it is not a directory".to_owned()),
+            Err(error) if is_missing(&error) => {
+                self.findings.root = Root::Missing;
+                // It may come back.
+                let above = self.directory.ancestors().skip(1).find(|above| above.is_dir());
+                if let Some(above) = above {
+                    self.notices.watch(above);
+                }
+                return;
+            }
+            Err(error) => return self.findings.root = Root::Closed(error.to_string()),
+        };
+        self.findings.real = fs::canonicalize(self.directory).ok();
+        match scope {
+            Scope::All => {
+                self.notices.watch(self.directory);
+                if let Err(error) = fs::read_dir(self.directory) {
+                    self.findings.root = Root::Closed(error.to_string());
+                    return;
+                }
+                self.visit(self.directory.to_owned(), &meta);
+            }
+            Scope::Paths(paths) => paths.iter().for_each(|path| self.look_at(path)),
+        }
+    }
+
+    /// One path of which something was heard.
+    fn look_at(&mut self, path: &Path) {
+        match fs::metadata(path) {
+            Ok(meta) => self.visit(path.to_owned(), &meta),
+            Err(error) if is_missing(&error) => {
+                let above = path.ancestors().skip(1).find_map(|above| fs::metadata(above).ok());
+                let device = above.map_or(0, |above| above.dev());
+                self.findings.gone.push((path.to_owned(), device));
+            }
+            Err(_) => self.findings.unseen.push(path.to_owned()),
+        }
+    }
+
+    /// A file, or a directory with all that is in it.
+    fn visit(&mut self, path: PathBuf, meta: &Metadata) {
+        // A stack, not recursion: directories may be nested deeper than a thread's stack.
+        let mut pending = vec![(path, meta.clone())];
+        while let Some((path, meta)) = pending.pop() {
+            self.life.fetch_add(1, Ordering::Relaxed);
+            if meta.is_file() {
+                if is_looked_at(self.directory, &path) {
+                    self.findings.files.push((path, stamp(&meta)));
+                }
+            } else if meta.is_dir() && self.seen.insert(identity(&meta)) {
+                self.enter(&path, &meta, &mut pending);
+            }
+        }
+    }
+
+    fn enter(&mut self, path: &Path, meta: &Metadata, pending: &mut Vec<(PathBuf, Metadata)>) {
+        // Before it is listed: what comes in between is heard of.
+        self.notices.watch(path);
+        self.findings.directories.insert(path.to_owned(), meta.dev());
+        let entries = match fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(error) if is_missing(&error) => return,
+            Err(_) => return self.findings.unseen.push(path.to_owned()),
+        };
+        for entry in entries {
+            let Ok(entry) = entry else { return self.findings.unseen.push(path.to_owned()) };
+            if is_passed_over(&entry.file_name()) {
+                continue;
+            }
+            let inside = entry.path();
+            match fs::metadata(&inside) {
+                Ok(meta) => pending.push((inside, meta)),
+                Err(error) if is_missing(&error) => {}
+                Err(_) => self.findings.unseen.push(inside),
+            }
+        }
+    }
+}
+
+fn identity(meta: &Metadata) -> (u64, u64) {
+    (meta.dev(), meta.ino())
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

@@ -1,0 +1,396 @@
+//! The thread `watch`: hears of changes in watched directories, has them looked at, gives what is new
+//! to the imports and takes out what is gone.
+//!
+//! It owns what is known of the directories beside the database. It touches none of their disks:
+//! looks run on threads that can be left behind, files are read by the imports. It sleeps until it is
+//! told something; only while a change settles, a look is on its way or a file is missing does it
+//! wait with a deadline.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crossbeam_channel::Sender;
+use rustix::event::{PollFd, PollFlags};
+
+use super::super::Error;
+use super::super::import;
+use super::super::import_file::ImportContext;
+use super::super::task::{self, Task};
+use super::directory::Watched;
+use super::findings::{Findings, Root, compare};
+use super::inbox::{Inbox, Message};
+use super::known::{all_are_missing, known};
+use super::look::Look;
+use super::mounts::Mounts;
+use super::notices::{Notice, Notices};
+use super::rows;
+use super::settings::{GRACE, WatchSettings};
+use super::status::{Status, StatusList};
+use crate::events::EventBus;
+use crate::store::{images, watched};
+use crate::sys::poll_until;
+use crate::thread::Spawner;
+use crate::wire::{Event, GalleryDomain};
+
+/// Looks that hang at once: no more are begun then.
+const HUNG_MAX: usize = 8;
+/// It lists, and keeps what it has found on the heap.
+const STACK: usize = 256 << 10;
+
+pub(super) struct Watcher {
+    pub(super) inbox: Inbox,
+    pub(super) context: Arc<ImportContext>,
+    pub(super) bus: EventBus,
+    pub(super) importer: Sender<import::Message>,
+    pub(super) spawner: Spawner,
+    pub(super) status: StatusList,
+    state: State,
+}
+
+#[derive(Default)]
+struct State {
+    directories: Vec<Watched>,
+    own: Vec<PathBuf>,
+    last_number: u64,
+    hung: usize,
+    /// Images whose files have another one's content, and since when.
+    displaced: HashMap<i64, (PathBuf, Instant)>,
+    /// They may be other ones than the database has.
+    look_for_displaced: bool,
+    /// Images that are not there just now may be other ones.
+    missing_changed: bool,
+}
+
+impl Watcher {
+    pub(super) fn new(
+        (inbox, status): (Inbox, StatusList),
+        context: Arc<ImportContext>,
+        bus: EventBus,
+        importer: Sender<import::Message>,
+        spawner: Spawner,
+    ) -> Self {
+        let state = State { look_for_displaced: true, ..State::default() };
+        Self { inbox, context, bus, importer, spawner, status, state }
+    }
+
+    /// The body of the thread.
+    pub(super) fn run(mut self) {
+        let mounts = Mounts::open()
+            .inspect_err(|error| log::warn!("disks that come are not noticed: {error}"))
+            .ok();
+        loop {
+            let moved = match self.wait(mounts.as_ref()) {
+                Ok(moved) => moved,
+                Err(error) => {
+                    log::error!("watched directories are no longer watched: {error}");
+                    return;
+                }
+            };
+            for message in self.inbox.take() {
+                if matches!(message, Message::End) {
+                    return;
+                }
+                self.hear(message);
+            }
+            if moved {
+                self.on_mounts();
+            }
+            if let Err(error) = self.go_on() {
+                log::error!("watched directories: {}", error.reason());
+            }
+            self.tell_status();
+        }
+    }
+
+    /// Until there is something to do; whether the mounts have changed.
+    fn wait(&self, mounts: Option<&Mounts>) -> std::io::Result<bool> {
+        let due = self.state.directories.iter().filter_map(Watched::due);
+        let displaced = self.state.displaced.values().map(|(_, since)| *since + GRACE);
+        let due = due.chain(displaced).min();
+        let mut fds = vec![PollFd::new(self.inbox.waker(), PollFlags::IN)];
+        fds.extend(mounts.map(|mounts| PollFd::new(mounts, PollFlags::PRI)));
+        poll_until(&mut fds, due)?;
+        Ok(fds.get(1).is_some_and(|fd| fd.revents().intersects(PollFlags::PRI | PollFlags::ERR)))
+    }
+
+    fn hear(&mut self, message: Message) {
+        let now = Instant::now();
+        match message {
+            Message::Settings(settings) => self.on_settings(settings, now),
+            Message::Scan => self.all().for_each(|one| one.look_at_all(now)),
+            Message::Event { directory, path } => {
+                if let Some(one) = self.find(directory) {
+                    one.on_event(&path, now);
+                }
+            }
+            Message::Overflow { directory } => {
+                if let Some(one) = self.find(directory) {
+                    log::info!("{}: more changes than the kernel tells of", one.path().display());
+                    one.look_at_all(now);
+                }
+            }
+            Message::Looked { look, findings, notices } => {
+                if let Err(error) = self.on_findings(look, &findings, notices, now) {
+                    log::error!("watched directories: {}", error.reason());
+                }
+            }
+            Message::Taken { directory } => {
+                if let Some(one) = self.find(directory) {
+                    one.taking = None;
+                }
+                if let Err(error) = self.look_for_away() {
+                    log::error!("watched directories: {}", error.reason());
+                }
+                self.state.look_for_displaced = true;
+                if self.context.folders_made.swap(false, Ordering::Relaxed) {
+                    self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Folders });
+                }
+            }
+            Message::Forget { directory, reply } => {
+                // Whoever asked may have gone.
+                reply.send(rows::forget(&self.context, &self.bus, &directory)).ok();
+                self.state.missing_changed = true;
+            }
+            Message::End => {}
+        }
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Watched> {
+        self.state.directories.iter_mut()
+    }
+
+    fn find(&mut self, id: u64) -> Option<&mut Watched> {
+        self.all().find(|one| one.id == id)
+    }
+
+    fn number(&mut self) -> u64 {
+        self.state.last_number += 1;
+        self.state.last_number
+    }
+
+    /// Those that are watched already, and as before, go on.
+    fn on_settings(&mut self, settings: WatchSettings, now: Instant) {
+        let WatchSettings { directories, in_place, folders, own } = settings;
+        let mut before = std::mem::take(&mut self.state.directories);
+        self.state.own = own;
+        for wanted in directories {
+            let Ok(path) = wanted.directory else { continue };
+            let task = task::Directory { path, in_place, folders, ended: AtomicBool::new(false) };
+            let at = before.iter().position(|one| one.task.is_as(&task));
+            let one = match at {
+                Some(at) => {
+                    let mut one = before.swap_remove(at);
+                    one.written = wanted.written;
+                    one
+                }
+                None => {
+                    let mut one = Watched::new(self.number(), wanted.written, task, now);
+                    one.mounts = Mounts::of(one.path());
+                    one
+                }
+            };
+            self.state.directories.push(one);
+        }
+        before.iter().for_each(|one| one.task.ended.store(true, Ordering::Release));
+        self.state.hung += before.iter().filter(|one| one.looking.is_some()).count();
+        self.state.missing_changed = true;
+    }
+
+    /// Something was mounted or unmounted.
+    fn on_mounts(&mut self) {
+        let now = Instant::now();
+        for one in self.all() {
+            let place = one.real.clone().unwrap_or_else(|| one.path().to_owned());
+            let mut mounts = Mounts::of(one.path());
+            mounts.extend(Mounts::of(&place));
+            mounts.dedup();
+            if one.mounts != mounts {
+                one.mounts = mounts;
+                one.look_at_all(now);
+            }
+        }
+    }
+
+    fn on_findings(
+        &mut self,
+        look: u64,
+        findings: &Findings,
+        notices: Option<Notices>,
+        now: Instant,
+    ) -> Result<(), Error> {
+        let store = self.context.store.clone();
+        let is_it = |one: &&mut Watched| one.looking.as_ref().is_some_and(|l| l.number == look);
+        let Some(one) = self.state.directories.iter_mut().find(is_it) else {
+            // It was left behind.
+            self.state.hung = self.state.hung.saturating_sub(1);
+            return Ok(());
+        };
+        let Some(looking) = one.looking.take() else { return Ok(()) };
+        let scope = looking.scope;
+        one.notices = notices;
+        one.root = findings.root.clone();
+        one.refused.clone_from(&findings.refused);
+        if let Some(real) = &findings.real {
+            one.real = Some(real.clone());
+        }
+        self.state.missing_changed = true;
+        if findings.root != Root::There {
+            return Ok(());
+        }
+        let difference = compare(known(&store, one.path(), &scope)?, findings, &scope);
+        if !difference.renumbered.is_empty() {
+            store.note(|c| {
+                difference
+                    .renumbered
+                    .iter()
+                    .try_for_each(|(path, d)| watched::set_device(c, path, *d))
+            })?;
+        }
+        one.absorb(difference, now);
+        self.look_for_away()
+    }
+
+    /// Whatever is due.
+    fn go_on(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        for at in 0..self.state.directories.len() {
+            let one = &mut self.state.directories[at];
+            if one.leaves_look(now) {
+                log::error!("{} does not answer: its look is left behind", one.path().display());
+                self.state.hung += 1;
+            }
+            self.state.directories[at].look_for_gone(now);
+            self.start_look(at, now);
+            self.give_files(at);
+        }
+        if self.state.directories.iter().any(Watched::may_find) {
+            return Ok(());
+        }
+        self.end_images(now)?;
+        self.tell_missing()
+    }
+
+    /// Images that were renamed have their files again.
+    fn look_for_away(&mut self) -> Result<(), Error> {
+        for one in self.state.directories.iter_mut().filter(|one| one.root == Root::There) {
+            let away = all_are_missing(&self.context.store, one)?;
+            self.state.missing_changed |= away != one.all_away;
+            one.all_away = away;
+        }
+        Ok(())
+    }
+
+    fn start_look(&mut self, at: usize, now: Instant) {
+        if self.state.hung >= HUNG_MAX {
+            return;
+        }
+        let (number, own) = (self.number(), self.state.own.clone());
+        let one = &mut self.state.directories[at];
+        let Some((scope, life)) = one.next_look(number, now) else { return };
+        let (id, notices) = (one.id, one.notices.take());
+        let look = Look { directory: one.path().to_owned(), scope, own, notices, life };
+        let (inbox, told) = (self.inbox.clone(), self.inbox.clone());
+        let body = move || {
+            let tell = move |notice| {
+                told.send(match notice {
+                    Notice::At(path) => Message::Event { directory: id, path },
+                    Notice::Lost => Message::Overflow { directory: id },
+                });
+            };
+            let (findings, notices) = look.run(move || Notices::new(tell));
+            inbox.send(Message::Looked { look: number, findings: Box::new(findings), notices });
+        };
+        match self.spawner.spawn_expendable("look", STACK, body) {
+            // What it finds is told; nobody waits for what hangs.
+            Ok(thread) => thread.leave(),
+            Err(error) => {
+                log::error!("no thread to look at {}: {error}", one.path().display());
+                one.looking = None;
+            }
+        }
+    }
+
+    fn give_files(&mut self, at: usize) {
+        let one = &mut self.state.directories[at];
+        let Some((files, pass)) = one.next_files() else { return };
+        let (directory, inbox) = (one.id, self.inbox.clone());
+        let done = Box::new(move || inbox.send(Message::Taken { directory }));
+        let task = Task::Watched(Arc::clone(&one.task), pass);
+        // Gone, it has ended with the daemon.
+        self.importer.send(import::Message::Watched { files, task, done }).ok();
+    }
+
+    /// Images whose files have gone, or have another content: their time is up.
+    fn end_images(&mut self, now: Instant) -> Result<(), Error> {
+        self.look_for_away()?;
+        for one in self.state.directories.iter_mut().filter(|one| one.all_away) {
+            if !one.leaving().is_empty() {
+                one.vanish();
+            }
+        }
+        let leaving: Vec<PathBuf> =
+            self.state.directories.iter().flat_map(Watched::leaving).collect();
+        if !leaving.is_empty() {
+            let gone: HashSet<&PathBuf> = leaving.iter().collect();
+            let directories = &self.state.directories;
+            let is_there = |path: &Path| {
+                !gone.contains(&path.to_owned()) && !directories.iter().any(|one| one.is_gone(path))
+            };
+            rows::leave(&self.context, &self.bus, &leaving, &is_there)?;
+            for path in &leaving {
+                self.all().for_each(|one| one.left(path));
+            }
+            self.state.missing_changed = true;
+        }
+        if self.state.look_for_displaced && self.state.directories.iter().all(Watched::is_at_rest) {
+            self.state.look_for_displaced = false;
+            let found = self.context.store.read(watched::displaced)?;
+            let before = std::mem::take(&mut self.state.displaced);
+            let since = |id| before.get(&id).map_or(now, |(_, since)| *since);
+            self.state.displaced =
+                found.into_iter().map(|(id, path)| (id, (path, since(id)))).collect();
+        }
+        let due = |(_, since): &(PathBuf, Instant)| *since + GRACE <= now;
+        let due: Vec<_> = self.state.displaced.iter().filter(|(_, one)| due(one)).collect();
+        let due: Vec<(i64, PathBuf)> =
+            due.into_iter().map(|(id, one)| (*id, one.0.clone())).collect();
+        for (id, path) in due {
+            self.state.displaced.remove(&id);
+            rows::unite(&self.context, &self.bus, id, &path)?;
+        }
+        Ok(())
+    }
+
+    /// Has everybody pass over the images whose files are not there.
+    fn tell_missing(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.state.missing_changed) {
+            return Ok(());
+        }
+        let store = &self.context.store;
+        let mut missing: HashSet<i64> = self.state.displaced.keys().copied().collect();
+        for one in &self.state.directories {
+            if one.is_away() {
+                let all = store.read(|c| watched::images_below(c, one.path()))?;
+                missing.extend(all.into_iter().map(|(id, _)| id));
+                continue;
+            }
+            for path in one.missing() {
+                let image = store.read(|c| images::by_path(c, path))?;
+                missing.extend(image.map(|image| image.id));
+            }
+        }
+        store.set_missing(missing);
+        Ok(())
+    }
+
+    fn tell_status(&self) {
+        let status = self.state.directories.iter().map(|one| {
+            let (state, message) = one.state();
+            Status { written: one.written.clone(), state, message }
+        });
+        self.status.set(status.collect());
+    }
+}

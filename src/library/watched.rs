@@ -1,0 +1,396 @@
+//! One file of a watched directory: renamed, rewritten, new, or nothing to do. Runs in the import
+//! workers.
+//!
+//! The file is its owner's and is never touched; what is found out about it lands in one transaction,
+//! with a note of what was seen ([`crate::store::watched`]), so that a kill at any instant leaves the
+//! file to be looked at again. An image whose file has another one's content now is displaced: it has
+//! no file until its content turns up under another name.
+
+use std::fs::{self, File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use super::disk::{self, checksum};
+use super::import_file::{ImportContext, Imported, flush, format};
+use super::name::Name;
+use super::task::{Directory, Pass};
+use super::turn::Turn;
+use super::{Error, removal};
+use crate::digest;
+use crate::digest::Checksum;
+use crate::media::Stop;
+use crate::store::folders::{self, DEPTH_MAX};
+use crate::store::watched::{self, Stamp, WatchedFile};
+use crate::store::{self, Connection, edits, images};
+use crate::transcode;
+use crate::wire::Image;
+
+/// A file that is being taken, as it was seen.
+struct Seen<'a> {
+    path: &'a Path,
+    directory: &'a Directory,
+    stamp: Stamp,
+    checksum: Checksum,
+}
+
+impl Seen<'_> {
+    fn note(&self, connection: &Connection, image: Option<i64>) -> Result<(), store::Error> {
+        let (path, checksum) = (self.path.to_owned(), Some(self.checksum));
+        watched::note(
+            connection,
+            &WatchedFile { path, image_id: image, checksum, stamp: self.stamp },
+        )
+    }
+
+    /// Whether it is as it was: else somebody is writing, and it is taken once that has ended.
+    fn check(&self) -> Result<(), Error> {
+        if self.directory.ended.load(Ordering::Acquire) {
+            return Err(Error::LeftAlone);
+        }
+        let now = fs::metadata(self.path).map_err(|_| Error::LeftAlone)?;
+        if stamp(&now).same(&self.stamp) { Ok(()) } else { Err(Error::LeftAlone) }
+    }
+}
+
+impl ImportContext {
+    /// Finds out what a file is, and gives it the row that it is to have.
+    pub(super) fn take_watched(
+        &self,
+        path: &Path,
+        directory: &Directory,
+        pass: Pass,
+        (turn, stop): (&Turn, Stop<'_>),
+    ) -> Result<Imported, Error> {
+        if directory.ended.load(Ordering::Acquire) {
+            return Err(Error::LeftAlone);
+        }
+        // Gone again: who watches hears of that, too.
+        let gone = |error: Error| if error.is_missing_file() { Error::LeftAlone } else { error };
+        let mut file = disk::open(path).map_err(gone)?;
+        let stamp = stamp(&file.metadata().map_err(Error::file("read", path))?);
+        let known = self.store.read(|c| watched::get(c, path))?;
+        if known.as_ref().is_some_and(|known| known.stamp.same(&stamp)) {
+            return Err(Error::LeftAlone);
+        }
+        let checksum = match pass {
+            Pass::All => self.checksum_of_picture(path, &mut file, stop),
+            Pass::Moves => checksum(path, &mut file, stop),
+        };
+        let seen = |checksum| Seen { path, directory, stamp, checksum };
+        let taken = match checksum {
+            Ok(checksum) => self.place(&seen(checksum), known.as_ref(), pass, (turn, stop)),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &taken
+            && is_for_good(error)
+            && known.is_none_or(|known| known.image_id.is_none())
+        {
+            let file = WatchedFile { path: path.to_owned(), image_id: None, checksum: None, stamp };
+            self.store.note(|c| watched::note(c, &file))?;
+        }
+        taken
+    }
+
+    /// Text and archives are known by their first bytes, and not read to their ends.
+    fn checksum_of_picture(
+        &self,
+        path: &Path,
+        file: &mut File,
+        stop: Stop<'_>,
+    ) -> Result<Checksum, Error> {
+        format(path, file)?;
+        checksum(path, file, stop)
+    }
+
+    fn place(
+        &self,
+        seen: &Seen<'_>,
+        known: Option<&WatchedFile>,
+        pass: Pass,
+        work: (&Turn, Stop<'_>),
+    ) -> Result<Imported, Error> {
+        loop {
+            let same = self.store.read(|c| images::by_checksum(c, &seen.checksum))?;
+            match same {
+                Some(image)
+                    if image.in_place && image.path != seen.path && !holds(self, &image)? =>
+                {
+                    if self.move_here(seen, &image)? {
+                        return self.imported(image.id, false);
+                    }
+                    // It was given another place meanwhile.
+                }
+                _ if pass == Pass::Moves => return Err(Error::LeftAlone),
+                Some(image) => {
+                    self.note_same(seen, &image)?;
+                    return self.imported(image.id, true);
+                }
+                None => return self.place_new(seen, known, work),
+            }
+        }
+    }
+
+    /// What no image has: another content of the image that is here, or a new one.
+    fn place_new(
+        &self,
+        seen: &Seen<'_>,
+        known: Option<&WatchedFile>,
+        work: (&Turn, Stop<'_>),
+    ) -> Result<Imported, Error> {
+        let here = self.store.read(|c| images::by_path(c, seen.path))?;
+        let here = here.filter(|image| image.in_place);
+        let copied = known.and_then(|known| known.image_id);
+        let copied = copied.map(|id| self.store.read(|c| images::get(c, id))).transpose()?;
+        let copied = copied.flatten().filter(|image| !image.in_place && image.web_meta.is_none());
+        match (here, copied) {
+            (Some(image), _) => self.rewrite(seen, &image, work.1),
+            (None, Some(image)) => self.rewrite_copy(seen, &image, work.1),
+            (None, None) => {
+                if self.store.read(|c| watched::is_dismissed(c, &seen.checksum))? {
+                    self.store.note(|c| seen.note(c, None))?;
+                    return Err(Error::LeftAlone);
+                }
+                self.add(seen, work)
+            }
+        }
+    }
+
+    /// The image whose content this is has lost its file: this is it now.
+    fn move_here(&self, seen: &Seen<'_>, image: &Image) -> Result<bool, Error> {
+        let moved = self.store.write(|c| -> Result<bool, Error> {
+            let now = images::get(c, image.id)?.filter(|now| now.path == image.path);
+            let Some(now) = now else { return Ok(false) };
+            self.displace(c, seen, now.id)?;
+            edits::set_path(c, now.id, seen.path)?;
+            self.follow(c, seen, &now)?;
+            if watched::get(c, &now.path)?.is_some_and(|old| old.image_id == Some(now.id)) {
+                watched::forget(c, &now.path)?;
+            }
+            seen.note(c, Some(now.id))?;
+            seen.check()?;
+            Ok(true)
+        })?;
+        if moved {
+            log::info!("{} is {} now", image.path.display(), seen.path.display());
+        }
+        Ok(moved)
+    }
+
+    /// Name and folder go with a file, unless their owner has chosen others.
+    fn follow(&self, c: &Connection, seen: &Seen<'_>, image: &Image) -> Result<(), Error> {
+        let before = Name::of(&image.path, image.format)?;
+        let after = Name::of(seen.path, image.format)?;
+        if image.name == before.stem
+            && image.name != after.stem
+            && !images::has_name(c, &after.stem)?
+        {
+            edits::set_name(c, image.id, &after.stem)?;
+        }
+        if image.path.starts_with(&seen.directory.path)
+            && folder_of(c, seen.directory, &image.path, &|_| Ok(None))? == image.folder_id
+        {
+            edits::set_folder(c, image.id, self.folder(c, seen)?)?;
+        }
+        Ok(())
+    }
+
+    /// Another file of a content that is in the library already.
+    fn note_same(&self, seen: &Seen<'_>, image: &Image) -> Result<(), Error> {
+        self.store.write(|c| -> Result<(), Error> {
+            let there = images::get(c, image.id)?;
+            if there.is_none_or(|now| now.checksum != image.checksum) {
+                return Err(Error::LeftAlone);
+            }
+            self.displace(c, seen, image.id)?;
+            Ok(seen.note(c, Some(image.id))?)
+        })
+    }
+
+    /// The image that had this file, if it is another one, has none now.
+    fn displace(&self, c: &Connection, seen: &Seen<'_>, by: i64) -> Result<(), store::Error> {
+        let here = images::by_path(c, seen.path)?;
+        match here.filter(|image| image.in_place && image.id != by) {
+            Some(image) => watched::displace(c, image.id),
+            None => Ok(()),
+        }
+    }
+
+    fn rewrite(&self, seen: &Seen<'_>, old: &Image, stop: Stop<'_>) -> Result<Imported, Error> {
+        let (_, row) = self.describe_in_place(seen.path, seen.checksum, None, stop)?;
+        self.store.write(|c| -> Result<(), Error> {
+            let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
+            let now = now.ok_or(Error::LeftAlone)?;
+            seen.check()?;
+            edits::rewrite(c, &now, &row)?;
+            Ok(seen.note(c, Some(now.id))?)
+        })?;
+        self.thumbnails.remove(old);
+        self.imported(old.id, false)
+    }
+
+    /// The same where the library has a copy.
+    fn rewrite_copy(
+        &self,
+        seen: &Seen<'_>,
+        old: &Image,
+        stop: Stop<'_>,
+    ) -> Result<Imported, Error> {
+        let mut copy = self.new_copy();
+        copy.fill(seen.path, &mut disk::open(seen.path)?, stop)?;
+        if copy.checksum != seen.checksum {
+            return Err(Error::LeftAlone);
+        }
+        let row = self.describe(seen.path, &copy, old.folder_id, stop)?;
+        flush(&copy)?;
+        let name = Name::of(seen.path, row.format)?;
+        if old.path.extension().is_none_or(|own| *own != *name.extension) {
+            let imported = self.land(copy, &name, row)?;
+            self.store.write(|c| -> Result<(), Error> {
+                edits::unite(c, old, &imported.image)?;
+                images::delete(c, &[old.id], false)?;
+                Ok(seen.note(c, Some(imported.image.id))?)
+            })?;
+            removal::clear(&self.store, images::on_disk(old))?;
+            return Ok(imported);
+        }
+        self.store.write(|c| -> Result<(), Error> {
+            let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
+            let now = now.ok_or(Error::LeftAlone)?;
+            edits::rewrite(c, &now, &row)?;
+            seen.note(c, Some(now.id))?;
+            // A kill between the two leaves the note as it was: the file is taken once more.
+            fs::rename(&copy.path, &now.path).map_err(Error::file("rename", &copy.path))?;
+            copy.kept = true;
+            disk::sync_directory(&self.directory)
+        })?;
+        self.thumbnails.remove(old);
+        self.imported(old.id, false)
+    }
+
+    fn add(&self, seen: &Seen<'_>, (turn, stop): (&Turn, Stop<'_>)) -> Result<Imported, Error> {
+        if !seen.directory.in_place {
+            let folder = self.store.write(|c| self.folder(c, seen))?;
+            let imported = self.import(seen.path, folder, turn, stop)?;
+            let hex = digest::hex(&seen.checksum);
+            let is_it = imported.image.checksum.ends_with(&hex);
+            self.store
+                .note(|c| if is_it { seen.note(c, Some(imported.image.id)) } else { Ok(()) })?;
+            return Ok(imported);
+        }
+        let (name, mut row) = self.describe_in_place(seen.path, seen.checksum, None, stop)?;
+        if !turn.wait() {
+            return Err(Error::Stopped);
+        }
+        let reserved = self.names.reserve(&name, &self.directory, &self.store)?;
+        row.settle(&reserved.name, seen.path);
+        let (id, duplicate) = self.store.write(|c| -> Result<_, Error> {
+            seen.check()?;
+            if let Some(image) = images::by_checksum(c, &row.checksum)? {
+                seen.note(c, Some(image.id))?;
+                return Ok((image.id, true));
+            }
+            row.folder_id = self.folder(c, seen)?;
+            let id = images::insert(c, &row)?;
+            seen.note(c, Some(id))?;
+            Ok((id, false))
+        })?;
+        self.imported(id, duplicate)
+    }
+
+    /// The folder that shows the directory in which a file is, made where it is missing.
+    fn folder(&self, c: &Connection, seen: &Seen<'_>) -> Result<Option<i64>, Error> {
+        folder_of(c, seen.directory, seen.path, &|(name, parent)| {
+            let id = folders::insert(c, name, parent)?;
+            watched::own_folder(c, id)?;
+            self.folders_made.store(true, Ordering::Relaxed);
+            Ok(Some(id))
+        })
+    }
+}
+
+/// The folder of a file; `make` is called for one that is missing.
+fn folder_of(
+    c: &Connection,
+    directory: &Directory,
+    file: &Path,
+    make: &dyn Fn((&str, Option<i64>)) -> Result<Option<i64>, Error>,
+) -> Result<Option<i64>, Error> {
+    if !directory.folders {
+        return Ok(None);
+    }
+    let own = directory.path.file_name().unwrap_or_default();
+    let inside = file.parent().and_then(|parent| parent.strip_prefix(&directory.path).ok());
+    let names = std::iter::once(own).chain(inside.into_iter().flat_map(Path::iter));
+    let mut at = None;
+    for name in names.take(DEPTH_MAX) {
+        let name = folder_name(&name.to_string_lossy());
+        let found = match watched::folder(c, &name, at)? {
+            Some(id) => Some(id),
+            None => make((&name, at))?,
+        };
+        let Some(id) = found else { return Ok(None) };
+        at = Some(id);
+    }
+    Ok(at)
+}
+
+/// A directory's name as a folder can have it.
+fn folder_name(name: &str) -> String {
+    let name: String = name.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
+    match name.trim() {
+        "" => "_".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// Whether the file of an image in place has its content still.
+fn holds(context: &ImportContext, image: &Image) -> Result<bool, Error> {
+    let Ok(meta) = fs::metadata(&image.path) else { return Ok(false) };
+    let note = context.store.read(|c| watched::get(c, &image.path))?;
+    let is_noted =
+        |note: WatchedFile| note.stamp.same(&stamp(&meta)) && note.image_id == Some(image.id);
+    if note.is_some_and(is_noted) {
+        return Ok(true);
+    }
+    let Ok(mut file) = disk::open(&image.path) else { return Ok(false) };
+    let found = checksum(&image.path, &mut file, &|| false)?;
+    Ok(image.checksum.ends_with(&digest::hex(&found)))
+}
+
+/// Whether looking again at a file that is as it was would come to the same.
+fn is_for_good(error: &Error) -> bool {
+    match error {
+        Error::Transcode { source, .. } => !matches!(
+            source,
+            transcode::Error::Missing { .. } | transcode::Error::Busy | transcode::Error::Ended
+        ),
+        Error::Media { source, .. } => !matches!(
+            source,
+            crate::media::Error::Stopped | crate::media::Error::NeedsTranscoder { .. }
+        ),
+        Error::Decoder { .. } | Error::TooLong { .. } | Error::Name { .. } => true,
+        _ => false,
+    }
+}
+
+pub(super) fn stamp(meta: &Metadata) -> Stamp {
+    Stamp {
+        size: meta.len(),
+        modified: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
+        inode: meta.ino(),
+        device: meta.dev(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_have_names_that_can_be_shown() {
+        for (name, expected) in [("sea", "sea"), (" a\tb ", "a_b"), ("\n", "_"), ("  ", "_")] {
+            assert_eq!(folder_name(name), expected);
+        }
+    }
+}

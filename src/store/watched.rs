@@ -1,0 +1,234 @@
+//! What was seen in watched directories, file by file: so that a look at ten thousand of them reads
+//! only those that are other than before.
+//!
+//! A note with a checksum and without an image is one that was deleted in murald and left on the disk:
+//! it does not come back until its content changes, or somebody imports it. One without a checksum
+//! was nothing that the library takes. Runs in whoever's transaction it is; never touches a file.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::Error;
+use crate::digest::Checksum;
+
+/// What tells that a file was not written since; the last two are no part of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) size: u64,
+    /// Nanoseconds since 1970.
+    pub(crate) modified: i64,
+    pub(crate) inode: u64,
+    pub(crate) device: u64,
+}
+
+impl Stamp {
+    /// Devices have other numbers after a restart, and some file systems other inodes.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        (self.size, self.modified) == (other.size, other.modified)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WatchedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) image_id: Option<i64>,
+    pub(crate) checksum: Option<Checksum>,
+    pub(crate) stamp: Stamp,
+}
+
+const COLUMNS: &str = "path, image_id, checksum, size, modified, inode, device";
+
+pub(crate) fn get(connection: &Connection, path: &Path) -> Result<Option<WatchedFile>, Error> {
+    let sql = format!("SELECT {COLUMNS} FROM watched_file WHERE path = ?1");
+    let mut statement = connection.prepare_cached(&sql)?;
+    Ok(statement.query_row([text(path)], from_row).optional()?)
+}
+
+/// A file of this path, and all in a directory of it.
+pub(crate) fn below(connection: &Connection, path: &Path) -> Result<Vec<WatchedFile>, Error> {
+    let (from, to) = range(path);
+    let sql = format!(
+        "SELECT {COLUMNS} FROM watched_file WHERE path = ?1 OR (path > ?2 AND path < ?3) ORDER BY path"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let files = statement.query_map(params![text(path), from, to], from_row)?;
+    Ok(files.collect::<Result<_, _>>()?)
+}
+
+/// How many images come from a directory.
+pub(crate) fn count(connection: &Connection, directory: &Path) -> Result<u64, Error> {
+    let (from, to) = range(directory);
+    let mut statement = connection.prepare_cached(
+        "SELECT count(DISTINCT image_id) FROM watched_file WHERE path > ?1 AND path < ?2",
+    )?;
+    Ok(statement.query_row([from, to], |row| row.get::<_, i64>(0))?.unsigned_abs())
+}
+
+/// Notes what a file is.
+pub(crate) fn note(connection: &Connection, file: &WatchedFile) -> Result<(), Error> {
+    let WatchedFile { path, image_id, checksum, stamp } = file;
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO watched_file \
+             (path, image_id, checksum, size, modified, inode, device) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            text(path),
+            image_id,
+            checksum,
+            stamp.size as i64,
+            stamp.modified,
+            stamp.inode as i64,
+            stamp.device as i64
+        ])?;
+    Ok(())
+}
+
+/// The disk is another number than it was.
+pub(crate) fn set_device(connection: &Connection, path: &Path, device: u64) -> Result<(), Error> {
+    connection
+        .prepare_cached("UPDATE watched_file SET device = ?2 WHERE path = ?1")?
+        .execute(params![text(path), device as i64])?;
+    Ok(())
+}
+
+pub(crate) fn forget(connection: &Connection, path: &Path) -> Result<(), Error> {
+    connection.prepare_cached("DELETE FROM watched_file WHERE path = ?1")?.execute([text(path)])?;
+    Ok(())
+}
+
+/// Forgets all that was seen in a directory.
+pub(crate) fn forget_below(connection: &Connection, directory: &Path) -> Result<(), Error> {
+    let (from, to) = range(directory);
+    connection.execute("DELETE FROM watched_file WHERE path > ?1 AND path < ?2", [from, to])?;
+    Ok(())
+}
+
+/// Whether this content was deleted in murald and left on the disk.
+pub(crate) fn is_dismissed(connection: &Connection, checksum: &Checksum) -> Result<bool, Error> {
+    let mut statement = connection
+        .prepare_cached("SELECT 1 FROM watched_file WHERE checksum = ?1 AND image_id IS NULL")?;
+    Ok(statement.exists([checksum])?)
+}
+
+/// Other files with the content of an image.
+pub(crate) fn of_image(connection: &Connection, image_id: i64) -> Result<Vec<PathBuf>, Error> {
+    let mut statement = connection
+        .prepare_cached("SELECT path FROM watched_file WHERE image_id = ?1 ORDER BY path")?;
+    let paths = statement.query_map([image_id], |row| row.get::<_, String>(0))?;
+    Ok(paths.map(|path| path.map(PathBuf::from)).collect::<Result<_, _>>()?)
+}
+
+/// An image of this content is there: its files are no longer dismissed.
+pub(super) fn adopt(connection: &Connection, id: i64, checksum: &Checksum) -> Result<(), Error> {
+    connection
+        .prepare_cached("UPDATE watched_file SET image_id = ?1 WHERE checksum = ?2")?
+        .execute(params![id, checksum])?;
+    Ok(())
+}
+
+/// The images in place whose files are in a directory.
+pub(crate) fn images_below(
+    connection: &Connection,
+    directory: &Path,
+) -> Result<Vec<(i64, PathBuf)>, Error> {
+    let (from, to) = range(directory);
+    let mut statement = connection
+        .prepare_cached("SELECT id, path FROM image WHERE path > ?1 AND path < ?2 AND in_place")?;
+    images(&mut statement, params![from, to])
+}
+
+/// All images in place.
+pub(crate) fn images_in_place(connection: &Connection) -> Result<Vec<(i64, PathBuf)>, Error> {
+    images(&mut connection.prepare_cached("SELECT id, path FROM image WHERE in_place")?, [])
+}
+
+/// What follows the path of an image whose file has another one's content now.
+const DISPLACED: &str = ".murald-displaced-";
+
+/// Takes the file of an image in place away from it: its content may be under another name.
+pub(crate) fn displace(connection: &Connection, id: i64) -> Result<(), Error> {
+    connection.execute(
+        "UPDATE image SET path = path || ?2 || id WHERE id = ?1 AND in_place",
+        params![id, DISPLACED],
+    )?;
+    Ok(())
+}
+
+/// The images that have lost their file so, and its path.
+pub(crate) fn displaced(connection: &Connection) -> Result<Vec<(i64, PathBuf)>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, path FROM image WHERE in_place AND path LIKE '%' || ?1 || id",
+    )?;
+    let mut found = images(&mut statement, [DISPLACED])?;
+    for (id, path) in &mut found {
+        let end = format!("{DISPLACED}{id}");
+        let own = path.to_string_lossy().strip_suffix(&end).map(PathBuf::from);
+        *path = own.unwrap_or_default();
+    }
+    Ok(found)
+}
+
+/// Folders of watched directories that nothing is in any more: they go, the deepest first.
+pub(crate) fn empty_folders(connection: &Connection) -> Result<Vec<i64>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id FROM folder WHERE watched \
+         AND NOT EXISTS (SELECT 1 FROM image WHERE folder_id = folder.id) \
+         AND NOT EXISTS (SELECT 1 FROM folder AS child WHERE child.parent_id = folder.id)",
+    )?;
+    let ids = statement.query_map([], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
+/// A folder that we have made.
+pub(crate) fn own_folder(connection: &Connection, id: i64) -> Result<(), Error> {
+    connection.execute("UPDATE folder SET watched = 1 WHERE id = ?1", [id])?;
+    Ok(())
+}
+
+/// The folder of this name in another, or at the root.
+pub(crate) fn folder(
+    connection: &Connection,
+    name: &str,
+    parent: Option<i64>,
+) -> Result<Option<i64>, Error> {
+    let mut statement =
+        connection.prepare_cached("SELECT id FROM folder WHERE name = ?1 AND parent_id IS ?2")?;
+    Ok(statement.query_row(params![name, parent], |row| row.get(0)).optional()?)
+}
+
+fn images<P: rusqlite::Params>(
+    statement: &mut rusqlite::CachedStatement<'_>,
+    parameters: P,
+) -> Result<Vec<(i64, PathBuf)>, Error> {
+    let rows = statement
+        .query_map(parameters, |row| Ok((row.get(0)?, PathBuf::from(row.get::<_, String>(1)?))))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Between these two are the paths of all that is in a directory: `0` follows `/`.
+fn range(directory: &Path) -> (String, String) {
+    let path = text(directory);
+    let path = path.trim_end_matches('/');
+    (format!("{path}/"), format!("{path}0"))
+}
+
+fn text(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.to_string_lossy()
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<WatchedFile> {
+    Ok(WatchedFile {
+        path: row.get::<_, String>(0)?.into(),
+        image_id: row.get(1)?,
+        checksum: row.get(2)?,
+        stamp: Stamp {
+            size: row.get::<_, i64>(3)?.unsigned_abs(),
+            modified: row.get(4)?,
+            inode: row.get::<_, i64>(5)? as u64,
+            device: row.get::<_, i64>(6)? as u64,
+        },
+    })
+}

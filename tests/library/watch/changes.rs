@@ -1,0 +1,267 @@
+//! Files that are renamed, rewritten, swapped, removed; folders; what was deleted in murald.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{Walls, picture};
+use crate::desktop::wait_until;
+use crate::support::House;
+
+#[test]
+fn watched_files_are_in_the_library_as_they_come() {
+    let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2)]);
+    let image = &walls.images()["a.png"];
+    assert_eq!((&image["in_place"], &image["name"]), (&json!(true), &json!("a")));
+    walls.draw("c.png", 3);
+    walls.draw("sky/high/d.png", 4);
+    walls.draw(".hidden/e.png", 5);
+    walls.draw("f.png.part", 6);
+    fs::write(walls.at("notes.txt"), "no picture").unwrap();
+    walls.wait_for(&[("a.png", 1), ("sea/b.png", 2), ("c.png", 3), ("sky/high/d.png", 4)]);
+    walls.rename("f.png.part", "f.png");
+    let all = [("a.png", 1), ("sea/b.png", 2), ("c.png", 3), ("sky/high/d.png", 4), ("f.png", 6)];
+    walls.wait_for(&all);
+    assert!(
+        !walls.house.images().exists() || fs::read_dir(walls.house.images()).unwrap().count() == 0
+    );
+}
+
+#[test]
+fn watched_file_is_taken_within_two_seconds_of_its_last_write() {
+    let walls = Walls::with(&[("a.png", 1)]);
+    let written = Instant::now();
+    walls.draw("b.png", 2);
+    walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
+    // On a machine that is busy with other tests it may take longer: then this says nothing.
+    let taken = written.elapsed();
+    assert!(taken < Duration::from_secs(20), "{taken:?}");
+}
+
+#[test]
+fn watched_file_that_is_renamed_keeps_its_image() {
+    let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
+    let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
+    walls.rename("a.png", "deep/er/other.png");
+    walls.wait_for(&[("deep/er/other.png", 1), ("b.png", 2)]);
+    let image = &walls.images()["deep/er/other.png"];
+    assert_eq!((&image["id"], &image["name"]), (&json!(id), &json!("other")));
+    assert_eq!(image["tags"], json!(["treasure"]));
+    assert_eq!(walls.in_playlist(playlist), [id]);
+    let client = walls.house.client();
+    client.patch(&format!("/images/{id}"), &json!({ "name": "mine" })).ok();
+    assert!(walls.at("deep/er/other.png").exists(), "a rename in murald touches no file");
+    walls.rename("deep/er/other.png", "c.png");
+    walls.wait_for(&[("c.png", 1), ("b.png", 2)]);
+    assert_eq!(walls.images()["c.png"]["name"], "mine", "who chose a name keeps it");
+}
+
+#[test]
+fn watched_file_that_is_renamed_while_murald_is_down_keeps_its_image() {
+    let mut walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
+    let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
+    assert_eq!(walls.house.stop(), Some(0));
+    walls.rename("a.png", "z.png");
+    walls.draw("a.png", 3);
+    walls.house.start();
+    walls.wait_for(&[("z.png", 1), ("b.png", 2), ("a.png", 3)]);
+    assert_eq!((walls.id("z.png"), walls.in_playlist(playlist)), (id, vec![id]));
+}
+
+#[test]
+fn watched_file_that_is_rewritten_in_pieces_keeps_its_image() {
+    let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
+    let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
+    fs::write(walls.at("a.png"), b"").unwrap();
+    for piece in picture(7).chunks(40) {
+        // Closed each time, as by a program that syncs.
+        let mut file = OpenOptions::new().append(true).open(walls.at("a.png")).unwrap();
+        file.write_all(piece).unwrap();
+    }
+    walls.wait_for(&[("a.png", 7), ("b.png", 2)]);
+    assert_eq!((walls.id("a.png"), walls.in_playlist(playlist)), (id, vec![id]));
+    assert_eq!(walls.images()["a.png"]["tags"], json!(["treasure"]));
+}
+
+#[test]
+fn watched_files_that_swap_names_keep_their_images() {
+    let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
+    let (one, two) = (walls.id("a.png"), walls.id("b.png"));
+    let (first, second) = (walls.treasure("a.png"), walls.treasure("b.png"));
+    walls.rename("a.png", ".away");
+    walls.rename("b.png", "a.png");
+    walls.rename(".away", "b.png");
+    walls.wait_for(&[("b.png", 1), ("a.png", 2)]);
+    assert_eq!((walls.id("b.png"), walls.id("a.png")), (one, two));
+    assert_eq!((walls.in_playlist(first), walls.in_playlist(second)), (vec![one], vec![two]));
+}
+
+#[test]
+fn watched_file_with_another_ones_content_gives_it_tags_and_places() {
+    let walls = Walls::with(&[("a.png", 1), ("b.png", 2), ("c.png", 3)]);
+    let (playlist, survivor) = (walls.treasure("a.png"), walls.id("b.png"));
+    walls.draw("a.png", 2);
+    wait_until("one image of both", || walls.images().len() == 2);
+    let images = walls.images();
+    let image = images.values().find(|image| image["id"] == survivor).unwrap();
+    assert_eq!(image["tags"], json!(["treasure"]));
+    assert_eq!(walls.in_playlist(playlist), [survivor]);
+    // Of two files with its content either may go.
+    let path = image["path"].as_str().unwrap().to_owned();
+    fs::remove_file(&path).unwrap();
+    wait_until("the other file", || {
+        walls.images().values().any(|image| image["id"] == survivor && image["path"] != *path)
+    });
+}
+
+#[test]
+fn watched_file_that_goes_leaves_without_an_orphan() {
+    let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2), ("c.png", 3)]);
+    let mut events = walls.house.events("gallery_changed,image_orphan_purged");
+    fs::remove_dir_all(walls.at("sea")).unwrap();
+    assert_eq!(walls.images().len(), 3, "it may turn up again");
+    walls.wait_for(&[("a.png", 1), ("c.png", 3)]);
+    let (kind, data) = events.next();
+    assert_eq!((kind.as_str(), &data["domain"]), ("gallery_changed", &json!("images")));
+    let folders = || walls.house.client().get("/folders?parent_id=all").ok();
+    wait_until("the end of its folder", || folders()["data"].as_array().unwrap().len() == 1);
+}
+
+#[test]
+fn watched_directory_that_lost_all_files_at_once_is_away() {
+    let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
+    let (id, other) = (walls.id("a.png"), walls.house.root().join("elsewhere"));
+    fs::create_dir(&other).unwrap();
+    for name in ["a.png", "b.png"] {
+        fs::rename(walls.at(name), other.join(name)).unwrap();
+    }
+    walls.wait_for_state("away");
+    walls.house.client().get(&format!("/images/{id}/raw")).fails(404);
+    // Its time is up, and still nothing leaves.
+    std::thread::scope(|scope| {
+        scope.spawn(|| wait_until("the log", || walls.house.log().contains("is away")));
+    });
+    for name in ["a.png", "b.png"] {
+        fs::rename(other.join(name), walls.at(name)).unwrap();
+    }
+    walls.wait_for_state("watched");
+    walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
+    assert_eq!(walls.id("a.png"), id);
+}
+
+#[test]
+fn watched_tree_that_is_moved_out_and_in_keeps_its_images() {
+    let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2), ("sea/deep/c.png", 3)]);
+    let (id, out) = (walls.id("sea/deep/c.png"), walls.house.root().join("out"));
+    let playlist = walls.treasure("sea/deep/c.png");
+    fs::rename(walls.at("sea"), &out).unwrap();
+    walls.draw("d.png", 4);
+    wait_until("what came later", || walls.images().contains_key("d.png"));
+    fs::rename(&out, walls.at("lake")).unwrap();
+    walls.wait_for(&[("a.png", 1), ("lake/b.png", 2), ("lake/deep/c.png", 3), ("d.png", 4)]);
+    assert_eq!((walls.id("lake/deep/c.png"), walls.in_playlist(playlist)), (id, vec![id]));
+    // And what happens in there now is seen.
+    walls.draw("lake/deep/e.png", 5);
+    wait_until("a file of the moved tree", || walls.images().contains_key("lake/deep/e.png"));
+}
+
+#[test]
+fn image_that_was_deleted_stays_away_until_its_file_changes() {
+    let mut walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
+    let id = walls.id("a.png");
+    walls
+        .house
+        .client()
+        .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
+        .ok();
+    assert!(walls.at("a.png").exists(), "the file is its owner's");
+    walls.house.client().post("/library/scan", &json!({})).ok();
+    walls.rename("a.png", "c.png");
+    walls.draw("d.png", 4);
+    walls.wait_for(&[("b.png", 2), ("d.png", 4)]);
+    assert_eq!(walls.house.stop(), Some(0));
+    walls.house.start();
+    walls.draw("e.png", 5);
+    walls.wait_for(&[("b.png", 2), ("d.png", 4), ("e.png", 5)]);
+    walls.draw("c.png", 6);
+    walls.wait_for(&[("b.png", 2), ("d.png", 4), ("e.png", 5), ("c.png", 6)]);
+}
+
+#[test]
+fn watched_directory_is_a_folder_and_what_was_moved_stays() {
+    let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2)]);
+    let client = walls.house.client();
+    let folders = client.get("/folders?parent_id=all").ok();
+    let folder = |name: &str| {
+        let all = folders["data"].as_array().unwrap().iter();
+        all.clone().find(|folder| folder["name"] == name).unwrap()["id"].clone()
+    };
+    let images = walls.images();
+    assert_eq!(images["a.png"]["folder_id"], folder("walls"));
+    assert_eq!(images["sea/b.png"]["folder_id"], folder("sea"));
+    client.patch(&format!("/images/{}", images["a.png"]["id"]), &json!({ "folder_id": null })).ok();
+    walls.draw("a.png", 3);
+    walls.wait_for(&[("a.png", 3), ("sea/b.png", 2)]);
+    assert_eq!(walls.images()["a.png"]["folder_id"], json!(null));
+}
+
+#[test]
+fn copies_of_a_watched_directory_follow_their_files() {
+    let mut walls = Walls::prepared("in_place = false", &[("a.png", 1)]);
+    walls.house.start();
+    let only = || walls.images().into_values().next();
+    wait_until("the copy", || only().is_some());
+    let image = only().unwrap();
+    let copy = walls.house.images().join("a.png");
+    assert_eq!((&image["in_place"], &image["path"]), (&json!(false), &json!(copy)));
+    walls.draw("a.png", 2);
+    wait_until("the new content", || only().unwrap()["checksum"] == super::checksum(2));
+    assert_eq!(only().unwrap()["id"], image["id"]);
+    assert_eq!(fs::read(&copy).unwrap(), picture(2));
+    walls.rename("a.png", "b.png");
+    walls.draw("z.png", 9);
+    // By then the new name was seen, too.
+    wait_until("a later file", || walls.images().len() == 2);
+    walls.draw("b.png", 3);
+    let mine = || walls.images().into_values().find(|one| one["id"] == image["id"]).unwrap();
+    wait_until("its content again", || mine()["checksum"] == super::checksum(3));
+    assert_eq!(walls.images().len(), 2);
+}
+
+#[test]
+fn single_files_are_imported_in_place() {
+    let house = House::started();
+    let path = house.root().join("mine.png");
+    fs::write(&path, picture(1)).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = house.murald(arguments).output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (code, id, told) = run(&["import", "--in-place", path.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{told}");
+    let id = id.trim();
+    let client = house.client();
+    let image = client.get(&format!("/images/{id}")).ok();
+    assert_eq!((&image["in_place"], &image["path"]), (&json!(true), &json!(path)));
+    assert_eq!(client.get(&format!("/images/{id}/thumbnail")).status, 200);
+    client.patch(&format!("/images/{id}"), &json!({ "name": "other" })).ok();
+    assert_eq!(fs::read(&path).unwrap(), picture(1));
+    client
+        .send(
+            "DELETE",
+            "/images",
+            "",
+            json!({ "ids": [id.parse::<i64>().unwrap()] }).to_string().as_bytes(),
+        )
+        .ok();
+    assert_eq!(fs::read(&path).unwrap(), picture(1));
+    let (code, _, told) = run(&["import", "--in-place", house.root().to_str().unwrap()]);
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("murald watch add"), "{told}");
+}

@@ -1,0 +1,94 @@
+//! Disks that go and come, and a kernel that allows no more watches.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{Walls, picture};
+use crate::desktop::wait_until;
+use crate::support::left_out;
+
+/// Unmounted at the end of the test, whatever that is.
+struct Mount<'a>(&'a Path);
+
+impl<'a> Mount<'a> {
+    /// A tmpfs; none where this user may not mount.
+    fn new(at: &'a Path) -> Option<Self> {
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "walls"]).arg(at).output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(Self(at))
+    }
+}
+
+impl Drop for Mount<'_> {
+    fn drop(&mut self) {
+        Command::new("umount").arg("-l").arg(self.0).output().ok();
+    }
+}
+
+fn bind(from: &Path, at: &Path) {
+    let mounted = Command::new("mount").arg("--bind").args([from, at]).status().unwrap();
+    assert!(mounted.success());
+}
+
+#[test]
+fn disk_that_is_unmounted_takes_no_image_along() {
+    let mut walls = Walls::prepared("", &[]);
+    let disk = walls.house.root().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let Some(_disk) = Mount::new(&disk) else {
+        return left_out("a disk that is unmounted", "this user may not mount");
+    };
+    let directory = walls.directory.clone();
+    bind(&disk, &directory);
+    let _bound = Mount(&directory);
+    for (name, number) in [("a.png", 1), ("b.png", 2), ("sea/c.png", 3)] {
+        walls.draw(name, number);
+    }
+    walls.house.start();
+    walls.wait_for(&[("a.png", 1), ("b.png", 2), ("sea/c.png", 3)]);
+    let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
+    assert!(Command::new("umount").arg("-l").arg(&directory).status().unwrap().success());
+    walls.wait_for_state("away");
+    assert_eq!(walls.images().len(), 3);
+    let told = walls.house.client().post("/wallpaper/set", &json!({ "image_id": id }));
+    assert!([404, 503].contains(&told.status), "{}", told.text());
+    // Even where somebody writes into the empty place.
+    fs::write(directory.join("stray.png"), picture(9)).unwrap();
+    wait_until("the stray", || walls.images().contains_key("stray.png"));
+    bind(&disk, &directory);
+    walls.wait_for_state("watched");
+    walls.draw("d.png", 4);
+    wait_until("a new one", || walls.images().contains_key("d.png"));
+    let images = walls.images();
+    assert_eq!((&images["a.png"]["id"], walls.in_playlist(playlist)), (&json!(id), vec![id]));
+    assert_eq!(images["a.png"]["tags"], json!(["treasure"]));
+    assert_eq!(images.len(), 5, "{images:?}");
+}
+
+#[test]
+fn limit_of_watches_is_told_and_a_look_finds_the_rest() {
+    let mut walls =
+        Walls::prepared("", &[("a.png", 1), ("b/c/d.png", 2), ("e/f.png", 3), ("g/h.png", 4)]);
+    let may = Command::new("unshare").args(["-U", "-r", "true"]).status();
+    if !may.is_ok_and(|status| status.success()) {
+        return left_out("the limit of watches", "this user may make no namespaces");
+    }
+    let murald = env!("CARGO_BIN_EXE_murald");
+    walls.house.start_after(&format!(
+        "exec unshare -U -r /bin/sh -c 'echo 6 > /proc/sys/user/max_inotify_watches; \
+         exec {murald} start'"
+    ));
+    walls.wait_for(&[("a.png", 1), ("b/c/d.png", 2), ("e/f.png", 3), ("g/h.png", 4)]);
+    walls.wait_for_state("partial");
+    let message = walls.state()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("fs.inotify.max_user_watches"), "{message}");
+    let info = walls.house.client().get("/info").ok();
+    assert!(info["warnings"].to_string().contains("max_user_watches"), "{info}");
+    for name in ["b/c/1.png", "e/1.png", "g/1.png"] {
+        walls.draw(name, u32::from(name.as_bytes()[0]));
+    }
+    walls.house.client().post("/library/scan", &json!({})).ok();
+    wait_until("a later look", || walls.images().len() == 7);
+}

@@ -1,0 +1,80 @@
+//! Kills at any instant while files come, go, and change: no image of a file that is there is lost.
+
+use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::{Walls, files};
+
+/// `MURALD_KILLS` makes it more.
+fn rounds() -> u32 {
+    std::env::var("MURALD_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
+}
+
+#[test]
+fn kills_lose_no_tag_and_no_place_of_a_watched_file() {
+    let stay: Vec<(String, u32)> = (0..6).map(|n| (format!("stay/{n}.png"), 1000 + n)).collect();
+    let all: Vec<(&str, u32)> = stay.iter().map(|(name, n)| (name.as_str(), *n)).collect();
+    let mut walls = Walls::with(&all);
+    let treasures: Vec<(i64, i64)> =
+        all.iter().map(|(name, _)| (walls.id(name), walls.treasure(name))).collect();
+    let mut names: Vec<String> = stay.iter().map(|(name, _)| name.clone()).collect();
+    let (mut renamed, mut rewritten) = (0, 0);
+    for round in 0..rounds() {
+        // Only what the library knows by now: who changes name and content at once is somebody else.
+        let (images, now) = (walls.images(), files(&walls.directory));
+        let is_known =
+            |name: &String| images.get(name).is_some_and(|image| image["checksum"] == now[name]);
+        for (at, name) in names.iter_mut().enumerate().filter(|(_, name)| is_known(name)) {
+            match (round as usize + at) % 3 {
+                0 => {
+                    let to = format!("stay/{at}-{round}.png");
+                    walls.rename(name, &to);
+                    *name = to;
+                    renamed += 1;
+                }
+                1 => {
+                    walls.draw(name, 9000 + round * 10 + at as u32);
+                    rewritten += 1;
+                }
+                _ => {}
+            }
+        }
+        for number in 0..5 {
+            walls.draw(&format!("new-{number}.png"), 5000 + round * 10 + number);
+            fs::remove_file(walls.at(&format!("new-{}.png", (number + 2) % 5))).ok();
+        }
+        // Anywhere between the first event and the last row.
+        sleep(Duration::from_millis(u64::from(round * 137 % 1500)));
+        walls.house.kill9();
+        walls.house.start();
+    }
+    assert!(renamed > 0 && rewritten > 0, "{renamed} {rewritten}");
+    let settled = Instant::now();
+    let is_settled = || {
+        let images = walls.images();
+        let files = files(&walls.directory);
+        let same = files.iter().all(|(name, content)| {
+            images.get(name).is_some_and(|image| image["checksum"] == *content)
+        });
+        (same && images.len() == files.len()).then_some(images)
+    };
+    let images = loop {
+        if let Some(images) = is_settled() {
+            break images;
+        }
+        assert!(
+            settled.elapsed() < Duration::from_secs(90),
+            "{:?} {:?}",
+            walls.images().keys(),
+            files(&walls.directory).keys()
+        );
+        sleep(Duration::from_millis(50));
+    };
+    for ((id, playlist), name) in treasures.iter().zip(&names) {
+        assert_eq!(images[name]["id"], *id, "{name}");
+        assert_eq!(images[name]["tags"], serde_json::json!(["treasure"]), "{name}");
+        assert_eq!(walls.in_playlist(*playlist), [*id], "{name}");
+    }
+    assert!(walls.house.log().lines().all(|line| !line.contains("\"panic")), "no thread died");
+}

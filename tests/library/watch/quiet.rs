@@ -1,0 +1,53 @@
+//! Who watches at rest does nothing, and who reads wakes nobody.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use super::Walls;
+use crate::desktop::wait_until;
+
+/// How often each thread of the daemon has gone to sleep, by number and name.
+fn sleeps(walls: &Walls) -> BTreeMap<String, u64> {
+    let tasks = format!("/proc/{}/task", walls.house.pid());
+    let mut sleeps = BTreeMap::new();
+    for task in fs::read_dir(tasks).unwrap().flatten() {
+        let Ok(status) = fs::read_to_string(task.path().join("status")) else { continue };
+        let field = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+            line[name.len()..].trim().to_owned()
+        };
+        let name = format!("{} {}", field("Name:"), field("Pid:"));
+        sleeps.insert(name, field("voluntary_ctxt_switches:").parse().unwrap());
+    }
+    sleeps
+}
+
+fn watching(walls: &Walls) -> BTreeMap<String, u64> {
+    let is = |name: &str| name.starts_with("watch ") || name.starts_with("notify");
+    sleeps(walls).into_iter().filter(|(name, _)| is(name)).collect()
+}
+
+#[test]
+fn watch_sleeps_where_nothing_changes_whoever_reads() {
+    let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2), ("sea/deep/c.png", 3)]);
+    walls.wait_for_state("watched");
+    wait_until("rest", || walls.state()["message"].is_null());
+    // What has just been done may still be on its way to sleep.
+    let mut before = watching(&walls);
+    wait_until("sleep", || {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = watching(&walls);
+        std::mem::replace(&mut before, now.clone()) == now
+    });
+    assert!(before.keys().any(|name| name.starts_with("watch ")), "{before:?}");
+    for _ in 0..100 {
+        for name in ["a.png", "sea/b.png", "sea/deep/c.png"] {
+            fs::read(walls.at(name)).unwrap();
+        }
+        fs::read_dir(walls.at("sea")).unwrap().count();
+    }
+    // A time in which any clock of ours would have struck.
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!(watching(&walls), before);
+}

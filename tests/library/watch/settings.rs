@@ -1,0 +1,139 @@
+//! What is watched, said by file, by API and by command.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{Walls, picture};
+use crate::desktop::wait_until;
+use crate::support::House;
+
+fn put(house: &House, body: &Value) -> crate::support::client::Answer {
+    house.client().send("PUT", "/library/watch", "", body.to_string().as_bytes())
+}
+
+#[test]
+fn watched_directories_that_cannot_be_are_refused() {
+    let house = House::started();
+    let check = |body: Value, part: &str| {
+        let told = put(&house, &body).fails(400);
+        assert!(told.to_string().contains(part), "{told} lacks {part}");
+    };
+    let data = house.root().join("data");
+    check(json!({ "watch": ["pictures"] }), "not absolute");
+    check(json!({ "watch": [house.images()] }), "murald keeps its own files");
+    check(json!({ "watch": [house.images().join("x")] }), "lies in");
+    check(json!({ "watch": [data] }), "holds");
+    check(json!({ "watch": ["~"] }), "holds");
+    check(json!({ "in_place": true }), "watch");
+    check(json!({ "watch": [], "forgot": true }), "forgot");
+    check(json!({ "watch": [], "in_place": null }), "in_place");
+    check(json!({ "watch": "/x" }), "watch");
+    let patched = house.client().patch("/config/library", &json!({ "watch": ["x"] })).fails(400);
+    assert!(patched.to_string().contains("library.watch"), "{patched}");
+    assert_eq!(house.client().get("/library/watch").ok()["watch"], json!([]));
+}
+
+#[test]
+fn watched_directories_are_changed_by_the_command() {
+    let house = House::started();
+    let directory = house.root().join("walls");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("a.png"), picture(1)).unwrap();
+    let mut events = house.events("config_changed");
+    let run = |words: &[&str]| {
+        let output = house.murald(words).current_dir(house.root()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), told)
+    };
+    let (code, shown, told) = run(&["watch", "add", "walls"]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(shown.starts_with(&format!("{}\twatched\t", directory.display())), "{shown}");
+    assert_eq!(events.next().1["sections"], json!(["library"]));
+    let total = || house.client().get("/images").ok()["pagination"]["total_items"].clone();
+    wait_until("its picture", || total() == 1);
+    assert_eq!(run(&["watch", "add", "walls"]).0, Some(0), "it is watched already");
+    let shown = run(&["watch", "list"]).1;
+    assert_eq!(shown, format!("{}\twatched\t1\t\n", directory.display()));
+    assert_eq!(run(&["library", "scan"]).0, Some(0));
+    let (code, _, told) = run(&["watch", "remove", "others"]);
+    assert_eq!((code, told.contains("others is not watched")), (Some(1), true), "{told}");
+    assert_eq!(run(&["watch", "remove", "walls"]).0, Some(0));
+    assert_eq!(total(), 1, "its images stay");
+    assert_eq!(run(&["watch", "add", "walls"]).0, Some(0));
+    wait_until("a look", || run(&["watch", "list"]).1.ends_with("\t1\t\n"));
+    assert_eq!(run(&["watch", "remove", "walls", "--forget"]).0, Some(0));
+    assert_eq!((total(), directory.join("a.png").exists()), (json!(0), true));
+    assert_eq!(run(&["watch", "list"]).1, "");
+}
+
+#[test]
+fn watched_directory_that_is_not_there_is_away_until_it_comes() {
+    let house = House::started();
+    let directory = house.root().join("later");
+    let answer = put(&house, &json!({ "watch": [directory] })).ok();
+    assert_eq!(answer["watch"][0]["images"], 0);
+    let state = || house.client().get("/library/watch").ok()["watch"][0]["state"].clone();
+    wait_until("away", || state() == "away");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("a.png"), picture(1)).unwrap();
+    wait_until("watched", || state() == "watched");
+    let total = || house.client().get("/images").ok()["pagination"]["total_items"].clone();
+    wait_until("its picture", || total() == 1);
+    fs::rename(&directory, house.root().join("gone")).unwrap();
+    wait_until("away again", || state() == "away");
+    assert_eq!(total(), 1);
+}
+
+#[test]
+fn files_in_place_are_deleted_only_where_that_was_said() {
+    let walls = Walls::with(&[("a.png", 1), ("b.png", 2), ("c.png", 3)]);
+    let delete = |body: Value| {
+        let text = body.to_string();
+        walls.house.client().send("DELETE", "/images", "", text.as_bytes()).ok()
+    };
+    delete(json!({ "ids": [walls.id("a.png")] }));
+    assert!(walls.at("a.png").exists());
+    let output = walls.house.murald(&["images", "delete", "c"]).output().unwrap();
+    assert!(output.status.success() && walls.at("c.png").exists(), "{output:?}");
+    delete(json!({ "ids": [walls.id("b.png")], "files": true }));
+    assert!(!walls.at("b.png").exists());
+    walls.draw("d.png", 4);
+    wait_until("a new one", || walls.images().len() == 1);
+    delete(json!({ "ids": [walls.id("d.png")], "trash": true }));
+    assert!(!walls.at("d.png").exists());
+    let trash = walls.house.root().join("data/Trash/files/d.png");
+    assert_eq!(fs::read(trash).unwrap(), picture(4));
+}
+
+#[test]
+fn image_in_place_is_not_replaced_by_its_loop() {
+    let walls = Walls::with(&[("a.png", 1)]);
+    let id = walls.id("a.png");
+    let body = json!({
+        "in_seconds": 0, "out_seconds": 1, "preset": "mp4_h264", "action": "replace",
+    });
+    // No film either: what is asked for is refused before anything is read.
+    walls.house.client().post(&format!("/images/{id}/video-loop-export"), &body).fails(400);
+    assert_eq!(fs::read(walls.at("a.png")).unwrap(), picture(1));
+}
+
+#[test]
+fn links_are_followed_once() {
+    let walls = Walls::prepared("", &[("a.png", 1)]);
+    let other = walls.house.root().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("b.png"), picture(2)).unwrap();
+    std::os::unix::fs::symlink(&other, walls.at("link")).unwrap();
+    std::os::unix::fs::symlink("..", walls.at("circle")).unwrap();
+    let mut walls = walls;
+    walls.house.start();
+    wait_until("both", || walls.images().len() >= 2);
+    walls.wait_for_state("watched");
+    let images = walls.images();
+    assert!(
+        images.contains_key("a.png") || images.contains_key("circle/walls/a.png"),
+        "{images:?}"
+    );
+    assert_eq!(images.len(), 2);
+}
