@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::Value;
 use ureq::http::Response;
 use ureq::{Agent, Body};
@@ -56,6 +57,15 @@ pub(super) struct Connection {
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) body: Vec<u8>,
+}
+
+impl Answer {
+    /// Of several answers, one.
+    pub(super) fn of(value: &impl Serialize) -> Result<Self, Error> {
+        let internal =
+            |error| Error::new(Exit::Internal, "a list cannot be written").because(error);
+        Ok(Self { body: serde_json::to_vec(value).map_err(internal)? })
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -32,6 +32,7 @@ pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error>
         Kind::Hues => hues(&text).ok_or_else(|| wrong(HUES)),
         Kind::Words(words) => one_of(name, &text, words).map(|()| text.into()),
         Kind::List(words) => list(name, &text, words),
+        Kind::Tags => list(name, &text, &[]),
     }
 }
 

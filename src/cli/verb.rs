@@ -120,6 +120,8 @@ pub enum Kind {
     Words(&'static [&'static str]),
     /// Some of these, with commas; an empty slice allows any words.
     List(&'static [&'static str]),
+    /// Words with commas, of which the library has some already.
+    Tags,
 }
 
 impl Verb {

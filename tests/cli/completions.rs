@@ -14,6 +14,7 @@ fn house() -> House {
     image::RgbImage::new(4, 4).save(&picture).unwrap();
     house.import(&[&picture]);
     house.client().post("/folders", &json!({ "name": "Lakes" }));
+    house.client().patch("/images/1", &json!({ "tags": ["big sky", "sea"] }));
     house
 }
 
@@ -44,6 +45,12 @@ fn a_line_goes_on_with_what_the_table_and_the_daemon_know() {
     has(&["set", ""], ":files");
     check(&["folders", "show", ""], &["Lakes", "1"]);
     check(&["images", "delete", "1", "red"], &["red lake"]);
+    check(&["images", "list", "--tags", ""], &["big sky", "sea"]);
+    check(&["images", "tag", "1", "--remove", "sea,b"], &["sea,big sky"]);
+    check(&["random", "--hue-group", "red,b"], &["red,blue"]);
+    house.client().post("/folders", &json!({ "name": "Como", "parent_id": 1 }));
+    check(&["folders", "show", "Lakes/"], &["Lakes/Como"]);
+    house.client().send("DELETE", "/folders/2", "", b"");
     check(&["folders", "move", "1", "r"], &["root"]);
     check(&["images", "list", "--sort-o"], &["--sort-order"]);
     has(&["images", "list", "--sort-by", ""], "hue");
@@ -134,6 +141,8 @@ fn bash_offers_them() {
     assert_eq!(offers("images show ''"), "red\\ lake\n1\n");
     assert_eq!(offers("images show 'red\\ la'"), "red\\ lake\n");
     assert_eq!(offers("config get app images_"), "images_per_page\n");
+    assert_eq!(offers("random --tags ''"), "big\\ sky\nsea\n");
+    assert_eq!(offers("images list --folder L"), "Lakes\n");
     // Outside a line that is edited bash has no options to set: files are found all the same.
     assert!(offers("import /et").contains("/etc"));
 }
@@ -148,6 +157,8 @@ fn fish_offers_them() {
     assert_eq!(offers("murald images thumb"), "thumbnail\tPrint an image's thumbnail, as WebP\n");
     assert_eq!(offers("murald images show "), "1\tred lake\nred lake\t1\n");
     assert!(offers("murald config get app images_").starts_with("images_per_page\t50"));
+    assert_eq!(offers("murald random --tags "), "big sky\nsea\n");
+    assert_eq!(offers("murald images list --folder L"), "Lakes\t1\n");
     assert!(offers("murald import /et").contains("/etc/"));
 }
 
@@ -167,4 +178,6 @@ fn zsh_offers_them() {
     assert_eq!(offers("images show ''"), "red lake:1\n1:red lake\n");
     assert_eq!(offers("config get app images_"), "images_per_page:50\n");
     assert_eq!(offers("import-web ''"), "files -/\n");
+    assert_eq!(offers("random --tags ''"), "big sky\nsea\n");
+    assert_eq!(offers("images list --folder L"), "Lakes:1\n");
 }

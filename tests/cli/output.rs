@@ -166,3 +166,30 @@ fn filters_choose_what_verbs_are_about() {
     fails(&house, &["random", "--tags", "none"], 1, "murald: no image passes the filter\n");
     fails(&house, &["images", "ls", "--hue-group", "bluish"], 2, "murald: --hue-group must be ");
 }
+
+#[test]
+fn a_contact_sheet_has_a_picture_and_a_name_for_each() {
+    let house = House::started();
+    house.import(&[&pictures(&house, 5)]);
+    let sheet = |line: &[&str]| ok(&house, &[&["images", "sheet"], line].concat());
+    let order = ["--sort-by", "name", "--sort-order", "asc"];
+    // Where nothing can be drawn it is the list.
+    assert_eq!(sheet(&order), ok(&house, &[&["images", "list"], &order[..]].concat()));
+    let drawn = sheet(&[&["--picture", "blocks", "--size", "20x2"], &order[..]].concat());
+    let lines: Vec<&str> = drawn.lines().collect();
+    // Three and two of them, each of two rows, with names and an empty line beneath.
+    assert_eq!(lines.len(), 8, "{drawn}");
+    assert_eq!(lines[0].matches('▀').count(), 64);
+    assert_eq!(lines[4].matches('▀').count(), 42);
+    assert_eq!(lines[2].split_whitespace().collect::<Vec<_>>(), ["1", "p0", "2", "p1", "3", "p2"]);
+    assert_eq!(lines[6].split_whitespace().collect::<Vec<_>>(), ["4", "p3", "5", "p4"]);
+    let cut = run(&house, &["images", "sheet", "--picture", "kitty", "--per-page", "2"]);
+    assert!(stderr(&cut).starts_with("murald: 2 of 5 images; --all shows"), "{}", stderr(&cut));
+    assert_eq!(cut.stdout.windows(7).filter(|part| part == b"a=T,f=2").count(), 1);
+    assert!(sheet(&["--picture", "sixel", "--name", "p3"]).starts_with("\x1bPq"));
+    assert_eq!(sheet(&["--picture", "blocks", "--name", "none"]), "");
+    let one = json_of(&house, &["images", "show", "p3"]);
+    let checksum = one["checksum"].as_str().unwrap();
+    let found = ok(&house, &["images", "list", "--checksum", checksum, "--format", "{name}"]);
+    assert_eq!(found, "p3\n");
+}

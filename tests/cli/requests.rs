@@ -110,6 +110,7 @@ fn every_verb_asks_for_what_it_means() {
         "history --monitor DP-1 --limit 5 --since-id 3",
         &["GET /images/history?monitor=DP-1&limit=5&since_id=3"],
     );
+    check("history --limit 7 --before-id 9", &["GET /images/history?limit=7&before_id=9"]);
     check("history clear", &["DELETE /images/history"]);
     check("import --no-wait /a --folder 3", &[r#"POST /images {"paths":["/a"],"folder_id":3}"#]);
     check("import --in-place --no-wait /a", &[r#"POST /images {"paths":["/a"],"in_place":true}"#]);
@@ -128,7 +129,7 @@ fn every_verb_asks_for_what_it_means() {
            &palette_similar_to=4&palette_max_delta_e=9.5"],
     );
     check("images show 7", &["GET /images/7"]);
-    check("images show 7", &["GET /images/7"]);
+    check("images sheet --name x --checksum 00ff", &["GET /images?name=x&checksum=00ff"]);
     check(
         "images update 7 --name x --tags a,b --folder root --selected on --audio off",
         &[

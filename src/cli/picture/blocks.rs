@@ -2,16 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::media::Picture;
-
 use super::super::palette::code;
 use super::super::terminal::Terminal;
-use super::opaque;
+use super::Raster;
 
-pub(super) fn encode(picture: &Picture, terminal: Terminal) -> String {
-    let width = picture.width() as usize;
-    let pixels = opaque(picture);
-    let rows: Vec<&[[u8; 3]]> = pixels.chunks_exact(width).collect();
+pub(super) fn encode(raster: &Raster, terminal: Terminal) -> String {
+    let width = raster.width as usize;
+    let rows: Vec<&[[u8; 3]]> = raster.pixels.chunks_exact(width).collect();
     let mut out = String::new();
     for pair in rows.chunks(2) {
         for column in 0..width {

@@ -3,16 +3,14 @@
 
 use std::fmt::Write as _;
 
-use crate::media::Picture;
-
-use super::opaque;
+use super::Raster;
 
 /// Bytes of base64 in a piece, by the protocol at most 4096.
 const PIECE: usize = 4096;
 
-pub(super) fn encode(picture: &Picture, columns: u32, rows: u32) -> String {
-    let text = base64(opaque(picture).as_flattened());
-    let (width, height) = (picture.width(), picture.height());
+pub(super) fn encode(raster: &Raster, columns: u32, rows: u32) -> String {
+    let text = base64(raster.pixels.as_flattened());
+    let Raster { width, height, .. } = raster;
     let mut out = String::new();
     let mut pieces = text.as_bytes().chunks(PIECE).peekable();
     let mut first = true;

@@ -3,6 +3,7 @@
 //! Decoding is the room `media`'s, which is why the client sees it.
 
 mod blocks;
+mod grid;
 mod kitty;
 mod question;
 mod sixel;
@@ -13,6 +14,8 @@ use crate::media::{self, Picture, fit};
 
 use super::Error;
 use super::terminal::Terminal;
+
+pub(super) use grid::Grid;
 
 /// The most that a picture takes, in columns and rows.
 const FRAME: (u32, u32) = (60, 20);
@@ -82,10 +85,7 @@ pub(super) fn render(
     wish: &Wish,
     beneath: usize,
 ) -> Result<Option<String>, Error> {
-    let mut input = Cursor::new(file);
-    let Ok(probe) = media::probe(&mut input) else { return Ok(None) };
-    let size = probe.fit((1024, 1024));
-    let Ok(picture) = probe.decode(&mut input, size, &|| false) else { return Ok(None) };
+    let Some((picture, size)) = decoded(file) else { return Ok(None) };
     let (cell, rows) = cell();
     let (columns, rows) = frame(terminal.columns, rows, wish.size, beneath);
     // Small ones are not blown up, as the daemon's thumbnails are not; unless that is asked for.
@@ -98,11 +98,26 @@ pub(super) fn render(
         Some(way) => way,
         None => question::ask()?,
     };
-    Ok(Some(match way {
-        Way::Kitty => kitty::encode(&picture.resized(width, height), columns, rows),
-        Way::Sixel => sixel::encode(&picture.resized(width, height)),
-        Way::Blocks => blocks::encode(&picture.resized(columns, rows * 2), terminal),
-    }))
+    let (width, height) = if way == Way::Blocks { (columns, rows * 2) } else { (width, height) };
+    let raster = Raster::of(&picture.resized(width, height));
+    Ok(Some(encode(&raster, way, (columns, rows), terminal)))
+}
+
+/// What is printed to show this over so many columns and rows.
+fn encode(raster: &Raster, way: Way, size: (u32, u32), terminal: Terminal) -> String {
+    match way {
+        Way::Kitty => kitty::encode(raster, size.0, size.1),
+        Way::Sixel => sixel::encode(raster),
+        Way::Blocks => blocks::encode(raster, terminal),
+    }
+}
+
+/// A picture and its size, which is smaller than what its decoder may give.
+fn decoded(file: &[u8]) -> Option<(Picture, (u32, u32))> {
+    let mut input = Cursor::new(file);
+    let probe = media::probe(&mut input).ok()?;
+    let size = probe.fit((1024, 1024));
+    Some((probe.decode(&mut input, size, &|| false).ok()?, size))
 }
 
 /// The most columns and rows: what is beneath the picture must not push it out of sight.
@@ -142,19 +157,39 @@ fn cell() -> ((u32, u32), u32) {
     ((width / columns, height / rows), rows)
 }
 
-/// Rows of red, green and blue; what is transparent lies on black.
-fn opaque(picture: &Picture) -> Vec<[u8; 3]> {
-    let channels = if picture.has_alpha() { 4 } else { 3 };
-    let over_black = |value: u8, alpha: u8| (u16::from(value) * u16::from(alpha) / 255) as u8;
-    picture
-        .pixels()
-        .chunks_exact(channels)
-        .map(|pixel| match *pixel {
+/// Red, green and blue, row by row.
+struct Raster {
+    width: u32,
+    height: u32,
+    pixels: Vec<[u8; 3]>,
+}
+
+impl Raster {
+    fn black(width: u32, height: u32) -> Self {
+        Self { width, height, pixels: vec![[0; 3]; width as usize * height as usize] }
+    }
+
+    /// What is transparent lies on black.
+    fn of(picture: &Picture) -> Self {
+        let channels = if picture.has_alpha() { 4 } else { 3 };
+        let over_black = |value: u8, alpha: u8| (u16::from(value) * u16::from(alpha) / 255) as u8;
+        let opaque = |pixel: &[u8]| match *pixel {
             [red, green, blue, alpha] => [red, green, blue].map(|value| over_black(value, alpha)),
             [red, green, blue] => [red, green, blue],
             _ => [0; 3],
-        })
-        .collect()
+        };
+        let pixels = picture.pixels().chunks_exact(channels).map(opaque).collect();
+        Self { width: picture.width(), height: picture.height(), pixels }
+    }
+
+    /// Lays another one into it, which fits there.
+    fn paste(&mut self, other: &Self, left: u32, top: u32) {
+        let (whole, wide) = (self.width as usize, other.width as usize);
+        let rows = self.pixels.chunks_exact_mut(whole).skip(top as usize);
+        for (into, row) in rows.zip(other.pixels.chunks_exact(wide)) {
+            into[left as usize..][..wide].copy_from_slice(row);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -162,14 +197,14 @@ mod tests {
     use super::*;
 
     /// Two pixels: red, and blue of half transparency.
-    pub(super) fn two() -> Picture {
+    pub(super) fn two() -> Raster {
         let mut file = Cursor::new(Vec::new());
         let mut picture = image::RgbaImage::new(2, 1);
         picture.put_pixel(0, 0, image::Rgba([255, 0, 0, 255]));
         picture.put_pixel(1, 0, image::Rgba([0, 0, 255, 0]));
         picture.write_to(&mut file, image::ImageFormat::Png).unwrap();
         let probe = media::probe(&mut file).unwrap();
-        probe.decode(&mut file, (2, 1), &|| false).unwrap()
+        Raster::of(&probe.decode(&mut file, (2, 1), &|| false).unwrap())
     }
 
     #[test]
@@ -195,6 +230,6 @@ mod tests {
 
     #[test]
     fn transparency_lies_on_black() {
-        assert_eq!(opaque(&two()), [[255, 0, 0], [0, 0, 0]]);
+        assert_eq!(two().pixels, [[255, 0, 0], [0, 0, 0]]);
     }
 }

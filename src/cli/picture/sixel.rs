@@ -3,9 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::media::Picture;
-
-use super::opaque;
+use super::Raster;
 
 const LEVELS: u16 = 6;
 /// Thresholds of ordered dithering (Bayer), of sixteen.
@@ -13,14 +11,15 @@ const BAYER: [[u16; 4]; 4] = [[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15,
 /// Pixels in a band.
 const BAND: usize = 6;
 
-pub(super) fn encode(picture: &Picture) -> String {
-    let width = picture.width() as usize;
-    let (columns, rows) = (picture.width(), picture.height());
+pub(super) fn encode(raster: &Raster) -> String {
+    let width = raster.width as usize;
+    let (columns, rows) = (raster.width, raster.height);
     let mut out = format!("\x1bPq\"1;1;{columns};{rows}");
-    let pixels: Vec<u8> = opaque(picture)
-        .into_iter()
+    let pixels: Vec<u8> = raster
+        .pixels
+        .iter()
         .enumerate()
-        .map(|(at, pixel)| index(pixel, at % width, at / width))
+        .map(|(at, &pixel)| index(pixel, at % width, at / width))
         .collect();
     for color in 0..LEVELS.pow(3) {
         if pixels.contains(&(color as u8)) {

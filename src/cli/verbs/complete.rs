@@ -17,7 +17,9 @@ use super::super::connection::{Connection, Place};
 use super::super::lookup::{Found, Verbs};
 use super::super::screen::Screen;
 use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
+use super::folders::path;
 use crate::sys::Timer;
+use crate::wire::{Data, Folder};
 
 pub(super) const COMPLETE: Verb =
     Verb::complete(&["complete"], "Print how a command line can go on, for completion in shells")
@@ -31,6 +33,9 @@ pub(super) const COMPLETE: Verb =
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The newest images that are offered.
 const IMAGES: u32 = 100;
+
+const HUES: &[&str] =
+    &["red", "orange", "yellow", "green", "cyan", "blue", "purple", "pink", "grey"];
 
 /// A word, and what it means.
 type Candidate = (String, String);
@@ -146,20 +151,14 @@ struct Source<'a> {
 impl Source<'_> {
     fn values(&self, kind: Kind, partial: &str, plain: &[String]) -> Vec<Candidate> {
         let images = Place::new(&[&"images"]).query("per_page", Some(IMAGES));
-        let folders = Place::new(&[&"folders"]).query("parent_id", Some("all"));
         let words = |words: &[&str]| words.iter().map(|&word| (word.into(), "".into())).collect();
         match kind {
             Kind::File => vec![(":files".into(), String::new())],
             Kind::Directory => vec![(":directories".into(), String::new())],
             Kind::Words(list) => words(list),
-            Kind::Hues => words(&[
-                "red", "orange", "yellow", "green", "cyan", "blue", "purple", "pink", "grey",
-            ]),
-            Kind::List(list) => {
-                // Behind the last comma.
-                let done = partial.rfind(',').map_or("", |at| &partial[..=at]);
-                list.iter().map(|word| (format!("{done}{word}"), String::new())).collect()
-            }
+            Kind::Hues => behind_the_comma(partial, HUES.iter().copied()),
+            Kind::List(list) => behind_the_comma(partial, list.iter().copied()),
+            Kind::Tags => behind_the_comma(partial, self.tags().iter().map(String::as_str)),
             Kind::Image | Kind::Item => self.named(&images),
             Kind::Picture => {
                 // Files, too; a shell finds those better.
@@ -167,9 +166,9 @@ impl Source<'_> {
                 found.push((":files".into(), String::new()));
                 found
             }
-            Kind::Folder => self.named(&folders),
+            Kind::Folder => self.folders(),
             Kind::FolderOrRoot => {
-                let mut found = self.named(&folders);
+                let mut found = self.folders();
                 found.push(("root".into(), String::new()));
                 found
             }
@@ -189,6 +188,23 @@ impl Source<'_> {
         let ids = self.listed(place, "id", "name");
         let names = ids.iter().map(|(id, name)| (name.clone(), id.clone()));
         names.chain(ids.iter().cloned()).collect()
+    }
+
+    fn tags(&self) -> Vec<String> {
+        let told = self.ask(&Place::new(&[&"images", &"tags"])).unwrap_or_default();
+        let tags = told["tags"].as_array().into_iter().flatten();
+        tags.filter_map(|tag| tag.as_str().map(str::to_owned)).collect()
+    }
+
+    /// Folders by their paths from the root down, and by their ids.
+    fn folders(&self) -> Vec<Candidate> {
+        let place = Place::new(&[&"folders"]).query("parent_id", Some("all"));
+        let told = self.ask(&place).and_then(|told| serde_json::from_value(told).ok());
+        let all: Vec<Folder> = told.map(|told: Data<Folder>| told.data).unwrap_or_default();
+        let pairs = |folder: &Folder| (path(folder, &all), folder.id.to_string());
+        let paths: Vec<Candidate> = all.iter().map(pairs).collect();
+        let ids = paths.iter().map(|(path, id)| (id.clone(), path.clone()));
+        paths.iter().cloned().chain(ids).collect()
     }
 
     /// The records of a list: one field, and another that says more.
@@ -261,6 +277,14 @@ impl Source<'_> {
         };
         Some(connection.interruptible(timer().ok()?))
     }
+}
+
+/// Words that go on a list whose last one is not whole yet.
+fn behind_the_comma<'a>(partial: &str, words: impl Iterator<Item = &'a str>) -> Vec<Candidate> {
+    let done = partial.rfind(',').map_or("", |at| &partial[..=at]);
+    let given: Vec<&str> = done.split(',').collect();
+    let others = words.filter(|word| !given.contains(word));
+    others.map(|word| (format!("{done}{word}"), String::new())).collect()
 }
 
 /// Becomes readable when patience ends.

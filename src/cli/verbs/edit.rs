@@ -21,7 +21,7 @@ pub(super) const UPDATE: Verb =
         .arguments(&[ONE])
         .flags(&[
             Flag::value("--name", "NAME", Kind::Text, "Its name, which is its file's name, too"),
-            Flag::value("--tags", "A,B", Kind::List(&[]), "Its tags, in place of those it has"),
+            Flag::value("--tags", "A,B", Kind::Tags, "Its tags, in place of those it has"),
             Flag::value(
                 "--colors",
                 "HEX,HEX",
@@ -58,8 +58,8 @@ pub(super) const TAG: Verb =
         .arguments(&[MANY])
         .flags(&gallery::together::<3, { gallery::FILTERS.len() }, { 3 + gallery::FILTERS.len() }>(
             [
-                Flag::value("--add", "A,B", Kind::List(&[]), "Tags to add"),
-                Flag::value("--remove", "A,B", Kind::List(&[]), "Tags to remove"),
+                Flag::value("--add", "A,B", Kind::Tags, "Tags to add"),
+                Flag::value("--remove", "A,B", Kind::Tags, "Tags to remove"),
                 NULL,
             ],
         ))

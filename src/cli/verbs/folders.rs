@@ -94,7 +94,7 @@ impl Record for Folder {
 }
 
 /// The names from the outermost of these folders down.
-fn path(folder: &Folder, all: &[Folder]) -> String {
+pub(super) fn path(folder: &Folder, all: &[Folder]) -> String {
     let around = all.iter().find(|other| Some(other.id) == folder.parent_id);
     match around {
         Some(around) => format!("{}/{}", path(around, all), folder.name),

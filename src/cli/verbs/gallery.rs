@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 use super::super::Error;
 use super::super::call::{Call, shown};
 use super::super::connection::{Answer, Connection, Place};
-use super::super::error::Exit;
 use super::super::request::place;
 use super::super::verb::{Flag, Kind, NULL};
 use super::MEDIA_FILTERS;
@@ -19,7 +18,7 @@ pub(super) const FILTERS: &[Flag] = &[
         Kind::Words(MEDIA_FILTERS),
         "Only images of this type; gif: pictures that move, whatever their format",
     ),
-    Flag::value("--tags", "A,B", Kind::List(&[]), "Only images with all of these tags"),
+    Flag::value("--tags", "A,B", Kind::Tags, "Only images with all of these tags"),
     Flag::value(
         "--folder",
         "FOLDER",
@@ -41,7 +40,9 @@ pub(super) const FILTERS: &[Flag] = &[
         Kind::Words(&["true", "false"]),
         "Only images that move, or not",
     ),
+    Flag::value("--name", "TEXT", Kind::Text, "Only images of exactly this name"),
     Flag::value("--name-prefix", "TEXT", Kind::Text, "Only images whose names begin so"),
+    Flag::value("--checksum", "SHA256", Kind::Text, "Only the image with this content"),
     Flag::value(
         "--colors",
         "COLOR,...",
@@ -73,7 +74,7 @@ pub(super) const FILTERS: &[Flag] = &[
         "How different that palette may be, in ΔE; 18 by default",
     ),
 ];
-const NAMES: [(&str, &str); 14] = [
+const NAMES: [(&str, &str); 16] = [
     ("--media-type", "media_type"),
     ("--tags", "tags"),
     ("--folder", "folder_id"),
@@ -82,7 +83,9 @@ const NAMES: [(&str, &str); 14] = [
     ("--min-width", "min_width"),
     ("--min-height", "min_height"),
     ("--animated", "animated"),
+    ("--name", "name"),
     ("--name-prefix", "name_prefix"),
+    ("--checksum", "checksum"),
     ("--colors", "colors"),
     ("--colors-near", "colors_near"),
     ("--hue-group", "hue_group"),
@@ -120,10 +123,18 @@ pub(super) const MANY: &[Flag] = &together::<1, { FILTERS.len() }, { 1 + FILTERS
 pub(super) const fn together<const N: usize, const F: usize, const SUM: usize>(
     own: [Flag; N],
 ) -> [Flag; SUM] {
+    with::<N, SUM>(own, FILTERS)
+}
+
+/// These flags and those.
+pub(super) const fn with<const N: usize, const SUM: usize>(
+    own: [Flag; N],
+    more: &[Flag],
+) -> [Flag; SUM] {
     let mut all = [NULL; SUM];
     let mut at = 0;
     while at < SUM {
-        all[at] = if at < N { own[at] } else { FILTERS[at - N] };
+        all[at] = if at < N { own[at] } else { more[at - N] };
         at += 1;
     }
     all
@@ -212,9 +223,7 @@ pub(super) fn answer(call: &Call) -> Result<Answer, Error> {
     if call.has("--page") || call.has("--per-page") {
         return Err(Error::usage("--all is every page: leave out --page and --per-page"));
     }
-    let body = serde_json::to_vec(&every_page(&connection, listed(call))?);
-    let internal = |error| Error::new(Exit::Internal, "a list cannot be written").because(error);
-    Ok(Answer { body: body.map_err(internal)? })
+    Answer::of(&every_page(&connection, listed(call))?)
 }
 
 fn every_page(connection: &Connection, place: Place) -> Result<Page<Value>, Error> {

@@ -1,9 +1,11 @@
 //! What was shown where.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::super::Error;
-use super::super::call::Call;
+use super::super::call::{Call, shown};
+use super::super::connection::{Answer, Place};
 use super::super::request::{Record, Request};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
@@ -11,17 +13,14 @@ use super::super::verb::{Flag, Kind, Verb};
 use super::moment;
 use crate::wire::{HistoryEntry, HistorySource};
 
-pub(super) const LIST: Verb = Verb::asking(
-    &["history"],
-    "List the wallpapers that were shown, newest first",
-    ENTRIES,
-)
-.flags(&[
-    Flag::value("--monitor", "NAME", Kind::Monitor, "Only what this monitor showed"),
-    Flag::value("--limit", "N", Kind::Count, "At most this many, up to 1000; 50 by default"),
-    Flag::value("--since-id", "N", Kind::Count, "Only entries after this one"),
-    Flag::value("--before-id", "N", Kind::Count, "Only entries before this one"),
-]);
+pub(super) const LIST: Verb =
+    Verb::new(&["history"], "List the wallpapers that were shown, newest first", list).flags(&[
+        Flag::switch("--all", "Every entry"),
+        Flag::value("--monitor", "NAME", Kind::Monitor, "Only what this monitor showed"),
+        Flag::value("--limit", "N", Kind::Count, "At most this many, up to 1000; 50 by default"),
+        Flag::value("--since-id", "N", Kind::Count, "Only entries after this one"),
+        Flag::value("--before-id", "N", Kind::Count, "Only entries before this one"),
+    ]);
 pub(super) const CLEAR: Verb = Verb::asking(
     &["history", "clear"],
     "Forget the history",
@@ -33,8 +32,42 @@ const ENTRIES: Request = Request::get(
 )
 .shows::<Vec<HistoryEntry>>();
 
+/// As many as the daemon gives at once, and as it gives where nobody says.
+const MOST: usize = 1000;
+const USUAL: usize = 50;
+
+fn list(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    if !call.has("--all") {
+        return ENTRIES.run(call, screen);
+    }
+    if call.has("--limit") {
+        return Err(Error::usage("--all is every entry: leave out --limit"));
+    }
+    let connection = call.connect()?;
+    let mut all: Vec<Value> = Vec::new();
+    let mut before = call.value("--before-id").cloned();
+    loop {
+        let page = Place::new(&[&"images", &"history"])
+            .query("limit", Some(MOST))
+            .query("monitor", call.query("--monitor"))
+            .query("since_id", call.query("--since-id"))
+            .query("before_id", before.as_ref().map(shown));
+        let page: Vec<Value> = connection.get(&page)?.read()?;
+        let is_last = page.len() < MOST;
+        before = page.last().map(|entry| entry["id"].clone());
+        all.extend(page);
+        if is_last {
+            let show = |screen: &mut Screen, all: Vec<HistoryEntry>| all.show(call, screen);
+            return screen.show(&Answer::of(&all)?, show);
+        }
+    }
+}
+
 impl Record for Vec<HistoryEntry> {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
+        if self.len() == USUAL && !call.has("--limit") && !call.has("--all") {
+            screen.warn(format!("the newest {USUAL} entries; --all shows every one"));
+        }
         if self.is_empty() {
             return screen.note("no entries");
         }

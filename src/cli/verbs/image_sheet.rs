@@ -1,16 +1,26 @@
 //! One image, for people, and how commands name one or several.
 
 use super::super::Error;
+use super::super::picture;
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::text::bytes;
-use super::super::verb::{Argument, Kind};
+use super::super::verb::{Argument, Flag, Kind};
 use super::moment;
 use crate::wire::{Image, MediaType};
 
 pub(super) const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The image");
 pub(super) const MANY: Argument =
     Argument::any("IMAGE", Kind::Image, "The images; - reads them from standard input");
+
+pub(super) const SIZE: Flag =
+    Flag::value("--size", "COLUMNS[xROWS]", Kind::Text, "How large a picture is");
+pub(super) const PICTURE: Flag = Flag::value(
+    "--picture",
+    "HOW",
+    Kind::Words(picture::WORDS),
+    "How it is drawn, whatever the terminal says of itself",
+);
 
 /// Everything about an image, for people.
 pub(super) fn show(screen: &mut Screen, image: &Image) -> Result<(), Error> {

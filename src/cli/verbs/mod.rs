@@ -3,6 +3,7 @@
 mod backends;
 mod complete;
 mod config;
+mod contact_sheet;
 mod daemon;
 mod delete;
 mod edit;
@@ -12,6 +13,7 @@ mod files;
 mod folders;
 mod gallery;
 mod history;
+mod image_list;
 mod image_sheet;
 mod images;
 mod import;
