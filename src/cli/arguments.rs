@@ -12,7 +12,7 @@ use super::call::{Call, Globals, Output};
 use super::lookup::{Found, Verbs};
 use super::template::Template;
 use super::verb::{Arity, Flag, GLOBAL, LOG_LEVELS, Verb};
-use super::{Error, help, value};
+use super::{Error, help, suggest, value};
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -48,13 +48,13 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
             verb
         }
         Found::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(verbs, &prefix))),
-        Found::Prefix(prefix) => return Err(help::incomplete(verbs, &prefix, words.get(1))),
+        Found::Prefix(prefix) => return Err(suggest::incomplete(verbs, &prefix, words.get(1))),
         // `murald` alone is `murald start`; with `--help` it is the whole command's.
         Found::Nothing if words.is_empty() && help => {
             return Ok(Parsed::Help(help::SHORT.to_owned()));
         }
         Found::Nothing if words.is_empty() => verbs.start(),
-        Found::Nothing => return Err(help::unknown_verb(verbs, &words[0])),
+        Found::Nothing => return Err(suggest::unknown_verb(verbs, &words[0])),
     };
     if help {
         return Ok(Parsed::Help(help::verb(verbs, verb)));
@@ -196,12 +196,12 @@ impl Line {
         values: &mut Vec<(&'static str, Value)>,
     ) -> Result<(), Error> {
         if let Some((name, _)) = self.joined.first() {
-            return Err(help::unknown_flag(verb, name));
+            return Err(suggest::unknown_flag(verb, name));
         }
         let mut given = self.free;
         for word in self.rest.finish() {
             if is_flag(&word) {
-                return Err(help::unknown_flag(verb, &word.to_string_lossy()));
+                return Err(suggest::unknown_flag(verb, &word.to_string_lossy()));
             }
             given.push(word);
         }
@@ -224,7 +224,7 @@ impl Line {
         }
         match given.next() {
             None => Ok(()),
-            Some(word) => Err(help::too_many(verb, &word.to_string_lossy())),
+            Some(word) => Err(suggest::too_many(verb, &word.to_string_lossy())),
         }
     }
 }

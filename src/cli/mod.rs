@@ -20,6 +20,7 @@ mod screen;
 mod sse;
 mod start;
 mod stdin;
+mod suggest;
 mod table;
 mod template;
 mod terminal;

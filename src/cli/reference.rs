@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::call::Call;
 use super::connection::{Connection, Place};
-use super::help::distance;
+use super::suggest::distance;
 use super::verb::{Kind, NULL, Verb};
 use super::{Error, stdin};
 use crate::paths::{Dirs, open_regular};

@@ -17,6 +17,7 @@ use super::super::connection::{Connection, Place};
 use super::super::lookup::{Found, Verbs};
 use super::super::screen::Screen;
 use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
+use super::config_section::settings;
 use super::folders::path;
 use crate::sys::Timer;
 use crate::wire::{Data, Folder};
@@ -246,8 +247,7 @@ impl Source<'_> {
         if !values.is_empty() {
             return values;
         }
-        let settings =
-            self.connection().and_then(|it| super::config::settings(&it, section, false).ok());
+        let settings = self.connection().and_then(|it| settings(&it, section, false).ok());
         let settings = settings.into_iter().flatten();
         settings.map(|(key, value)| (key, value.to_string())).collect()
     }

@@ -3,6 +3,8 @@
 mod backends;
 mod complete;
 mod config;
+mod config_change;
+mod config_section;
 mod contact_sheet;
 mod daemon;
 mod delete;

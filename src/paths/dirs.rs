@@ -1,77 +1,15 @@
-//! Where things live: the XDG base directories, and paths as people write them.
-//!
-//! Runs in whatever thread asks. Reads the environment only through [`Env`], and makes no directory
-//! but the runtime directory that stands in for a missing `XDG_RUNTIME_DIR`.
+//! The XDG base directories, and paths of the configuration.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::{fmt, fs, io};
 
-use rustix::fs::OFlags;
+use super::error::{NAME_MAX, PATH_MAX, SOCKET_MAX};
+use super::runtime::{own_directory, session_directory, uid};
+use super::variables::replaced;
+use super::{Env, Error};
 
-/// Bytes that the kernel takes in a path, in one name of it, and in the path of a socket.
-const PATH_MAX: usize = 4095;
-const NAME_MAX: usize = 255;
-const SOCKET_MAX: usize = 107;
 /// Where a login makes a directory for each user.
 const SESSIONS: &str = "/run/user";
-
-/// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds
-/// nobody up. What is opened is what is looked at, whatever lies at the path a moment later.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
-    }
-}
-
-/// A look-up of environment variables: the process's own, or a test's.
-#[derive(Clone)]
-pub struct Env(Arc<Lookup>);
-
-type Lookup = dyn Fn(&str) -> Option<OsString> + Send + Sync;
-
-impl Env {
-    /// The process's own. A missing `HOME` is looked up in the user database.
-    pub fn process() -> Self {
-        Self::new(|name| match std::env::var_os(name) {
-            None if name == "HOME" => std::env::home_dir().map(PathBuf::into_os_string),
-            value => value,
-        })
-    }
-
-    pub fn new(lookup: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(lookup))
-    }
-
-    pub fn var(&self, name: &str) -> Option<OsString> {
-        (self.0)(name)
-    }
-
-    /// A variable that must hold an absolute path to count (XDG Base Directory Specification).
-    fn absolute(&self, name: &str) -> Option<PathBuf> {
-        self.var(name).map(PathBuf::from).filter(|path| path.is_absolute())
-    }
-}
-
-impl<const N: usize> From<[(&'static str, &str); N]> for Env {
-    fn from(pairs: [(&'static str, &str); N]) -> Self {
-        let pairs = pairs.map(|(name, value)| (name, OsString::from(value)));
-        Self::new(move |name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| v.clone()))
-    }
-}
-
-impl fmt::Debug for Env {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Env")
-    }
-}
 
 /// The base directories of this user, with their fall-backs where a variable is unset or relative.
 #[derive(Clone, Debug)]
@@ -188,7 +126,7 @@ impl Dirs {
     /// A path of the configuration: `~`, `$VAR` and `${VAR}` replaced. The XDG base directories
     /// count as set. What comes out must be absolute.
     pub fn expand(&self, written: &str) -> Result<PathBuf, Error> {
-        let path = self.tilde(Path::new(&self.variables(written)?));
+        let path = self.tilde(Path::new(&replaced(written, |name| self.value(name))?));
         let longest = path.iter().map(OsStr::len).max().unwrap_or_default();
         if !path.is_absolute() {
             Err(Error::Relative { written: written.to_owned() })
@@ -208,32 +146,6 @@ impl Dirs {
         }
     }
 
-    fn variables(&self, written: &str) -> Result<OsString, Error> {
-        let mut out = Vec::with_capacity(written.len());
-        let mut rest = written;
-        while let Some(at) = rest.find('$') {
-            out.extend_from_slice(&rest.as_bytes()[..at]);
-            let (name, after) = match variable_name(&rest[at + 1..]) {
-                Ok(Some(found)) => found,
-                // A `$` that begins no name stands for itself.
-                Ok(None) => {
-                    out.push(b'$');
-                    rest = &rest[at + 1..];
-                    continue;
-                }
-                Err(()) => return Err(Error::Brace { written: written.to_owned() }),
-            };
-            let value = self.value(name)?.ok_or_else(|| Error::Unset {
-                variable: name.to_owned(),
-                written: written.to_owned(),
-            })?;
-            out.extend_from_slice(value.as_bytes());
-            rest = after;
-        }
-        out.extend_from_slice(rest.as_bytes());
-        Ok(OsString::from_vec(out))
-    }
-
     fn value(&self, name: &str) -> Result<Option<OsString>, Error> {
         let base = match name {
             "HOME" => &self.home,
@@ -248,146 +160,12 @@ impl Dirs {
     }
 }
 
-/// Why a place cannot be named.
-#[derive(Debug)]
-pub enum Error {
-    /// Neither `HOME` nor the user database names a home directory.
-    NoHome,
-    /// The runtime directory under the system's temporary directory cannot be made or read.
-    Runtime {
-        path: PathBuf,
-        source: io::Error,
-    },
-    /// It belongs to somebody else, is a link, or others may write to it.
-    NotOurs {
-        path: PathBuf,
-    },
-    Unset {
-        variable: String,
-        written: String,
-    },
-    /// `${` without its `}`, or with no name between.
-    Brace {
-        written: String,
-    },
-    Relative {
-        written: String,
-    },
-    /// The kernel takes no more than `max` bytes: of a path, of a name in it or of a socket.
-    TooLong {
-        path: PathBuf,
-        max: usize,
-    },
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoHome => write!(f, "HOME is not set to an absolute path"),
-            Self::Runtime { path, .. } => {
-                write!(f, "cannot make the runtime directory {}", path.display())
-            }
-            Self::NotOurs { path } => write!(
-                f,
-                "{} is not a directory that only this user can write to: \
-                 remove it, or set XDG_RUNTIME_DIR",
-                path.display()
-            ),
-            Self::Unset { variable, written } => {
-                write!(f, "the variable {variable} in the path {written:?} is not set")
-            }
-            Self::Brace { written } => {
-                write!(f, "the path {written:?} has a ${{ that is not followed by NAME}}")
-            }
-            Self::Relative { written } => write!(f, "the path {written:?} is not absolute"),
-            Self::TooLong { path, max } => {
-                let what = match *max {
-                    SOCKET_MAX => "as the path of a socket",
-                    NAME_MAX => "in one of its names",
-                    _ => "in all",
-                };
-                write!(f, "the path {path:?} is too long: it may have {max} bytes {what}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Runtime { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-/// The name after a `$` and what follows it; `None` where no name begins.
-fn variable_name(after: &str) -> Result<Option<(&str, &str)>, ()> {
-    let (text, braced) = after.strip_prefix('{').map_or((after, false), |inner| (inner, true));
-    let end = match text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
-        _ if text.starts_with(|c: char| c.is_ascii_digit()) => 0,
-        end => end.unwrap_or(text.len()),
-    };
-    let (name, rest) = text.split_at(end);
-    match (braced, name.is_empty()) {
-        (true, false) => rest.strip_prefix('}').map(|rest| Some((name, rest))).ok_or(()),
-        (true, true) => Err(()),
-        (false, false) => Ok(Some((name, rest))),
-        (false, true) => Ok(None),
-    }
-}
-
-fn uid() -> u32 {
-    rustix::process::getuid().as_raw()
-}
-
-/// What a login makes for a user, if it is there and nobody else's.
-fn session_directory(sessions: &Path, uid: u32) -> Option<PathBuf> {
-    let path = sessions.join(uid.to_string());
-    let found = fs::symlink_metadata(&path).ok()?;
-    (found.is_dir() && found.uid() == uid && found.mode() & 0o022 == 0).then_some(path)
-}
-
-/// A directory of mode 0700 that belongs to `uid`, made if it is missing.
-fn own_directory(path: PathBuf, uid: u32) -> Result<PathBuf, Error> {
-    let failed = |source| Error::Runtime { path: path.clone(), source };
-    match fs::DirBuilder::new().mode(0o700).create(&path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-        _ => {}
-    }
-    // Not through a link: it would be somebody else's choice where our socket goes.
-    let found = fs::symlink_metadata(&path).map_err(failed)?;
-    if !found.is_dir() || found.uid() != uid || found.mode() & 0o022 != 0 {
-        return Err(Error::NotOurs { path });
-    }
-    if found.mode() & 0o077 != 0 {
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).map_err(failed)?;
-    }
-    Ok(path)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-    #[test]
-    fn what_is_no_regular_file_is_not_waited_for() {
-        let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        fs::write(at("file"), "x").unwrap();
-        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
-        let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, at("fifo"), rustix::fs::FileType::Fifo, mode, 0)
-            .unwrap();
-        for name in ["file", "link"] {
-            assert!(open_regular(&at(name)).is_ok());
-        }
-        for other in [at("fifo"), "/dev/null".into(), directory.path().to_owned()] {
-            let refused = open_regular(&other).unwrap_err();
-            assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{}", other.display());
-        }
-        assert_eq!(open_regular(&at("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
-    }
+    use super::*;
 
     fn dirs() -> Dirs {
         Dirs::new(Env::from([

@@ -1,0 +1,205 @@
+//! What was meant by a word that is none: by its sense first, then by its letters.
+
+use super::Error;
+use super::help::usage;
+use super::lookup::Verbs;
+use super::verb::{GLOBAL, Verb};
+
+/// The words begin a command that is none, or none yet.
+pub(super) fn incomplete(verbs: Verbs, prefix: &[String], given: Option<&String>) -> Error {
+    let at = prefix.len();
+    let mut next: Vec<&str> =
+        verbs.with_prefix(prefix).filter_map(|verb| verb.words.get(at).copied()).collect();
+    next.dedup();
+    let prefix = prefix.join(" ");
+    let Some(given) = given else {
+        return Error::usage(format!("murald {prefix} needs one of {}", next.join(", ")))
+            .hint(format!("see `murald {prefix} --help`"));
+    };
+    let meant = by_sense(given, &next).or_else(|| nearest(given, next.iter().copied()));
+    Error::usage(format!("there is no command \"{prefix} {given}\"")).hint(match meant {
+        Some(meant) => format!("do you mean {prefix} {meant}? see `murald {prefix} --help`"),
+        None => format!("see `murald {prefix} --help`"),
+    })
+}
+
+pub(super) fn unknown_verb(verbs: Verbs, word: &str) -> Error {
+    let known = verbs.all().map(|verb| verb.words[0]);
+    let sense = SENSE_ALONE.iter().find(|(other, _)| *other == word).map(|(_, meant)| *meant);
+    Error::usage(format!("there is no command {word:?}")).hint(
+        match sense.or_else(|| nearest(word, known)) {
+            Some(meant) => format!("do you mean {meant}? `murald help all` lists all"),
+            None => "`murald help all` lists all".to_owned(),
+        },
+    )
+}
+
+/// Words that people bring along, and what they mean by them here.
+const SENSE_ALONE: &[(&str, &str)] = &[
+    ("add", "import PATH"),
+    ("back", "previous"),
+    ("clear", "stop --clear"),
+    ("del", "images delete"),
+    ("delete", "images delete, playlist delete or folders delete"),
+    ("img", "set PICTURE"),
+    ("init", "start"),
+    ("kill", "stop"),
+    ("mv", "images move or folders move"),
+    ("outputs", "monitors"),
+    ("play", "playlist start"),
+    ("quit", "stop"),
+    ("query", "current"),
+    ("remove", "images delete, playlist remove or folders delete"),
+    ("rename", "images rename, playlist rename or folders rename"),
+    ("restart", "stop, then start"),
+    ("rm", "images delete, playlist delete or folders delete"),
+    ("search", "images search"),
+    ("show", "images show, or set to put one on the screen"),
+    ("shuffle", "random"),
+    ("tag", "images tag"),
+    ("tags", "images tags"),
+    ("view", "images show"),
+    ("wall", "set PICTURE"),
+];
+/// The same behind a resource: each with words of which the first that is there is meant.
+const SENSE: &[(&str, &[&str])] = &[
+    ("activate", &["start"]),
+    ("change", &["update", "edit", "set"]),
+    ("edit", &["update", "edit", "set"]),
+    ("del", &["delete"]),
+    ("find", &["search"]),
+    ("get", &["show", "get"]),
+    ("info", &["show", "status"]),
+    ("mkdir", &["create"]),
+    ("name", &["rename"]),
+    ("make", &["create"]),
+    ("new", &["create"]),
+    ("play", &["start"]),
+    ("remove", &["delete", "remove"]),
+    ("run", &["start"]),
+    ("unset", &["reset"]),
+    ("use", &["activate"]),
+    ("view", &["show"]),
+];
+/// Flags of other programs, and of other verbs.
+const SENSE_FLAGS: &[(&str, &[&str])] = &[
+    ("--folder", &["--parent"]),
+    ("--limit", &["--per-page"]),
+    ("--output", &["--monitor"]),
+    ("--outputs", &["--monitor"]),
+    ("--random", &["--order"]),
+    ("--shuffle", &["--order"]),
+    ("--size", &["--per-page"]),
+    ("--sort", &["--sort-by"]),
+    ("--tag", &["--tags", "--add"]),
+    ("--type", &["--media-type", "--types"]),
+];
+
+fn by_sense<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    sense(SENSE, word, known)
+}
+
+fn sense<'a>(table: &[(&str, &[&str])], word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let (_, meant) = table.iter().find(|(other, _)| *other == word)?;
+    meant.iter().find_map(|meant| known.iter().copied().find(|one| one == meant))
+}
+
+pub(super) fn unknown_flag(verb: &Verb, name: &str) -> Error {
+    let known = || verb.flags.iter().chain(GLOBAL);
+    if let Some(flag) = known().find(|flag| flag.name == name) {
+        let problem = if flag.value.is_some() { "needs a value" } else { "takes no value" };
+        return Error::usage(format!("{name} {problem}"));
+    }
+    let see = format!("see `murald {} --help`", verb.name());
+    let names: Vec<&str> = known().map(|flag| flag.name).collect();
+    let meant = sense(SENSE_FLAGS, name, &names);
+    // A flag that has a sense of its own is no slip of the pen.
+    let has_sense = SENSE_FLAGS.iter().any(|(other, _)| *other == name);
+    let meant = meant.or_else(|| nearest(name, names.into_iter()).filter(|_| !has_sense));
+    Error::usage(format!("murald {} has no flag {name}", verb.name())).hint(match meant {
+        Some(meant) => format!("do you mean {meant}? {see}"),
+        None => see,
+    })
+}
+
+pub(super) fn too_many(verb: &Verb, word: &str) -> Error {
+    let hint = format!("usage: {}", usage(verb));
+    if verb.arguments.is_empty() {
+        return Error::usage(format!("murald {} does not take {word:?}", verb.name())).hint(hint);
+    }
+    Error::usage(format!("{word:?} is one argument too many")).hint(hint)
+}
+
+/// The known word that is at most two letters away; of a short word one letter, or it would be
+/// another word.
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let most = (word.trim_start_matches('-').chars().count() / 2).min(2);
+    known
+        .map(|one| (distance(word, one), one))
+        .filter(|(distance, _)| *distance <= most)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, one)| one)
+}
+
+/// Letters to insert, remove or replace (Levenshtein).
+pub(super) fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, other) in b.iter().enumerate() {
+            let replaced = corner + usize::from(letter != *other);
+            corner = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Verbs = Verbs(crate::cli::GROUPS);
+
+    #[test]
+    fn other_words_are_guessed_by_their_sense() {
+        let check = |word: &str, prefix: &[&str], expected: &str| {
+            let prefix: Vec<String> = prefix.iter().map(|&word| word.to_owned()).collect();
+            let error = match prefix.is_empty() {
+                true => unknown_verb(ALL, word),
+                false => incomplete(ALL, &prefix, Some(&word.to_owned())),
+            };
+            let told = error.to_string();
+            assert!(told.contains(expected), "{told}");
+        };
+        check("rm", &[], "do you mean images delete, playlist delete or folders delete?");
+        check("add", &[], "do you mean import PATH?");
+        check("rename", &[], "do you mean images rename, playlist rename or folders rename?");
+        check("query", &[], "do you mean current?");
+        check("remove", &["images"], "do you mean images delete?");
+        check("make", &["playlist"], "do you mean playlist create?");
+        check("frobnicate", &["playlist"], "see `murald playlist --help`");
+        let create = ALL.all().find(|verb| verb.words == ["folders", "create"]).unwrap();
+        let told = unknown_flag(create, "--folder").to_string();
+        assert!(told.contains("do you mean --parent?"), "{told}");
+        let create = ALL.all().find(|verb| verb.words == ["playlist", "create"]).unwrap();
+        let told = unknown_flag(create, "--folders").to_string();
+        assert!(!told.contains("--order"), "{told}");
+    }
+
+    #[test]
+    fn slips_are_guessed() {
+        #[track_caller]
+        fn check(word: &str, expected: Option<&str>) {
+            assert_eq!(nearest(word, ALL.all().map(|verb| verb.words[0])), expected);
+        }
+        check("improt", Some("import"));
+        check("image", Some("images"));
+        check("sett", Some("set"));
+        check("frobnicate", None);
+        check("rm", None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

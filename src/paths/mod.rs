@@ -1,0 +1,58 @@
+//! Where things live: the XDG base directories, and paths as people write them.
+//!
+//! Runs in whatever thread asks. Reads the environment only through [`Env`], and makes no directory
+//! but the runtime directory that stands in for a missing `XDG_RUNTIME_DIR`.
+
+mod dirs;
+mod env;
+mod error;
+mod runtime;
+mod variables;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+pub use dirs::Dirs;
+pub use env::Env;
+pub(crate) use error::Error;
+
+/// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds
+/// nobody up. What is opened is what is looked at, whatever lies at the path a moment later.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_regular_file_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("file"), "x").unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, at("fifo"), rustix::fs::FileType::Fifo, mode, 0)
+            .unwrap();
+        for name in ["file", "link"] {
+            assert!(open_regular(&at(name)).is_ok());
+        }
+        for other in [at("fifo"), "/dev/null".into(), directory.path().to_owned()] {
+            let refused = open_regular(&other).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{}", other.display());
+        }
+        assert_eq!(open_regular(&at("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}
