@@ -83,19 +83,42 @@ fn fzf_picks() {
 fn rofi_picks() {
     let desktop = Desktop::x11(&["800x600"]);
     let house = house(&desktop);
+    shows_pictures(&desktop, &house, "rofi", "VIRTUAL-1");
     pick(&house, &["rofi", "-filter", "lake"], &["xdotool", "key", "Return"]);
     assert_eq!(hangs(&house), "red lake");
 }
 
 #[test]
 fn fuzzel_picks() {
-    let desktop = Desktop::wayland(&["640x360"]);
+    // Eight pictures beneath each other have room here.
+    let desktop = Desktop::wayland(&["800x600"]);
     let house = house(&desktop);
+    shows_pictures(&desktop, &house, "fuzzel", "HEADLESS-1");
     pick(&house, &["fuzzel"], &["wtype", "-k", "Return"]);
     // The first one, by name.
     assert_eq!(hangs(&house), "blue hill");
-    let cache = house.root().join("cache/murald/pick");
-    assert_eq!(fs::read_dir(cache).unwrap().count(), 2, "PNG for each");
+}
+
+#[test]
+fn wofi_shows_pictures() {
+    let desktop = Desktop::wayland(&["800x600"]);
+    let house = house(&desktop);
+    shows_pictures(&desktop, &house, "wofi", "HEADLESS-1");
+}
+
+/// Opens a menu until a screenshot has the colours of both pictures: words in a list are not enough.
+fn shows_pictures(desktop: &Desktop, house: &House, menu: &str, output: &str) {
+    let _menu = End::spawn(script(house, "pick/murald-pick").arg(menu));
+    let shot = house.root().join("shot.png");
+    wait_until(&format!("{menu} shows both pictures"), || {
+        desktop.shot(&shot, output);
+        let shown = image::open(&shot).unwrap().into_rgb8();
+        let is = |pixel: &image::Rgb<u8>, color: [u8; 3]| {
+            pixel.0.iter().zip(color).all(|(one, other)| one.abs_diff(other) < 16)
+        };
+        let count = |color| shown.pixels().filter(|pixel| is(pixel, color)).count();
+        [[200, 30, 30], [40, 60, 200]].into_iter().all(|color| count(color) > 400)
+    });
 }
 
 /// Picks in a window, where a key is struck until it is heard: one that comes before the window is
