@@ -150,7 +150,7 @@ fn filters_choose_what_verbs_are_about() {
     );
     ok(&house, &["folders", "create", "sea"]);
     assert_eq!(ok(&house, &["images", "mv", "sea", "--tags", "wide"]), "2 images moved\n");
-    let made = json_of(&house, &["playlist", "create", "p", "--folder", "sea"]);
+    let made = json_of(&house, &["playlist", "create", "p", "--folder", "sea", "--fixed"]);
     assert_eq!(made["images"].as_array().unwrap().len(), 2);
     let made = json_of(&house, &["playlist", "add", "p", "--name-prefix", "TR"]);
     assert_eq!(made["images"][2]["image_id"], 2);
