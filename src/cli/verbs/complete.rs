@@ -175,13 +175,21 @@ impl Source<'_> {
             }
             Kind::Playlist => self.named(&Place::new(&[&"playlists"])),
             Kind::Monitor => self.listed(&Place::new(&[&"monitors"]), "name", "description"),
-            Kind::Backend => self.listed(&Place::new(&[&"backends"]), "name", "version"),
+            Kind::Backend => self.backends(),
             Kind::Theme => self.listed(&Place::new(&[&"api", &"themes"]), "name", "display_name"),
             Kind::Section => self.sections(partial),
             Kind::Setting => self.keys(plain),
             Kind::SettingValue => self.setting_values(plain),
             Kind::Text | Kind::Json | Kind::Count | Kind::Number | Kind::Span => Vec::new(),
         }
+    }
+
+    /// What `backend.type` may be: the daemon would ask each program for its version first.
+    fn backends(&self) -> Vec<Candidate> {
+        let settings = (self.call.settings)();
+        let is_type = |it: &&Setting| it.section == "backend" && it.key == "type";
+        let words = settings.iter().find(is_type).map(|it| it.words.clone()).unwrap_or_default();
+        words.into_iter().map(|word| (word.to_owned(), String::new())).collect()
     }
 
     /// Records by their names, and by their ids.
