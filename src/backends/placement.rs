@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::compositor::Output;
-use crate::wire::{MediaType, WebCapabilities};
+use crate::wire::{Fit, MediaType, WebCapabilities};
 
 /// What a backend must be able to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -55,6 +55,9 @@ pub struct Placement {
     pub web: Option<Web>,
     /// The outputs that one picture is stretched over, this one among them; empty otherwise.
     pub extended_over: Vec<String>,
+    /// In place of what the backend's settings say.
+    #[serde(default)]
+    pub fit: Option<Fit>,
 }
 
 /// What only a web package has.

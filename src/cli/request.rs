@@ -40,10 +40,8 @@ pub(super) enum From {
     Filter(fn(&Call) -> Map<String, Value>),
     /// A folder's id; null for the root, and where none was given.
     Folder(&'static str),
-    /// Whether it was given.
-    Switch(&'static str),
     /// True; left out where it was not given.
-    If(&'static str),
+    Switch(&'static str),
 }
 
 /// A body of the API, as people are shown it.
@@ -149,8 +147,7 @@ fn body(fields: Fields, call: &Call) -> Value {
         From::Folder(name) => Some(call.value(name).filter(|id| id.is_number()).cloned().into()),
         From::Filter(of) => Some(of(call)).filter(|filter| !filter.is_empty()).map(Value::from),
         From::Picture(name) => call.value(name).cloned(),
-        From::Switch(name) => Some(call.has(name).into()),
-        From::If(name) => call.has(name).then_some(true.into()),
+        From::Switch(name) => call.has(name).then_some(true.into()),
     };
     let fields = fields.iter().filter_map(|&(name, from)| {
         let value = field(from)?;

@@ -83,6 +83,7 @@ impl From<wallpaper::Error> for Error {
                 Self::new(400, text).code(ErrorCode::IncompatibleBackend, object(meta))
             }
             Why::UnknownMonitors { .. } | Why::NoMonitor => Self::new(400, text),
+            Why::NothingBefore { .. } => Self::new(409, text),
             Why::UnknownBackend { .. }
             | Why::NoImage { .. }
             | Why::FileGone { .. }
@@ -124,7 +125,8 @@ impl From<playlist::Error> for Error {
             | Why::Empty { .. }
             | Why::NothingFound { .. }
             | Why::NoMonitor { .. }
-            | Why::NoSteps { .. } => Self::new(400, text),
+            | Why::NoSteps { .. }
+            | Why::OneForAll { .. } => Self::new(400, text),
             Why::Picture(failure) => failure.into(),
             Why::Overtaken { .. } => Self::new(500, text),
             Why::Busy | Why::Ending => Self::busy(text),

@@ -57,6 +57,7 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Get, "/wallpaper/current", wallpaper::current, "What each monitor shows"),
     route(Post, "/wallpaper/set", wallpaper::set, "Show an image as the wallpaper"),
     route(Post, "/wallpaper/random", wallpaper::random, "Show an image at random"),
+    route(Post, "/wallpaper/back", wallpaper::back, "Show what was there before"),
     route(Get, "/playlists", playlists::list, "List the playlists"),
     route(Post, "/playlists", playlists::create, "Create a playlist"),
     route(Get, "/playlists/{id}", playlists::get, "One playlist"),

@@ -28,6 +28,7 @@ impl Player {
             image_id: report.image_id,
             monitors: report.monitors.clone(),
             source: attempt.missed.then_some("missed_event_recovery"),
+            images: report.images(),
         });
     }
 

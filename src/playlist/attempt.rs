@@ -1,11 +1,13 @@
 //! What was tried to show one item, and what became of it. Pure.
 
+use std::collections::BTreeMap;
+
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
 use crate::backends::Kind;
 use crate::store::playlists::Item;
 use crate::wallpaper::{self, Applied};
-use crate::wire::SkippedItem;
+use crate::wire::{Mode, SkippedItem};
 
 #[derive(Clone, Debug)]
 pub(super) struct Attempt {
@@ -35,21 +37,24 @@ impl Attempt {
         &mut self,
         spec: &PlaylistSpec,
         state: &mut PlaybackState,
-        refused: usize,
+        refused: Kind,
     ) -> bool {
-        self.refused.extend(spec.items.get(refused).map(kind));
+        self.refused.push(refused);
         if spec.items.iter().all(|item| self.refused.contains(&kind(item))) {
             return false;
         }
         let refused = &self.refused;
         let fits = |item: &Item| !refused.contains(&kind(item));
-        if !fits(&spec.items[state.index]) {
-            let skipped = state.skip(spec, self.direction, &fits).into_iter().map(|index| {
-                let Item { image_id, media_type, .. } = spec.items[index];
-                SkippedItem { image_id, media_type, slot_index: index }
-            });
-            self.skipped.extend(skipped);
-        }
+        let left = match state.mode {
+            Mode::Each => state.replace_refused(spec, &fits),
+            _ if !fits(&spec.items[state.index]) => state.skip(spec, self.direction, &fits),
+            _ => Vec::new(),
+        };
+        let skipped = left.into_iter().map(|index| {
+            let Item { image_id, media_type, .. } = spec.items[index];
+            SkippedItem { image_id, media_type, slot_index: index }
+        });
+        self.skipped.extend(skipped);
         self.announced = true;
         true
     }
@@ -72,4 +77,14 @@ pub(super) struct ApplyReport {
     /// Asked for; where it is shown, those that show it.
     pub(super) monitors: Vec<String>,
     pub(super) result: Result<Applied, wallpaper::Error>,
+}
+
+impl ApplyReport {
+    /// Which monitor shows which, where each has its own.
+    pub(super) fn images(&self) -> BTreeMap<String, i64> {
+        match &self.result {
+            Ok(applied) if applied.mode == Mode::Each => applied.images.clone(),
+            _ => BTreeMap::new(),
+        }
+    }
 }

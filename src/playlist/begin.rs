@@ -16,7 +16,7 @@ use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
 use crate::random::seed;
 use crate::store::playlists::{self, Refusal};
-use crate::wire::Event;
+use crate::wire::{Event, Mode};
 
 impl Player {
     /// Takes a command in, behind those that the playlist has already.
@@ -32,8 +32,8 @@ impl Player {
                 return;
             }
             match pending.next() {
-                Some(PendingCommand::Start { monitors, extend, done }) => {
-                    match self.plan_start(id, monitors, extend) {
+                Some(PendingCommand::Start { monitors, mode, done }) => {
+                    match self.plan_start(id, monitors, mode) {
                         Ok((spec, state)) => {
                             self.send(id, InFlight::new(Goal::Start, spec, state, done));
                         }
@@ -78,8 +78,9 @@ impl Player {
             return done(Err(self.not_running(id)));
         };
         let (mut spec, mut state) = (one.spec.clone(), one.state.clone());
+        let stride = state.stride(&self.wallpapers.connected());
         match renew(&self.store, &mut spec, &mut state, direction) {
-            Renewed::Ready => state.step(&spec, direction),
+            Renewed::Ready => state.step(&spec, direction, stride),
             Renewed::Stepped => {}
             Renewed::Empty => {
                 self.rest(id);
@@ -91,7 +92,7 @@ impl Player {
             let (index, image_id) = (state.index, state.image_id);
             superseded.push(Superseded { direction, index, image_id, done });
             (direction, done) = next;
-            state.step(&spec, direction);
+            state.step(&spec, direction, stride);
         }
         let change = InFlight::new(Goal::Step(direction), spec, state, done);
         self.send(id, InFlight { superseded, ..change });
@@ -143,7 +144,7 @@ impl Player {
         &self,
         id: i64,
         declared: Vec<String>,
-        extend: bool,
+        mode: Mode,
     ) -> Result<(PlaylistSpec, PlaybackState), Error> {
         let spec = PlaylistSpec::find(&self.store, id)?.ok_or(Refusal::NoPlaylist { id })?;
         if spec.rests() {
@@ -152,6 +153,9 @@ impl Player {
         if spec.items.is_empty() {
             return Err(Error::Empty { name: spec.name });
         }
+        if mode == Mode::Each && spec.has_slots() {
+            return Err(Error::OneForAll { name: spec.name, kind: spec.kind });
+        }
         let last = self.store.read(|c| playlists::state::<PlaybackState>(c, id))?;
         let last = self.running.get(&id).map(|one| one.state.clone()).or(last);
         let mut state = PlaybackState::start(&spec, last, &self.now(), seed());
@@ -159,7 +163,8 @@ impl Player {
         state.shown_on.clear();
         state.everywhere = declared.is_empty();
         state.monitors = if declared.is_empty() { self.wallpapers.connected() } else { declared };
-        state.extend = extend;
+        state.mode = mode;
+        state.fill(&spec, state.stride(&self.wallpapers.connected()));
         Ok((spec, state))
     }
 }

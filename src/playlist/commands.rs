@@ -8,12 +8,12 @@ use super::items::Items;
 use super::pending::PendingCommand;
 use super::player::{Player, RunningPlaylist};
 use crate::store::playlists::{self, PlaylistChange, Refusal};
-use crate::wire::{ActivePlaylist, Event, GalleryDomain, Playlist};
+use crate::wire::{ActivePlaylist, Event, GalleryDomain, Mode, Playlist};
 
 pub(super) enum Command {
     Change(i64, PlaylistChange, Reply<Playlist>),
     Delete(i64, Reply<()>),
-    Start { id: i64, monitors: Vec<String>, extend: bool, reply: Reply<()> },
+    Start { id: i64, monitors: Vec<String>, mode: Mode, reply: Reply<()> },
     Act(i64, Action, Reply<()>),
     ActOnAll(Action, Reply<usize>),
     Active(Reply<Vec<ActivePlaylist>>),
@@ -38,9 +38,9 @@ impl Player {
         match command {
             Command::Change(id, change, reply) => reply(self.change(id, &change)),
             Command::Delete(id, reply) => reply(self.delete(id)),
-            Command::Start { id, monitors, extend, reply } => {
+            Command::Start { id, monitors, mode, reply } => {
                 let done = Box::new(|result: Result<bool, _>| reply(result.map(drop)));
-                self.enqueue(id, PendingCommand::Start { monitors, extend, done });
+                self.enqueue(id, PendingCommand::Start { monitors, mode, done });
             }
             Command::Act(id, action, reply) => self.act(id, action, reply),
             Command::ActOnAll(action, reply) => self.act_on_all(action, reply),

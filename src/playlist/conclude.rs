@@ -1,6 +1,8 @@
 //! How changes end that clients wait for: the picture is up, and the playlist moves on and its
 //! client is answered; or it is not, and all stays as it was.
 
+use std::collections::BTreeMap;
+
 use super::attempt::{ApplyReport, Attempt};
 use super::error::Error;
 use super::pending::{Goal, InFlight, PendingCommand, Superseded};
@@ -10,7 +12,7 @@ use super::state::PlaybackState;
 use crate::random::seed;
 use crate::store::playlists::{self, Item, Refusal};
 use crate::wallpaper;
-use crate::wire::Event;
+use crate::wire::{Event, Mode};
 
 impl Player {
     /// Takes the answer to a change that a client waits for; gives back the report of any other.
@@ -71,7 +73,7 @@ impl Player {
         let again = match goal {
             Goal::Start => {
                 let monitors = if state.everywhere { Vec::new() } else { state.monitors };
-                PendingCommand::Start { monitors, extend: state.extend, done }
+                PendingCommand::Start { monitors, mode: state.mode, done }
             }
             Goal::Step(direction) => PendingCommand::Step { direction, done },
             Goal::Resume { alone } => PendingCommand::Resume { alone, done },
@@ -87,13 +89,17 @@ impl Player {
     /// Goes on to the next item of a kind that the backend has not refused.
     fn skip(&mut self, mut change: InFlight, mut report: ApplyReport) {
         let id = report.id;
-        if report.attempt.pass_over(&change.spec, &mut change.state, report.index) {
+        let (refused_by, kind) = match &report.result {
+            Err(wallpaper::Error::Incompatible { backend, kind, .. }) => {
+                (Some(backend.to_string()), Some(*kind))
+            }
+            _ => (None, None),
+        };
+        if let Some(kind) = kind
+            && report.attempt.pass_over(&change.spec, &mut change.state, kind)
+        {
             return self.send_again(id, change, report.attempt);
         }
-        let refused_by = match &report.result {
-            Err(wallpaper::Error::Incompatible { backend, .. }) => Some(backend.to_string()),
-            _ => None,
-        };
         let InFlight { goal, spec, state, .. } = &change;
         // It runs, and shows something as soon as something can be shown.
         let result = match *goal {
@@ -155,6 +161,7 @@ impl Player {
             image_id: step.image_id,
             monitors: report.monitors.clone(),
             source: None,
+            images: BTreeMap::new(),
         });
         (step.done)(Ok(true));
     }
@@ -205,7 +212,7 @@ impl Player {
             playlist_name: spec.name.clone(),
             monitors: state.monitors.clone(),
             applied_to: state.applied_to(&self.wallpapers.connected()),
-            extend: state.extend,
+            extend: state.mode == Mode::Extend,
         });
         self.running.insert(id, RunningPlaylist::new(spec, state));
         Ok(lost)

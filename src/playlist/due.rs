@@ -67,8 +67,9 @@ impl Player {
         let missed = match one.state.due(&one.spec, &now) {
             Due::Wait(_) => return false,
             Due::Step { due, missed } => {
+                let stride = one.state.stride(&connected);
                 match renew(&self.store, &mut one.spec, &mut one.state, Direction::Forward) {
-                    Renewed::Ready => one.state.step(&one.spec, Direction::Forward),
+                    Renewed::Ready => one.state.step(&one.spec, Direction::Forward, stride),
                     Renewed::Stepped => one.state.shown_on.clear(),
                     Renewed::Empty => {
                         self.rest(id);

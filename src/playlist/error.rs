@@ -33,6 +33,11 @@ pub enum Error {
         name: String,
         kind: PlaylistType,
     },
+    /// It follows the clock: one picture is all that a slot has.
+    OneForAll {
+        name: String,
+        kind: PlaylistType,
+    },
     /// Its picture is not shown.
     Picture(wallpaper::Error),
     /// A later step took its place, and that has failed.
@@ -66,6 +71,11 @@ impl fmt::Display for Error {
             Self::NoSteps { name, kind } => {
                 write!(f, "the playlist {name:?} follows the clock ({kind}): it has no steps")
             }
+            Self::OneForAll { name, kind } => write!(
+                f,
+                "the playlist {name:?} follows the clock ({kind}), with one picture at a time: it \
+                 cannot give each monitor its own"
+            ),
             Self::Picture(failure) => failure.fmt(f),
             Self::Overtaken { name } => {
                 write!(

@@ -15,6 +15,7 @@ mod conclude;
 mod due;
 mod edits;
 mod error;
+mod group;
 mod items;
 mod living;
 mod pending;
@@ -38,7 +39,7 @@ use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, PlaylistChange};
 use crate::thread::{Spawner, Thread};
-use crate::wire::{ActivePlaylist, Event, GalleryDomain, Playlist};
+use crate::wire::{ActivePlaylist, Event, GalleryDomain, Mode, Playlist};
 
 pub(crate) use actions::Action;
 pub(crate) use error::{Error, Reply};
@@ -108,8 +109,8 @@ impl Playlists {
     }
 
     /// Without `monitors`: on all that are connected.
-    pub fn start(&self, id: i64, monitors: Vec<String>, extend: bool, reply: Reply<()>) {
-        self.send(Command::Start { id, monitors, extend, reply });
+    pub fn start(&self, id: i64, monitors: Vec<String>, mode: Mode, reply: Reply<()>) {
+        self.send(Command::Start { id, monitors, mode, reply });
     }
 
     pub fn act(&self, id: i64, act: Action, reply: Reply<()>) {

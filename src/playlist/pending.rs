@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use super::error::{Error, Reply};
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
+use crate::wire::Mode;
 
 /// Commands that wait behind the change on its way; one more is refused with [`Error::Busy`].
 const QUEUE: usize = 64;
@@ -16,7 +17,7 @@ pub(super) type Done = Reply<bool>;
 pub(super) enum PendingCommand {
     Start {
         monitors: Vec<String>,
-        extend: bool,
+        mode: Mode,
         done: Done,
     },
     Step {

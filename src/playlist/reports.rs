@@ -2,6 +2,7 @@
 
 use super::attempt::ApplyReport;
 use super::player::Player;
+use crate::backends::Kind;
 use crate::wallpaper::{Error, Outcome};
 
 impl Player {
@@ -20,9 +21,9 @@ impl Player {
             Ok(applied) => self.on_shown(&report, applied.outcome, current),
             // Of a change that another has followed.
             Err(_) if !current => {}
-            Err(Error::Incompatible { backend, .. }) => {
-                let backend = backend.to_string();
-                self.pass_over(report, &backend);
+            Err(Error::Incompatible { backend, kind, .. }) => {
+                let (backend, kind) = (backend.to_string(), *kind);
+                self.pass_over(report, &backend, kind);
             }
             Err(Error::NoBackend { .. }) => self.no_compatible_item(id, None),
             Err(Error::NoImage { .. } | Error::FileGone { .. }) => {
@@ -63,11 +64,11 @@ impl Player {
     }
 
     /// Goes on to the next item of a kind that the backend has not refused.
-    fn pass_over(&mut self, report: ApplyReport, backend: &str) {
+    fn pass_over(&mut self, report: ApplyReport, backend: &str, kind: Kind) {
         let id = report.id;
         let mut attempt = report.attempt;
         let Some(one) = self.running.get_mut(&id) else { return };
-        if !attempt.pass_over(&one.spec, &mut one.state, report.index) {
+        if !attempt.pass_over(&one.spec, &mut one.state, kind) {
             return self.no_compatible_item(id, Some(backend));
         }
         self.apply(id, attempt);

@@ -19,6 +19,7 @@ impl Player {
         one.asked.clear();
         let monitors = one.state.applied_to(&connected);
         if !monitors.is_empty() {
+            one.state.fill(&one.spec, monitors.len());
             self.request(id, attempt, monitors);
         }
     }
@@ -27,7 +28,7 @@ impl Player {
     /// when nothing could be shown before.
     pub(super) fn fill_monitors(&mut self, id: i64) {
         let connected = self.wallpapers.connected();
-        let Some(one) = self.running.get(&id).filter(|one| !one.spec.rests()) else { return };
+        let Some(one) = self.running.get_mut(&id).filter(|one| !one.spec.rests()) else { return };
         let seen_to =
             |name: &&String| one.state.shown_on.contains(name) || one.asked.contains(name);
         let applied_to = one.state.applied_to(&connected);
@@ -39,8 +40,18 @@ impl Player {
         let mut attempt = Attempt::forward();
         attempt.announced = fresh;
         // Another monitor means other slices for all.
-        let monitors = if one.state.extend { applied_to } else { owed };
-        self.request(id, attempt, monitors);
+        let monitors = if one.state.mode == Mode::Extend { applied_to } else { owed };
+        let none_has_its_own = fresh && one.asked.is_empty();
+        let before = one.state.others.len();
+        let more = if none_has_its_own { 0 } else { 1 + before };
+        let new = one.state.fill(&one.spec, more + monitors.len());
+        if none_has_its_own || new.is_empty() {
+            return self.request(id, attempt, monitors);
+        }
+        // Those that have theirs keep it; what was taken now is for the others.
+        one.asked.extend(monitors.iter().cloned());
+        let (state, name, change) = (one.state.clone(), one.spec.name.clone(), one.change);
+        self.request_of((id, change), (&state, name), attempt, (monitors, Ask::Each(new)));
     }
 
     /// Asks for the present item.
@@ -58,7 +69,21 @@ impl Player {
         (id, change): (i64, u64),
         (state, name): (&PlaybackState, String),
         attempt: Attempt,
-        mut monitors: Vec<String>,
+        monitors: Vec<String>,
+    ) {
+        let ask = match state.mode {
+            Mode::Each => Ask::Each(state.taken()),
+            _ => Ask::Image(state.image_id),
+        };
+        self.request_of((id, change), (state, name), attempt, (monitors, ask));
+    }
+
+    fn request_of(
+        &self,
+        (id, change): (i64, u64),
+        (state, name): (&PlaybackState, String),
+        attempt: Attempt,
+        (mut monitors, ask): (Vec<String>, Ask),
     ) {
         let (index, image_id) = (state.index, state.image_id);
         let is_asked = |name: &String| monitors.contains(name);
@@ -66,9 +91,10 @@ impl Player {
         let named = || Targets::from_names(monitors.iter().cloned());
         let request = Request {
             filter: None,
-            ask: Ask::Image(image_id),
+            ask,
             targets: if all { Targets::All } else { named() },
-            mode: if state.extend { Mode::Extend } else { Mode::Individual },
+            mode: state.mode,
+            fit: None,
             source: HistorySource {
                 kind: Source::Playlist,
                 playlist_id: Some(id),

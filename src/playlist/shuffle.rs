@@ -84,6 +84,65 @@ impl Shuffle {
         self.current()
     }
 
+    /// Forward to one that fits and is none of these, as long as there is another; those that it has
+    /// left because they do not fit.
+    pub(super) fn forward_past(
+        &mut self,
+        taken: &[i64],
+        fits: &dyn Fn(i64) -> bool,
+    ) -> (i64, Vec<i64>) {
+        let mut left = Vec::new();
+        while let Some(id) = self.back.pop_if(|id| !fits(*id)) {
+            left.push(id);
+        }
+        let is_new = |id: &i64| !taken.contains(id) && fits(*id);
+        if let Some(id) = self.back.pop() {
+            self.trail.push(id);
+        } else if self.all.iter().any(is_new) {
+            let passed = self.draw(&|id| is_new(&id));
+            for id in passed {
+                if !taken.contains(&id) {
+                    left.push(id);
+                } else if self.moved.len() < MOVED_MAX {
+                    // It was shown a moment ago: its turn in this round comes later.
+                    let key = self.key_behind(self.position.0, id);
+                    self.moved.insert(id, key);
+                }
+            }
+        } else {
+            left.extend(self.draw(fits));
+        }
+        if self.trail.len() > REMEMBERED {
+            self.trail.remove(0);
+        }
+        (self.current(), left)
+    }
+
+    /// The latest so many of the way, the present image last; it is lengthened where it is shorter.
+    pub(super) fn latest(&mut self, number: usize) -> Vec<i64> {
+        while self.trail.len() < number && self.all.len() > 1 {
+            let trail = self.trail.clone();
+            let first = trail.first().copied();
+            let before = self
+                .take_last(&|id| !trail.contains(&id))
+                .or_else(|| self.take_last(&|id| Some(id) != first));
+            let Some(before) = before else { break };
+            self.trail.insert(0, before);
+        }
+        let from = self.trail.len().saturating_sub(number);
+        self.trail[from..].iter().copied().cycle().take(number).collect()
+    }
+
+    /// Takes the present image back as if it had not come.
+    pub(super) fn leave(&mut self, id: i64) {
+        if self.all.len() > 1 && self.trail.len() > 1 {
+            if let Some(at) = self.trail.iter().rposition(|&other| other == id) {
+                self.trail.remove(at);
+            }
+            self.trail.dedup();
+        }
+    }
+
     /// Back the way that was come. At its beginning, the image that would be shown last is taken
     /// from what lies ahead: there is always another one, and none is shown twice for it.
     pub(super) fn backward(&mut self) -> i64 {

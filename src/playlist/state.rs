@@ -8,7 +8,7 @@ use super::shuffle::Shuffle;
 use super::spec::{Direction, PlaylistSpec};
 use crate::clock::{Boottime, Deadlines, Now};
 use crate::store::playlists::{Item, nearest_index};
-use crate::wire::{ActivePlaylist, Timestamp};
+use crate::wire::{ActivePlaylist, Mode, Timestamp};
 
 /// Less than anybody sets a clock by.
 const SLACK: SignedDuration = SignedDuration::from_millis(50);
@@ -22,7 +22,11 @@ pub(super) struct PlaybackState {
     pub(super) paused: bool,
     /// As declared; those that are not connected wait.
     pub(super) monitors: Vec<String>,
-    pub(super) extend: bool,
+    pub(super) mode: Mode,
+    /// In mode `each`: what was taken along with the present image, in order.
+    pub(super) others: Vec<i64>,
+    /// Where the last of them is.
+    pub(super) last_index: usize,
     /// It plays on all monitors, those that come later too.
     pub(super) everywhere: bool,
     /// The monitors that have been seen to with the present image.
@@ -40,7 +44,7 @@ pub(super) struct PlaybackState {
     spent: u64,
     /// The slot that was last taken up, where there are slots.
     slot: Option<usize>,
-    shuffle: Option<Shuffle>,
+    pub(super) shuffle: Option<Shuffle>,
 }
 
 impl PlaybackState {
@@ -51,6 +55,7 @@ impl PlaybackState {
         let mut state = last.unwrap_or_default();
         let been = ids.contains(&state.image_id);
         state.paused = false;
+        state.others.clear();
         state.slot = None;
         state.started_at = micros(now);
         let first = spec.start_first.then_some(ids[0]);
@@ -108,6 +113,11 @@ impl PlaybackState {
         if lost {
             self.shown_on.clear();
         }
+        self.others.retain(|id| ids.contains(id));
+        self.last_index = match self.others.last() {
+            Some(last) => nearest_index(ids.iter().copied(), *last, self.last_index),
+            None => index,
+        };
         self.follow_shuffle(spec);
         lost
     }
@@ -132,7 +142,11 @@ impl PlaybackState {
         LastChange { since: Boottime::from_nanos(self.since), slot: self.slot }
     }
 
-    pub(super) fn step(&mut self, spec: &PlaylistSpec, direction: Direction) {
+    /// `stride`: how many items it takes, where each monitor has its own.
+    pub(super) fn step(&mut self, spec: &PlaylistSpec, direction: Direction, stride: usize) {
+        if self.mode == Mode::Each {
+            return self.step_group(spec, direction, stride);
+        }
         match (&mut self.shuffle, direction) {
             (Some(shuffle), Direction::Forward) => drop(shuffle.forward()),
             (Some(shuffle), Direction::Backward) => drop(shuffle.backward()),
@@ -174,6 +188,7 @@ impl PlaybackState {
 
     pub(super) fn enter_slot(&mut self, spec: &PlaylistSpec, slot: usize) {
         self.slot = Some(slot);
+        self.others.clear();
         self.put(spec, slot);
         self.shown_on.clear();
     }
@@ -211,12 +226,18 @@ impl PlaybackState {
         nearest_index(ids.iter().copied(), self.image_id, self.index)
     }
 
-    fn put(&mut self, spec: &PlaylistSpec, index: usize) {
+    pub(super) fn put(&mut self, spec: &PlaylistSpec, index: usize) {
         self.index = index;
+        if self.others.is_empty() {
+            self.last_index = index;
+        }
         self.image_id = spec.items[index].image_id;
     }
 
     fn follow_shuffle(&mut self, spec: &PlaylistSpec) {
+        if self.mode == Mode::Each && !self.others.is_empty() {
+            return self.follow_group(spec);
+        }
         let Some(shuffle) = &self.shuffle else { return };
         let current = shuffle.current();
         if spec.items[self.index].image_id != current
@@ -238,8 +259,9 @@ impl PlaybackState {
                 .map_or((None, None), |slot| (slot.previous.and_then(id), slot.next.and_then(id))),
             (_, Some(shuffle)) => (shuffle.previous(), Some(shuffle.next())),
             (_, None) => {
-                let beside = |direction| id(spec.beside(self.index, direction));
-                (beside(Direction::Backward), beside(Direction::Forward))
+                let beside = |index, direction| id(spec.beside(index, direction));
+                let last = if self.others.is_empty() { self.index } else { self.last_index };
+                (beside(self.index, Direction::Backward), beside(last, Direction::Forward))
             }
         }
     }
@@ -285,7 +307,8 @@ impl PlaybackState {
             next_change_at: next_change_at.map(Timestamp::from),
             monitors: self.monitors.clone(),
             applied_to,
-            extend: self.extend,
+            extend: self.mode == Mode::Extend,
+            mode: self.mode,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The player in simulated time, with wallpapers that do what the test says.
 
+mod each;
 mod lists;
 mod living;
 mod monitors;
@@ -21,6 +22,7 @@ use crate::wire::{
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -47,6 +49,8 @@ struct StubState {
     fixed: bool,
     /// Images and monitors that were asked for.
     asked: Vec<(i64, Vec<String>, Mode)>,
+    /// For monitors that have each their own.
+    dealt: Vec<Vec<i64>>,
     held: Vec<(Request, wallpaper::Reply<Applied>)>,
 }
 
@@ -59,7 +63,17 @@ struct StubWallpapers {
 impl StubWallpapers {
     fn answer(&self, request: Request, reply: wallpaper::Reply<Applied>) {
         let state = self.state.lock().unwrap();
-        let Ask::Image(id) = request.ask else { panic!("{request:?}") };
+        let ids = match &request.ask {
+            Ask::Image(id) => vec![*id],
+            Ask::Each(ids) => ids.clone(),
+            _ => panic!("{request:?}"),
+        };
+        // Of several, the first video is what it is about.
+        let is_video = |id: &&i64| {
+            let image = self.store.read(|c| images::get(c, **id)).unwrap();
+            image.is_some_and(|image| image.media_type == MediaType::Video)
+        };
+        let id = ids.iter().find(is_video).copied().unwrap_or(ids[0]);
         let monitors = match request.targets {
             Targets::Named(monitors) => monitors,
             Targets::All => state.connected.clone(),
@@ -85,6 +99,7 @@ impl StubWallpapers {
             _ => Ok(Outcome::Set),
         };
         let mode = request.mode;
+        let images = monitors.iter().cloned().zip(ids.iter().copied().cycle()).collect();
         let applied = |outcome| Applied {
             outcome,
             image_id: id,
@@ -92,6 +107,8 @@ impl StubWallpapers {
             skipped: Vec::new(),
             mode,
             backend,
+            images,
+            backends: BTreeMap::new(),
             warnings: Vec::new(),
             note: None,
         };
@@ -106,8 +123,15 @@ fn backend_failure() -> wallpaper::Error {
 
 impl Wallpapers for StubWallpapers {
     fn apply(&self, request: Request, reply: wallpaper::Reply<Applied>) {
-        let Ask::Image(id) = request.ask else { panic!("{request:?}") };
         let mut state = self.state.lock().unwrap();
+        let id = match &request.ask {
+            Ask::Image(id) => *id,
+            Ask::Each(ids) => {
+                state.dealt.push(ids.clone());
+                ids[0]
+            }
+            _ => panic!("{request:?}"),
+        };
         let monitors = match &request.targets {
             Targets::Named(monitors) => monitors,
             Targets::All => &state.connected.clone(),
@@ -184,6 +208,7 @@ fn fixture() -> Fixture {
         connected: names(&["A", "B"]),
         fixed: true,
         asked: Vec::new(),
+        dealt: Vec::new(),
         held: Vec::new(),
     };
     let wallpapers = StubWallpapers { state: Arc::new(Mutex::new(state)), store: store.clone() };
@@ -234,7 +259,12 @@ impl Fixture {
     }
 
     fn start(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
-        self.command(|reply| Command::Start { id, monitors: names(monitors), extend: false, reply })
+        self.command(|reply| Command::Start {
+            id,
+            monitors: names(monitors),
+            mode: Mode::Individual,
+            reply,
+        })
     }
 
     fn act(&mut self, id: i64, act: Action) -> Result<(), Error> {

@@ -3,8 +3,8 @@
 use rusqlite::{Connection, Row, named_params};
 
 use super::Error;
-use super::row::{self, json, word};
-use crate::wire::{Mode, Timestamp};
+use super::row::{self, json, optional_word, word};
+use crate::wire::{Fit, Mode, Timestamp};
 
 /// One monitor's wallpaper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,13 +16,15 @@ pub(crate) struct Assignment {
     pub together: Vec<String>,
     pub backend: String,
     pub set_at: Timestamp,
+    /// Where one was asked for.
+    pub fit: Option<Fit>,
 }
 
 /// In place of a monitor: what was last set for all of them, and what is to be on those that come.
 /// No compositor has such names.
 const EVERY_MONITOR: &str = "*";
 const DEFAULT: &str = "*default";
-const COLUMNS: &str = "monitor, image_id, mode, together, backend, set_at";
+const COLUMNS: &str = "monitor, image_id, mode, together, backend, set_at, fit";
 
 /// Sorted by monitor.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
@@ -63,10 +65,11 @@ pub(crate) fn put_default(connection: &Connection, assignment: &Assignment) -> R
 pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
     connection
         .prepare_cached(
-            "INSERT INTO assignments (monitor, image_id, mode, together, backend, set_at) VALUES \
-             (:monitor, :image_id, :mode, :together, :backend, :set_at) ON CONFLICT (monitor) DO \
-             UPDATE SET image_id = excluded.image_id, mode = excluded.mode, \
-             together = excluded.together, backend = excluded.backend, set_at = excluded.set_at",
+            "INSERT INTO assignments (monitor, image_id, mode, together, backend, set_at, fit) VALUES \
+             (:monitor, :image_id, :mode, :together, :backend, :set_at, :fit) ON CONFLICT (monitor) \
+             DO UPDATE SET image_id = excluded.image_id, mode = excluded.mode, \
+             together = excluded.together, backend = excluded.backend, set_at = excluded.set_at, \
+             fit = excluded.fit",
         )?
         .execute(named_params! {
             ":monitor": assignment.monitor,
@@ -75,6 +78,7 @@ pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<()
             ":together": serde_json::json!(assignment.together).to_string(),
             ":backend": assignment.backend,
             ":set_at": assignment.set_at.as_micros(),
+            ":fit": assignment.fit.map(Fit::as_str),
         })?;
     Ok(())
 }
@@ -97,5 +101,6 @@ fn from_row(row: &Row<'_>) -> Result<Assignment, Error> {
         together: json(row, 3)?.unwrap_or_default(),
         backend: row.get(4)?,
         set_at: Timestamp::from_micros(row.get(5)?),
+        fit: optional_word(row, 6)?,
     })
 }

@@ -1,11 +1,18 @@
 //! the apply history: what was shown where, when, and who asked. The newest [`KEPT`] entries are kept.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, Row, named_params, params};
 
 use super::Error;
-use super::row::{self, json, word};
-use crate::wire::{HistoryEntry, HistorySource, Mode, Timestamp};
+use super::row::{self, json, optional_word, word};
+use crate::wire::{Fit, HistoryEntry, HistorySource, Mode, Timestamp};
 
+const COLUMNS: &str = "id, image_id, image_name, monitors, mode, set_at, source, playlist_id, \
+                       playlist_name, backend, fit, images";
+/// The entry names `:monitor`.
+const NAMED: &str = "EXISTS (SELECT 1 FROM json_each(iif(json_valid(monitors), monitors, '[]')) \
+                     WHERE value = :monitor)";
 /// Entries kept.
 const KEPT: i64 = 10_000;
 
@@ -19,6 +26,9 @@ pub(crate) struct NewEntry<'a> {
     pub set_at: Timestamp,
     pub source: &'a HistorySource,
     pub backend: &'a str,
+    pub fit: Option<Fit>,
+    /// In mode `each`: which monitor shows which, of the whole call.
+    pub images: &'a BTreeMap<String, i64>,
 }
 
 /// What a list shows.
@@ -37,8 +47,9 @@ pub(crate) fn insert(connection: &Connection, entry: &NewEntry<'_>) -> Result<()
     connection
         .prepare_cached(
             "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, \
-             playlist_id, playlist_name, backend) VALUES (:image_id, :image_name, :monitors, \
-             :mode, :set_at, :source, :playlist_id, :playlist_name, :backend)",
+             playlist_id, playlist_name, backend, fit, images) VALUES (:image_id, :image_name, \
+             :monitors, :mode, :set_at, :source, :playlist_id, :playlist_name, :backend, :fit, \
+             :images)",
         )?
         .execute(named_params! {
             ":image_id": entry.image_id,
@@ -50,6 +61,8 @@ pub(crate) fn insert(connection: &Connection, entry: &NewEntry<'_>) -> Result<()
             ":playlist_id": entry.source.playlist_id,
             ":playlist_name": entry.source.playlist_name,
             ":backend": entry.backend,
+            ":fit": entry.fit.map(Fit::as_str),
+            ":images": (!entry.images.is_empty()).then(|| serde_json::json!(entry.images).to_string()),
         })?;
     // Ids only grow, with gaps where entries were purged: what this keeps is never too little of
     // the newest and at most KEPT.
@@ -65,11 +78,11 @@ pub(crate) fn list(
     connection: &Connection,
     query: &HistoryQuery,
 ) -> Result<Vec<HistoryEntry>, Error> {
-    let mut statement = connection.prepare_cached(
-        "SELECT id, image_id, image_name, monitors, mode, set_at, source, playlist_id, \
-         playlist_name, backend FROM history WHERE id > :since_id AND id < :before_id AND (:monitor IS NULL OR EXISTS \
-         (SELECT 1 FROM json_each(iif(json_valid(monitors), monitors, '[]')) WHERE value = :monitor)) ORDER BY id DESC LIMIT :limit",
-    )?;
+    let sql = format!(
+        "SELECT {COLUMNS} FROM history WHERE id > :since_id AND id < :before_id \
+         AND (:monitor IS NULL OR {NAMED}) ORDER BY id DESC LIMIT :limit"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query(named_params! {
         ":since_id": query.since_id.unwrap_or(0),
         ":before_id": query.before_id.unwrap_or(i64::MAX),
@@ -79,8 +92,36 @@ pub(crate) fn list(
     row::readable(rows, from_row)
 }
 
+/// The newest entry of a monitor before another whose image is still in the library.
+pub(crate) fn before(
+    connection: &Connection,
+    monitor: &str,
+    entry: i64,
+) -> Result<Option<HistoryEntry>, Error> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM history WHERE id < :before AND {NAMED} \
+         AND EXISTS (SELECT 1 FROM image WHERE image.id = image_id) ORDER BY id DESC LIMIT 1"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query(named_params! { ":before": entry, ":monitor": monitor })?;
+    Ok(row::readable(rows, from_row)?.pop())
+}
+
+/// The entry of what was put on a monitor at this time.
+pub(crate) fn at(
+    connection: &Connection,
+    monitor: &str,
+    time: Timestamp,
+) -> Result<Option<i64>, Error> {
+    let sql = format!("SELECT max(id) FROM history WHERE set_at = :time AND {NAMED}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let values = named_params! { ":time": time.as_micros(), ":monitor": monitor };
+    Ok(statement.query_row(values, |row| row.get(0))?)
+}
+
 /// Empties the history and returns how many entries it had.
 pub(crate) fn clear(connection: &Connection) -> Result<usize, Error> {
+    super::walk::end_all(connection)?;
     Ok(connection.execute("DELETE FROM history", [])?)
 }
 
@@ -105,6 +146,8 @@ fn from_row(row: &Row<'_>) -> Result<HistoryEntry, Error> {
             playlist_name: row.get(8)?,
         },
         backend: row.get(9)?,
+        fit: optional_word(row, 10)?,
+        images: json(row, 11)?.unwrap_or_default(),
     })
 }
 
@@ -119,6 +162,7 @@ mod tests {
         let (_directory, store) = scratch();
         let source = HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None };
         let monitors = ["DP-1".to_owned()];
+        let none = BTreeMap::new();
         let entry = |image_id| NewEntry {
             image_id,
             image_name: "x",
@@ -127,6 +171,8 @@ mod tests {
             set_at: Timestamp::now(),
             source: &source,
             backend: "feh",
+            fit: None,
+            images: &none,
         };
         store.write(|c| (0..KEPT + 5).try_for_each(|number| insert(c, &entry(number)))).unwrap();
         let of = |monitor: &str, limit| {

@@ -27,6 +27,11 @@ pub(super) const STEPS: &[&str] = &[
      ) STRICT, WITHOUT ROWID;
      CREATE INDEX watched_file_image ON watched_file (image_id);
      CREATE INDEX watched_file_checksum ON watched_file (checksum);",
+    // The entry that a monitor has gone back to, while it goes back.
+    "CREATE TABLE walk (monitor TEXT PRIMARY KEY, entry INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+     ALTER TABLE assignments ADD COLUMN fit TEXT;
+     ALTER TABLE history ADD COLUMN fit TEXT;
+     ALTER TABLE history ADD COLUMN images TEXT;",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

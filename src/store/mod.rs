@@ -21,6 +21,7 @@ pub(crate) mod pending_files;
 pub(crate) mod playlists;
 mod row;
 mod upkeep;
+pub(crate) mod walk;
 pub(crate) mod watched;
 
 use std::collections::HashSet;

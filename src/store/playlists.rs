@@ -13,7 +13,7 @@ use super::Error;
 use super::index::Query;
 use super::row::{self, word};
 use crate::wire::{
-    MediaType, NewConfiguration, NewPlaylistItem, Playback, Playlist, PlaylistConfiguration,
+    MediaType, Mode, NewConfiguration, NewPlaylistItem, Playback, Playlist, PlaylistConfiguration,
     PlaylistItem, Timestamp,
 };
 
@@ -295,7 +295,7 @@ struct Shown {
     image_id: i64,
     paused: bool,
     monitors: Vec<String>,
-    extend: bool,
+    mode: Mode,
 }
 
 fn complete(
@@ -311,9 +311,10 @@ fn complete(
     playlist.images = items(connection, playlist.id)?.iter().map(record).collect();
     let ids = playlist.images.iter().map(|item| item.image_id);
     playlist.playback = state.and_then(|(was_running, text)| {
-        let Shown { index, image_id, paused, monitors, extend } = read(playlist.id, &text)?;
+        let Shown { index, image_id, paused, monitors, mode } = read(playlist.id, &text)?;
         let lives = playlist.source.is_some();
         let current_index = if lives { index } else { nearest_index(ids, image_id, index) };
+        let extend = mode == Mode::Extend;
         Some(Playback { was_running, current_index, paused, monitors, extend })
     });
     Ok(playlist)

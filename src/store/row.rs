@@ -101,6 +101,11 @@ pub(super) fn word<T: FromStr>(row: &Row<'_>, column: usize) -> Result<T, Error>
     text.parse().map_err(|_| Error::Damaged { what: format!("{text:?} is no word of ours") })
 }
 
+/// The same, or nothing.
+pub(super) fn optional_word<T: FromStr>(row: &Row<'_>, column: usize) -> Result<Option<T>, Error> {
+    if optional_text(row, column)?.is_none() { Ok(None) } else { word(row, column).map(Some) }
+}
+
 /// A column that holds JSON, or nothing.
 pub(super) fn json<'r, T: Deserialize<'r>>(
     row: &'r Row<'_>,

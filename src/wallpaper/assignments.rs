@@ -117,6 +117,7 @@ fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
             Mode::Extend => row.together.clone(),
             _ => Vec::new(),
         },
+        fit: row.fit,
     }
 }
 
@@ -148,6 +149,7 @@ mod tests {
             together: vec![monitor.to_owned()],
             backend: "swaybg".to_owned(),
             set_at: Timestamp::from_micros(seconds),
+            fit: None,
         }
     }
 

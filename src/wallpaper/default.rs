@@ -6,7 +6,7 @@ use super::{Error, Handle};
 use crate::events::EventBus;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
-use crate::wire::{Image, Mode, Timestamp};
+use crate::wire::{Fit, Image, Mode, Timestamp};
 
 impl Handle {
     /// Makes an image the one that new monitors show.
@@ -15,7 +15,7 @@ impl Handle {
         store: &Store,
         bus: &EventBus,
         image_id: i64,
-        mode: Mode,
+        (mode, fit): (Mode, Option<Fit>),
     ) -> Result<Image, Error> {
         let image = store
             .read(|connection| store::images::get(connection, image_id))?
@@ -32,6 +32,7 @@ impl Handle {
             together: Vec::new(),
             image_id,
             mode,
+            fit,
             set_at: Timestamp::now(),
         };
         store.write(|transaction| store::assignments::put_default(transaction, &meant))?;

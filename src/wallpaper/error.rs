@@ -50,6 +50,10 @@ pub enum Error {
     EmptyLibrary,
     /// No image passes the filter of a random one.
     NoMatch,
+    /// Of a step back: nothing else was ever on these, as far as is remembered.
+    NothingBefore {
+        monitors: Vec<String>,
+    },
     Backend {
         backend: BackendName,
         source: backends::Error,
@@ -112,6 +116,9 @@ impl fmt::Display for Error {
             }
             Self::EmptyLibrary => f.write_str("the library is empty"),
             Self::NoMatch => f.write_str("no image passes the filter"),
+            Self::NothingBefore { monitors } => {
+                write!(f, "there is nothing to go back to on {}", monitors.join(", "))
+            }
             Self::Backend { backend, .. } => write!(f, "{backend} did not show the picture"),
             Self::Store(_) => f.write_str("the library cannot be read or written"),
             Self::Busy => f.write_str("too many wallpaper changes at once: try again"),

@@ -1,13 +1,13 @@
 //! A change that is being carried out: its steps, and what to tell when it is done.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::backends;
 use crate::config::{BackendName, SelectionMode};
 use crate::desktop::Change;
 use crate::store::assignments::Assignment;
-use crate::store::{self, Store};
-use crate::wire::{Event, GalleryDomain, HistorySource, Image, Source};
+use crate::store::{self, Connection, Store};
+use crate::wire::{Event, GalleryDomain, HistorySource, Image, Mode, Source};
 
 use super::Error;
 use super::plan::Step;
@@ -40,12 +40,12 @@ pub(super) enum Purpose {
     Apply(Box<PendingApply>),
     /// Nobody asked: outputs, settings or processes changed. One entry for each picture that is
     /// still to be shown anew.
-    Restore(Vec<Restored>),
+    Restore(Vec<Picture>),
     Activate {
         backend: BackendName,
         /// What was activated before, for when this one fails.
         before: Option<Activation>,
-        restored: Vec<Restored>,
+        restored: Vec<Picture>,
         reply: Reply<Activated>,
     },
     Clear {
@@ -70,11 +70,12 @@ pub(super) struct PendingApply {
 
 /// A request that can be carried out as things are.
 pub(super) struct Feasible {
-    pub(super) image: Image,
-    /// The rows that are written once it is shown.
-    pub(super) rows: Vec<Assignment>,
+    /// At least one; several where monitors have each their own.
+    pub(super) pictures: Vec<Picture>,
     /// For all monitors: those that come later have it, too.
     pub(super) for_all: bool,
+    /// The entries of the history that monitors go back to.
+    pub(super) walk: Vec<(String, i64)>,
     pub(super) applied: Applied,
     pub(super) source: HistorySource,
     /// The monitors that are there: from then on they were seen.
@@ -87,12 +88,13 @@ pub(super) struct Changed {
     pub(super) events: Vec<Event>,
 }
 
-/// A picture that is shown again.
+/// A picture on monitors.
 #[derive(Clone, Debug)]
-pub(super) struct Restored {
+pub(super) struct Picture {
     pub(super) image: Image,
     pub(super) backend: BackendName,
-    /// As they are, with the backend that shows them now.
+    /// What is written once it is shown; at least one. Of a picture that is shown again: as they are,
+    /// with the backend that shows them now.
     pub(super) rows: Vec<Assignment>,
 }
 
@@ -165,32 +167,70 @@ impl PendingApply {
     }
 
     /// Writes rows and history in one transaction; what everybody is then to be told.
-    pub(super) fn commit(&self, store: &Store) -> Result<Changed, store::Error> {
-        let Feasible { image, rows, for_all, applied, source, connected } = &self.feasible;
-        let entry = store::history::NewEntry {
-            image_id: image.id,
-            image_name: &image.name,
-            monitors: &applied.monitors,
-            mode: applied.mode,
-            set_at: rows[0].set_at,
-            source,
-            backend: applied.backend.as_str(),
-        };
+    pub(super) fn commit(&self, store: &Store) -> Result<Vec<Changed>, store::Error> {
+        let Feasible { pictures, for_all, applied, source, connected, walk } = &self.feasible;
         store.write(|transaction| {
-            rows.iter().try_for_each(|row| store::assignments::put(transaction, row))?;
+            for row in pictures.iter().flat_map(|picture| &picture.rows) {
+                store::assignments::put(transaction, row)?;
+                // Every change but a step back ends the way back.
+                store::walk::end(transaction, &row.monitor)?;
+            }
+            for (monitor, entry) in walk {
+                store::walk::put(transaction, monitor, *entry)?;
+            }
             if *for_all {
-                store::assignments::put_for_every_monitor(transaction, &rows[0])?;
+                let any = &pictures[0].rows[0];
+                store::assignments::put_for_every_monitor(transaction, any)?;
             }
             store::monitors::note_seen(transaction, connected)?;
-            store::history::insert(transaction, &entry)
+            pictures.iter().try_for_each(|one| one.enter(transaction, source, applied))
         })?;
-        let mut changed = Changed::of(image, rows, source.kind, applied.backend);
-        changed.events.push(Event::GalleryChanged { domain: GalleryDomain::History });
+        let of = |picture: &Picture| picture.changed(source.kind, picture.images(applied));
+        let mut changed: Vec<Changed> = pictures.iter().map(of).collect();
+        if let Some(last) = changed.last_mut() {
+            last.events.push(Event::GalleryChanged { domain: GalleryDomain::History });
+        }
         Ok(changed)
     }
 }
 
-impl Restored {
+impl Picture {
+    fn monitors(&self) -> Vec<String> {
+        self.rows.iter().map(|row| row.monitor.clone()).collect()
+    }
+
+    /// What the whole call put where, where each monitor has its own.
+    fn images(&self, applied: &Applied) -> BTreeMap<String, i64> {
+        match self.rows[0].mode {
+            Mode::Each => applied.images.clone(),
+            _ => BTreeMap::new(),
+        }
+    }
+
+    /// Writes its entry into the history.
+    fn enter(
+        &self,
+        transaction: &Connection,
+        source: &HistorySource,
+        applied: &Applied,
+    ) -> Result<(), store::Error> {
+        let row = &self.rows[0];
+        store::history::insert(
+            transaction,
+            &store::history::NewEntry {
+                image_id: self.image.id,
+                image_name: &self.image.name,
+                monitors: &self.monitors(),
+                mode: row.mode,
+                set_at: row.set_at,
+                source,
+                backend: self.backend.as_str(),
+                fit: row.fit,
+                images: &self.images(applied),
+            },
+        )
+    }
+
     /// Takes out what of it is shown once a worker has carried its order out.
     pub(super) fn split_off(&mut self, key: &WorkerKey) -> Option<Self> {
         let serves = |row: &mut Assignment| key.serves(&row.monitor);
@@ -203,28 +243,30 @@ impl Restored {
 
     /// Writes which backend shows the picture now; what everybody is then to be told. No history
     /// entry.
-    pub(super) fn commit(&self, store: &Store) -> Result<Changed, store::Error> {
+    pub(super) fn commit_restored(&self, store: &Store) -> Result<Changed, store::Error> {
         store.write(|transaction| {
             self.rows.iter().try_for_each(|row| store::assignments::put(transaction, row))
         })?;
-        Ok(Changed::of(&self.image, &self.rows, Source::Restore, self.backend))
+        let own = |row: &Assignment| (row.monitor.clone(), row.image_id);
+        let each = self.rows.iter().filter(|row| row.mode == Mode::Each);
+        Ok(self.changed(Source::Restore, each.map(own).collect()))
     }
-}
 
-impl Changed {
-    fn of(image: &Image, rows: &[Assignment], source: Source, backend: BackendName) -> Self {
-        let monitors: Vec<String> = rows.iter().map(|row| row.monitor.clone()).collect();
+    fn changed(&self, source: Source, images: BTreeMap<String, i64>) -> Changed {
+        let Self { image, backend, rows } = self;
         let event = Event::WallpaperChanged {
             image_id: image.id,
             media_type: image.media_type,
             path: image.path.clone(),
             tags: image.tags.clone(),
-            monitors: monitors.clone(),
+            monitors: self.monitors(),
             mode: rows[0].mode,
             source,
             backend: backend.to_string(),
             colors: image.colors.clone(),
+            images,
         };
-        Self { change: Change { image_id: image.id, monitors }, events: vec![event] }
+        let change = Change { image_id: image.id, monitors: self.monitors() };
+        Changed { change, events: vec![event] }
     }
 }

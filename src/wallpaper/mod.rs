@@ -8,14 +8,17 @@
 //! other (`queue`); those that wait are superseded by later ones for the same monitors.
 
 mod assignments;
+mod back;
 mod backoff;
 mod command;
+mod deal;
 mod default;
 mod error;
 mod handle;
 mod job;
 mod jobs;
 mod orphan;
+mod picks;
 mod plan;
 mod queue;
 mod reconciler;

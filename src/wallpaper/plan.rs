@@ -200,6 +200,7 @@ pub(super) mod tests {
             audio_enabled: false,
             web: None,
             extended_over: Vec::new(),
+            fit: None,
         }
     }
 

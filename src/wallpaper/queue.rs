@@ -11,6 +11,7 @@ use super::command::Command;
 use super::jobs::Jobs;
 use super::plan::{Placements, are_apart};
 use super::request::{Applied, Ask, Outcome, Reply, Request};
+use crate::wire::Mode;
 
 /// Requests that wait while others are carried out; one more is refused.
 const WAITING: usize = 32;
@@ -49,10 +50,18 @@ impl Queue {
         reply: Reply<Applied>,
     ) {
         // What a random request picked stays picked.
-        request.ask = Ask::Image(applied.image_id);
+        request.ask = match request.ask {
+            Ask::Random if request.mode != Mode::Each => Ask::Image(applied.image_id),
+            Ask::Random | Ask::Each(_) => Ask::Picked(applied.images.clone()),
+            ask => ask,
+        };
         for waiting in std::mem::take(&mut self.waiting) {
             match waiting {
                 Waiting::Set(old, applied, reply) if request.targets.covers(&old.targets) => {
+                    // Who goes back three times at once wants to be three pictures further back.
+                    if let (Ask::Back(steps), Ask::Back(before)) = (&mut request.ask, &old.ask) {
+                        *steps = steps.saturating_add(*before);
+                    }
                     reply(Ok(Applied { outcome: Outcome::Superseded, ..applied }));
                 }
                 waiting => self.waiting.push_back(waiting),

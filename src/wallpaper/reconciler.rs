@@ -214,8 +214,7 @@ impl Reconciler {
     /// The steps that are left to where a picture is shown, and what is shown then. Workers that other
     /// jobs have busy are left out: they are looked at afterwards.
     fn steps_of(&mut self, apply: &PendingApply, world: WorldState) -> (Vec<Step>, Placements) {
-        let Feasible { image, rows, .. } = &apply.feasible;
-        let desired = self.desired(&world.with(image, rows));
+        let desired = self.desired(&world.with(&apply.feasible.pictures));
         let mut steps = plan::steps(&self.jobs.expected(&self.current), &desired);
         let later = steps.extract_if(.., |step| self.jobs.is_busy(step.key())).collect();
         let later = plan::with_dependants(later, &mut steps, &apply.keys(), &self.current);

@@ -1,8 +1,10 @@
 //! What the reconciler is asked for and what it answers.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::config::BackendName;
 use crate::store::index::Query;
-use crate::wire::{HistorySource, Mode};
+use crate::wire::{Fit, HistorySource, Mode};
 
 use super::worker_key::WorkerKey;
 use super::{Error, Targets};
@@ -10,11 +12,18 @@ use super::{Error, Targets};
 /// Called once, by the thread of the reconciler or `desktop`: it must not block.
 pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     Image(i64),
-    /// One that can be shown, other than what is shown there now if there is another.
+    /// One that can be shown, other than what is shown there now if there is another; in mode `each`
+    /// one for each monitor, of those that suit it.
     Random,
+    /// Each monitor has its own of these; they repeat where they are fewer.
+    Each(Vec<i64>),
+    /// What was picked for each monitor while the request had to wait.
+    Picked(BTreeMap<String, i64>),
+    /// What was there before, so many times.
+    Back(u32),
 }
 
 /// A picture for monitors.
@@ -25,6 +34,8 @@ pub struct Request {
     pub filter: Option<Box<Query>>,
     pub targets: Targets,
     pub mode: Mode,
+    /// In place of what the backend's settings say; stored with what is shown.
+    pub fit: Option<Fit>,
     pub source: HistorySource,
 }
 
@@ -39,6 +50,7 @@ pub enum Outcome {
 #[derive(Clone, Debug)]
 pub struct Applied {
     pub outcome: Outcome,
+    /// Of several, that of the first monitor by name.
     pub image_id: i64,
     /// Connected ones.
     pub monitors: Vec<String>,
@@ -47,6 +59,10 @@ pub struct Applied {
     /// As carried out: what cannot be cut into slices is cloned.
     pub mode: Mode,
     pub backend: BackendName,
+    /// Which monitor shows which.
+    pub images: BTreeMap<String, i64>,
+    /// Which backend shows it where.
+    pub(crate) backends: BTreeMap<String, BackendName>,
     /// What else is wrong with what is to be seen, or may be: for people.
     pub warnings: Vec<String>,
     /// How the picture differs from what was asked for: for people.
@@ -56,7 +72,9 @@ pub struct Applied {
 impl Applied {
     /// Where it is shown, or is to be.
     pub(super) fn keys(&self) -> Vec<WorkerKey> {
-        WorkerKey::all_of(self.backend, &self.monitors)
+        let of = |(monitor, backend): (&String, &BackendName)| WorkerKey::of(*backend, monitor);
+        let keys: BTreeSet<WorkerKey> = self.backends.iter().map(of).collect();
+        keys.into_iter().collect()
     }
 }
 

@@ -20,13 +20,6 @@ impl WorkerKey {
         Self { backend, output: apart.then(|| output.to_owned()) }
     }
 
-    /// Those that show something on these outputs, each once.
-    pub(super) fn all_of(backend: BackendName, outputs: &[String]) -> Vec<Self> {
-        let mut keys: Vec<Self> = outputs.iter().map(|output| Self::of(backend, output)).collect();
-        keys.dedup();
-        keys
-    }
-
     /// Whether it would show something of its backend's on this output.
     pub(super) fn serves(&self, output: &str) -> bool {
         self.output.as_deref().is_none_or(|own| own == output)

@@ -1,27 +1,26 @@
 //! What the reconciler looks at before it decides: the assignments, their images, the connected outputs, and
 //! the backends that could be used. Read afresh for every decision, so nothing here can be stale.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::backends::{Backends, Kind};
 use crate::compositor::Output;
 use crate::config::{BackendName, SelectionMode};
 use crate::events::EventBus;
-use crate::random;
 use crate::store::assignments::Assignment;
-use crate::store::index::Query;
 use crate::store::{self, Store};
-use crate::wire::{Image, Mode, OrphanReason, Timestamp};
+use crate::wire::{Image, MediaType, OrphanReason, Timestamp};
 
 use super::Error;
 use super::assignments::{self, Fallbacks, Pictures};
-use super::job::{Feasible, Restored};
+use super::job::{Feasible, Picture};
 use super::orphan;
+use super::picks::Pick;
 use super::plan::{self, Placements, Step};
 use super::request::{Applied, Ask, Outcome, Request};
 use super::retained::Retained;
-use super::selection::{self, Candidate, Found, NoChoice, Preference};
+use super::selection::{self, Candidate, Choice, Found, NoChoice, Preference};
 use super::targets::{NoTarget, Targets};
 
 pub(super) struct WorldState {
@@ -123,11 +122,13 @@ impl WorldState {
         desired.retain(|_, placements| !placements.is_empty());
     }
 
-    /// Puts rows into the assignments in place of those of the same monitors.
-    pub(super) fn with(mut self, image: &Image, rows: &[Assignment]) -> Self {
-        self.pictures.insert(image.id, image.clone());
-        self.rows.retain(|row| rows.iter().all(|new| new.monitor != row.monitor));
-        self.rows.extend(rows.iter().cloned());
+    /// Puts pictures into the assignments in place of what is on the same monitors.
+    pub(super) fn with(mut self, pictures: &[Picture]) -> Self {
+        for Picture { image, rows, .. } in pictures {
+            self.pictures.insert(image.id, image.clone());
+            self.rows.retain(|row| rows.iter().all(|new| new.monitor != row.monitor));
+            self.rows.extend(rows.iter().cloned());
+        }
         self
     }
 
@@ -138,108 +139,101 @@ impl WorldState {
         request: &Request,
         checked: impl FnOnce() -> Vec<String>,
     ) -> Result<Feasible, Error> {
-        let targets = self.targets(&request.targets);
-        // That there is none is told before anything else.
-        let image = match request.ask {
-            Ask::Image(id) => {
-                store.read(|c| store::images::get(c, id))?.ok_or(Error::NoImage { id })?
+        let (picks, skipped) = self.picks(store, request)?;
+        let set_at = Timestamp::now();
+        let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
+        let (mut images, mut backends) = (BTreeMap::new(), BTreeMap::new());
+        let mut checked = Some(checked);
+        for Pick { image, monitors, mode, fit, together, entries } in picks {
+            let kind = Kind::of(image.media_type, image.animated);
+            let choice = self.choose(&image, kind, &mut checked)?;
+            let backend = choice.backend;
+            if choice.kind != kind {
+                note = Some(format!("{backend} shows stills only: this is the first frame"));
             }
-            Ask::Random => {
-                let monitors = targets.as_ref().map_or(&[][..], |(found, _)| found);
-                self.random(store, monitors, request.filter.as_deref())?
-            }
-        };
-        if orphan::file_is_missing(&image.path) {
-            let away = image.in_place;
-            return Err(Error::FileGone { id: image.id, path: image.path, away });
+            let row = |monitor: &String| Assignment {
+                monitor: monitor.clone(),
+                image_id: image.id,
+                mode: assignments::effective_mode(mode, kind),
+                together: together.clone(),
+                backend: backend.to_string(),
+                set_at,
+                fit,
+            };
+            images.extend(monitors.iter().map(|monitor| (monitor.clone(), image.id)));
+            backends.extend(monitors.iter().map(|monitor| (monitor.clone(), backend)));
+            walk.extend(entries);
+            pictures.push(Picture { rows: monitors.iter().map(row).collect(), image, backend });
         }
-        let (monitors, skipped) = targets?;
-        let kind = Kind::of(image.media_type, image.animated);
-        let choice = match selection::choose(&self.preference, &self.available, kind) {
-            Ok(choice) => choice,
-            Err(NoChoice::None) => return Err(Error::NoBackend { checked: checked() }),
-            Err(NoChoice::Incompatible { backend }) => {
-                return Err(Error::Incompatible {
-                    backend,
-                    kind,
-                    media_type: image.media_type,
-                    image_id: image.id,
-                    image_name: image.name,
-                });
-            }
+        // What the answer says of one picture is said of the first monitor's.
+        let first = images.first_key_value().map(|(monitor, _)| monitor.clone());
+        let shows = |picture: &&Picture| {
+            picture.rows.iter().any(|row| Some(&row.monitor) == first.as_ref())
         };
-        let backend = choice.backend;
-        let note = (choice.kind != kind)
-            .then(|| format!("{backend} shows stills only: this is the first frame"));
-        let mode = assignments::effective_mode(request.mode, kind);
-        let rows = rows(&image, &monitors, mode, backend);
+        let shown = pictures.iter().find(shows).ok_or(Error::NoMonitor)?;
+        let monitors = pictures.iter().flat_map(|picture| &picture.rows);
         let applied = Applied {
             outcome: Outcome::Set,
-            image_id: image.id,
-            monitors,
+            image_id: shown.image.id,
+            monitors: monitors.map(|row| row.monitor.clone()).collect(),
             skipped,
-            mode,
-            backend,
+            mode: shown.rows[0].mode,
+            backend: shown.backend,
+            images,
+            backends,
             warnings: Vec::new(),
             note,
         };
-        let for_all = request.targets == Targets::All;
+        let back = matches!(request.ask, Ask::Back(_));
+        let for_all = request.targets == Targets::All && (!back || pictures.len() == 1);
         let connected = self.outputs.iter().map(|output| output.name.clone()).collect();
         let source = request.source.clone();
-        Ok(Feasible { image, rows, for_all, applied, source, connected })
+        Ok(Feasible { pictures, for_all, walk, applied, source, connected })
+    }
+
+    /// What is to show an image.
+    fn choose(
+        &self,
+        image: &Image,
+        kind: Kind,
+        checked: &mut Option<impl FnOnce() -> Vec<String>>,
+    ) -> Result<Choice, Error> {
+        selection::choose(&self.preference, &self.available, kind).map_err(|why| match why {
+            NoChoice::None => {
+                Error::NoBackend { checked: checked.take().map(|ask| ask()).unwrap_or_default() }
+            }
+            NoChoice::Incompatible { backend } => Error::Incompatible {
+                backend,
+                kind,
+                media_type: image.media_type,
+                image_id: image.id,
+                image_name: image.name.clone(),
+            },
+        })
+    }
+
+    pub(super) fn can_show(&self, media_type: MediaType, animated: bool) -> bool {
+        let kind = Kind::of(media_type, animated);
+        selection::choose(&self.preference, &self.available, kind).is_ok()
+    }
+
+    /// What is assigned to a monitor.
+    pub(super) fn row(&self, monitor: &str) -> Option<&Assignment> {
+        self.rows.iter().find(|row| row.monitor == monitor)
     }
 
     /// The connected monitors that are meant, and those that are skipped.
-    fn targets(&self, targets: &Targets) -> Result<(Vec<String>, Vec<String>), Error> {
+    pub(super) fn targets(&self, targets: &Targets) -> Result<(Vec<String>, Vec<String>), Error> {
         targets.resolve(self.connected().into_iter()).map_err(|why| match why {
             NoTarget::Unknown { names, connected } => Error::UnknownMonitors { names, connected },
             NoTarget::None => Error::NoMonitor,
         })
     }
 
-    /// One of the images that can be shown, evenly; not one that is shown there if there is another.
-    /// Where none can be shown it is any, and the choice of its backend tells why not.
-    fn random(
-        &self,
-        store: &Store,
-        monitors: &[String],
-        filter: Option<&Query>,
-    ) -> Result<Image, Error> {
-        let mut ids = store.read(store::images::ids)?;
-        if ids.is_empty() {
-            return Err(Error::EmptyLibrary);
-        }
-        // Those on a disk that is away are passed over, unless all are.
-        if ids.iter().any(|(id, ..)| !store.is_missing(*id)) {
-            ids.retain(|(id, ..)| !store.is_missing(*id));
-        }
-        if let Some(filter) = filter {
-            let passing: HashSet<i64> = store.find_all(filter)?.into_iter().collect();
-            ids.retain(|(id, ..)| passing.contains(id));
-        }
-        let any = ids.first().map(|&(id, ..)| id).ok_or(Error::NoMatch)?;
-        let can_show = |media_type, animated| {
-            let kind = Kind::of(media_type, animated);
-            selection::choose(&self.preference, &self.available, kind).is_ok()
-        };
-        let showable: Vec<i64> = ids
-            .into_iter()
-            .filter(|&(_, media_type, animated)| can_show(media_type, animated))
-            .map(|(id, ..)| id)
-            .collect();
-        let is_shown = |id: &i64| {
-            self.rows.iter().any(|row| row.image_id == *id && monitors.contains(&row.monitor))
-        };
-        let others: Vec<i64> = showable.iter().copied().filter(|id| !is_shown(id)).collect();
-        let pool = if others.is_empty() { showable } else { others };
-        let id = pool.get(random::below(pool.len())).copied().unwrap_or(any);
-        store.read(|c| store::images::get(c, id))?.ok_or(Error::NoImage { id })
-    }
-
     /// The pictures that these steps show anew, by image, mode and backend. A step that only moves
     /// or resizes what is shown is none.
-    pub(super) fn restored(&self, current: &Placements, steps: &[Step]) -> Vec<Restored> {
-        let mut restored: Vec<Restored> = Vec::new();
+    pub(super) fn restored(&self, current: &Placements, steps: &[Step]) -> Vec<Picture> {
+        let mut restored: Vec<Picture> = Vec::new();
         for step in steps {
             let Step::Show { key, placements } = step else { continue };
             let backend = key.backend;
@@ -257,29 +251,16 @@ impl WorldState {
                 let group = restored.iter_mut().find(|group| {
                     group.image.id == image.id
                         && group.backend == backend
-                        && group.rows[0].mode == row.mode
+                        && (group.rows[0].mode, group.rows[0].fit) == (row.mode, row.fit)
                 });
                 match group {
                     Some(group) => group.rows.push(row),
                     None => {
-                        restored.push(Restored { image: image.clone(), backend, rows: vec![row] })
+                        restored.push(Picture { image: image.clone(), backend, rows: vec![row] })
                     }
                 }
             }
         }
         restored
     }
-}
-
-fn rows(image: &Image, monitors: &[String], mode: Mode, backend: BackendName) -> Vec<Assignment> {
-    let set_at = Timestamp::now();
-    let row = |monitor: &String| Assignment {
-        monitor: monitor.clone(),
-        image_id: image.id,
-        mode,
-        together: monitors.to_vec(),
-        backend: backend.to_string(),
-        set_at,
-    };
-    monitors.iter().map(row).collect()
 }

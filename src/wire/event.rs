@@ -1,5 +1,6 @@
 //! Every event of the stream, with its payload's fields in the order that the API documents.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -65,6 +66,9 @@ events! {
         /// Only when the image has a palette.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         colors: Vec<String>,
+        /// In mode `each`: which monitor shows which, of the whole call.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        images: BTreeMap<String, i64>,
     }
     WallpaperApplyFailed = "wallpaper_apply_failed" {
         image_id: i64,
@@ -115,6 +119,9 @@ events! {
         /// `missed_event_recovery` when catching up after a missed change.
         #[serde(skip_serializing_if = "Option::is_none")]
         source: Option<&'static str>,
+        /// In mode `each`: which monitor shows which.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        images: BTreeMap<String, i64>,
     }
     PlaylistSkippedIncompatible = "playlist_skipped_incompatible" {
         playlist_id: i64,

@@ -18,10 +18,11 @@ pub(crate) use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain};
 pub(crate) use event::{OrphanReason, SkippedItem};
 pub(crate) use image_row::ImageRow;
-pub use names::{Format, Mode, Source};
 pub(crate) use names::{
-    LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution, SortOrder, Unknown,
+    Fit, LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution, SortOrder,
+    Unknown,
 };
+pub use names::{Format, Mode, Source};
 pub(crate) use names::{Word, words};
 pub(crate) use parameters::{BadParameter, Parameters};
 pub(crate) use record::{
@@ -33,9 +34,10 @@ pub(crate) use record::{
 pub use record::{HistorySource, Image, WebCapabilities};
 pub use request::DeleteImages;
 pub(crate) use request::{
-    CreateFolder, CreatePlaylist, ExportLoop, ExtractPalette, ImportImages, ImportWeb, MoveImages,
-    NewConfiguration, NewPlaylistItem, NoFields, PatchCapabilities, PatchFolder, PatchImage,
-    PatchPlaylist, PutWatch, RandomWallpaper, SelectAll, SetWallpaper, StartPlaylist,
+    BackWallpaper, CreateFolder, CreatePlaylist, ExportLoop, ExtractPalette, ImportImages,
+    ImportWeb, MoveImages, NewConfiguration, NewPlaylistItem, NoFields, PatchCapabilities,
+    PatchFolder, PatchImage, PatchPlaylist, PutWatch, RandomWallpaper, SelectAll, SetWallpaper,
+    StartPlaylist,
 };
 pub(crate) use time::Timestamp;
 pub(crate) use watch::{LibraryWatch, WatchState, WatchedDirectory};

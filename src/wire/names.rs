@@ -118,8 +118,19 @@ impl Orientation {
 }
 
 words! {
-    /// How a picture is laid over monitors.
-    Mode { Individual = "individual", Clone = "clone", Extend = "extend" }
+    /// How a picture is laid over monitors; `each` has a picture of its own for each.
+    Mode { Individual = "individual", Clone = "clone", Extend = "extend", Each = "each" }
+}
+
+impl Default for Mode {
+    fn default() -> Self {
+        Self::Individual
+    }
+}
+
+words! {
+    /// How a picture fills a monitor of another shape.
+    Fit { Cover = "cover", Contain = "contain", Fill = "fill", Tile = "tile", Center = "center" }
 }
 
 words! {
@@ -221,9 +232,9 @@ mod tests {
             assert_eq!(format.as_str().parse(), Ok(format));
         }
         let number = serde_json::from_str::<Mode>("5").unwrap_err();
-        let expected = "invalid type: integer `5`, expected one of individual, clone, extend";
+        let expected = "invalid type: integer `5`, expected one of individual, clone, extend, each";
         assert!(number.is_data() && number.to_string().starts_with(expected), "{number}");
         let unknown = "stretch".parse::<Mode>().unwrap_err();
-        assert_eq!(unknown.to_string(), "\"stretch\" is none of individual, clone, extend");
+        assert_eq!(unknown.to_string(), "\"stretch\" is none of individual, clone, extend, each");
     }
 }

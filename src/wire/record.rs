@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::names::words;
-use super::{Format, MediaType, Mode, Timestamp};
+use super::{Fit, Format, MediaType, Mode, Timestamp};
 
 /// A list that has no pages: `{"data": [...]}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -245,6 +245,7 @@ pub struct ActivePlaylist {
     /// The connected ones of them.
     pub applied_to: Vec<String>,
     pub extend: bool,
+    pub mode: Mode,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -308,6 +309,11 @@ pub(crate) struct HistoryEntry {
     pub set_at: Timestamp,
     pub source: HistorySource,
     pub backend: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
+    /// In mode `each`: which monitor shows which, of the whole call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub images: BTreeMap<String, i64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -350,6 +356,8 @@ pub(crate) struct CurrentMonitor {
     pub mode: Mode,
     pub backend: String,
     pub set_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
 }
 
 /// Whether the files of the library are where its rows say.

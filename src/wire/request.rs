@@ -115,6 +115,14 @@ pub(crate) struct RandomWallpaper {
     pub mode: Option<Mode>,
 }
 
+/// `POST /wallpaper/back`; monitors are as in [`SetWallpaper`].
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BackWallpaper {
+    pub monitor: Option<String>,
+    pub monitors: Option<Vec<String>>,
+}
+
 /// `POST /folders`
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CreateFolder {
@@ -353,8 +361,11 @@ pub(crate) struct PatchPlaylist {
 pub(crate) struct StartPlaylist {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitors: Option<Vec<String>>,
+    /// The same as the mode `extend`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extend: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
 }
 
 /// The other actions on playlists, of one and of all.

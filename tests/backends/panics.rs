@@ -82,6 +82,7 @@ impl Bench {
             ask: Ask::Image(image),
             targets: Targets::All,
             mode: Mode::Individual,
+            fit: None,
             source: HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None },
         };
         let (answer, answered) = bounded(1);

@@ -124,6 +124,7 @@ impl Wall {
             audio_enabled: false,
             web: None,
             extended_over: Vec::new(),
+            fit: None,
         };
         pictures.iter().map(placement).collect()
     }

@@ -103,6 +103,9 @@ fn every_verb_asks_for_what_it_means() {
             r#"POST /wallpaper/random {"filter":{"tags":["a","b"],"recursive":true,"min_width":800,"hue_group":[7,8]}}"#,
         ],
     );
+    check("random --mode each", &[r#"POST /wallpaper/random {"mode":"each"}"#]);
+    check("back --monitor DP-1", &[r#"POST /wallpaper/back {"monitors":["DP-1"]}"#]);
+    check("wallpaper back", &["POST /wallpaper/back {}"]);
     check("current", &["GET /wallpaper/current"]);
     check("wallpaper current", &["GET /wallpaper/current"]);
     check("set /a/b.png", &[r#"POST /wallpaper/set {"path":"/a/b.png"}"#]);
@@ -224,6 +227,7 @@ fn every_verb_asks_for_what_it_means() {
         "playlist start 3 --monitor DP-1 --extend",
         &[r#"POST /playlists/3/start {"extend":true,"monitors":["DP-1"]}"#],
     );
+    check("playlist start 3 --mode each", &[r#"POST /playlists/3/start {"mode":"each"}"#]);
     check("playlist active", &["GET /playlists/active"]);
     check("playlist active DP-1", &["GET /playlists/active/DP-1"]);
     check("monitors", &["GET /monitors"]);

@@ -235,6 +235,11 @@ fn wallpapers(to: &Recorder, house: &House) {
     to.post("/wallpaper/set", json!({ "image_id": 2, "default": true, "monitor": "DP-9" }));
     to.post("/wallpaper/random", Value::Null);
     to.post("/wallpaper/random", json!({ "mode": "sideways" }));
+    to.post("/wallpaper/random", json!({ "mode": "each" }));
+    to.post("/wallpaper/set", json!({ "image_id": 1, "mode": "each" }));
+    to.post("/wallpaper/back", Value::Null);
+    to.post("/wallpaper/back", json!({ "monitor": "HEADLESS-1" }));
+    to.post("/wallpaper/back", json!({ "monitor": "DP-9" }));
     to.get("/wallpaper/current");
     to.post("/backends/swaybg/activate", Value::Null);
     to.post("/backends/mpvpaper/activate", Value::Null);
@@ -249,6 +254,7 @@ fn wallpapers(to: &Recorder, house: &House) {
     to.post("/wallpaper/set", json!({ "image_id": 3 }));
     events.wait_for("image_orphan_purged");
     to.ask("DELETE", "/images/history", Value::Null);
+    to.post("/wallpaper/back", Value::Null);
 }
 
 fn playlists(to: &Recorder, house: &House) {
@@ -267,6 +273,10 @@ fn playlists(to: &Recorder, house: &House) {
     to.ask("PATCH", "/playlists/1", json!({ "x": 1 }));
     to.post("/playlists/1/next", Value::Null);
     let mut events = house.events("playlist_image_changed");
+    to.post("/playlists/1/start", json!({ "mode": "each" }));
+    events.wait_for("playlist_image_changed");
+    to.get("/playlists/active");
+    to.post("/playlists/1/start", json!({ "mode": "each", "extend": true }));
     to.post("/playlists/1/start", json!({ "monitors": ["HEADLESS-1"] }));
     events.wait_for("playlist_image_changed");
     to.post("/playlists/2/start", json!({ "monitors": ["HEADLESS-2"] }));

@@ -11,9 +11,11 @@
 mod answers;
 mod apply;
 mod awww;
+mod back;
 mod blinks;
 #[path = "../desktop/mod.rs"]
 mod desktop;
+mod each;
 mod endure;
 mod newcomers;
 mod outputs;

@@ -53,12 +53,16 @@ pub static GROUPS: &[Group] = &[
 /// A switch that can be told to be off.
 const ON_OFF: Kind = Kind::Words(&["on", "off"]);
 const MODES: &[&str] = crate::wire::Mode::WORDS;
+/// Of one picture.
+const MODES_OF_ONE: &[&str] = &["individual", "clone", "extend"];
 const MEDIA_FILTERS: &[&str] = crate::wire::MediaFilter::WORDS;
 
 const MONITORS: Flag =
     Flag::value("--monitor", "NAME", Kind::Monitor, "Only this monitor, instead of all").many();
 const MODE: Flag =
     Flag::value("--mode", "MODE", Kind::Words(MODES), "How several monitors show it");
+const MODE_OF_ONE: Flag =
+    Flag::value("--mode", "MODE", Kind::Words(MODES_OF_ONE), "How several monitors show it");
 const FOLDER: Flag =
     Flag::value("--folder", "FOLDER", Kind::Folder, "Put what is imported into this folder");
 

@@ -41,9 +41,11 @@ pub(super) const GROUP: Group = Group {
             .arguments(&[ONE])
             .flags(&[
                 super::MONITORS,
+                super::MODE,
                 Flag::switch("--extend", "Spread each image over all of its monitors"),
             ])
-            .help("Without --monitor it is for the monitors that are connected now. Playlists that share a\n\
+            .help("With `--mode each`, every monitor has a picture of its own.\n\n\
+                 Without --monitor it is for the monitors that are connected now. Playlists that share a\n\
                  monitor with it are stopped. Where no daemon runs, one is started.")
             .starting(),
         Verb::asking(&["playlist", "stop"], "Stop a playlist", STOP).arguments(RUNNING),
@@ -65,7 +67,11 @@ const RENAME: Request = Request::patch("/playlists/{PLAYLIST}", &[("name", From:
     .says("playlist {id} is {name} now");
 const START: Request = Request::post(
     "/playlists/{PLAYLIST}/start",
-    &[("extend", From::Switch("--extend")), ("monitors", From::Any("--monitor"))],
+    &[
+        ("mode", From::Given("--mode")),
+        ("extend", From::Switch("--extend")),
+        ("monitors", From::Any("--monitor")),
+    ],
 )
 .shows::<Done>();
 // On one playlist, or without one on all that run.

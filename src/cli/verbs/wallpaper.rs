@@ -1,5 +1,7 @@
 //! The wallpaper: setting one, any at random, and looking.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::super::Error;
@@ -8,14 +10,14 @@ use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::{MODE, MONITORS, gallery, history, moment, pick};
+use super::{MODE, MODE_OF_ONE, MONITORS, gallery, history, moment, pick, playlist_sheet};
 use crate::wire::CurrentWallpaper;
 
 const PICTURE: Argument =
     Argument::one("PICTURE", Kind::Picture, "An image of the library, or a file");
 const ON: &[Flag] = &[
     MONITORS,
-    MODE,
+    MODE_OF_ONE,
     Flag::switch("--default", "Only for monitors that murald has not seen before"),
 ];
 const AMONG: &[Flag] =
@@ -30,14 +32,16 @@ const SET_HELP: &str = "    murald set ~/Pictures/lake.jpg\n    \
                         look the same. `extend` spreads one picture over all of them; only still images can\n\
                         be spread, the rest is cloned.";
 const RANDOM_HELP: &str = "    murald random --tags sea --orientation landscape\n\n\
-     One that is not shown there already, if there is another that the backend can show.";
+     One that is not shown there already, if there is another that the backend can show. With\n\
+     `each`, each monitor has its own, an upright one where it stands upright.";
+const BACK_HELP: &str = "Again goes further back; any other change of a monitor ends its way back.";
 
 const SET_IT: Request = Request::post(
     "/wallpaper/set",
     &[
         ("mode", From::Given("--mode")),
         ("monitors", From::Any("--monitor")),
-        ("default", From::If("--default")),
+        ("default", From::Switch("--default")),
         ("image_id", From::Picture("PICTURE")),
     ],
 )
@@ -51,6 +55,8 @@ const ANY: Request = Request::post(
     ],
 )
 .shows::<Shown>();
+const BACK: Request =
+    Request::post("/wallpaper/back", &[("monitors", From::Any("--monitor"))]).shows::<Shown>();
 const CURRENT: Request = Request::get("/wallpaper/current").shows::<CurrentWallpaper>();
 
 pub(super) const GROUP: Group = Group {
@@ -65,6 +71,9 @@ pub(super) const GROUP: Group = Group {
             .flags(AMONG)
             .help(RANDOM_HELP)
             .starting(),
+        Verb::asking(&["back"], "Show what was there before", BACK)
+            .flags(&[MONITORS])
+            .help(BACK_HELP),
         Verb::asking(&["current"], "List what each monitor shows", CURRENT),
         pick::PICK,
         Verb::asking(&["wallpaper", "set"], "The same as `set`", SET_IT)
@@ -72,6 +81,7 @@ pub(super) const GROUP: Group = Group {
             .flags(ON)
             .starting(),
         Verb::asking(&["wallpaper", "random"], "The same as `random`", ANY).flags(AMONG).starting(),
+        Verb::asking(&["wallpaper", "back"], "The same as `back`", BACK).flags(&[MONITORS]),
         Verb::asking(&["wallpaper", "current"], "The same as `current`", CURRENT),
         history::LIST,
         history::CLEAR,
@@ -85,6 +95,9 @@ struct Shown {
     image_id: i64,
     image_name: Option<String>,
     monitors: Vec<String>,
+    /// Where each may have its own.
+    #[serde(default)]
+    images: BTreeMap<String, i64>,
     #[serde(default)]
     skipped: Vec<String>,
     #[serde(default)]
@@ -93,7 +106,7 @@ struct Shown {
 }
 
 impl Record for Shown {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
         let on = self.monitors.join(", ");
         if self.status == "superseded" {
             return screen.say(format!("a newer request for {on} came in between"));
@@ -102,13 +115,34 @@ impl Record for Shown {
         if self.monitors.is_empty() {
             return screen.say(format!("new monitors will show {name} ({})", self.image_id));
         }
-        screen.say(format!("{name} ({}) is on {on}", self.image_id))?;
+        if self.images.is_empty() {
+            screen.say(format!("{name} ({}) is on {on}", self.image_id))?;
+        } else {
+            each(&self.images, call, screen)?;
+        }
         if !self.skipped.is_empty() {
-            screen.warn(format!("not connected, left out: {}", self.skipped.join(", ")));
+            screen.warn(format!("left out: {}", self.skipped.join(", ")));
         }
         self.note.iter().chain(&self.warnings).for_each(|text| screen.warn(text));
         Ok(())
     }
+}
+
+/// A line for each picture, with the monitors that show it.
+fn each(images: &BTreeMap<String, i64>, call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let mut told: Vec<i64> = Vec::new();
+    for image in images.values() {
+        if told.contains(image) {
+            continue;
+        }
+        told.push(*image);
+        let shows = images.iter().filter(|(_, id)| *id == image);
+        let on: Vec<&str> = shows.map(|(monitor, _)| monitor.as_str()).collect();
+        let name = playlist_sheet::name(&connection, *image);
+        screen.say(format!("{name} ({image}) is on {}", on.join(", ")))?;
+    }
+    Ok(())
 }
 
 impl Record for CurrentWallpaper {

@@ -12,7 +12,7 @@ use crate::playlist::{self, Action};
 use crate::store::index::Query;
 use crate::store::playlists::{self, PlaylistChange, Refusal};
 use crate::wire::{
-    ActivePlaylist, CreatePlaylist, ImageRow, NewConfiguration, NewPlaylistItem, NoFields,
+    ActivePlaylist, CreatePlaylist, ImageRow, Mode, NewConfiguration, NewPlaylistItem, NoFields,
     PatchPlaylist, StartPlaylist,
 };
 
@@ -114,9 +114,22 @@ pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Respons
     if monitors.iter().any(|name| name == "*") {
         monitors.clear();
     }
-    let extend = body.extend.unwrap_or_default();
-    request.wait(SHOWN, |reply| api.playlists.start(id, monitors, extend, reply))?;
+    let mode = start_mode(body.mode, body.extend)?;
+    request.wait(SHOWN, |reply| api.playlists.start(id, monitors, mode, reply))?;
     status("started")
+}
+
+/// `extend` is the older way to say what `mode` says.
+fn start_mode(mode: Option<Mode>, extend: Option<bool>) -> Result<Mode, Error> {
+    match (mode, extend) {
+        (None, Some(true)) => Ok(Mode::Extend),
+        (None, _) => Ok(Mode::Individual),
+        (Some(mode), Some(extend)) if extend != (mode == Mode::Extend) => {
+            Err(Error::bad_request("mode and extend differ")
+                .details(format!("mode is {mode}, extend is {extend}")))
+        }
+        (Some(mode), _) => Ok(mode),
+    }
 }
 
 /// `POST /playlists/{id}/stop`

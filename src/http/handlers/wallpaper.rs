@@ -1,5 +1,6 @@
 //! Setting wallpapers, and what is shown. The request waits until the picture is up.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use crate::store::index::Query;
 use crate::store::{self, assignments, images};
 use crate::wallpaper::{self, Applied, Ask, Outcome, Targets};
 use crate::wire::{
-    CurrentMonitor, CurrentWallpaper, HistorySource, Image, Mode, RandomWallpaper, SetWallpaper,
-    Source,
+    BackWallpaper, CurrentMonitor, CurrentWallpaper, HistorySource, Image, Mode, RandomWallpaper,
+    SetWallpaper, Source,
 };
 
 /// For a backend that takes its time; its own time limits come first.
@@ -45,6 +46,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
                 mode: shown.mode,
                 backend: shown.backend,
                 set_at: shown.set_at,
+                fit: shown.fit,
             });
         }
         Ok((monitors, assignments::default(connection)?))
@@ -70,6 +72,11 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
 pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: SetWallpaper = request.json()?;
     let names = wished(body.monitor, body.monitors)?;
+    let mode = body.mode.unwrap_or(Mode::Individual);
+    if mode == Mode::Each {
+        let text = "one image cannot be each monitor's own: mode each is for random and playlists";
+        return Err(Error::bad_request(text));
+    }
     let image = match (body.image_id, body.path) {
         (Some(id), None) => id,
         (None, Some(path)) => image_at(api, request, &path)?,
@@ -77,9 +84,10 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         (None, None) => return Err(Error::bad_request("image_id or path is missing")),
     };
     if body.default == Some(true) {
-        return set_default(api, image, &names, body.mode.unwrap_or(Mode::Individual));
+        return set_default(api, image, &names, mode);
     }
-    apply(api, request, (Ask::Image(image), None), names, body.mode, Source::Manual)
+    let wish = Wish { mode, ..Wish::new(Ask::Image(image), Source::Manual) };
+    apply(api, request, names, wish)
 }
 
 /// What monitors show that come later: those that are there now stay as they are.
@@ -87,7 +95,7 @@ fn set_default(api: &Api, image: i64, names: &[String], mode: Mode) -> Result<Re
     if names.iter().any(|name| name != "*") {
         return Err(Error::bad_request("the default is for monitors that come: it takes none"));
     }
-    let image = api.wallpaper.set_default(&api.store, &api.events, image, mode)?;
+    let image = api.wallpaper.set_default(&api.store, &api.events, image, (mode, None))?;
     let active = api.wallpaper.status().active;
     Ok(Response::json(
         200,
@@ -101,6 +109,7 @@ fn set_default(api: &Api, image: i64, names: &[String], mode: Mode) -> Result<Re
             skipped: Vec::new(),
             mode,
             backend: active.map(BackendName::as_str),
+            images: BTreeMap::new(),
             warnings: Vec::new(),
             note: None,
         },
@@ -112,7 +121,15 @@ pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Respon
     let body: RandomWallpaper = request.json_or_default()?;
     let names = wished(body.monitor, body.monitors)?;
     let filter = body.filter.as_ref().map(filter::read).transpose()?.map(Box::new);
-    apply(api, request, (Ask::Random, filter), names, body.mode, Source::Random)
+    let mode = body.mode.unwrap_or(Mode::Individual);
+    apply(api, request, names, Wish { filter, mode, ..Wish::new(Ask::Random, Source::Random) })
+}
+
+/// `POST /wallpaper/back`; the body is optional.
+pub(in crate::http) fn back(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let body: BackWallpaper = request.json_or_default()?;
+    let names = wished(body.monitor, body.monitors)?;
+    apply(api, request, names, Wish::new(Ask::Back(1), Source::Manual))
 }
 
 /// The monitors that a body names; none means all. Clients send `*` along with a list.
@@ -127,24 +144,42 @@ fn wished(monitor: Option<String>, monitors: Option<Vec<String>>) -> Result<Vec<
     }
 }
 
+/// What a body asks for, without the monitors.
+struct Wish {
+    ask: Ask,
+    filter: Option<Box<Query>>,
+    mode: Mode,
+    source: Source,
+}
+
+impl Wish {
+    fn new(ask: Ask, source: Source) -> Self {
+        Self { ask, filter: None, mode: Mode::Individual, source }
+    }
+}
+
 fn apply(
     api: &Api,
     request: &Request<'_>,
-    (ask, filter): (Ask, Option<Box<Query>>),
     names: Vec<String>,
-    mode: Option<Mode>,
-    source: Source,
+    wish: Wish,
 ) -> Result<Response, Error> {
     let targets = Targets::from_names(named(names)?);
+    // Each monitor may have another: then it is said which.
+    let several = wish.mode == Mode::Each || matches!(wish.ask, Ask::Back(_));
     let wanted = wallpaper::Request {
-        ask,
-        filter,
+        ask: wish.ask,
+        filter: wish.filter,
         targets,
-        mode: mode.unwrap_or(Mode::Individual),
-        source: HistorySource { kind: source, playlist_id: None, playlist_name: None },
+        mode: wish.mode,
+        fit: None,
+        source: HistorySource { kind: wish.source, playlist_id: None, playlist_name: None },
     };
     let all = wanted.targets == Targets::All;
-    let applied = request.wait(PATIENCE, |reply| api.wallpaper.set(wanted, reply))?;
+    let mut applied = request.wait(PATIENCE, |reply| api.wallpaper.set(wanted, reply))?;
+    if !several {
+        applied.images.clear();
+    }
     // Gone again already: then only its number is known.
     let image = api.store.read(|connection| images::get(connection, applied.image_id))?;
     Ok(Response::json(200, &SetAnswer::of(applied, all, image))?)
@@ -166,6 +201,9 @@ struct SetAnswer {
     mode: Mode,
     #[serde(skip_serializing_if = "Option::is_none")]
     backend: Option<&'static str>,
+    /// Which monitor shows which, where each may have its own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    images: BTreeMap<String, i64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,6 +226,7 @@ impl SetAnswer {
             skipped: applied.skipped,
             mode: applied.mode,
             backend: Some(applied.backend.as_str()),
+            images: applied.images,
             warnings: applied.warnings,
             note: applied.note,
         }

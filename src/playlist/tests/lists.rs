@@ -180,8 +180,12 @@ fn edit_during_apply_updates_reported_index() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[4, 0, 1], &[]);
     fixture.behaviour(Behaviour::Silent);
-    let answer =
-        fixture.begin(|reply| Command::Start { id, monitors: names(&["A"]), extend: false, reply });
+    let answer = fixture.begin(|reply| Command::Start {
+        id,
+        monitors: names(&["A"]),
+        mode: Mode::Individual,
+        reply,
+    });
     let images = Some(fixture.items(&[0, 1, 4], &[]));
     let change = PlaylistChange { images, ..PlaylistChange::default() };
     fixture.command(|reply| Command::Change(id, change, reply)).unwrap();

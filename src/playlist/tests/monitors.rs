@@ -65,7 +65,8 @@ fn declared_monitor_gets_its_picture_when_connected() {
 fn extended_picture_is_applied_again_for_new_monitor() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1], &[]);
-    let start = |reply| Command::Start { id, monitors: names(&["A", "C"]), extend: true, reply };
+    let start =
+        |reply| Command::Start { id, monitors: names(&["A", "C"]), mode: Mode::Extend, reply };
     fixture.command(start).unwrap();
     fixture.connect(&["A", "C"]);
     let asked = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().asked);

@@ -81,7 +81,7 @@ fn failed_start_leaves_running_playlists() {
     let answer = fixture.begin(|reply| Command::Start {
         id: two,
         monitors: Vec::new(),
-        extend: false,
+        mode: Mode::Individual,
         reply,
     });
     fixture.asked();
@@ -95,7 +95,7 @@ fn failed_start_leaves_running_playlists() {
     let answer = fixture.begin(|reply| Command::Start {
         id: one,
         monitors: names(&["A"]),
-        extend: false,
+        mode: Mode::Individual,
         reply,
     });
     fixture.act(one, Action::Stop).unwrap();

@@ -101,7 +101,7 @@ fn places_follow_their_image() {
     let ids = pictures(&store, 3);
     let id = store.write(|c| insert(c, &change("one", &ids))).unwrap();
     let state = json!({
-        "index": 2, "image_id": ids[2], "paused": true, "monitors": ["DP-1"], "extend": false,
+        "index": 2, "image_id": ids[2], "paused": true, "monitors": ["DP-1"], "mode": "individual",
         "kept by the conductor": [1],
     });
     store.write(|c| save(c, id, true, &state)).unwrap();

@@ -11,7 +11,7 @@ use crate::wire::Event;
 use super::Reconciler;
 use crate::wallpaper::Error;
 use crate::wallpaper::backoff::Restart;
-use crate::wallpaper::job::{Changed, Failed, Job, PendingApply, Purpose, Restored};
+use crate::wallpaper::job::{Changed, Failed, Job, PendingApply, Picture, Purpose};
 use crate::wallpaper::plan::{self, Step};
 use crate::wallpaper::request::Activated;
 use crate::wallpaper::worker::{Done, News, Order, Report};
@@ -191,7 +191,7 @@ impl Reconciler {
     fn apply_failed(&self, apply: PendingApply, error: backends::Error) {
         let backend = apply.feasible.applied.backend;
         self.bus.publish(&Event::WallpaperApplyFailed {
-            image_id: apply.feasible.image.id,
+            image_id: apply.feasible.applied.image_id,
             error: error.to_string(),
             backend: backend.to_string(),
         });
@@ -301,7 +301,7 @@ impl Reconciler {
             Purpose::Apply(apply) => match apply.commit(&self.store) {
                 Ok(changed) => {
                     let PendingApply { feasible, reply } = *apply;
-                    self.tell(vec![changed], move || reply(Ok(feasible.applied)));
+                    self.tell(changed, move || reply(Ok(feasible.applied)));
                 }
                 Err(error) => (apply.reply)(Err(error.into())),
             },
@@ -315,16 +315,16 @@ impl Reconciler {
         }
     }
 
-    fn commit_restored(&self, restored: &[Restored]) {
+    fn commit_restored(&self, restored: &[Picture]) {
         let changed = self.committed(restored);
         if !changed.is_empty() {
             self.tell(changed, || ());
         }
     }
 
-    fn committed(&self, restored: &[Restored]) -> Vec<Changed> {
-        let commit = |picture: &Restored| {
-            let committed = picture.commit(&self.store);
+    fn committed(&self, restored: &[Picture]) -> Vec<Changed> {
+        let commit = |picture: &Picture| {
+            let committed = picture.commit_restored(&self.store);
             let failed = |error: &store::Error| {
                 log::error!("the assignments cannot be written: {}", chain(error));
             };

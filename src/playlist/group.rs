@@ -1,0 +1,142 @@
+//! Steps of playlists that give each monitor a picture of its own: as many items are taken at once as
+//! there are monitors. Pure.
+
+use super::spec::{Direction, PlaylistSpec};
+use super::state::PlaybackState;
+use crate::store::playlists::{Item, nearest_index};
+use crate::wire::Mode;
+
+impl PlaybackState {
+    /// How many items a step takes.
+    pub(super) fn stride(&self, connected: &[String]) -> usize {
+        match self.mode {
+            Mode::Each => self.applied_to(connected).len().max(1),
+            _ => 1,
+        }
+    }
+
+    /// What was taken at the present step; the first is what the playlist stands at.
+    pub(super) fn taken(&self) -> Vec<i64> {
+        std::iter::once(self.image_id).chain(self.others.iter().copied()).collect()
+    }
+
+    /// Goes on or back by so many items, and takes as many.
+    pub(super) fn step_group(&mut self, spec: &PlaylistSpec, direction: Direction, stride: usize) {
+        let before = 1 + self.others.len();
+        let last = if self.others.is_empty() { self.index } else { self.last_index };
+        match (&mut self.shuffle, direction) {
+            (Some(shuffle), Direction::Forward) => {
+                let mut taken = Vec::new();
+                for _ in 0..stride {
+                    taken.push(shuffle.forward_past(&taken, &|_| true).0);
+                }
+                self.set_group(spec, &taken);
+            }
+            (Some(shuffle), Direction::Backward) => {
+                for _ in 0..before {
+                    shuffle.backward();
+                }
+                let taken = shuffle.latest(stride);
+                self.set_group(spec, &taken);
+            }
+            (None, direction) => {
+                self.others.clear();
+                let first = match direction {
+                    Direction::Forward => spec.beside(last, Direction::Forward),
+                    Direction::Backward => (0..stride)
+                        .fold(self.index, |index, _| spec.beside(index, Direction::Backward)),
+                };
+                self.put(spec, first);
+                self.fill(spec, stride);
+            }
+        }
+        self.shown_on.clear();
+    }
+
+    /// Takes more items until there are so many, as far as each monitor has its own; those that are
+    /// new.
+    pub(super) fn fill(&mut self, spec: &PlaylistSpec, number: usize) -> Vec<i64> {
+        let missing = number.saturating_sub(1 + self.others.len());
+        let more = if self.mode == Mode::Each { missing } else { 0 };
+        let before = self.others.len();
+        for _ in 0..more {
+            self.take(spec, &|_| true);
+        }
+        self.others[before..].to_vec()
+    }
+
+    /// Takes the next item that fits, where there is one; where those are that it has left.
+    fn take(&mut self, spec: &PlaylistSpec, fits: &dyn Fn(&Item) -> bool) -> Vec<usize> {
+        let taken = self.taken();
+        let last = if self.others.is_empty() { self.index } else { self.last_index };
+        let (index, left) = match &mut self.shuffle {
+            Some(shuffle) => {
+                let indices = spec.items.indices();
+                let index = |id: &i64| indices.get(id).copied();
+                let (id, left) = shuffle.forward_past(&taken, &|id| {
+                    index(&id).is_some_and(|index| fits(&spec.items[index]))
+                });
+                (index(&id).unwrap_or(last), left.iter().filter_map(index).collect())
+            }
+            None => {
+                let mut index = spec.beside(last, Direction::Forward);
+                let mut left = Vec::new();
+                while !fits(&spec.items[index]) && left.len() < spec.items.len() {
+                    left.push(index);
+                    index = spec.beside(index, Direction::Forward);
+                }
+                (index, left)
+            }
+        };
+        self.others.push(spec.items[index].image_id);
+        self.last_index = index;
+        left
+    }
+
+    /// Leaves what cannot be shown, and takes others in its place. Something fits.
+    pub(super) fn replace_refused(
+        &mut self,
+        spec: &PlaylistSpec,
+        fits: &dyn Fn(&Item) -> bool,
+    ) -> Vec<usize> {
+        let (number, mut left) = (1 + self.others.len(), Vec::new());
+        let mut kept: Vec<i64> = Vec::new();
+        for id in self.taken() {
+            match spec.items.index_of(id) {
+                Some(index) if !fits(&spec.items[index]) => {
+                    left.push(index);
+                    if let Some(shuffle) = &mut self.shuffle {
+                        shuffle.leave(id);
+                    }
+                }
+                _ => kept.push(id),
+            }
+        }
+        while kept.len() < number {
+            left.extend(self.take(spec, fits));
+            kept.extend(self.others.last());
+        }
+        self.set_group(spec, &kept);
+        self.shown_on.clear();
+        left
+    }
+
+    /// After the random order has changed: the latest of it are what is taken.
+    pub(super) fn follow_group(&mut self, spec: &PlaylistSpec) {
+        let Some(shuffle) = &mut self.shuffle else { return };
+        let taken = shuffle.latest(1 + self.others.len());
+        self.set_group(spec, &taken);
+    }
+
+    fn set_group(&mut self, spec: &PlaylistSpec, taken: &[i64]) {
+        let Some((&first, others)) = taken.split_first() else { return };
+        let position = |id: i64, near: usize| {
+            let ids = spec.items.iter().map(|item| item.image_id);
+            nearest_index(ids, id, near)
+        };
+        self.others = others.to_vec();
+        self.index = position(first, self.index);
+        self.image_id = first;
+        self.last_index = position(taken[taken.len() - 1], self.last_index);
+    }
+}

@@ -1,0 +1,130 @@
+//! Playlists that give each monitor a picture of its own: how many they take, and which.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+impl Fixture {
+    fn start_each(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
+        let monitors = names(monitors);
+        self.command(|reply| Command::Start { id, monitors, mode: Mode::Each, reply })
+    }
+
+    /// What was asked for since, by the numbers of the images.
+    fn dealt(&self) -> Vec<Vec<usize>> {
+        let number = |id: &i64| self.images.iter().position(|image| image == id).unwrap();
+        let dealt = std::mem::take(&mut self.wallpapers.state.lock().unwrap().dealt);
+        dealt.iter().map(|ids| ids.iter().map(number).collect()).collect()
+    }
+
+    fn make_random(&self, numbers: &[usize]) -> i64 {
+        let order = Some(PlaylistOrder::Random);
+        let configuration = NewConfiguration { kind: Some(PlaylistType::Manual), order, ..fast() };
+        self.make_with(configuration, numbers, &[])
+    }
+}
+
+#[test]
+fn steps_take_as_many_as_there_are_monitors() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2, 3], &[]);
+    fixture.connect(&["A", "B", "C"]);
+    fixture.start_each(id, &[]).unwrap();
+    assert_eq!(fixture.dealt(), [[0, 1, 2]]);
+    let active = fixture.active().remove(0);
+    assert_eq!((active.mode, active.extend, active.current_index), (Mode::Each, false, 0));
+    assert_eq!(active.next_image_id, Some(fixture.images[3]));
+    fixture.events();
+    fixture.act(id, Action::Next).unwrap();
+    assert_eq!(fixture.dealt(), [[3, 0, 1]]);
+    let events = fixture.events();
+    let [(EventKind::PlaylistImageChanged, event)] = &events[..] else { panic!("{events:?}") };
+    let [first, second, third] = [3, 0, 1].map(|number| fixture.images[number]);
+    assert_eq!(event["images"], serde_json::json!({ "A": first, "B": second, "C": third }));
+    assert_eq!((&event["image_id"], &event["image_index"]), (&first.into(), &3.into()));
+    fixture.act(id, Action::Previous).unwrap();
+    fixture.act(id, Action::Previous).unwrap();
+    assert_eq!(fixture.dealt(), [[0, 1, 2], [1, 2, 3]]);
+    // One that goes takes no picture, one that is new takes the next; the others keep theirs.
+    fixture.connect(&["A", "B"]);
+    assert!(fixture.dealt().is_empty());
+    fixture.connect(&["A", "B", "C", "D"]);
+    assert_eq!(fixture.dealt(), [[0]]);
+    fixture.act(id, Action::Next).unwrap();
+    assert_eq!(fixture.dealt(), [[1, 2, 3, 0]]);
+    // It goes on after a restart.
+    fixture.restart(SECOND, "boot");
+    fixture.dealt();
+    fixture.act(id, Action::Previous).unwrap();
+    assert_eq!(fixture.dealt(), [[1, 2, 3, 0]]);
+}
+
+#[test]
+fn images_repeat_only_where_they_are_fewer_than_the_monitors() {
+    let mut fixture = fixture();
+    fixture.connect(&["A", "B", "C"]);
+    let few = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
+    fixture.start_each(few, &[]).unwrap();
+    fixture.act(few, Action::Next).unwrap();
+    assert_eq!(fixture.dealt(), [[0, 1, 0], [1, 0, 1]]);
+    let single = fixture.make_random(&[2]);
+    fixture.start_each(single, &[]).unwrap();
+    fixture.act(single, Action::Next).unwrap();
+    fixture.act(single, Action::Previous).unwrap();
+    assert_eq!(fixture.dealt(), [[2, 2, 2], [2, 2, 2], [2, 2, 2]]);
+}
+
+#[test]
+fn shuffle_shows_all_once_before_any_twice_and_none_twice_at_a_time() {
+    for numbers in [&[0, 1, 2, 3][..], &[0, 1, 2, 3, 4], &[0, 1, 2, 3, 4, 5]] {
+        let mut fixture = fixture();
+        fixture.connect(&["A", "B", "C"]);
+        let id = fixture.make_random(numbers);
+        fixture.start_each(id, &[]).unwrap();
+        (0..23).for_each(|_| fixture.act(id, Action::Next).unwrap());
+        let forward = fixture.dealt();
+        for three in &forward {
+            assert_eq!(three.iter().collect::<BTreeSet<_>>().len(), 3, "{forward:?}");
+        }
+        let all: Vec<usize> = forward.concat();
+        for round in all.chunks(numbers.len()).filter(|round| round.len() == numbers.len()) {
+            let each: BTreeSet<_> = round.iter().collect();
+            assert_eq!(each.len(), numbers.len(), "{all:?}");
+        }
+        // Back the way that was come, and on beyond its beginning.
+        (0..25).for_each(|_| fixture.act(id, Action::Previous).unwrap());
+        let mut backward = fixture.dealt();
+        assert!(backward.iter().all(|three| three.len() == 3));
+        backward.truncate(23);
+        backward.reverse();
+        assert_eq!(backward, forward[..23]);
+    }
+}
+
+#[test]
+fn refused_items_make_room_for_others() {
+    for random in [false, true] {
+        let mut fixture = fixture();
+        fixture.wallpapers.state.lock().unwrap().behaviour = Behaviour::RefusesVideo;
+        let numbers = [4, 0, 5, 1, 2];
+        let id = match random {
+            true => fixture.make_random(&numbers),
+            false => fixture.make(PlaylistType::Manual, &numbers, &[]),
+        };
+        fixture.start_each(id, &[]).unwrap();
+        for _ in 0..6 {
+            let last = fixture.dealt().pop().unwrap();
+            assert_eq!(last.len(), 2);
+            assert!(last[0] != last[1] && last.iter().all(|&number| number < 4), "{last:?}");
+            fixture.act(id, Action::Next).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_follows_the_clock_has_one_picture_for_all() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[0, 720]);
+    assert!(matches!(fixture.start_each(id, &[]), Err(Error::OneForAll { .. })));
+    assert!(fixture.active().is_empty());
+}
