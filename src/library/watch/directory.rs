@@ -299,3 +299,79 @@ impl Watched {
         (WatchState::Watched, message)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::watched::{Stamp, WatchedFile};
+
+    fn watched(now: Instant) -> Watched {
+        let task = task::Directory { path: "/w".into(), ..task::Directory::default() };
+        Watched::new(1, "/w".to_owned(), task, now)
+    }
+
+    fn gone(path: &str) -> Difference {
+        let stamp = Stamp::default();
+        let file = WatchedFile { path: path.into(), image_id: Some(1), checksum: None, stamp };
+        Difference { gone: vec![file], ..Difference::default() }
+    }
+
+    #[test]
+    fn look_that_shows_no_sign_of_life_is_left_behind() {
+        let now = Instant::now();
+        let mut one = watched(now);
+        let (scope, life) = one.next_look(7, now).unwrap();
+        assert_eq!((scope, one.next_look(8, now).is_none()), (Scope::All, true));
+        life.fetch_add(1, Ordering::Relaxed);
+        assert!(!one.leaves_look(now + PATIENCE), "it gets on");
+        assert!(!one.leaves_look(now + PATIENCE * 2 - Duration::from_secs(1)));
+        assert!(one.leaves_look(now + PATIENCE * 2));
+        assert_eq!(one.state().0, WatchState::Unreadable);
+        one.look_at_all(now);
+        assert!(one.next_look(9, now).is_some(), "it is tried again when somebody asks");
+        one.absorb(Difference::default(), now);
+        assert_eq!(one.state().0, WatchState::Watched);
+    }
+
+    #[test]
+    fn file_leaves_once_it_was_looked_for_after_its_time() {
+        let now = Instant::now();
+        let mut one = watched(now);
+        one.next_look(1, now).unwrap();
+        one.looking = None;
+        one.absorb(gone("/w/a"), now);
+        assert_eq!((one.leaving().len(), one.due()), (0, Some(now + GRACE)));
+        one.look_for_gone(now + GRACE);
+        assert_eq!(one.leaving().len(), 0, "nobody has looked yet");
+        one.absorb(gone("/w/a"), now + GRACE);
+        assert_eq!(one.leaving(), [PathBuf::from("/w/a")]);
+        let found = Difference { found: vec!["/w/a".into()], ..Difference::default() };
+        one.absorb(found, now + GRACE);
+        assert!(one.leaving().is_empty() && !one.is_gone(Path::new("/w/a")));
+    }
+
+    #[test]
+    fn files_that_went_all_at_once_stay() {
+        let now = Instant::now();
+        let mut one = watched(now);
+        one.absorb(gone("/w/a"), now);
+        one.vanish();
+        one.absorb(gone("/w/a"), now + GRACE);
+        assert!(one.leaving().is_empty() && one.is_gone(Path::new("/w/a")));
+    }
+
+    #[test]
+    fn changes_are_looked_at_soon_however_many_follow() {
+        let now = Instant::now();
+        let mut one = watched(now);
+        one.next_look(1, now).unwrap();
+        one.looking = None;
+        for step in 0..100 {
+            one.on_event(Path::new("/w/a.png"), now + SETTLE / 2 * step);
+        }
+        assert_eq!(one.due(), Some(now + SETTLE_MAX));
+        one.on_event(Path::new("/w/.hidden"), now);
+        one.on_event(Path::new("/elsewhere"), now);
+        assert_eq!(one.due(), Some(now + SETTLE_MAX));
+    }
+}
