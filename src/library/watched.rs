@@ -188,7 +188,7 @@ impl ImportContext {
             edits::set_name(c, image.id, &after.stem)?;
         }
         if image.path.starts_with(&seen.directory.path)
-            && folder_of(c, seen.directory, &image.path, &|_| Ok(None))? == image.folder_id
+            && folder_of(c, seen.directory, &image.path, &|_, _| Ok(None))? == image.folder_id
         {
             edits::set_folder(c, image.id, self.folder(c, seen)?)?;
         }
@@ -300,7 +300,7 @@ impl ImportContext {
 
     /// The folder that shows the directory in which a file is, made where it is missing.
     fn folder(&self, c: &Connection, seen: &Seen<'_>) -> Result<Option<i64>, Error> {
-        folder_of(c, seen.directory, seen.path, &|(name, parent)| {
+        folder_of(c, seen.directory, seen.path, &|name, parent| {
             let id = folders::insert(c, name, parent)?;
             watched::own_folder(c, id)?;
             self.folders_made.store(true, Ordering::Relaxed);
@@ -309,12 +309,15 @@ impl ImportContext {
     }
 }
 
+/// Makes a folder of this name in another, or does not.
+type Make<'a> = dyn Fn(&str, Option<i64>) -> Result<Option<i64>, Error> + 'a;
+
 /// The folder of a file; `make` is called for one that is missing.
 fn folder_of(
     c: &Connection,
     directory: &Directory,
     file: &Path,
-    make: &dyn Fn((&str, Option<i64>)) -> Result<Option<i64>, Error>,
+    make: &Make<'_>,
 ) -> Result<Option<i64>, Error> {
     if !directory.folders {
         return Ok(None);
@@ -327,7 +330,7 @@ fn folder_of(
         let name = folder_name(&name.to_string_lossy());
         let found = match watched::folder(c, &name, at)? {
             Some(id) => Some(id),
-            None => make((&name, at))?,
+            None => make(&name, at)?,
         };
         let Some(id) = found else { return Ok(None) };
         at = Some(id);

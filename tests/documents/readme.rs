@@ -41,7 +41,7 @@ fn the_tour_works() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let house = house(&desktop);
     let lines = lines("A tour");
-    assert_eq!((lines.len(), &*lines[0]), (11, "murald set \"$HOME/Pictures/a lake.png\""));
+    assert_eq!((lines.len(), &*lines[0]), (12, "murald set \"$HOME/Pictures/a lake.png\""));
     let said: Vec<String> = lines
         .iter()
         .map(|line| {
