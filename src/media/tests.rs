@@ -294,7 +294,7 @@ fn tiff_tile_of_more_bytes_than_can_be_counted_is_refused() {
     let picture = [(256, 1), (257, 65_520), (258, 255), (259, 1), (262, 1), (277, 65_535)];
     let tile = [(322, u32::MAX), (323, 65_520), (324, 8), (325, 1)];
     let error = thumbnail(&tiff(&[&picture[..], &tile].concat()), 9).unwrap_err();
-    assert!(matches!(error, Error::NeedsTranscoder { .. }), "{error}");
+    assert!(matches!(error, Error::TooMuchMemory { .. }), "{error}");
 }
 
 #[test]
