@@ -25,6 +25,7 @@ mod slice;
 mod tests;
 mod thumbnail;
 mod tiff;
+mod vp8l;
 mod webp;
 mod whole;
 

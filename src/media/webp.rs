@@ -10,6 +10,7 @@ use super::decoder::{Input, Opened};
 use super::error::Error;
 use super::icc::PROFILE_MAX;
 use super::picture::Picture;
+use super::vp8l;
 use super::whole::{Create, Walked};
 use crate::wire::Format;
 
@@ -30,30 +31,74 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
         return Err(Error::Truncated(Format::Webp));
     }
     let (mut at, mut frames, mut metadata, mut largest) = (12, 0_u64, true, 0);
+    let (mut canvas, mut tables) = ((0, 0), 0);
     while at + CHUNK <= end {
         let [t1, t2, t3, t4, a, b, c, d] = bytes(input)?;
+        let tag = [t1, t2, t3, t4];
         let length = u64::from(u32::from_le_bytes([a, b, c, d]));
         if at + CHUNK + length > end {
             return Err(Error::Truncated(Format::Webp));
         }
-        match &[t1, t2, t3, t4] {
-            b"ANMF" => frames += 1,
+        match &tag {
+            b"ANMF" => {
+                frames += 1;
+                tables = tables.max(frame(input, length)?);
+            }
+            b"VP8X" if length >= 10 => {
+                let [_, _, _, _, w1, w2, w3, h1, h2, h3] = bytes(input)?;
+                canvas = (side([w1, w2, w3]), side([h1, h2, h3]));
+            }
+            b"VP8L" | b"ALPH" => tables = tables.max(coded(input, &tag, length, canvas)),
             // Both are read whole.
             b"ICCP" | b"EXIF" => metadata &= length <= PROFILE_MAX as u64,
             _ => {}
         }
         largest = length.max(largest);
         // Contents are padded to an even length.
-        let padded = length + length % 2;
-        input.seek_relative(padded as i64).map_err(Error::Read)?;
-        at += CHUNK + padded;
+        at += CHUNK + length + length % 2;
+        input.seek(SeekFrom::Start(at)).map_err(Error::Read)?;
     }
     let create: Create = |source| Ok(Box::new(WebPDecoder::new(source)?));
     // Planes of colours and alpha; of an animation the frame and its canvas, too. Coded data are
-    // read whole.
-    let scratch = (if frames > 0 { 10 } else { 4 }, largest);
+    // read whole, and so are the tables of lossless ones.
+    let scratch = (if frames > 0 { 10 } else { 4 }, largest + tables);
     let format = Format::Webp;
     Walked { format, create, animated: frames > 1, metadata, scratch }.open(input)
+}
+
+/// What the tables of a frame take; it lies before the next chunk.
+fn frame(input: &mut dyn Input, length: u64) -> Result<u64, Error> {
+    let (mut left, mut tables) = (length.saturating_sub(16), 0);
+    let [_, _, _, _, _, _, w1, w2, w3, h1, h2, h3, _, _, _, _] = bytes(input)?;
+    let size = (side([w1, w2, w3]), side([h1, h2, h3]));
+    while left >= CHUNK {
+        let [t1, t2, t3, t4, a, b, c, d] = bytes(input)?;
+        let length = u64::from(u32::from_le_bytes([a, b, c, d])).min(left - CHUNK);
+        let start = input.stream_position().map_err(Error::Read)?;
+        tables = tables.max(coded(input, &[t1, t2, t3, t4], length, size));
+        let padded = (length + length % 2).min(left - CHUNK);
+        input.seek(SeekFrom::Start(start + padded)).map_err(Error::Read)?;
+        left -= CHUNK + padded;
+    }
+    Ok(tables)
+}
+
+/// What the tables of lossless pixels or of an alpha channel take.
+fn coded(input: &mut dyn Input, tag: &[u8; 4], length: u64, size: (u32, u32)) -> u64 {
+    let tables = match tag {
+        b"VP8L" => vp8l::tables(input, length, None),
+        b"ALPH" => match bytes(input) {
+            Ok([how]) if how & 3 == 1 => vp8l::tables(input, length.saturating_sub(1), Some(size)),
+            _ => None,
+        },
+        _ => None,
+    };
+    tables.unwrap_or_default()
+}
+
+/// Less one, in three bytes.
+fn side([low, middle, high]: [u8; 3]) -> u32 {
+    u32::from_le_bytes([low, middle, high, 0]) + 1
 }
 
 /// A thumbnail's bytes.
