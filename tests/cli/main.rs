@@ -14,6 +14,7 @@ mod completions;
 mod delete;
 #[path = "../desktop/mod.rs"]
 mod desktop;
+mod every_verb;
 mod going_on;
 mod output;
 mod references;
@@ -21,3 +22,4 @@ mod requests;
 mod start;
 #[path = "../support/mod.rs"]
 mod support;
+mod terminals;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::call::{fails, json_of, ok, pictures, run, stderr};
 use crate::support::House;
+use crate::support::pty::Pty;
 
 #[test]
 fn rows_have_tabs_and_nothing_else() {
@@ -143,7 +144,7 @@ fn filters_choose_what_verbs_are_about() {
         house.import(&[&path]);
     }
     let tag = ["images", "tag", "--orientation", "landscape", "--add", "wide"];
-    assert_eq!(ok(&house, &tag), "hill: wide\nlake: wide\n");
+    assert_eq!(ok(&house, &tag), "hill (3): wide\nlake (1): wide\n");
     assert_eq!(
         ok(&house, &["images", "ls", "--hue-group", "blue", "--format", "{name}"]),
         "lake\n"
@@ -192,4 +193,25 @@ fn a_contact_sheet_has_a_picture_and_a_name_for_each() {
     let checksum = one["checksum"].as_str().unwrap();
     let found = ok(&house, &["images", "list", "--checksum", checksum, "--format", "{name}"]);
     assert_eq!(found, "p3\n");
+}
+
+#[test]
+fn an_image_is_told_of_with_the_names_of_what_it_is_in() {
+    let house = House::started();
+    house.import(&[&pictures(&house, 1)]);
+    for line in [
+        &["folders", "create", "sea"][..],
+        &["folders", "create", "bay", "--parent", "sea"],
+        &["images", "move", "p0", "sea/bay"],
+        &["playlist", "create", "Night", "p0"],
+    ] {
+        ok(&house, line);
+    }
+    // Rows have bare values; whoever reads along is told the names.
+    let record = ok(&house, &["images", "show", "p0"]);
+    assert!(record.contains("\nfolder\t2\n"), "{record}");
+    let mut show = house.murald(&["images", "show", "p0"]);
+    show.env("TERM", "dumb");
+    let (_, shown) = Pty::new(show, 200, 50).end();
+    assert!(shown.contains("sea/bay (2)\n") && shown.contains("Night (1)\n"), "{shown}");
 }

@@ -91,13 +91,13 @@ fn playlists_and_folders_are_named_too() {
     assert_eq!(json_of(&house, &["playlist", "show", "even"])["id"], 1);
     assert_eq!(
         ok(&house, &["playlist", "rename", "evening", "Night"]),
-        "playlist 1 is Night now\n"
+        "the playlist is Night (1) now\n"
     );
     fails(&house, &["playlist", "show", "nigth"], 1, "murald: no playlist is named \"nigth\"\n");
     ok(&house, &["playlist", "add", "morning", "a"]);
     let images = json_of(&house, &["playlist", "show", "morning"])["images"].clone();
     assert_eq!((&images[0]["image_id"], &images[1]["image_id"]), (&json!(2), &json!(1)));
-    assert_eq!(ok(&house, &["playlist", "rm", "night"]), "Night deleted\n");
+    assert_eq!(ok(&house, &["playlist", "rm", "night"]), "Night (1) deleted\n");
     ok(&house, &["playlist", "create", "day", "a@07:00", "b@19:30", "--type", "time_of_day"]);
     assert_eq!(json_of(&house, &["playlist", "show", "day"])["images"][1]["time"], 1170);
     for (name, parent) in [("sea", "root"), ("bay", "sea"), ("land", "root"), ("bay", "land")] {
@@ -138,7 +138,7 @@ fn references_come_from_standard_input() {
     assert!(told.starts_with("murald: no image is named \"none\"\n"), "{told}");
     assert_eq!(json_of(&house, &["images", "tags"])["tags"], json!([]));
     let (code, out, _) = fed(&house, &["images", "tag", "-", "--add", "x"], b"a\n\n3\n");
-    assert_eq!((code, out.as_str()), (Some(0), "a: x\nc: x\n"));
+    assert_eq!((code, out.as_str()), (Some(0), "a (1): x\nc (3): x\n"));
     let (code, ..) = fed(&house, &["playlist", "create", "p", "-"], b"c\nb\n");
     assert_eq!(code, Some(0));
     assert_eq!(json_of(&house, &["playlist", "show", "p"])["images"][0]["image_id"], 3);

@@ -93,7 +93,7 @@ fn update(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     }
     let place = Place::new(&[&"images", &call.word("IMAGE")]);
     let answer = call.connect()?.patch(&place, &Value::Object(changes))?;
-    screen.show(&answer, |screen, image: Image| show(screen, &image))
+    screen.show(&answer, |screen, image: Image| show(call, screen, &image))
 }
 
 fn changes(call: &Call) -> Map<String, Value> {
@@ -137,7 +137,7 @@ fn tag(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         tags.extend(add.iter().filter(|tag| !tags.contains(tag)).cloned().collect::<Vec<_>>());
         let answer = connection.patch(&place, &json!({"tags": tags}))?;
         screen.show(&answer, |screen, image: Image| {
-            screen.say(format!("{}: {}", image.name, image.tags.join(", ")))
+            screen.say(format!("{} ({id}): {}", image.name, image.tags.join(", ")))
         })?;
     }
     Ok(())
@@ -179,8 +179,9 @@ fn select(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     for id in ids {
         let place = Place::new(&[&"images", id]);
         let answer = connection.patch(&place, &json!({"is_selected": selected}))?;
-        screen
-            .show(&answer, |screen, image: Image| screen.say(format!("{} {done}", image.name)))?;
+        screen.show(&answer, |screen, image: Image| {
+            screen.say(format!("{} ({id}) {done}", image.name))
+        })?;
     }
     Ok(())
 }

@@ -1,13 +1,15 @@
 //! One image, for people, and how commands name one or several.
 
 use super::super::Error;
+use super::super::call::Call;
+use super::super::connection::{Connection, Place};
 use super::super::picture;
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::text::bytes;
 use super::super::verb::{Argument, Flag, Kind};
 use super::moment;
-use crate::wire::{Image, MediaType};
+use crate::wire::{Data, Folder, Image, MediaType, Playlist};
 
 pub(super) const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The image");
 pub(super) const MANY: Argument =
@@ -23,11 +25,11 @@ pub(super) const PICTURE: Flag = Flag::value(
 );
 
 /// Everything about an image, for people.
-pub(super) fn show(screen: &mut Screen, image: &Image) -> Result<(), Error> {
-    screen.table(&sheet(image))
+pub(super) fn show(call: &Call, screen: &mut Screen, image: &Image) -> Result<(), Error> {
+    screen.table(&sheet(image, &call.connect()?))
 }
 
-pub(super) fn sheet(image: &Image) -> Table {
+pub(super) fn sheet(image: &Image, connection: &Connection) -> Table {
     let mut sheet = Table::sheet();
     sheet.field("id", image.id);
     sheet.field("name", &image.name);
@@ -41,7 +43,11 @@ pub(super) fn sheet(image: &Image) -> Table {
     sheet.field("size", Cell::from(bytes(image.file_size)).raw(image.file_size));
     sheet.field("tags", Cell::list(&image.tags));
     sheet.field("colors", Cell::palette(&image.colors));
-    sheet.field("folder", image.folder_id.map_or_else(|| "root".to_owned(), |id| id.to_string()));
+    sheet.field("folder", folder(image.folder_id, connection));
+    let playlists = playlists(image.id, connection);
+    if !playlists.is_empty() {
+        sheet.field("playlists", Cell::list(&playlists));
+    }
     sheet.field("selected", if image.is_selected { "yes" } else { "no" });
     sheet.field("imported", Cell::from(moment(image.imported_at)).raw(image.imported_at));
     sheet.field("file", image.path.display());
@@ -56,4 +62,25 @@ pub(super) fn sheet(image: &Image) -> Table {
         sheet.field("entry", web.entry_path.display());
     }
     sheet
+}
+
+/// `sea/bay (2)`; where its names cannot be had, its id must do.
+fn folder(id: Option<i64>, connection: &Connection) -> Cell {
+    let Some(id) = id else { return "root".into() };
+    let path = connection.get(&Place::new(&[&"folders", &id, &"path"]));
+    match path.and_then(|answer| answer.read::<Data<Folder>>()) {
+        Ok(path) => {
+            let names: Vec<String> = path.data.into_iter().map(|folder| folder.name).collect();
+            Cell::from(format!("{} ({id})", names.join("/"))).raw(id)
+        }
+        Err(_) => id.into(),
+    }
+}
+
+/// Those that an image was put into.
+fn playlists(image: i64, connection: &Connection) -> Vec<String> {
+    let all = connection.get(&Place::new(&[&"playlists"])).and_then(|answer| answer.read());
+    let all: Vec<Playlist> = all.unwrap_or_default();
+    let has = |playlist: &&Playlist| playlist.images.iter().any(|item| item.image_id == image);
+    all.iter().filter(has).map(|playlist| format!("{} ({})", playlist.name, playlist.id)).collect()
 }

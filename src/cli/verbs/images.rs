@@ -52,8 +52,8 @@ pub(super) const GROUP: Group = Group {
 };
 
 impl Record for Image {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
-        show(screen, &self)
+    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
+        show(call, screen, &self)
     }
 }
 
@@ -64,7 +64,7 @@ fn picture(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let answer = connection.get(&Place::new(&[&"images", &id]))?;
     let thumbnail = Place::new(&[&"images", &id, &"thumbnail"]);
     screen.show(&answer, |screen, image: Image| {
-        let sheet = sheet(&image);
+        let sheet = sheet(&image, &connection);
         let assumed = || wish.is_forced().then(Terminal::assumed);
         if let Some(terminal) = screen.terminal().or_else(assumed)
             && wish.is_drawn(terminal)

@@ -172,7 +172,7 @@ fn import_web(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         body["folder_id"] = folder.clone();
     }
     let answer = call.connect()?.post(&Place::new(&[&"images", &"import-web"]), &body)?;
-    screen.show(&answer, |screen, image: Image| super::image_sheet::show(screen, &image))
+    screen.show(&answer, |screen, image: Image| super::image_sheet::show(call, screen, &image))
 }
 
 /// Absolute: the daemon's directory is not ours.

@@ -64,7 +64,7 @@ pub(super) const GROUP: Group = Group {
 
 const LIST: Request = Request::get("/playlists").shows::<Vec<Playlist>>();
 const RENAME: Request = Request::patch("/playlists/{PLAYLIST}", &[("name", From::Given("NAME"))])
-    .says("playlist {id} is {name} now");
+    .says("the playlist is {name} ({id}) now");
 const START: Request = Request::post(
     "/playlists/{PLAYLIST}/start",
     &[
@@ -127,7 +127,7 @@ impl Record for Done {
         if let (true, Some(status)) = (call.has("PLAYLIST"), self.status) {
             // A moment ago it was there; where it is gone, its number must do.
             let name = call.connect()?.get(&place(call)).and_then(|answer| answer.read());
-            let name = name.map_or_else(|_| call.word("PLAYLIST"), |one: Playlist| one.name);
+            let name = name.map_or_else(|_| call.word("PLAYLIST"), |one: Playlist| named(&one));
             return screen.say(format!("{name} {status}"));
         }
         match self.message.unwrap_or_default() {
@@ -135,6 +135,10 @@ impl Record for Done {
             message => screen.say(message),
         }
     }
+}
+
+fn named(playlist: &Playlist) -> String {
+    format!("{} ({})", playlist.name, playlist.id)
 }
 
 const NONE: &str = "no playlist runs; `murald playlist start PLAYLIST` starts one";
@@ -147,7 +151,7 @@ fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         false => Some(connection.get(&place(call))?.read::<Playlist>()?),
     };
     let answer = connection.delete(&place(call), None)?;
-    let name = record.map(|record| record.name).unwrap_or_default();
+    let name = record.as_ref().map(named).unwrap_or_default();
     screen.show(&answer, |screen, _: Value| screen.say(format!("{name} deleted")))
 }
 
@@ -219,18 +223,23 @@ fn active(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     if let Some(monitor) = call.text("MONITOR") {
         let answer = connection.get(&Place::new(&[&"playlists", &"active", &monitor]))?;
-        return screen.show(&answer, |screen, one: ActivePlaylist| running(screen, &[one]));
+        return screen
+            .show(&answer, |screen, one: ActivePlaylist| running(screen, &[one], &connection));
     }
     let answer = connection.get(&Place::new(&[&"playlists", &"active"]))?;
-    screen.show(&answer, |screen, all: Vec<ActivePlaylist>| running(screen, &all))
+    screen.show(&answer, |screen, all: Vec<ActivePlaylist>| running(screen, &all, &connection))
 }
 
-fn running(screen: &mut Screen, all: &[ActivePlaylist]) -> Result<(), Error> {
+fn running(
+    screen: &mut Screen,
+    all: &[ActivePlaylist],
+    connection: &Connection,
+) -> Result<(), Error> {
     if all.is_empty() {
         return screen.note(NONE);
     }
     let mut table =
-        Table::new(&[">ID", "NAME", "=STATE", "MONITORS", ">IMAGE", ">PLACE", "=NEXT CHANGE"]);
+        Table::new(&[">ID", "NAME", "=STATE", "MONITORS", "IMAGE", ">PLACE", "=NEXT CHANGE"]);
     for one in all {
         let next = match one.next_change_at {
             Some(at) if !one.paused => Cell::from(moment(at)).raw(at),
@@ -246,7 +255,9 @@ fn running(screen: &mut Screen, all: &[ActivePlaylist]) -> Result<(), Error> {
             }
             .into(),
             Cell::list(&one.applied_to),
-            one.current_image_id.map_or_else(Cell::default, Cell::from),
+            one.current_image_id.map_or_else(Cell::default, |id| {
+                Cell::from(format!("{} ({id})", name(connection, id))).raw(id)
+            }),
             match one.total_images {
                 0 => Cell::default(),
                 all => format!("{}/{all}", one.current_index + 1).into(),

@@ -1,0 +1,134 @@
+//! One table of checks over every verb: what each does with help, wrong words, wrong flags, without a
+//! daemon, with an empty library, into a pipe that closes, as JSON, and on narrow terminals.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use murald::internals::cli::{Arity, GROUPS, Verb};
+use serde_json::Value;
+
+use crate::call::{run, stderr};
+use crate::support::House;
+use crate::support::pty::Pty;
+
+fn verbs() -> impl Iterator<Item = &'static Verb> {
+    GROUPS.iter().flat_map(|group| group.verbs)
+}
+
+/// These become the daemon, end it, read files of their own, or go on for ever.
+fn is_apart(verb: &Verb) -> bool {
+    let name = verb.name();
+    ["start", "stop", "events", "complete", "pick", "version"].contains(&name.as_str())
+        || ["config path", "config check", "library check", "library restore", "config reset"]
+            .contains(&name.as_str())
+}
+
+/// Takes nothing that must be given.
+fn stands_alone(verb: &Verb) -> bool {
+    verb.arguments.iter().all(|one| matches!(one.arity, Arity::Optional | Arity::Any))
+}
+
+fn line(verb: &Verb, more: &[&'static str]) -> Vec<&'static str> {
+    [verb.words, more].concat()
+}
+
+#[test]
+fn help_wrong_words_and_wrong_flags() {
+    let house = House::new();
+    for verb in verbs() {
+        let name = verb.name();
+        let output = run(&house, &line(verb, &["--help"]));
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{name}");
+        assert!(help.contains(&format!("usage: murald {name}")), "{help}");
+        let output = run(&house, &line(verb, &["--frobnicate"]));
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{name}: {told}");
+        assert!(told.starts_with(&format!("murald: murald {name} has no flag --frob")), "{told}");
+        if !stands_alone(verb) {
+            let told = stderr(&run(&house, verb.words));
+            assert!(told.contains(" is missing\n  usage: murald "), "{name}: {told}");
+        }
+        let is_open =
+            verb.arguments.iter().any(|one| matches!(one.arity, Arity::Some | Arity::Any));
+        if !is_open {
+            let words = vec!["1"; verb.arguments.len() + 1];
+            let output = run(&house, &line(verb, &words));
+            assert_eq!(output.status.code(), Some(2), "{name}: {}", stderr(&output));
+        }
+        assert!(!house.socket().exists(), "{name} started something");
+    }
+}
+
+#[test]
+fn without_a_daemon_each_says_so() {
+    let house = House::new();
+    for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
+        let name = verb.name();
+        let output = run(&house, verb.words);
+        let told = stderr(&output);
+        match output.status.code() {
+            Some(69) => assert!(told.contains("no daemon listens on "), "{name}: {told}"),
+            // What is wrong with the line is told first.
+            code => assert_eq!(code, Some(2), "{name}: {told}"),
+        }
+        assert!(output.stdout.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn an_empty_library_is_no_accident() {
+    let house = House::started();
+    for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
+        let name = verb.name();
+        let output = run(&house, verb.words);
+        let told = stderr(&output);
+        // Something is done or listed, or it is said what is not there.
+        assert!(matches!(output.status.code(), Some(0..=2)), "{name}: {told}");
+        assert_eq!(output.status.success(), told.is_empty(), "{name}: {told}");
+        let words = ["panicked", "internal error", "unwrap", "null"];
+        assert!(words.iter().all(|word| !told.contains(word)), "{name}: {told}");
+        // The same for a script: JSON, and errors as JSON, too.
+        let output = run(&house, &line(verb, &["--json"]));
+        let printed = if output.status.success() { &output.stdout } else { &output.stderr };
+        let read = serde_json::from_slice::<Value>(printed);
+        assert!(read.is_ok() || printed.is_empty(), "{name}: {}", String::from_utf8_lossy(printed));
+    }
+}
+
+#[test]
+fn a_pipe_that_closes_is_a_quiet_end() {
+    let house = House::started();
+    for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
+        let name = verb.name();
+        let mut command = house.murald(verb.words);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut told = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        let code = child.wait().unwrap().code();
+        assert!(matches!(code, Some(0..=2)), "{name}: {code:?} {told}");
+        assert!(!told.contains("panicked") && !told.contains("roken pipe"), "{name}: {told}");
+        assert_eq!(code == Some(0), told.is_empty(), "{name}: {told}");
+    }
+}
+
+#[test]
+fn nothing_is_wider_than_a_narrow_terminal() {
+    let house = House::started();
+    for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
+        let name = verb.name();
+        // Sheets are never cut: their values are there to be copied.
+        let is_sheet = ["status", "config get"].contains(&name.as_str());
+        let mut command = house.murald(verb.words);
+        command.env("TERM", "xterm").env("NO_COLOR", "1");
+        let (code, shown) = Pty::new(command, 40, 24).end();
+        assert!(matches!(code, Some(0..=2)), "{name}: {shown}");
+        assert!(!shown.contains('\x1b'), "{name}: {shown:?}");
+        if code == Some(0) && !is_sheet {
+            // Sentences go on in the next line by themselves.
+            let rows = shown.lines().filter(|line| line.contains("  "));
+            rows.for_each(|row| assert!(row.chars().count() <= 40, "{name}: {row}"));
+        }
+    }
+}
