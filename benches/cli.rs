@@ -1,0 +1,182 @@
+//! What each verb costs with 10,000 pictures in the library, beside `mpc` and `swaymsg`.
+//!
+//! `cargo bench --bench cli` prints a table: the median and the 95th percentile of the whole process,
+//! from its start to its end, of `MURALD_BENCH_RUNS` runs each (200). What stands in the same table is
+//! run in turns, so that what else the machine does meets all alike. `mpc` needs `mpd` and `swaymsg` a
+//! sway (`eval "$(tests/desktop/wayland-up)"`); what is not there is left out, and said so.
+#![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PICTURES: u32 = 10_000;
+/// What people wait for, in milliseconds.
+const GOAL: f64 = 5.0;
+
+/// Verbs that change nothing, so that each run finds the same.
+const LINES: &[&str] = &[
+    "--version",
+    "--help",
+    "status",
+    "current",
+    "history",
+    "images list",
+    "images list --sort-by name --page 100",
+    "images list --hue-group blue --min-width 8",
+    "images search p99",
+    "images show 5000",
+    "images show p5000",
+    "images tags",
+    "folders list",
+    "playlist list",
+    "playlist active",
+    "monitors",
+    "backends",
+    "config get",
+    "config get backend.type",
+    "complete -- images show p77",
+];
+
+struct Scratch {
+    directory: tempfile::TempDir,
+    daemon: Option<Child>,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        Self { directory, daemon: None }
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let root = self.path();
+        let mut command = Command::new(program);
+        command.env("HOME", root).env("XDG_CONFIG_HOME", root.join("config"));
+        command.env("XDG_DATA_HOME", root.join("data")).env("XDG_CACHE_HOME", root.join("cache"));
+        command.env("XDG_RUNTIME_DIR", root).env("MURALD_AUTOSTART", "0");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    fn murald(&self, line: &str) -> Command {
+        let mut command = self.command(env!("CARGO_BIN_EXE_murald"));
+        command.args(line.split(' '));
+        command
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            self.murald("stop").status().ok();
+            daemon.wait().ok();
+        }
+    }
+}
+
+fn main() {
+    let mut scratch = Scratch::new();
+    scratch.daemon = Some(scratch.murald("start").spawn().unwrap());
+    until("the daemon answers", || scratch.murald("status").status().unwrap().success());
+    let pictures = scratch.path().join("pictures");
+    make(&pictures);
+    let begun = Instant::now();
+    let mut import = scratch.murald("import");
+    assert!(import.arg(&pictures).status().unwrap().success());
+    println!("{PICTURES} pictures imported in {:.1} s\n", begun.elapsed().as_secs_f64());
+    let mut rows: Vec<(String, Command)> =
+        LINES.iter().map(|line| (format!("murald {line}"), scratch.murald(line))).collect();
+    let mpd = mpd(&scratch);
+    match mpd {
+        Some(_) => {
+            let mut mpc = scratch.command("mpc");
+            mpc.env("MPD_HOST", scratch.path().join("mpd.sock")).arg("status");
+            rows.push(("mpc status".to_owned(), mpc));
+        }
+        None => println!("left out: mpc: mpd and mpc are not both installed"),
+    }
+    if std::env::var_os("SWAYSOCK").is_some() && installed("swaymsg") {
+        let mut swaymsg = Command::new("swaymsg");
+        swaymsg.args(["-t", "get_outputs"]).stdout(Stdio::null()).stderr(Stdio::null());
+        rows.push(("swaymsg -t get_outputs".to_owned(), swaymsg));
+    } else {
+        println!("left out: swaymsg: there is no sway");
+    }
+    measure(rows);
+    if let Some(mut mpd) = mpd {
+        mpd.kill().ok();
+        mpd.wait().ok();
+    }
+}
+
+fn measure(mut rows: Vec<(String, Command)>) {
+    let runs = std::env::var("MURALD_BENCH_RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+    let mut times: Vec<Vec<f64>> = vec![Vec::with_capacity(runs); rows.len()];
+    for _ in 0..runs {
+        for ((name, command), times) in rows.iter_mut().zip(&mut times) {
+            let begun = Instant::now();
+            let status = command.status().unwrap();
+            times.push(begun.elapsed().as_secs_f64() * 1e3);
+            assert!(status.success(), "{name}");
+        }
+    }
+    println!("{:48}{:>10}{:>10}", "", "median", "p95");
+    for ((name, _), times) in rows.iter().zip(&mut times) {
+        times.sort_by(f64::total_cmp);
+        let at = |part: f64| times[((times.len() - 1) as f64 * part).round() as usize];
+        let mark =
+            if name.starts_with("murald") && at(0.95) > GOAL { "  above the goal" } else { "" };
+        println!("{name:48}{:7.2} ms{:7.2} ms{mark}", at(0.5), at(0.95));
+    }
+}
+
+/// Different ones, each of eight by eight pixels: their number is what counts here.
+fn make(directory: &Path) {
+    fs::create_dir(directory).unwrap();
+    for number in 0..PICTURES {
+        let color = [number as u8, (number >> 8) as u8, (number * 7) as u8];
+        let picture = image::RgbImage::from_fn(8, 8, |x, y| {
+            let bit = number >> (x + y) & 1;
+            image::Rgb(color.map(|value| value ^ (bit as u8 * 64)))
+        });
+        picture.save(directory.join(format!("p{number}.png"))).unwrap();
+    }
+}
+
+/// A music daemon with nothing to play, on a socket of its own.
+fn mpd(scratch: &Scratch) -> Option<Child> {
+    if !installed("mpd") || !installed("mpc") {
+        return None;
+    }
+    let socket = scratch.path().join("mpd.sock");
+    let file = scratch.path().join("mpd.conf");
+    let mut config = fs::File::create(&file).unwrap();
+    writeln!(config, "bind_to_address \"{}\"", socket.display()).unwrap();
+    writeln!(config, "audio_output {{ type \"null\" name \"none\" }}").unwrap();
+    let child = scratch.command("mpd").arg("--no-daemon").arg(&file).spawn().unwrap();
+    until("mpd listens", || socket.exists());
+    Some(child)
+}
+
+fn installed(program: &str) -> bool {
+    let mut ask = Command::new("sh");
+    ask.args(["-c", "command -v \"$0\"", program]).stdout(Stdio::null());
+    ask.status().unwrap().success()
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
