@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Error;
 use super::verb::Kind;
+use crate::wire::DayTime;
 
 /// Reads the word given for `name`.
 pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error> {
@@ -108,11 +109,14 @@ fn span(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// `7`, or `7@21:30`: minutes since midnight. A name may have an `@`, too.
+/// `7`, or `7@21:30`: minutes since midnight, or `7@sunset-30m`. A name may have an `@`, too.
 fn item(text: &str) -> Option<Value> {
     match text.rsplit_once('@').and_then(|(image, time)| Some((image, clock(time)?))) {
         Some((image, minutes)) => Some(json!({"image_id": reference(image)?, "time": minutes})),
-        None => Some(json!({"image_id": reference(text)?})),
+        None => match text.rsplit_once('@').filter(|(_, at)| at.parse::<DayTime>().is_ok()) {
+            Some((image, at)) => Some(json!({"image_id": reference(image)?, "at": at})),
+            None => Some(json!({"image_id": reference(text)?})),
+        },
     }
 }
 
@@ -150,6 +154,8 @@ mod tests {
         check(Kind::FolderOrRoot, "root", Ok(json!("root")));
         check(Kind::FolderOrRoot, "3", Ok(json!(3)));
         check(Kind::Item, "7@21:30", Ok(json!({"image_id": 7, "time": 1290})));
+        check(Kind::Item, "7@dawn+1h", Ok(json!({"image_id": 7, "at": "dawn+1h"})));
+        check(Kind::Item, "a@sundown", Ok(json!({"image_id": "a@sundown"})));
         check(Kind::Item, "7", Ok(json!({"image_id": 7})));
         check(Kind::Item, "a@b@07:00", Ok(json!({"image_id": "a@b", "time": 420})));
         check(Kind::Item, "a@24:00", Ok(json!({"image_id": "a@24:00"})));

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::schema::{
     App, AutoPriorities, Awww, Backend, BackendName, Builtin, Daemon, Feh, Hyprpaper, Library,
-    Monitors, Mpvpaper, RemoteGallery, Section, Swaybg, WalQt,
+    Location, Monitors, Mpvpaper, RemoteGallery, Section, Swaybg, WalQt,
 };
 
 /// What rooms read, and what the API shows.
@@ -12,6 +12,7 @@ use super::schema::{
 pub struct Config {
     pub app: App,
     pub daemon: Daemon,
+    pub location: Location,
     pub backend: Backend,
     pub auto_priorities: AutoPriorities,
     /// With `backend.transition_duration_seconds` in place of its own where that is above 0.
@@ -51,6 +52,7 @@ impl Config {
         Self {
             app: App::read(table(Section::App)),
             daemon: Daemon::read(table(Section::Daemon)),
+            location: Location::read(table(Section::Location)),
             backend,
             auto_priorities: AutoPriorities::read(table(Section::AutoPriorities)),
             awww,
@@ -135,7 +137,10 @@ mod tests {
     fn default_config_shows_every_section() {
         let config = Config::default();
         let names: Vec<_> = config.to_json().keys().cloned().collect();
-        assert_eq!(names, ["backend", "library", "daemon", "app", "monitors", "remote_gallery"]);
+        assert_eq!(
+            names,
+            ["backend", "library", "location", "daemon", "app", "monitors", "remote_gallery"]
+        );
         assert_eq!(config.section(Section::AutoPriorities)["web"], json!(["wal-qt"]));
         assert_eq!(
             config.section(Section::BackendOptions(BackendName::Awww))["transition_duration"],

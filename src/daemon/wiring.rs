@@ -21,7 +21,7 @@ use crate::lock::{Lock, Socket};
 use crate::logging::Log;
 use crate::parallax::Parallax;
 use crate::paths::{Dirs, Env};
-use crate::playlist::{self, DaemonWallpapers, PlayerOwner};
+use crate::playlist::{self, DaemonWallpapers, Place, PlayerOwner};
 use crate::process::{ProcessRecords, Reaper};
 use crate::signals::{Signal, Signals};
 use crate::store::{self, Store};
@@ -133,9 +133,20 @@ impl Daemon {
         let wallpapers =
             DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() };
         let told = outputs.outputs().subscribe();
-        let (playlists, player) =
-            playlist::start(&spawner, store.clone(), bus.clone(), Box::new(wallpapers), told)
-                .map_err(start("the playlists"))?;
+        let settings = Arc::clone(&backends.settings);
+        let place = move || {
+            let location = &settings().location;
+            Place::new(location.latitude, location.longitude)
+        };
+        let (playlists, player) = playlist::start(
+            &spawner,
+            store.clone(),
+            bus.clone(),
+            Box::new(wallpapers),
+            place,
+            told,
+        )
+        .map_err(start("the playlists"))?;
         watch_directories(&config, &dirs, &library);
         let (listener, socket) = listen(env, &paths.socket)?;
         let api = Api {

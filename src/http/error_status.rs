@@ -52,8 +52,9 @@ impl From<config::Error> for Error {
         match error {
             Why::Type { .. } | Why::Refused { .. } | Why::UnknownKey { .. } => Self::new(400, text),
             // Of a body: paths with unknown sections never come this far.
-            Why::UnknownSection { .. } => Self::new(400, text)
-                .details("sections are app, daemon, backend, library, monitors, remote_gallery"),
+            Why::UnknownSection { .. } => Self::new(400, text).details(
+                "sections are app, daemon, backend, library, location, monitors, remote_gallery",
+            ),
             // A person is at work on the file: what is in it goes before what a program wants.
             Why::Broken { .. } | Why::Syntax { .. } | Why::FileType { .. } => Self::new(409, text),
             // Something the user can mend: the message says what.

@@ -18,6 +18,7 @@ mod error;
 mod group;
 mod items;
 mod living;
+mod now;
 mod pending;
 mod player;
 mod reports;
@@ -25,8 +26,10 @@ mod request;
 mod run;
 mod schedule;
 mod shuffle;
+mod slots;
 mod spec;
 mod state;
+mod sun;
 mod wallpapers;
 
 use std::io;
@@ -34,7 +37,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
-use crate::clock::{Alarm, Now, boot_id};
+use crate::clock::{Alarm, boot_id};
 use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, PlaylistChange};
@@ -43,10 +46,12 @@ use crate::wire::{ActivePlaylist, Event, GalleryDomain, Mode, Playlist};
 
 pub(crate) use actions::Action;
 pub(crate) use error::{Error, Reply};
+pub(crate) use sun::Place;
 pub use wallpapers::DaemonWallpapers;
 pub(crate) use wallpapers::Wallpapers;
 
 use commands::Command;
+use now::Now;
 use player::Player;
 use run::Mailbox;
 
@@ -68,20 +73,27 @@ pub struct PlayerOwner {
     thread: Option<Thread>,
 }
 
-/// Starts the player; what ran before runs on. `outputs` rings when monitors come and go.
+/// Starts the player; what ran before runs on. `place` says where the sun is looked at from, `outputs`
+/// rings when monitors come and go.
 pub fn start(
     spawner: &Spawner,
     store: Store,
     bus: EventBus,
     wallpapers: Box<dyn Wallpapers>,
+    place: impl Fn() -> Option<Place> + Send + 'static,
     outputs: Receiver<()>,
 ) -> io::Result<(Playlists, PlayerOwner)> {
     let (inbox, commands) = bounded(INBOX);
     // Nothing is ever sent: it closes.
     let (end, ended) = bounded(0);
     let (alarm, rings) = Alarm::start(spawner)?;
-    let (player, reports) =
-        Player::new(store.clone(), bus.clone(), wallpapers, Box::new(Now::read), boot_id());
+    let (player, reports) = Player::new(
+        store.clone(),
+        bus.clone(),
+        wallpapers,
+        Box::new(move || Now::read(place())),
+        boot_id(),
+    );
     let news = bus.subscribe(edits::NEWS.iter().copied().collect(), || ());
     let mailbox = Mailbox { commands, reports, rings, outputs, news, end: ended };
     let thread = spawner.spawn("playlist", move || player.run(&mailbox, &alarm))?;

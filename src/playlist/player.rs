@@ -9,11 +9,11 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::attempt::ApplyReport;
 use super::error::Error;
+use super::now::Now;
 use super::pending::Pending;
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
 use super::wallpapers::Wallpapers;
-use crate::clock::Now;
 use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, Refusal};

@@ -49,7 +49,7 @@ impl PlaylistSpec {
 
     fn new(record: Playlist, items: Vec<Item>) -> Result<Self, store::Error> {
         let Playlist { id, name, configuration, source, .. } = record;
-        let rule = Rule::of(&configuration, items.iter().map(Item::minutes));
+        let rule = Rule::of(&configuration, &items);
         let unreadable = |bad| store::Error::Damaged {
             what: format!("the source of playlist {id} cannot be read: {bad}"),
         };

@@ -3,10 +3,11 @@
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
+use super::now::Now;
 use super::schedule::{Due, LastChange, Rule};
 use super::shuffle::Shuffle;
 use super::spec::{Direction, PlaylistSpec};
-use crate::clock::{Boottime, Deadlines, Now};
+use crate::clock::{Boottime, Deadlines};
 use crate::store::playlists::{Item, nearest_index};
 use crate::wire::{ActivePlaylist, Mode, Timestamp};
 
@@ -255,7 +256,7 @@ impl PlaybackState {
         }
         match (&spec.rule, &self.shuffle) {
             (Rule::Slots(slots), _) => slots
-                .at(&now.wall)
+                .at(&now.wall, now.place)
                 .map_or((None, None), |slot| (slot.previous.and_then(id), slot.next.and_then(id))),
             (_, Some(shuffle)) => (shuffle.previous(), Some(shuffle.next())),
             (_, None) => {

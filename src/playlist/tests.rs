@@ -214,7 +214,7 @@ fn fixture() -> Fixture {
     let wallpapers = StubWallpapers { state: Arc::new(Mutex::new(state)), store: store.clone() };
     let boot = Boottime::default() + 1000 * SECOND;
     let wall_time = at("2024-06-01T12:00", "Europe/Berlin");
-    let time = Arc::new(Mutex::new(Now { boot, wall: wall_time }));
+    let time = Arc::new(Mutex::new(Now { boot, wall: wall_time, place: None }));
     let events = bus.subscribe(EventFilter::ALL, || ());
     let player = player(&store, &bus, &wallpapers, &time, "boot");
     Fixture { player, wallpapers, time, events, bus, store, _directory: directory, images }
@@ -245,6 +245,7 @@ impl Fixture {
             configuration,
             images: Some(self.items(numbers, times)),
             source: None,
+            located: false,
         };
         self.store.write(|c| playlists::insert(c, &change)).unwrap()
     }
@@ -254,6 +255,7 @@ impl Fixture {
             image_id: self.images[number],
             media_type: None,
             time: times.get(at).copied(),
+            at: None,
         };
         numbers.iter().enumerate().map(item).collect()
     }

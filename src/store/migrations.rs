@@ -32,6 +32,8 @@ pub(super) const STEPS: &[&str] = &[
      ALTER TABLE assignments ADD COLUMN fit TEXT;
      ALTER TABLE history ADD COLUMN fit TEXT;
      ALTER TABLE history ADD COLUMN images TEXT;",
+    // A time of the day that may go by the sun, in place of minutes.
+    "ALTER TABLE playlist_image ADD COLUMN at TEXT",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

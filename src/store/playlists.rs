@@ -13,8 +13,8 @@ use super::Error;
 use super::index::Query;
 use super::row::{self, word};
 use crate::wire::{
-    MediaType, Mode, NewConfiguration, NewPlaylistItem, Playback, Playlist, PlaylistConfiguration,
-    PlaylistItem, Timestamp,
+    DayTime, MediaType, Mode, NewConfiguration, NewPlaylistItem, Playback, Playlist,
+    PlaylistConfiguration, PlaylistItem, Timestamp,
 };
 
 pub(crate) use rules::Refusal;
@@ -28,6 +28,8 @@ pub struct PlaylistChange {
     pub images: Option<Vec<NewPlaylistItem>>,
     /// In place of images.
     pub source: Option<NewSource>,
+    /// Whether the settings say where the sun is looked at from.
+    pub located: bool,
 }
 
 /// What finds the images of a playlist that lives.
@@ -47,12 +49,15 @@ pub(crate) struct Item {
     pub animated: bool,
     /// Minutes since midnight in a playlist that goes by them.
     pub time: Option<i64>,
+    /// In place of these: a time that may go by the sun.
+    pub at: Option<DayTime>,
 }
 
 impl Item {
     /// Its time, where it is one of a day.
-    pub(crate) fn minutes(&self) -> Option<u16> {
-        self.time.and_then(|time| u16::try_from(time).ok())
+    pub(crate) fn day_time(&self) -> Option<DayTime> {
+        let clock = || self.time.and_then(|time| u16::try_from(time).ok()).map(DayTime::Clock);
+        self.at.or_else(clock)
     }
 }
 
@@ -71,7 +76,7 @@ pub(crate) fn nearest_index(
 
 const SELECT: &str = "SELECT id, name, type, interval, play_order, start_first, created_at, \
     updated_at, source, running, state FROM playlist LEFT JOIN playback ON playlist_id = id";
-const ITEMS: &str = "SELECT playlist_id, image_id, media_type, animated, time FROM playlist_image \
+const ITEMS: &str = "SELECT playlist_id, image_id, media_type, animated, time, at FROM playlist_image \
     JOIN image ON image.id = image_id";
 
 /// All, by name without regard to case.
@@ -93,7 +98,7 @@ pub(crate) fn with_items(
     id: i64,
 ) -> Result<Option<(Playlist, Vec<Item>)>, Error> {
     let Some((playlist, _)) = find(connection, id)? else { return Ok(None) };
-    Ok(Some((playlist, items(connection, id)?)))
+    Ok(Some((playlist, items(connection, id)?.into_iter().map(|(item, _)| item).collect())))
 }
 
 /// How many images a playlist has; 0 where there is none.
@@ -128,7 +133,7 @@ pub(crate) fn insert(connection: &Connection, change: &PlaylistChange) -> Result
     let id = connection.last_insert_rowid();
     let images = change.images.as_deref().unwrap_or_default();
     let rows = rules::images(connection, images)?;
-    rules::fit(configuration.kind, &rows)?;
+    rules::fit(configuration.kind, &rows, change.located)?;
     rows::put(connection, id, &rows)?;
     Ok(id)
 }
@@ -151,12 +156,14 @@ pub(crate) fn update(
     let other_images = match (&change.images, &change.source) {
         (Some(images), _) => {
             let rows = rules::images(connection, images)?;
-            rules::fit(configuration.kind, &rows)?;
+            rules::fit(configuration.kind, &rows, change.located)?;
             rows::put(connection, id, &rows)?
         }
         (None, Some(_)) => rows::put(connection, id, &[])?,
         (None, None) => {
-            rules::fit(configuration.kind, &rows::get(connection, id)?)?;
+            // Another name does not ask where we are.
+            let located = change.located || configuration.kind == before.configuration.kind;
+            rules::fit(configuration.kind, &rows::get(connection, id)?, located)?;
             false
         }
     };
@@ -235,12 +242,15 @@ pub(crate) fn runs_everywhere(connection: &Connection) -> Result<bool, Error> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-fn items(connection: &Connection, id: i64) -> Result<Vec<Item>, Error> {
+/// With the times as they were written.
+fn items(connection: &Connection, id: i64) -> Result<Vec<(Item, Option<String>)>, Error> {
     let sql = format!("{ITEMS} WHERE playlist_id = ?1 ORDER BY position");
     let mut statement = connection.prepare_cached(&sql)?;
     row::readable(statement.query([id])?, |row| {
         let (media_type, time) = (word(row, 2)?, row.get(4)?);
-        Ok(Item { image_id: row.get(1)?, media_type, animated: row.get(3)?, time })
+        let text: Option<String> = row.get(5)?;
+        let at = text.as_deref().and_then(|text| text.parse().ok());
+        Ok((Item { image_id: row.get(1)?, media_type, animated: row.get(3)?, time, at }, text))
     })
 }
 
@@ -303,12 +313,13 @@ fn complete(
     mut playlist: Playlist,
     state: Option<(bool, String)>,
 ) -> Result<Playlist, Error> {
-    let record = |item: &Item| PlaylistItem {
+    let record = |(item, at): (Item, Option<String>)| PlaylistItem {
         image_id: item.image_id,
         media_type: item.media_type,
         time: item.time,
+        at,
     };
-    playlist.images = items(connection, playlist.id)?.iter().map(record).collect();
+    playlist.images = items(connection, playlist.id)?.into_iter().map(record).collect();
     let ids = playlist.images.iter().map(|item| item.image_id);
     playlist.playback = state.and_then(|(was_running, text)| {
         let Shown { index, image_id, paused, monitors, mode } = read(playlist.id, &text)?;

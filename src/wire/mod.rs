@@ -3,6 +3,7 @@
 //! Shared by `http` and `cli`, so that both speak of the same fields. Field order is the order on
 //! the wire. Nothing here reads a file, a clock or a setting.
 
+mod day_time;
 mod error;
 mod event;
 mod image_row;
@@ -14,6 +15,7 @@ mod time;
 pub(crate) mod unix;
 mod watch;
 
+pub(crate) use day_time::{DAY_TIMES, DayTime, SunEvent};
 pub(crate) use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain};
 pub(crate) use event::{OrphanReason, SkippedItem};

@@ -198,6 +198,9 @@ pub struct PlaylistItem {
     /// Minutes since midnight, for `time_of_day`; any number that a client keeps for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<i64>,
+    /// In place of a time: `07:30`, `sunset-30m`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

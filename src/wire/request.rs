@@ -338,6 +338,9 @@ objects! {
         /// Minutes since midnight.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<i64>,
+        /// In place of a time: `07:30`, `sunset-30m`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<String>,
     }
 }
 

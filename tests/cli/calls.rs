@@ -87,8 +87,7 @@ fn wrong_usage() {
 #[test]
 fn what_the_daemon_refuses() {
     let house = House::started();
-    let no_section =
-        "murald: there is no section \"wall\": sections are app, daemon, library, monitors, ";
+    let no_section = "murald: there is no section \"wall\": sections are app, daemon, library, ";
     fails(&house, &["config", "get", "wall"], 1, no_section);
     // It is changed by activating one, through the whole and through each backend's section.
     let backend = "murald: there is no section \"backend\"";

@@ -103,7 +103,15 @@ fn every_setting_is_offered() {
     let mut sections: BTreeSet<String> =
         offered(&house, &["config", "set", ""]).into_iter().collect();
     let config = house.client().get("/config").ok();
-    let own = ["app", "daemon", "backend.auto_priorities", "library", "monitors", "remote_gallery"];
+    let own = [
+        "app",
+        "daemon",
+        "backend.auto_priorities",
+        "library",
+        "location",
+        "monitors",
+        "remote_gallery",
+    ];
     // `backend` has no word of its own: its settings are named whole.
     let whole = ["type", "selection_mode", "transition_duration_seconds"];
     let mut wanted: BTreeSet<String> = own.map(str::to_owned).into();

@@ -206,6 +206,12 @@ fn every_verb_asks_for_what_it_means() {
             r#"POST /playlists {"configuration":{"order":"random"},"name":"x","source":{"tags":["a","b"],"animated":true,"search":"lake","sort_by":"hue"}}"#,
         ],
     );
+    check(
+        "playlist create x 1@sunset-30m --type time_of_day",
+        &[
+            r#"POST /playlists {"configuration":{"type":"time_of_day"},"images":[{"image_id":1,"at":"sunset-30m"}],"name":"x"}"#,
+        ],
+    );
     check("playlist edit 3 --name y", &[r#"PATCH /playlists/3 {"name":"y"}"#]);
     check(
         "playlist add 3 9",

@@ -105,6 +105,7 @@ fn table() -> Vec<(&'static str, Value)> {
                 "animate": true,
             }),
         ),
+        ("location", json!({"latitude": null, "longitude": null})),
         ("monitors", json!({"selected_monitors": [], "image_set_type": "individual"})),
         (
             "remote_gallery",

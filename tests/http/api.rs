@@ -66,9 +66,15 @@ fn daemon() -> Daemon {
     .unwrap();
     let wallpapers = DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() };
     let told = backends.outputs.subscribe();
-    let (playlists, player) =
-        playlist::start(&spawner, store.clone(), events.clone(), Box::new(wallpapers), told)
-            .unwrap();
+    let (playlists, player) = playlist::start(
+        &spawner,
+        store.clone(),
+        events.clone(),
+        Box::new(wallpapers),
+        || None,
+        told,
+    )
+    .unwrap();
     let started = Instant::now().checked_sub(Duration::from_secs(7)).unwrap();
     let place = home.to_owned();
     let env = Env::new(move |name| (name == "HOME").then(|| place.clone().into()));
@@ -178,7 +184,7 @@ fn config_is_shown_whole_and_by_section() {
     let whole = daemon.client.get("/config").json();
     assert_eq!(whole["app"]["images_per_page"], 50);
     assert_eq!(whole["backend"]["wal-qt"]["duration_ms"], 300);
-    for section in ["app", "daemon", "library", "monitors", "remote_gallery"] {
+    for section in ["app", "daemon", "library", "location", "monitors", "remote_gallery"] {
         assert_eq!(daemon.client.get(&format!("/config/{section}")).json(), whole[section]);
     }
     let one = daemon.client.get("/config/backends/swaybg").json();

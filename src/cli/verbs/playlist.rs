@@ -11,7 +11,7 @@ use super::playlist_sheet::{ONE, people, place};
 use super::{ON_OFF, gallery};
 use crate::wire::{Playlist, PlaylistOrder, PlaylistType};
 
-const ITEMS: &str = "Images, - for standard input; IMAGE@HH:MM for time_of_day";
+const ITEMS: &str = "Images, - for standard input; IMAGE@HH:MM or IMAGE@sunset-30m for time_of_day";
 const TYPE: Flag =
     Flag::value("--type", "TYPE", Kind::Words(PlaylistType::WORDS), "When the image changes");
 const INTERVAL: Flag = Flag::value(
@@ -59,11 +59,13 @@ pub(super) const CREATE: Verb = Verb::new(&["playlist", "create"], "Create a pla
     .help(
         "    murald playlist create evening lake 4 5 --interval 10m --order random\n    \
          murald playlist create day lake@07:00 dusk@19:30 --type time_of_day\n    \
-         murald playlist create trips --folder travel --order random\n\n\
+         murald playlist create trips --folder travel --order random\n    \
+         murald playlist create sky lake@dawn night@dusk+30m --type time_of_day\n\n\
          A timer changes the image after each interval; it is the default, with 5 minutes.\n\
          The type manual changes it only when you ask for it, time_of_day at the times that\n\
          the images have, and day_of_week every day: the first image is Sunday's, the second\n\
-         Monday's, and so on.\n\n\
+         Monday's, and so on. Times by the sun (sunrise, sunset, dawn, dusk) need to know where\n\
+         you are: `murald config set location.latitude 52.5`, and location.longitude.\n\n\
          With filters instead of images it lives: what passes them comes in before the next\n\
          change, and what does not goes. With --fixed it has those that pass them now.",
     );

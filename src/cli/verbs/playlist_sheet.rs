@@ -105,7 +105,9 @@ fn when(playlist: &Playlist, place: usize) -> String {
     const DAYS: [&str; 7] =
         ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
     let last = place + 1 == playlist.images.len();
-    match (playlist.configuration.kind, playlist.images[place].time) {
+    let item = &playlist.images[place];
+    match (playlist.configuration.kind, item.time) {
+        (PlaylistType::TimeOfDay, None) => item.at.clone().unwrap_or_default(),
         (PlaylistType::TimeOfDay, Some(time)) => format!("{:02}:{:02}", time / 60, time % 60),
         // The last one serves the rest of the week.
         (PlaylistType::DayOfWeek, _) if last && place < 6 => format!("from {}", DAYS[place]),

@@ -13,6 +13,7 @@ mod form;
 mod hyprpaper;
 mod key;
 mod library;
+mod location;
 mod mpvpaper;
 mod settings;
 mod swaybg;
@@ -29,6 +30,7 @@ pub(crate) use hyprpaper::{Hyprpaper, HyprpaperFit};
 pub use key::{Key, Rule, ValueType};
 pub(crate) use key::{OnInvalid, Value};
 pub(crate) use library::Library;
+pub(crate) use location::Location;
 pub(crate) use mpvpaper::Mpvpaper;
 pub(crate) use swaybg::{Swaybg, SwaybgFit};
 pub(crate) use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt};
@@ -38,6 +40,7 @@ pub(crate) use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt};
 pub enum Section {
     App,
     Daemon,
+    Location,
     Backend,
     AutoPriorities,
     BackendOptions(BackendName),
@@ -48,7 +51,7 @@ pub enum Section {
 
 impl Section {
     /// In the order of the file: what people change first, what only clients read last.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Backend,
         Self::AutoPriorities,
         Self::BackendOptions(BackendName::Awww),
@@ -59,6 +62,7 @@ impl Section {
         Self::BackendOptions(BackendName::WalQt),
         Self::BackendOptions(BackendName::Builtin),
         Self::Library,
+        Self::Location,
         Self::Daemon,
         Self::App,
         Self::Monitors,
@@ -69,6 +73,7 @@ impl Section {
         match self {
             Self::App => App::KEYS,
             Self::Daemon => Daemon::KEYS,
+            Self::Location => Location::KEYS,
             Self::Backend => Backend::KEYS,
             Self::AutoPriorities => AutoPriorities::KEYS,
             Self::BackendOptions(BackendName::Awww) => Awww::KEYS,
@@ -89,6 +94,7 @@ impl Section {
         match self {
             Self::App => vec!["app"],
             Self::Daemon => vec!["daemon"],
+            Self::Location => vec!["location"],
             Self::Backend => vec!["backend"],
             Self::AutoPriorities => vec!["backend", "auto_priorities"],
             Self::BackendOptions(name) => vec!["backend", name.as_str()],

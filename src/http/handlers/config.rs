@@ -103,10 +103,11 @@ fn section_of(request: &Request<'_>) -> Result<Section, Error> {
         "app" => Ok(Section::App),
         "daemon" => Ok(Section::Daemon),
         "library" => Ok(Section::Library),
+        "location" => Ok(Section::Location),
         "monitors" => Ok(Section::Monitors),
         "remote_gallery" => Ok(Section::RemoteGallery),
         name => Err(Error::not_found(format!("there is no section {name:?}")).details(
-            "sections are app, daemon, library, monitors, remote_gallery, and backends/NAME",
+            "sections are app, daemon, library, location, monitors, remote_gallery, and backends/NAME",
         )),
     }
 }

@@ -35,6 +35,7 @@ pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Respon
         configuration: body.configuration,
         images: body.images,
         source: body.source.map(filter::source).transpose()?,
+        located: located(api),
     };
     Ok(Response::json(201, &api.playlists.create(&new)?)?)
 }
@@ -58,9 +59,16 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
         configuration: body.configuration.map(NewConfiguration::from).unwrap_or_default(),
         images: body.images.map(items),
         source: body.source.map(filter::source).transpose()?,
+        located: located(api),
     };
     let playlist = request.wait(PATIENCE, |reply| api.playlists.change(id, change, reply))?;
     Ok(Response::json(200, &playlist)?)
+}
+
+/// Whether it is known where the sun is looked at from.
+fn located(api: &Api) -> bool {
+    let location = &api.config.current().location;
+    location.latitude.is_some() && location.longitude.is_some()
 }
 
 /// A list that is written down and a source that finds one exclude each other.

@@ -1,7 +1,11 @@
 //! Years of simulated time, in zones that make it hard.
 
+use super::super::slots::begins;
 use super::*;
+use crate::wire::{DayTime, MediaType};
 use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{ToSpan, Zoned};
 
 /// Zone, first and last year. The years are those in which the zone does what is hard.
 const ZONES: &[(&str, i16, i16)] = &[
@@ -28,7 +32,8 @@ fn zone(name: &str) -> TimeZone {
 }
 
 fn day(times: &[u16]) -> Slots {
-    Slots::Day(times.iter().enumerate().map(|(index, &time)| (time, index)).collect())
+    let slot = |(index, &time)| (DayTime::Clock(time), index);
+    Slots::Day(times.iter().enumerate().map(slot).collect())
 }
 
 fn new_year(zone: &TimeZone, year: i16) -> Zoned {
@@ -56,7 +61,7 @@ impl WallClock<'_> {
                 slots
                     .iter()
                     .rev()
-                    .find(|slot| slot.0 <= minute)
+                    .find(|slot| slot.0 <= DayTime::Clock(minute))
                     .unwrap_or(&slots[slots.len() - 1])
                     .1
             }
@@ -70,7 +75,7 @@ fn follow(name: &str, years: (i16, i16), slots: &Slots) -> usize {
     let zone = zone(name);
     let (mut now, end) = (new_year(&zone, years.0), new_year(&zone, years.1 + 1));
     let mut clock = WallClock { slots, furthest: now.datetime() };
-    let mut slot = slots.at(&now).unwrap();
+    let mut slot = slots.at(&now, None).unwrap();
     let mut changes = 0;
     while now < end {
         assert_eq!(slot.index, clock.index(&now), "{name} {now}");
@@ -79,9 +84,9 @@ fn follow(name: &str, years: (i16, i16), slots: &Slots) -> usize {
         now = (&now + if near { 1.minute() } else { 17.minutes() }).min(end.clone());
         while slot.ends.is_some_and(|ends| ends <= now.timestamp()) {
             let ends = slot.ends.unwrap();
-            let before = slots.at(&(ends - 1.second()).to_zoned(zone.clone())).unwrap();
+            let before = slots.at(&(ends - 1.second()).to_zoned(zone.clone()), None).unwrap();
             assert_eq!(before, slot, "{name} {now}");
-            let began = slots.at(&ends.to_zoned(zone.clone())).unwrap();
+            let began = slots.at(&ends.to_zoned(zone.clone()), None).unwrap();
             assert_eq!((Some(began.index), began.began), (slot.next, ends), "{name} {now}");
             assert_eq!(began.previous, Some(slot.index), "{name} {now}");
             slot = began;
@@ -120,13 +125,14 @@ fn week_days_begin_once_each() {
 #[test]
 fn last_image_serves_rest_of_week() {
     let (berlin, week) = (zone("Europe/Berlin"), Slots::Week(3));
-    let at = |text: &str| week.at(&berlin.to_zoned(text.parse().unwrap()).unwrap()).unwrap();
+    let at = |text: &str| week.at(&berlin.to_zoned(text.parse().unwrap()).unwrap(), None).unwrap();
     // 2024-02-29, a leap day, is a Thursday.
     let leap_day = at("2024-02-29T12:00");
     assert_eq!((leap_day.index, leap_day.previous, leap_day.next), (2, Some(1), Some(0)));
     assert_eq!(leap_day.ends.unwrap().to_string(), "2024-03-02T23:00:00Z");
     assert_eq!(at("2024-03-03T00:00").index, 0);
-    let one = Slots::Week(1).at(&berlin.to_zoned("2024-03-03T00:00".parse().unwrap()).unwrap());
+    let one =
+        Slots::Week(1).at(&berlin.to_zoned("2024-03-03T00:00".parse().unwrap()).unwrap(), None);
     assert_eq!(one.map(|slot| (slot.index, slot.ends, slot.next)), Some((0, None, None)));
 }
 
@@ -154,6 +160,7 @@ fn now(zone_name: &str, text: &str, boot: u64) -> Now {
     Now {
         boot: Boottime::default() + Duration::from_secs(boot),
         wall: zone(zone_name).to_zoned(text.parse().unwrap()).unwrap(),
+        place: None,
     }
 }
 
@@ -207,17 +214,25 @@ fn slots_are_entered_and_missed_slots_once() {
 #[test]
 fn rules_are_built_from_configuration() {
     use crate::wire::PlaylistOrder;
-    let rule = |kind, times: &[Option<u16>]| {
+    let rule = |kind, times: &[Option<i64>]| {
         let order = PlaylistOrder::Ordered;
         let configuration =
             PlaylistConfiguration { kind, interval: 7, order, always_start_on_first_image: false };
-        Rule::of(&configuration, times.iter().copied())
+        let item = |time: &Option<i64>| Item {
+            image_id: 1,
+            media_type: MediaType::Image,
+            animated: false,
+            time: *time,
+            at: None,
+        };
+        let items: Vec<Item> = times.iter().map(item).collect();
+        Rule::of(&configuration, &items)
     };
     let times = [Some(900), None, Some(5)];
     assert_eq!(rule(PlaylistType::Manual, &times), Rule::Manual);
     assert_eq!(rule(PlaylistType::Timer, &times), Rule::Timer(Duration::from_secs(7)));
     assert_eq!(rule(PlaylistType::DayOfWeek, &times), Rule::Slots(Slots::Week(3)));
-    let slots = Slots::Day(vec![(5, 2), (900, 0)]);
+    let slots = Slots::Day(vec![(DayTime::Clock(900), 0), (DayTime::Clock(5), 2)]);
     assert_eq!(rule(PlaylistType::TimeOfDay, &times), Rule::Slots(slots));
     assert_eq!(rule(PlaylistType::TimeOfDay, &[None]), Rule::Manual);
 }

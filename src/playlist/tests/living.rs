@@ -19,6 +19,7 @@ impl Fixture {
             configuration,
             images: None,
             source: Some(source(fields)),
+            located: false,
         };
         self.store.write(|c| playlists::insert(c, &change)).unwrap()
     }

@@ -191,3 +191,49 @@ fn reboot_after_pause_keeps_remaining_time() {
     fixture.pass(4 * SECOND);
     assert_eq!(fixture.asked(), [1]);
 }
+
+#[test]
+fn sun_slots_follow_the_season_and_the_place() {
+    use crate::playlist::Place;
+    let mut fixture = fixture();
+    let item = |number: usize, at: &str| NewPlaylistItem {
+        image_id: fixture.images[number],
+        at: Some(at.to_owned()),
+        ..NewPlaylistItem::default()
+    };
+    let kind = Some(PlaylistType::TimeOfDay);
+    let change = PlaylistChange {
+        name: Some("sun".to_owned()),
+        configuration: NewConfiguration { kind, ..NewConfiguration::default() },
+        images: Some(vec![item(0, "sunrise"), item(1, "12:00"), item(2, "sunset-1h")]),
+        located: true,
+        ..PlaylistChange::default()
+    };
+    let lost = PlaylistChange { located: false, ..change.clone() };
+    let refused = fixture.store.write(|c| playlists::insert(c, &lost)).unwrap_err();
+    assert!(refused.to_string().contains("location.latitude"), "{refused}");
+    let id = fixture.store.write(|c| playlists::insert(c, &change)).unwrap();
+    let berlin = Place::new(Some(52.52), Some(13.40));
+    fixture.time.lock().unwrap().place = berlin;
+    fixture.set_clock("2024-06-21T04:00", "Europe/Berlin");
+    fixture.start(id, &[]).unwrap();
+    assert_eq!(fixture.asked(), [2], "since the evening before");
+    // The sun rises at 04:43 and sets at 21:33.
+    fixture.pass(Duration::from_secs(3600));
+    assert_eq!(fixture.asked(), [0]);
+    fixture.set_clock("2024-06-21T20:25", "Europe/Berlin");
+    assert_eq!(fixture.asked(), [1]);
+    fixture.pass(Duration::from_secs(1200));
+    assert_eq!(fixture.asked(), [2]);
+    // In winter at 08:15 and 15:54.
+    fixture.set_clock("2024-12-21T08:30", "Europe/Berlin");
+    assert_eq!(fixture.asked(), [0]);
+    fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
+    assert_eq!(fixture.asked(), [2]);
+    // Without a place the evening begins at 18:00.
+    fixture.time.lock().unwrap().place = None;
+    fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
+    assert_eq!(fixture.asked(), [1]);
+    fixture.pass(Duration::from_secs(2 * 3600));
+    assert_eq!(fixture.asked(), [2]);
+}

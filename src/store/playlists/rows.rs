@@ -11,8 +11,15 @@ use super::Error;
 /// Between the positions of neighbours, where there is room.
 const STEP: i64 = 1 << 20;
 
-/// An image and its time: minutes since midnight where the playlist goes by them, else any number.
-pub(super) type Row = (i64, Option<i64>);
+/// An image and when it begins.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    pub(super) image_id: i64,
+    /// Minutes since midnight where the playlist goes by them, else any number.
+    pub(super) time: Option<i64>,
+    /// A [`DayTime`](crate::wire::DayTime) where the playlist goes by them, else any text.
+    pub(super) at: Option<String>,
+}
 
 /// A row as it is kept.
 struct Kept {
@@ -75,22 +82,23 @@ fn replace(
 ) -> Result<(), Error> {
     let mut free: HashMap<i64, Vec<i64>> = HashMap::new();
     for kept in old.iter().rev() {
-        free.entry(kept.row.0).or_default().push(kept.number);
+        free.entry(kept.row.image_id).or_default().push(kept.number);
     }
     let mut shift = connection.prepare_cached(
-        "UPDATE playlist_image SET position = ?3, time = ?4 WHERE playlist_id = ?1 AND row = ?2",
+        "UPDATE playlist_image SET position = ?3, time = ?4, at = ?5 \
+         WHERE playlist_id = ?1 AND row = ?2",
     )?;
     let mut add = connection.prepare_cached(
-        "INSERT INTO playlist_image (playlist_id, row, position, time, image_id) \
-         VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO playlist_image (playlist_id, row, position, time, at, image_id) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     let mut numbers = unused..;
-    for ((image_id, time), at) in new.iter().zip(0..) {
-        let position = first + at * step;
+    for (Row { image_id, time, at }, place) in new.iter().zip(0..) {
+        let position = first + place * step;
         if let Some(number) = free.get_mut(image_id).and_then(Vec::pop) {
-            shift.execute(params![id, number, position, time])?;
+            shift.execute(params![id, number, position, time, at])?;
         } else if let Some(number) = numbers.next() {
-            add.execute(params![id, number, position, time, image_id])?;
+            add.execute(params![id, number, position, time, at, image_id])?;
         }
     }
     let sql = "DELETE FROM playlist_image WHERE playlist_id = ?1 AND row = ?2";
@@ -103,12 +111,13 @@ fn replace(
 
 /// In their order.
 fn read(connection: &Connection, id: i64) -> Result<Vec<Kept>, Error> {
-    let sql = "SELECT row, position, image_id, time FROM playlist_image WHERE playlist_id = ?1 \
+    let sql = "SELECT row, position, image_id, time, at FROM playlist_image WHERE playlist_id = ?1 \
         ORDER BY position";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map([id], |row| {
         let (number, position) = (row.get(0)?, row.get(1)?);
-        Ok(Kept { number, position, row: (row.get(2)?, row.get(3)?) })
+        let row = Row { image_id: row.get(2)?, time: row.get(3)?, at: row.get(4)? };
+        Ok(Kept { number, position, row })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -135,15 +144,19 @@ mod tests {
         (store.write(|c| super::super::insert(c, &change)).unwrap(), images)
     }
 
+    fn timed(image_id: i64, time: Option<i64>) -> Row {
+        Row { image_id, time, at: time.map(|time| time.to_string()) }
+    }
+
     fn rows(ids: &[i64]) -> Vec<Row> {
-        ids.iter().map(|&id| (id, None)).collect()
+        ids.iter().map(|&id| timed(id, None)).collect()
     }
 
     /// The numbers and positions of the rows, in order.
     fn put_and_read(store: &Store, id: i64, wanted: &[Row]) -> Vec<(i64, i64)> {
         store.write(|c| put(c, id, wanted)).unwrap();
         let kept = store.read(|c| read(c, id)).unwrap();
-        assert_eq!(kept.iter().map(|kept| kept.row).collect::<Vec<_>>(), wanted);
+        assert_eq!(kept.iter().map(|kept| kept.row.clone()).collect::<Vec<_>>(), wanted);
         kept.iter().map(|kept| (kept.number, kept.position)).collect()
     }
 
@@ -157,8 +170,9 @@ mod tests {
         assert_eq!(put_and_read(&store, id, &rows(&[b, c, d]))[..2], before[1..]);
         let after = put_and_read(&store, id, &rows(&[b, a, c, d]));
         assert_eq!((after[0], after[2]), (before[1], before[2]));
-        let timed = put_and_read(&store, id, &[(b, None), (a, Some(7)), (c, None), (d, None)]);
-        assert_eq!(timed, after);
+        let [b_, a_, c_, d_] =
+            [(b, None), (a, Some(7)), (c, None), (d, None)].map(|(id, time)| timed(id, time));
+        assert_eq!(put_and_read(&store, id, &[b_, a_, c_, d_]), after);
         // Turned around, each is still the row that it was.
         let mut turned = put_and_read(&store, id, &rows(&[d, c, a, b]));
         turned.reverse();
@@ -191,7 +205,7 @@ mod tests {
             let (_directory, store) = scratch();
             let (id, ids) = empty(&store, 4);
             for list in lists {
-                let wanted: Vec<Row> = list.iter().map(|&(at, time)| (ids[at], time)).collect();
+                let wanted: Vec<Row> = list.iter().map(|&(at, time)| timed(ids[at], time)).collect();
                 put_and_read(&store, id, &wanted);
             }
         }

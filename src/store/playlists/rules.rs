@@ -8,7 +8,8 @@ use rusqlite::Connection;
 use super::super::Error;
 use super::rows::Row;
 use crate::wire::{
-    NewConfiguration, NewPlaylistItem, PlaylistConfiguration, PlaylistOrder, PlaylistType,
+    DAY_TIMES, DayTime, NewConfiguration, NewPlaylistItem, PlaylistConfiguration, PlaylistOrder,
+    PlaylistType,
 };
 
 /// Seconds: a second to a year.
@@ -52,11 +53,23 @@ pub enum Refusal {
     Time {
         minutes: i64,
     },
+    /// Neither a time nor `at`.
     NoTime {
         image_id: i64,
     },
+    /// Both of them.
+    TwoTimes {
+        image_id: i64,
+    },
+    At {
+        text: String,
+    },
     SameTime {
-        minutes: i64,
+        time: DayTime,
+    },
+    /// It goes by the sun, and the settings do not say where it is looked at from.
+    NoLocation {
+        time: DayTime,
     },
     Store(Error),
 }
@@ -93,11 +106,14 @@ impl fmt::Display for Refusal {
             Self::NoTime { image_id } => {
                 write!(f, "image {image_id} has no time, which time_of_day needs")
             }
-            Self::SameTime { minutes } => write!(
+            Self::TwoTimes { image_id } => {
+                write!(f, "image {image_id} has both time and at: give one of them")
+            }
+            Self::At { text } => write!(f, "images.at cannot be {text:?}: it is {DAY_TIMES}"),
+            Self::SameTime { time } => write!(f, "two images have the time {time}"),
+            Self::NoLocation { time } => write!(
                 f,
-                "two images have the time {minutes} ({:02}:{:02})",
-                minutes / 60,
-                minutes % 60
+                "images.at cannot be {time}: set location.latitude and location.longitude first"
             ),
             Self::Store(error) => error.fmt(f),
         }
@@ -160,7 +176,12 @@ pub(super) fn images(
         }
     }
     if unknown.is_empty() {
-        Ok(images.iter().map(|item| (item.image_id, item.time)).collect())
+        let row = |item: &NewPlaylistItem| Row {
+            image_id: item.image_id,
+            time: item.time,
+            at: item.at.clone(),
+        };
+        Ok(images.iter().map(row).collect())
     } else {
         Err(Refusal::UnknownImages { ids: unknown.into_iter().collect() })
     }
@@ -176,18 +197,24 @@ pub(super) fn lives(kind: PlaylistType, has_source: bool) -> Result<(), Refusal>
 }
 
 /// Whether images are such as a playlist of this type needs.
-pub(super) fn fit(kind: PlaylistType, rows: &[Row]) -> Result<(), Refusal> {
+pub(super) fn fit(kind: PlaylistType, rows: &[Row], located: bool) -> Result<(), Refusal> {
     if kind != PlaylistType::TimeOfDay {
         return Ok(());
     }
     let mut times = BTreeSet::new();
-    for &(image_id, time) in rows {
-        let minutes = time.ok_or(Refusal::NoTime { image_id })?;
-        if !MINUTES.contains(&minutes) {
-            return Err(Refusal::Time { minutes });
+    for &Row { image_id, time, ref at } in rows {
+        let time = match (time, at) {
+            (Some(minutes), None) if MINUTES.contains(&minutes) => DayTime::Clock(minutes as u16),
+            (Some(minutes), None) => return Err(Refusal::Time { minutes }),
+            (None, Some(at)) => at.parse().map_err(|()| Refusal::At { text: at.clone() })?,
+            (None, None) => return Err(Refusal::NoTime { image_id }),
+            (Some(_), Some(_)) => return Err(Refusal::TwoTimes { image_id }),
+        };
+        if matches!(time, DayTime::Sun(..)) && !located {
+            return Err(Refusal::NoLocation { time });
         }
-        if !times.insert(minutes) {
-            return Err(Refusal::SameTime { minutes });
+        if !times.insert(time) {
+            return Err(Refusal::SameTime { time });
         }
     }
     Ok(())

@@ -19,7 +19,8 @@ fn pictures(store: &Store, number: usize) -> Vec<i64> {
 }
 
 fn change(name: &str, ids: &[i64]) -> PlaylistChange {
-    let item = |&image_id: &i64| NewPlaylistItem { image_id, media_type: None, time: None };
+    let item =
+        |&image_id: &i64| NewPlaylistItem { image_id, media_type: None, time: None, at: None };
     PlaylistChange {
         name: Some(name.to_owned()),
         images: Some(ids.iter().map(item).collect()),
@@ -59,7 +60,8 @@ fn changes_are_merged_or_refused_whole() {
                  images: Option<&[(i64, Option<i64>)]>,
                  expected: &str| {
         let before = record(&store, id);
-        let item = |&(image_id, time): &_| NewPlaylistItem { image_id, media_type: None, time };
+        let item =
+            |&(image_id, time): &_| NewPlaylistItem { image_id, media_type: None, time, at: None };
         let images = images.map(|images| images.iter().map(item).collect());
         let change =
             PlaylistChange { name: None, configuration, images, ..PlaylistChange::default() };

@@ -1,0 +1,182 @@
+//! The slots of a day and of a week: which one a point in time lies in, and when the next begins. Pure.
+//!
+//! Slots begin at points in time that local wall-clock minutes map to: a minute that summer time leaps
+//! over begins where the leap ends, one that comes twice begins the first time. So the order of slots
+//! is the order of their beginnings, and none is ever begun twice. What goes by the sun is at another
+//! minute each day, and may come before a neighbour on one day and after it on another.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use jiff::civil::Date;
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{Timestamp, ToSpan, Zoned};
+
+use super::sun::{self, Place};
+use crate::wire::DayTime;
+
+/// The slots of a day, or of a week.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Slots {
+    /// Times of the day and the images that begin then, in any order. Not empty.
+    Day(Vec<(DayTime, usize)>),
+    /// How many images there are: the first is Sunday's, the last serves all days that are left.
+    Week(usize),
+}
+
+/// The slot that a point in time lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    /// Of the image.
+    pub(super) index: usize,
+    pub(super) began: Timestamp,
+    /// The images of the slots before and after; none where all slots have the same.
+    pub(super) previous: Option<usize>,
+    pub(super) next: Option<usize>,
+    /// When the next one begins.
+    pub(super) ends: Option<Timestamp>,
+}
+
+/// The beginning of a slot, in the order of the calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    day: Date,
+    /// Which of the day's.
+    number: usize,
+}
+
+/// Slots in a zone and at a place.
+struct Calendar<'a> {
+    slots: &'a Slots,
+    zone: &'a TimeZone,
+    place: Option<Place>,
+    /// The marks of days that were looked at: minutes and images, in their order.
+    days: RefCell<BTreeMap<Date, Rc<[(u16, usize)]>>>,
+}
+
+impl Slots {
+    /// None only at the ends of the calendar.
+    pub(super) fn at(&self, now: &Zoned, place: Option<Place>) -> Option<Slot> {
+        let zone = now.time_zone();
+        Calendar { slots: self, zone, place, days: RefCell::default() }.at(now)
+    }
+}
+
+impl Calendar<'_> {
+    fn at(&self, now: &Zoned) -> Option<Slot> {
+        let mark = self.last_before(now)?;
+        let (index, began) = (self.image(mark), self.begins(mark)?);
+        let other = |mark: &Mark| self.image(*mark) != index;
+        // A leap may hold all of a day's, a week has the same image on six days at most.
+        let most = self.marks() + 8;
+        let after = std::iter::successors(self.after(mark), |mark| self.after(*mark)).take(most);
+        let before = std::iter::successors(self.before(mark), |mark| self.before(*mark)).take(most);
+        // Of several that begin in one leap, only the last is ever seen.
+        let seen = |mark: &Mark| {
+            let after = self.after(*mark).and_then(|after| self.begins(after));
+            after.is_none_or(|after| self.begins(*mark) < Some(after))
+        };
+        let next = after.into_iter().find(|mark| other(mark) && seen(mark));
+        let earlier = |mark: &Mark| self.begins(*mark) < Some(began);
+        let previous = before.into_iter().find(|mark| other(mark) && earlier(mark));
+        Some(Slot {
+            index,
+            began,
+            previous: previous.map(|mark| self.image(mark)),
+            next: next.map(|mark| self.image(mark)),
+            ends: next.and_then(|mark| self.begins(mark)),
+        })
+    }
+
+    /// The last mark that is not ahead. Marks begin in their order, so that each day can be halved.
+    fn last_before(&self, now: &Zoned) -> Option<Mark> {
+        let wall = now.timestamp();
+        // Tomorrow: a clock set back at midnight comes to the same day twice.
+        let mut day = now.date().tomorrow().unwrap_or(now.date());
+        for _ in 0..4 {
+            let begun = |number: usize| {
+                self.begins(Mark { day, number }).is_some_and(|begins| begins <= wall)
+            };
+            let (mut low, mut high) = (0, self.marks());
+            while low < high {
+                let middle = low.midpoint(high);
+                if begun(middle) { low = middle + 1 } else { high = middle }
+            }
+            if let Some(number) = low.checked_sub(1) {
+                return Some(Mark { day, number });
+            }
+            day = day.yesterday().ok()?;
+        }
+        None
+    }
+
+    /// How many begin in a day.
+    fn marks(&self) -> usize {
+        match self.slots {
+            Slots::Day(slots) => slots.len(),
+            Slots::Week(_) => 1,
+        }
+    }
+
+    fn image(&self, mark: Mark) -> usize {
+        match self.slots {
+            Slots::Day(_) => self.day(mark.day)[mark.number].1,
+            Slots::Week(images) => {
+                let day = usize::from(mark.day.weekday().to_sunday_zero_offset().unsigned_abs());
+                day.min(images.saturating_sub(1))
+            }
+        }
+    }
+
+    fn begins(&self, mark: Mark) -> Option<Timestamp> {
+        let minute = match self.slots {
+            Slots::Day(_) => self.day(mark.day)[mark.number].0,
+            Slots::Week(_) => 0,
+        };
+        begins(self.zone, mark.day, minute)
+    }
+
+    /// The marks of a day of [`Slots::Day`]. Of two at the same minute the later image is seen.
+    fn day(&self, day: Date) -> Rc<[(u16, usize)]> {
+        let Slots::Day(slots) = self.slots else { return Rc::new([]) };
+        let mut days = self.days.borrow_mut();
+        let marks = days.entry(day).or_insert_with(|| {
+            let minute = |time| sun::minute(time, day, self.zone, self.place);
+            let mut marks: Vec<_> =
+                slots.iter().map(|&(time, index)| (minute(time), index)).collect();
+            marks.sort_unstable();
+            marks.into()
+        });
+        Rc::clone(marks)
+    }
+
+    fn after(&self, Mark { day, number }: Mark) -> Option<Mark> {
+        if number + 1 < self.marks() {
+            return Some(Mark { day, number: number + 1 });
+        }
+        Some(Mark { day: day.tomorrow().ok()?, number: 0 })
+    }
+
+    fn before(&self, Mark { day, number }: Mark) -> Option<Mark> {
+        if let Some(number) = number.checked_sub(1) {
+            return Some(Mark { day, number });
+        }
+        Some(Mark { day: day.yesterday().ok()?, number: self.marks() - 1 })
+    }
+}
+
+/// When a minute of a local day begins: where it does not exist, when the clock has leapt over it;
+/// where it comes twice, the first time.
+pub(super) fn begins(zone: &TimeZone, day: Date, minute: u16) -> Option<Timestamp> {
+    let time = day.at(0, 0, 0, 0).checked_add(i64::from(minute).minutes()).ok()?;
+    match zone.to_ambiguous_timestamp(time).offset() {
+        AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(time).ok(),
+        AmbiguousOffset::Fold { before, .. } => before.to_timestamp(time).ok(),
+        AmbiguousOffset::Gap { after, .. } => {
+            // Read with the offset that is yet to come, it lies before the leap.
+            let before = after.to_timestamp(time).ok()?;
+            zone.following(before).next().map(|leap| leap.timestamp())
+        }
+    }
+}
