@@ -161,8 +161,11 @@ impl Watched {
     }
 
     /// Takes note of what a look has found.
-    pub(super) fn absorb(&mut self, difference: Difference, now: Instant) {
+    pub(super) fn absorb(&mut self, difference: Difference, scope: &Scope, now: Instant) {
         self.answers = true;
+        // Those that were renamed are other files now: nobody is to wait for their old names.
+        let still: BTreeSet<&PathBuf> = difference.gone.iter().map(|file| &file.path).collect();
+        self.gone.retain(|path, _| still.contains(path) || !scope.has(path));
         for path in &difference.found {
             self.gone.remove(path);
             self.away.remove(path);
@@ -232,6 +235,12 @@ impl Watched {
         if !paths.is_empty() && self.looking.is_none() {
             self.look_again(paths, now, Duration::ZERO);
         }
+    }
+
+    /// No look is to be had just now: later.
+    pub(super) fn postpone(&mut self, now: Instant) {
+        (self.looking, self.wish) = (None, None);
+        self.gone.values_mut().for_each(|gone| gone.since = now);
     }
 
     /// The files that are gone for good.
@@ -329,7 +338,7 @@ mod tests {
         assert_eq!(one.state().0, WatchState::Unreadable);
         one.look_at_all(now);
         assert!(one.next_look(9, now).is_some(), "it is tried again when somebody asks");
-        one.absorb(Difference::default(), now);
+        one.absorb(Difference::default(), &Scope::All, now);
         assert_eq!(one.state().0, WatchState::Watched);
     }
 
@@ -339,24 +348,39 @@ mod tests {
         let mut one = watched(now);
         one.next_look(1, now).unwrap();
         one.looking = None;
-        one.absorb(gone("/w/a"), now);
+        one.absorb(gone("/w/a"), &Scope::All, now);
         assert_eq!((one.leaving().len(), one.due()), (0, Some(now + GRACE)));
         one.look_for_gone(now + GRACE);
         assert_eq!(one.leaving().len(), 0, "nobody has looked yet");
-        one.absorb(gone("/w/a"), now + GRACE);
+        one.absorb(gone("/w/a"), &Scope::All, now + GRACE);
         assert_eq!(one.leaving(), [PathBuf::from("/w/a")]);
         let found = Difference { found: vec!["/w/a".into()], ..Difference::default() };
-        one.absorb(found, now + GRACE);
+        one.absorb(found, &Scope::All, now + GRACE);
         assert!(one.leaving().is_empty() && !one.is_gone(Path::new("/w/a")));
+    }
+
+    #[test]
+    fn nobody_waits_for_the_old_name_of_a_renamed_file() {
+        let now = Instant::now();
+        let mut one = watched(now);
+        one.next_look(1, now).unwrap();
+        one.looking = None;
+        one.absorb(gone("/w/a"), &Scope::All, now);
+        let other = Scope::Paths(["/w/b".into()].into());
+        one.absorb(Difference::default(), &other, now);
+        assert!(one.is_gone(Path::new("/w/a")), "nobody has looked there");
+        let scope = Scope::Paths(["/w/a".into()].into());
+        one.absorb(Difference::default(), &scope, now + GRACE);
+        assert_eq!((one.is_gone(Path::new("/w/a")), one.due()), (false, None));
     }
 
     #[test]
     fn files_that_went_all_at_once_stay() {
         let now = Instant::now();
         let mut one = watched(now);
-        one.absorb(gone("/w/a"), now);
+        one.absorb(gone("/w/a"), &Scope::All, now);
         one.vanish();
-        one.absorb(gone("/w/a"), now + GRACE);
+        one.absorb(gone("/w/a"), &Scope::All, now + GRACE);
         assert!(one.leaving().is_empty() && one.is_gone(Path::new("/w/a")));
     }
 

@@ -14,6 +14,16 @@ pub(super) enum Scope {
     Paths(BTreeSet<PathBuf>),
 }
 
+impl Scope {
+    /// Whether a path was looked at.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        match self {
+            Self::All => true,
+            Self::Paths(paths) => path.ancestors().any(|at| paths.contains(at)),
+        }
+    }
+}
+
 /// How the directory itself was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Root {

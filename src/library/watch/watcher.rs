@@ -108,7 +108,9 @@ impl Watcher {
     /// Until there is something to do; whether the mounts have changed.
     fn wait(&self, mounts: Option<&Mounts>) -> std::io::Result<bool> {
         let due = self.state.directories.iter().filter_map(Watched::due);
-        let displaced = self.state.displaced.values().map(|(_, since)| *since + GRACE);
+        let waits = self.state.directories.iter().any(Watched::may_find);
+        let displaced = self.state.displaced.values().filter(|_| !waits);
+        let displaced = displaced.map(|(_, since)| *since + GRACE);
         let due = due.chain(displaced).min();
         let mut fds = vec![PollFd::new(self.inbox.waker(), PollFlags::IN)];
         fds.extend(mounts.map(|mounts| PollFd::new(mounts, PollFlags::PRI)));
@@ -249,7 +251,7 @@ impl Watcher {
                     .try_for_each(|(path, d)| watched::set_device(c, path, *d))
             })?;
         }
-        one.absorb(difference, now);
+        one.absorb(difference, &scope, now);
         self.look_for_away()
     }
 
@@ -284,11 +286,12 @@ impl Watcher {
     }
 
     fn start_look(&mut self, at: usize, now: Instant) {
-        if self.state.hung >= HUNG_MAX {
-            return;
-        }
         let (number, own) = (self.number(), self.state.own.clone());
+        let may = self.state.hung < HUNG_MAX;
         let one = &mut self.state.directories[at];
+        if !may && one.looking.is_none() {
+            return one.postpone(now);
+        }
         let Some((scope, life)) = one.next_look(number, now) else { return };
         let (id, notices) = (one.id, one.notices.take());
         let look = Look { directory: one.path().to_owned(), scope, own, notices, life };
@@ -308,7 +311,7 @@ impl Watcher {
             Ok(thread) => thread.leave(),
             Err(error) => {
                 log::error!("no thread to look at {}: {error}", one.path().display());
-                one.looking = None;
+                one.postpone(now);
             }
         }
     }
