@@ -71,9 +71,9 @@ fn transforms(bits: &mut Bits<'_>, width: u32, height: u32) -> Option<u32> {
                 picture(bits, colors, 1)?;
                 // Pixels of few colours share a byte.
                 let shift = match colors {
-                    ..=2 => 3,
-                    ..=4 => 2,
-                    ..=16 => 1,
+                    0..=2 => 3,
+                    3..=4 => 2,
+                    5..=16 => 1,
                     _ => 0,
                 };
                 stored = blocks(stored, shift);

@@ -122,6 +122,7 @@ words! {
     Mode { Individual = "individual", Clone = "clone", Extend = "extend", Each = "each" }
 }
 
+#[expect(clippy::derivable_impls, reason = "no word of the macro can be marked as the default")]
 impl Default for Mode {
     fn default() -> Self {
         Self::Individual
