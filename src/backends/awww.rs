@@ -12,11 +12,14 @@ use std::time::{Duration, Instant};
 
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
+use super::wish::fit_or;
 use super::{Backend, Error, Placement};
-use crate::config::{Awww as Options, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition};
+use crate::config::{
+    Awww as Options, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, BackendName,
+};
 use crate::process::{BackendProcess, Ended, Output, run};
 use crate::sys::Cancel;
-use crate::wire::Format;
+use crate::wire::{Fit, Format};
 
 const NAME: &str = "awww";
 /// The client answers as soon as the server has the picture, before any transition.
@@ -51,8 +54,9 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(path: PathBuf, options: &Options) -> Self {
-        let (resize, filter) = (options.resize, options.filter_type);
+    fn new(path: PathBuf, options: &Options, fit: Option<Fit>) -> Self {
+        let resize = fit_or(BackendName::Awww, fit, options.resize);
+        let filter = options.filter_type;
         Self { path, resize, fill_color: options.fill_color.clone(), filter }
     }
 }
@@ -124,9 +128,8 @@ impl Awww {
 
     /// Has one picture shown on some outputs.
     fn set(&mut self, client: &Path, call: Call, cancel: &Cancel) -> Result<(), Error> {
-        let options = (self.settings)();
-        let output =
-            self.call(client, args(&options.awww, &call.outputs, &call.shown.path), cancel)?;
+        let options = Options { resize: call.shown.resize, ..(self.settings)().awww.clone() };
+        let output = self.call(client, args(&options, &call.outputs, &call.shown.path), cancel)?;
         if !output.is_success() {
             let why = output.complaint();
             return Err(match output.ended {
@@ -156,7 +159,10 @@ impl Backend for Awww {
         let mut wanted = Vec::new();
         for placement in placements {
             let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
-            wanted.push((placement.output.name.clone(), Shown::new(path, &options.awww)));
+            wanted.push((
+                placement.output.name.clone(),
+                Shown::new(path, &options.awww, placement.fit),
+            ));
         }
         for call in calls(&wanted, &self.shown, &outputs) {
             self.set(&client, call, cancel)?;
@@ -344,8 +350,8 @@ mod tests {
     #[test]
     fn only_what_differs_is_called_for() {
         let options = Options::default();
-        let shown = |path: &str| Shown::new(path.into(), &options);
-        let fit = |path: &str| Shown { resize: AwwwResize::Fit, ..shown(path) };
+        let shown = |path: &str| Shown::new(path.into(), &options, None);
+        let fit = |path: &str| Shown::new(path.into(), &options, Some(Fit::Contain));
         let output =
             |name: &str, path: &str| Queried { name: name.into(), image: Some(path.into()) };
         let check =

@@ -15,6 +15,7 @@ use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
 
 use super::socket::{NotUp, connect_when_up, wait};
+use super::wish::fit_or;
 use super::{Backend, Error, Kind, Placement};
 use crate::compositor::Session;
 use crate::config::{self, BackendName, BuiltinFit, BuiltinTransition, Spot};
@@ -297,7 +298,7 @@ fn not_up(error: NotUp, process: &BackendProcess) -> Error {
 }
 
 fn style(settings: &config::Builtin, placement: &Placement, all: &[Placement]) -> Style {
-    let fit = match settings.fit_mode {
+    let fit = match fit_or(BackendName::Builtin, placement.fit, settings.fit_mode) {
         BuiltinFit::Cover => Fit::Cover,
         BuiltinFit::Contain => Fit::Contain,
         BuiltinFit::Fill => Fit::Fill,

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
+use super::wish::fit_or;
 use super::{Backend, Error, Placement};
 use crate::compositor::Output;
 use crate::config::{BackendName, FehMode};
 use crate::process::run;
 use crate::sys::Cancel;
-use crate::wire::Format;
+use crate::wire::{Fit, Format};
 
 /// 225 ms for a 4K JPEG; a wall of monitors with large PNGs takes seconds.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -39,7 +40,9 @@ impl Backend for Feh {
             Some(files[at].clone())
         };
         let in_order: Vec<_> = self.context.outputs.list().iter().map(shown).collect();
-        self.paint(&in_order, cancel)?;
+        // One for all of them: those that decide what is shown have seen to that.
+        let fit = placements.iter().find_map(|placement| placement.fit);
+        self.paint(&in_order, fit, cancel)?;
         self.context.root_painter.painted(BackendName::Feh);
         self.copies.tidy(&files);
         Ok(())
@@ -53,7 +56,7 @@ impl Backend for Feh {
             return Ok(());
         }
         let never = Cancel::new().map_err(|error| Error::Unavailable(error.to_string()))?;
-        self.paint(&vec![None; outputs], &never)
+        self.paint(&vec![None; outputs], None, &never)
     }
 
     fn is_whole(&mut self) -> bool {
@@ -68,13 +71,16 @@ impl Feh {
     }
 
     /// Gives each monitor its file, in the order of the X server's list; black where there is none.
-    fn paint(&self, files: &[Option<PathBuf>], cancel: &Cancel) -> Result<(), Error> {
+    fn paint(
+        &self,
+        files: &[Option<PathBuf>],
+        fit: Option<Fit>,
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
         let black = self.black()?;
         let files: Vec<&Path> = files.iter().map(|f| f.as_deref().unwrap_or(&black)).collect();
-        let launch = self
-            .context
-            .launch(self.context.program("feh")?)
-            .args(args((self.settings)().feh.mode, &files));
+        let mode = fit_or(BackendName::Feh, fit, (self.settings)().feh.mode);
+        let launch = self.context.launch(self.context.program("feh")?).args(args(mode, &files));
         // A file that vanishes now shifts the others; nothing more can be asked of feh.
         let output = run(&launch, LIMIT, Some(cancel))?;
         if !output.is_success() {

@@ -10,6 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::wish::OwnTransition;
 use super::{Backend, Error, Placement, socket};
 use crate::compositor::{Outputs, Session};
 use crate::config::BackendName;
@@ -82,9 +83,14 @@ pub(super) struct Observant {
     pub(super) backend: Box<dyn Backend>,
     pub(super) name: BackendName,
     pub(super) surroundings: Surroundings,
+    pub(super) transition: OwnTransition,
 }
 
 impl Backend for Observant {
+    fn use_transition(&mut self, word: Option<&str>) {
+        self.transition.set(word);
+    }
+
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         self.backend.show(placements, cancel)
     }

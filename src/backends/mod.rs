@@ -21,6 +21,7 @@ mod swaybg;
 mod trace;
 mod version;
 mod wal_qt;
+mod wish;
 
 pub use context::RootPainter;
 pub(crate) use context::Settings;
@@ -30,6 +31,7 @@ pub use registry::Backends;
 pub(crate) use registry::{REGISTRY, Registration};
 pub use version::Versions;
 pub(crate) use wal_qt::Client as WalQtClient;
+pub(crate) use wish::{fit_word, has_transition};
 
 use crate::sys::Cancel;
 
@@ -39,6 +41,9 @@ pub trait Backend: Send {
     /// is there already (also what an earlier daemon has left). Returns once the new
     /// pictures are up; what they replace goes only then. An error leaves what was there.
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error>;
+
+    /// Changes with this transition from now on; none: as the settings have it.
+    fn use_transition(&mut self, _: Option<&str>) {}
 
     /// What people are to be told about the placements that [`Self::show`] has just shown: what hides it,
     /// or keeps it from being seen. A sentence each.

@@ -16,6 +16,7 @@ use super::mpvpaper::Mpvpaper;
 use super::swaybg::Swaybg;
 use super::version::Versions;
 use super::wal_qt::WalQt;
+use super::wish::OwnTransition;
 use super::{Backend, Kind};
 use crate::compositor::{Compositor, Outputs};
 use crate::config::BackendName;
@@ -198,11 +199,13 @@ impl Backends {
             own_program: self.own_program.clone(),
             root_painter: self.root_painter.clone(),
         };
-        let backend = (entry.build)(context, Arc::clone(&self.settings));
+        let transition = OwnTransition::default();
+        let backend = (entry.build)(context, transition.over(Arc::clone(&self.settings)));
         if !entry.compositors.contains(&Compositor::Wayland) {
             return Some(backend);
         }
-        Some(Box::new(Observant { backend, name, surroundings: self.surroundings() }))
+        let surroundings = self.surroundings();
+        Some(Box::new(Observant { backend, name, surroundings, transition }))
     }
 
     /// Programs that draw backgrounds on our compositor and that we did not start, with the backends

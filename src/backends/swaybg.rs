@@ -16,8 +16,9 @@ use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
 use super::follow::{Followed, follow};
 use super::trace::Trace;
+use super::wish::fit_or;
 use super::{Backend, Error, Placement};
-use crate::config::SwaybgFit;
+use crate::config::{BackendName, SwaybgFit};
 use crate::process::{BackendProcess, Launch};
 use crate::sys::Cancel;
 use crate::wire::Format;
@@ -54,11 +55,14 @@ impl Swaybg {
         let ready = |placement: &Placement| self.copies.ready(&placement.path, &TAKES, cancel);
         let files = placements.iter().map(ready).collect::<Result<Vec<_>, _>>()?;
         let fit_mode = (self.settings)().swaybg.fit_mode;
-        let shown = placements.iter().map(|placement| placement.output.name.as_str()).zip(&files);
+        let shown = placements.iter().zip(&files).map(|(placement, file)| {
+            let fit = fit_or(BackendName::Swaybg, placement.fit, fit_mode);
+            (placement.output.name.as_str(), file, fit)
+        });
         let launch = self
             .context
             .launch(self.context.program(NAME)?)
-            .args(args(shown, fit_mode))
+            .args(args(shown))
             .env("WAYLAND_DEBUG", "client");
         Ok((launch, files))
     }
@@ -111,16 +115,13 @@ impl Backend for Swaybg {
     }
 }
 
-fn args<'a>(
-    shown: impl Iterator<Item = (&'a str, &'a PathBuf)>,
-    fit_mode: SwaybgFit,
-) -> Vec<OsString> {
+fn args<'a>(shown: impl Iterator<Item = (&'a str, &'a PathBuf, SwaybgFit)>) -> Vec<OsString> {
     let mut args: Vec<OsString> = Vec::new();
-    for (output, file) in shown {
+    for (output, file, fit) in shown {
         args.extend(["-o".into(), output.into()]);
         args.extend(["-i".into(), file.clone().into_os_string()]);
         // What a picture does not cover is black.
-        args.extend(["-m", fit_mode.as_str(), "-c", "#000000"].map(OsString::from));
+        args.extend(["-m", fit.as_str(), "-c", "#000000"].map(OsString::from));
     }
     args
 }
@@ -179,7 +180,7 @@ mod tests {
     fn the_command_line() {
         let check = |shown: &[(&str, &str)], fit_mode, expected: &[&str]| {
             let shown: Vec<_> = shown.iter().map(|(o, file)| (*o, PathBuf::from(file))).collect();
-            assert_eq!(args(shown.iter().map(|(o, file)| (*o, file)), fit_mode), expected);
+            assert_eq!(args(shown.iter().map(|(o, file)| (*o, file, fit_mode))), expected);
         };
         check(&[], SwaybgFit::Fill, &[]);
         let black = ["-c", "#000000"];

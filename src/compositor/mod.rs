@@ -5,13 +5,17 @@
 //! guesses: what it lists is what the compositor said after it had settled.
 
 mod edid;
+mod heads;
+mod identity;
 mod output;
 mod outputs;
+mod scale;
 mod search;
 mod session;
 mod wayland;
 mod x11;
 
+pub(crate) use identity::identities;
 pub use output::Output;
 pub use outputs::{Outputs, Watch};
 pub use session::{Compositor, Session};

@@ -7,6 +7,13 @@ use serde::{Deserialize, Serialize};
 pub struct Output {
     pub name: String,
     pub description: String,
+    /// Who made it; these three are empty where they are not known.
+    #[serde(default)]
+    pub make: String,
+    #[serde(default)]
+    pub model: String,
+    #[serde(default)]
+    pub serial: String,
     /// Pixels of the mode, before the transform.
     pub width: u32,
     pub height: u32,

@@ -10,6 +10,9 @@ use wayland_client::backend::WaylandError;
 use wayland_client::protocol::{wl_callback, wl_output, wl_registry};
 use wayland_client::{Connection, Dispatch, EventQueue, Proxy, QueueHandle, WEnum};
 use wayland_protocols::xdg::xdg_output::zv1::client::{zxdg_output_manager_v1, zxdg_output_v1};
+use wayland_protocols_wlr::output_management::v1::client::{
+    zwlr_output_head_v1::ZwlrOutputHeadV1, zwlr_output_manager_v1::ZwlrOutputManagerV1,
+};
 use wl_callback::WlCallback;
 use wl_output::WlOutput;
 use wl_registry::WlRegistry;
@@ -17,6 +20,8 @@ use zxdg_output_manager_v1::ZxdgOutputManagerV1;
 use zxdg_output_v1::ZxdgOutputV1;
 
 use super::Output;
+use super::identity::Identity;
+use super::scale::scale;
 use crate::sys::{Cancel, poll_until};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -35,8 +40,7 @@ pub(super) fn follow(
     loop {
         queue.dispatch_pending(&mut heard)?;
         if heard.settled() {
-            let outputs = heard.outputs.iter().filter_map(Head::output).collect();
-            tell(outputs, heard.has_layers);
+            tell(heard.list(), heard.has_layers);
         }
         if heard.changed && !heard.asked {
             heard.changed = false;
@@ -80,14 +84,16 @@ fn receive(queue: &EventQueue<Heard>, stop: &Cancel) -> Result<bool, Error> {
 
 /// What the compositor has said so far.
 #[derive(Default)]
-struct Heard {
+pub(super) struct Heard {
     manager: Option<ZxdgOutputManagerV1>,
     /// It offers wlr-layer-shell, on which backgrounds are drawn.
     has_layers: bool,
     /// In the order in which they came.
     outputs: Vec<Head>,
+    /// Who made what, by the names of outputs, where the compositor manages outputs for clients.
+    pub(super) heads: Vec<(ZwlrOutputHeadV1, String, Identity)>,
     /// Something was said since the last question.
-    changed: bool,
+    pub(super) changed: bool,
     /// A `sync` is on its way.
     asked: bool,
     /// It has come back, and nothing was said in between.
@@ -99,6 +105,18 @@ impl Heard {
         let answered = std::mem::take(&mut self.answered);
         // The `done` that is missing changes something again.
         answered && !self.changed && !self.outputs.iter().any(|head| head.incomplete)
+    }
+
+    /// All outputs, with what is known of who made them.
+    fn list(&self) -> Vec<Output> {
+        let known = |output: Output| {
+            let told = self.heads.iter().find(|(_, name, _)| *name == output.name);
+            match told {
+                Some((_, _, told)) if told.is_whole() => told.clone().put(output),
+                _ => output,
+            }
+        };
+        self.outputs.iter().filter_map(Head::output).map(known).collect()
     }
 
     fn head(&mut self, global: u32) -> Option<&mut Head> {
@@ -123,6 +141,8 @@ struct Head {
     incomplete: bool,
     name: Option<String>,
     description: Option<String>,
+    /// Maker and model.
+    made: (String, String),
     position: (i32, i32),
     /// Width and height in pixels, millihertz.
     mode: Option<(i32, i32, i32)>,
@@ -142,6 +162,7 @@ impl Head {
             extended: None,
             name: None,
             description: None,
+            made: Default::default(),
             position: (0, 0),
             mode: None,
             scale: 1,
@@ -164,8 +185,14 @@ impl Head {
             logical.unwrap_or((upright.0 / whole, upright.1 / whole));
         let (x, y) = self.logical_position.unwrap_or(self.position);
         let name = self.name.clone().unwrap_or_else(|| format!("output-{}", self.global));
+        let description = self.description.clone().unwrap_or_else(|| name.clone());
+        let (make, model) = &self.made;
+        let identity = Identity::described((make, model), &description, &name);
         Some(Output {
-            description: self.description.clone().unwrap_or_else(|| name.clone()),
+            make: identity.make,
+            model: identity.model,
+            serial: identity.serial,
+            description,
             name,
             width,
             height,
@@ -180,22 +207,6 @@ impl Head {
             instance: self.global.into(),
         })
     }
-}
-
-/// The scale that makes `logical` of `pixels`. `wl_output.scale` is rounded up to a whole number,
-/// and the logical size down to whole pixels: of the scales that fit, the roundest is meant.
-fn scale(pixels: (u32, u32), logical: (u32, u32)) -> f64 {
-    let fits = |scale: f64| {
-        let close = |pixels: u32, logical: u32| {
-            (f64::from(pixels) / scale - f64::from(logical)).abs() < 1.0
-        };
-        close(pixels.0, logical.0) && close(pixels.1, logical.1)
-    };
-    let estimate = f64::from(pixels.0) / f64::from(logical.0);
-    // Compositors take quarters, tenths, and (fractional-scale-v1) hundred-and-twentieths.
-    let steps = [1.0, 2.0, 4.0, 10.0, 20.0, 120.0];
-    let rounded = steps.map(|step| (estimate * step).round() / step);
-    rounded.into_iter().find(|&scale| scale > 0.0 && fits(scale)).unwrap_or(estimate)
 }
 
 impl Dispatch<WlRegistry, ()> for Heard {
@@ -214,6 +225,8 @@ impl Dispatch<WlRegistry, ()> for Heard {
                     heard.outputs.push(Head::new(name, proxy));
                 } else if interface == ZxdgOutputManagerV1::interface().name {
                     heard.manager = Some(registry.bind(name, version.min(3), handle, ()));
+                } else if interface == ZwlrOutputManagerV1::interface().name {
+                    registry.bind::<ZwlrOutputManagerV1, _, _>(name, version.min(4), handle, ());
                 } else if interface == "zwlr_layer_shell_v1" {
                     heard.has_layers = true;
                 } else {
@@ -252,8 +265,9 @@ impl Dispatch<WlOutput, u32> for Heard {
         let Some(head) = heard.head(*global) else { return };
         head.incomplete = proxy.version() >= wl_output::EVT_DONE_SINCE;
         match event {
-            wl_output::Event::Geometry { x, y, transform, .. } => {
+            wl_output::Event::Geometry { x, y, transform, make, model, .. } => {
                 head.position = (x, y);
+                head.made = (make, model);
                 let turned = match transform {
                     WEnum::Value(transform) => u32::from(transform),
                     WEnum::Unknown(number) => number,
@@ -325,26 +339,5 @@ impl Dispatch<WlCallback, ()> for Heard {
     ) {
         heard.asked = false;
         heard.answered = !heard.changed;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scales_are_what_was_set() {
-        let check = |pixels: (u32, u32), set: f64| {
-            let divided = |pixels: u32| f64::from(pixels) / set;
-            let down = (divided(pixels.0) as u32, divided(pixels.1) as u32);
-            assert_eq!(scale(pixels, down), set, "{pixels:?} rounded down");
-            let near = (divided(pixels.0).round() as u32, divided(pixels.1).round() as u32);
-            assert_eq!(scale(pixels, near), set, "{pixels:?} rounded");
-        };
-        for pixels in [(1920, 1080), (3840, 2160), (1366, 768), (2256, 1504), (2880, 1800)] {
-            for set in [1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0] {
-                check(pixels, set);
-            }
-        }
     }
 }

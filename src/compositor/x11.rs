@@ -19,6 +19,7 @@ use x11rb::protocol::xproto::{
 use x11rb::reexports::x11rb_protocol::xauth::{self, Family};
 use x11rb::rust_connection::{DefaultStream, RustConnection};
 
+use super::identity::Identity;
 use super::{Output, edid};
 use crate::sys::{Cancel, poll_until};
 
@@ -123,6 +124,7 @@ fn monitors(server: &RustConnection, root: Window, instance: u64) -> Result<Vec<
 struct Screen {
     crtc: Option<GetCrtcInfoReply>,
     description: Option<String>,
+    identity: Identity,
 }
 
 impl Screen {
@@ -140,15 +142,16 @@ impl Screen {
             _ => None,
         };
         let atom = server.intern_atom(true, b"EDID")?.reply()?.atom;
-        let description = if atom == u32::from(AtomEnum::NONE) {
+        let edid = if atom == u32::from(AtomEnum::NONE) {
             None
         } else {
             let any = u32::from(AtomEnum::ANY);
             let property =
                 server.randr_get_output_property(output, atom, any, 0, 64, false, false)?;
-            property.reply().ok().and_then(|property| edid::name(&property.data))
+            property.reply().ok().map(|property| property.data)
         };
-        Ok(Self { crtc, description })
+        let edid = edid.as_deref().unwrap_or_default();
+        Ok(Self { crtc, description: edid::name(edid), identity: edid::identity(edid) })
     }
 }
 
@@ -169,6 +172,9 @@ fn output(
     };
     Output {
         name: name.to_owned(),
+        make: screen.identity.make.clone(),
+        model: screen.identity.model.clone(),
+        serial: screen.identity.serial.clone(),
         description: screen.description.clone().unwrap_or_else(|| name.to_owned()),
         width: width.into(),
         height: height.into(),

@@ -26,7 +26,7 @@ pub(crate) use handle::{Changed, check};
 pub(crate) use schema::{
     Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend, Builtin, BuiltinFit,
     BuiltinTransition, Compositor, Daemon, FehMode, HyprpaperFit, LogLevel, Mpvpaper,
-    ParallaxDirection, ParallaxDriver, SelectionMode, Spot, SwaybgFit, WalQt,
+    ParallaxDirection, ParallaxDriver, SelectionMode, Spot, SwaybgFit, WalQt, WalQtTransition,
 };
 pub use schema::{BackendName, Key, Rule, Section, ValueType};
 pub use snapshot::Config;

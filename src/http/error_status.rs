@@ -83,7 +83,9 @@ impl From<wallpaper::Error> for Error {
                 });
                 Self::new(400, text).code(ErrorCode::IncompatibleBackend, object(meta))
             }
-            Why::UnknownMonitors { .. } | Why::NoMonitor => Self::new(400, text),
+            Why::UnknownMonitors { .. } | Why::NoMonitor | Why::NoWord { .. } => {
+                Self::new(400, text)
+            }
             Why::NothingBefore { .. } => Self::new(409, text),
             Why::UnknownBackend { .. }
             | Why::NoImage { .. }

@@ -4,7 +4,7 @@ use tiny_http::Method::{self, Delete, Get, Patch, Post, Put};
 
 use super::handlers::{
     Api, backends, config, daemon, edits, events, folders, history, images, imports, library,
-    monitors, playlists, themes, video, wallpaper,
+    monitors, playlists, themes, video, wallpaper, why,
 };
 use super::router::{Handler, Route};
 
@@ -58,6 +58,7 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Post, "/wallpaper/set", wallpaper::set, "Show an image as the wallpaper"),
     route(Post, "/wallpaper/random", wallpaper::random, "Show an image at random"),
     route(Post, "/wallpaper/back", wallpaper::back, "Show what was there before"),
+    route(Get, "/why", why::list, "Why each monitor shows what it shows"),
     route(Get, "/playlists", playlists::list, "List the playlists"),
     route(Post, "/playlists", playlists::create, "Create a playlist"),
     route(Get, "/playlists/{id}", playlists::get, "One playlist"),

@@ -163,6 +163,8 @@ impl Player {
         state.shown_on.clear();
         state.everywhere = declared.is_empty();
         state.monitors = if declared.is_empty() { self.wallpapers.connected() } else { declared };
+        state.identities.clear();
+        state.follow(&self.wallpapers.identities());
         state.mode = mode;
         state.fill(&spec, state.stride(&self.wallpapers.connected()));
         Ok((spec, state))

@@ -2,7 +2,7 @@
 
 use super::attempt::Attempt;
 use super::living::{Renewed, renew};
-use super::player::Player;
+use super::player::{Player, RunningPlaylist};
 use super::schedule::{Due, LATE};
 use super::spec::Direction;
 use crate::clock::Deadlines;
@@ -39,9 +39,14 @@ impl Player {
 
     /// Gives all monitors what they lack; a change that is due comes first.
     pub(super) fn fill_all_monitors(&mut self) {
-        let connected = self.wallpapers.connected();
+        let (connected, identities) = (self.wallpapers.connected(), self.wallpapers.identities());
         for id in self.running_ids() {
-            if self.running.get_mut(&id).is_some_and(|one| one.state.join(&connected)) {
+            let changed = |one: &mut RunningPlaylist| {
+                // Before others join: one that has moved is none of these.
+                let moved = one.state.follow(&identities);
+                one.state.join(&connected) || moved
+            };
+            if self.running.get_mut(&id).is_some_and(changed) {
                 self.save(&[id]);
             }
             if self.run_if_due(id, false) {

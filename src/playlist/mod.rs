@@ -12,6 +12,7 @@ mod begin;
 mod bulk;
 mod commands;
 mod conclude;
+mod declared;
 mod due;
 mod edits;
 mod error;

@@ -95,6 +95,7 @@ impl Player {
             targets: if all { Targets::All } else { named() },
             mode: state.mode,
             fit: None,
+            transition: None,
             source: HistorySource {
                 kind: Source::Playlist,
                 playlist_id: Some(id),

@@ -1,5 +1,7 @@
 //! Where a running playlist stands and how it moves on: pure, and kept across restarts.
 
+use std::collections::BTreeMap;
+
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,8 @@ pub(super) struct PlaybackState {
     pub(super) paused: bool,
     /// As declared; those that are not connected wait.
     pub(super) monitors: Vec<String>,
+    /// Which monitors these are, where that is known.
+    pub(super) identities: BTreeMap<String, String>,
     pub(super) mode: Mode,
     /// In mode `each`: what was taken along with the present image, in order.
     pub(super) others: Vec<i64>,

@@ -1,7 +1,10 @@
 //! What the player needs of the room `wallpaper`: somewhere to show pictures. Tests bring their
 //! own.
 
+use std::collections::BTreeMap;
+
 use crate::backends::Backends;
+use crate::compositor::identities;
 use crate::config::SelectionMode;
 use crate::wallpaper::{self, Applied, Reply, Request};
 
@@ -11,6 +14,11 @@ pub trait Wallpapers: Send {
 
     /// The monitors that are connected.
     fn connected(&self) -> Vec<String>;
+
+    /// What tells each of them from all others, where that is known.
+    fn identities(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
 
     /// The backend of the settings, where one shows everything; none where each kind of content
     /// has its own.
@@ -31,6 +39,10 @@ impl Wallpapers for DaemonWallpapers {
 
     fn connected(&self) -> Vec<String> {
         self.backends.outputs.list().iter().map(|output| output.name.clone()).collect()
+    }
+
+    fn identities(&self) -> BTreeMap<String, String> {
+        identities(&self.backends.outputs.list())
     }
 
     fn fixed_backend(&self) -> Option<String> {

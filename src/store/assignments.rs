@@ -29,7 +29,8 @@ const COLUMNS: &str = "monitor, image_id, mode, together, backend, set_at, fit";
 /// Sorted by monitor.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM assignments WHERE substr(monitor, 1, 1) <> '*' ORDER BY monitor"
+        "SELECT {COLUMNS} FROM assignments WHERE substr(monitor, 1, 1) NOT IN ('*', '@') \
+         ORDER BY monitor"
     );
     row::readable(connection.prepare_cached(&sql)?.query([])?, from_row)
 }

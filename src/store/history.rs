@@ -112,11 +112,13 @@ pub(crate) fn at(
     connection: &Connection,
     monitor: &str,
     time: Timestamp,
-) -> Result<Option<i64>, Error> {
-    let sql = format!("SELECT max(id) FROM history WHERE set_at = :time AND {NAMED}");
+) -> Result<Option<HistoryEntry>, Error> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM history WHERE set_at = :time AND {NAMED} ORDER BY id DESC LIMIT 1"
+    );
     let mut statement = connection.prepare_cached(&sql)?;
     let values = named_params! { ":time": time.as_micros(), ":monitor": monitor };
-    Ok(statement.query_row(values, |row| row.get(0))?)
+    Ok(row::readable(statement.query(values)?, from_row)?.pop())
 }
 
 /// Empties the history and returns how many entries it had.

@@ -34,6 +34,8 @@ pub(super) const STEPS: &[&str] = &[
      ALTER TABLE history ADD COLUMN images TEXT;",
     // A time of the day that may go by the sun, in place of minutes.
     "ALTER TABLE playlist_image ADD COLUMN at TEXT",
+    "ALTER TABLE monitor ADD COLUMN seen INTEGER NOT NULL DEFAULT 1;
+     ALTER TABLE monitor ADD COLUMN identity TEXT NOT NULL DEFAULT '';",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

@@ -1,21 +1,151 @@
-//! The monitors that murald has seen while something was set: one that comes later is new.
+//! The monitors that murald has seen: which of them were there when something was set, and which
+//! monitor it was that a connector led to.
+//!
+//! What a monitor shows is kept under the name of its connector. Where another monitor takes that
+//! connector, it is kept under the monitor's own identity instead, until that comes back.
 
-use rusqlite::Connection;
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, params};
 
 use super::Error;
 
-/// Their names.
+/// The names of those that were there when something was set: one that comes later is new.
 pub(crate) fn seen(connection: &Connection) -> Result<Vec<String>, Error> {
-    let mut statement = connection.prepare_cached("SELECT name FROM monitor ORDER BY name")?;
+    let mut statement =
+        connection.prepare_cached("SELECT name FROM monitor WHERE seen ORDER BY name")?;
     let names = statement.query_map([], |row| row.get(0))?;
     Ok(names.collect::<Result<_, _>>()?)
 }
 
 pub(crate) fn note_seen(connection: &Connection, names: &[String]) -> Result<(), Error> {
-    let mut statement = connection
-        .prepare_cached("INSERT INTO monitor (name) VALUES (?1) ON CONFLICT DO NOTHING")?;
+    let sql = "INSERT INTO monitor (name, seen) VALUES (?1, 1) \
+               ON CONFLICT (name) DO UPDATE SET seen = 1 WHERE NOT seen";
+    let mut statement = connection.prepare_cached(sql)?;
     for name in names {
         statement.execute([name])?;
     }
     Ok(())
+}
+
+/// Which monitor each connector led to, as far as that is known.
+pub(crate) fn identities(connection: &Connection) -> Result<BTreeMap<String, String>, Error> {
+    let sql = "SELECT name, identity FROM monitor WHERE identity <> ''";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Has what monitors show follow them to other connectors: `now` says which monitor each of the
+/// connected ones leads to, where that is known.
+pub(crate) fn follow(connection: &Connection, now: &BTreeMap<String, String>) -> Result<(), Error> {
+    let before = identities(connection)?;
+    let moved: Vec<(&String, &String)> =
+        now.iter().filter(|(name, identity)| before.get(*name) != Some(*identity)).collect();
+    // All leave before any comes: two may have changed places.
+    for (name, _) in &moved {
+        if let Some(old) = before.get(*name) {
+            rename(connection, name, &away(old))?;
+        }
+    }
+    for (name, identity) in &moved {
+        // One that was taken out, and whose connector nobody has taken.
+        let left =
+            before.iter().find(|(other, known)| known == identity && !now.contains_key(*other));
+        if let Some((other, _)) = left {
+            rename(connection, other, &away(identity))?;
+            forget(connection, other)?;
+        }
+        rename(connection, &away(identity), name)?;
+        let was_known = before.contains_key(*name);
+        let sql = "INSERT INTO monitor (name, seen, identity) VALUES (?1, 0, ?2) ON CONFLICT (name) \
+                   DO UPDATE SET identity = ?2, seen = iif(?3, 0, seen)";
+        connection.prepare_cached(sql)?.execute(params![name, identity, was_known])?;
+    }
+    Ok(())
+}
+
+/// Where the picture of a monitor is kept that is away. No connector has such a name.
+fn away(identity: &str) -> String {
+    format!("@{identity}")
+}
+
+fn forget(connection: &Connection, name: &str) -> Result<(), Error> {
+    connection
+        .prepare_cached("UPDATE monitor SET identity = '' WHERE name = ?1")?
+        .execute([name])?;
+    Ok(())
+}
+
+/// Moves what one shows to another name, if it shows anything.
+fn rename(connection: &Connection, from: &str, to: &str) -> Result<(), Error> {
+    for table in ["assignments", "walk"] {
+        let sql = format!("UPDATE OR REPLACE {table} SET monitor = ?2 WHERE monitor = ?1");
+        connection.prepare_cached(&sql)?.execute([from, to])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::assignments::{self, Assignment};
+    use crate::store::images::tests::picture;
+    use crate::store::tests::scratch;
+    use crate::wire::{Mode, Timestamp};
+
+    fn names(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, id)| ((*name).to_owned(), (*id).to_owned())).collect()
+    }
+
+    #[test]
+    fn pictures_follow_their_monitors() {
+        let (_directory, store) = scratch();
+        let ids: Vec<i64> = ["a", "b", "c"]
+            .iter()
+            .map(|name| {
+                store.write(|c| crate::store::images::insert(c, &picture(name, 1))).unwrap()
+            })
+            .collect();
+        let put = |name: &str, at: usize| {
+            let assignment = Assignment {
+                monitor: name.to_owned(),
+                image_id: ids[at],
+                mode: Mode::Individual,
+                together: Vec::new(),
+                backend: "feh".to_owned(),
+                set_at: Timestamp::now(),
+                fit: None,
+            };
+            store.write(|c| assignments::put(c, &assignment)).unwrap();
+        };
+        let check = |now: &[(&str, &str)], expected: &[(&str, usize)]| {
+            let shown = store.write(|c| {
+                follow(c, &names(now))?;
+                assignments::all(c)
+            });
+            let shown: Vec<_> =
+                shown.unwrap().into_iter().map(|row| (row.monitor, row.image_id)).collect();
+            let expected: Vec<_> =
+                expected.iter().map(|(name, at)| ((*name).to_owned(), ids[*at])).collect();
+            assert_eq!(shown, expected, "{now:?}");
+        };
+        check(&[("A", "one"), ("B", "two")], &[]);
+        put("A", 0);
+        put("B", 1);
+        check(&[("A", "one"), ("B", "two")], &[("A", 0), ("B", 1)]);
+        // Two change places.
+        check(&[("A", "two"), ("B", "one")], &[("A", 1), ("B", 0)]);
+        // One goes, and comes back elsewhere.
+        check(&[("A", "two")], &[("A", 1), ("B", 0)]);
+        check(&[("A", "two"), ("C", "one")], &[("A", 1), ("C", 0)]);
+        // A stranger takes a connector: it has nothing, and what was there waits for its own.
+        check(&[("A", "two"), ("C", "three")], &[("A", 1)]);
+        put("C", 2);
+        check(&[("A", "one"), ("C", "three")], &[("A", 0), ("C", 2)]);
+        check(&[("A", "one"), ("B", "two"), ("C", "three")], &[("A", 0), ("B", 1), ("C", 2)]);
+        // Of what is not known the connector counts.
+        check(&[], &[("A", 0), ("B", 1), ("C", 2)]);
+        check(&[("D", "four")], &[("A", 0), ("B", 1), ("C", 2)]);
+    }
 }

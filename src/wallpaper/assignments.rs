@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::backends::{Kind, Placement, Web};
 use crate::compositor::Output;
+use crate::config::BackendName;
 use crate::store::assignments::Assignment;
 use crate::wire::{Image, JsonObject, Mode};
 
@@ -36,7 +37,16 @@ pub(super) fn desired(
             desired.entry(WorkerKey::of(backend, &output.name)).or_default().push(placement);
         }
     }
-    for placements in desired.values_mut() {
+    for (key, placements) in &mut desired {
+        // It has one for all monitors: the newest wish counts.
+        if key.backend == BackendName::Feh {
+            let on = |row: &&Assignment| {
+                placements.iter().any(|placement| placement.output.name == row.monitor)
+            };
+            let newest = rows.iter().filter(on).max_by_key(|row| row.set_at);
+            let fit = newest.and_then(|row| row.fit);
+            placements.iter_mut().for_each(|placement| placement.fit = fit);
+        }
         placements.sort_by(|one, other| one.output.name.cmp(&other.output.name));
     }
     desired

@@ -65,7 +65,7 @@ fn place(
         return Ok(entry);
     }
     let of_row = row.map(|row| history::at(connection, monitor, row.set_at)).transpose()?;
-    Ok(of_row.flatten().unwrap_or(i64::MAX))
+    Ok(of_row.flatten().map_or(i64::MAX, |entry| entry.id))
 }
 
 fn step(

@@ -29,6 +29,12 @@ pub enum Error {
         image_id: i64,
         image_name: String,
     },
+    /// The backend has no such fit, or no such transition.
+    NoWord {
+        what: &'static str,
+        word: String,
+        backend: BackendName,
+    },
     UnknownBackend {
         name: String,
     },
@@ -96,6 +102,7 @@ impl fmt::Display for Error {
                 };
                 write!(f, "{backend} cannot show {image_name:?}: it is {kind}")
             }
+            Self::NoWord { what, word, backend } => write!(f, "{backend} has no {what} {word:?}"),
             Self::UnknownBackend { name } => write!(f, "there is no backend {name:?}"),
             Self::UnknownMonitors { names, connected } if connected.is_empty() => {
                 write!(f, "not connected: {}; no monitor is", names.join(", "))

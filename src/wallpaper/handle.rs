@@ -8,6 +8,7 @@ use crossbeam_channel::{Sender, TrySendError};
 use crate::backends::Placement;
 use crate::config::BackendName;
 use crate::thread::Thread;
+use crate::wire::ApplyFailure;
 
 use super::Error;
 use super::command::Command;
@@ -72,6 +73,17 @@ impl Handle {
     /// What a backend is known to show.
     pub fn shown_by(&self, backend: BackendName) -> Arc<[Placement]> {
         self.status.current(backend)
+    }
+
+    /// Whether what a monitor shows was there before the daemon started, and nobody has asked for it
+    /// since.
+    pub(crate) fn is_restored(&self, monitor: &str) -> bool {
+        self.status.is_restored(monitor)
+    }
+
+    /// The last picture that did not come up on a monitor.
+    pub(crate) fn last_failure(&self, monitor: &str) -> Option<ApplyFailure> {
+        self.status.failure(monitor)
     }
 
     fn send(&self, command: Command) {

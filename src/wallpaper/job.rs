@@ -78,6 +78,7 @@ pub(super) struct Feasible {
     pub(super) walk: Vec<(String, i64)>,
     pub(super) applied: Applied,
     pub(super) source: HistorySource,
+    pub(super) transition: Option<String>,
     /// The monitors that are there: from then on they were seen.
     pub(super) connected: Vec<String>,
 }
@@ -141,6 +142,14 @@ impl Job {
         self.in_progress.iter().chain(&self.steps)
     }
 
+    /// The transition that was asked for.
+    pub(super) fn transition(&self) -> Option<String> {
+        match &self.purpose {
+            Purpose::Apply(apply) => apply.feasible.transition.clone(),
+            _ => None,
+        }
+    }
+
     /// The workers that are to show what was asked for and do not yet.
     pub(super) fn pending(&self) -> Vec<WorkerKey> {
         let Purpose::Apply(apply) = &self.purpose else { return Vec::new() };
@@ -168,7 +177,7 @@ impl PendingApply {
 
     /// Writes rows and history in one transaction; what everybody is then to be told.
     pub(super) fn commit(&self, store: &Store) -> Result<Vec<Changed>, store::Error> {
-        let Feasible { pictures, for_all, applied, source, connected, walk } = &self.feasible;
+        let Feasible { pictures, for_all, applied, source, connected, walk, .. } = &self.feasible;
         store.write(|transaction| {
             for row in pictures.iter().flat_map(|picture| &picture.rows) {
                 store::assignments::put(transaction, row)?;
@@ -195,8 +204,12 @@ impl PendingApply {
 }
 
 impl Picture {
-    fn monitors(&self) -> Vec<String> {
-        self.rows.iter().map(|row| row.monitor.clone()).collect()
+    pub(super) fn monitors(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(|row| row.monitor.as_str())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.monitors().map(str::to_owned).collect()
     }
 
     /// What the whole call put where, where each monitor has its own.
@@ -220,7 +233,7 @@ impl Picture {
             &store::history::NewEntry {
                 image_id: self.image.id,
                 image_name: &self.image.name,
-                monitors: &self.monitors(),
+                monitors: &self.names(),
                 mode: row.mode,
                 set_at: row.set_at,
                 source,
@@ -259,14 +272,14 @@ impl Picture {
             media_type: image.media_type,
             path: image.path.clone(),
             tags: image.tags.clone(),
-            monitors: self.monitors(),
+            monitors: self.names(),
             mode: rows[0].mode,
             source,
             backend: backend.to_string(),
             colors: image.colors.clone(),
             images,
         };
-        let change = Change { image_id: image.id, monitors: self.monitors() };
+        let change = Change { image_id: image.id, monitors: self.names() };
         Changed { change, events: vec![event] }
     }
 }

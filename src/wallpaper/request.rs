@@ -36,6 +36,8 @@ pub struct Request {
     pub mode: Mode,
     /// In place of what the backend's settings say; stored with what is shown.
     pub fit: Option<Fit>,
+    /// The same, for this change alone.
+    pub transition: Option<String>,
     pub source: HistorySource,
 }
 

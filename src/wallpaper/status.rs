@@ -1,10 +1,14 @@
 //! What everybody may know without asking the reconciler, and what it is to look at next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::backends::Placement;
 use crate::config::BackendName;
+use crate::wire::ApplyFailure;
+
+/// Monitors of which a failure is remembered.
+const FAILURES: usize = 256;
 
 /// Which backend is in use.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +28,10 @@ struct Inner {
     changes: Option<Changes>,
     /// What each backend is known to show.
     current: BTreeMap<BackendName, Arc<[Placement]>>,
+    /// Monitors whose pictures nobody has asked for since the daemon started.
+    restored: BTreeSet<String>,
+    /// The last picture that did not come up on a monitor.
+    failures: BTreeMap<String, ApplyFailure>,
 }
 
 /// What the reconciler has not looked at yet.
@@ -62,6 +70,39 @@ impl SharedStatus {
         } else {
             self.lock().current.insert(backend, current.into());
         }
+    }
+
+    /// Notes whether somebody has asked for what is shown on these monitors by now.
+    pub(super) fn note_shown<'a>(&self, monitors: impl Iterator<Item = &'a str>, restored: bool) {
+        let inner = &mut self.lock().restored;
+        for monitor in monitors {
+            if restored {
+                inner.insert(monitor.to_owned());
+            } else {
+                inner.remove(monitor);
+            }
+        }
+    }
+
+    pub(super) fn is_restored(&self, monitor: &str) -> bool {
+        self.lock().restored.contains(monitor)
+    }
+
+    pub(super) fn note_failure<'a>(
+        &self,
+        monitors: impl Iterator<Item = &'a str>,
+        failure: &ApplyFailure,
+    ) {
+        let mut inner = self.lock();
+        // A name for each monitor that ever was: more than a machine has are not kept.
+        if inner.failures.len() > FAILURES {
+            inner.failures.clear();
+        }
+        inner.failures.extend(monitors.map(|name| (name.to_owned(), failure.clone())));
+    }
+
+    pub(super) fn failure(&self, monitor: &str) -> Option<ApplyFailure> {
+        self.lock().failures.get(monitor).cloned()
     }
 
     /// Notes that settings have changed, for the reconciler to look at.

@@ -20,7 +20,11 @@ use super::worker_key::WorkerKey;
 /// What a worker is told to do.
 #[derive(Debug)]
 pub(super) enum Order {
-    Show(Vec<Placement>),
+    Show {
+        placements: Vec<Placement>,
+        /// In place of that of the settings.
+        transition: Option<String>,
+    },
     Clear,
 }
 
@@ -142,7 +146,8 @@ impl Work {
 
     fn carry_out(&mut self, order: Order) -> Result<Done, Error> {
         match order {
-            Order::Show(placements) => {
+            Order::Show { placements, transition } => {
+                self.backend.use_transition(transition.as_deref());
                 let retained = self.retained.retain(placements.clone());
                 let cut = match self.backend.spans_outputs() {
                     true => retained,
@@ -206,9 +211,9 @@ mod tests {
             (report.worker, report.news)
         };
         let (first, _ring) = start(1);
-        assert!(first.give(Order::Show(Vec::new())));
+        assert!(first.give(Order::Show { placements: Vec::new(), transition: None }));
         assert!(matches!(next(), (1, News::Done(Ok(_)))));
-        assert!(first.give(Order::Show(Vec::new())));
+        assert!(first.give(Order::Show { placements: Vec::new(), transition: None }));
         assert!(matches!(next(), (1, News::Panicked)));
         // Another takes its place, and dies of the end of a process.
         let (second, ring) = start(2);

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::backends::{Backends, Kind};
-use crate::compositor::Output;
+use crate::backends::{self, Backends, Kind};
+use crate::compositor::{Output, identities};
 use crate::config::{BackendName, SelectionMode};
 use crate::events::EventBus;
 use crate::store::assignments::Assignment;
@@ -42,6 +42,12 @@ impl WorldState {
         backends: &Backends,
         activated: Option<BackendName>,
     ) -> Result<Self, store::Error> {
+        let outputs = backends.outputs.list();
+        let identities = identities(&outputs);
+        let known = store.read(store::monitors::identities)?;
+        if identities.iter().any(|(name, identity)| known.get(name) != Some(identity)) {
+            store.write(|transaction| store::monitors::follow(transaction, &identities))?;
+        }
         let (mut rows, mut fallbacks, pictures) = store.read(|connection| {
             let rows = store::assignments::all(connection)?;
             let fallbacks = Fallbacks {
@@ -77,7 +83,6 @@ impl WorldState {
         let candidate =
             |entry| Candidate { kinds: backends.kinds(entry), ..Candidate::from(entry) };
         let available = backends.available().into_iter().map(candidate).collect();
-        let outputs = backends.outputs.list();
         fallbacks.adopt(&mut rows, &outputs);
         let backends = backends.clone();
         Ok(Self { rows, pictures, outputs, available, preference, missing, backends })
@@ -142,12 +147,13 @@ impl WorldState {
         let (picks, skipped) = self.picks(store, request)?;
         let set_at = Timestamp::now();
         let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
-        let (mut images, mut backends) = (BTreeMap::new(), BTreeMap::new());
+        let (mut images, mut shown_by) = (BTreeMap::new(), BTreeMap::new());
         let mut checked = Some(checked);
         for Pick { image, monitors, mode, fit, together, entries } in picks {
             let kind = Kind::of(image.media_type, image.animated);
             let choice = self.choose(&image, kind, &mut checked)?;
             let backend = choice.backend;
+            has_words(backend, request)?;
             if choice.kind != kind {
                 note = Some(format!("{backend} shows stills only: this is the first frame"));
             }
@@ -161,7 +167,7 @@ impl WorldState {
                 fit,
             };
             images.extend(monitors.iter().map(|monitor| (monitor.clone(), image.id)));
-            backends.extend(monitors.iter().map(|monitor| (monitor.clone(), backend)));
+            shown_by.extend(monitors.iter().map(|monitor| (monitor.clone(), backend)));
             walk.extend(entries);
             pictures.push(Picture { rows: monitors.iter().map(row).collect(), image, backend });
         }
@@ -180,7 +186,7 @@ impl WorldState {
             mode: shown.rows[0].mode,
             backend: shown.backend,
             images,
-            backends,
+            backends: shown_by,
             warnings: Vec::new(),
             note,
         };
@@ -188,7 +194,8 @@ impl WorldState {
         let for_all = request.targets == Targets::All && (!back || pictures.len() == 1);
         let connected = self.outputs.iter().map(|output| output.name.clone()).collect();
         let source = request.source.clone();
-        Ok(Feasible { pictures, for_all, walk, applied, source, connected })
+        let transition = request.transition.clone();
+        Ok(Feasible { pictures, for_all, walk, applied, source, connected, transition })
     }
 
     /// What is to show an image.
@@ -262,5 +269,15 @@ impl WorldState {
             }
         }
         restored
+    }
+}
+
+/// Whether a backend can do what a request asks of it in place of its settings.
+fn has_words(backend: BackendName, request: &Request) -> Result<(), Error> {
+    let no = |what, word: &str| Err(Error::NoWord { what, word: word.to_owned(), backend });
+    match (request.fit, request.transition.as_deref()) {
+        (Some(fit), _) if backends::fit_word(backend, fit).is_none() => no("fit", fit.as_str()),
+        (_, Some(word)) if !backends::has_transition(backend, word) => no("transition", word),
+        _ => Ok(()),
     }
 }

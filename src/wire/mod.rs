@@ -14,6 +14,7 @@ mod request;
 mod time;
 pub(crate) mod unix;
 mod watch;
+mod why;
 
 pub(crate) use day_time::{DAY_TIMES, DayTime, SunEvent};
 pub(crate) use error::{ErrorBody, ErrorCode};
@@ -43,3 +44,4 @@ pub(crate) use request::{
 };
 pub(crate) use time::Timestamp;
 pub(crate) use watch::{LibraryWatch, WatchState, WatchedDirectory};
+pub(crate) use why::{ApplyFailure, NextChange, Why};

@@ -266,6 +266,10 @@ pub(crate) struct Monitor {
     /// 0 normal, 1 = 90°, 2 = 180°, 3 = 270°, 4 to 7 the flipped ones.
     pub transform: u8,
     pub description: String,
+    /// Empty where it is not known, as are the next two.
+    pub make: String,
+    pub model: String,
+    pub serial: String,
     /// X11 only.
     pub primary: bool,
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    LoopAction, LoopPreset, MediaType, Mode, PlaylistOrder, PlaylistType, WebCapabilities,
+    Fit, LoopAction, LoopPreset, MediaType, Mode, PlaylistOrder, PlaylistType, WebCapabilities,
 };
 
 /// `POST /images`
@@ -95,6 +95,11 @@ pub(crate) struct SetWallpaper {
     pub monitors: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
+    /// Of the backend's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transition: Option<String>,
     /// Nothing changes now: it is for monitors that were never seen before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<bool>,
@@ -113,6 +118,11 @@ pub(crate) struct RandomWallpaper {
     pub monitors: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
+    /// Of the backend's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transition: Option<String>,
 }
 
 /// `POST /wallpaper/back`; monitors are as in [`SetWallpaper`].

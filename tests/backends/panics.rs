@@ -83,6 +83,7 @@ impl Bench {
             targets: Targets::All,
             mode: Mode::Individual,
             fit: None,
+            transition: None,
             source: HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None },
         };
         let (answer, answered) = bounded(1);

@@ -94,6 +94,11 @@ fn every_verb_asks_for_what_it_means() {
         &[r#"POST /wallpaper/set {"mode":"clone","monitors":["DP-1","DP-2"],"image_id":7}"#],
     );
     check("set 7 --default", &[r#"POST /wallpaper/set {"default":true,"image_id":7}"#]);
+    check(
+        "set 7 --fit contain --transition fade",
+        &[r#"POST /wallpaper/set {"fit":"contain","transition":"fade","image_id":7}"#],
+    );
+    check("random --fit tile", &[r#"POST /wallpaper/random {"fit":"tile"}"#]);
     check("wallpaper set 7", &[r#"POST /wallpaper/set {"image_id":7}"#]);
     check("random --monitor DP-1", &[r#"POST /wallpaper/random {"monitors":["DP-1"]}"#]);
     check("wallpaper random --mode extend", &[r#"POST /wallpaper/random {"mode":"extend"}"#]);
@@ -107,6 +112,8 @@ fn every_verb_asks_for_what_it_means() {
     check("back --monitor DP-1", &[r#"POST /wallpaper/back {"monitors":["DP-1"]}"#]);
     check("wallpaper back", &["POST /wallpaper/back {}"]);
     check("current", &["GET /wallpaper/current"]);
+    check("why", &["GET /why"]);
+    check("why DP-1", &["GET /why?monitor=DP-1"]);
     check("wallpaper current", &["GET /wallpaper/current"]);
     check("set /a/b.png", &[r#"POST /wallpaper/set {"path":"/a/b.png"}"#]);
     check(

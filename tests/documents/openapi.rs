@@ -236,7 +236,12 @@ fn wallpapers(to: &Recorder, house: &House) {
     to.post("/wallpaper/random", Value::Null);
     to.post("/wallpaper/random", json!({ "mode": "sideways" }));
     to.post("/wallpaper/random", json!({ "mode": "each" }));
+    to.post("/wallpaper/set", json!({ "image_id": 1, "fit": "contain", "transition": "none" }));
+    to.post("/wallpaper/set", json!({ "image_id": 1, "transition": "spiral" }));
+    to.get("/wallpaper/current");
     to.post("/wallpaper/set", json!({ "image_id": 1, "mode": "each" }));
+    to.get("/why");
+    to.get("/why?monitor=DP-9");
     to.post("/wallpaper/back", Value::Null);
     to.post("/wallpaper/back", json!({ "monitor": "HEADLESS-1" }));
     to.post("/wallpaper/back", json!({ "monitor": "DP-9" }));

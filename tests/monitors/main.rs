@@ -17,6 +17,7 @@ mod blinks;
 mod desktop;
 mod each;
 mod endure;
+mod fits;
 mod newcomers;
 mod outputs;
 mod photographs;
@@ -24,4 +25,5 @@ mod scene;
 mod seams;
 #[path = "../support/mod.rs"]
 mod support;
+mod why;
 mod wishes;

@@ -42,6 +42,9 @@ fn sway_outputs(desktop: &Desktop) -> Vec<Output> {
         refresh_rate: o["current_mode"]["refresh"].as_f64().unwrap() / 1000.0,
         transform: turned.iter().position(|t| o["transform"] == **t).unwrap().try_into().unwrap(),
         primary: false,
+        make: String::new(),
+        model: String::new(),
+        serial: String::new(),
         instance: 0,
     };
     all.iter().filter(|o| o["active"] == true).map(output).collect()
@@ -53,7 +56,14 @@ fn agree(desktop: &Desktop, outputs: &Outputs) {
         list
     };
     let ours = || {
-        let plain = |o: &Output| Output { description: String::new(), instance: 0, ..o.clone() };
+        let plain = |o: &Output| Output {
+            description: String::new(),
+            make: String::new(),
+            model: String::new(),
+            serial: String::new(),
+            instance: 0,
+            ..o.clone()
+        };
         sorted(outputs.list().iter().map(plain).collect())
     };
     let theirs = sorted(sway_outputs(desktop));

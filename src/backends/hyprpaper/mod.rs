@@ -19,8 +19,9 @@ use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
 use super::follow::{Followed, follow};
 use super::socket::{self, NotUp, pause};
+use super::wish::fit_or;
 use super::{Backend, Error, Placement};
-use crate::config::HyprpaperFit;
+use crate::config::{BackendName, HyprpaperFit};
 use crate::process::{BackendProcess, Launch, run};
 use crate::sys::{Cancel, connect};
 use crate::wire::Format;
@@ -235,10 +236,11 @@ impl Backend for Hyprpaper {
         }
         let (channel, file) = (self.channel(cancel)?, self.file()?);
         let dialect = channel.dialect;
-        let fit = dialect.fit((self.settings)().hyprpaper.fit_mode);
+        let setting = (self.settings)().hyprpaper.fit_mode;
         let mut wanted = Vec::new();
         for placement in placements {
             let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
+            let fit = dialect.fit(fit_or(BackendName::Hyprpaper, placement.fit, setting));
             wanted.push(Wallpaper { output: placement.output.name.clone(), path, fit });
         }
         self.context.reap(&mut self.running);

@@ -5,9 +5,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::NAME;
-use crate::backends::Error;
+use crate::backends::{Error, fit_word};
 use crate::compositor::Output;
-use crate::config::Mpvpaper as Options;
+use crate::config::{BackendName, Mpvpaper as Options};
+use crate::wire::Fit;
 
 const SOCKET_OPTION: &str = "input-ipc-server=";
 
@@ -19,6 +20,7 @@ pub(super) struct Wanted {
     pub(super) file: PathBuf,
     pub(super) content: String,
     pub(super) audio: bool,
+    pub(super) fit: Option<Fit>,
 }
 
 /// Its arguments; the file is the last.
@@ -46,6 +48,11 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
     }
     if !options.mpv_options.trim().is_empty() {
         mpv.push(options.mpv_options.trim());
+        mpv.push(" ");
+    }
+    // After the user's own, as it is the newer wish.
+    if let Some(word) = wanted.fit.and_then(|fit| fit_word(BackendName::Mpvpaper, fit)) {
+        mpv.push(word);
         mpv.push(" ");
     }
     mpv.push(SOCKET_OPTION);
@@ -102,6 +109,9 @@ mod tests {
             refresh_rate: 60.0,
             transform: 0,
             primary: false,
+            make: String::new(),
+            model: String::new(),
+            serial: String::new(),
             instance: 0,
         }
     }
@@ -109,9 +119,10 @@ mod tests {
     #[test]
     fn the_command_line() {
         let check = |options: &Options, audio, expected: &[&str]| {
+            let fit = options.slideshow_secs.eq(&30).then_some(Fit::Fill);
             let (matched, file) = ("DP-1".to_owned(), "/a b, #.mp4".into());
             let (output, content) = (matched.clone(), String::new());
-            let wanted = Wanted { output, matched, file, content, audio };
+            let wanted = Wanted { output, matched, file, content, audio, fit };
             let args = args(options, &wanted, Path::new("/run/m.sock"));
             assert_eq!(args, expected);
             assert_eq!(socket_in(&args).as_deref(), Some(Path::new("/run/m.sock")));
@@ -130,7 +141,7 @@ mod tests {
             layer: "bottom".to_owned(),
             slideshow_secs: 30,
         };
-        let options = format!("no-audio hwdec=auto {socket}");
+        let options = format!("no-audio hwdec=auto keepaspect=no {socket}");
         let words = ["-vv", "-s", "-n", "30", "-l", "bottom", "-o", &options];
         check(&all, false, &[&words[..], &tail].concat());
         let pause = Options {

@@ -77,6 +77,7 @@ impl Mpvpaper {
                 file: self.copies.ready(&placement.path, &TAKES, cancel)?,
                 content: placement.content.clone(),
                 audio: placement.audio_enabled,
+                fit: placement.fit,
             })
         };
         placements.iter().map(wanted).collect()

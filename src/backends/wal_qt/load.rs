@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::backends::wish::fit_or;
 use crate::backends::{Kind, Placement, Web};
-use crate::config::WalQt as Options;
+use crate::config::{BackendName, WalQt as Options};
+use crate::wire::Fit;
 
 /// A picture, video or page on an output.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +20,7 @@ pub(super) struct Piece {
     /// Videos only.
     pub(super) audio: bool,
     pub(super) web: Option<Web>,
+    fit: Option<Fit>,
 }
 
 impl Piece {
@@ -29,18 +32,21 @@ impl Piece {
         };
         let audio = kind == "video" && placement.audio_enabled;
         let (output, content) = (placement.output.name.clone(), placement.content.clone());
-        Self { output, target, content, kind, audio, web: placement.web.clone() }
+        let (web, fit) = (placement.web.clone(), placement.fit);
+        Self { output, target, content, kind, audio, web, fit }
     }
 
     /// Whether this differs only in what can be changed while it is shown.
     pub(super) fn is_same_page(&self, other: &Self) -> bool {
-        self.kind == "web" && self.kind == other.kind && self.target == other.target
+        let same_look = self.kind == other.kind && self.fit == other.fit;
+        self.kind == "web" && same_look && self.target == other.target
     }
 
     /// Whether the two can share a request.
     fn goes_with(&self, other: &Self) -> bool {
         let values = |piece: &Self| piece.web.as_ref().map(|web| web.values.clone());
-        self.kind == other.kind && self.audio == other.audio && values(self) == values(other)
+        let same_look = self.kind == other.kind && self.fit == other.fit;
+        same_look && self.audio == other.audio && values(self) == values(other)
     }
 }
 
@@ -77,7 +83,8 @@ pub(super) fn body(pieces: &[Piece], options: &Options) -> Value {
     });
     match first.kind {
         "image" => {
-            body["image_fit_mode"] = options.image_fit_mode.as_str().into();
+            let fit = fit_or(BackendName::WalQt, first.fit, options.image_fit_mode);
+            body["image_fit_mode"] = fit.as_str().into();
             body["image_rendering"] = options.image_rendering.as_str().into();
         }
         "video" => body["audio_enabled"] = first.audio.into(),
@@ -234,6 +241,7 @@ mod tests {
             kind,
             audio: false,
             web: None,
+            fit: None,
         }
     }
 
@@ -277,10 +285,13 @@ mod tests {
             piece("B", "/v.mp4", "video"),
             loud,
             piece("D", "/y.png", "image"),
+            Piece { fit: Some(Fit::Center), ..piece("E", "/y.png", "image") },
         ];
+        let centered = body(&pieces[4..], &Options::default());
+        assert_eq!(centered["image_fit_mode"], "none");
         let outputs =
             |group: &Vec<Piece>| group.iter().map(|p| p.output.clone()).collect::<String>();
-        assert_eq!(groups(&pieces).iter().map(outputs).collect::<Vec<_>>(), ["AD", "B", "C"]);
+        assert_eq!(groups(&pieces).iter().map(outputs).collect::<Vec<_>>(), ["AD", "B", "C", "E"]);
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod themes;
 mod video;
 mod wallpaper;
 mod watch;
+mod why;
 
 use super::verb::{Flag, Group, Kind};
 
@@ -63,6 +64,18 @@ const MODE: Flag =
     Flag::value("--mode", "MODE", Kind::Words(MODES), "How several monitors show it");
 const MODE_OF_ONE: Flag =
     Flag::value("--mode", "MODE", Kind::Words(MODES_OF_ONE), "How several monitors show it");
+const FIT: Flag = Flag::value(
+    "--fit",
+    "FIT",
+    Kind::Words(crate::wire::Fit::WORDS),
+    "How it fills a monitor of another shape, instead of as the backend's settings say",
+);
+const TRANSITION: Flag = Flag::value(
+    "--transition",
+    "WORD",
+    Kind::Text,
+    "The transition to it, by the backend's own word; this time only",
+);
 const FOLDER: Flag =
     Flag::value("--folder", "FOLDER", Kind::Folder, "Put what is imported into this folder");
 

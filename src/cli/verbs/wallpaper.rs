@@ -10,7 +10,10 @@ use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Table};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::{MODE, MODE_OF_ONE, MONITORS, gallery, history, moment, pick, playlist_sheet};
+use super::{
+    FIT, MODE, MODE_OF_ONE, MONITORS, TRANSITION, gallery, history, moment, pick, playlist_sheet,
+    why,
+};
 use crate::wire::CurrentWallpaper;
 
 const PICTURE: Argument =
@@ -18,11 +21,13 @@ const PICTURE: Argument =
 const ON: &[Flag] = &[
     MONITORS,
     MODE_OF_ONE,
+    FIT,
+    TRANSITION,
     Flag::switch("--default", "Only for monitors that murald has not seen before"),
 ];
 const AMONG: &[Flag] =
-    &gallery::together::<2, { gallery::FILTERS.len() }, { 2 + gallery::FILTERS.len() }>([
-        MONITORS, MODE,
+    &gallery::together::<4, { gallery::FILTERS.len() }, { 4 + gallery::FILTERS.len() }>([
+        MONITORS, MODE, FIT, TRANSITION,
     ]);
 const SET_HELP: &str = "    murald set ~/Pictures/lake.jpg\n    \
                         murald set lake --monitor DP-1\n\n\
@@ -40,6 +45,8 @@ const SET_IT: Request = Request::post(
     "/wallpaper/set",
     &[
         ("mode", From::Given("--mode")),
+        ("fit", From::Given("--fit")),
+        ("transition", From::Given("--transition")),
         ("monitors", From::Any("--monitor")),
         ("default", From::Switch("--default")),
         ("image_id", From::Picture("PICTURE")),
@@ -50,6 +57,8 @@ const ANY: Request = Request::post(
     "/wallpaper/random",
     &[
         ("mode", From::Given("--mode")),
+        ("fit", From::Given("--fit")),
+        ("transition", From::Given("--transition")),
         ("monitors", From::Any("--monitor")),
         ("filter", From::Filter(gallery::filter)),
     ],
@@ -75,6 +84,7 @@ pub(super) const GROUP: Group = Group {
             .flags(&[MONITORS])
             .help(BACK_HELP),
         Verb::asking(&["current"], "List what each monitor shows", CURRENT),
+        why::WHY,
         pick::PICK,
         Verb::asking(&["wallpaper", "set"], "The same as `set`", SET_IT)
             .arguments(&[PICTURE])

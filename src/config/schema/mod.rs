@@ -33,7 +33,7 @@ pub(crate) use library::Library;
 pub(crate) use location::Location;
 pub(crate) use mpvpaper::Mpvpaper;
 pub(crate) use swaybg::{Swaybg, SwaybgFit};
-pub(crate) use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt};
+pub(crate) use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt, WalQtTransition};
 
 /// A table of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -17,6 +17,7 @@ pub(super) mod playlists;
 pub(super) mod themes;
 pub(super) mod video;
 pub(super) mod wallpaper;
+pub(super) mod why;
 
 use std::time::Instant;
 

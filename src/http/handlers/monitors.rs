@@ -59,6 +59,9 @@ fn monitor(output: &Output) -> Monitor {
         refresh_rate: output.refresh_rate,
         transform: output.transform,
         description: output.description.clone(),
+        make: output.make.clone(),
+        model: output.model.clone(),
+        serial: output.serial.clone(),
         primary: output.primary,
     }
 }

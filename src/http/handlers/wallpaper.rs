@@ -15,8 +15,8 @@ use crate::store::index::Query;
 use crate::store::{self, assignments, images};
 use crate::wallpaper::{self, Applied, Ask, Outcome, Targets};
 use crate::wire::{
-    BackWallpaper, CurrentMonitor, CurrentWallpaper, HistorySource, Image, Mode, RandomWallpaper,
-    SetWallpaper, Source,
+    BackWallpaper, CurrentMonitor, CurrentWallpaper, Fit, HistorySource, Image, Mode,
+    RandomWallpaper, SetWallpaper, Source,
 };
 
 /// For a backend that takes its time; its own time limits come first.
@@ -84,18 +84,27 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         (None, None) => return Err(Error::bad_request("image_id or path is missing")),
     };
     if body.default == Some(true) {
-        return set_default(api, image, &names, mode);
+        if body.transition.is_some() {
+            return Err(Error::bad_request("a default changes nothing now: it has no transition"));
+        }
+        return set_default(api, image, &names, (mode, body.fit));
     }
-    let wish = Wish { mode, ..Wish::new(Ask::Image(image), Source::Manual) };
+    let (fit, transition) = (body.fit, body.transition);
+    let wish = Wish { mode, fit, transition, ..Wish::new(Ask::Image(image), Source::Manual) };
     apply(api, request, names, wish)
 }
 
 /// What monitors show that come later: those that are there now stay as they are.
-fn set_default(api: &Api, image: i64, names: &[String], mode: Mode) -> Result<Response, Error> {
+fn set_default(
+    api: &Api,
+    image: i64,
+    names: &[String],
+    (mode, fit): (Mode, Option<Fit>),
+) -> Result<Response, Error> {
     if names.iter().any(|name| name != "*") {
         return Err(Error::bad_request("the default is for monitors that come: it takes none"));
     }
-    let image = api.wallpaper.set_default(&api.store, &api.events, image, (mode, None))?;
+    let image = api.wallpaper.set_default(&api.store, &api.events, image, (mode, fit))?;
     let active = api.wallpaper.status().active;
     Ok(Response::json(
         200,
@@ -122,7 +131,9 @@ pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Respon
     let names = wished(body.monitor, body.monitors)?;
     let filter = body.filter.as_ref().map(filter::read).transpose()?.map(Box::new);
     let mode = body.mode.unwrap_or(Mode::Individual);
-    apply(api, request, names, Wish { filter, mode, ..Wish::new(Ask::Random, Source::Random) })
+    let (fit, transition) = (body.fit, body.transition);
+    let random = Wish::new(Ask::Random, Source::Random);
+    apply(api, request, names, Wish { filter, mode, fit, transition, ..random })
 }
 
 /// `POST /wallpaper/back`; the body is optional.
@@ -149,12 +160,14 @@ struct Wish {
     ask: Ask,
     filter: Option<Box<Query>>,
     mode: Mode,
+    fit: Option<Fit>,
+    transition: Option<String>,
     source: Source,
 }
 
 impl Wish {
     fn new(ask: Ask, source: Source) -> Self {
-        Self { ask, filter: None, mode: Mode::Individual, source }
+        Self { ask, filter: None, mode: Mode::Individual, fit: None, transition: None, source }
     }
 }
 
@@ -172,7 +185,8 @@ fn apply(
         filter: wish.filter,
         targets,
         mode: wish.mode,
-        fit: None,
+        fit: wish.fit,
+        transition: wish.transition,
         source: HistorySource { kind: wish.source, playlist_id: None, playlist_name: None },
     };
     let all = wanted.targets == Targets::All;

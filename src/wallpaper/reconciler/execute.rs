@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::backends;
 use crate::error_chain::chain;
 use crate::store;
-use crate::wire::Event;
+use crate::wire::{ApplyFailure, Event, Timestamp};
 
 use super::Reconciler;
 use crate::wallpaper::Error;
@@ -25,10 +25,13 @@ impl Reconciler {
         if steps.is_empty() {
             return self.finish(job);
         }
+        let transition = job.transition();
         self.jobs.push(job);
         for step in steps {
             let (key, order) = match step {
-                Step::Show { key, placements } => (key, Order::Show(placements)),
+                Step::Show { key, placements } => {
+                    (key, Order::Show { placements, transition: transition.clone() })
+                }
                 Step::Clear { key } => (key, Order::Clear),
             };
             let may_work = self.backoffs.may_work(&key, Instant::now());
@@ -177,7 +180,11 @@ impl Reconciler {
             }
             Purpose::Restore(ref mut restored) => {
                 for failed in &failures {
-                    restored.iter_mut().for_each(|picture| drop(picture.split_off(&failed.key)));
+                    for picture in restored.iter_mut() {
+                        if let Some(lost) = picture.split_off(&failed.key) {
+                            self.note_failure(&lost, &failed.error);
+                        }
+                    }
                 }
                 self.restore_failed(&failures);
             }
@@ -190,12 +197,27 @@ impl Reconciler {
 
     fn apply_failed(&self, apply: PendingApply, error: backends::Error) {
         let backend = apply.feasible.applied.backend;
+        let image_id = apply.feasible.applied.image_id;
+        for picture in &apply.feasible.pictures {
+            self.note_failure(picture, &error);
+        }
         self.bus.publish(&Event::WallpaperApplyFailed {
-            image_id: apply.feasible.applied.image_id,
+            image_id,
             error: error.to_string(),
             backend: backend.to_string(),
         });
         (apply.reply)(Err(Error::Backend { backend, source: error }));
+    }
+
+    fn note_failure(&self, picture: &Picture, error: &backends::Error) {
+        let failure = ApplyFailure {
+            image_id: picture.image.id,
+            image_name: picture.image.name.clone(),
+            backend: picture.backend.to_string(),
+            error: chain(error),
+            at: Timestamp::now(),
+        };
+        self.status.note_failure(picture.monitors(), &failure);
     }
 
     /// Tells of an outage once, and sets the time for each to be tried again. What failed because
@@ -300,6 +322,9 @@ impl Reconciler {
         match job.purpose {
             Purpose::Apply(apply) => match apply.commit(&self.store) {
                 Ok(changed) => {
+                    for picture in &apply.feasible.pictures {
+                        self.status.note_shown(picture.monitors(), false);
+                    }
                     let PendingApply { feasible, reply } = *apply;
                     self.tell(changed, move || reply(Ok(feasible.applied)));
                 }
@@ -324,6 +349,7 @@ impl Reconciler {
 
     fn committed(&self, restored: &[Picture]) -> Vec<Changed> {
         let commit = |picture: &Picture| {
+            self.status.note_shown(picture.monitors(), true);
             let committed = picture.commit_restored(&self.store);
             let failed = |error: &store::Error| {
                 log::error!("the assignments cannot be written: {}", chain(error));

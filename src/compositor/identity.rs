@@ -1,0 +1,75 @@
+//! Which monitor it is that a connector leads to: its maker, model and serial number. Pure.
+
+use std::collections::BTreeMap;
+
+use super::Output;
+
+/// Empty is what is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) make: String,
+    pub(super) model: String,
+    pub(super) serial: String,
+}
+
+impl Identity {
+    /// From what an output says of itself: wlroots and others describe it as `MAKE MODEL SERIAL (NAME)`.
+    pub(super) fn described((make, model): (&str, &str), description: &str, name: &str) -> Self {
+        let text = description.strip_suffix(&format!("({name})")).unwrap_or(description);
+        // Without a maker or a model nothing tells where the number begins.
+        let text = if make.is_empty() || model.is_empty() { "" } else { text };
+        let rest = text.strip_prefix(make).map(str::trim_start);
+        let rest = rest.and_then(|rest| rest.strip_prefix(model));
+        // A word of its own: the model may only begin so.
+        let serial = rest.filter(|rest| rest.starts_with(' ')).unwrap_or_default();
+        let told = |text: &str| known(text).to_owned();
+        Self { make: told(make), model: told(model), serial: told(serial) }
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        [&self.make, &self.model, &self.serial].iter().all(|part| !known(part).is_empty())
+    }
+
+    pub(super) fn put(self, output: Output) -> Output {
+        Output { make: self.make, model: self.model, serial: self.serial, ..output }
+    }
+}
+
+/// Without what compositors say where they do not know.
+fn known(text: &str) -> &str {
+    let text = text.trim();
+    if text.eq_ignore_ascii_case("unknown") { "" } else { text }
+}
+
+/// What tells each monitor from all others, by the name of its output: only of those of which maker,
+/// model and serial number are known, and that are there once.
+pub(crate) fn identities(outputs: &[Output]) -> BTreeMap<String, String> {
+    let whole = |output: &&Output| {
+        [&output.make, &output.model, &output.serial].iter().all(|part| !part.is_empty())
+    };
+    let of = |output: &Output| [output.make.as_str(), &output.model, &output.serial].join("\u{1f}");
+    let all: Vec<(String, String)> =
+        outputs.iter().filter(whole).map(|output| (output.name.clone(), of(output))).collect();
+    let alone = |identity: &str| all.iter().filter(|(_, other)| other == identity).count() == 1;
+    all.iter().filter(|(_, identity)| alone(identity)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn description_names_the_serial_number_behind_maker_and_model() {
+        let check = |made, description, serial| {
+            let identity = Identity::described(made, description, "DP-1");
+            assert_eq!(identity.serial, serial, "{description}");
+        };
+        let dell = ("Dell Inc.", "DELL U2720Q");
+        check(dell, "Dell Inc. DELL U2720Q 8XK5H13 (DP-1)", "8XK5H13");
+        check(dell, "Dell Inc. DELL U2720Q 8XK5H13", "8XK5H13");
+        check(dell, "Dell Inc. DELL U2720Q Unknown (DP-1)", "");
+        check(dell, "Dell Inc. DELL U2720Q (DP-1)", "");
+        check(dell, "Dell Inc. DELL U2720QM 8XK5H13 (DP-1)", "");
+        check(dell, "Another 7", "");
+    }
+}

@@ -1,0 +1,191 @@
+//! Why each monitor shows what it shows: who has put it there, what comes next, and what failed.
+
+use std::time::Duration;
+
+use super::Api;
+use crate::compositor::Output;
+use crate::http::{Error, Request, Response};
+use crate::store::{self, Connection, assignments, history, images};
+use crate::wire::{
+    ActivePlaylist, ApplyFailure, HistorySource, Image, NextChange, Source, Timestamp, Why,
+};
+
+/// The player waits for nothing but the disk.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// `GET /why`
+pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let mut outputs: Vec<Output> = api.backends.outputs.list().to_vec();
+    outputs.sort_by(|one, other| one.name.cmp(&other.name));
+    if let Some(name) = request.query().get("monitor") {
+        outputs.retain(|output| output.name == name);
+        if outputs.is_empty() {
+            return Err(Error::not_found(format!("no monitor {name:?} is connected")));
+        }
+    }
+    let running: Vec<ActivePlaylist> =
+        request.wait(PATIENCE, |reply| api.playlists.active(reply))?;
+    let shown = api.store.read::<_, store::Error>(|connection| {
+        let rows = assignments::all(connection)?;
+        let of = |output: &Output| match rows.iter().find(|row| row.monitor == output.name) {
+            Some(row) => shown(connection, row),
+            None => Ok(None),
+        };
+        outputs.iter().map(of).collect::<Result<Vec<_>, _>>()
+    })?;
+    let now = Timestamp::now();
+    let records: Vec<Why> = outputs
+        .iter()
+        .zip(shown)
+        .map(|(output, shown)| {
+            let name = output.name.as_str();
+            let shown = shown.map(|shown| shown.known_by(api.wallpaper.is_restored(name)));
+            record(name, shown, next(&running, name), api.wallpaper.last_failure(name), now)
+        })
+        .collect();
+    Ok(Response::json(200, &records)?)
+}
+
+/// A picture, and who has put it there.
+struct Shown {
+    image: Image,
+    backend: String,
+    source: HistorySource,
+    set_at: Timestamp,
+}
+
+impl Shown {
+    /// Of what a start has brought back, that is what is to be said.
+    fn known_by(self, restored: bool) -> Self {
+        match restored {
+            true => Self { source: bare(Source::Restore), ..self },
+            false => self,
+        }
+    }
+}
+
+fn bare(kind: Source) -> HistorySource {
+    HistorySource { kind, playlist_id: None, playlist_name: None }
+}
+
+/// A row without its image is about to be purged.
+fn shown(
+    connection: &Connection,
+    row: &assignments::Assignment,
+) -> Result<Option<Shown>, store::Error> {
+    let Some(image) = images::get(connection, row.image_id)? else { return Ok(None) };
+    let entry = history::at(connection, &row.monitor, row.set_at)?;
+    // Nobody has put it on this monitor: it is shown because of what others show.
+    let source = entry.map_or_else(|| bare(Source::Restore), |entry| entry.source);
+    Ok(Some(Shown { image, backend: row.backend.clone(), source, set_at: row.set_at }))
+}
+
+fn next(running: &[ActivePlaylist], monitor: &str) -> Option<NextChange> {
+    let one = running.iter().find(|one| one.applied_to.iter().any(|name| name == monitor))?;
+    Some(NextChange {
+        playlist_id: one.playlist_id,
+        playlist_name: one.playlist_name.clone(),
+        at: one.next_change_at?,
+    })
+}
+
+fn record(
+    monitor: &str,
+    shown: Option<Shown>,
+    next: Option<NextChange>,
+    last_failure: Option<ApplyFailure>,
+    now: Timestamp,
+) -> Why {
+    // What came up since has made an older one good.
+    let is_news =
+        |failure: &ApplyFailure| shown.as_ref().is_none_or(|shown| failure.at > shown.set_at);
+    let last_failure = last_failure.filter(is_news);
+    let text = text(monitor, shown.as_ref(), next.as_ref(), last_failure.as_ref(), now);
+    let (image, rest) =
+        shown.map(|shown| (shown.image, (shown.backend, shown.source, shown.set_at))).unzip();
+    let (backend, source, set_at) = match rest {
+        Some((backend, source, set_at)) => (Some(backend), Some(source), Some(set_at)),
+        None => (None, None, None),
+    };
+    Why {
+        monitor: monitor.to_owned(),
+        image_id: image.as_ref().map(|image| image.id),
+        image_name: image.as_ref().map(|image| image.name.clone()),
+        image_path: image.map(|image| image.path),
+        backend,
+        source,
+        set_at,
+        next,
+        last_failure,
+        text,
+    }
+}
+
+fn text(
+    monitor: &str,
+    shown: Option<&Shown>,
+    next: Option<&NextChange>,
+    failure: Option<&ApplyFailure>,
+    now: Timestamp,
+) -> String {
+    let what = match shown {
+        None => format!("{monitor} shows nothing of murald's."),
+        Some(Shown { image, backend, source, set_at }) => {
+            let by = match source.kind {
+                Source::Manual => "by hand".to_owned(),
+                Source::Random => "at random".to_owned(),
+                Source::Restore => "again after a start".to_owned(),
+                Source::Playlist => {
+                    format!("by the playlist {:?}", source.playlist_name.as_deref().unwrap_or(""))
+                }
+            };
+            let ago = span(*set_at, now);
+            let (name, id) = (&image.name, image.id);
+            format!("{monitor} shows {name} ({id}), put there {by}, {ago} ago, by {backend}.")
+        }
+    };
+    let due = match next {
+        None => "Nothing is due.".to_owned(),
+        Some(next) => {
+            format!("Next: the playlist {:?}, in {}.", next.playlist_name, span(now, next.at))
+        }
+    };
+    let failed = failure.map_or_else(String::new, |failure| {
+        let ApplyFailure { image_id, image_name, backend, error, at } = failure;
+        let ago = span(*at, now);
+        format!(" Last failure: {image_name} ({image_id}) by {backend}, {ago} ago: {error}.")
+    });
+    format!("{what} {due}{failed}")
+}
+
+/// The time between, in the largest unit of which there are two.
+fn span(from: Timestamp, to: Timestamp) -> String {
+    let seconds = (to.as_micros() - from.as_micros()).max(0) / 1_000_000;
+    let (number, unit) = match seconds {
+        0..120 => (seconds, "second"),
+        120..7200 => (seconds / 60, "minute"),
+        7200..172_800 => (seconds / 3600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    if number == 1 { format!("{number} {unit}") } else { format!("{number} {unit}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_the_unit_of_which_there_are_two() {
+        let check = |seconds: i64, expected| {
+            let from = Timestamp::from_micros(0);
+            assert_eq!(span(from, Timestamp::from_micros(seconds * 1_000_000)), expected);
+        };
+        check(-5, "0 seconds");
+        check(1, "1 second");
+        check(119, "119 seconds");
+        check(120, "2 minutes");
+        check(7199, "119 minutes");
+        check(7200, "2 hours");
+        check(200_000, "2 days");
+    }
+}

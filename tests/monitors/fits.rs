@@ -1,0 +1,81 @@
+//! The fit of one call: seen in pixels, kept with the picture, and over a restart.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::desktop::{Desktop, wait_until};
+use crate::scene::{RED, Rgb, near, see};
+use crate::support::House;
+
+const BLACK: Rgb = [0, 0, 0];
+
+/// A square, on monitors that are wide.
+fn square(house: &House) -> i64 {
+    let path: PathBuf = house.root().join("square.png");
+    image::RgbImage::from_pixel(200, 200, image::Rgb(RED)).save(&path).unwrap();
+    house.import(&[&path])[0]
+}
+
+/// The colour at the left edge, half way down: bare where the whole picture is to be seen.
+fn see_edge(desktop: &Desktop, house: &House, output: &str, color: Rgb) {
+    wait_until(&format!("{color:?} at the edge of {output}"), || {
+        let path = house.root().join("edge.png");
+        desktop.shot(&path, output);
+        let picture = image::open(&path).unwrap().into_rgb8();
+        near(picture.get_pixel(4, picture.height() / 2).0, color)
+    });
+}
+
+fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool) {
+    let mut house = House::on(desktop);
+    house.configure(&format!("backend.type = '{backend}'\n"));
+    house.start();
+    let id = square(&house);
+    let set = |house: &House, body: Value| house.client().post("/wallpaper/set", &body);
+    set(&house, json!({ "image_id": id })).ok();
+    see_edge(desktop, &house, one, RED);
+    let wish = json!({ "image_id": id, "monitor": one, "fit": "contain", "transition": "none" });
+    set(&house, wish).ok();
+    let look = |house: &House| {
+        see(desktop, house, one, RED);
+        see_edge(desktop, house, one, BLACK);
+        // feh has one for all of them.
+        see_edge(desktop, house, other, if shared { BLACK } else { RED });
+        let current = house.client().get("/wallpaper/current").ok();
+        assert_eq!(current["monitors"][0]["fit"], "contain");
+        assert_eq!(current["monitors"][1].get("fit"), None);
+    };
+    look(&house);
+    house.kill9();
+    house.start();
+    look(&house);
+    let word = set(&house, json!({ "image_id": id, "transition": "spiral" }));
+    assert_eq!(word.status, 400);
+    let text = word.text();
+    assert!(text.contains("spiral") && text.contains(backend), "{text}");
+    assert_eq!(set(&house, json!({ "image_id": id, "fit": "wide" })).status, 400);
+    set(&house, json!({ "image_id": id, "monitor": one })).ok();
+    see_edge(desktop, &house, one, RED);
+    // What was there before had its own fit.
+    house.client().post("/wallpaper/back", &json!({ "monitor": one })).ok();
+    see_edge(desktop, &house, one, BLACK);
+}
+
+#[test]
+fn swaybg_fits_each_monitor_as_it_was_asked() {
+    let desktop = Desktop::wayland(&["640x360", "640x360"]);
+    fits(&desktop, ["HEADLESS-1", "HEADLESS-2"], "swaybg", false);
+}
+
+#[test]
+fn builtin_fits_each_monitor_as_it_was_asked() {
+    let desktop = Desktop::wayland(&["640x360", "640x360"]);
+    fits(&desktop, ["HEADLESS-1", "HEADLESS-2"], "builtin", false);
+}
+
+#[test]
+fn feh_fits_all_monitors_as_it_was_asked_last() {
+    let desktop = Desktop::x11(&["640x360", "640x360"]);
+    fits(&desktop, ["VIRTUAL-1", "VIRTUAL-2"], "feh", true);
+}

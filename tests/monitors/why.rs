@@ -1,0 +1,70 @@
+//! Why a monitor shows what it shows: by whom, what is due, what failed.
+
+use serde_json::json;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::scene::{plain, set, three};
+use crate::support::House;
+
+#[test]
+fn why_tells_who_what_is_due_and_what_failed() {
+    let desktop = Desktop::wayland(&["640x360", "640x360"]);
+    let mut house = House::started_on(&desktop);
+    let [red, green, blue] = three(&house);
+    let why = |house: &House, monitor: &str| {
+        house.client().get(&format!("/why?monitor={monitor}")).ok()[0].clone()
+    };
+    let text =
+        |house: &House, monitor: &str| why(house, monitor)["text"].as_str().unwrap().to_owned();
+    assert!(text(&house, "HEADLESS-1").starts_with("HEADLESS-1 shows nothing"));
+    assert_eq!(why(&house, "HEADLESS-1")["image_id"], json!(null));
+    assert_eq!(house.client().get("/why?monitor=DP-9").status, 404);
+
+    set(&house, red, "HEADLESS-1").ok();
+    let body = json!({ "monitor": "HEADLESS-2" });
+    let random = house.client().post("/wallpaper/random", &body).ok()["image_id"].clone();
+    let one = why(&house, "HEADLESS-1");
+    assert_eq!((&one["image_id"], &one["source"]["type"]), (&json!(red), &json!("manual")));
+    let said = text(&house, "HEADLESS-1");
+    let start = format!("HEADLESS-1 shows red ({red}), put there by hand, ");
+    assert!(said.starts_with(&start) && said.ends_with("by swaybg. Nothing is due."), "{said}");
+    assert!(text(&house, "HEADLESS-2").contains(&format!("({random}), put there at random, ")));
+
+    let items: Vec<_> = [blue, green].map(|id| json!({ "image_id": id })).into();
+    let timer = json!({ "type": "timer", "interval": 3600 });
+    let body = json!({ "name": "Sea", "configuration": timer, "images": items });
+    let id = house.client().post("/playlists", &body).ok()["id"].clone();
+    let body = json!({ "monitors": ["HEADLESS-2"] });
+    house.client().post(&format!("/playlists/{id}/start"), &body).ok();
+    let said = text(&house, "HEADLESS-2");
+    assert!(said.contains("put there by the playlist \"Sea\", "), "{said}");
+    assert!(said.contains("Next: the playlist \"Sea\", in "), "{said}");
+    assert_eq!(why(&house, "HEADLESS-2")["next"]["playlist_id"], id);
+    house.client().post(&format!("/playlists/{id}/stop"), &json!({})).ok();
+
+    // What cannot be shown is told of until something else is.
+    let white = house.import(&[&plain(&house, "white.png", [250, 250, 250])])[0];
+    let path = house.client().get(&format!("/images/{white}")).ok()["path"].clone();
+    std::fs::write(path.as_str().unwrap(), b"no picture").unwrap();
+    assert_eq!(set(&house, white, "HEADLESS-1").status, 500);
+    let failure = why(&house, "HEADLESS-1")["last_failure"].clone();
+    assert_eq!((&failure["image_name"], &failure["backend"]), (&json!("white"), &json!("swaybg")));
+    assert!(
+        text(&house, "HEADLESS-1").contains(&format!("Last failure: white ({white}) by swaybg, "))
+    );
+    set(&house, green, "HEADLESS-1").ok();
+    assert_eq!(why(&house, "HEADLESS-1")["last_failure"], json!(null));
+
+    set(&house, red, "HEADLESS-2").ok();
+    house.kill9();
+    house.start();
+    wait_until("it is said to be there again", || {
+        text(&house, "HEADLESS-1").contains(", put there again after a start, ")
+    });
+    let told = house.murald(&["why", "HEADLESS-1"]).output().unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(
+        told.starts_with(&format!("HEADLESS-1 shows green ({green}), put there again")),
+        "{told}"
+    );
+}
