@@ -19,6 +19,7 @@ mod going_on;
 mod output;
 mod references;
 mod requests;
+mod shells;
 mod start;
 #[path = "../support/mod.rs"]
 mod support;
