@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Error;
 use super::verb::Kind;
-use crate::wire::DayTime;
+use crate::wire::{DayTime, Tone};
 
 /// Reads the word given for `name`.
 pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error> {
@@ -111,6 +111,11 @@ fn span(text: &str) -> Option<u64> {
 
 /// `7`, or `7@21:30`: minutes since midnight, or `7@sunset-30m`. A name may have an `@`, too.
 fn item(text: &str) -> Option<Value> {
+    if let Some((image, tone)) = text.rsplit_once('@')
+        && Tone::WORDS.contains(&tone)
+    {
+        return Some(json!({"image_id": reference(image)?, "when": tone}));
+    }
     match text.rsplit_once('@').and_then(|(image, time)| Some((image, clock(time)?))) {
         Some((image, minutes)) => Some(json!({"image_id": reference(image)?, "time": minutes})),
         None => match text.rsplit_once('@').filter(|(_, at)| at.parse::<DayTime>().is_ok()) {
@@ -155,6 +160,7 @@ mod tests {
         check(Kind::FolderOrRoot, "3", Ok(json!(3)));
         check(Kind::Item, "7@21:30", Ok(json!({"image_id": 7, "time": 1290})));
         check(Kind::Item, "7@dawn+1h", Ok(json!({"image_id": 7, "at": "dawn+1h"})));
+        check(Kind::Item, "a@dark", Ok(json!({"image_id": "a", "when": "dark"})));
         check(Kind::Item, "a@sundown", Ok(json!({"image_id": "a@sundown"})));
         check(Kind::Item, "7", Ok(json!({"image_id": 7})));
         check(Kind::Item, "a@b@07:00", Ok(json!({"image_id": "a@b", "time": 420})));

@@ -3,8 +3,8 @@
 use tiny_http::Method::{self, Delete, Get, Patch, Post, Put};
 
 use super::handlers::{
-    Api, backends, config, daemon, edits, events, folders, history, images, imports, library,
-    monitors, playlists, themes, video, wallpaper, why,
+    Api, appearance, backends, config, daemon, edits, events, folders, history, images, imports,
+    library, monitors, playlists, themes, video, wallpaper, why,
 };
 use super::router::{Handler, Route};
 
@@ -103,6 +103,8 @@ pub static ROUTES: &[Route<Api>] = &[
         playlists::previous_all,
         "Go back to the image before in each running playlist",
     ),
+    route(Get, "/appearance", appearance::get, "Whether it is light or dark"),
+    route(Put, "/appearance", appearance::put, "Say what decides between light and dark"),
     route(Get, "/folders", folders::list, "List folders"),
     route(Post, "/folders", folders::create, "Create a folder"),
     route(Post, "/folders/move-images", folders::move_images, "Put images into a folder"),

@@ -8,7 +8,9 @@ use super::items::Items;
 use super::pending::PendingCommand;
 use super::player::{Player, RunningPlaylist};
 use crate::store::playlists::{self, PlaylistChange, Refusal};
-use crate::wire::{ActivePlaylist, Event, GalleryDomain, Mode, Playlist};
+use crate::wire::{
+    ActivePlaylist, Appearance, AppearanceMode, Event, GalleryDomain, Mode, Playlist,
+};
 
 pub(super) enum Command {
     Change(i64, PlaylistChange, Reply<Playlist>),
@@ -17,6 +19,8 @@ pub(super) enum Command {
     Act(i64, Action, Reply<()>),
     ActOnAll(Action, Reply<usize>),
     Active(Reply<Vec<ActivePlaylist>>),
+    Appearance(Reply<Appearance>),
+    SetAppearance(AppearanceMode, Reply<Appearance>),
 }
 
 impl Command {
@@ -29,6 +33,7 @@ impl Command {
             }
             Self::ActOnAll(_, reply) => reply(Err(error)),
             Self::Active(reply) => reply(Err(error)),
+            Self::Appearance(reply) | Self::SetAppearance(_, reply) => reply(Err(error)),
         }
     }
 }
@@ -45,6 +50,8 @@ impl Player {
             Command::Act(id, action, reply) => self.act(id, action, reply),
             Command::ActOnAll(action, reply) => self.act_on_all(action, reply),
             Command::Active(reply) => reply(Ok(self.active())),
+            Command::Appearance(reply) => reply(Ok(self.appearance())),
+            Command::SetAppearance(mode, reply) => reply(self.set_appearance(mode)),
         }
     }
 

@@ -8,8 +8,8 @@ use super::spec::Direction;
 use crate::clock::Deadlines;
 
 impl Player {
-    /// What to be woken for.
-    pub(super) fn deadlines(&self) -> Deadlines {
+    /// What the playlists are to be woken for.
+    pub(super) fn playlist_deadlines(&self) -> Deadlines {
         let (now, connected) = (self.now(), self.wallpapers.connected());
         let waits = self.running.iter().filter_map(|(id, one)| {
             if self.has_pending_change(*id) {

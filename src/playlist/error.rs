@@ -68,6 +68,9 @@ impl fmt::Display for Error {
                 declared.join(", "),
                 connected.join(", ")
             ),
+            Self::NoSteps { name, kind: PlaylistType::Appearance } => {
+                write!(f, "the playlist {name:?} follows light and dark: it has no steps")
+            }
             Self::NoSteps { name, kind } => {
                 write!(f, "the playlist {name:?} follows the clock ({kind}): it has no steps")
             }

@@ -7,6 +7,7 @@
 
 mod actions;
 mod announce;
+mod appearance;
 mod attempt;
 mod begin;
 mod bulk;
@@ -16,6 +17,7 @@ mod declared;
 mod due;
 mod edits;
 mod error;
+mod follow;
 mod group;
 mod items;
 mod living;
@@ -43,7 +45,9 @@ use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, PlaylistChange};
 use crate::thread::{Spawner, Thread};
-use crate::wire::{ActivePlaylist, Event, GalleryDomain, Mode, Playlist};
+use crate::wire::{
+    ActivePlaylist, Appearance, AppearanceMode, Event, GalleryDomain, Mode, Playlist,
+};
 
 pub(crate) use actions::Action;
 pub(crate) use error::{Error, Reply};
@@ -138,6 +142,15 @@ impl Playlists {
     /// Those that run.
     pub fn active(&self, reply: Reply<Vec<ActivePlaylist>>) {
         self.send(Command::Active(reply));
+    }
+
+    /// Whether it is light or dark, and why.
+    pub(crate) fn appearance(&self, reply: Reply<Appearance>) {
+        self.send(Command::Appearance(reply));
+    }
+
+    pub(crate) fn set_appearance(&self, mode: AppearanceMode, reply: Reply<Appearance>) {
+        self.send(Command::SetAppearance(mode, reply));
     }
 
     fn send(&self, command: Command) {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+use super::appearance;
 use super::attempt::ApplyReport;
 use super::error::Error;
 use super::now::Now;
@@ -17,7 +18,7 @@ use super::wallpapers::Wallpapers;
 use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, Refusal};
-use crate::wire::Event;
+use crate::wire::{Appearance, AppearanceMode, Event};
 
 /// A playlist that runs.
 pub(super) struct RunningPlaylist {
@@ -54,6 +55,10 @@ pub(super) struct Player {
     pub(super) waker: Sender<()>,
     /// Changes so far.
     pub(super) changes: u64,
+    /// What decides between light and dark.
+    pub(super) mode: AppearanceMode,
+    /// What everybody knows of light and dark.
+    pub(super) told: Option<Appearance>,
 }
 
 impl Player {
@@ -77,12 +82,16 @@ impl Player {
             reports: ReportQueue::default(),
             waker,
             changes: 0,
+            mode: AppearanceMode::Auto,
+            told: None,
         };
         (player, woken)
     }
 
     pub(super) fn now(&self) -> Now {
-        (self.time)()
+        let mut now = (self.time)();
+        now.tone = appearance::tone(self.mode, &now.wall, now.place);
+        now
     }
 
     /// The ids of those that run.

@@ -56,7 +56,7 @@ impl Player {
                 recv(mailbox.rings) -> _ => {}
                 recv(mailbox.end) -> _ => return,
             }
-            self.run_due();
+            self.run_all_due();
         }
     }
 
@@ -74,11 +74,12 @@ impl Player {
         if let Err(error) = self.load() {
             log::error!("the running playlists cannot be read: {error}");
         }
-        self.run_due();
+        self.run_all_due();
         self.fill_all_monitors();
     }
 
     fn load(&mut self) -> Result<(), store::Error> {
+        self.mode = self.store.read(store::appearance::mode)?;
         for id in self.store.read(playlists::running)? {
             let state = self.store.read(|c| playlists::state::<PlaybackState>(c, id))?;
             let spec = PlaylistSpec::find(&self.store, id)?;

@@ -8,7 +8,7 @@ use super::now::Now;
 use super::slots::Slots;
 use crate::clock::{Boottime, Deadlines};
 use crate::store::playlists::Item;
-use crate::wire::{PlaylistConfiguration, PlaylistType};
+use crate::wire::{PlaylistConfiguration, PlaylistType, Tone};
 
 /// A change that comes later than this was missed: by suspend, a clock that was set, or a daemon
 /// that did not run.
@@ -20,6 +20,11 @@ pub(super) enum Rule {
     Manual,
     Timer(Duration),
     Slots(Slots),
+    /// The images of light and dark.
+    Appearance {
+        light: Option<usize>,
+        dark: Option<usize>,
+    },
 }
 
 /// Where a running playlist stands in time.
@@ -49,6 +54,10 @@ impl Rule {
             PlaylistType::Manual => Self::Manual,
             PlaylistType::Timer => Self::Timer(Duration::from_secs(configuration.interval.into())),
             PlaylistType::DayOfWeek => Self::Slots(Slots::Week(items.len())),
+            PlaylistType::Appearance => {
+                let of = |tone| items.iter().position(|item| item.when == Some(tone));
+                Self::Appearance { light: of(Tone::Light), dark: of(Tone::Dark) }
+            }
             PlaylistType::TimeOfDay => {
                 let slots = items.iter().enumerate();
                 let slots: Vec<_> =
@@ -57,6 +66,11 @@ impl Rule {
                 if slots.is_empty() { Self::Manual } else { Self::Slots(Slots::Day(slots)) }
             }
         }
+    }
+
+    /// Whether something else than steps decides which image is shown.
+    pub(super) fn has_slots(&self) -> bool {
+        matches!(self, Self::Slots(_) | Self::Appearance { .. })
     }
 
     /// Whether it is a timer of which a whole interval fits into this span.
@@ -74,6 +88,13 @@ impl Rule {
                     return Due::Wait(Deadlines { boot: Some(due), wall: None });
                 }
                 Due::Step { due, missed: now.boot.since(due) > LATE }
+            }
+            Self::Appearance { light, dark } => {
+                let index = if now.tone == Tone::Light { *light } else { *dark };
+                match index.filter(|_| last_change.slot != index) {
+                    Some(slot) => Due::EnterSlot { slot, missed: false },
+                    None => Due::Wait(Deadlines::default()),
+                }
             }
             Self::Slots(slots) => {
                 let Some(slot) = slots.at(&now.wall, now.place) else {

@@ -58,7 +58,7 @@ impl PlaylistSpec {
             id,
             name,
             kind: configuration.kind,
-            random: configuration.order == PlaylistOrder::Random && !matches!(rule, Rule::Slots(_)),
+            random: configuration.order == PlaylistOrder::Random && !rule.has_slots(),
             rule,
             start_first: configuration.always_start_on_first_image,
             source: source.map(Arc::new),
@@ -97,7 +97,7 @@ impl PlaylistSpec {
 
     /// Whether it follows the clock, so that there is nothing to step to.
     pub(super) fn has_slots(&self) -> bool {
-        matches!(self.rule, Rule::Slots(_))
+        self.rule.has_slots()
     }
 
     pub(super) fn is_living(&self) -> bool {

@@ -109,7 +109,7 @@ impl PlaybackState {
         self.image_id = ids[index];
         // A slot that still has its image is taken up already.
         let at_slot = self.slot == Some(before) && !lost;
-        self.slot = (at_slot && matches!(spec.rule, Rule::Slots(_))).then_some(index);
+        self.slot = (at_slot && spec.has_slots()).then_some(index);
         match &mut self.shuffle {
             Some(shuffle) if spec.random => shuffle.edit(&ids),
             None if spec.random => self.shuffle = Some(Shuffle::new(&ids, Some(ids[index]), seed)),

@@ -1,5 +1,6 @@
 //! The player in simulated time, with wallpapers that do what the test says.
 
+mod appearance;
 mod each;
 mod lists;
 mod living;
@@ -17,7 +18,7 @@ use crate::store::images::{self, NewImage};
 use crate::wallpaper::{self, Applied, Ask, Outcome, Request, Targets};
 use crate::wire::{
     EventKind, Format, MediaType, Mode, NewConfiguration, NewPlaylistItem, PlaylistOrder,
-    PlaylistType,
+    PlaylistType, Tone,
 };
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -27,6 +28,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const NONE: [usize; 0] = [];
+/// Events that come beside those of playlists.
+const OTHERS: [EventKind; 2] = [EventKind::GalleryChanged, EventKind::AppearanceChanged];
 const SECOND: Duration = Duration::from_secs(1);
 
 /// What the wallpapers answer.
@@ -214,7 +217,7 @@ fn fixture() -> Fixture {
     let wallpapers = StubWallpapers { state: Arc::new(Mutex::new(state)), store: store.clone() };
     let boot = Boottime::default() + 1000 * SECOND;
     let wall_time = at("2024-06-01T12:00", "Europe/Berlin");
-    let time = Arc::new(Mutex::new(Now { boot, wall: wall_time, place: None }));
+    let time = Arc::new(Mutex::new(Now { boot, wall: wall_time, place: None, tone: Tone::Light }));
     let events = bus.subscribe(EventFilter::ALL, || ());
     let player = player(&store, &bus, &wallpapers, &time, "boot");
     Fixture { player, wallpapers, time, events, bus, store, _directory: directory, images }
@@ -256,6 +259,7 @@ impl Fixture {
             media_type: None,
             time: times.get(at).copied(),
             at: None,
+            when: None,
         };
         numbers.iter().enumerate().map(item).collect()
     }
@@ -295,7 +299,7 @@ impl Fixture {
     ) -> Receiver<Result<T, Error>> {
         let (sender, answer) = bounded(1);
         self.player.on_command(command(Box::new(move |result| drop(sender.try_send(result)))));
-        self.player.run_due();
+        self.player.run_all_due();
         self.settle();
         answer
     }
@@ -315,7 +319,7 @@ impl Fixture {
         loop {
             let before = self.player.changes;
             self.player.on_reports();
-            self.player.run_due();
+            self.player.run_all_due();
             let waiting = !self.player.reports.lock().unwrap().is_empty();
             if !waiting && before == self.player.changes {
                 return;
@@ -329,7 +333,7 @@ impl Fixture {
         time.boot = time.boot + span;
         time.wall = &time.wall + SignedDuration::try_from(span).unwrap();
         drop(time);
-        self.player.run_due();
+        self.player.run_all_due();
         self.settle();
     }
 
@@ -353,7 +357,7 @@ impl Fixture {
 
     fn set_clock(&mut self, text: &str, zone: &str) {
         self.time.lock().unwrap().wall = at(text, zone);
-        self.player.run_due();
+        self.player.run_all_due();
         self.settle();
     }
 
@@ -381,7 +385,7 @@ impl Fixture {
     fn events(&self) -> Vec<(EventKind, Value)> {
         let frames = self.events.receiver().try_iter();
         let json = |message: Message| (message.kind, serde_json::from_str(&message.json).unwrap());
-        frames.map(json).filter(|(kind, _)| *kind != EventKind::GalleryChanged).collect()
+        frames.map(json).filter(|(kind, _)| !OTHERS.contains(kind)).collect()
     }
 
     fn kinds(&self) -> Vec<EventKind> {

@@ -36,6 +36,9 @@ pub(super) const STEPS: &[&str] = &[
     "ALTER TABLE playlist_image ADD COLUMN at TEXT",
     "ALTER TABLE monitor ADD COLUMN seen INTEGER NOT NULL DEFAULT 1;
      ALTER TABLE monitor ADD COLUMN identity TEXT NOT NULL DEFAULT '';",
+    // Light or dark, of a playlist that changes with the desktop; and what decides it, in one row.
+    "ALTER TABLE playlist_image ADD COLUMN tone TEXT;
+     CREATE TABLE appearance (mode TEXT NOT NULL) STRICT;",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

@@ -5,6 +5,7 @@
 //! functions over a connection, so that several of them fit into one transaction. No function here
 //! waits on a child or a client.
 
+pub(crate) mod appearance;
 pub(crate) mod assignments;
 pub(crate) mod backup;
 pub(crate) mod edits;

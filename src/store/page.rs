@@ -79,7 +79,14 @@ impl Store {
         self.with_index(|index| {
             let mut items = Vec::new();
             index.each(query, &known, |image_id, (media_type, animated)| {
-                items.push(Item { image_id, media_type, animated, time: None, at: None });
+                items.push(Item {
+                    image_id,
+                    media_type,
+                    animated,
+                    time: None,
+                    at: None,
+                    when: None,
+                });
             });
             items
         })

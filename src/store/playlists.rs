@@ -14,7 +14,7 @@ use super::index::Query;
 use super::row::{self, word};
 use crate::wire::{
     DayTime, MediaType, Mode, NewConfiguration, NewPlaylistItem, Playback, Playlist,
-    PlaylistConfiguration, PlaylistItem, Timestamp,
+    PlaylistConfiguration, PlaylistItem, Timestamp, Tone,
 };
 
 pub(crate) use rules::Refusal;
@@ -51,6 +51,8 @@ pub(crate) struct Item {
     pub time: Option<i64>,
     /// In place of these: a time that may go by the sun.
     pub at: Option<DayTime>,
+    /// In a playlist that changes with the desktop.
+    pub when: Option<Tone>,
 }
 
 impl Item {
@@ -76,7 +78,7 @@ pub(crate) fn nearest_index(
 
 const SELECT: &str = "SELECT id, name, type, interval, play_order, start_first, created_at, \
     updated_at, source, running, state FROM playlist LEFT JOIN playback ON playlist_id = id";
-const ITEMS: &str = "SELECT playlist_id, image_id, media_type, animated, time, at FROM playlist_image \
+const ITEMS: &str = "SELECT playlist_id, image_id, media_type, animated, time, at, tone FROM playlist_image \
     JOIN image ON image.id = image_id";
 
 /// All, by name without regard to case.
@@ -250,7 +252,12 @@ fn items(connection: &Connection, id: i64) -> Result<Vec<(Item, Option<String>)>
         let (media_type, time) = (word(row, 2)?, row.get(4)?);
         let text: Option<String> = row.get(5)?;
         let at = text.as_deref().and_then(|text| text.parse().ok());
-        Ok((Item { image_id: row.get(1)?, media_type, animated: row.get(3)?, time, at }, text))
+        let tone: Option<String> = row.get(6)?;
+        let when = tone.and_then(|tone| tone.parse().ok());
+        Ok((
+            Item { image_id: row.get(1)?, media_type, animated: row.get(3)?, time, at, when },
+            text,
+        ))
     })
 }
 
@@ -318,6 +325,7 @@ fn complete(
         media_type: item.media_type,
         time: item.time,
         at,
+        when: item.when,
     };
     playlist.images = items(connection, playlist.id)?.into_iter().map(record).collect();
     let ids = playlist.images.iter().map(|item| item.image_id);

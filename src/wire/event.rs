@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::names::words;
-use super::{Image, MediaType, Mode, Source, Timestamp};
+use super::{AppearanceMode, Image, MediaType, Mode, Source, Timestamp, Tone};
 
 words! {
     /// The collection that a client should fetch again.
@@ -191,6 +191,10 @@ events! {
         /// `file`, `api_reset_all` or `api_reset_backend`; absent for a plain patch.
         #[serde(skip_serializing_if = "Option::is_none")]
         source: Option<&'static str>,
+    }
+    AppearanceChanged = "appearance_changed" {
+        mode: AppearanceMode,
+        now: Tone,
     }
     GalleryChanged = "gallery_changed" {
         domain: GalleryDomain,

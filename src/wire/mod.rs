@@ -22,25 +22,25 @@ pub use event::{Event, EventKind, GalleryDomain};
 pub(crate) use event::{OrphanReason, SkippedItem};
 pub(crate) use image_row::ImageRow;
 pub(crate) use names::{
-    Fit, LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution, SortOrder,
-    Unknown,
+    AppearanceMode, Fit, LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution,
+    SortOrder, Tone, Unknown,
 };
 pub use names::{Format, Mode, Source};
 pub(crate) use names::{Word, words};
 pub(crate) use parameters::{BadParameter, Parameters};
 pub(crate) use record::{
-    ActivePlaylist, BackendInfo, Capabilities, Conflict, CurrentMonitor, CurrentWallpaper, Data,
-    DatabaseReport, Folder, HistoryEntry, JsonObject, LibraryHealth, Monitor, Page, Pagination,
-    Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Theme,
-    WebMeta,
+    ActivePlaylist, Appearance, BackendInfo, Capabilities, Conflict, CurrentMonitor,
+    CurrentWallpaper, Data, DatabaseReport, Folder, HistoryEntry, JsonObject, LibraryHealth,
+    Monitor, Page, Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem,
+    PlaylistOrder, PlaylistType, Theme, WebMeta,
 };
 pub use record::{HistorySource, Image, WebCapabilities};
 pub use request::DeleteImages;
 pub(crate) use request::{
     BackWallpaper, CreateFolder, CreatePlaylist, ExportLoop, ExtractPalette, ImportImages,
     ImportWeb, MoveImages, NewConfiguration, NewPlaylistItem, NoFields, PatchCapabilities,
-    PatchFolder, PatchImage, PatchPlaylist, PutWatch, RandomWallpaper, SelectAll, SetWallpaper,
-    StartPlaylist,
+    PatchFolder, PatchImage, PatchPlaylist, PutAppearance, PutWatch, RandomWallpaper, SelectAll,
+    SetWallpaper, StartPlaylist,
 };
 pub(crate) use time::Timestamp;
 pub(crate) use watch::{LibraryWatch, WatchState, WatchedDirectory};

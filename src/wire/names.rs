@@ -135,6 +135,16 @@ words! {
 }
 
 words! {
+    /// Light or dark: what the desktop looks like, and when an image is shown.
+    Tone { Light = "light", Dark = "dark" }
+}
+
+words! {
+    /// What decides between light and dark; auto is the sun.
+    AppearanceMode { Light = "light", Dark = "dark", Auto = "auto" }
+}
+
+words! {
     /// Who asked for a wallpaper.
     Source { Manual = "manual", Random = "random", Playlist = "playlist", Restore = "restore" }
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::names::words;
-use super::{Fit, Format, MediaType, Mode, Timestamp};
+use super::{AppearanceMode, Fit, Format, MediaType, Mode, Timestamp, Tone};
 
 /// A list that has no pages: `{"data": [...]}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -174,6 +174,7 @@ words! {
     /// What moves a playlist on.
     PlaylistType {
         Timer = "timer", Manual = "manual", TimeOfDay = "time_of_day", DayOfWeek = "day_of_week",
+        Appearance = "appearance",
     }
 }
 
@@ -201,6 +202,16 @@ pub struct PlaylistItem {
     /// In place of a time: `07:30`, `sunset-30m`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
+    /// For `appearance`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Tone>,
+}
+
+/// What decides between light and dark, and what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Appearance {
+    pub mode: AppearanceMode,
+    pub now: Tone,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

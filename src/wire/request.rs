@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Fit, LoopAction, LoopPreset, MediaType, Mode, PlaylistOrder, PlaylistType, WebCapabilities,
+    AppearanceMode, Fit, LoopAction, LoopPreset, MediaType, Mode, PlaylistOrder, PlaylistType,
+    Tone, WebCapabilities,
 };
 
 /// `POST /images`
@@ -351,6 +352,9 @@ objects! {
         /// In place of a time: `07:30`, `sunset-30m`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<String>,
+        /// For `appearance`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        when: Option<Tone>,
     }
 }
 
@@ -366,6 +370,13 @@ pub(crate) struct PatchPlaylist {
     pub images: Option<Vec<PatchPlaylistItem>>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub source: Option<Map<String, Value>>,
+}
+
+/// `PUT /appearance`
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PutAppearance {
+    pub mode: AppearanceMode,
 }
 
 /// `POST /playlists/{id}/start`; monitors are as in [`SetWallpaper`].

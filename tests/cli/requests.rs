@@ -219,6 +219,8 @@ fn every_verb_asks_for_what_it_means() {
             r#"POST /playlists {"configuration":{"type":"time_of_day"},"images":[{"image_id":1,"at":"sunset-30m"}],"name":"x"}"#,
         ],
     );
+    check("appearance", &["GET /appearance"]);
+    check("appearance dark", &[r#"PUT /appearance {"mode":"dark"}"#]);
     check("playlist edit 3 --name y", &[r#"PATCH /playlists/3 {"name":"y"}"#]);
     check(
         "playlist add 3 9",

@@ -299,14 +299,21 @@ fn playlists(to: &Recorder, house: &House) {
     to.post("/playlists/active/stop", Value::Null);
     to.get("/playlists/1/images");
     to.get("/playlists/99/images");
+    to.get("/appearance");
+    for mode in ["dark", "light", "dim"] {
+        to.ask("PUT", "/appearance", json!({ "mode": mode }));
+    }
+    let tones = json!([{ "image_id": 1, "when": "light" }, { "image_id": 2, "when": "dark" }]);
+    let by_tone = json!({ "type": "appearance" });
+    to.post("/playlists", json!({ "name": "tones", "configuration": by_tone, "images": tones }));
     to.get("/playlists/1/images?page=0");
     to.post("/playlists", json!({ "name": "lives", "source": { "media_type": "image" } }));
     to.post("/playlists", json!({ "name": "bad", "source": { "tag": "x" } }));
-    to.post("/playlists/3/start", Value::Null);
+    to.post("/playlists/4/start", Value::Null);
     to.get("/playlists/active");
-    to.ask("PATCH", "/playlists/3", json!({ "source": { "tags": ["none"] } }));
+    to.ask("PATCH", "/playlists/4", json!({ "source": { "tags": ["none"] } }));
     to.get("/playlists/active");
-    to.post("/playlists/3/stop", Value::Null);
+    to.post("/playlists/4/stop", Value::Null);
     to.ask("DELETE", "/playlists/2", Value::Null);
     to.ask("DELETE", "/playlists/2", Value::Null);
 }

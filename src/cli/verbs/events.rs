@@ -33,8 +33,8 @@ pub(super) const VERB: Verb = Verb::new(
      playlist_started, playlist_stopped, playlist_paused, playlist_resumed,\n\
      playlist_image_changed, playlist_skipped_incompatible, playlist_no_compatible_item,\n\
      processing_started, image_processed, image_error, processing_complete,\n\
-     processing_cancelled, config_changed, gallery_changed, image_orphan_purged,\n\
-     backend_unavailable.",
+     processing_cancelled, config_changed, appearance_changed, gallery_changed,\n\
+     image_orphan_purged, backend_unavailable.",
 );
 
 fn events(call: &Call, screen: &mut Screen) -> Result<(), Error> {

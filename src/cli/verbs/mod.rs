@@ -1,5 +1,6 @@
 //! Every verb of the command, one file per resource.
 
+mod appearance;
 mod backends;
 mod complete;
 mod config;

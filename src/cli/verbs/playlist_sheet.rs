@@ -107,6 +107,9 @@ fn when(playlist: &Playlist, place: usize) -> String {
     let last = place + 1 == playlist.images.len();
     let item = &playlist.images[place];
     match (playlist.configuration.kind, item.time) {
+        (PlaylistType::Appearance, _) => {
+            item.when.map(|tone| tone.as_str().to_owned()).unwrap_or_default()
+        }
         (PlaylistType::TimeOfDay, None) => item.at.clone().unwrap_or_default(),
         (PlaylistType::TimeOfDay, Some(time)) => format!("{:02}:{:02}", time / 60, time % 60),
         // The last one serves the rest of the week.
@@ -128,6 +131,7 @@ pub(super) fn changes(playlist: &Playlist) -> String {
         PlaylistType::Manual => "by hand".to_owned(),
         PlaylistType::TimeOfDay => "at times of day".to_owned(),
         PlaylistType::DayOfWeek => "by day of the week".to_owned(),
+        PlaylistType::Appearance => "with light and dark".to_owned(),
     }
 }
 

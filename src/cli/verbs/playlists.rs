@@ -25,6 +25,7 @@ pub(super) const GROUP: Group = Group {
         Verb::new(&["previous"], "Go back to the image before in each running playlist", previous),
         Verb::new(&["toggle"], "Pause all running playlists, or let all go on", toggle)
             .help("Where any runs that is not paused, all are paused; else all go on."),
+        super::appearance::APPEARANCE,
         Verb::asking(&["pause"], "Pause all running playlists", PAUSE),
         Verb::asking(&["resume"], "Let all paused playlists go on", RESUME),
         Verb::asking(&["playlist", "list"], "List the playlists", LIST),
@@ -200,6 +201,7 @@ fn stuck(connection: &Connection) -> Result<Error, Error> {
             .hint("`murald playlist start PLAYLIST` starts one, `murald random` shows any image"));
     };
     let why = match one.playlist_type {
+        PlaylistType::Appearance => "follows light and dark: it has no steps",
         PlaylistType::TimeOfDay | PlaylistType::DayOfWeek => "follows the clock: it has no steps",
         _ if one.total_images == 0 => "is empty",
         _ => "did not move",

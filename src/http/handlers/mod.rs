@@ -1,5 +1,6 @@
 //! One file for each resource: parse, call a handle, wait for it, answer. Workers run them.
 
+pub(super) mod appearance;
 pub(super) mod backends;
 pub(super) mod config;
 pub(super) mod daemon;

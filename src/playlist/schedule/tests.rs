@@ -2,7 +2,7 @@
 
 use super::super::slots::begins;
 use super::*;
-use crate::wire::{DayTime, MediaType};
+use crate::wire::{DayTime, MediaType, Tone};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{ToSpan, Zoned};
@@ -161,6 +161,7 @@ fn now(zone_name: &str, text: &str, boot: u64) -> Now {
         boot: Boottime::default() + Duration::from_secs(boot),
         wall: zone(zone_name).to_zoned(text.parse().unwrap()).unwrap(),
         place: None,
+        tone: Tone::Light,
     }
 }
 
@@ -224,6 +225,7 @@ fn rules_are_built_from_configuration() {
             animated: false,
             time: *time,
             at: None,
+            when: None,
         };
         let items: Vec<Item> = times.iter().map(item).collect();
         Rule::of(&configuration, &items)

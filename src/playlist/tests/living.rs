@@ -113,7 +113,7 @@ fn living_playlist_rests_while_nothing_is_found_and_goes_on() {
         let active = fixture.active();
         let found = (active[0].current_image_id, active[0].total_images, active[0].next_change_at);
         assert_eq!(found, (None, 0, None));
-        assert_eq!(fixture.player.deadlines(), Deadlines::default(), "nothing wakes it");
+        assert_eq!(fixture.player.playlist_deadlines(), Deadlines::default(), "nothing wakes it");
     };
     fixture.tag(0, &[]);
     fixture.tell();

@@ -53,7 +53,10 @@ fn declared_monitor_gets_its_picture_when_connected() {
     // Nobody looks: nothing changes, and it is caught up with once.
     fixture.connect(&[]);
     fixture.pass(100 * SECOND);
-    assert_eq!((fixture.asked(), fixture.player.deadlines()), (vec![], Deadlines::default()));
+    assert_eq!(
+        (fixture.asked(), fixture.player.playlist_deadlines()),
+        (vec![], Deadlines::default())
+    );
     fixture.connect(&["C"]);
     assert_eq!(fixture.asked(), [1]);
     assert_eq!(fixture.events()[0].1["source"], "missed_event_recovery");

@@ -82,7 +82,7 @@ fn steps_restart_timer_interval() {
     fixture.pass(100_000 * SECOND);
     fixture.act(manual, Action::Next).unwrap();
     assert_eq!(fixture.asked(), [3, 2]);
-    assert_eq!(fixture.player.deadlines(), Deadlines::default());
+    assert_eq!(fixture.player.playlist_deadlines(), Deadlines::default());
 }
 
 #[test]

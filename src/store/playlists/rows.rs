@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, params};
 
 use super::Error;
+use crate::wire::Tone;
 
 /// Between the positions of neighbours, where there is room.
 const STEP: i64 = 1 << 20;
@@ -19,6 +20,8 @@ pub(super) struct Row {
     pub(super) time: Option<i64>,
     /// A [`DayTime`](crate::wire::DayTime) where the playlist goes by them, else any text.
     pub(super) at: Option<String>,
+    /// Of a playlist that changes with the desktop.
+    pub(super) when: Option<Tone>,
 }
 
 /// A row as it is kept.
@@ -85,20 +88,21 @@ fn replace(
         free.entry(kept.row.image_id).or_default().push(kept.number);
     }
     let mut shift = connection.prepare_cached(
-        "UPDATE playlist_image SET position = ?3, time = ?4, at = ?5 \
+        "UPDATE playlist_image SET position = ?3, time = ?4, at = ?5, tone = ?6 \
          WHERE playlist_id = ?1 AND row = ?2",
     )?;
     let mut add = connection.prepare_cached(
-        "INSERT INTO playlist_image (playlist_id, row, position, time, at, image_id) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO playlist_image (playlist_id, row, position, time, at, tone, image_id) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     let mut numbers = unused..;
-    for (Row { image_id, time, at }, place) in new.iter().zip(0..) {
+    for (Row { image_id, time, at, when }, place) in new.iter().zip(0..) {
+        let tone = when.map(Tone::as_str);
         let position = first + place * step;
         if let Some(number) = free.get_mut(image_id).and_then(Vec::pop) {
-            shift.execute(params![id, number, position, time, at])?;
+            shift.execute(params![id, number, position, time, at, tone])?;
         } else if let Some(number) = numbers.next() {
-            add.execute(params![id, number, position, time, at, image_id])?;
+            add.execute(params![id, number, position, time, at, tone, image_id])?;
         }
     }
     let sql = "DELETE FROM playlist_image WHERE playlist_id = ?1 AND row = ?2";
@@ -111,12 +115,14 @@ fn replace(
 
 /// In their order.
 fn read(connection: &Connection, id: i64) -> Result<Vec<Kept>, Error> {
-    let sql = "SELECT row, position, image_id, time, at FROM playlist_image WHERE playlist_id = ?1 \
+    let sql = "SELECT row, position, image_id, time, at, tone FROM playlist_image WHERE playlist_id = ?1 \
         ORDER BY position";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map([id], |row| {
         let (number, position) = (row.get(0)?, row.get(1)?);
-        let row = Row { image_id: row.get(2)?, time: row.get(3)?, at: row.get(4)? };
+        let tone: Option<String> = row.get(5)?;
+        let when = tone.and_then(|tone| tone.parse().ok());
+        let row = Row { image_id: row.get(2)?, time: row.get(3)?, at: row.get(4)?, when };
         Ok(Kept { number, position, row })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -145,7 +151,7 @@ mod tests {
     }
 
     fn timed(image_id: i64, time: Option<i64>) -> Row {
-        Row { image_id, time, at: time.map(|time| time.to_string()) }
+        Row { image_id, time, at: time.map(|time| time.to_string()), when: None }
     }
 
     fn rows(ids: &[i64]) -> Vec<Row> {

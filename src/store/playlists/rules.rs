@@ -9,7 +9,7 @@ use super::super::Error;
 use super::rows::Row;
 use crate::wire::{
     DAY_TIMES, DayTime, NewConfiguration, NewPlaylistItem, PlaylistConfiguration, PlaylistOrder,
-    PlaylistType,
+    PlaylistType, Tone,
 };
 
 /// Seconds: a second to a year.
@@ -52,6 +52,12 @@ pub enum Refusal {
     },
     Time {
         minutes: i64,
+    },
+    /// Not one for light and one for dark.
+    Tones,
+    /// `when` in a playlist that does not go by it.
+    When {
+        image_id: i64,
     },
     /// Neither a time nor `at`.
     NoTime {
@@ -105,6 +111,12 @@ impl fmt::Display for Refusal {
             ),
             Self::NoTime { image_id } => {
                 write!(f, "image {image_id} has no time, which time_of_day needs")
+            }
+            Self::Tones => f.write_str(
+                "a playlist of the type appearance has two images: one when light, one when dark",
+            ),
+            Self::When { image_id } => {
+                write!(f, "image {image_id} has when, which only the type appearance takes")
             }
             Self::TwoTimes { image_id } => {
                 write!(f, "image {image_id} has both time and at: give one of them")
@@ -180,6 +192,7 @@ pub(super) fn images(
             image_id: item.image_id,
             time: item.time,
             at: item.at.clone(),
+            when: item.when,
         };
         Ok(images.iter().map(row).collect())
     } else {
@@ -198,11 +211,19 @@ pub(super) fn lives(kind: PlaylistType, has_source: bool) -> Result<(), Refusal>
 
 /// Whether images are such as a playlist of this type needs.
 pub(super) fn fit(kind: PlaylistType, rows: &[Row], located: bool) -> Result<(), Refusal> {
+    if kind == PlaylistType::Appearance {
+        let has = |tone| rows.iter().any(|row| row.when == Some(tone));
+        let both = rows.len() == 2 && has(Tone::Light) && has(Tone::Dark);
+        return if both { Ok(()) } else { Err(Refusal::Tones) };
+    }
+    if let Some(row) = rows.iter().find(|row| row.when.is_some()) {
+        return Err(Refusal::When { image_id: row.image_id });
+    }
     if kind != PlaylistType::TimeOfDay {
         return Ok(());
     }
     let mut times = BTreeSet::new();
-    for &Row { image_id, time, ref at } in rows {
+    for &Row { image_id, time, ref at, .. } in rows {
         let time = match (time, at) {
             (Some(minutes), None) if MINUTES.contains(&minutes) => DayTime::Clock(minutes as u16),
             (Some(minutes), None) => return Err(Refusal::Time { minutes }),

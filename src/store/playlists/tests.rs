@@ -19,8 +19,13 @@ fn pictures(store: &Store, number: usize) -> Vec<i64> {
 }
 
 fn change(name: &str, ids: &[i64]) -> PlaylistChange {
-    let item =
-        |&image_id: &i64| NewPlaylistItem { image_id, media_type: None, time: None, at: None };
+    let item = |&image_id: &i64| NewPlaylistItem {
+        image_id,
+        media_type: None,
+        time: None,
+        at: None,
+        when: None,
+    };
     PlaylistChange {
         name: Some(name.to_owned()),
         images: Some(ids.iter().map(item).collect()),
@@ -60,8 +65,13 @@ fn changes_are_merged_or_refused_whole() {
                  images: Option<&[(i64, Option<i64>)]>,
                  expected: &str| {
         let before = record(&store, id);
-        let item =
-            |&(image_id, time): &_| NewPlaylistItem { image_id, media_type: None, time, at: None };
+        let item = |&(image_id, time): &_| NewPlaylistItem {
+            image_id,
+            media_type: None,
+            time,
+            at: None,
+            when: None,
+        };
         let images = images.map(|images| images.iter().map(item).collect());
         let change =
             PlaylistChange { name: None, configuration, images, ..PlaylistChange::default() };
@@ -84,7 +94,7 @@ fn changes_are_merged_or_refused_whole() {
     check(kind.clone(), Some(&[(ids[0], Some(-1))]), &range.replace("1440", "-1"));
     check(kind.clone(), None, &format!("image {} has no time, which time_of_day needs", ids[0]));
     let same = [(ids[0], Some(61)), (ids[1], Some(61))];
-    check(kind.clone(), Some(&same), "two images have the time 61 (01:01)");
+    check(kind.clone(), Some(&same), "two images have the time 01:01");
     let taken = store.write(|c| update(c, id, &change("two", &[])));
     assert!(matches!(taken, Err(Refusal::Taken { .. })));
 
