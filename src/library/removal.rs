@@ -32,11 +32,16 @@ impl Library {
     /// there were.
     pub fn delete(&self, asked: &DeleteImages) -> Result<usize, Error> {
         let mut trashed = Trashed::default();
+        if asked.trash {
+            // Before the transaction: it may take a while, and no other writer is to wait for it.
+            let going = self.store.read(|c| Gone::would_be(c, &asked.ids, asked.takes_files()))?;
+            trashed.take(homes(&going))?;
+        }
         let leaving = self.store.write(|c| -> Result<_, Error> {
             let leaving = self.leaving(images::delete(c, &asked.ids, asked.takes_files())?)?;
             if asked.trash {
-                let gone = &leaving.gone;
-                trashed.take(gone.images.iter().filter(|i| gone.takes(i)).map(Image::home))?;
+                // One that was renamed in between is still there.
+                trashed.take(homes(&leaving.gone))?;
             }
             Ok(leaving)
         })?;
@@ -84,6 +89,11 @@ impl Library {
             }
         }
     }
+}
+
+/// What goes into the trash.
+fn homes(gone: &Gone) -> impl Iterator<Item = &Path> {
+    gone.images.iter().filter(|image| gone.takes(image)).map(Image::home)
 }
 
 /// Removes files that are noted as pending, and then their notes.

@@ -1,5 +1,5 @@
-//! Files on their way into the desktop's trash, all of them or none. Runs on the thread that asks;
-//! never removes anything.
+//! Files on their way into the desktop's trash, all of them or none. Runs on the thread that asks,
+//! which may wait for the disk; never removes anything.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,9 @@ impl Trashed {
     /// gone already is passed over.
     pub(super) fn take<'a>(&mut self, paths: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
         let there = paths.filter(|path| path.symlink_metadata().is_ok());
-        self.from = there.map(whole).collect();
-        trash::delete_all(&self.from).map_err(|error| Error::Trash { why: reason(error) })
+        let there: BTreeSet<PathBuf> = there.map(whole).collect();
+        self.from.extend(there.iter().cloned());
+        trash::delete_all(&there).map_err(|error| Error::Trash { why: reason(error) })
     }
 
     /// They stay there.

@@ -337,6 +337,17 @@ pub(crate) struct Gone {
 }
 
 impl Gone {
+    /// What [`delete`] would remove.
+    pub(crate) fn would_be(
+        connection: &Connection,
+        ids: &[i64],
+        with_files: bool,
+    ) -> Result<Self, Error> {
+        let ids: Vec<i64> = BTreeSet::from_iter(ids.iter().copied()).into_iter().collect();
+        let images = by_ids(connection, &ids)?;
+        Ok(Self { images, references: Purged::default(), with_files })
+    }
+
     /// Whether the file of an image goes with it.
     pub(crate) fn takes(&self, image: &Image) -> bool {
         self.with_files || !image.in_place
@@ -349,16 +360,15 @@ impl Gone {
     }
 }
 
-/// Removes rows with every reference to them, and files in place only `with_files`. What they leave on the disk is noted as pending in the
-/// same transaction, so that a kill before it is removed leaks nothing.
+/// Removes rows with every reference to them, and files in place only `with_files`. What they leave on
+/// the disk is noted as pending in the same transaction, so that a kill before it is removed leaks
+/// nothing.
 pub(crate) fn delete(
     connection: &Connection,
     ids: &[i64],
     with_files: bool,
 ) -> Result<Gone, Error> {
-    let ids: Vec<i64> = BTreeSet::from_iter(ids.iter().copied()).into_iter().collect();
-    let images = by_ids(connection, &ids)?;
-    let mut gone = Gone { images, references: Purged::default(), with_files };
+    let mut gone = Gone::would_be(connection, ids, with_files)?;
     for image in &gone.images {
         if gone.takes(image) {
             pending_files::mark(connection, image.home())?;
