@@ -46,13 +46,16 @@ struct Mark {
     number: usize,
 }
 
+/// Minutes of a day and the images that begin then, in their order.
+type Marks = Rc<[(u16, usize)]>;
+
 /// Slots in a zone and at a place.
 struct Calendar<'a> {
     slots: &'a Slots,
     zone: &'a TimeZone,
     place: Option<Place>,
-    /// The marks of days that were looked at: minutes and images, in their order.
-    days: RefCell<BTreeMap<Date, Rc<[(u16, usize)]>>>,
+    /// Of days that were looked at.
+    days: RefCell<BTreeMap<Date, Marks>>,
 }
 
 impl Slots {
@@ -138,7 +141,7 @@ impl Calendar<'_> {
     }
 
     /// The marks of a day of [`Slots::Day`]. Of two at the same minute the later image is seen.
-    fn day(&self, day: Date) -> Rc<[(u16, usize)]> {
+    fn day(&self, day: Date) -> Marks {
         let Slots::Day(slots) = self.slots else { return Rc::new([]) };
         let mut days = self.days.borrow_mut();
         let marks = days.entry(day).or_insert_with(|| {
