@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 use ureq::http::Response;
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, RequestBuilder};
 
 use crate::paths::{Dirs, Env};
 use crate::wire::unix;
@@ -138,19 +138,21 @@ impl Connection {
         let body = body.map(Value::to_string);
         let kind = "application/json";
         let sent = match (method, body) {
-            (Method::Get, _) => self.agent.get(url).call(),
-            (Method::Post, Some(body)) => self.agent.post(url).content_type(kind).send(body),
-            (Method::Post, None) => self.agent.post(url).send_empty(),
+            (Method::Get, _) => marked(self.agent.get(url)).call(),
+            (Method::Post, Some(body)) => {
+                marked(self.agent.post(url)).content_type(kind).send(body)
+            }
+            (Method::Post, None) => marked(self.agent.post(url)).send_empty(),
             (Method::Patch, body) => {
-                self.agent.patch(url).content_type(kind).send(body.unwrap_or_default())
+                marked(self.agent.patch(url)).content_type(kind).send(body.unwrap_or_default())
             }
             (Method::Put, body) => {
                 self.agent.put(url).content_type(kind).send(body.unwrap_or_default())
             }
             (Method::Delete, Some(body)) => {
-                self.agent.delete(url).force_send_body().content_type(kind).send(body)
+                marked(self.agent.delete(url)).force_send_body().content_type(kind).send(body)
             }
-            (Method::Delete, None) => self.agent.delete(url).call(),
+            (Method::Delete, None) => marked(self.agent.delete(url)).call(),
         };
         let mut answer = sent.map_err(|error| self.lost(error))?;
         if answer.status().is_success() {
@@ -185,6 +187,14 @@ impl Connection {
                 .because(source)
                 .hint("`murald status` tells whether it runs; its log may say why it ended"),
         }
+    }
+}
+
+/// Says that a hook of the daemon's asks, where that is so: what it changes runs no hook again.
+fn marked<B>(request: RequestBuilder<B>) -> RequestBuilder<B> {
+    match std::env::var_os("MURALD_HOOK").is_some_and(|value| !value.is_empty()) {
+        true => request.header("X-Murald-Hook", "1"),
+        false => request,
     }
 }
 

@@ -25,7 +25,7 @@ pub use handle::ConfigHandle;
 pub(crate) use handle::{Changed, check};
 pub(crate) use schema::{
     Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend, Builtin, BuiltinFit,
-    BuiltinTransition, Compositor, Daemon, FehMode, HyprpaperFit, LogLevel, Mpvpaper,
+    BuiltinTransition, Compositor, Daemon, FehMode, Hooks, HyprpaperFit, LogLevel, Mpvpaper,
     ParallaxDirection, ParallaxDriver, SelectionMode, Spot, SwaybgFit, WalQt, WalQtTransition,
 };
 pub use schema::{BackendName, Key, Rule, Section, ValueType};

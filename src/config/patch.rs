@@ -120,9 +120,8 @@ fn known(section: Section, key: &Key, value: &Json) -> Result<Option<Json>, Erro
         let value = if key.secret { "something else".to_owned() } else { shown(value) };
         return Err(Error::Type { key: name(), value, expected: key.type_name() });
     }
-    // Only what the daemon hands on to a backend is held to its range: service.md 2.4.
-    let ranged =
-        matches!(section, Section::Backend | Section::AutoPriorities | Section::BackendOptions(_));
+    // What is the client's is not ours to refuse, and of `daemon` nothing counts before a restart.
+    let ranged = !section.is_client_s() && section != Section::Daemon;
     match (ranged, key.on_invalid, key.validate(value)) {
         (true, OnInvalid::Reject, Err(problem)) => Err(Error::Refused { key: name(), problem }),
         _ => Ok(Some(key.normal(value.clone()))),

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value as Json};
 
 use super::schema::{
-    App, AutoPriorities, Awww, Backend, BackendName, Builtin, Daemon, Feh, Hyprpaper, Library,
-    Location, Monitors, Mpvpaper, RemoteGallery, Section, Swaybg, WalQt,
+    App, AutoPriorities, Awww, Backend, BackendName, Builtin, Daemon, Feh, Hooks, Hyprpaper,
+    Library, Location, Monitors, Mpvpaper, RemoteGallery, Section, Swaybg, WalQt,
 };
 
 /// What rooms read, and what the API shows.
@@ -26,6 +26,7 @@ pub struct Config {
     /// With `backend.transition_duration_seconds` in place of its own where that is above 0.
     pub builtin: Builtin,
     pub library: Library,
+    pub hooks: Hooks,
     pub monitors: Monitors,
     pub remote_gallery: RemoteGallery,
     /// What in the file is not as it should be, for people.
@@ -63,6 +64,7 @@ impl Config {
             wal_qt,
             builtin,
             library: Library::read(table(Section::Library)),
+            hooks: Hooks::read(table(Section::Hooks)),
             monitors: Monitors::read(table(Section::Monitors)),
             remote_gallery: RemoteGallery::read(table(Section::RemoteGallery)),
             warnings,
@@ -139,7 +141,16 @@ mod tests {
         let names: Vec<_> = config.to_json().keys().cloned().collect();
         assert_eq!(
             names,
-            ["backend", "library", "location", "daemon", "app", "monitors", "remote_gallery"]
+            [
+                "backend",
+                "library",
+                "location",
+                "hooks",
+                "daemon",
+                "app",
+                "monitors",
+                "remote_gallery"
+            ]
         );
         assert_eq!(config.section(Section::AutoPriorities)["web"], json!(["wal-qt"]));
         assert_eq!(

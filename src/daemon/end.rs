@@ -45,7 +45,7 @@ impl Daemon {
         if clear {
             remove_files(&self.desktop, deadline);
         }
-        in_time("desktop", self.desktop_owner.end(deadline));
+        late(self.desktop_owner.end(deadline));
         in_time("database", self.upkeep.end(deadline));
         in_time("signals", self.signals.end(deadline));
         // On threads of their own: a disk that hangs cannot be told to hurry.

@@ -117,7 +117,7 @@ impl Daemon {
             .map_err(start("the transcoder"))?;
         let (library, imports) = start_library(&paths, &config, (&store, &bus), jobs, &spawner)?;
         let (desktop, desktop_owner) =
-            start_desktop(&library, &backends, (&store, &bus), &spawner)?;
+            start_desktop(&library, &backends, (&store, &bus), (&config, &paths.socket), &spawner)?;
         let (wallpaper, reconciler) = wallpaper::start(
             &spawner,
             store.clone(),
@@ -289,6 +289,7 @@ fn start_desktop(
     library: &Library,
     backends: &Backends,
     (store, bus): (&Store, &EventBus),
+    (config, socket): (&ConfigHandle, &Path),
     spawner: &Spawner,
 ) -> Result<(desktop::Handle, DesktopOwner), Error> {
     let transcoder = library.transcoder().clone();
@@ -303,7 +304,14 @@ fn start_desktop(
         }),
         directory: backends.dirs.state(),
     };
-    desktop::start(spawner, sources).map_err(start("the files for other programs"))
+    let config = config.clone();
+    let hook = desktop::HookSources {
+        settings: Arc::new(move || config.current().hooks.clone()),
+        outputs: backends.outputs.clone(),
+        socket: socket.to_owned(),
+        home: backends.dirs.home().to_owned(),
+    };
+    desktop::start(spawner, sources, hook).map_err(start("the files for other programs"))
 }
 
 /// Has the library watch what the settings say, now and after each change of them.

@@ -1,10 +1,13 @@
 //! How other rooms speak with the thread `desktop`, and who ends it.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use crossbeam_channel::{Sender, TrySendError};
 
+use super::hook::HookOwner;
 use crate::thread::Thread;
+use crate::wire::Source;
 
 /// Tells clients of a change; called once, and must not block.
 pub(crate) type Tell = Box<dyn FnOnce() + Send>;
@@ -13,7 +16,13 @@ pub(crate) type Tell = Box<dyn FnOnce() + Send>;
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub image_id: i64,
+    pub image_name: String,
+    pub path: PathBuf,
     pub monitors: Vec<String>,
+    pub backend: String,
+    pub source: Source,
+    /// A hook has asked for it: it runs none.
+    pub by_hook: bool,
 }
 
 pub(super) enum Message {
@@ -29,11 +38,11 @@ pub struct Handle {
     inbox: Option<Sender<Message>>,
 }
 
-/// The owner of the thread: ends it when dropped. Declared in this order, the thread is told before it
-/// is joined.
-#[derive(Debug)]
+/// The owner of the threads: ends them when dropped. Declared in this order, they are told before
+/// they are joined.
 pub(crate) struct DesktopOwner {
     end: Option<Sender<()>>,
+    hook: HookOwner,
     thread: Option<Thread>,
 }
 
@@ -76,19 +85,27 @@ impl Message {
 }
 
 impl DesktopOwner {
-    pub(super) fn new(end: Sender<()>, thread: Thread) -> Self {
-        Self { end: Some(end), thread: Some(thread) }
+    pub(super) fn new(end: Sender<()>, thread: Thread, hook: HookOwner) -> Self {
+        Self { end: Some(end), hook, thread: Some(thread) }
     }
 
-    /// Ends the thread; `false` if it is late. The files stay.
-    pub(crate) fn end(mut self, deadline: Instant) -> bool {
+    /// Ends the threads by the deadline, and the hook that runs; returns the names of those that are
+    /// late. The files stay.
+    pub(crate) fn end(mut self, deadline: Instant) -> Vec<String> {
         self.end = None;
-        self.thread.take().is_none_or(|thread| thread.join_by(deadline))
+        self.hook.cancel();
+        let late = [self.thread.take(), self.hook.thread.take()].into_iter().flatten();
+        let late = late.filter_map(|thread| {
+            let name = thread.name().to_owned();
+            (!thread.join_by(deadline)).then_some(name)
+        });
+        late.collect()
     }
 }
 
 impl Drop for DesktopOwner {
     fn drop(&mut self) {
         self.end = None;
+        self.hook.cancel();
     }
 }

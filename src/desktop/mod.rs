@@ -1,13 +1,16 @@
-//! What other programs read of the wallpapers: links to still pictures, and colours in their formats.
+//! What other programs read of the wallpapers and hear of them: links to still pictures, colours in
+//! their formats, and the hook.
 //!
 //! The thread `desktop` owns `$XDG_STATE_HOME/murald`: after each change it brings the files there in
 //! line with what the monitors show, and only then has the change told to clients. It waits for no
 //! still: ffmpeg's are made on the transcoder's threads. Nobody waits for it but who made the change,
-//! and where it has too much to do the change goes on without it.
+//! and where it has too much to do the change goes on without it. Then the thread `hook` runs the user's
+//! command, for which nobody waits at all.
 
 mod directory;
 mod formats;
 mod handle;
+mod hook;
 mod palette;
 mod publisher;
 mod scheme;
@@ -29,6 +32,7 @@ use crate::wire::Image;
 
 pub use handle::Handle;
 pub(crate) use handle::{Change, DesktopOwner};
+pub(crate) use hook::HookSources;
 
 use publisher::Publisher;
 
@@ -49,10 +53,15 @@ pub(crate) struct Sources {
     pub directory: PathBuf,
 }
 
-pub(crate) fn start(spawner: &Spawner, sources: Sources) -> io::Result<(Handle, DesktopOwner)> {
+pub(crate) fn start(
+    spawner: &Spawner,
+    sources: Sources,
+    hook: HookSources,
+) -> io::Result<(Handle, DesktopOwner)> {
     let (inbox, messages) = bounded(INBOX);
     let (end, ended) = bounded(0);
-    let publisher = Publisher::new(sources);
+    let (hook, hook_owner) = hook::start(spawner, hook)?;
+    let publisher = Publisher::new(sources, hook);
     let thread = spawner.spawn("desktop", move || publisher.run(&messages, &ended))?;
-    Ok((Handle::new(inbox), DesktopOwner::new(end, thread)))
+    Ok((Handle::new(inbox), DesktopOwner::new(end, thread, hook_owner)))
 }

@@ -11,6 +11,7 @@ use super::Sources;
 use super::directory::{self, Directory};
 use super::formats;
 use super::handle::{Change, Message, Tell};
+use super::hook::Hook;
 use super::palette::{Palette, Palettes};
 use super::shown::{self, Shown};
 use super::stills::{Made, Still, Stills};
@@ -30,6 +31,7 @@ pub(super) struct Publisher {
     stills: Stills,
     made: Receiver<Made>,
     directory: Directory,
+    hook: Hook,
     /// What the files say, by monitor.
     published: BTreeMap<String, Entry>,
     /// Monitors whose picture has no still yet, and that picture.
@@ -52,7 +54,7 @@ struct Waiting {
 }
 
 impl Publisher {
-    pub(super) fn new(sources: Sources) -> Self {
+    pub(super) fn new(sources: Sources, hook: Hook) -> Self {
         let Sources { store, bus, outputs, transcoder, make_still, directory } = sources;
         let (stills, made) = Stills::new(directory.join("stills"), transcoder, make_still);
         Self {
@@ -62,6 +64,7 @@ impl Publisher {
             stills,
             made,
             directory: Directory::new(directory),
+            hook,
             published: BTreeMap::new(),
             pending: BTreeMap::new(),
             waiting: Vec::new(),
@@ -164,7 +167,19 @@ impl Publisher {
             waiting.until <= now || waiting.changes.iter().all(|change| !waits(change, pending))
         };
         let ready: Vec<Waiting> = self.waiting.extract_if(.., is_ready).collect();
-        ready.into_iter().for_each(|waiting| (waiting.tell)());
+        for Waiting { changes, tell, .. } in ready {
+            tell();
+            for change in changes.iter().filter(|change| !change.by_hook) {
+                self.hook.changed(change, self.still(change));
+            }
+        }
+    }
+
+    /// What the links of a change lead to.
+    fn still(&self, change: &Change) -> Option<PathBuf> {
+        let entries = change.monitors.iter().filter_map(|monitor| self.published.get(monitor));
+        let mut mine = entries.filter(|entry| entry.palette.image_id == change.image_id);
+        mine.next()?.palette.still.clone()
     }
 
     /// Nothing that was changed stays untold.

@@ -48,6 +48,8 @@ pub(super) struct Fields<'b> {
     pub(super) if_modified_since: Option<&'b str>,
     pub(super) range: Option<&'b str>,
     pub(super) if_range: Option<&'b str>,
+    /// A hook of ours asks: what it changes runs no hook.
+    pub(super) hook: Option<&'b str>,
 }
 
 /// Why a request goes no further; the connection ends after it.
@@ -143,6 +145,7 @@ fn fields<'b>(headers: &[httparse::Header<'b>]) -> Fields<'b> {
                 &mut fields.if_modified_since
             }
             5 if header.name.eq_ignore_ascii_case("range") => &mut fields.range,
+            13 if header.name.eq_ignore_ascii_case("x-murald-hook") => &mut fields.hook,
             8 if header.name.eq_ignore_ascii_case("if-range") => &mut fields.if_range,
             _ => continue,
         };

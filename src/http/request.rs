@@ -69,6 +69,11 @@ impl<'a> Request<'a> {
         self.body
     }
 
+    /// Whether a hook of ours asks (`X-Murald-Hook: 1`): what it changes runs no hook.
+    pub(super) fn by_hook(&self) -> bool {
+        self.fields.hook == Some("1")
+    }
+
     /// What stands in the path for the route's placeholder of this number, from 0.
     pub fn placeholder(&self, number: usize) -> &str {
         &self.segments.parts[usize::from(self.captures[number])]

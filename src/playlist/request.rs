@@ -101,6 +101,7 @@ impl Player {
                 playlist_id: Some(id),
                 playlist_name: Some(name),
             },
+            by_hook: false,
         };
         let (reports, waker) = (Arc::clone(&self.reports), self.waker.clone());
         let reply = move |result: Result<Applied, wallpaper::Error>| {

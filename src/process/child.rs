@@ -72,6 +72,15 @@ impl Child {
     /// How it ended; none while it runs. Takes it out of the process table, and with it whatever it
     /// has left behind in its process group.
     pub fn ended(&self) -> Option<Ended> {
+        self.reap(true)
+    }
+
+    /// The same, but what it has left behind in its process group stays.
+    pub(super) fn ended_alone(&self) -> Option<Ended> {
+        self.reap(false)
+    }
+
+    fn reap(&self, with_group: bool) -> Option<Ended> {
         if self.is_running() {
             return None;
         }
@@ -81,7 +90,9 @@ impl Child {
             return Some(Ended::Gone);
         }
         // Still a zombie of ours: until it is reaped its number can mean no other group.
-        self.signal_group(Signal::KILL);
+        if with_group {
+            self.signal_group(Signal::KILL);
+        }
         let Ok(Some(status)) = waitid(WaitId::PidFd(self.as_fd()), how) else {
             return Some(Ended::Gone);
         };

@@ -33,6 +33,8 @@ pub struct Launch {
     pub env: Vec<(OsString, OsString)>,
     limits: ResourceLimits,
     makes_our_files: bool,
+    /// Where it runs, if not at the root.
+    directory: Option<PathBuf>,
 }
 
 impl Launch {
@@ -43,6 +45,7 @@ impl Launch {
             env: Vec::new(),
             limits: ResourceLimits::default(),
             makes_our_files: false,
+            directory: None,
         }
     }
 
@@ -67,6 +70,12 @@ impl Launch {
         self
     }
 
+    /// Where it is to run. Where that is not there, it runs at the root.
+    pub fn directory(mut self, directory: &Path) -> Self {
+        self.directory = Some(directory.to_owned());
+        self
+    }
+
     /// The files that it makes are ours, and as private as those that we make ourselves.
     pub fn makes_our_files(mut self) -> Self {
         self.makes_our_files = true;
@@ -83,11 +92,14 @@ impl Launch {
         stderr: Stdio,
         record: Option<&Path>,
     ) -> Result<Child, Error> {
-        let record = record.map(|path| CString::new(path.as_os_str().as_bytes())).transpose();
-        let started = record.map_err(io::Error::from).and_then(|record| {
+        let word = |path: Option<&Path>| {
+            path.map(|path| CString::new(path.as_os_str().as_bytes())).transpose()
+        };
+        let words = word(record).and_then(|record| Ok((record, word(self.directory.as_deref())?)));
+        let started = words.map_err(io::Error::from).and_then(|(record, directory)| {
             let bound_to = record.is_none().then(rustix::process::getpid);
             let umask = if self.makes_our_files { None } else { launcher::inherited_umask() };
-            let orders = Orders { bound_to, record, limits: self.limits, umask };
+            let orders = Orders { bound_to, record, directory, limits: self.limits, umask };
             match launcher::command(&orders, &self.program, &self.args) {
                 Some(command) => self.start_by_launcher(command, stdout, stderr),
                 None => self.fork(orders, stdout, stderr),

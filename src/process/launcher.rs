@@ -53,6 +53,8 @@ pub(super) struct Orders {
     pub(super) bound_to: Option<Pid>,
     /// A file to which it appends its line of `/proc/self/stat`.
     pub(super) record: Option<CString>,
+    /// Where it runs; at the root where this is not there.
+    pub(super) directory: Option<CString>,
     pub(super) limits: ResourceLimits,
     /// None: as its starter has it.
     pub(super) umask: Option<Mode>,
@@ -124,6 +126,9 @@ impl Orders {
         rustix::process::setsid()?;
         // We may have been started on a mount that has to go later.
         rustix::process::chdir(c"/")?;
+        if let Some(directory) = &self.directory {
+            rustix::process::chdir(directory.as_c_str()).ok();
+        }
         if let Some(starter) = self.bound_to {
             // Nobody would read its answer any more. Cleared in what it starts itself.
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -141,13 +146,16 @@ impl Orders {
         }
     }
 
-    fn words(&self) -> [OsString; 6] {
+    fn words(&self) -> [OsString; 7] {
         let word = |number: Option<u64>| number.map_or(NONE.into(), |n| n.to_string().into());
         let starter = self.bound_to.map(|pid| pid.as_raw_nonzero().get().unsigned_abs().into());
-        let record = self.record.as_ref().map(|path| OsStr::from_bytes(path.as_bytes()).into());
+        let path = |path: &Option<CString>| {
+            path.as_ref().map_or(NONE.into(), |path| OsStr::from_bytes(path.as_bytes()).into())
+        };
         [
             word(starter),
-            record.unwrap_or(NONE.into()),
+            path(&self.record),
+            path(&self.directory),
             word(self.limits.memory),
             word(self.limits.cpu.map(|cpu| cpu.as_secs())),
             word(self.limits.output),
@@ -161,11 +169,13 @@ impl Orders {
             digits => digits.parse::<u64>().ok().map(Some),
         };
         let starter = number(words.next()?)?;
-        let record = words.next()?;
-        let record = (record != NONE).then(|| CString::new(record.into_vec()).ok());
+        let path =
+            |word: OsString| (word != NONE).then(|| CString::new(word.into_vec()).ok()).flatten();
+        let (record, directory) = (path(words.next()?), path(words.next()?));
         Some(Self {
             bound_to: starter.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)),
-            record: record.flatten(),
+            record,
+            directory,
             limits: ResourceLimits {
                 memory: number(words.next()?)?,
                 cpu: number(words.next()?)?.map(Duration::from_secs),
@@ -227,6 +237,7 @@ mod tests {
         check(Orders {
             bound_to: Pid::from_raw(77),
             record: CString::new(b"/a b\xff".to_vec()).ok(),
+            directory: CString::new(b"/home/mia".to_vec()).ok(),
             limits: ResourceLimits {
                 memory: Some(u64::MAX),
                 cpu: Some(Duration::from_secs(120)),
@@ -234,7 +245,7 @@ mod tests {
             },
             umask: Some(Mode::RWXO | Mode::WGRP),
         });
-        let cut = ["1", "-", "-", "x", "-", "-"].map(OsString::from);
+        let cut = ["1", "-", "-", "-", "x", "-", "-"].map(OsString::from);
         assert!(Orders::read(&mut cut.into_iter()).is_none());
         assert!(Orders::read(&mut std::iter::empty()).is_none());
     }

@@ -2,7 +2,7 @@
 //!
 //! A child gets a session and process group of its own and no terminal. What a backend runs ([`ProcessRecords`]) writes
 //! to a file, is recorded on disk and outlives the daemon; one-shots ([`run`]) are killed when they
-//! are late. A process is known by its PID and start time together and signalled through a pidfd,
+//! are late; commands of the user's ([`Scripts`]) too, but not what they leave running. A process is known by its PID and start time together and signalled through a pidfd,
 //! so that one which we did not start is never hit. Runs on the calling thread, but for the
 //! [`Reaper`], which owns the thread of that name. Nothing here polls.
 
@@ -13,6 +13,7 @@ mod launcher;
 mod oneshot;
 mod reaper;
 mod records;
+mod scripts;
 pub(crate) mod text;
 
 use std::ffi::OsStr;
@@ -31,6 +32,7 @@ pub(crate) use oneshot::{Output, STDOUT_MAX, run, run_telling};
 pub use reaper::Reaper;
 pub use records::ProcessRecords;
 pub(crate) use records::{BackendProcess, plain_name};
+pub(crate) use scripts::Scripts;
 
 /// The executable of that name on `PATH`.
 pub fn which(program: &str) -> Option<PathBuf> {
@@ -101,7 +103,7 @@ fn tail(bytes: &[u8], max: usize) -> String {
 }
 
 /// Without colours and whatever else moves a terminal: it goes into answers and logs.
-fn plain(said: &str) -> String {
+pub(crate) fn plain(said: &str) -> String {
     let mut plain = String::with_capacity(said.len());
     let mut letters = said.chars();
     while let Some(letter) = letters.next() {

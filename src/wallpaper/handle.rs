@@ -13,7 +13,7 @@ use crate::wire::ApplyFailure;
 use super::Error;
 use super::command::Command;
 use super::request::{Activated, Applied, Reply, Request};
-use super::status::{Changes, SharedStatus, Status};
+use super::status::{Changes, HookRequest, SharedStatus, Status};
 
 /// What other rooms ask the reconciler through.
 #[derive(Clone)]
@@ -84,6 +84,11 @@ impl Handle {
     /// The last picture that did not come up on a monitor.
     pub(crate) fn last_failure(&self, monitor: &str) -> Option<ApplyFailure> {
         self.status.failure(monitor)
+    }
+
+    /// For a hook that asks something of a playlist (none: of all): to be held until it is answered.
+    pub(crate) fn hook_request(&self, playlist: Option<i64>) -> HookRequest {
+        self.status.hook_request(playlist)
     }
 
     fn send(&self, command: Command) {

@@ -81,6 +81,8 @@ pub(super) struct Feasible {
     pub(super) transition: Option<String>,
     /// The monitors that are there: from then on they were seen.
     pub(super) connected: Vec<String>,
+    /// No hook is run for it.
+    pub(super) by_hook: bool,
 }
 
 /// A change that is written, and is still to be told.
@@ -177,7 +179,8 @@ impl PendingApply {
 
     /// Writes rows and history in one transaction; what everybody is then to be told.
     pub(super) fn commit(&self, store: &Store) -> Result<Vec<Changed>, store::Error> {
-        let Feasible { pictures, for_all, applied, source, connected, walk, .. } = &self.feasible;
+        let Feasible { pictures, for_all, applied, source, connected, walk, by_hook, .. } =
+            &self.feasible;
         store.write(|transaction| {
             for row in pictures.iter().flat_map(|picture| &picture.rows) {
                 store::assignments::put(transaction, row)?;
@@ -196,6 +199,7 @@ impl PendingApply {
         })?;
         let of = |picture: &Picture| picture.changed(source.kind, picture.images(applied));
         let mut changed: Vec<Changed> = pictures.iter().map(of).collect();
+        changed.iter_mut().for_each(|one| one.change.by_hook = *by_hook);
         if let Some(last) = changed.last_mut() {
             last.events.push(Event::GalleryChanged { domain: GalleryDomain::History });
         }
@@ -279,7 +283,15 @@ impl Picture {
             colors: image.colors.clone(),
             images,
         };
-        let change = Change { image_id: image.id, monitors: self.names() };
+        let change = Change {
+            image_id: image.id,
+            image_name: image.name.clone(),
+            path: image.path.clone(),
+            monitors: self.names(),
+            backend: backend.to_string(),
+            source,
+            by_hook: false,
+        };
         Changed { change, events: vec![event] }
     }
 }

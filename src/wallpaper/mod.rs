@@ -48,6 +48,8 @@ pub use request::{Applied, Ask, Request};
 pub(crate) use request::{Outcome, Reply};
 pub use targets::Targets;
 
+pub(crate) use status::HookRequest;
+
 use reconciler::Reconciler;
 use status::SharedStatus;
 

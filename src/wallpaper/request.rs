@@ -39,6 +39,8 @@ pub struct Request {
     /// The same, for this change alone.
     pub transition: Option<String>,
     pub source: HistorySource,
+    /// A hook asks for it: no hook is run for it.
+    pub by_hook: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

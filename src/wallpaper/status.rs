@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::backends::Placement;
 use crate::config::BackendName;
-use crate::wire::ApplyFailure;
+use crate::wire::{ApplyFailure, HistorySource, Source};
 
 /// Monitors of which a failure is remembered.
 const FAILURES: usize = 256;
@@ -32,6 +32,24 @@ struct Inner {
     restored: BTreeSet<String>,
     /// The last picture that did not come up on a monitor.
     failures: BTreeMap<String, ApplyFailure>,
+    /// Playlists that hooks have asked something of, each as often as it is asked; none: all.
+    hook_requests: Vec<Option<i64>>,
+}
+
+/// A hook waits for a playlist: what that brings up while this lives runs no hook.
+#[derive(Debug)]
+pub(crate) struct HookRequest {
+    status: SharedStatus,
+    playlist: Option<i64>,
+}
+
+impl Drop for HookRequest {
+    fn drop(&mut self) {
+        let requests = &mut self.status.lock().hook_requests;
+        if let Some(at) = requests.iter().position(|one| *one == self.playlist) {
+            requests.swap_remove(at);
+        }
+    }
 }
 
 /// What the reconciler has not looked at yet.
@@ -103,6 +121,17 @@ impl SharedStatus {
 
     pub(super) fn failure(&self, monitor: &str) -> Option<ApplyFailure> {
         self.lock().failures.get(monitor).cloned()
+    }
+
+    pub(super) fn hook_request(&self, playlist: Option<i64>) -> HookRequest {
+        self.lock().hook_requests.push(playlist);
+        HookRequest { status: self.clone(), playlist }
+    }
+
+    /// Whether a hook waits for what a playlist brings up.
+    pub(super) fn is_by_hook(&self, source: &HistorySource) -> bool {
+        let asked = |one: &Option<i64>| one.is_none() || *one == source.playlist_id;
+        source.kind == Source::Playlist && self.lock().hook_requests.iter().any(asked)
     }
 
     /// Notes that settings have changed, for the reconciler to look at.

@@ -194,8 +194,9 @@ impl WorldState {
         let for_all = request.targets == Targets::All && (!back || pictures.len() == 1);
         let connected = self.outputs.iter().map(|output| output.name.clone()).collect();
         let source = request.source.clone();
+        let by_hook = request.by_hook;
         let transition = request.transition.clone();
-        Ok(Feasible { pictures, for_all, walk, applied, source, connected, transition })
+        Ok(Feasible { pictures, for_all, walk, applied, source, connected, transition, by_hook })
     }
 
     /// What is to show an image.

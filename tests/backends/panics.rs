@@ -85,6 +85,7 @@ impl Bench {
             fit: None,
             transition: None,
             source: HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None },
+            by_hook: false,
         };
         let (answer, answered) = bounded(1);
         self.wallpaper.set(request, Box::new(move |result| answer.send(result).unwrap()));

@@ -109,6 +109,7 @@ fn every_setting_is_offered() {
         "backend.auto_priorities",
         "library",
         "location",
+        "hooks",
         "monitors",
         "remote_gallery",
     ];

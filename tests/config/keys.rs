@@ -106,6 +106,7 @@ fn table() -> Vec<(&'static str, Value)> {
             }),
         ),
         ("location", json!({"latitude": null, "longitude": null})),
+        ("hooks", json!({"wallpaper_changed": "", "timeout_seconds": 60})),
         ("monitors", json!({"selected_monitors": [], "image_set_type": "individual"})),
         (
             "remote_gallery",

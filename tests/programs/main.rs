@@ -1,4 +1,4 @@
-//! What other programs read of the wallpapers, on real desktops.
+//! What other programs read of the wallpapers and hear of them, on real desktops.
 
 #![allow(
     unreachable_pub,
@@ -11,5 +11,6 @@
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod files;
+mod hook;
 #[path = "../support/mod.rs"]
 mod support;

@@ -16,8 +16,8 @@ use super::config_section::{Section, settings, split};
 use crate::paths::Dirs;
 
 const SECTION: &str = "A section: app, daemon, backend.NAME, backend.auto_priorities, library, \
-                       location, monitors, remote_gallery; or a setting, as backend.type or \
-                       app.theme";
+                       location, hooks, monitors, remote_gallery; or a setting, as \
+                       backend.type or app.theme";
 
 pub(super) const GROUP: Group = Group {
     title: "Configuration",

@@ -10,6 +10,7 @@ mod client;
 mod daemon;
 mod feh;
 mod form;
+mod hooks;
 mod hyprpaper;
 mod key;
 mod library;
@@ -26,6 +27,7 @@ pub(crate) use builtin::{Builtin, BuiltinFit, BuiltinTransition, Spot};
 pub(crate) use client::{App, Monitors, RemoteGallery};
 pub(crate) use daemon::{Compositor, Daemon, LogLevel};
 pub(crate) use feh::{Feh, FehMode};
+pub(crate) use hooks::Hooks;
 pub(crate) use hyprpaper::{Hyprpaper, HyprpaperFit};
 pub use key::{Key, Rule, ValueType};
 pub(crate) use key::{OnInvalid, Value};
@@ -45,13 +47,14 @@ pub enum Section {
     AutoPriorities,
     BackendOptions(BackendName),
     Library,
+    Hooks,
     Monitors,
     RemoteGallery,
 }
 
 impl Section {
     /// In the order of the file: what people change first, what only clients read last.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Backend,
         Self::AutoPriorities,
         Self::BackendOptions(BackendName::Awww),
@@ -63,6 +66,7 @@ impl Section {
         Self::BackendOptions(BackendName::Builtin),
         Self::Library,
         Self::Location,
+        Self::Hooks,
         Self::Daemon,
         Self::App,
         Self::Monitors,
@@ -84,6 +88,7 @@ impl Section {
             Self::BackendOptions(BackendName::WalQt) => WalQt::KEYS,
             Self::BackendOptions(BackendName::Builtin) => Builtin::KEYS,
             Self::Library => Library::KEYS,
+            Self::Hooks => Hooks::KEYS,
             Self::Monitors => Monitors::KEYS,
             Self::RemoteGallery => RemoteGallery::KEYS,
         }
@@ -99,6 +104,7 @@ impl Section {
             Self::AutoPriorities => vec!["backend", "auto_priorities"],
             Self::BackendOptions(name) => vec!["backend", name.as_str()],
             Self::Library => vec!["library"],
+            Self::Hooks => vec!["hooks"],
             Self::Monitors => vec!["monitors"],
             Self::RemoteGallery => vec!["remote_gallery"],
         }

@@ -104,10 +104,12 @@ fn section_of(request: &Request<'_>) -> Result<Section, Error> {
         "daemon" => Ok(Section::Daemon),
         "library" => Ok(Section::Library),
         "location" => Ok(Section::Location),
+        "hooks" => Ok(Section::Hooks),
         "monitors" => Ok(Section::Monitors),
         "remote_gallery" => Ok(Section::RemoteGallery),
         name => Err(Error::not_found(format!("there is no section {name:?}")).details(
-            "sections are app, daemon, library, location, monitors, remote_gallery, and backends/NAME",
+            "sections are app, daemon, library, location, hooks, monitors, remote_gallery, and \
+             backends/NAME",
         )),
     }
 }

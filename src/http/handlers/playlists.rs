@@ -11,6 +11,7 @@ use crate::http::{Error, Paging, Request, Response};
 use crate::playlist::{self, Action};
 use crate::store::index::Query;
 use crate::store::playlists::{self, PlaylistChange, Refusal};
+use crate::wallpaper::HookRequest;
 use crate::wire::{
     ActivePlaylist, CreatePlaylist, ImageRow, Mode, NewConfiguration, NewPlaylistItem, NoFields,
     PatchPlaylist, StartPlaylist,
@@ -123,6 +124,7 @@ pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Respons
         monitors.clear();
     }
     let mode = start_mode(body.mode, body.extend)?;
+    let _by_hook = by_hook(api, request, Some(id));
     request.wait(SHOWN, |reply| api.playlists.start(id, monitors, mode, reply))?;
     status("started")
 }
@@ -216,6 +218,7 @@ fn act(
 ) -> Result<Response, Error> {
     let id = request.record()?;
     let NoFields {} = request.json_or_default()?;
+    let _by_hook = by_hook(api, request, Some(id));
     request.wait(SHOWN, |reply| api.playlists.act(id, act, reply))?;
     status(done)
 }
@@ -227,10 +230,16 @@ fn act_on_all(
     done: &'static str,
 ) -> Result<Response, Error> {
     let NoFields {} = request.json_or_default()?;
+    let _by_hook = by_hook(api, request, None);
     let count: usize = request.wait(SHOWN, |reply| api.playlists.act_on_all(act, reply))?;
     let playlists = if count == 1 { "playlist" } else { "playlists" };
     let message = format!("{count} {playlists} {done}");
     Ok(Response::json(200, &json!({ "message": message, done: count }))?)
+}
+
+/// Where a hook asks: what the playlist (none: any) brings up while this lives runs no hook.
+fn by_hook(api: &Api, request: &Request<'_>, playlist: Option<i64>) -> Option<HookRequest> {
+    request.by_hook().then(|| api.wallpaper.hook_request(playlist))
 }
 
 fn status(done: &str) -> Result<Response, Error> {

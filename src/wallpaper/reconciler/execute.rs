@@ -321,7 +321,9 @@ impl Reconciler {
     fn finish(&mut self, job: Job) {
         match job.purpose {
             Purpose::Apply(apply) => match apply.commit(&self.store) {
-                Ok(changed) => {
+                Ok(mut changed) => {
+                    let by_hook = self.status.is_by_hook(&apply.feasible.source);
+                    changed.iter_mut().for_each(|one| one.change.by_hook |= by_hook);
                     for picture in &apply.feasible.pictures {
                         self.status.note_shown(picture.monitors(), false);
                     }

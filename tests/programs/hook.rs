@@ -1,0 +1,178 @@
+//! The hook: what it is told, when it runs, and that nobody waits for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::files::{picture, set, state};
+use crate::support::House;
+
+/// A daemon with this hook. `$NOTES` in it is a directory that it can write to.
+fn hooked(desktop: &Desktop, command: &str, more: &str) -> (House, PathBuf) {
+    let mut house = House::on(desktop);
+    let notes = house.root().join("notes");
+    fs::create_dir(&notes).unwrap();
+    house.env("NOTES", &notes);
+    house.env("MURALD", env!("CARGO_BIN_EXE_murald"));
+    house.configure(&format!(
+        "[backend]\ntype = \"swaybg\"\n[hooks]\nwallpaper_changed = '''{command}'''\n{more}\n"
+    ));
+    house.start();
+    (house, notes)
+}
+
+/// One line for each run of a hook that appends to this file.
+fn lines(file: &Path) -> Vec<String> {
+    fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn it_is_told_of_the_change_when_files_are_right() {
+    let desktop = Desktop::wayland(&["640x360", "640x360"]);
+    let told = r#"printf '%s|' "$MURALD_MONITOR" "$MURALD_IMAGE_ID" "$MURALD_IMAGE_NAME" \
+        "$MURALD_PATH" "$MURALD_STILL" "$MURALD_BACKEND" "$MURALD_SOURCE" "$MURALD_HOOK" \
+        "$MURALD_SOCKET" "$WAYLAND_DISPLAY" "$PWD" "$(readlink .local/state/murald/current/all)" \
+        >>"$NOTES/told"; echo >>"$NOTES/told"; echo complaint >&2; exit 3"#;
+    let (mut house, notes) = hooked(&desktop, told, "");
+    let red = picture(&house, "r'ed", [200, 30, 30]);
+    set(&house, &json!({ "image_id": red }));
+    let file = house.images().join("r'ed.png");
+    let (file, socket) = (file.display(), house.socket());
+    let line = |source: &str| {
+        let [socket, root] = [&socket, house.root()].map(|path| path.display().to_string());
+        let display = format!(
+            "{}/{}",
+            desktop.var("XDG_RUNTIME_DIR").unwrap(),
+            desktop.var("WAYLAND_DISPLAY").unwrap()
+        );
+        format!(
+            "HEADLESS-1,HEADLESS-2|{red}|r'ed|{file}|{file}|swaybg|{source}|1|{socket}|{display}|\
+             {root}|{file}|"
+        )
+    };
+    let (set_by_hand, at_start) = (line("manual"), line("restore"));
+    wait_until("it has run", || lines(&notes.join("told")).len() == 1);
+    assert_eq!(lines(&notes.join("told")), [set_by_hand]);
+    wait_until("its failure is told", || house.log().contains("has failed: exit code 3"));
+    assert!(house.log().contains("hook: complaint"), "{}", house.log());
+    house.ends_well();
+    // Once at start, for what is shown.
+    fs::remove_file(notes.join("told")).unwrap();
+    house.start();
+    wait_until("it has run at start", || !lines(&notes.join("told")).is_empty());
+    assert_eq!(lines(&notes.join("told"))[0], at_start);
+}
+
+#[test]
+fn twenty_changes_a_second_run_one_at_a_time_and_the_latest_wins() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    // It fails where another is there already.
+    let slow = r#"mkdir "$NOTES/one" || touch "$NOTES/two"; sleep 0.7; rmdir "$NOTES/one"
+        echo "$MURALD_IMAGE_ID" >>"$NOTES/ids""#;
+    let (house, notes) = hooked(&desktop, slow, "");
+    let ids = [picture(&house, "one", [200, 30, 30]), picture(&house, "two", [30, 30, 200])];
+    for change in 0..40 {
+        set(&house, &json!({ "image_id": ids[change % 2] }));
+    }
+    let last = picture(&house, "last", [9, 9, 9]);
+    set(&house, &json!({ "image_id": last }));
+    let ran = || lines(&notes.join("ids"));
+    wait_until("the last is told", || ran().last() == Some(&last.to_string()));
+    assert!(!notes.join("two").exists(), "two at once");
+    assert!(ran().len() < 41, "{} runs", ran().len());
+}
+
+#[test]
+fn a_hook_that_hangs_holds_nothing_up_and_leaves_nothing() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let hangs = r#"trap '' TERM; (trap '' TERM; exec sleep 3600) & echo $$ $! >>"$NOTES/pids"
+        sleep 3600; sleep 3600"#;
+    let (mut house, notes) = hooked(&desktop, hangs, "timeout_seconds = 2");
+    let one = picture(&house, "one", [200, 30, 30]);
+    set(&house, &json!({ "image_id": one }));
+    let pids = || lines(&notes.join("pids"));
+    wait_until("it runs", || pids().len() == 1);
+    for color in [40, 80] {
+        let other = picture(&house, &format!("other{color}"), [color, 200, 1]);
+        set(&house, &json!({ "image_id": other }));
+    }
+    let is_there = |line: &String| {
+        line.split(' ').any(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(lives))
+    };
+    wait_until("it is ended and the next one runs", || pids().len() == 2);
+    wait_until("nothing is left of the first", || !is_there(&pids()[0]));
+    assert!(house.log().contains("did not end within 2 s"), "{}", house.log());
+    // With the daemon, too.
+    let began = Instant::now();
+    house.ends_well();
+    assert!(began.elapsed() < Duration::from_secs(10));
+    wait_until("nothing is left of the others", || !pids().iter().any(&is_there));
+}
+
+/// Not a zombie that its new parent has not looked at yet.
+fn lives(stat: String) -> bool {
+    !stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
+}
+
+#[test]
+fn a_hook_that_floods_is_cut_off_in_the_log_and_goes_on() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let floods =
+        r#"yes complaint | head -c 3000000 >&2; yes | head -c 3000000; touch "$NOTES/done""#;
+    let (house, notes) = hooked(&desktop, floods, "");
+    set(&house, &json!({ "image_id": picture(&house, "one", [200, 30, 30]) }));
+    wait_until("it is through", || notes.join("done").exists());
+    wait_until("the rest is left out", || house.log().contains("what else it says is left out"));
+    let logged = house.log().matches("hook: complaint").count();
+    assert!((5_000..=6_554).contains(&logged), "{logged} lines");
+}
+
+#[test]
+fn what_a_hook_sets_itself_runs_no_hook() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let sets = r#"echo "$MURALD_SOURCE" >>"$NOTES/runs"
+        "$MURALD" random && "$MURALD" set two && "$MURALD" next && "$MURALD" playlist start p
+        echo $? >>"$NOTES/done""#;
+    let (house, notes) = hooked(&desktop, sets, "");
+    let ids = [picture(&house, "one", [200, 30, 30]), picture(&house, "two", [30, 30, 200])];
+    let images: Vec<_> =
+        ids.iter().map(|id| json!({ "image_id": id, "media_type": "image" })).collect();
+    let list = json!({ "name": "p", "configuration": { "type": "manual" }, "images": images });
+    let list = house.client().post("/playlists", &list);
+    assert_eq!(list.status, 201, "{}", list.text());
+    let id = list.json()["id"].as_i64().unwrap();
+    let mut events = house.events("wallpaper_changed");
+    house.client().post(&format!("/playlists/{id}/start"), &json!({})).ok();
+    wait_until("it is through", || lines(&notes.join("done")) == ["0"]);
+    // Its own changes, and the one before, were told; then one by hand is the next that it hears of.
+    let sources: Vec<String> = (0..5)
+        .map(|_| events.wait_for("wallpaper_changed")["source"].as_str().unwrap().into())
+        .collect();
+    assert_eq!(sources, ["playlist", "random", "manual", "playlist", "playlist"]);
+    set(&house, &json!({ "image_id": ids[0] }));
+    wait_until("it has run again", || lines(&notes.join("done")).len() == 2);
+    assert_eq!(lines(&notes.join("runs")), ["playlist", "manual"]);
+    assert!(state(&house).join("palette.json").exists());
+}
+
+#[test]
+fn settings_of_hooks_are_checked_and_count_at_once() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (house, notes) = hooked(&desktop, "", "");
+    let refused = |body| house.client().patch("/config/hooks", &body).fails(400);
+    refused(json!({ "timeout_seconds": 0 }));
+    refused(json!({ "timeout_seconds": 601 }));
+    refused(json!({ "wallpaper_changed": 5 }));
+    refused(json!({ "wallpaper_change": "x" }));
+    set(&house, &json!({ "image_id": picture(&house, "one", [200, 30, 30]) }));
+    let mut events = house.events("config_changed");
+    let hook = r#"touch "$NOTES/ran""#;
+    let shown = house.client().patch("/config/hooks", &json!({ "wallpaper_changed": hook })).ok();
+    assert_eq!(shown, json!({ "wallpaper_changed": hook, "timeout_seconds": 60 }));
+    assert_eq!(events.wait_for("config_changed")["sections"], json!(["hooks"]));
+    set(&house, &json!({ "image_id": picture(&house, "two", [30, 30, 200]) }));
+    wait_until("it has run", || notes.join("ran").exists());
+}
