@@ -237,13 +237,17 @@ fn outputs_that_go_and_come_are_served_without_the_daemon() {
     show(&wall, &mut builtin, &[("HEADLESS-1", &red), ("HEADLESS-2", &blue)]);
     let process = wall.processes(NAME);
     drop(builtin);
+    // Newer sways answer before it is done.
+    let are = |count| wall.backends.outputs.list().len() == count;
     // The second time without the file: what was last seen of it is enough.
     for round in 0..2 {
         wall.desktop.output("swaymsg", &["-q", "output HEADLESS-2 disable"]);
+        wait_until("the output is off", || are(1));
         if round == 1 {
             fs::remove_file(&blue).unwrap();
         }
         wall.desktop.output("swaymsg", &["-q", "output HEADLESS-2 enable"]);
+        wait_until("the output is on", || are(2));
         wait_until("the picture on the output that is back", || {
             near(wall.pixels("HEADLESS-2").part(50, 50), BLUE)
         });
