@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::desktop::Desktop;
+use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, see, set, three};
 use crate::support::House;
 
@@ -121,6 +121,7 @@ fn one_backend_is_active_as_soon_as_it_is_activated() {
     // Of another program's name, and never run but for the version.
     house.configure("[backend]\ntype = 'swaybg'\n");
     house.start();
+    wait_until("the monitor", || house.client().get("/monitors").ok() != json!([]));
     let active = || {
         let all = house.client().get("/backends").ok();
         let all = all.as_array().unwrap().iter().filter(|one| one["active"] == true);

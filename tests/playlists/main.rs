@@ -10,6 +10,7 @@ mod desktop;
 mod support;
 
 mod endure;
+mod light;
 mod living;
 mod records;
 mod skip;

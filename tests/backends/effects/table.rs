@@ -34,6 +34,10 @@ const VIDEO: (&str, &str) =
     ("tests/video/import.rs", "the_poster_is_the_frame_at_one_tenth_and_thumbnails_heal");
 const ENABLED: (&str, &str) =
     ("tests/monitors/endure.rs", "a_backend_that_is_installed_later_is_found");
+const HOOK: &str = "tests/programs/hook.rs";
+const SUN: (&str, &str) = ("tests/playlists/light.rs", "sun_wants_latitude_and_longitude");
+const WATCH: (&str, &str) =
+    ("tests/library/watch/settings.rs", "each_key_of_the_library_has_its_effect");
 const CHOICE: (&str, &str) = ("src/wallpaper/selection.rs", "each_key_has_its_say");
 
 pub fn table() -> Vec<Row> {
@@ -64,6 +68,23 @@ fn daemon() -> Vec<Row> {
         choice("backend.auto_priorities", "image"),
         choice("backend.auto_priorities", "video"),
         choice("backend.auto_priorities", "web"),
+        ("library", "watch", Value::Null, In(WATCH.0, WATCH.1)),
+        ("library", "in_place", Value::Null, In(WATCH.0, WATCH.1)),
+        ("library", "watch_folders", Value::Null, In(WATCH.0, WATCH.1)),
+        ("location", "latitude", Value::Null, In(SUN.0, SUN.1)),
+        ("location", "longitude", Value::Null, In(SUN.0, SUN.1)),
+        (
+            "hooks",
+            "wallpaper_changed",
+            Value::Null,
+            In(HOOK, "settings_of_hooks_are_checked_and_count_at_once"),
+        ),
+        (
+            "hooks",
+            "timeout_seconds",
+            Value::Null,
+            In(HOOK, "a_hook_that_hangs_holds_nothing_up_and_leaves_nothing"),
+        ),
     ]
 }
 

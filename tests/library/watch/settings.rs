@@ -137,3 +137,21 @@ fn links_are_followed_once() {
     );
     assert_eq!(images.len(), 2);
 }
+
+#[test]
+fn each_key_of_the_library_has_its_effect() {
+    let flat = "in_place = false\nwatch_folders = false";
+    for (settings, in_place, folders) in [("", true, true), (flat, false, false)] {
+        let mut walls = Walls::prepared(settings, &[("sea/a.png", 1)]);
+        walls.house.start();
+        wait_until("the image", || walls.images().len() == 1);
+        let image = walls.images().into_values().next().unwrap();
+        assert_eq!(image["in_place"], json!(in_place), "{image}");
+        assert_eq!(image["folder_id"].is_i64(), folders, "{image}");
+        let shown = walls.house.client().get("/config/library").ok();
+        let expected = json!({
+            "watch": [walls.directory], "in_place": in_place, "watch_folders": folders,
+        });
+        assert_eq!(shown, expected);
+    }
+}

@@ -1,0 +1,72 @@
+//! Light and dark, and the sun: on a real desktop, by the settings and by hand.
+
+use serde_json::json;
+
+use super::{house, see};
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+
+#[test]
+fn light_and_dark_change_what_is_seen() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (mut house, all) = house(&desktop, 2);
+    let put = |house: &House, mode: &str| {
+        let answer = house.client().send(
+            "PUT",
+            "/appearance",
+            "Content-Type: application/json\r\n",
+            json!({ "mode": mode }).to_string().as_bytes(),
+        );
+        answer.ok()
+    };
+    assert_eq!(put(&house, "light"), json!({ "mode": "light", "now": "light" }));
+    let items = json!([
+        { "image_id": all[0], "when": "light" },
+        { "image_id": all[1], "when": "dark" },
+    ]);
+    let kind = json!({ "type": "appearance" });
+    let body = json!({ "name": "sky", "configuration": kind, "images": items });
+    let id = house.client().post("/playlists", &body).ok()["id"].as_i64().unwrap();
+    let mut events = house.events("appearance_changed");
+    super::start(&house, id, &["HEADLESS-1"]);
+    see(&desktop, "HEADLESS-1", 0);
+    assert_eq!(put(&house, "dark"), json!({ "mode": "dark", "now": "dark" }));
+    let event = events.wait_for("appearance_changed");
+    assert_eq!((&event["mode"], &event["now"]), (&json!("dark"), &json!("dark")));
+    see(&desktop, "HEADLESS-1", 1);
+    house.kill9();
+    house.start();
+    let kept = house.client().get("/appearance").ok();
+    assert_eq!(kept, json!({ "mode": "dark", "now": "dark" }), "kept over a kill");
+    assert!(house.murald(&["appearance", "light"]).status().unwrap().success());
+    see(&desktop, "HEADLESS-1", 0);
+    let shown = house.murald(&["appearance"]).output().unwrap().stdout;
+    assert!(String::from_utf8(shown).unwrap().contains("light"));
+    assert_eq!(house.murald(&["appearance", "grey"]).status().unwrap().code(), Some(2));
+    // It has no next: what there is to see is the day's.
+    assert_eq!(house.murald(&["next"]).status().unwrap().code(), Some(1));
+}
+
+#[test]
+fn sun_wants_latitude_and_longitude() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (house, all) = house(&desktop, 2);
+    let items = json!([
+        { "image_id": all[0], "at": "sunrise-30m" },
+        { "image_id": all[1], "at": "dusk" },
+    ]);
+    let kind = json!({ "type": "time_of_day" });
+    let body = json!({ "name": "sun", "configuration": kind, "images": items });
+    let refused = house.client().post("/playlists", &body).fails(400).to_string();
+    assert!(refused.contains("location"), "{refused}");
+    let place = |body| house.client().patch("/config/location", &body);
+    place(json!({ "latitude": 91 })).fails(400);
+    place(json!({ "longitude": "east" })).fails(400);
+    place(json!({ "latitude": 52.52, "longitude": 13.4 })).ok();
+    let id = house.client().post("/playlists", &body).ok()["id"].as_i64().unwrap();
+    super::start(&house, id, &["HEADLESS-1"]);
+    let shown = || house.client().get("/wallpaper/current").ok()["monitors"][0]["image_id"].clone();
+    wait_until("one of them", || shown().as_i64().is_some_and(|shown| all.contains(&shown)));
+    let why = house.client().get("/why").ok()[0].clone();
+    assert!(why["next"]["at"].is_string(), "the sun will rise or set: {why}");
+}
