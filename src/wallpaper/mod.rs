@@ -14,6 +14,7 @@ mod command;
 mod deal;
 mod default;
 mod error;
+mod feasible;
 mod handle;
 mod job;
 mod jobs;

@@ -1,24 +1,22 @@
 //! What the reconciler looks at before it decides: the assignments, their images, the connected outputs, and
 //! the backends that could be used. Read afresh for every decision, so nothing here can be stale.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::backends::{self, Backends, Kind};
+use crate::backends::{Backends, Kind};
 use crate::compositor::{Output, identities};
 use crate::config::{BackendName, SelectionMode};
 use crate::events::EventBus;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
-use crate::wire::{Image, MediaType, OrphanReason, Timestamp};
+use crate::wire::{Image, MediaType, OrphanReason};
 
 use super::Error;
 use super::assignments::{self, Fallbacks, Pictures};
-use super::job::{Feasible, Picture};
+use super::job::Picture;
 use super::orphan;
-use super::picks::Pick;
 use super::plan::{self, Placements, Step};
-use super::request::{Applied, Ask, Outcome, Request};
 use super::retained::Retained;
 use super::selection::{self, Candidate, Choice, Found, NoChoice, Preference};
 use super::targets::{NoTarget, Targets};
@@ -137,70 +135,8 @@ impl WorldState {
         self
     }
 
-    /// Checks a request against what is there.
-    pub(super) fn feasible(
-        &self,
-        store: &Store,
-        request: &Request,
-        checked: impl FnOnce() -> Vec<String>,
-    ) -> Result<Feasible, Error> {
-        let (picks, skipped) = self.picks(store, request)?;
-        let set_at = Timestamp::now();
-        let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
-        let (mut images, mut shown_by) = (BTreeMap::new(), BTreeMap::new());
-        let mut checked = Some(checked);
-        for Pick { image, monitors, mode, fit, together, entries } in picks {
-            let kind = Kind::of(image.media_type, image.animated);
-            let choice = self.choose(&image, kind, &mut checked)?;
-            let backend = choice.backend;
-            has_words(backend, request)?;
-            if choice.kind != kind {
-                note = Some(format!("{backend} shows stills only: this is the first frame"));
-            }
-            let row = |monitor: &String| Assignment {
-                monitor: monitor.clone(),
-                image_id: image.id,
-                mode: assignments::effective_mode(mode, kind),
-                together: together.clone(),
-                backend: backend.to_string(),
-                set_at,
-                fit,
-            };
-            images.extend(monitors.iter().map(|monitor| (monitor.clone(), image.id)));
-            shown_by.extend(monitors.iter().map(|monitor| (monitor.clone(), backend)));
-            walk.extend(entries);
-            pictures.push(Picture { rows: monitors.iter().map(row).collect(), image, backend });
-        }
-        // What the answer says of one picture is said of the first monitor's.
-        let first = images.first_key_value().map(|(monitor, _)| monitor.clone());
-        let shows = |picture: &&Picture| {
-            picture.rows.iter().any(|row| Some(&row.monitor) == first.as_ref())
-        };
-        let shown = pictures.iter().find(shows).ok_or(Error::NoMonitor)?;
-        let monitors = pictures.iter().flat_map(|picture| &picture.rows);
-        let applied = Applied {
-            outcome: Outcome::Set,
-            image_id: shown.image.id,
-            monitors: monitors.map(|row| row.monitor.clone()).collect(),
-            skipped,
-            mode: shown.rows[0].mode,
-            backend: shown.backend,
-            images,
-            backends: shown_by,
-            warnings: Vec::new(),
-            note,
-        };
-        let back = matches!(request.ask, Ask::Back(_));
-        let for_all = request.targets == Targets::All && (!back || pictures.len() == 1);
-        let connected = self.outputs.iter().map(|output| output.name.clone()).collect();
-        let source = request.source.clone();
-        let by_hook = request.by_hook;
-        let transition = request.transition.clone();
-        Ok(Feasible { pictures, for_all, walk, applied, source, connected, transition, by_hook })
-    }
-
     /// What is to show an image.
-    fn choose(
+    pub(super) fn choose(
         &self,
         image: &Image,
         kind: Kind,
@@ -270,15 +206,5 @@ impl WorldState {
             }
         }
         restored
-    }
-}
-
-/// Whether a backend can do what a request asks of it in place of its settings.
-fn has_words(backend: BackendName, request: &Request) -> Result<(), Error> {
-    let no = |what, word: &str| Err(Error::NoWord { what, word: word.to_owned(), backend });
-    match (request.fit, request.transition.as_deref()) {
-        (Some(fit), _) if backends::fit_word(backend, fit).is_none() => no("fit", fit.as_str()),
-        (_, Some(word)) if !backends::has_transition(backend, word) => no("transition", word),
-        _ => Ok(()),
     }
 }
