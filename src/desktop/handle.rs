@@ -1,29 +1,15 @@
 //! How other rooms speak with the thread `desktop`, and who ends it.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use crossbeam_channel::{Sender, TrySendError};
 
+use super::change::Change;
 use super::hook::HookOwner;
 use crate::thread::Thread;
-use crate::wire::Source;
 
 /// Tells clients of a change; called once, and must not block.
 pub(crate) type Tell = Box<dyn FnOnce() + Send>;
-
-/// A picture that was brought up. Its rows are written.
-#[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub image_id: i64,
-    pub image_name: String,
-    pub path: PathBuf,
-    pub monitors: Vec<String>,
-    pub backend: String,
-    pub source: Source,
-    /// A hook has asked for it: it runs none.
-    pub by_hook: bool,
-}
 
 pub(super) enum Message {
     Changed(Vec<Change>, Tell),

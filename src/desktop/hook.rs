@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::handle::Change;
+use super::change::Change;
 use crate::compositor::Outputs;
 use crate::config::Hooks;
 use crate::error_chain::chain;

@@ -7,6 +7,7 @@
 //! and where it has too much to do the change goes on without it. Then the thread `hook` runs the user's
 //! command, for which nobody waits at all.
 
+mod change;
 mod directory;
 mod formats;
 mod handle;
@@ -30,8 +31,9 @@ use crate::thread::Spawner;
 use crate::transcode::{Ffmpeg, Transcoder};
 use crate::wire::Image;
 
+pub(crate) use change::Change;
+pub(crate) use handle::DesktopOwner;
 pub use handle::Handle;
-pub(crate) use handle::{Change, DesktopOwner};
 pub(crate) use hook::HookSources;
 
 use publisher::Publisher;

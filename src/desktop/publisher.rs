@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 
 use super::Sources;
+use super::change::Change;
 use super::directory::{self, Directory};
 use super::formats;
-use super::handle::{Change, Message, Tell};
+use super::handle::{Message, Tell};
 use super::hook::Hook;
 use super::palette::{Palette, Palettes};
 use super::shown::{self, Shown};
