@@ -237,8 +237,9 @@ fn outputs_that_go_and_come_are_served_without_the_daemon() {
     show(&wall, &mut builtin, &[("HEADLESS-1", &red), ("HEADLESS-2", &blue)]);
     let process = wall.processes(NAME);
     drop(builtin);
-    // Newer sways answer before it is done.
-    let are = |count| wall.backends.outputs.list().len() == count;
+    // Newer sways answer before it is done; 1.7 says yes to all, and leaves its outputs as they are.
+    let goes = !wall.desktop.output("swaymsg", &["--version"]).ends_with(" 1.7");
+    let are = |count| !goes || wall.backends.outputs.list().len() == count;
     // The second time without the file: what was last seen of it is enough.
     for round in 0..2 {
         wall.desktop.output("swaymsg", &["-q", "output HEADLESS-2 disable"]);
