@@ -38,13 +38,13 @@ fn light_and_dark_change_what_is_seen() {
     house.start();
     let kept = house.client().get("/appearance").ok();
     assert_eq!(kept, json!({ "mode": "dark", "now": "dark" }), "kept over a kill");
-    assert!(house.murald(&["appearance", "light"]).status().unwrap().success());
+    assert!(house.murald(&["appearance", "light"]).output().unwrap().status.success());
     see(&desktop, "HEADLESS-1", 0);
     let shown = house.murald(&["appearance"]).output().unwrap().stdout;
     assert!(String::from_utf8(shown).unwrap().contains("light"));
-    assert_eq!(house.murald(&["appearance", "grey"]).status().unwrap().code(), Some(2));
+    assert_eq!(house.murald(&["appearance", "grey"]).output().unwrap().status.code(), Some(2));
     // It has no next: what there is to see is the day's.
-    assert_eq!(house.murald(&["next"]).status().unwrap().code(), Some(1));
+    assert_eq!(house.murald(&["next"]).output().unwrap().status.code(), Some(1));
 }
 
 #[test]
