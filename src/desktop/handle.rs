@@ -5,7 +5,7 @@ use std::time::Instant;
 use crossbeam_channel::{Sender, TrySendError};
 
 use super::change::Change;
-use super::hook::HookOwner;
+use super::hook::Hook;
 use crate::thread::Thread;
 
 /// Tells clients of a change; called once, and must not block.
@@ -28,7 +28,7 @@ pub struct Handle {
 /// they are joined.
 pub(crate) struct DesktopOwner {
     end: Option<Sender<()>>,
-    hook: HookOwner,
+    hook: Hook,
     thread: Option<Thread>,
 }
 
@@ -71,7 +71,7 @@ impl Message {
 }
 
 impl DesktopOwner {
-    pub(super) fn new(end: Sender<()>, thread: Thread, hook: HookOwner) -> Self {
+    pub(super) fn new(end: Sender<()>, thread: Thread, hook: Hook) -> Self {
         Self { end: Some(end), hook, thread: Some(thread) }
     }
 
@@ -79,8 +79,7 @@ impl DesktopOwner {
     /// late. The files stay.
     pub(crate) fn end(mut self, deadline: Instant) -> Vec<String> {
         self.end = None;
-        self.hook.cancel();
-        let late = [self.thread.take(), self.hook.thread.take()].into_iter().flatten();
+        let late = [self.thread.take(), self.hook.end()].into_iter().flatten();
         let late = late.filter_map(|thread| {
             let name = thread.name().to_owned();
             (!thread.join_by(deadline)).then_some(name)
@@ -92,6 +91,6 @@ impl DesktopOwner {
 impl Drop for DesktopOwner {
     fn drop(&mut self) {
         self.end = None;
-        self.hook.cancel();
+        drop(self.hook.end());
     }
 }

@@ -29,15 +29,27 @@ pub(crate) struct HookSources {
     pub home: PathBuf,
 }
 
-/// What the thread `desktop` tells the hook through.
+/// What the thread `desktop` tells the hook through. The thread `hook` is started by the first change
+/// that has a command to run.
 #[derive(Clone)]
-pub(super) struct Hook {
-    waiting: Arc<Waiting>,
+pub(super) struct Hook(Arc<Shared>);
+
+struct Shared {
+    run: Mutex<Option<Run>>,
+    state: Mutex<State>,
+    sources: HookSources,
+    spawner: Spawner,
 }
 
-struct Waiting {
-    run: Mutex<Option<Run>>,
-    waker: Waker,
+enum State {
+    /// Nothing was to be run yet.
+    Idle,
+    Started {
+        waker: Arc<Waker>,
+        cancel: Cancel,
+        thread: Thread,
+    },
+    Ended,
 }
 
 /// What the next run is told.
@@ -49,24 +61,18 @@ pub(super) struct Run {
     still: Option<PathBuf>,
 }
 
-/// Ends the hook when dropped, and what it runs.
-pub(super) struct HookOwner {
-    cancel: Cancel,
-    pub(super) thread: Option<Thread>,
-}
-
-pub(super) fn start(spawner: &Spawner, sources: HookSources) -> io::Result<(Hook, HookOwner)> {
-    let waiting = Arc::new(Waiting { run: Mutex::default(), waker: Waker::new()? });
-    let cancel = Cancel::new()?;
-    let (hook, scripts) = (Hook { waiting: Arc::clone(&waiting) }, Scripts::new(cancel.clone()));
-    let thread = spawner.spawn("hook", move || work(&waiting, &sources, scripts))?;
-    Ok((hook, HookOwner { cancel, thread: Some(thread) }))
-}
-
 impl Hook {
+    pub(super) fn new(spawner: Spawner, sources: HookSources) -> Self {
+        let (run, state) = (Mutex::default(), Mutex::new(State::Idle));
+        Self(Arc::new(Shared { run, state, sources, spawner }))
+    }
+
     /// Has it run for a change; `still` is what the links lead to.
     pub(super) fn changed(&self, change: &Change, still: Option<PathBuf>) {
-        let mut waiting = self.waiting.lock();
+        if self.0.command().is_none() {
+            return;
+        }
+        let mut waiting = lock(&self.0.run);
         let mut monitors = waiting.take().map_or_else(Vec::new, |run| run.monitors);
         for monitor in &change.monitors {
             if !monitors.contains(monitor) {
@@ -75,39 +81,59 @@ impl Hook {
         }
         *waiting = Some(Run { monitors, change: change.clone(), still });
         drop(waiting);
-        self.waiting.waker.wake();
-    }
-}
-
-impl HookOwner {
-    pub(super) fn cancel(&self) {
-        self.cancel.cancel();
-    }
-}
-
-impl Drop for HookOwner {
-    fn drop(&mut self) {
-        self.cancel();
-    }
-}
-
-impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, Option<Run>> {
-        // It is whole between any two statements that could panic.
-        self.run.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn work(waiting: &Waiting, sources: &HookSources, mut scripts: Scripts) {
-    while scripts.wait(&waiting.waker) {
-        let Some(run) = waiting.lock().take() else { continue };
-        let settings = (sources.settings)();
-        if settings.wallpaper_changed.trim().is_empty() {
-            continue;
+        if let Err(error) = self.wake() {
+            log::warn!("hooks.wallpaper_changed cannot be run: {error}");
         }
+    }
+
+    fn wake(&self) -> io::Result<()> {
+        let mut state = lock(&self.0.state);
+        if matches!(*state, State::Idle) {
+            let (waker, cancel) = (Arc::new(Waker::new()?), Cancel::new()?);
+            let (shared, woken) = (Arc::clone(&self.0), Arc::clone(&waker));
+            let scripts = Scripts::new(cancel.clone());
+            let thread = self.0.spawner.spawn("hook", move || work(&shared, &woken, scripts))?;
+            *state = State::Started { waker, cancel, thread };
+        }
+        if let State::Started { waker, .. } = &*state {
+            waker.wake();
+        }
+        Ok(())
+    }
+
+    /// Ends it and what it runs, for good; the thread, if there is one, is to be joined.
+    pub(super) fn end(&self) -> Option<Thread> {
+        match std::mem::replace(&mut *lock(&self.0.state), State::Ended) {
+            State::Started { cancel, thread, .. } => {
+                cancel.cancel();
+                Some(thread)
+            }
+            State::Idle | State::Ended => None,
+        }
+    }
+}
+
+impl Shared {
+    /// What is to be run, and for how long at most.
+    fn command(&self) -> Option<(String, Duration)> {
+        let settings = (self.sources.settings)();
         let limit = Duration::from_secs(settings.timeout_seconds.into());
+        (!settings.wallpaper_changed.trim().is_empty())
+            .then_some((settings.wallpaper_changed, limit))
+    }
+}
+
+/// What is locked is whole between any two statements that could panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn work(shared: &Shared, waker: &Waker, mut scripts: Scripts) {
+    while scripts.wait(waker) {
+        let Some(run) = lock(&shared.run).take() else { continue };
+        let Some((command, limit)) = shared.command() else { continue };
         let mut errors = Errors::default();
-        let launch = launch(&settings.wallpaper_changed, &run, sources);
+        let launch = launch(&command, &run, &shared.sources);
         let ended = scripts.run(&launch, limit, &mut |bytes| errors.take(bytes));
         errors.end();
         tell(ended, limit);

@@ -36,6 +36,7 @@ pub(crate) use handle::DesktopOwner;
 pub use handle::Handle;
 pub(crate) use hook::HookSources;
 
+use hook::Hook;
 use publisher::Publisher;
 
 /// Changes whose files are still to be written; one more is told without them.
@@ -62,8 +63,8 @@ pub(crate) fn start(
 ) -> io::Result<(Handle, DesktopOwner)> {
     let (inbox, messages) = bounded(INBOX);
     let (end, ended) = bounded(0);
-    let (hook, hook_owner) = hook::start(spawner, hook)?;
-    let publisher = Publisher::new(sources, hook);
+    let hook = Hook::new(spawner.clone(), hook);
+    let publisher = Publisher::new(sources, hook.clone());
     let thread = spawner.spawn("desktop", move || publisher.run(&messages, &ended))?;
-    Ok((Handle::new(inbox), DesktopOwner::new(end, thread, hook_owner)))
+    Ok((Handle::new(inbox), DesktopOwner::new(end, thread, hook)))
 }

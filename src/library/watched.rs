@@ -123,7 +123,7 @@ impl ImportContext {
                 }
                 _ if pass == Pass::Moves => return Err(Error::LeftAlone),
                 Some(image) => {
-                    self.note_same(seen, &image)?;
+                    self.note_same(seen, &image, known)?;
                     return self.imported(image.id, true);
                 }
                 None => return self.place_new(seen, known, work),
@@ -195,14 +195,22 @@ impl ImportContext {
         Ok(())
     }
 
-    /// Another file of a content that is in the library already.
-    fn note_same(&self, seen: &Seen<'_>, image: &Image) -> Result<(), Error> {
+    /// Another file of a content that is in the library already. A copy that is in no folder comes into
+    /// the directory's when the file is first seen: it was imported from there before.
+    fn note_same(
+        &self,
+        seen: &Seen<'_>,
+        image: &Image,
+        known: Option<&WatchedFile>,
+    ) -> Result<(), Error> {
         self.store.write(|c| -> Result<(), Error> {
             let there = images::get(c, image.id)?;
-            if there.is_none_or(|now| now.checksum != image.checksum) {
-                return Err(Error::LeftAlone);
+            let there = there.filter(|now| now.checksum == image.checksum);
+            let Some(now) = there else { return Err(Error::LeftAlone) };
+            self.displace(c, seen, now.id)?;
+            if known.is_none() && !now.in_place && now.folder_id.is_none() {
+                edits::set_folder(c, now.id, self.folder(c, seen)?)?;
             }
-            self.displace(c, seen, image.id)?;
             Ok(seen.note(c, Some(image.id))?)
         })
     }

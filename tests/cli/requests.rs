@@ -292,9 +292,18 @@ fn every_verb_asks_for_what_it_means() {
     for line in ["library check", "library restore"] {
         tried.insert(line.to_owned());
     }
-    for line in
-        ["start", "stop", "status", "events", "import", "images tag", "toggle", "pick", "favourite"]
-    {
+    for line in [
+        "start",
+        "stop",
+        "status",
+        "events",
+        "import",
+        "images tag",
+        "toggle",
+        "pick",
+        "favourite",
+        "slideshow",
+    ] {
         tried.insert(line.to_owned());
     }
     for verb in GROUPS.iter().flat_map(|group| group.verbs) {

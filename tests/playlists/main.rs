@@ -14,6 +14,7 @@ mod light;
 mod living;
 mod records;
 mod skip;
+mod slideshow;
 mod steps;
 mod together;
 mod verbs;

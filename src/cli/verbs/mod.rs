@@ -25,6 +25,7 @@ mod pick;
 mod playlist;
 mod playlist_sheet;
 mod playlists;
+mod slideshow;
 mod themes;
 mod video;
 mod wallpaper;

@@ -14,7 +14,7 @@ use crate::wire::{Playlist, PlaylistOrder, PlaylistType};
 const ITEMS: &str = "Images, - for standard input; IMAGE@HH:MM or IMAGE@sunset-30m for time_of_day, IMAGE@light for appearance";
 const TYPE: Flag =
     Flag::value("--type", "TYPE", Kind::Words(PlaylistType::WORDS), "When the image changes");
-const INTERVAL: Flag = Flag::value(
+pub(super) const INTERVAL: Flag = Flag::value(
     "--interval",
     "TIME",
     Kind::Span,

@@ -25,6 +25,7 @@ pub(super) const GROUP: Group = Group {
         Verb::new(&["previous"], "Go back to the image before in each running playlist", previous),
         Verb::new(&["toggle"], "Pause all running playlists, or let all go on", toggle)
             .help("Where any runs that is not paused, all are paused; else all go on."),
+        super::slideshow::SLIDESHOW,
         super::appearance::APPEARANCE,
         Verb::asking(&["pause"], "Pause all running playlists", PAUSE),
         Verb::asking(&["resume"], "Let all paused playlists go on", RESUME),

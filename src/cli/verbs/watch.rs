@@ -69,6 +69,30 @@ fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     put(&connection, screen, &json!({ "watch": paths }))
 }
 
+/// Has a directory watched, unless one above it is; returns the folders of the library that lead to it,
+/// from the root down.
+pub(super) fn folders_of(connection: &Connection, path: &str) -> Result<Vec<String>, Error> {
+    let place = Place::new(&[&"library", &"watch"]);
+    let mut watched: LibraryWatch = connection.get(&place)?.read()?;
+    if !watched.watch_folders {
+        return Err(Error::refused("watched directories are no folders, of which it would be one")
+            .hint("`murald config set library.watch_folders true` makes them folders"));
+    }
+    let above = |watched: &LibraryWatch| {
+        let real = watched.watch.iter().filter_map(|one| one.directory.clone());
+        real.filter(|directory| Path::new(path).starts_with(directory))
+            .max_by_key(|one| one.as_os_str().len())
+    };
+    if above(&watched).is_none() {
+        let mut paths: Vec<String> = watched.watch.iter().map(|one| one.path.clone()).collect();
+        paths.push(path.to_owned());
+        watched = connection.put(&place, &json!({ "watch": paths }))?.read()?;
+    }
+    let from = above(&watched).and_then(|directory| directory.parent().map(Path::to_owned));
+    let below = Path::new(path).strip_prefix(from.unwrap_or_default()).unwrap_or(Path::new(path));
+    Ok(below.iter().map(|name| name.to_string_lossy().into_owned()).collect())
+}
+
 fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     let Watched { mut watch } = watched(&connection)?;

@@ -78,11 +78,17 @@ impl Watcher {
 
     /// The body of the thread.
     pub(super) fn run(mut self) {
-        let mounts = Mounts::open()
-            .inspect_err(|error| log::warn!("disks that come are not noticed: {error}"))
-            .ok();
+        let mut mounts: Option<Option<Mounts>> = None;
         loop {
-            let moved = match self.wait(mounts.as_ref()) {
+            // Nothing is held open while nothing is watched.
+            if self.state.directories.is_empty() {
+                mounts = None;
+            } else if mounts.is_none() {
+                let failed = |error: &_| log::warn!("disks that come are not noticed: {error}");
+                mounts = Some(Mounts::open().inspect_err(failed).ok());
+            }
+            let mounts = mounts.as_ref().and_then(Option::as_ref);
+            let moved = match self.wait(mounts) {
                 Ok(moved) => moved,
                 Err(error) => {
                     log::error!("watched directories are no longer watched: {error}");

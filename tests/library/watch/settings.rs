@@ -155,3 +155,25 @@ fn each_key_of_the_library_has_its_effect() {
         assert_eq!(shown, expected);
     }
 }
+
+#[test]
+fn copies_that_were_imported_before_come_into_the_folder_of_the_directory() {
+    let mut walls = Walls::prepared("", &[("a.png", 1), ("b.png", 2)]);
+    let watch = fs::read_to_string(walls.house.config_file()).unwrap();
+    walls.house.configure("");
+    walls.house.start();
+    let ids = walls.house.import(&[&walls.at("a.png"), &walls.at("b.png")]);
+    let client = walls.house.client();
+    let chosen = client.post("/folders", &json!({ "name": "chosen" })).ok()["id"].clone();
+    client.patch(&format!("/images/{}", ids[1]), &json!({ "folder_id": chosen })).ok();
+    walls.house.ends_well();
+    walls.house.configure(&watch);
+    walls.house.start();
+    let folder =
+        |id: i64| walls.house.client().get(&format!("/images/{id}")).ok()["folder_id"].clone();
+    wait_until("the folder", || folder(ids[0]).is_i64());
+    wait_until("the look", || walls.state()["images"] == 2);
+    assert_ne!(folder(ids[0]), chosen);
+    assert_eq!(folder(ids[1]), chosen, "its owner has put it there");
+    assert_eq!(walls.images().len(), 2);
+}

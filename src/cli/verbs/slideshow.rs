@@ -1,0 +1,136 @@
+//! A directory that takes turns on the monitors: watched, as a playlist that lives, started.
+
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::Error;
+use super::super::call::Call;
+use super::super::connection::{Connection, Place};
+use super::super::reference::travelling;
+use super::super::screen::Screen;
+use super::super::text::count;
+use super::super::verb::{Argument, Flag, Kind, Verb};
+use super::playlist::INTERVAL;
+use super::{MONITORS, watch};
+use crate::wire::{Data, Folder, Playlist};
+
+/// A large directory is looked at for longer, but its first picture is in by then.
+const WITHIN: Duration = Duration::from_secs(10);
+const PACE: Duration = Duration::from_millis(50);
+
+pub(super) const SLIDESHOW: Verb =
+    Verb::new(&["slideshow"], "Show the pictures of a directory in turns", slideshow)
+        .arguments(&[Argument::one("DIR", Kind::Directory, "Its path")])
+        .flags(&[
+            INTERVAL,
+            Flag::switch("--shuffle", "In random order; without it by name"),
+            Flag::switch("--each", "Another picture on each monitor"),
+            MONITORS,
+        ])
+        .help(
+            "    murald slideshow ~/Pictures/mountains --interval 10m --shuffle\n\n\
+             The directory is watched, as by `murald watch add`: what comes and goes there takes part.\n\
+             It is a playlist with the directory's path for a name; said again, it is changed and\n\
+             started again. Where no daemon runs, one is started.",
+        )
+        .starting();
+
+#[derive(Deserialize)]
+struct Page {
+    pagination: Total,
+}
+
+#[derive(Deserialize)]
+struct Total {
+    total_items: u64,
+}
+
+fn slideshow(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let word = call.word("DIR");
+    let unread = |error| Error::refused(format!("{word} cannot be read")).because(error);
+    let real = std::fs::canonicalize(&word).map_err(unread)?;
+    if !real.is_dir() {
+        return Err(Error::refused(format!("{word} is not a directory"))
+            .hint("`murald set PICTURE` shows one picture"));
+    }
+    let (path, connection) = (travelling(&real)?, call.connect()?);
+    let folders = watch::folders_of(&connection, &path)?;
+    let (folder, images) = first_pictures(&connection, &word, &folders)?;
+    let playlist = playlist(call, &connection, &path, folder)?;
+    let mut body = json!({});
+    if call.has("--each") {
+        body["mode"] = "each".into();
+    }
+    if call.has("--monitor") {
+        body["monitors"] = json!(call.all("--monitor"));
+    }
+    let place = Place::new(&[&"playlists", &playlist.id, &"start"]);
+    let answer = connection.post(&place, &body)?;
+    screen.show(&answer, |screen, _: Value| {
+        let of = count(images, "picture");
+        screen.say(format!("{} ({}) runs: {of}", playlist.name, playlist.id))
+    })
+}
+
+/// The folder of the library that the directory is, and how many images it has by now: at least one.
+fn first_pictures(
+    connection: &Connection,
+    word: &str,
+    folders: &[String],
+) -> Result<(i64, u64), Error> {
+    let deadline = Instant::now() + WITHIN;
+    loop {
+        if let Some(folder) = folder(connection, folders)? {
+            let place = Place::new(&[&"images"]).query("folder_id", Some(folder));
+            let place = place.query("recursive", Some(true)).query("per_page", Some(1));
+            let Page { pagination } = connection.get(&place)?.read()?;
+            if pagination.total_items > 0 {
+                return Ok((folder, pagination.total_items));
+            }
+        }
+        if Instant::now() > deadline {
+            return Err(Error::refused(format!("no picture has come in from {word}"))
+                .hint("it is watched now: `murald watch list` says more"));
+        }
+        std::thread::sleep(PACE);
+    }
+}
+
+/// By its names from the root down.
+fn folder(connection: &Connection, names: &[String]) -> Result<Option<i64>, Error> {
+    let place = Place::new(&[&"folders"]).query("parent_id", Some("all"));
+    let Data { data } = connection.get(&place)?.read::<Data<Folder>>()?;
+    let below = |parent: Option<i64>, name: &String| {
+        data.iter().find(|one| one.parent_id == parent && one.name == *name)
+    };
+    let mut found = None;
+    for name in names {
+        let Some(folder) = below(found, name) else { return Ok(None) };
+        found = Some(folder.id);
+    }
+    Ok(found)
+}
+
+/// The playlist of this name, made or brought in line.
+fn playlist(
+    call: &Call,
+    connection: &Connection,
+    name: &str,
+    folder: i64,
+) -> Result<Playlist, Error> {
+    let order = if call.has("--shuffle") { "random" } else { "ordered" };
+    let mut configuration = json!({ "type": "timer", "order": order });
+    if let Some(interval) = call.value("--interval") {
+        configuration["interval"] = interval.clone();
+    }
+    let source = json!({ "folder_id": folder });
+    let body = json!({ "name": name, "source": source, "configuration": configuration });
+    let place = Place::new(&[&"playlists"]);
+    let all: Vec<Playlist> = connection.get(&place)?.read()?;
+    match all.iter().find(|one| one.name == name) {
+        Some(one) => connection.patch(&Place::new(&[&"playlists", &one.id]), &body)?.read(),
+        None => connection.post(&place, &body)?.read(),
+    }
+}

@@ -1,0 +1,84 @@
+//! A directory as a slideshow, from one command to the pictures on the screen.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{COLORS, active, known, middle, see};
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+
+fn draw(path: &std::path::Path, at: usize) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    image::RgbImage::from_pixel(64, 36, image::Rgb(COLORS[at])).save(path).unwrap();
+}
+
+fn run(house: &House, words: &[&str]) -> (Option<i32>, String) {
+    let output = house.murald(words).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn a_directory_is_shown_in_turns() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = House::started_on(&desktop);
+    let directory = house.root().join("walls");
+    let path = directory.to_str().unwrap();
+    let (code, said) = run(&house, &["slideshow", path]);
+    assert!(code == Some(1) && said.contains("cannot be read"), "{said}");
+    draw(&directory.join("a.png"), 0);
+    draw(&directory.join("below/b.png"), 1);
+    let (code, said) = run(&house, &["slideshow", &format!("{path}/a.png")]);
+    assert!(code == Some(1) && said.contains("murald set"), "{said}");
+    let (code, said) = run(&house, &["slideshow", path, "--interval", "1h"]);
+    assert!(code == Some(0) && said.starts_with(path), "{said}");
+    wait_until("a picture of it", || {
+        known(middle(&desktop, "HEADLESS-1")).is_some_and(|at| at < 2)
+    });
+    let playlists = house.client().get("/playlists").ok();
+    let made = &playlists[0];
+    assert_eq!((&made["name"], &made["configuration"]["interval"]), (&json!(path), &json!(3600)));
+    let listed = format!("/playlists/{}/images", made["id"]);
+    let total = || house.client().get(&listed).ok()["pagination"]["total_items"].clone();
+    wait_until("both pictures", || total() == 2);
+    // What comes takes part, where it lies; said again, it is the same playlist.
+    draw(&directory.join("c.png"), 2);
+    wait_until("three pictures", || total() == 3);
+    let (code, said) = run(&house, &["slideshow", path, "--shuffle"]);
+    assert_eq!(code, Some(0), "{said}");
+    let again = house.client().get("/playlists").ok();
+    assert_eq!(again.as_array().unwrap().len(), 1);
+    let configuration = &again[0]["configuration"];
+    assert_eq!(
+        (&configuration["order"], &configuration["interval"]),
+        (&json!("random"), &json!(3600))
+    );
+    assert_eq!(active(&house).len(), 1);
+    // A directory below one that is watched is not watched twice.
+    let below = directory.join("below");
+    let (code, said) = run(&house, &["slideshow", below.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{said}");
+    see(&desktop, "HEADLESS-1", 1);
+    let watched = house.client().get("/library/watch").ok()["watch"].as_array().unwrap().len();
+    assert_eq!(watched, 1);
+}
+
+#[test]
+fn each_monitor_has_its_own_of_a_slideshow() {
+    let desktop = Desktop::wayland(&["640x360", "640x360"]);
+    let house = House::started_on(&desktop);
+    let directory = house.root().join("walls");
+    (0..2).for_each(|at| draw(&directory.join(format!("{at}.png")), at));
+    let (code, said) = run(&house, &["watch", "add", directory.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{said}");
+    let total = || house.client().get("/images").ok()["pagination"]["total_items"].clone();
+    wait_until("both pictures", || total() == 2);
+    let (code, said) = run(&house, &["slideshow", directory.to_str().unwrap(), "--each"]);
+    assert_eq!(code, Some(0), "{said}");
+    let shown = || {
+        let of = |name| known(middle(&desktop, name));
+        [of("HEADLESS-1"), of("HEADLESS-2")]
+    };
+    wait_until("two pictures", || matches!(shown(), [Some(0), Some(1)] | [Some(1), Some(0)]));
+}
