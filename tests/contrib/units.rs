@@ -232,7 +232,9 @@ fn the_socket_starts_the_service() {
     manager.does(&["start", "murald.socket"]);
     assert_eq!(manager.shows("murald.service", "ActiveState"), "inactive");
     assert_eq!(house.client().get("/healthz").ok()["status"], "ok");
-    assert_eq!(manager.shows("murald.service", "ActiveState"), "active");
+    // The socket answers before the manager is told that the daemon is ready.
+    let state = || manager.shows("murald.service", "ActiveState");
+    wait_until("it is ready", || state() == "active");
     // Whoever asks next starts it again.
     manager.does(&["stop", "murald.service"]);
     assert_eq!(house.client().get("/healthz").ok()["status"], "ok");
