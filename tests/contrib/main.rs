@@ -8,6 +8,7 @@
     clippy::unwrap_used
 )]
 
+mod colours;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod package;

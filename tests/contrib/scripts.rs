@@ -13,7 +13,7 @@ use crate::desktop::{Desktop, wait_until};
 use crate::support::House;
 
 /// A house with two pictures, `red lake` and `blue hill`, and `murald` on its path.
-fn house(desktop: &Desktop) -> House {
+pub fn house(desktop: &Desktop) -> House {
     let mut house = House::on(desktop);
     house.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
     house.start();
@@ -25,7 +25,7 @@ fn house(desktop: &Desktop) -> House {
     house
 }
 
-fn script(house: &House, path: &str) -> Command {
+pub fn script(house: &House, path: &str) -> Command {
     house.command(Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(path))
 }
 
@@ -136,10 +136,10 @@ fn pick(house: &House, line: &[&str], key: &[&str]) {
 }
 
 /// A program that ends with the test, and all that it started.
-struct End(Child);
+pub struct End(pub Child);
 
 impl End {
-    fn spawn(command: &mut Command) -> Self {
+    pub fn spawn(command: &mut Command) -> Self {
         Self(command.process_group(0).spawn().unwrap())
     }
 }
@@ -206,52 +206,6 @@ fn waybar_takes_the_configuration() {
     });
     let said = fs::read_to_string(house.root().join("waybar.log")).unwrap();
     assert!(!said.contains("[error]"), "{said}");
-}
-
-/// Debian has none of the three: they note how they are called.
-#[test]
-fn colors_follow_the_wallpaper() {
-    let desktop = Desktop::wayland(&["640x360"]);
-    let mut house = house(&desktop);
-    let notes = house.root().join("notes");
-    for program in ["wal", "matugen", "wallust"] {
-        let note = format!("echo {program} \"$@\" >>'{}'", notes.display());
-        house.stub(program, &format!("#!/bin/sh\n[ \"$1\" = --help ] || {note}\n"));
-    }
-    let image = house.client().get("/images/2").ok();
-    let path = image["path"].as_str().unwrap();
-    // Version 4 wants to ask, and there is nobody.
-    let fourth = format!(
-        "#!/bin/sh\n[ \"$1\" != --help ] || {{ echo ' --source-color-index <N>'; exit; }}\n\
-         case $* in *--source-color-index*|*--prefer*) echo matugen \"$@\" >>'{}';; *) exit 1;; esac\n",
-        notes.display()
-    );
-    for (line, stub, expected) in [
-        (&["wal", "--saturate", "0.5"][..], None, format!("wal -n -q --saturate 0.5 -i {path}")),
-        (&["matugen"], None, format!("matugen image {path}")),
-        (&["wallust"], None, format!("wallust run {path}")),
-        (&["matugen"], Some(&fourth), format!("matugen image {path} --source-color-index 0")),
-        (
-            &["matugen", "--prefer", "darkness"],
-            Some(&fourth),
-            format!("matugen --prefer darkness image {path}"),
-        ),
-    ] {
-        if let Some(script) = stub {
-            house.stub(line[0], script);
-        }
-        fs::remove_file(&notes).ok();
-        let _hook = End::spawn(script(&house, "hooks/murald-colors").args(line));
-        // Set again until it listens.
-        wait_until("the hook ran", || {
-            house.client().post("/wallpaper/set", &json!({ "image_id": 2 })).ok();
-            fs::read_to_string(&notes).is_ok_and(|text| text.ends_with('\n'))
-        });
-        let told = fs::read_to_string(&notes).unwrap();
-        assert_eq!(told.lines().next(), Some(&*expected));
-    }
-    let unknown = script(&house, "hooks/murald-colors").arg("paint").output().unwrap();
-    assert_eq!(unknown.status.code(), Some(2));
 }
 
 #[test]

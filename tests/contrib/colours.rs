@@ -1,0 +1,149 @@
+//! The files for lock screens, bars and menus that follow the wallpaper, each with the real program
+//! where Debian has it, and the lines that the manual gives for the others.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::scripts::{End, house, script};
+use crate::support::House;
+
+fn contrib(path: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(path).to_str().unwrap().to_owned()
+}
+
+fn set(house: &House, id: i64) {
+    house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+}
+
+/// A colour of what is shown, by the name that the files give it.
+fn color(house: &House, name: &str) -> [u8; 3] {
+    let state = house.root().join(".local/state/murald/colors.sh");
+    let text = fs::read_to_string(state).unwrap();
+    let start = format!("{name}='#");
+    let hex = text.lines().find_map(|line| line.strip_prefix(&start)).unwrap();
+    [0, 2, 4].map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+}
+
+/// How many pixels of a screenshot have this colour.
+fn count(desktop: &Desktop, house: &House, output: &str, color: [u8; 3]) -> usize {
+    let shot = house.root().join("shot.png");
+    desktop.shot(&shot, output);
+    let is = |pixel: &&image::Rgb<u8>| {
+        pixel.0.iter().zip(color).all(|(one, other)| one.abs_diff(other) <= 3)
+    };
+    image::open(&shot).unwrap().into_rgb8().pixels().filter(is).count()
+}
+
+#[test]
+fn swaylock_shows_what_the_monitor_shows() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = house(&desktop);
+    // Small in the middle: what fills the monitor is the lock screen.
+    let body = json!({ "image_id": 2, "fit": "center" });
+    house.client().post("/wallpaper/set", &body).ok();
+    let blue = [40, 60, 200];
+    assert_eq!(count(&desktop, &house, "HEADLESS-1", blue), 64 * 36);
+    let mut lock = house.command("swaylock");
+    lock.args(["--config", &contrib("swaylock/config")]);
+    let _lock = End::spawn(&mut lock);
+    wait_until("the lock screen shows the picture", || {
+        count(&desktop, &house, "HEADLESS-1", blue) > 640 * 360 * 9 / 10
+    });
+}
+
+#[test]
+fn waybar_has_the_colours_of_the_wallpaper() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = house(&desktop);
+    set(&house, 1);
+    // Where it is for a user: the style sheet leads to the colours from there.
+    let directory = house.root().join(".config/waybar");
+    fs::create_dir_all(&directory).unwrap();
+    let style = directory.join("style.css");
+    fs::copy(contrib("waybar/style.css"), &style).unwrap();
+    let config = directory.join("config");
+    fs::write(&config, r#"{ "height": 30, "modules-left": ["clock"] }"#).unwrap();
+    let log = fs::File::create(house.root().join("waybar.log")).unwrap();
+    let number = house.root().join("pid");
+    let line = r#"echo $$ >"$0"; exec waybar --config "$1" --style "$2""#;
+    let mut bar = house.command("dbus-run-session");
+    bar.args(["--", "sh", "-c", line]).args([&number, &config, &style]);
+    let _bar = End::spawn(bar.stdout(log.try_clone().unwrap()).stderr(log));
+    let shows = |what: &str| {
+        let background = color(&house, "background");
+        wait_until(what, || count(&desktop, &house, "HEADLESS-1", background) > 640 * 20);
+    };
+    shows("the bar has the colour of the red picture");
+    assert_ne!(color(&house, "background"), [200, 30, 30], "the wallpaper alone would do");
+    set(&house, 2);
+    let number = fs::read_to_string(number).unwrap();
+    let told = Command::new("kill").args(["-USR2", number.trim()]).status().unwrap();
+    assert!(told.success());
+    shows("the bar has the colour of the blue picture");
+}
+
+#[test]
+fn rofi_has_the_colours_of_the_wallpaper() {
+    let desktop = Desktop::x11(&["800x600"]);
+    let house = house(&desktop);
+    set(&house, 1);
+    let background = color(&house, "background");
+    assert_eq!(count(&desktop, &house, "VIRTUAL-1", background), 0);
+    let mut menu = house.command("sh");
+    menu.args(["-c", r#"printf 'sea\nhill\n' | rofi -dmenu -theme "$0""#]);
+    let _menu = End::spawn(menu.arg(contrib("rofi/colors.rasi")).stdout(Stdio::null()));
+    wait_until("the menu has the colour", || {
+        count(&desktop, &house, "VIRTUAL-1", background) > 10_000
+    });
+    let accent = color(&house, "accent");
+    assert!(count(&desktop, &house, "VIRTUAL-1", accent) > 1_000, "what is selected");
+}
+
+#[test]
+fn sway_takes_the_colours_for_its_borders() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = house(&desktop);
+    set(&house, 1);
+    let output = script(&house, "examples/sway-borders").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+}
+
+/// Debian has none of the three: they note how they are called.
+#[test]
+fn the_manuals_hooks_drive_the_makers_of_colours() {
+    let page = fs::read_to_string(contrib("../man/murald.toml.5")).unwrap();
+    let lines: Vec<String> = page
+        .lines()
+        .filter(|line| line.starts_with("wallpaper_changed = '"))
+        .map(|line| line.replace("\\-", "-"))
+        .collect();
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = house(&desktop);
+    let notes = house.root().join("notes");
+    for program in ["wal", "wallust", "matugen", "pkill"] {
+        let note = format!("echo {program} \"$@\" >'{}'", notes.display());
+        house.stub(program, &format!("#!/bin/sh\n{note}\n"));
+    }
+    set(&house, 2);
+    let image = house.client().get("/images/2").ok();
+    let path = image["path"].as_str().unwrap();
+    let expected = [
+        format!("wal -n -q -i {path}\n"),
+        format!("wallust run {path}\n"),
+        format!("matugen image {path} --source-color-index 0\n"),
+        "pkill -USR2 -x waybar\n".to_owned(),
+    ];
+    assert_eq!(lines.len(), expected.len());
+    for (line, expected) in lines.iter().zip(expected) {
+        let line: toml::Table = line.parse().unwrap();
+        let command = line["wallpaper_changed"].as_str().unwrap();
+        house.client().patch("/config/hooks", &json!({ "wallpaper_changed": command })).ok();
+        set(&house, 2);
+        wait_until(command, || fs::read_to_string(&notes).is_ok_and(|text| text == expected));
+    }
+}
