@@ -14,7 +14,8 @@ use super::removal::clear;
 use crate::digest::Checksum;
 use crate::events::EventBus;
 use crate::store::Store;
-use crate::store::images::{self, Purged};
+use crate::store::images;
+use crate::store::purge::{self, Purged};
 use crate::store::watched;
 use crate::wire::{Event, GalleryDomain, OrphanReason};
 
@@ -125,7 +126,7 @@ fn purge_some(store: &Store, ids: &[i64]) -> Result<Vec<Lost>, Error> {
             // Looked at again where nobody can rename it or give it back meanwhile.
             let Some((path, preview)) = images::places(c, id)? else { continue };
             if is_gone(&path) {
-                let purged = images::purge(c, id)?;
+                let purged = purge::one(c, id)?;
                 // In a watched directory it may return.
                 watched::forget(c, &path)?;
                 gone.push(Lost { id, path, preview, purged });

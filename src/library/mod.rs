@@ -37,6 +37,7 @@ mod video_frame;
 mod walk;
 mod watch;
 mod watched;
+mod watched_folder;
 mod workers;
 
 use std::io;

@@ -16,7 +16,7 @@ use super::disk::{remove, sync_directory};
 use super::name::Reserved;
 use super::trash::Trashed;
 use super::{Error, Library};
-use crate::store::images::{self, Gone, Purged};
+use crate::store::purge::{self, Gone, Purged};
 use crate::store::{Store, pending_files};
 use crate::wire::{DeleteImages, GalleryDomain, Image};
 
@@ -38,7 +38,7 @@ impl Library {
             trashed.take(homes(&going))?;
         }
         let leaving = self.store.write(|c| -> Result<_, Error> {
-            let leaving = self.leaving(images::delete(c, &asked.ids, asked.takes_files())?)?;
+            let leaving = self.leaving(purge::delete(c, &asked.ids, asked.takes_files())?)?;
             if asked.trash {
                 // One that was renamed in between is still there.
                 trashed.take(homes(&leaving.gone))?;

@@ -13,7 +13,7 @@ use super::name::Name;
 use super::{Error, Library, removal, video_frame};
 use crate::media;
 use crate::store::edits::{self, ImageChange};
-use crate::store::{images, pending_files};
+use crate::store::{images, pending_files, purge};
 use crate::transcode::{self, Cut, Ffmpeg};
 use crate::wire::{Format, GalleryDomain, Image, LoopPreset, MediaType, Resolution};
 
@@ -225,7 +225,7 @@ impl Library {
         }
         let (held, old) = swapped?;
         self.thumbnails.remove(&old);
-        removal::clear(&self.store, images::on_disk(&old))?;
+        removal::clear(&self.store, purge::on_disk(&old))?;
         drop((held, reserved));
         let now = self.image(id)?;
         let back = self.rename(&now, &own, &ImageChange::default());

@@ -16,13 +16,14 @@ use super::import_file::{ImportContext, Imported, flush, format};
 use super::name::Name;
 use super::task::{Directory, Pass};
 use super::turn::Turn;
+use super::watched_folder::folder_of;
 use super::{Error, removal};
 use crate::digest;
 use crate::digest::Checksum;
 use crate::media::Stop;
-use crate::store::folders::{self, DEPTH_MAX};
+use crate::store::folders;
 use crate::store::watched::{self, Stamp, WatchedFile};
-use crate::store::{self, Connection, edits, images};
+use crate::store::{self, Connection, edits, images, purge};
 use crate::transcode;
 use crate::wire::Image;
 
@@ -256,10 +257,10 @@ impl ImportContext {
             let imported = self.land(copy, &name, row)?;
             self.store.write(|c| -> Result<(), Error> {
                 edits::unite(c, old, &imported.image)?;
-                images::delete(c, &[old.id], false)?;
+                purge::delete(c, &[old.id], false)?;
                 Ok(seen.note(c, Some(imported.image.id))?)
             })?;
-            removal::clear(&self.store, images::on_disk(old))?;
+            removal::clear(&self.store, purge::on_disk(old))?;
             return Ok(imported);
         }
         self.store.write(|c| -> Result<(), Error> {
@@ -317,44 +318,6 @@ impl ImportContext {
     }
 }
 
-/// Makes a folder of this name in another, or does not.
-type Make<'a> = dyn Fn(&str, Option<i64>) -> Result<Option<i64>, Error> + 'a;
-
-/// The folder of a file; `make` is called for one that is missing.
-fn folder_of(
-    c: &Connection,
-    directory: &Directory,
-    file: &Path,
-    make: &Make<'_>,
-) -> Result<Option<i64>, Error> {
-    if !directory.folders {
-        return Ok(None);
-    }
-    let own = directory.path.file_name().unwrap_or_default();
-    let inside = file.parent().and_then(|parent| parent.strip_prefix(&directory.path).ok());
-    let names = std::iter::once(own).chain(inside.into_iter().flat_map(Path::iter));
-    let mut at = None;
-    for name in names.take(DEPTH_MAX) {
-        let name = folder_name(&name.to_string_lossy());
-        let found = match watched::folder(c, &name, at)? {
-            Some(id) => Some(id),
-            None => make(&name, at)?,
-        };
-        let Some(id) = found else { return Ok(None) };
-        at = Some(id);
-    }
-    Ok(at)
-}
-
-/// A directory's name as a folder can have it.
-fn folder_name(name: &str) -> String {
-    let name: String = name.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
-    match name.trim() {
-        "" => "_".to_owned(),
-        name => name.to_owned(),
-    }
-}
-
 /// Whether the file of an image in place has its content still.
 fn holds(context: &ImportContext, image: &Image) -> Result<bool, Error> {
     let Ok(meta) = fs::metadata(&image.path) else { return Ok(false) };
@@ -391,17 +354,5 @@ pub(super) fn stamp(meta: &Metadata) -> Stamp {
         modified: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
         inode: meta.ino(),
         device: meta.dev(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folders_have_names_that_can_be_shown() {
-        for (name, expected) in [("sea", "sea"), (" a\tb ", "a_b"), ("\n", "_"), ("  ", "_")] {
-            assert_eq!(folder_name(name), expected);
-        }
     }
 }

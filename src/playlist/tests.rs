@@ -6,156 +6,30 @@ mod lists;
 mod living;
 mod monitors;
 mod pending;
+mod stub;
 mod time;
 
 use super::edits::NEWS;
 use super::*;
 use crate::clock::{Boottime, Deadlines};
-use crate::config::BackendName;
 use crate::events::{EventFilter, Message, Subscription};
 use crate::random::seed;
 use crate::store::images::{self, NewImage};
-use crate::wallpaper::{self, Applied, Ask, Outcome, Request, Targets};
+use crate::wallpaper;
 use crate::wire::{
-    EventKind, Format, MediaType, Mode, NewConfiguration, NewPlaylistItem, PlaylistOrder,
-    PlaylistType, Tone,
+    EventKind, Format, Mode, NewConfiguration, NewPlaylistItem, PlaylistOrder, PlaylistType, Tone,
 };
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use stub::{Behaviour, StubState, StubWallpapers};
 
 const NONE: [usize; 0] = [];
 /// Events that come beside those of playlists.
 const OTHERS: [EventKind; 2] = [EventKind::GalleryChanged, EventKind::AppearanceChanged];
 const SECOND: Duration = Duration::from_secs(1);
-
-/// What the wallpapers answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Behaviour {
-    Shows,
-    /// Answers nothing until it is told to.
-    Silent,
-    RefusesVideo,
-    RefusesAll,
-    NoBackend,
-    Superseded,
-    /// The backend does not show it.
-    Fails,
-}
-
-struct StubState {
-    behaviour: Behaviour,
-    connected: Vec<String>,
-    fixed: bool,
-    /// Images and monitors that were asked for.
-    asked: Vec<(i64, Vec<String>, Mode)>,
-    /// For monitors that have each their own.
-    dealt: Vec<Vec<i64>>,
-    held: Vec<(Request, wallpaper::Reply<Applied>)>,
-}
-
-#[derive(Clone)]
-struct StubWallpapers {
-    state: Arc<Mutex<StubState>>,
-    store: Store,
-}
-
-impl StubWallpapers {
-    fn answer(&self, request: Request, reply: wallpaper::Reply<Applied>) {
-        let state = self.state.lock().unwrap();
-        let ids = match &request.ask {
-            Ask::Image(id) => vec![*id],
-            Ask::Each(ids) => ids.clone(),
-            _ => panic!("{request:?}"),
-        };
-        // Of several, the first video is what it is about.
-        let is_video = |id: &&i64| {
-            let image = self.store.read(|c| images::get(c, **id)).unwrap();
-            image.is_some_and(|image| image.media_type == MediaType::Video)
-        };
-        let id = ids.iter().find(is_video).copied().unwrap_or(ids[0]);
-        let monitors = match request.targets {
-            Targets::Named(monitors) => monitors,
-            Targets::All => state.connected.clone(),
-        };
-        let image = self.store.read(|c| images::get(c, id)).unwrap();
-        let backend = BackendName::Swaybg;
-        let refused = |media_type| wallpaper::Error::Incompatible {
-            backend,
-            kind: crate::backends::Kind::of(media_type, false),
-            media_type,
-            image_id: id,
-            image_name: "x".into(),
-        };
-        let outcome = match (state.behaviour, image) {
-            (_, None) => Err(wallpaper::Error::NoImage { id }),
-            (Behaviour::Fails, _) => Err(backend_failure()),
-            (Behaviour::NoBackend, _) => Err(wallpaper::Error::NoBackend { checked: Vec::new() }),
-            (Behaviour::RefusesAll, Some(image)) => Err(refused(image.media_type)),
-            (Behaviour::RefusesVideo, Some(image)) if image.media_type == MediaType::Video => {
-                Err(refused(image.media_type))
-            }
-            (Behaviour::Superseded, _) => Ok(Outcome::Superseded),
-            _ => Ok(Outcome::Set),
-        };
-        let mode = request.mode;
-        let images = monitors.iter().cloned().zip(ids.iter().copied().cycle()).collect();
-        let applied = |outcome| Applied {
-            outcome,
-            image_id: id,
-            monitors,
-            skipped: Vec::new(),
-            mode,
-            backend,
-            images,
-            backends: BTreeMap::new(),
-            warnings: Vec::new(),
-            note: None,
-        };
-        reply(outcome.map(applied));
-    }
-}
-
-fn backend_failure() -> wallpaper::Error {
-    let source = crate::backends::Error::Refused("on purpose".to_owned());
-    wallpaper::Error::Backend { backend: BackendName::Swaybg, source }
-}
-
-impl Wallpapers for StubWallpapers {
-    fn apply(&self, request: Request, reply: wallpaper::Reply<Applied>) {
-        let mut state = self.state.lock().unwrap();
-        let id = match &request.ask {
-            Ask::Image(id) => *id,
-            Ask::Each(ids) => {
-                state.dealt.push(ids.clone());
-                ids[0]
-            }
-            _ => panic!("{request:?}"),
-        };
-        let monitors = match &request.targets {
-            Targets::Named(monitors) => monitors,
-            Targets::All => &state.connected.clone(),
-        };
-        state.asked.push((id, monitors.clone(), request.mode));
-        if state.behaviour == Behaviour::Silent {
-            state.held.push((request, reply));
-            return;
-        }
-        drop(state);
-        self.answer(request, reply);
-    }
-
-    fn connected(&self) -> Vec<String> {
-        self.state.lock().unwrap().connected.clone()
-    }
-
-    fn fixed_backend(&self) -> Option<String> {
-        self.state.lock().unwrap().fixed.then(|| "awww".to_owned())
-    }
-}
 
 struct Fixture {
     player: Player,

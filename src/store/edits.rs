@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::folders::{self, Refusal};
 use super::images::{self, NewImage};
-use super::{Error, pending_files};
+use super::{Error, pending_files, purge};
 use crate::color::{self, Rgb};
 use crate::wire::{Image, PatchCapabilities, WebMeta};
 
@@ -96,7 +96,7 @@ pub(crate) fn set_preview(
 /// Gives an image another file, whose note as pending goes; what is its own stays. The old file and
 /// its preview are pending then.
 pub(crate) fn replace(connection: &Connection, old: &Image, new: &NewImage) -> Result<(), Error> {
-    for path in images::on_disk(old) {
+    for path in purge::on_disk(old) {
         pending_files::mark(connection, path)?;
     }
     pending_files::unmark(connection, &new.path)?;

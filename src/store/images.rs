@@ -1,9 +1,8 @@
-//! Rows of the library: in, out, listed, gone.
+//! Rows of the library: in, found, listed. How they go is in [`super::purge`].
 //!
 //! Functions over a connection, in whoever's transaction it is. What lies on the disk is the
-//! caller's, and what it must not forget of it is noted in [`pending_files`].
+//! caller's, and what it must not forget of it is noted in [`super::pending_files`].
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, named_params};
@@ -11,7 +10,7 @@ use serde_json::Map;
 
 use super::index::Entry;
 use super::row::{self, ENTRY_COLUMNS, IMAGE_COLUMNS, word};
-use super::{Error, pending_files, watched};
+use super::{Error, watched};
 use crate::digest::Checksum;
 use crate::wire::{Format, Image, ImageRow, MediaType, Timestamp, WebMeta};
 
@@ -292,105 +291,6 @@ pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, E
     row::readable(statement.query([])?, |row| {
         Ok((row.get(0)?, PathBuf::from(row.get::<_, String>(1)?), row.get(2)?))
     })
-}
-
-/// References to an image that were removed with it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Purged {
-    pub monitor_states: usize,
-    pub history_entries: usize,
-    pub playlists: usize,
-}
-
-/// Removes an image's row, if it is there, with every reference to it. The preview that was made of
-/// it is pending then; its file is the caller's.
-pub(crate) fn purge(connection: &Connection, id: i64) -> Result<Purged, Error> {
-    let playlists: i64 = connection
-        .prepare_cached(
-            "SELECT count(DISTINCT playlist_id) FROM playlist_image WHERE image_id = ?1",
-        )?
-        .query_row([id], |row| row.get(0))?;
-    connection
-        .prepare_cached(
-            "INSERT OR IGNORE INTO pending_file (path) SELECT preview_path FROM image \
-             WHERE id = ?1 AND preview_path IS NOT NULL AND web_meta IS NULL",
-        )?
-        .execute([id])?;
-    // A row that is missing already takes nothing with it.
-    connection.prepare_cached("DELETE FROM playlist_image WHERE image_id = ?1")?.execute([id])?;
-    let purged = Purged {
-        monitor_states: super::assignments::purge_image(connection, id)?,
-        history_entries: super::history::purge_image(connection, id)?,
-        playlists: playlists.unsigned_abs() as usize,
-    };
-    connection.prepare_cached("DELETE FROM image WHERE id = ?1")?.execute([id])?;
-    Ok(purged)
-}
-
-/// Images whose rows were removed, and what referred to them.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Gone {
-    pub images: Vec<Image>,
-    pub references: Purged,
-    /// Files in place go, too.
-    pub with_files: bool,
-}
-
-impl Gone {
-    /// What [`delete`] would remove.
-    pub(crate) fn would_be(
-        connection: &Connection,
-        ids: &[i64],
-        with_files: bool,
-    ) -> Result<Self, Error> {
-        let ids: Vec<i64> = BTreeSet::from_iter(ids.iter().copied()).into_iter().collect();
-        let images = by_ids(connection, &ids)?;
-        Ok(Self { images, references: Purged::default(), with_files })
-    }
-
-    /// Whether the file of an image goes with it.
-    pub(crate) fn takes(&self, image: &Image) -> bool {
-        self.with_files || !image.in_place
-    }
-
-    /// What is to be removed from the disk.
-    pub(crate) fn on_disk(&self) -> impl Iterator<Item = &Path> {
-        let in_place = self.images.iter().filter(|image| self.with_files && image.in_place);
-        self.images.iter().flat_map(on_disk).chain(in_place.map(Image::home))
-    }
-}
-
-/// Removes rows with every reference to them, and files in place only `with_files`. What they leave on
-/// the disk is noted as pending in the same transaction, so that a kill before it is removed leaks
-/// nothing.
-pub(crate) fn delete(
-    connection: &Connection,
-    ids: &[i64],
-    with_files: bool,
-) -> Result<Gone, Error> {
-    let mut gone = Gone::would_be(connection, ids, with_files)?;
-    for image in &gone.images {
-        if gone.takes(image) {
-            pending_files::mark(connection, image.home())?;
-        }
-        let purged = purge(connection, image.id)?;
-        gone.references.monitor_states += purged.monitor_states;
-        gone.references.history_entries += purged.history_entries;
-        gone.references.playlists += purged.playlists;
-    }
-    Ok(gone)
-}
-
-/// What is an image's alone, thumbnails apart: its file or package unless that is in place, and the
-/// preview that was made of it. A package's own lies in it.
-pub(crate) fn on_disk(image: &Image) -> impl Iterator<Item = &Path> {
-    let preview = image.preview_path.as_deref().filter(|_| image.web_meta.is_none());
-    own_file(image).chain(preview)
-}
-
-/// What of it may be removed: never a file in place.
-fn own_file(image: &Image) -> impl Iterator<Item = &Path> {
-    (!image.in_place).then(|| image.home()).into_iter()
 }
 
 fn one<P: rusqlite::Params>(

@@ -200,6 +200,7 @@ pub(super) mod tests {
     use crate::store::edits;
     use crate::store::images::tests::picture;
     use crate::store::index::Query;
+    use crate::store::purge;
     use crate::store::tests::scratch;
     use crate::wire::Image;
 
@@ -231,7 +232,7 @@ pub(super) mod tests {
         assert_eq!(selected, 1500);
         assert!(store.shared.index.read().unwrap().is_some(), "the index is still there");
         assert!(store.generation() > generation, "lists are written anew");
-        store.write(|c| images::delete(c, &ids[..1200], false)).unwrap();
+        store.write(|c| purge::delete(c, &ids[..1200], false)).unwrap();
         assert_eq!(total(), 300);
     }
 
@@ -245,7 +246,7 @@ pub(super) mod tests {
         let (mut built, _) = store.build_beside().unwrap();
         assert_eq!(built.len(), 2);
         let new = insert("c", 3);
-        store.write(|c| images::delete(c, &[gone], false)).unwrap();
+        store.write(|c| purge::delete(c, &[gone], false)).unwrap();
         // Plain lists do not wait for it.
         assert_eq!(names(&store), ["c", "a"]);
         assert!(store.shared.index.read().unwrap().is_none());
@@ -271,7 +272,7 @@ pub(super) mod tests {
         });
         assert!(failed.is_err());
         assert_eq!(names(), ["b", "a"]);
-        store.write(|c| images::delete(c, &[id], false)).unwrap();
+        store.write(|c| purge::delete(c, &[id], false)).unwrap();
         assert_eq!(names(), ["b"]);
     }
 }

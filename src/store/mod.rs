@@ -20,6 +20,7 @@ pub(crate) mod monitors;
 mod page;
 pub(crate) mod pending_files;
 pub(crate) mod playlists;
+pub(crate) mod purge;
 mod row;
 mod upkeep;
 pub(crate) mod walk;

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::error_chain::chain;
 use crate::events::EventBus;
-use crate::store::images::{self, Purged};
+use crate::store::images;
+use crate::store::purge::{self, Purged};
 use crate::store::{self, Connection, Store};
 use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
 
@@ -49,7 +50,7 @@ pub(super) fn purge(
         {
             return Ok(None);
         }
-        let purged = images::purge(transaction, image_id)?;
+        let purged = purge::one(transaction, image_id)?;
         Ok::<_, store::Error>(Some((purged, row.is_some())))
     })?;
     let Some((purged, had_row)) = purged else { return Ok(false) };

@@ -6,6 +6,7 @@
 mod day_time;
 mod error;
 mod event;
+mod image;
 mod image_row;
 mod names;
 mod parameters;
@@ -20,6 +21,8 @@ pub(crate) use day_time::{DAY_TIMES, DayTime, SunEvent};
 pub(crate) use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain};
 pub(crate) use event::{OrphanReason, SkippedItem};
+pub use image::{Image, WebCapabilities};
+pub(crate) use image::{JsonObject, WebMeta};
 pub(crate) use image_row::ImageRow;
 pub(crate) use names::{
     AppearanceMode, Fit, LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution,
@@ -28,13 +31,13 @@ pub(crate) use names::{
 pub use names::{Format, Mode, Source};
 pub(crate) use names::{Word, words};
 pub(crate) use parameters::{BadParameter, Parameters};
+pub use record::HistorySource;
 pub(crate) use record::{
     ActivePlaylist, Appearance, BackendInfo, Capabilities, Conflict, CurrentMonitor,
-    CurrentWallpaper, Data, DatabaseReport, Folder, HistoryEntry, JsonObject, LibraryHealth,
-    Monitor, Page, Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem,
-    PlaylistOrder, PlaylistType, Theme, WebMeta,
+    CurrentWallpaper, Data, DatabaseReport, Folder, HistoryEntry, LibraryHealth, Monitor, Page,
+    Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder,
+    PlaylistType, Theme,
 };
-pub use record::{HistorySource, Image, WebCapabilities};
 pub use request::DeleteImages;
 pub(crate) use request::{
     BackWallpaper, CreateFolder, CreatePlaylist, ExportLoop, ExtractPalette, ImportImages,

@@ -1,7 +1,7 @@
 //! One watched directory, as the thread `watch` knows it: what is to be looked at and when, which
 //! files wait for the imports, and which are gone. Pure but for the clock that it is handed.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::super::task::{self, Pass};
 use super::findings::{Difference, Root, Scope};
+use super::missing::Missing;
 use super::notices::Notices;
-use super::settings::{AT_ONCE, GRACE, SETTLE, SETTLE_MAX, is_looked_at};
+use super::settings::{AT_ONCE, SETTLE, SETTLE_MAX, is_looked_at};
 use crate::wire::WatchState;
 
 /// A look that shows no sign of life for so long is left behind: its disk does not answer.
@@ -32,14 +33,6 @@ struct Wish {
     due: Instant,
 }
 
-/// A file that is not there.
-#[derive(Clone, Copy, Debug)]
-struct Gone {
-    since: Instant,
-    /// It was looked for once more when its time was up.
-    confirmed: bool,
-}
-
 pub(super) struct Watched {
     pub(super) id: u64,
     pub(super) written: String,
@@ -54,11 +47,7 @@ pub(super) struct Watched {
     pub(super) refused: Option<String>,
     pub(super) all_away: bool,
     wish: Option<Wish>,
-    gone: BTreeMap<PathBuf, Gone>,
-    /// On a disk that is not there.
-    away: BTreeSet<PathBuf>,
-    /// All of them went at once: they stay until they are back, or until somebody forgets them.
-    vanished: BTreeSet<PathBuf>,
+    missing: Missing,
     moves: VecDeque<PathBuf>,
     rest: VecDeque<PathBuf>,
     pub(super) taking: Option<Pass>,
@@ -79,9 +68,7 @@ impl Watched {
             refused: None,
             all_away: false,
             wish: None,
-            gone: BTreeMap::new(),
-            away: BTreeSet::new(),
-            vanished: BTreeSet::new(),
+            missing: Missing::default(),
             moves: VecDeque::new(),
             rest: VecDeque::new(),
             taking: None,
@@ -161,30 +148,9 @@ impl Watched {
     }
 
     /// Takes note of what a look has found.
-    pub(super) fn absorb(&mut self, difference: Difference, scope: &Scope, now: Instant) {
+    pub(super) fn absorb(&mut self, mut difference: Difference, scope: &Scope, now: Instant) {
         self.answers = true;
-        // Those that were renamed are other files now: nobody is to wait for their old names.
-        let still: BTreeSet<&PathBuf> = difference.gone.iter().map(|file| &file.path).collect();
-        self.gone.retain(|path, _| still.contains(path) || !scope.has(path));
-        for path in &difference.found {
-            self.gone.remove(path);
-            self.away.remove(path);
-            self.vanished.remove(path);
-        }
-        for file in difference.gone {
-            self.away.remove(&file.path);
-            if self.vanished.contains(&file.path) {
-                continue;
-            }
-            let gone = self.gone.entry(file.path).or_insert(Gone { since: now, confirmed: false });
-            gone.confirmed |= now >= gone.since + GRACE;
-        }
-        for file in difference.away {
-            self.gone.remove(&file.path);
-            if file.image_id.is_some() {
-                self.away.insert(file.path);
-            }
-        }
+        self.missing.absorb(&mut difference, scope, now);
         for (path, stamp) in difference.changed {
             if difference.lost.contains(&stamp.size) && !self.moves.contains(&path) {
                 self.moves.push_back(path.clone());
@@ -229,9 +195,7 @@ impl Watched {
         if self.root != Root::There {
             return;
         }
-        let due = |gone: &Gone| !gone.confirmed && gone.since + GRACE <= now;
-        let paths: Vec<PathBuf> =
-            self.gone.iter().filter(|(_, gone)| due(gone)).map(|(path, _)| path.clone()).collect();
+        let paths = self.missing.to_confirm(now);
         if !paths.is_empty() && self.looking.is_none() {
             self.look_again(paths, now, Duration::ZERO);
         }
@@ -240,7 +204,7 @@ impl Watched {
     /// No look is to be had just now: later.
     pub(super) fn postpone(&mut self, now: Instant) {
         (self.looking, self.wish) = (None, None);
-        self.gone.values_mut().for_each(|gone| gone.since = now);
+        self.missing.postpone(now);
     }
 
     /// The files that are gone for good.
@@ -248,33 +212,33 @@ impl Watched {
         if self.root != Root::There {
             return Vec::new();
         }
-        self.gone.iter().filter(|(_, gone)| gone.confirmed).map(|(path, _)| path.clone()).collect()
+        self.missing.leaving()
     }
 
     /// What is gone stays.
     pub(super) fn vanish(&mut self) {
-        self.vanished.extend(std::mem::take(&mut self.gone).into_keys());
+        self.missing.vanish();
     }
 
     pub(super) fn left(&mut self, path: &Path) {
-        self.gone.remove(path);
+        self.missing.left(path);
     }
 
     pub(super) fn is_gone(&self, path: &Path) -> bool {
-        self.gone.contains_key(path) || self.away.contains(path) || self.vanished.contains(path)
+        self.missing.has(path)
     }
 
     /// What is not there just now.
     pub(super) fn missing(&self) -> impl Iterator<Item = &PathBuf> {
-        self.gone.keys().chain(&self.away).chain(&self.vanished)
+        self.missing.paths()
     }
 
     /// When something is to be done without being told.
     pub(super) fn due(&self) -> Option<Instant> {
         let look = self.wish.as_ref().filter(|_| self.looking.is_none()).map(|wish| wish.due);
         let hang = self.looking.as_ref().map(|looking| looking.since + PATIENCE);
-        let gone = self.gone.values().filter(|gone| !gone.confirmed).map(|gone| gone.since + GRACE);
-        let gone = gone.min().filter(|_| self.root == Root::There && self.looking.is_none());
+        let gone = self.missing.due();
+        let gone = gone.filter(|_| self.root == Root::There && self.looking.is_none());
         look.into_iter().chain(hang).chain(gone).min()
     }
 
@@ -298,8 +262,7 @@ impl Watched {
         if let Some(why) = &self.refused {
             return (WatchState::Partial, Some(why.clone()));
         }
-        let away = self.away.len() + self.vanished.len();
-        let message = match (away, self.is_at_rest() && self.wish.is_none()) {
+        let message = match (self.missing.kept(), self.is_at_rest() && self.wish.is_none()) {
             (0, true) => None,
             (0, false) => Some("it is being looked at".to_owned()),
             (1, _) => Some("1 file is away; its image stays".to_owned()),
@@ -311,6 +274,7 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
+    use super::super::settings::GRACE;
     use super::*;
     use crate::store::watched::{Stamp, WatchedFile};
 

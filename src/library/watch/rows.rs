@@ -7,7 +7,8 @@ use super::super::Error;
 use super::super::import_file::ImportContext;
 use super::super::removal;
 use crate::events::EventBus;
-use crate::store::images::{self, Purged};
+use crate::store::images;
+use crate::store::purge::{self, Purged};
 use crate::store::watched;
 use crate::store::{Connection, edits, folders};
 use crate::wire::{Event, GalleryDomain, Image};
@@ -25,7 +26,7 @@ struct Ended {
 
 impl Ended {
     fn end(&mut self, c: &Connection, image: Image) -> Result<(), Error> {
-        let purged = images::purge(c, image.id)?;
+        let purged = purge::one(c, image.id)?;
         self.references.history_entries += purged.history_entries;
         self.references.playlists += purged.playlists;
         self.images.push(image);
@@ -35,7 +36,7 @@ impl Ended {
     /// Clears what murald itself had of them, and tells of it.
     fn tell(self, context: &ImportContext, bus: &EventBus) -> Result<(), Error> {
         self.images.iter().for_each(|image| context.thumbnails.remove(image));
-        removal::clear(&context.store, self.images.iter().flat_map(images::on_disk))?;
+        removal::clear(&context.store, self.images.iter().flat_map(purge::on_disk))?;
         let counts = [
             (self.images.len() + self.moved, GalleryDomain::Images),
             (self.references.playlists, GalleryDomain::Playlists),

@@ -6,8 +6,7 @@
 //! told something; only while a change settles, a look is on its way or a file is missing does it
 //! wait with a deadline.
 
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -20,6 +19,7 @@ use super::super::import;
 use super::super::import_file::ImportContext;
 use super::super::task::{self, Task};
 use super::directory::Watched;
+use super::endings::Endings;
 use super::findings::{Findings, Root, compare};
 use super::inbox::{Inbox, Message};
 use super::known::{all_are_missing, known};
@@ -27,10 +27,10 @@ use super::look::Look;
 use super::mounts::Mounts;
 use super::notices::{Notice, Notices};
 use super::rows;
-use super::settings::{GRACE, WatchSettings};
+use super::settings::WatchSettings;
 use super::status::{Status, StatusList};
 use crate::events::EventBus;
-use crate::store::{images, watched};
+use crate::store::watched;
 use crate::sys::poll_until;
 use crate::thread::Spawner;
 use crate::wire::{Event, GalleryDomain};
@@ -50,18 +50,12 @@ pub(super) struct Watcher {
     state: State,
 }
 
-#[derive(Default)]
 struct State {
     directories: Vec<Watched>,
     own: Vec<PathBuf>,
     last_number: u64,
     hung: usize,
-    /// Images whose files have another one's content, and since when.
-    displaced: HashMap<i64, (PathBuf, Instant)>,
-    /// They may be other ones than the database has.
-    look_for_displaced: bool,
-    /// Images that are not there just now may be other ones.
-    missing_changed: bool,
+    endings: Endings,
 }
 
 impl Watcher {
@@ -72,7 +66,8 @@ impl Watcher {
         importer: Sender<import::Message>,
         spawner: Spawner,
     ) -> Self {
-        let state = State { look_for_displaced: true, ..State::default() };
+        let (directories, own) = (Vec::new(), Vec::new());
+        let state = State { directories, own, last_number: 0, hung: 0, endings: Endings::new() };
         Self { inbox, context, bus, importer, spawner, status, state }
     }
 
@@ -115,9 +110,7 @@ impl Watcher {
     fn wait(&self, mounts: Option<&Mounts>) -> std::io::Result<bool> {
         let due = self.state.directories.iter().filter_map(Watched::due);
         let waits = self.state.directories.iter().any(Watched::may_find);
-        let displaced = self.state.displaced.values().filter(|_| !waits);
-        let displaced = displaced.map(|(_, since)| *since + GRACE);
-        let due = due.chain(displaced).min();
+        let due = due.chain(self.state.endings.due().filter(|_| !waits)).min();
         let mut fds = vec![PollFd::new(self.inbox.waker(), PollFlags::IN)];
         fds.extend(mounts.map(|mounts| PollFd::new(mounts, PollFlags::PRI)));
         poll_until(&mut fds, due)?;
@@ -152,7 +145,7 @@ impl Watcher {
                 if let Err(error) = self.look_for_away() {
                     log::error!("watched directories: {}", error.reason());
                 }
-                self.state.look_for_displaced = true;
+                self.state.endings.on_taken();
                 if self.context.folders_made.swap(false, Ordering::Relaxed) {
                     self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Folders });
                 }
@@ -160,7 +153,7 @@ impl Watcher {
             Message::Forget { directory, reply } => {
                 // Whoever asked may have gone.
                 reply.send(rows::forget(&self.context, &self.bus, &directory)).ok();
-                self.state.missing_changed = true;
+                self.state.endings.on_missing();
             }
             Message::End => {}
         }
@@ -204,7 +197,7 @@ impl Watcher {
         }
         before.iter().for_each(|one| one.task.ended.store(true, Ordering::Release));
         self.state.hung += before.iter().filter(|one| one.looking.is_some()).count();
-        self.state.missing_changed = true;
+        self.state.endings.on_missing();
     }
 
     /// Something was mounted or unmounted.
@@ -244,7 +237,7 @@ impl Watcher {
         if let Some(real) = &findings.real {
             one.real = Some(real.clone());
         }
-        self.state.missing_changed = true;
+        self.state.endings.on_missing();
         if findings.root != Root::There {
             return Ok(());
         }
@@ -277,15 +270,19 @@ impl Watcher {
         if self.state.directories.iter().any(Watched::may_find) {
             return Ok(());
         }
-        self.end_images(now)?;
-        self.tell_missing()
+        self.look_for_away()?;
+        let State { directories, endings, .. } = &mut self.state;
+        endings.end_images((&self.context, &self.bus), directories, now)?;
+        endings.tell_missing(&self.context, directories)
     }
 
     /// Images that were renamed have their files again.
     fn look_for_away(&mut self) -> Result<(), Error> {
         for one in self.state.directories.iter_mut().filter(|one| one.root == Root::There) {
             let away = all_are_missing(&self.context.store, one)?;
-            self.state.missing_changed |= away != one.all_away;
+            if away != one.all_away {
+                self.state.endings.on_missing();
+            }
             one.all_away = away;
         }
         Ok(())
@@ -330,69 +327,6 @@ impl Watcher {
         let task = Task::Watched(Arc::clone(&one.task), pass);
         // Gone, it has ended with the daemon.
         self.importer.send(import::Message::Watched { files, task, done }).ok();
-    }
-
-    /// Images whose files have gone, or have another content: their time is up.
-    fn end_images(&mut self, now: Instant) -> Result<(), Error> {
-        self.look_for_away()?;
-        for one in self.state.directories.iter_mut().filter(|one| one.all_away) {
-            if !one.leaving().is_empty() {
-                one.vanish();
-            }
-        }
-        let leaving: Vec<PathBuf> =
-            self.state.directories.iter().flat_map(Watched::leaving).collect();
-        if !leaving.is_empty() {
-            let gone: HashSet<&PathBuf> = leaving.iter().collect();
-            let directories = &self.state.directories;
-            let is_there = |path: &Path| {
-                !gone.contains(&path.to_owned()) && !directories.iter().any(|one| one.is_gone(path))
-            };
-            rows::leave(&self.context, &self.bus, &leaving, &is_there)?;
-            for path in &leaving {
-                self.all().for_each(|one| one.left(path));
-            }
-            self.state.missing_changed = true;
-        }
-        if self.state.look_for_displaced && self.state.directories.iter().all(Watched::is_at_rest) {
-            self.state.look_for_displaced = false;
-            let found = self.context.store.read(watched::displaced)?;
-            let before = std::mem::take(&mut self.state.displaced);
-            let since = |id| before.get(&id).map_or(now, |(_, since)| *since);
-            self.state.displaced =
-                found.into_iter().map(|(id, path)| (id, (path, since(id)))).collect();
-        }
-        let due = |(_, since): &(PathBuf, Instant)| *since + GRACE <= now;
-        let due: Vec<_> = self.state.displaced.iter().filter(|(_, one)| due(one)).collect();
-        let due: Vec<(i64, PathBuf)> =
-            due.into_iter().map(|(id, one)| (*id, one.0.clone())).collect();
-        for (id, path) in due {
-            self.state.displaced.remove(&id);
-            rows::unite(&self.context, &self.bus, id, &path)?;
-        }
-        Ok(())
-    }
-
-    /// Has everybody pass over the images whose files are not there.
-    fn tell_missing(&mut self) -> Result<(), Error> {
-        if !std::mem::take(&mut self.state.missing_changed) {
-            return Ok(());
-        }
-        let store = &self.context.store;
-        let mut missing: HashSet<i64> = self.state.displaced.keys().copied().collect();
-        for one in &self.state.directories {
-            if one.is_away() {
-                let all = store.read(|c| watched::images_below(c, one.path()))?;
-                missing.extend(all.into_iter().map(|(id, _)| id));
-                continue;
-            }
-            for path in one.missing() {
-                let image = store.read(|c| images::by_path(c, path))?;
-                missing.extend(image.map(|image| image.id));
-            }
-        }
-        store.set_missing(missing);
-        Ok(())
     }
 
     fn tell_status(&self) {

@@ -1,6 +1,7 @@
 //! What is played: order, edits, deleted images, all at once, where a start begins.
 
 use super::*;
+use crate::store::purge;
 
 #[test]
 fn random_order_shows_each_once_and_steps_back_the_same_way() {
@@ -115,7 +116,7 @@ fn deleted_image_leaves_every_playlist() {
     fixture.events();
     let bus = fixture.bus.clone();
     let news = bus.subscribe(NEWS.iter().copied().collect(), || ());
-    fixture.store.write(|c| images::delete(c, &fixture.images[1..2], false)).unwrap();
+    fixture.store.write(|c| purge::delete(c, &fixture.images[1..2], false)).unwrap();
     bus.publish(&Event::GalleryChanged { domain: crate::wire::GalleryDomain::Images });
     fixture.player.on_event(&news.receiver().recv().unwrap());
     fixture.settle();
@@ -123,7 +124,7 @@ fn deleted_image_leaves_every_playlist() {
     use EventKind::{PlaylistImageChanged, PlaylistStopped};
     assert_eq!(fixture.kinds(), [PlaylistStopped, PlaylistImageChanged]);
     // One that nobody has told of is found gone when it is its turn.
-    fixture.store.write(|c| images::delete(c, &fixture.images[..1], false)).unwrap();
+    fixture.store.write(|c| purge::delete(c, &fixture.images[..1], false)).unwrap();
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.active()[0].total_images, 1);
     assert_eq!(fixture.active()[0].current_image_id, Some(fixture.images[2]));

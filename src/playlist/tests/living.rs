@@ -4,6 +4,7 @@ use super::*;
 use crate::store::edits::{self, ImageChange};
 use crate::store::index::filter;
 use crate::store::playlists::NewSource;
+use crate::store::purge;
 use crate::wire::GalleryDomain;
 use serde_json::json;
 
@@ -32,7 +33,7 @@ impl Fixture {
 
     fn delete(&self, numbers: &[usize]) {
         let ids: Vec<i64> = numbers.iter().map(|&number| self.images[number]).collect();
-        self.store.write(|c| images::delete(c, &ids, false)).unwrap();
+        self.store.write(|c| purge::delete(c, &ids, false)).unwrap();
     }
 
     /// The player hears that images have changed.

@@ -1,7 +1,8 @@
-//! Rows of the library: in, out, listed, gone.
+//! Rows of the library: in, found, listed, gone.
 
 use super::*;
 use crate::store::tests::scratch;
+use crate::store::{pending_files, purge};
 
 pub(in crate::store) fn picture(name: &str, size: u64) -> NewImage {
     NewImage {
@@ -115,9 +116,9 @@ fn nothing_refers_to_what_is_deleted() {
             Ok::<_, Error>(())
         })
         .unwrap();
-    let purged = store.write(|c| delete(c, &[gone, gone], false)).unwrap();
+    let purged = store.write(|c| purge::delete(c, &[gone, gone], false)).unwrap();
     assert_eq!(purged.images.len(), 1);
-    let expected = Purged { monitor_states: 1, history_entries: 1, playlists: 0 };
+    let expected = purge::Purged { monitor_states: 1, history_entries: 1, playlists: 0 };
     assert_eq!(purged.references, expected);
     let pending: Vec<PathBuf> = vec![preview.into(), "/library/gone.png".into()];
     assert_eq!(store.read(pending_files::list).unwrap(), pending);
@@ -135,7 +136,7 @@ fn nothing_refers_to_what_is_deleted() {
 fn deleting_marks_the_files_and_never_reuses_an_id() {
     let (_directory, store) = scratch();
     let id = store.write(|c| insert(c, &picture("a", 1))).unwrap();
-    let gone = store.write(|c| delete(c, &[id, id + 7], false)).unwrap();
+    let gone = store.write(|c| purge::delete(c, &[id, id + 7], false)).unwrap();
     assert_eq!(gone.images.len(), 1);
     assert_eq!(store.read(pending_files::list).unwrap(), [gone.images[0].path.clone()]);
     store.write(|c| pending_files::unmark(c, &gone.images[0].path)).unwrap();

@@ -4,7 +4,7 @@ use super::*;
 use crate::store::Store;
 use crate::store::images::tests::picture;
 use crate::store::tests::scratch;
-use crate::store::{self, images};
+use crate::store::{self, images, purge};
 use crate::wire::{PlaylistOrder, PlaylistType};
 use serde_json::json;
 
@@ -120,10 +120,10 @@ fn places_follow_their_image() {
     let place = |store: &Store| record(store, id).playback.unwrap();
     assert_eq!((place(&store).current_index, place(&store).was_running), (2, true));
     assert_eq!(store.read(running).unwrap(), [id]);
-    store.write(|c| images::delete(c, &ids[..1], false)).unwrap();
+    store.write(|c| purge::delete(c, &ids[..1], false)).unwrap();
     assert_eq!(place(&store).current_index, 1);
     assert_eq!(store.read(|c| length(c, id)).unwrap(), 2);
-    store.write(|c| images::delete(c, &ids[2..], false)).unwrap();
+    store.write(|c| purge::delete(c, &ids[2..], false)).unwrap();
     assert_eq!(place(&store).current_index, 0);
     assert_eq!(store.read(|c| super::state::<serde_json::Value>(c, id)).unwrap(), Some(state));
     // Of a playlist that is gone meanwhile.
