@@ -119,6 +119,8 @@ fn watched_file_with_another_ones_content_gives_it_tags_and_places() {
 #[test]
 fn watched_file_that_goes_leaves_without_an_orphan() {
     let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2), ("c.png", 3)]);
+    // Of what was there at the start everybody is told by then.
+    wait_until("rest", || walls.state()["message"].is_null());
     let mut events = walls.house.events("gallery_changed,image_orphan_purged");
     fs::remove_dir_all(walls.at("sea")).unwrap();
     assert_eq!(walls.images().len(), 3, "it may turn up again");
