@@ -22,6 +22,8 @@ pub struct Outputs {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Where a compositor is looked for.
+    sought: String,
     session: Option<Session>,
     outputs: Arc<[Output]>,
     /// The session lets clients draw backgrounds: X11, or Wayland with wlr-layer-shell.
@@ -38,6 +40,11 @@ impl Outputs {
     /// The compositor that runs; none while it is waited for.
     pub fn session(&self) -> Option<Session> {
         self.lock().session.clone()
+    }
+
+    /// Where the compositor is looked for, for people.
+    pub fn sought(&self) -> String {
+        self.lock().sought.clone()
     }
 
     /// Whether the session has a place for backgrounds that any client can use.
@@ -100,6 +107,10 @@ impl Watch {
         let stop = Stop { event: Cancel::new()?, socket: Arc::default() };
         let outputs = Outputs::default();
         let place = Place::find(wanted, env);
+        outputs.lock().sought = match wanted {
+            Some(_) => format!("{place}, as daemon.compositor is set"),
+            None => place.to_string(),
+        };
         let (theirs, until) = (outputs.clone(), stop.clone());
         let thread =
             spawner.spawn("outputs", move || watch(&theirs, Search::new(place), &until))?;

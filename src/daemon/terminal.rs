@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 
 use super::wiring::Daemon;
-use crate::backends::REGISTRY;
+use crate::wallpaper::Error;
 
 /// What a person wants to know of a daemon that is ready.
 pub(super) fn greet(daemon: &Daemon) {
@@ -27,12 +27,8 @@ fn backend(daemon: &Daemon) -> String {
     if let Some(name) = daemon.wallpaper.status().active.or_else(|| Some(first()?.name)) {
         return name.to_string();
     }
-    let Some(compositor) = daemon.backends.compositor() else {
-        return "none: neither a Wayland compositor nor an X server can be reached".to_owned();
-    };
-    let fitting = REGISTRY.iter().filter(|one| one.compositors.contains(&compositor));
-    let names: Vec<_> = fitting.map(|one| one.name.to_string()).collect();
-    format!("none is installed; one of these draws wallpapers here: {}", names.join(", "))
+    let (lack, checked) = (daemon.backends.lack(), daemon.backends.programs(None));
+    format!("none: {}", Error::NoBackend { lack, checked })
 }
 
 fn monitors(daemon: &Daemon) -> String {

@@ -72,7 +72,7 @@ impl From<wallpaper::Error> for Error {
         use wallpaper::Error as Why;
         let text = error.to_string();
         match error {
-            Why::NoBackend { checked } | Why::NotUsable { checked, .. } => Self::new(503, text)
+            Why::NoBackend { checked, .. } | Why::NotUsable { checked, .. } => Self::new(503, text)
                 .code(ErrorCode::NoBackend, object(json!({ "checked": checked }))),
             Why::Incompatible { backend, media_type, image_id, image_name, .. } => {
                 let meta = json!({
@@ -204,7 +204,7 @@ fn object(value: Value) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backends::Kind;
+    use crate::backends::{Kind, Lack};
     use crate::config::BackendName;
     use crate::wallpaper::Error as Why;
     use crate::wire::MediaType;
@@ -228,7 +228,7 @@ mod tests {
         let held = rusqlite::Error::SqliteFailure(held, None);
         check(store::Error::Query(held), 500, "another program holds it");
         check(
-            Why::NoBackend { checked: vec!["feh".into()] },
+            Why::NoBackend { lack: Lack::Leave, checked: vec!["feh".into()] },
             503,
             r#""error_code":"no_backend","meta":{"checked":["feh"]}"#,
         );
@@ -237,6 +237,7 @@ mod tests {
                 backend: BackendName::Feh,
                 checked: vec!["feh".into()],
                 missing: vec!["feh"],
+                lack: Lack::Leave,
             },
             503,
             r#"there is no feh","code":503,"error_code":"no_backend","meta":{"checked":["feh"]}"#,

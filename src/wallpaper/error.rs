@@ -4,15 +4,16 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::backends::{self, Kind};
+use crate::backends::{self, Kind, Lack};
 use crate::config::BackendName;
 use crate::store;
 use crate::wire::MediaType;
 
 #[derive(Clone, Debug)]
 pub enum Error {
-    /// No backend that fits the session is installed.
+    /// No backend that fits the session is installed, and we cannot draw either.
     NoBackend {
+        lack: Lack,
         checked: Vec<String>,
     },
     /// The backend that is asked for is not installed, or not for this session.
@@ -20,6 +21,7 @@ pub enum Error {
         backend: BackendName,
         checked: Vec<String>,
         missing: Vec<&'static str>,
+        lack: Lack,
     },
     /// The backend in use cannot show content of this kind.
     Incompatible {
@@ -75,20 +77,15 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoBackend { checked } => write!(
-                f,
-                "no program that shows wallpapers in this session is installed; looked for {}",
-                checked.join(", ")
-            ),
-            Self::NotUsable { backend, missing, .. } if missing.is_empty() => {
-                let why = match backend {
-                    BackendName::Builtin => {
-                        "it is switched off, or the session has no place for it: that is a Wayland \
-                         compositor with wlr-layer-shell, or an X server with true colours"
-                    }
-                    _ => "there is no session of its kind",
-                };
-                write!(f, "{backend} is installed, but {why}")
+            Self::NoBackend { lack: lack @ Lack::Session { .. }, .. } => write!(f, "{lack}"),
+            Self::NoBackend { lack, checked } => {
+                write!(f, "{lack}; and none of these is installed: {}", checked.join(", "))
+            }
+            Self::NotUsable { backend, missing, lack, .. } if missing.is_empty() => {
+                match (backend, lack) {
+                    (BackendName::Builtin, _) | (_, Lack::Session { .. }) => write!(f, "{lack}"),
+                    _ => write!(f, "{backend} is installed, but for another kind of session"),
+                }
             }
             Self::NotUsable { backend, missing, .. } => {
                 write!(f, "{backend} is not installed: there is no {}", missing.join(", no "))

@@ -20,20 +20,14 @@ use super::world_state::WorldState;
 
 impl WorldState {
     /// Checks a request against what is there.
-    pub(super) fn feasible(
-        &self,
-        store: &Store,
-        request: &Request,
-        checked: impl FnOnce() -> Vec<String>,
-    ) -> Result<Feasible, Error> {
+    pub(super) fn feasible(&self, store: &Store, request: &Request) -> Result<Feasible, Error> {
         let (picks, skipped) = self.picks(store, request)?;
         let set_at = Timestamp::now();
         let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
         let (mut images, mut shown_by) = (BTreeMap::new(), BTreeMap::new());
-        let mut checked = Some(checked);
         for Pick { image, monitors, mode, fit, together, entries } in picks {
             let kind = Kind::of(image.media_type, image.animated);
-            let choice = self.choose(&image, kind, &mut checked)?;
+            let choice = self.choose(&image, kind)?;
             let backend = choice.backend;
             has_words(backend, request)?;
             if choice.kind != kind {

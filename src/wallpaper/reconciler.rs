@@ -231,7 +231,8 @@ impl Reconciler {
             let checked = self.backends.programs(Some(backend));
             let entry = REGISTRY.iter().find(|entry| entry.name == backend);
             let missing = entry.map(|entry| self.backends.missing(entry)).unwrap_or_default();
-            return reply(Err(Error::NotUsable { backend, checked, missing }));
+            let lack = self.backends.lack();
+            return reply(Err(Error::NotUsable { backend, checked, missing, lack }));
         }
         self.found.forget();
         let settings = self.selection();
@@ -322,7 +323,8 @@ impl Reconciler {
         let active = world.active();
         let checked = if active.is_none() { self.backends.programs(None) } else { Vec::new() };
         if self.status.set_active(active, &checked) {
-            let message = Error::NoBackend { checked: checked.clone() }.to_string();
+            let message = Error::NoBackend { lack: self.backends.lack(), checked: checked.clone() };
+            let message = message.to_string();
             log::warn!("{message}");
             let event =
                 Event::BackendUnavailable { message, backend: None, retrying: false, checked };
@@ -353,8 +355,7 @@ impl Reconciler {
             let world = self.world_state()?;
             // A backend may have been installed since.
             self.note_active(&world);
-            let checked = || self.backends.programs(None);
-            match world.feasible(&self.store, request, checked) {
+            match world.feasible(&self.store, request) {
                 // Another one can be shown.
                 Err(error @ Error::FileGone { .. }) if request.ask == Ask::Random && picks > 0 => {
                     orphan::purge_if_gone(&self.store, &self.bus, &error);

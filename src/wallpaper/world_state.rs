@@ -136,16 +136,9 @@ impl WorldState {
     }
 
     /// What is to show an image.
-    pub(super) fn choose(
-        &self,
-        image: &Image,
-        kind: Kind,
-        checked: &mut Option<impl FnOnce() -> Vec<String>>,
-    ) -> Result<Choice, Error> {
+    pub(super) fn choose(&self, image: &Image, kind: Kind) -> Result<Choice, Error> {
         selection::choose(&self.preference, &self.available, kind).map_err(|why| match why {
-            NoChoice::None => {
-                Error::NoBackend { checked: checked.take().map(|ask| ask()).unwrap_or_default() }
-            }
+            NoChoice::None => self.no_backend(),
             NoChoice::Incompatible { backend } => Error::Incompatible {
                 backend,
                 kind,
@@ -154,6 +147,10 @@ impl WorldState {
                 image_name: image.name.clone(),
             },
         })
+    }
+
+    fn no_backend(&self) -> Error {
+        Error::NoBackend { lack: self.backends.lack(), checked: self.backends.programs(None) }
     }
 
     pub(super) fn can_show(&self, media_type: MediaType, animated: bool) -> bool {
@@ -170,6 +167,8 @@ impl WorldState {
     pub(super) fn targets(&self, targets: &Targets) -> Result<(Vec<String>, Vec<String>), Error> {
         targets.resolve(self.connected().into_iter()).map_err(|why| match why {
             NoTarget::Unknown { names, connected } => Error::UnknownMonitors { names, connected },
+            // Whoever has no session has no monitor either.
+            NoTarget::None if self.backends.compositor().is_none() => self.no_backend(),
             NoTarget::None => Error::NoMonitor,
         })
     }

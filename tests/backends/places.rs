@@ -24,7 +24,7 @@ fn without_layer_shell_the_next_backend_is_used() {
     let client = hosted.house.client();
     let answer = client.post("/wallpaper/set", &json!({ "image_id": picture })).ok();
     assert_eq!((&answer["backend"], &answer["monitors"]), (&json!("awww"), &json!(["HEADLESS-1"])));
-    has_no_place(&hosted.house);
+    has_no_place(&hosted.house, "wlr-layer-shell");
     // The process that would draw says it, too.
     let mut draw = hosted.house.murald(&["draw", "--socket", "/nowhere/draw.sock"]);
     let output = draw.env("WAYLAND_DISPLAY", socket).output().unwrap();
@@ -47,18 +47,20 @@ fn without_true_colours_an_x_server_is_left_alone() {
     let id = house.import(&[&red])[0];
     let refused = house.client().post("/wallpaper/set", &json!({ "image_id": id })).fails(503);
     assert_eq!(refused["error_code"], "no_backend");
-    has_no_place(&house);
+    let told = refused["error"].as_str().unwrap();
+    assert!(told.contains("true colours") && told.ends_with("is installed: feh"), "{told}");
+    has_no_place(&house, "true colours");
 }
 
 /// What is told of the backend that is murald itself.
-fn has_no_place(house: &House) {
+fn has_no_place(house: &House, lacks: &str) {
     let client = house.client();
     let all = client.get("/backends").ok();
     let own = all.as_array().unwrap().iter().find(|one| one["name"] == "builtin").unwrap();
     assert_eq!((&own["installed"], &own["available"]), (&json!(true), &json!(false)));
     let refused = client.post("/backends/builtin/activate", &json!({})).fails(503);
     let told = refused["error"].as_str().unwrap();
-    assert!(told.contains("wlr-layer-shell") && told.contains("true colours"), "{told}");
+    assert!(told.contains(lacks), "{told}");
 }
 
 #[test]

@@ -103,8 +103,8 @@ fn what_the_daemon_refuses() {
     let picture = house.root().join("a.png");
     image::RgbImage::new(8, 8).save(&picture).unwrap();
     house.import(&[&picture]);
-    let no_monitor = "murald: no monitor is connected, or no compositor can be reached\n";
-    fails(&house, &["random"], 1, no_monitor);
+    let no_session = "murald: there is no session to draw in: looked for a Wayland compositor at ";
+    fails(&house, &["random"], 1, no_session);
     fails(
         &house,
         &["random", "--monitor", "DP-1"],

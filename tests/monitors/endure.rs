@@ -145,7 +145,10 @@ fn a_backend_that_is_installed_later_is_found() {
     let refused = set(&house, red, "HEADLESS-1").fails(503);
     assert_eq!(refused["error_code"], "no_backend");
     assert!(refused["meta"]["checked"].as_array().unwrap().contains(&json!("swaybg")));
-    house.client().get("/wallpaper/current").fails(503);
+    let told = refused["error"].as_str().unwrap();
+    assert!(told.contains("backend.builtin.enabled") && told.contains(", swaybg"), "{told}");
+    let current = house.client().get("/wallpaper/current").fails(503);
+    assert_eq!(current["error"], refused["error"]);
     let random = house.client().post("/wallpaper/random", &json!({})).fails(503);
     assert_eq!(random["error_code"], "no_backend");
     let known = || {

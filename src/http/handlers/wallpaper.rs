@@ -27,7 +27,11 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
     let status = api.wallpaper.status();
     let had_none = status.active.is_none() && !status.checked.is_empty();
     if had_none && api.backends.available().is_empty() {
-        return Err(wallpaper::Error::NoBackend { checked: status.checked }.into());
+        return Err(wallpaper::Error::NoBackend {
+            lack: api.backends.lack(),
+            checked: status.checked,
+        }
+        .into());
     }
     let outputs = api.backends.outputs.list();
     let connected =

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use crate::backends::Lack;
 use crate::config::BackendName;
 use crate::playlist::Wallpapers;
 use crate::store::{Store, images};
@@ -70,7 +71,9 @@ impl StubWallpapers {
         let outcome = match (state.behaviour, image) {
             (_, None) => Err(wallpaper::Error::NoImage { id }),
             (Behaviour::Fails, _) => Err(backend_failure()),
-            (Behaviour::NoBackend, _) => Err(wallpaper::Error::NoBackend { checked: Vec::new() }),
+            (Behaviour::NoBackend, _) => {
+                Err(wallpaper::Error::NoBackend { lack: Lack::Leave, checked: Vec::new() })
+            }
             (Behaviour::RefusesAll, Some(image)) => Err(refused(image.media_type)),
             (Behaviour::RefusesVideo, Some(image)) if image.media_type == MediaType::Video => {
                 Err(refused(image.media_type))

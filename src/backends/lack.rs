@@ -1,0 +1,47 @@
+//! Why nothing can show a wallpaper: the sentence for people. Any thread asks for it; it starts and
+//! changes nothing.
+
+use std::fmt;
+
+use super::registry::Backends;
+use crate::compositor::Compositor;
+
+/// What murald lacks to draw by itself, which it can wherever nothing of this is true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// No compositor answers; where it was looked for.
+    Session { sought: String },
+    /// The session has no place for backgrounds.
+    Place(Compositor),
+    /// The settings forbid it.
+    Leave,
+}
+
+impl Backends {
+    pub fn lack(&self) -> Lack {
+        match self.compositor() {
+            None => Lack::Session { sought: self.outputs.sought() },
+            Some(compositor) if !self.outputs.has_backgrounds() => Lack::Place(compositor),
+            Some(_) => Lack::Leave,
+        }
+    }
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session { sought } => {
+                write!(f, "there is no session to draw in: looked for {sought}")
+            }
+            Self::Place(Compositor::Wayland) => f.write_str(
+                "this compositor does not offer wlr-layer-shell, which murald needs to draw by itself",
+            ),
+            Self::Place(Compositor::X11) => f.write_str(
+                "this X server has no true colours, which murald needs to draw by itself",
+            ),
+            Self::Leave => {
+                f.write_str("murald may not draw by itself: backend.builtin.enabled is false")
+            }
+        }
+    }
+}
