@@ -1,5 +1,9 @@
 //! The end of the server.
 
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use murald::internals::http::{Limits, Response};
@@ -62,10 +66,24 @@ fn stuck_playlist_does_not_delay_others() {
     let (mut idle, mut gone) = (house.connect(), house.connect());
     assert_eq!((idle.get("/tiny").status, gone.get("/tiny").status), (200, 200));
     drop(gone);
+    let mut pipe = writer(&pipe);
     let late = house.server.take().unwrap().end(Instant::now() + PROMPT);
     assert_eq!(late, ["http-0"]);
     assert!(idle.is_hung_up());
-    std::fs::write(pipe, "at last").unwrap();
+    pipe.write_all(b"at last").unwrap();
+}
+
+/// The end to write to, once somebody reads from the pipe: before, it cannot be opened without a wait.
+fn writer(pipe: &Path) -> File {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        match OpenOptions::new().write(true).custom_flags(nonblocking).open(pipe) {
+            Ok(pipe) => return pipe,
+            Err(error) => assert!(Instant::now() < deadline, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 #[test]
