@@ -40,8 +40,8 @@ pub mod events {
 
 pub mod http {
     pub use crate::http::{
-        Api, Error, Handler, Limits, ListCache, ROUTES, Reply, Request, Response, Route, Router,
-        Server, Stop, file,
+        Api, Error, Handler, Limits, ListCache, Listening, ROUTES, Reply, Request, Response, Route,
+        Router, Server, Stop, file,
     };
 }
 

@@ -1,5 +1,6 @@
 //! Building the daemon: every room with the handles that it needs, in the order of the start.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use crate::config::{self, BackendName, Config, ConfigHandle, Section};
 use crate::desktop::{self, DesktopOwner};
 use crate::error_chain::chain;
 use crate::events::EventBus;
-use crate::http::{Api, Limits, ListCache, ROUTES, Router, Server, Stop};
+use crate::http::{Api, Limits, ListCache, Listening, ROUTES, Router, Server, Stop};
 use crate::library::{self, Idle, Library, WatchSettings, machine_is_idle};
 use crate::lock::{Lock, Socket};
 use crate::logging::Log;
@@ -25,6 +26,7 @@ use crate::playlist::{self, DaemonWallpapers, Place, PlayerOwner};
 use crate::process::{ProcessRecords, Reaper};
 use crate::signals::{Signal, Signals};
 use crate::store::{self, Store};
+use crate::sys::{FOR_CLIENT, has_descriptors};
 use crate::systemd;
 use crate::thread::{Deaths, Spawner};
 use crate::transcode::{self, Transcoder};
@@ -105,6 +107,8 @@ impl Daemon {
         // Another socket makes it no other library: two would remove each other's unfinished files.
         let library_lock = Lock::take(&paths.database).map_err(Error::Lock)?;
         let store = Store::open(&paths.database).map_err(Error::Store)?;
+        // Clients wait there from now on; the threads to come share out what descriptors are left.
+        let (listening, socket) = listen(env, &paths.socket)?;
         // Until the library has found out how many files are missing.
         store.keep_rows(true);
         let upkeep =
@@ -148,7 +152,6 @@ impl Daemon {
         )
         .map_err(start("the playlists"))?;
         watch_directories(&config, &dirs, &library);
-        let (listener, socket) = listen(env, &paths.socket)?;
         let api = Api {
             events: bus,
             stop,
@@ -163,7 +166,7 @@ impl Daemon {
             lists: ListCache::default(),
         };
         let router = Router::new(api, ROUTES).sparing(|api| api.store.close_idle_readers());
-        let server = Server::start(listener, &spawner, router, Limits::fitted())
+        let server = Server::start(listening, &spawner, router, Limits::fitted())
             .map_err(start("the server"))?;
         let watch = watch_config(&config, &spawner);
         let wakes = Wakes { signals: signals_come, stops, deaths };
@@ -215,7 +218,7 @@ impl Daemon {
     }
 }
 
-fn start(what: &'static str) -> impl Fn(std::io::Error) -> Error {
+fn start(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::Start { what, source }
 }
 
@@ -224,13 +227,19 @@ fn open_config(options: &Options, dirs: &Dirs, bus: &EventBus) -> Result<ConfigH
     ConfigHandle::read(path, bus.clone()).map_err(Error::Config)
 }
 
+/// None where the kernel gives no watch, or where one would take the last descriptors from clients.
 fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watch> {
     let watch = config::Watch::start(config.clone(), spawner);
     let failed = |error: &config::Error| {
         let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
         config.is_unwatched(&format!("{error}: {cause}"));
     };
-    watch.inspect_err(failed).ok()
+    let watch = watch.inspect_err(failed).ok()?;
+    if !has_descriptors(FOR_CLIENT) {
+        config.is_unwatched("there are too few descriptors to watch the configuration");
+        return None;
+    }
+    Some(watch)
 }
 
 fn wanted_compositor(settings: &Config) -> Option<Compositor> {
@@ -345,13 +354,13 @@ fn tell_changes(config: &ConfigHandle, wallpaper: &wallpaper::Handle, parallax: 
     });
 }
 
-fn listen(
-    env: &Env,
-    path: &Path,
-) -> Result<(std::os::unix::net::UnixListener, Option<Socket>), Error> {
-    if let Some(listener) = systemd::activated(env).map_err(start("on the socket passed"))? {
-        return Ok((listener, None));
-    }
-    let (listener, socket) = Socket::bind(path).map_err(Error::Lock)?;
-    Ok((listener, Some(socket)))
+fn listen(env: &Env, path: &Path) -> Result<(Listening, Option<Socket>), Error> {
+    let (listener, socket) = match systemd::activated(env).map_err(start("on the socket passed"))? {
+        Some(passed) => (passed, None),
+        None => {
+            let (listener, socket) = Socket::bind(path).map_err(Error::Lock)?;
+            (listener, Some(socket))
+        }
+    };
+    Ok((Listening::new(listener).map_err(start("the server"))?, socket))
 }

@@ -23,6 +23,7 @@ use super::seats::{Seat, Seats};
 use super::semaphore::Semaphore;
 use super::sse::Streams;
 use super::waiting::Waiting;
+use crate::sys::Waker;
 use crate::thread::Spawner;
 
 /// Answers to pipelined requests are gathered up to here.
@@ -45,18 +46,19 @@ impl Shared {
     pub(super) fn new(
         service: impl super::Service,
         spawner: &Spawner,
+        streams_end: Waker,
         limits: Limits,
-    ) -> io::Result<Self> {
-        Ok(Self {
+    ) -> Self {
+        Self {
             service: Arc::new(service),
             seats: Seats::new(),
             bodies: Semaphore::new(limits.bodies),
             waiting: Waiting::new(limits.waiting),
-            streams: Streams::new(spawner, &limits)?,
+            streams: Streams::new(spawner, streams_end, &limits),
             ids: RequestIds::new(),
             stopping: AtomicBool::new(false),
             limits,
-        })
+        }
     }
 }
 
@@ -295,7 +297,7 @@ mod tests {
     #[test]
     fn request_received_before_eviction_is_answered() {
         let (spawner, _deaths) = Spawner::new();
-        let shared = Shared::new(Plain, &spawner, Limits::default()).unwrap();
+        let shared = Shared::new(Plain, &spawner, Waker::new().unwrap(), Limits::default());
         let answer = |bytes: &[u8]| {
             let (near, mut far) = UnixStream::pair().unwrap();
             let seat = shared.seats.take(near);

@@ -48,6 +48,8 @@ pub use router::{Handler, Route, Router};
 pub use routes::ROUTES;
 pub use waiting::Reply;
 
+use connection::Shared;
+
 use crate::sys::Waker;
 use crate::thread::{Spawner, Thread};
 
@@ -69,21 +71,36 @@ pub struct Server {
     listener: Option<Thread>,
 }
 
+/// A socket on which clients may wait already, with all the descriptors that a server needs to
+/// start: a process that has few of them takes these before its threads share out the rest.
+#[derive(Debug)]
+pub struct Listening {
+    socket: UnixListener,
+    end: Waker,
+    streams_end: Waker,
+}
+
+impl Listening {
+    pub fn new(socket: UnixListener) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, end: Waker::new()?, streams_end: Waker::new()? })
+    }
+}
+
 impl Server {
-    /// Serves the clients of `listener` from now on.
+    /// Serves the clients of `listening` from now on, those that wait there first.
     pub fn start(
-        listener: UnixListener,
+        listening: Listening,
         spawner: &Spawner,
         service: impl Service,
         limits: Limits,
     ) -> io::Result<Self> {
-        let shared = connection::Shared::new(service, spawner, limits)?;
-        let pool = pool::Pool::new(shared, spawner);
-        let end = Arc::new(Waker::new()?);
+        let Listening { socket, end, streams_end } = listening;
+        let pool = pool::Pool::new(Shared::new(service, spawner, streams_end, limits), spawner);
+        let end = Arc::new(end);
         let (sender, ended) = bounded(0);
-        listener.set_nonblocking(true)?;
         let listener = listener::Listener {
-            socket: listener,
+            socket,
             pool: Arc::clone(&pool),
             end: Arc::clone(&end),
             ended,

@@ -73,17 +73,18 @@ enum Flow {
 }
 
 impl Streams {
-    pub(super) fn new(spawner: &Spawner, limits: &Limits) -> io::Result<Self> {
-        Ok(Self {
+    /// `end` ends them all, each where it waits.
+    pub(super) fn new(spawner: &Spawner, end: Waker, limits: &Limits) -> Self {
+        Self {
             spawner: spawner.clone(),
             keepalive: limits.keepalive,
             pause: limits.stream_pause,
             permits: Semaphore::new(limits.streams),
             stack: limits.stream_stack,
-            end: Arc::new(Waker::new()?),
+            end: Arc::new(end),
             number: AtomicU64::new(0),
             threads: Mutex::new(Some(Vec::new())),
-        })
+        }
     }
 
     /// Starts a stream. Where that cannot be, the connection is still the caller's, to say so (503).

@@ -31,6 +31,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
@@ -40,6 +41,7 @@ pub use error::Error;
 pub use rusqlite::Connection;
 pub(crate) use upkeep::{Upkeep, check};
 
+use crate::sys::{FOR_CLIENT, has_descriptors};
 use index_sync::{Missed, SharedIndex, Touched, Unreadable};
 
 /// Page cache of the writer and of a reader, in KiB (negative: SQLite counts pages otherwise). What a
@@ -47,7 +49,9 @@ use index_sync::{Missed, SharedIndex, Touched, Unreadable};
 const WRITER_CACHE: i32 = -8192;
 const READER_CACHE: i32 = -1024;
 /// How long a connection waits for another process's lock, a backup's for example.
-const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
+const BUSY: Duration = Duration::from_secs(5);
+/// How long a thread waits for another's reader where descriptors are few.
+const SCARCE: Duration = Duration::from_millis(100);
 /// Readers kept open; a thread that finds none opens one more and drops it afterwards.
 const READERS_KEPT: usize = 8;
 
@@ -136,7 +140,7 @@ impl Store {
             // Descriptors are short: the writer has its own.
             Err(error) => match self.shared.writer.try_lock() {
                 Ok(writer) => return body(&writer),
-                Err(_) => self.await_reader().ok_or(error)?,
+                Err(_) => self.await_reader(BUSY).ok_or(error)?,
             },
         };
         let result = body(&reader);
@@ -230,14 +234,22 @@ impl Store {
     }
 
     /// The next reader that comes back.
-    fn await_reader(&self) -> Option<Connection> {
+    fn await_reader(&self, patience: Duration) -> Option<Connection> {
         let kept = lock(&self.shared.readers);
-        let kept = self.shared.reader_kept.wait_timeout_while(kept, BUSY, |kept| kept.is_empty());
+        let come = &self.shared.reader_kept;
+        let kept = come.wait_timeout_while(kept, patience, |kept| kept.is_empty());
         kept.unwrap_or_else(PoisonError::into_inner).0.pop()
     }
 
     fn reader(&self) -> Result<Connection, Error> {
         if let Some(reader) = lock(&self.shared.readers).pop() {
+            return Ok(reader);
+        }
+        // SQLite keeps the file of a reader that is closed open for the next: what is opened is gone
+        // for good. Not waited for long: who reads within a read may hold the only one.
+        if !has_descriptors(FOR_CLIENT)
+            && let Some(reader) = self.await_reader(SCARCE)
+        {
             return Ok(reader);
         }
         open_reader(&self.shared.path)

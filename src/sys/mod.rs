@@ -3,6 +3,7 @@
 //! Runs on the calling thread. Nothing here knows what it is waited for.
 
 mod cancel;
+mod descriptors;
 mod inotify;
 mod poll;
 mod socket;
@@ -10,6 +11,7 @@ mod timer;
 mod waker;
 
 pub use cancel::Cancel;
+pub(crate) use descriptors::{FOR_CLIENT, has_descriptors};
 pub(crate) use inotify::Inotify;
 pub(crate) use poll::{is_readable, poll_until};
 pub(crate) use socket::connect;

@@ -10,7 +10,7 @@ use murald::internals::compositor::Outputs;
 use murald::internals::config::ConfigHandle;
 use murald::internals::desktop;
 use murald::internals::events::EventBus;
-use murald::internals::http::{Api, Limits, ListCache, ROUTES, Router, Server, Stop};
+use murald::internals::http::{Api, Limits, ListCache, Listening, ROUTES, Router, Server, Stop};
 use murald::internals::library;
 use murald::internals::paths::{Dirs, Env};
 use murald::internals::playlist::{self, DaemonWallpapers, PlayerOwner};
@@ -105,7 +105,12 @@ fn daemon() -> Daemon {
     };
     let socket = home.join("s");
     let listener = UnixListener::bind(&socket).unwrap();
-    let server = Server::start(listener, &spawner, Router::new(api, ROUTES), Limits::default());
+    let server = Server::start(
+        Listening::new(listener).unwrap(),
+        &spawner,
+        Router::new(api, ROUTES),
+        Limits::default(),
+    );
     let client = Client::to(&socket);
     Daemon {
         client,

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use murald::internals::events::EventBus;
-use murald::internals::http::{Limits, Server};
+use murald::internals::http::{Limits, Listening, Server};
 use murald::internals::thread::Spawner;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -43,7 +43,7 @@ fn serve_apart() {
     if let Ok(millis) = std::env::var(WORKER_IDLE) {
         limits.worker_idle = Duration::from_millis(millis.parse().unwrap());
     }
-    let _server = Server::start(listener, &spawner, site, limits).unwrap();
+    let _server = Server::start(Listening::new(listener).unwrap(), &spawner, site, limits).unwrap();
     println!("\nserving");
     // Until it is killed.
     loop {

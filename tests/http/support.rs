@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use murald::internals::events::{EventBus, EventFilter};
 use murald::internals::http::{
-    Error, Limits, Reply as Answer, Request, Response, Route, Router, Server,
+    Error, Limits, Listening, Reply as Answer, Request, Response, Route, Router, Server,
 };
 use murald::internals::thread::{Deaths, Spawner};
 use tiny_http::Method::{self, Get, Post};
@@ -101,7 +101,8 @@ impl House {
         let (spawner, deaths) = Spawner::new();
         let (bus, (give, givers)) = (EventBus::new(), channel());
         let site = odd_router(&bus, give, directory.path());
-        let server = Server::start(listener, &spawner, site, limits).unwrap();
+        let server =
+            Server::start(Listening::new(listener).unwrap(), &spawner, site, limits).unwrap();
         Self { bus, givers, server: Some(server), deaths, directory, socket }
     }
 
