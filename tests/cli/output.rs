@@ -44,6 +44,35 @@ fn images_are_rows_records_templates_and_json() {
     assert_eq!(ok(&house, &["images", "delete", "3", "--format", "{deleted}"]), "1\n");
 }
 
+/// More than the daemon gives at once.
+#[test]
+fn all_of_the_history_is_every_entry_once() {
+    const ENTRIES: usize = 2345;
+    let mut house = House::started();
+    house.ends_well();
+    let database = rusqlite::Connection::open(house.database()).unwrap();
+    let entries = format!(
+        "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {ENTRIES})
+         INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, backend)
+         SELECT 1, 'p' || n, '[\"DP-' || (n % 2) || '\"]', 'individual', n, 'manual', 'swaybg' FROM n"
+    );
+    assert_eq!(database.execute(&entries, []).unwrap(), ENTRIES);
+    drop(database);
+    house.start();
+    let output = run(&house, &["history"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 50);
+    assert_eq!(stderr(&output), "murald: the newest 50 entries; --all shows every one\n");
+    let names = |more: &[&str]| {
+        ok(&house, &[&["history", "--all", "--format", "{image_name}"], more].concat())
+    };
+    let expected: String = (1..=ENTRIES).rev().map(|n| format!("p{n}\n")).collect();
+    assert_eq!(names(&[]), expected);
+    assert_eq!(names(&["--monitor", "DP-1"]).lines().count(), ENTRIES.div_ceil(2));
+    assert_eq!(names(&["--before-id", "3"]), "p2\np1\n");
+    assert_eq!(names(&["--since-id", "2344"]), "p2345\n");
+    fails(&house, &["history", "--all", "--limit", "5"], 2, "murald: --all is every entry");
+}
+
 #[test]
 fn a_cut_list_says_so_and_all_has_every_page() {
     let house = House::started();

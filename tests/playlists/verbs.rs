@@ -69,3 +69,25 @@ fn playlist_commands_work() {
     assert_eq!(run(&format!("playlist delete {id}"))["status"], "deleted");
     assert_eq!(run("playlist list"), json!([]));
 }
+
+#[test]
+fn a_step_that_cannot_be_made_fails_and_says_why() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let (house, ids) = house(&desktop, 1);
+    let day = format!("{}@00:00", ids[0]);
+    run(&house, &format!("playlist create day {day} --type time_of_day"));
+    let refused = |line: &str, why: &str| {
+        let output = house.murald(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{line}: {told}");
+        assert!(output.stdout.is_empty() && told.contains(why), "{line}: {told}");
+    };
+    for line in ["next", "previous", "prev", "playlist next"] {
+        refused(line, "no playlist runs");
+    }
+    run(&house, "playlist start day");
+    for line in ["next", "prev", "playlist next", "playlist next day", "playlist previous day"] {
+        refused(line, "follows the clock");
+    }
+    assert_eq!(run(&house, "playlist active")[0]["current_image_id"], ids[0]);
+}

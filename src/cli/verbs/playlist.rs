@@ -117,18 +117,27 @@ fn body(call: &Call) -> Map<String, Value> {
 fn create(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let mut body = body(call);
     body.insert("name".to_owned(), call.word("NAME").into());
-    let connection = call.connect()?;
     let filters = !gallery::filter(call).is_empty();
     if !filters && call.has("--fixed") {
         return Err(Error::usage("--fixed takes what filters find now: give a filter"));
     }
     if filters && (call.has("--fixed") || call.has("IMAGE")) {
-        body.insert("images".to_owned(), chosen(call, &connection)?.into());
+        body.insert("images".to_owned(), chosen(call, &call.connect()?)?.into());
     } else if filters {
         body.insert("source".to_owned(), gallery::source(call).into());
+    } else if !call.has("IMAGE") {
+        return Err(nothing_given());
     }
+    let connection = call.connect()?;
     let answer = connection.post(&Place::new(&[&"playlists"]), &Value::Object(body))?;
     screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist, &connection))
+}
+
+fn nothing_given() -> Error {
+    Error::usage("IMAGE is missing, or - for standard input, or a filter").hint(
+        "`murald playlist create NAME lake hill` has these two, \
+         `murald playlist create NAME --folder travel` what is in that folder",
+    )
 }
 
 fn edit(call: &Call, screen: &mut Screen) -> Result<(), Error> {
