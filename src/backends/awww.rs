@@ -172,6 +172,10 @@ impl Backend for Awww {
         Ok(())
     }
 
+    fn knows_by_path(&self) -> bool {
+        true
+    }
+
     fn clear(&mut self) -> Result<(), Error> {
         match self.server.take() {
             Some(server) => server.end(GRACE),

@@ -106,6 +106,10 @@ impl Backend for Observant {
         self.backend.spans_outputs()
     }
 
+    fn knows_by_path(&self) -> bool {
+        self.backend.knows_by_path()
+    }
+
     fn unseen(&mut self) -> Vec<String> {
         self.backend.unseen()
     }

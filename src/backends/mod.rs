@@ -59,6 +59,11 @@ pub trait Backend: Send {
         false
     }
 
+    /// Whether it takes a file that was written anew for what it shows: it is given another name then.
+    fn knows_by_path(&self) -> bool {
+        false
+    }
+
     /// The outputs on which nothing of what [`Self::show`] has last shown was seen yet: they are off or
     /// covered. What others show there stays until it is; whoever tells of the end of processes tells
     /// of that, too.

@@ -102,6 +102,10 @@ impl Backend for Swaybg {
         Ok(())
     }
 
+    fn knows_by_path(&self) -> bool {
+        true
+    }
+
     fn clear(&mut self) -> Result<(), Error> {
         self.running.drain(..).for_each(|process| process.end(GRACE));
         self.copies.tidy(&[]);

@@ -133,6 +133,8 @@ impl Daemon {
         let parallax =
             Arc::new(Parallax::new(spawner.clone(), backends.clone(), wallpaper.clone()));
         tell_changes(&config, &wallpaper, &parallax);
+        let shown = wallpaper.clone();
+        library.on_rewritten(Box::new(move |image| shown.rewritten(image)));
         parallax.on_settings();
         let wallpapers =
             DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() };

@@ -9,8 +9,8 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::decode::{self, Decoded, guarded};
 use super::disk::{self, Copy, rename, sync_directory};
@@ -18,7 +18,7 @@ use super::memory_budget::MemoryBudget;
 use super::name::{Name, Names, Reserved};
 use super::turn::Turn;
 use super::video_frame::{self, VideoFrame};
-use super::{AudioDefault, Error, Thumbnails};
+use super::{AudioDefault, Error, OnRewritten, Thumbnails};
 use crate::digest::Checksum;
 use crate::media::Error::NeedsTranscoder;
 use crate::media::Stop;
@@ -48,6 +48,8 @@ pub(super) struct ImportContext {
     pub(super) ffmpeg: Ffmpeg,
     /// Whether videos that are taken in are heard.
     pub(super) audio: AudioDefault,
+    /// Who is told of an image that has another content now.
+    pub(super) on_rewritten: OnceLock<OnRewritten>,
 }
 
 /// What a file holds, and a small picture of it.
@@ -359,6 +361,12 @@ impl ImportContext {
             Error::Store(store::Error::Damaged { what: format!("image {id} is gone again") })
         })?;
         Ok(Imported { image: self.with_thumbnails(image), duplicate })
+    }
+
+    pub(super) fn tell_rewritten(&self, image_id: i64) {
+        if let Some(tell) = self.on_rewritten.get() {
+            tell(image_id);
+        }
     }
 
     fn with_thumbnails(&self, mut image: Image) -> Image {

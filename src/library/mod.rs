@@ -42,8 +42,8 @@ mod workers;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crossbeam_channel::{Sender, TrySendError, bounded};
@@ -76,6 +76,9 @@ pub(crate) use watch::{Wanted, WatchSettings};
 
 /// Whether a video that is taken in is heard; asked anew for each.
 pub(crate) type AudioDefault = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Told of each image whose file was written anew by its owner; must not wait.
+pub(crate) type OnRewritten = Box<dyn Fn(i64) + Send + Sync>;
 
 /// Of the configuration, what the library needs.
 #[derive(Clone)]
@@ -147,6 +150,7 @@ pub fn start(
         ended: AtomicBool::new(false),
         ffmpeg: transcoder.imports().clone(),
         audio: Arc::clone(&settings.video_audio),
+        on_rewritten: OnceLock::new(),
     });
     // Before anybody can be served: what this run notes must not be taken for the last one's.
     let leftovers = Leftovers::take(&context);
@@ -211,6 +215,11 @@ impl Library {
         }
         let files = walk::walk(&paths);
         self.ask(|reply| Message::Start { files, folder, task: Task::InPlace, reply })
+    }
+
+    /// Says who is told of images whose files are written anew; the first one that is said.
+    pub(crate) fn on_rewritten(&self, tell: OnRewritten) {
+        self.context.on_rewritten.set(tell).ok();
     }
 
     /// Stops a batch before its next file.

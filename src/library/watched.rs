@@ -235,6 +235,7 @@ impl ImportContext {
             Ok(seen.note(c, Some(now.id))?)
         })?;
         self.thumbnails.remove(old);
+        self.tell_rewritten(old.id);
         self.imported(old.id, false)
     }
 
@@ -261,6 +262,7 @@ impl ImportContext {
                 Ok(seen.note(c, Some(imported.image.id))?)
             })?;
             removal::clear(&self.store, purge::on_disk(old))?;
+            self.tell_rewritten(old.id);
             return Ok(imported);
         }
         self.store.write(|c| -> Result<(), Error> {
@@ -274,6 +276,7 @@ impl ImportContext {
             disk::sync_directory(&self.directory)
         })?;
         self.thumbnails.remove(old);
+        self.tell_rewritten(old.id);
         self.imported(old.id, false)
     }
 

@@ -45,7 +45,8 @@ impl WorldState {
             images.extend(monitors.iter().map(|monitor| (monitor.clone(), image.id)));
             shown_by.extend(monitors.iter().map(|monitor| (monitor.clone(), backend)));
             walk.extend(entries);
-            pictures.push(Picture { rows: monitors.iter().map(row).collect(), image, backend });
+            let rows = monitors.iter().map(row).collect();
+            pictures.push(Picture { image, backend, rows, is_rewritten: false });
         }
         // What the answer says of one picture is said of the first monitor's.
         let first = images.first_key_value().map(|(monitor, _)| monitor.clone());

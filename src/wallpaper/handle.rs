@@ -52,12 +52,17 @@ impl Handle {
     /// Settings, or what is known of images, have changed: chooses anew and shows what is other than
     /// it was. `backends` names those whose own settings changed.
     pub fn settings_changed(&self, backends: Vec<BackendName>) {
-        self.note(Changes { backends, deactivated: false });
+        self.note(Changes { backends, anything: true, ..Changes::default() });
     }
 
     /// Goes back to what the settings say: what was activated could not be written there.
     pub fn deactivate(&self) {
-        self.note(Changes { backends: Vec::new(), deactivated: true });
+        self.note(Changes { deactivated: true, anything: true, ..Changes::default() });
+    }
+
+    /// The file of an image was written anew: where it is shown, it is shown again.
+    pub(crate) fn rewritten(&self, image_id: i64) {
+        self.note(Changes { rewritten: [image_id].into(), ..Changes::default() });
     }
 
     fn note(&self, changes: Changes) {

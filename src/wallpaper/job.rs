@@ -99,6 +99,8 @@ pub(super) struct Picture {
     /// What is written once it is shown; at least one. Of a picture that is shown again: as they are,
     /// with the backend that shows them now.
     pub(super) rows: Vec<Assignment>,
+    /// It was there before, with what its file held then.
+    pub(super) is_rewritten: bool,
 }
 
 impl Job {
@@ -255,7 +257,7 @@ impl Picture {
             true => self.rows.extract_if(.., serves).collect(),
             false => Vec::new(),
         };
-        (!rows.is_empty()).then(|| Self { image: self.image.clone(), backend: self.backend, rows })
+        (!rows.is_empty()).then(|| Self { rows, image: self.image.clone(), ..*self })
     }
 
     /// Writes which backend shows the picture now; what everybody is then to be told. No history
@@ -270,7 +272,7 @@ impl Picture {
     }
 
     fn changed(&self, source: Source, images: BTreeMap<String, i64>) -> Changed {
-        let Self { image, backend, rows } = self;
+        let Self { image, backend, rows, .. } = self;
         let event = Event::WallpaperChanged {
             image_id: image.id,
             media_type: image.media_type,

@@ -24,6 +24,7 @@ mod plan;
 mod queue;
 mod reconciler;
 mod recovery;
+mod renewed;
 mod request;
 mod retained;
 mod selection;

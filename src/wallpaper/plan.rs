@@ -112,6 +112,18 @@ pub(super) fn uncovers(step: &Step, current: &Placements, unseen: &Unseen) -> bo
     unseen.iter().any(|(key, names)| key != step.key() && names.iter().any(goes))
 }
 
+/// The contents of files that a worker shows with another content.
+pub(super) fn rewritten(
+    current: &Placements,
+    key: &WorkerKey,
+    placements: &[Placement],
+) -> Vec<String> {
+    let shown = || current.get(key).into_iter().flatten();
+    let is_other =
+        |new: &&Placement| shown().any(|old| old.path == new.path && old.content != new.content);
+    placements.iter().filter(is_other).map(|placement| placement.content.clone()).collect()
+}
+
 /// Where a step may change something.
 pub(super) fn outputs_of<'a>(step: &'a Step, current: &'a Placements) -> Vec<&'a str> {
     let placements = match step {

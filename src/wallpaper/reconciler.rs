@@ -138,6 +138,12 @@ impl Reconciler {
     /// Looks again where settings have changed since it last looked.
     fn on_settings(&mut self) {
         let Some(changes) = self.status.take_changes() else { return };
+        let shows = |image: &i64| self.current.values().flatten().any(|one| one.image_id == *image);
+        // What a job is about to show may be one of them.
+        let may_show = !self.jobs.is_empty() || changes.rewritten.iter().any(shows);
+        if !changes.anything && !may_show {
+            return;
+        }
         if changes.deactivated {
             self.activated = None;
         }

@@ -59,6 +59,10 @@ pub(super) struct Changes {
     pub(super) backends: Vec<BackendName>,
     /// What was activated is not what the settings will say.
     pub(super) deactivated: bool,
+    /// Images whose files were written anew. Where nothing else is noted, the others are as they were.
+    pub(super) rewritten: BTreeSet<i64>,
+    /// There is more than what was rewritten.
+    pub(super) anything: bool,
 }
 
 impl SharedStatus {
@@ -140,6 +144,8 @@ impl SharedStatus {
         let noted = inner.changes.get_or_insert_default();
         noted.backends.extend(changes.backends);
         noted.deactivated |= changes.deactivated;
+        noted.rewritten.extend(changes.rewritten);
+        noted.anything |= changes.anything;
     }
 
     pub(super) fn take_changes(&self) -> Option<Changes> {

@@ -13,6 +13,7 @@ use crate::backends::{Backend, Error, Placement};
 use crate::sys::Cancel;
 use crate::thread::{Spawner, Thread, panic_text};
 
+use super::renewed::Renewed;
 use super::retained::Retained;
 use super::slices::Slices;
 use super::worker_key::WorkerKey;
@@ -24,6 +25,8 @@ pub(super) enum Order {
         placements: Vec<Placement>,
         /// In place of that of the settings.
         transition: Option<String>,
+        /// Contents of files that are shown with another one.
+        rewritten: Vec<String>,
     },
     Clear,
 }
@@ -81,8 +84,9 @@ impl Worker {
         let (orders, inbox) = bounded(1);
         let slices = Slices::new(cache.join("slices"));
         let retained = Retained::new(cache);
+        let renewed = Renewed::new(cache);
         let name = key.backend.as_str();
-        let mut work = Work { backend, slices, retained, cancel: cancel.clone() };
+        let mut work = Work { backend, slices, retained, renewed, cancel: cancel.clone() };
         let thread = spawner.spawn(name, move || {
             let tell = |news| {
                 let report = Report { key: key.clone(), worker: number, news };
@@ -121,6 +125,7 @@ struct Work {
     backend: Box<dyn Backend>,
     slices: Slices,
     retained: Retained,
+    renewed: Renewed,
     cancel: Cancel,
 }
 
@@ -146,16 +151,20 @@ impl Work {
 
     fn carry_out(&mut self, order: Order) -> Result<Done, Error> {
         match order {
-            Order::Show { placements, transition } => {
+            Order::Show { placements, transition, rewritten } => {
                 self.backend.use_transition(transition.as_deref());
-                let retained = self.retained.retain(placements.clone());
+                let mut files = self.retained.retain(placements.clone());
+                if self.backend.knows_by_path() {
+                    files = self.renewed.name(files, &rewritten);
+                }
                 let cut = match self.backend.spans_outputs() {
-                    true => retained,
-                    false => self.slices.cut(retained, &self.cancel)?,
+                    true => files,
+                    false => self.slices.cut(files, &self.cancel)?,
                 };
                 self.backend.show(&cut, &self.cancel)?;
                 self.slices.tidy(&cut);
                 self.retained.tidy(&placements);
+                self.renewed.tidy(&placements);
                 let warnings = self.backend.warnings();
                 Ok(Done { warnings, unseen: self.backend.unseen() })
             }
@@ -163,6 +172,7 @@ impl Work {
                 self.backend.clear()?;
                 self.slices.tidy(&[]);
                 self.retained.tidy(&[]);
+                self.renewed.tidy(&[]);
                 Ok(Done::default())
             }
         }
@@ -210,10 +220,14 @@ mod tests {
             let report = heard.recv_timeout(patience).expect("a report");
             (report.worker, report.news)
         };
+        let show = || {
+            let (placements, rewritten) = (Vec::new(), Vec::new());
+            Order::Show { placements, transition: None, rewritten }
+        };
         let (first, _ring) = start(1);
-        assert!(first.give(Order::Show { placements: Vec::new(), transition: None }));
+        assert!(first.give(show()));
         assert!(matches!(next(), (1, News::Done(Ok(_)))));
-        assert!(first.give(Order::Show { placements: Vec::new(), transition: None }));
+        assert!(first.give(show()));
         assert!(matches!(next(), (1, News::Panicked)));
         // Another takes its place, and dies of the end of a process.
         let (second, ring) = start(2);

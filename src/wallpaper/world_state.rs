@@ -173,8 +173,8 @@ impl WorldState {
         })
     }
 
-    /// The pictures that these steps show anew, by image, mode and backend. A step that only moves
-    /// or resizes what is shown is none.
+    /// The pictures that these steps show anew, by image, mode and backend; also those that were
+    /// written anew. A step that only moves or resizes what is shown is none.
     pub(super) fn restored(&self, current: &Placements, steps: &[Step]) -> Vec<Picture> {
         let mut restored: Vec<Picture> = Vec::new();
         for step in steps {
@@ -183,23 +183,27 @@ impl WorldState {
             for placement in placements {
                 let name = &placement.output.name;
                 let before = current.get(key).into_iter().flatten();
-                let was_shown = before.into_iter().any(|old| {
+                let before = before.into_iter().find(|old| {
                     let same = old.image_id == placement.image_id;
                     old.output.name == *name && same && old.extended_over == placement.extended_over
                 });
-                let row = self.rows.iter().find(|row| row.monitor == *name);
-                let (Some(row), false) = (row, was_shown) else { continue };
+                let is_rewritten = match before {
+                    Some(before) if before.content == placement.content => continue,
+                    before => before.is_some(),
+                };
+                let Some(row) = self.row(name) else { continue };
                 let Some(image) = self.pictures.get(&row.image_id) else { continue };
                 let row = Assignment { backend: backend.to_string(), ..row.clone() };
                 let group = restored.iter_mut().find(|group| {
                     group.image.id == image.id
-                        && group.backend == backend
+                        && (group.backend, group.is_rewritten) == (backend, is_rewritten)
                         && (group.rows[0].mode, group.rows[0].fit) == (row.mode, row.fit)
                 });
                 match group {
                     Some(group) => group.rows.push(row),
                     None => {
-                        restored.push(Picture { image: image.clone(), backend, rows: vec![row] })
+                        let (image, rows) = (image.clone(), vec![row]);
+                        restored.push(Picture { image, backend, rows, is_rewritten });
                     }
                 }
             }

@@ -21,6 +21,7 @@ mod fits;
 mod newcomers;
 mod outputs;
 mod photographs;
+mod rewritten;
 mod scene;
 mod seams;
 #[path = "../support/mod.rs"]

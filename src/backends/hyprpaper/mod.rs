@@ -263,6 +263,10 @@ impl Backend for Hyprpaper {
         Ok(())
     }
 
+    fn knows_by_path(&self) -> bool {
+        true
+    }
+
     fn clear(&mut self) -> Result<(), Error> {
         self.running.drain(..).for_each(|process| process.end(GRACE));
         self.shown.clear();

@@ -112,7 +112,10 @@ pub(super) fn unite(
         }
         ended.end(c, image)
     })?;
-    ended.tell(context, bus)
+    ended.tell(context, bus)?;
+    // Where it is shown, the other takes its place.
+    context.tell_rewritten(id);
+    Ok(())
 }
 
 /// Images in place go with their directory's watch; their files stay.

@@ -30,7 +30,8 @@ impl Reconciler {
         for step in steps {
             let (key, order) = match step {
                 Step::Show { key, placements } => {
-                    (key, Order::Show { placements, transition: transition.clone() })
+                    let rewritten = plan::rewritten(&self.current, &key, &placements);
+                    (key, Order::Show { placements, transition: transition.clone(), rewritten })
                 }
                 Step::Clear { key } => (key, Order::Clear),
             };
@@ -351,7 +352,10 @@ impl Reconciler {
 
     fn committed(&self, restored: &[Picture]) -> Vec<Changed> {
         let commit = |picture: &Picture| {
-            self.status.note_shown(picture.monitors(), true);
+            // What its owner has written anew is there for the same reason as before.
+            if !picture.is_rewritten {
+                self.status.note_shown(picture.monitors(), true);
+            }
             let committed = picture.commit_restored(&self.store);
             let failed = |error: &store::Error| {
                 log::error!("the assignments cannot be written: {}", chain(error));

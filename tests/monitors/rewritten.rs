@@ -1,0 +1,101 @@
+//! A picture of a watched directory that is written anew, or deleted, while it is shown.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::desktop::{Desktop, wait_until};
+use crate::scene::{BLUE, GREEN, RED, Rgb, plain, see, set};
+use crate::support::House;
+
+/// Half of a picture's height: bare above and below where the whole of it is to be seen.
+fn draw(path: &Path, color: Rgb) {
+    let part = path.with_extension("part");
+    let picture = image::RgbImage::from_pixel(640, 120, image::Rgb(color));
+    picture.save_with_format(&part, image::ImageFormat::Png).unwrap();
+    fs::rename(part, path).unwrap();
+}
+
+fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
+    let mut house = House::on(desktop);
+    let walls = house.root().join("walls");
+    fs::create_dir(&walls).unwrap();
+    house.configure(&format!("backend.type = '{backend}'\n[library]\nwatch = [{walls:?}]\n"));
+    let (path, still) = (walls.join("mine.png"), walls.join("still.png"));
+    draw(&path, RED);
+    fs::copy(plain(&house, "blue.png", BLUE), &still).unwrap();
+    house.start();
+    let client = house.client();
+    let id = |name: &str| {
+        let list = client.get(&format!("/images?name={name}")).ok();
+        list["data"].get(0).and_then(|image| image["id"].as_i64())
+    };
+    wait_until("both pictures", || id("mine").is_some() && id("still").is_some());
+    let (mine, second) = (id("mine").unwrap(), id("still").unwrap());
+    let body = json!({ "image_id": mine, "monitor": one, "fit": "contain", "transition": "none" });
+    client.post("/wallpaper/set", &body).ok();
+    set(&house, second, other).ok();
+    let history = || client.get("/images/history").ok()["pagination"]["total_items"].clone();
+    let before = (history(), current(&house, one));
+    let mut events = house.events("wallpaper_changed");
+    // By another file in its place, by writing over it, and after a daemon that has seen neither.
+    draw(&path, GREEN);
+    see(desktop, &house, one, GREEN);
+    see(desktop, &house, other, BLUE);
+    expect(&events.wait_for("wallpaper_changed"), mine, one, backend);
+    draw(&walls.join(".hidden.png"), BLUE);
+    fs::copy(walls.join(".hidden.png"), &path).unwrap();
+    see(desktop, &house, one, BLUE);
+    expect(&events.wait_for("wallpaper_changed"), mine, one, backend);
+    assert_eq!((history(), current(&house, one)), before);
+    drop(events);
+    assert_eq!(house.stop(), Some(0));
+    draw(&path, RED);
+    house.start();
+    see(desktop, &house, one, RED);
+    see(desktop, &house, other, BLUE);
+    wait_until("the same assignment", || (history(), current(&house, one)) == before);
+    // Whatever comes after it finds it as it is.
+    set(&house, second, one).ok();
+    see(desktop, &house, one, BLUE);
+    set(&house, mine, one).ok();
+    see(desktop, &house, one, RED);
+    fs::remove_file(&path).unwrap();
+    wait_until("the end of its row", || id("mine").is_none());
+    see(desktop, &house, one, RED);
+    see(desktop, &house, other, BLUE);
+}
+
+/// What `current` says of a monitor, apart from when it was last written.
+fn current(house: &House, monitor: &str) -> Value {
+    let current = house.client().get("/wallpaper/current").ok();
+    let all = current["monitors"].as_array().unwrap();
+    let one = all.iter().find(|one| one["monitor_name"] == monitor);
+    one.unwrap_or_else(|| panic!("nothing on {monitor}: {current}")).clone()
+}
+
+#[track_caller]
+fn expect(event: &Value, image: i64, monitor: &str, backend: &str) {
+    let told = ["image_id", "monitors", "source", "backend"].map(|field| event[field].clone());
+    let expected = [json!(image), json!([monitor]), json!("restore"), json!(backend)];
+    assert_eq!(told, expected, "{event}");
+}
+
+#[test]
+fn swaybg_shows_anew_what_was_rewritten() {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    rewritten(&desktop, ["HEADLESS-1", "HEADLESS-2"], "swaybg");
+}
+
+#[test]
+fn builtin_shows_anew_what_was_rewritten() {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    rewritten(&desktop, ["HEADLESS-1", "HEADLESS-2"], "builtin");
+}
+
+#[test]
+fn feh_shows_anew_what_was_rewritten() {
+    let desktop = Desktop::x11(&["640x480", "640x480"]);
+    rewritten(&desktop, ["VIRTUAL-1", "VIRTUAL-2"], "feh");
+}
