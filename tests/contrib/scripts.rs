@@ -100,6 +100,16 @@ fn fuzzel_picks() {
 }
 
 #[test]
+fn nsxiv_picks() {
+    let desktop = Desktop::x11(&["800x600"]);
+    let house = house(&desktop);
+    shows_pictures(&desktop, &house, "nsxiv", "VIRTUAL-1");
+    // The first one, by name, is marked.
+    pick(&house, &["nsxiv"], &["xdotool", "key", "m", "q"]);
+    assert_eq!(hangs(&house), "blue hill");
+}
+
+#[test]
 fn wofi_shows_pictures() {
     let desktop = Desktop::wayland(&["800x600"]);
     let house = house(&desktop);

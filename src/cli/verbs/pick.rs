@@ -29,6 +29,7 @@ pub(super) const PICK: Verb = Verb::new(&["pick"], "Pick a picture in a menu, an
     .flags(FLAGS)
     .help(
         "Without MENU it is the first of these that is installed and has where to show itself.\n\
+             In nsxiv, m marks the picture and q shows it.\n\
              Ends with 1 where nothing was picked.",
     );
 
