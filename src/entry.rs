@@ -25,6 +25,10 @@ pub fn main() -> ExitCode {
         Next::RestoreDatabase(restore) => restore.tell(
             daemon::restore_database(&restore.config, restore.file.as_deref()).map_err(coded),
         ),
+        Next::Examine(mut doctor) => {
+            let start = std::mem::take(&mut doctor.start);
+            doctor.tell(&daemon::examine(&options(start)))
+        }
         Next::Daemon(start) => match run(&options(start)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => Error::of_daemon(error.exit_code(), error.hint(), &error).report(false),

@@ -4,6 +4,7 @@
 //! A program is known by its executable, and its compositor by its environment. Runs on the thread
 //! that asks; a look takes a millisecond or two.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -131,10 +132,17 @@ fn warning(conflict: &Conflict, surroundings: &Surroundings) -> String {
          this one: end it"
     );
     match cause(program, surroundings) {
-        Some(Line { path, number, text }) => {
-            format!("{told}, and remove line {number} of {}: {text}", path.display())
-        }
+        Some(line) => format!("{told}, and remove {line}"),
         None => format!("{told}, and whatever starts it"),
+    }
+}
+
+/// How to be rid of one.
+pub(super) fn remedy(conflict: &Conflict, surroundings: &Surroundings) -> String {
+    let Conflict { program, pid } = conflict;
+    match cause(program, surroundings) {
+        Some(line) => format!("`kill {pid}`, and remove {line}"),
+        None => format!("`kill {pid}`, and remove whatever starts {program}"),
     }
 }
 
@@ -182,6 +190,12 @@ struct Line {
     path: PathBuf,
     number: usize,
     text: String,
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {} of {}: {}", self.number, self.path.display(), self.text)
+    }
 }
 
 /// What starts a program, as far as the compositor's configuration tells.

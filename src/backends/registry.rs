@@ -221,6 +221,19 @@ impl Backends {
         }
     }
 
+    /// Those that are in the way of this backend, each with how to be rid of it.
+    pub(crate) fn in_the_way(&self, name: BackendName) -> Vec<(Conflict, String)> {
+        let surroundings = self.surroundings();
+        let found = foreign::find(&surroundings).into_iter();
+        let found = found.filter(|conflict| !foreign::is_used(name, &conflict.program));
+        found
+            .map(|conflict| {
+                let remedy = foreign::remedy(&conflict, &surroundings);
+                (conflict, remedy)
+            })
+            .collect()
+    }
+
     fn surroundings(&self) -> Surroundings {
         let (outputs, records) = (self.outputs.clone(), self.records.clone());
         Surroundings { outputs, records, dirs: self.dirs.clone() }

@@ -8,6 +8,7 @@ mod arguments;
 mod call;
 mod connection;
 mod database;
+mod doctor;
 mod error;
 mod help;
 mod lookup;
@@ -44,6 +45,7 @@ use verb::Run;
 pub(crate) use call::Setting;
 pub(crate) use database::DatabaseCheck;
 pub(crate) use database::DatabaseRestore;
+pub(crate) use doctor::Doctor;
 
 pub(crate) use error::Error;
 pub use error::Exit;
@@ -63,6 +65,8 @@ pub(crate) enum Next {
     CheckDatabase(DatabaseCheck),
     /// To put a backup in its place.
     RestoreDatabase(DatabaseRestore),
+    /// To look at everything that wallpapers need, which a client does not see.
+    Examine(Doctor),
 }
 
 /// A file of settings that is to be read.
@@ -118,6 +122,11 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
             Ok(config) => return database::next(what, config, &call),
             Err(error) => Err(error),
         },
+        Run::Doctor => {
+            let output = call.globals.output.clone();
+            let start = daemon_start(call.globals, &Env::process());
+            return Next::Examine(Doctor::new(start, output));
+        }
         Run::Complete => verbs::complete(verbs, &call, &mut screen),
         Run::Request(request) => request.run(&call, &mut screen),
         Run::Client(run) => run(&call, &mut screen),
@@ -141,7 +150,7 @@ fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
             }
             reference::resolve(verb, call)
         }
-        Run::Daemon | Run::Check | Run::Database(_) | Run::Complete => Ok(()),
+        Run::Daemon | Run::Check | Run::Database(_) | Run::Doctor | Run::Complete => Ok(()),
     }
 }
 

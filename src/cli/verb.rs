@@ -35,6 +35,8 @@ pub(super) enum Run {
     Check,
     /// This process looks at the database, or restores it; `main` sees to it.
     Database(Database),
+    /// This process looks at everything that wallpapers need; `main` sees to it.
+    Doctor,
     /// This process tells how a command line can go on, for which it needs all verbs.
     Complete,
     /// This process asks the daemon for one thing and prints it.
@@ -160,6 +162,11 @@ impl Verb {
         Self::run(words, summary, Run::Database(what))
     }
 
+    /// The one that looks at everything.
+    pub(super) const fn doctor(words: &'static [&'static str], summary: &'static str) -> Self {
+        Self::run(words, summary, Run::Doctor)
+    }
+
     /// The one that completes command lines.
     pub(super) const fn complete(words: &'static [&'static str], summary: &'static str) -> Self {
         Self::run(words, summary, Run::Complete)
@@ -257,8 +264,8 @@ pub const GLOBAL: &[Flag] = &[
         "--config",
         "FILE",
         Kind::File,
-        "The configuration file, for `start`, `config path`, `config check`, `library check` and \
-         `library restore`",
+        "The configuration file, for `start`, `doctor`, `config path`, `config check`, `library \
+         check` and `library restore`",
     ),
     Flag::value(
         "--log-level",

@@ -18,4 +18,5 @@ mod x11;
 pub(crate) use identity::identities;
 pub use output::Output;
 pub use outputs::{Outputs, Watch};
+pub(crate) use search::reach;
 pub use session::{Compositor, Session};

@@ -4,6 +4,7 @@
 //! stop, and for the death of a thread. It never waits for a room but at the end, with a limit.
 
 mod database;
+mod doctor;
 mod end;
 mod error;
 mod options;
@@ -25,6 +26,7 @@ use crate::systemd::Notifier;
 use crossbeam_channel::select;
 
 pub(crate) use database::{check as check_database, restore as restore_database};
+pub(crate) use doctor::examine;
 pub(crate) use error::Error;
 pub(crate) use options::Options;
 

@@ -7,6 +7,7 @@ use log::LevelFilter;
 
 use super::error::Error;
 use super::options::Options;
+use crate::compositor::Compositor;
 use crate::config::{self, LogLevel};
 use crate::digest;
 use crate::logging;
@@ -74,6 +75,15 @@ pub(super) fn log_settings(
         file: paths.log.clone(),
         max_size: u64::from(daemon.log_max_size_mb) << 20,
         backups: daemon.log_max_backups,
+    }
+}
+
+pub(super) fn wanted_compositor(settings: &config::Config) -> Option<Compositor> {
+    // None: whichever there is.
+    match settings.daemon.compositor {
+        config::Compositor::Auto => None,
+        config::Compositor::Wayland => Some(Compositor::Wayland),
+        config::Compositor::X11 => Some(Compositor::X11),
     }
 }
 

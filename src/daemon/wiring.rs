@@ -9,10 +9,10 @@ use crossbeam_channel::{Receiver, bounded};
 
 use super::error::Error;
 use super::options::Options;
-use super::paths::{DaemonPaths, log_settings};
+use super::paths::{DaemonPaths, log_settings, wanted_compositor};
 use crate::backends::{Backends, RootPainter, Settings, Versions};
-use crate::compositor::{self, Compositor};
-use crate::config::{self, BackendName, Config, ConfigHandle, Section};
+use crate::compositor;
+use crate::config::{self, BackendName, ConfigHandle, Section};
 use crate::desktop::{self, DesktopOwner};
 use crate::error_chain::chain;
 use crate::events::EventBus;
@@ -242,14 +242,6 @@ fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watc
         return None;
     }
     Some(watch)
-}
-
-fn wanted_compositor(settings: &Config) -> Option<Compositor> {
-    match settings.daemon.compositor {
-        config::Compositor::Auto => None,
-        config::Compositor::Wayland => Some(Compositor::Wayland),
-        config::Compositor::X11 => Some(Compositor::X11),
-    }
 }
 
 fn backends(

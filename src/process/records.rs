@@ -75,6 +75,11 @@ impl ProcessRecords {
         Ok(Self { directory: directory.to_owned() })
     }
 
+    /// To look at alone: nothing is made.
+    pub(crate) fn at(directory: &Path) -> Self {
+        Self { directory: directory.to_owned() }
+    }
+
     pub fn directory(&self) -> &Path {
         &self.directory
     }

@@ -6,6 +6,7 @@
 mod day_time;
 mod error;
 mod event;
+mod finding;
 mod image;
 mod image_row;
 mod names;
@@ -21,6 +22,7 @@ pub(crate) use day_time::{DAY_TIMES, DayTime, SunEvent};
 pub(crate) use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain};
 pub(crate) use event::{OrphanReason, SkippedItem};
+pub(crate) use finding::{Finding, FindingState};
 pub use image::{Image, WebCapabilities};
 pub(crate) use image::{JsonObject, WebMeta};
 pub(crate) use image_row::ImageRow;

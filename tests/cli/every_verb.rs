@@ -18,7 +18,7 @@ fn verbs() -> impl Iterator<Item = &'static Verb> {
 /// These become the daemon, end it, read files of their own, or go on for ever.
 fn is_apart(verb: &Verb) -> bool {
     let name = verb.name();
-    ["start", "stop", "events", "complete", "pick", "version"].contains(&name.as_str())
+    ["start", "stop", "doctor", "events", "complete", "pick", "version"].contains(&name.as_str())
         || ["config path", "config check", "library check", "library restore", "config reset"]
             .contains(&name.as_str())
 }

@@ -288,8 +288,8 @@ fn every_verb_asks_for_what_it_means() {
     check("themes", &["GET /api/themes"]);
     check("themes show nord", &["GET /api/themes/nord.css"]);
     // These need a daemon that answers in earnest: see `cli.rs`.
-    // And these none, but a database: see `tests/library`.
-    for line in ["library check", "library restore"] {
+    // And these none, but a database, or a fault: see `tests/library` and `tests/daemon`.
+    for line in ["library check", "library restore", "doctor"] {
         tried.insert(line.to_owned());
     }
     for line in [

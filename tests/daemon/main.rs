@@ -10,6 +10,7 @@
 
 #[path = "../desktop/mod.rs"]
 mod desktop;
+mod doctor;
 mod full_disk;
 mod garbage;
 mod meagre;

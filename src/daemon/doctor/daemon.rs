@@ -1,0 +1,112 @@
+//! The daemon: whether one answers at the socket, and what stands there otherwise.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use rustix::process::geteuid;
+use rustix::time::{TimerfdClockId, TimerfdTimerFlags};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use ureq::Agent;
+
+use super::super::options::Options;
+use super::report::Report;
+use crate::sys::Timer;
+use crate::wire::{Why, unix};
+
+/// A daemon answers such questions in milliseconds.
+const PATIENCE_NANOS: i64 = 10_000_000_000;
+const ANSWER_MAX: u64 = 1 << 20;
+const SUBJECT: &str = "daemon";
+
+#[derive(Deserialize)]
+struct Info {
+    version: String,
+    pid: u32,
+    #[serde(default)]
+    warnings: Vec<String>,
+}
+
+pub(super) fn look(report: &mut Report, socket: &Path, options: &Options) {
+    let shown = socket.display();
+    let found = match fs::symlink_metadata(socket) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return absent(report, socket),
+        Err(error) => {
+            let step = "make the directory of the socket readable, or name another socket";
+            return report.fix(SUBJECT, format!("{shown} cannot be looked at: {error}"), step);
+        }
+        Ok(found) => found,
+    };
+    if !found.file_type().is_socket() {
+        let step = format!("`rm {shown}`, or name another socket by MURALD_SOCKET");
+        return report.fix(SUBJECT, format!("{shown} is no socket"), step);
+    }
+    let owner = found.uid();
+    if owner != geteuid().as_raw() {
+        let text = format!("{shown} belongs to user {owner}: each user has a daemon of their own");
+        let step = match options.socket {
+            Some(_) => "name a socket of your own by MURALD_SOCKET or --socket",
+            None => "`rm` it, or name a socket of your own by MURALD_SOCKET",
+        };
+        return report.fix(SUBJECT, text, step);
+    }
+    // Closed before anything is asked.
+    match UnixStream::connect(socket).map(drop) {
+        Ok(()) => asked(report, socket),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            let text = format!("nobody listens on {shown}, which an earlier daemon has left");
+            report.note("leftovers", text, Some("none is needed: the next start replaces it"));
+            absent(report, socket);
+        }
+        Err(error) => {
+            let step = format!("`rm {shown}` and start murald again");
+            report.fix(SUBJECT, format!("{shown} takes no connection: {error}"), step);
+        }
+    }
+}
+
+fn absent(report: &mut Report, socket: &Path) {
+    let text = format!("no daemon listens on {}", socket.display());
+    report.note(SUBJECT, text, Some("`murald start` starts one, and so does `murald set PICTURE`"));
+}
+
+/// What one that runs says of itself.
+fn asked(report: &mut Report, socket: &Path) {
+    let Some(info) = get::<Info>(socket, "info") else {
+        let text = format!("the daemon on {} does not answer", socket.display());
+        return report.fix(SUBJECT, text, "end its process, and `murald start` another");
+    };
+    let Info { version, pid, warnings } = info;
+    let text = format!("murald {version} runs as process {pid} on {}", socket.display());
+    match version == env!("CARGO_PKG_VERSION") {
+        true => report.ok(SUBJECT, text),
+        false => {
+            let text = format!("{text}, and this is {}", env!("CARGO_PKG_VERSION"));
+            report.note(SUBJECT, text, Some("`murald stop`, then `murald start`"));
+        }
+    }
+    warnings.iter().for_each(|warning| report.note(SUBJECT, warning, None));
+    for why in get::<Vec<Why>>(socket, "why").unwrap_or_default() {
+        if let Some(failure) = why.last_failure {
+            let text = format!(
+                "{} could not be shown on {} by {}: {}",
+                failure.image_name, why.monitor, failure.backend, failure.error
+            );
+            let step = "mend what it names, or `murald backends activate` another";
+            report.fix("picture", text, step);
+        }
+    }
+}
+
+fn get<T: DeserializeOwned>(socket: &Path, what: &str) -> Option<T> {
+    // One that hangs is not waited for.
+    let late = Timer::new(TimerfdClockId::Monotonic).ok()?;
+    late.set(TimerfdTimerFlags::empty(), PATIENCE_NANOS).ok()?;
+    let agent: Agent = unix::agent(socket, Some(late.into()));
+    let mut answer = agent.get(format!("http://localhost/{what}")).call().ok()?;
+    let body = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().ok()?;
+    serde_json::from_slice(&body).ok()
+}

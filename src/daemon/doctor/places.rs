@@ -1,0 +1,124 @@
+//! Where files go: whether we may write there, and whether there is room.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
+use rustix::process::{geteuid, getuid};
+
+use super::super::paths::DaemonPaths;
+use super::report::Report;
+use crate::paths::{Dirs, Env};
+
+/// Less is soon full: a photograph with its thumbnails takes up to 30 MiB, and the database wants some.
+const ROOM: u64 = 100 << 20;
+
+/// The session's directory, where it is named: one of a session that is over, or of somebody else,
+/// as `su` leaves it.
+pub(super) fn runtime(report: &mut Report, env: &Env) {
+    let Some(path) = env.var("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) else { return };
+    let path = PathBuf::from(path);
+    let step = format!(
+        "log in anew, or `export XDG_RUNTIME_DIR=/run/user/{}` where that is there",
+        getuid().as_raw()
+    );
+    let named = format!("XDG_RUNTIME_DIR is {}", path.display());
+    match fs::metadata(&path) {
+        _ if !path.is_absolute() => {
+            report.fix("runtime", format!("{named}, which is no absolute path"), step);
+        }
+        Err(error) => report.fix("runtime", format!("{named}: {error}"), step),
+        Ok(found) if !found.is_dir() => {
+            report.fix("runtime", format!("{named}, which is no directory"), step);
+        }
+        Ok(found) if found.uid() != geteuid().as_raw() => {
+            let owner = found.uid();
+            report.fix("runtime", format!("{named}, which belongs to user {owner}"), step);
+        }
+        Ok(_) => report.ok("runtime", format!("{named}, which is yours")),
+    }
+}
+
+/// All directories that the daemon writes to.
+pub(super) fn look(report: &mut Report, paths: &DaemonPaths, dirs: &Dirs) {
+    let parent = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
+    let (state, cache) = (dirs.state(), dirs.cache());
+    let (database, log) = (parent(&paths.database), parent(&paths.log));
+    let settings = parent(&dirs.config_file());
+    let socket = parent(&paths.socket);
+    let all: [(&str, &Path); 8] = [
+        ("library", &paths.images),
+        ("database", &database),
+        ("thumbnails", &paths.thumbnails),
+        ("settings", &settings),
+        ("log", &log),
+        ("cache", &cache),
+        ("state", &state),
+        ("socket", &socket),
+    ];
+    let before = report.count();
+    for (subject, directory) in all {
+        writable(report, subject, directory);
+    }
+    if report.count() == before {
+        report.ok("library", format!("{} can be written to", paths.images.display()));
+    }
+    room(report, &all[..3]);
+}
+
+/// The directory, or where it is still to be made the nearest one above that is there.
+fn nearest(directory: &Path) -> &Path {
+    directory.ancestors().find(|path| fs::symlink_metadata(path).is_ok()).unwrap_or(directory)
+}
+
+fn writable(report: &mut Report, subject: &str, directory: &Path) {
+    let there = nearest(directory);
+    let (shown, wanted) = (there.display(), directory.display());
+    let for_what = match there == directory {
+        true => String::new(),
+        false => format!(", and {wanted} is to be made in it"),
+    };
+    if !there.is_dir() {
+        let step = format!("`mv {shown} {shown}.old`");
+        return report.fix(subject, format!("{shown} is no directory{for_what}"), step);
+    }
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    match accessat(CWD, there, access, AtFlags::EACCESS) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::ROFS) => {
+            let text = format!("{shown} is on a file system that is read-only{for_what}");
+            report.fix(
+                subject,
+                text,
+                "mount it for writing, or name another place in the settings",
+            );
+        }
+        Err(error) => {
+            let text = format!("{shown} cannot be written to{for_what}: {error}");
+            let step = format!("`chmod u+rwx {shown}`, or `chown` it to you");
+            report.fix(subject, text, step);
+        }
+    }
+}
+
+/// Of each file system once.
+fn room(report: &mut Report, places: &[(&str, &Path)]) {
+    let mut seen = Vec::new();
+    for (subject, directory) in places {
+        let there = nearest(directory);
+        let (Ok(found), Ok(system)) = (fs::metadata(there), statvfs(there)) else { continue };
+        if seen.contains(&found.dev()) {
+            continue;
+        }
+        seen.push(found.dev());
+        let free = system.f_bavail.saturating_mul(system.f_frsize);
+        let text = format!("{} MiB are free at {}", free >> 20, there.display());
+        if free < ROOM {
+            let step = "make room there, or name another place in the settings";
+            report.fix("disk", format!("{text}, for the {subject}"), step);
+        } else {
+            report.ok("disk", text);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The session: its compositor, the backends that draw on it, and who else does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::paths::{DaemonPaths, wanted_compositor};
+use super::report::Report;
+use crate::backends::{Backends, Lack, REGISTRY, Registration, RootPainter, Versions};
+use crate::compositor::{self, Compositor, Session};
+use crate::config::{BackendName, Config};
+use crate::paths::{Dirs, Env};
+use crate::process::{ProcessRecords, Reaper};
+use crate::thread::Spawner;
+
+/// A compositor that takes connections lists its outputs within milliseconds, unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) fn look(
+    report: &mut Report,
+    settings: &Arc<Config>,
+    paths: &DaemonPaths,
+    env: &Env,
+    dirs: &Dirs,
+) {
+    let wanted = wanted_compositor(settings);
+    let session = match compositor::reach(wanted, env) {
+        Ok(session) => session,
+        Err(error) => return unreachable(report, wanted, env, &error),
+    };
+    let shown = shown(&session);
+    let (spawner, _deaths) = Spawner::new();
+    let Ok(watch) = compositor::Watch::start(&spawner, wanted, env) else { return };
+    let outputs = watch.outputs();
+    let told = outputs.subscribe();
+    if outputs.session().is_none() && told.recv_timeout(PATIENCE).is_err() {
+        let seconds = PATIENCE.as_secs();
+        let text = format!("{shown} takes connections, and says nothing within {seconds} s");
+        return report.fix("compositor", text, "log in anew: it hangs");
+    }
+    let names: Vec<String> = outputs.list().iter().map(|output| output.name.clone()).collect();
+    match names.is_empty() {
+        true => report.note("compositor", format!("{shown} has no monitor"), None),
+        false => report.ok("compositor", format!("{shown}, monitors: {}", names.join(", "))),
+    }
+    let Ok(reaper) = Reaper::start(&spawner, &paths.backends) else { return };
+    let all = Arc::clone(settings);
+    let backends = Backends {
+        settings: Arc::new(move || Arc::clone(&all)),
+        outputs,
+        records: ProcessRecords::at(&paths.backends),
+        reaper,
+        cache: paths.cache.clone(),
+        dirs: dirs.clone(),
+        versions: Versions::default(),
+        own_program: None,
+        root_painter: RootPainter::default(),
+    };
+    if let Some(used) = backend(report, &backends, settings) {
+        others(report, &backends, used);
+    }
+}
+
+fn shown(session: &Session) -> String {
+    match session {
+        Session::Wayland { socket } => format!("the Wayland compositor at {}", socket.display()),
+        Session::X11 { display } => format!("the X server {display}"),
+    }
+}
+
+fn unreachable(report: &mut Report, wanted: Option<Compositor>, env: &Env, error: &std::io::Error) {
+    let said: Vec<String> = ["WAYLAND_DISPLAY", "DISPLAY", "XDG_RUNTIME_DIR"]
+        .iter()
+        .map(|name| match env.var(name) {
+            Some(value) => format!("{name} is {}", value.to_string_lossy()),
+            None => format!("{name} is not set"),
+        })
+        .collect();
+    let kind = match wanted {
+        Some(Compositor::Wayland) => "Wayland compositor (as daemon.compositor wants)",
+        Some(Compositor::X11) => "X server (as daemon.compositor wants)",
+        None => "Wayland compositor and no X server",
+    };
+    let text = format!("no {kind} can be reached ({error}): {}", said.join(", "));
+    let step = "run this inside your session; a daemon of systemd's learns of it by `systemctl --user \
+                import-environment WAYLAND_DISPLAY DISPLAY`";
+    report.fix("compositor", text, step);
+}
+
+/// The backend that shows pictures, or would.
+fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Option<BackendName> {
+    let available = backends.available();
+    let wanted = settings.backend.kind;
+    let used = available.iter().find(|entry| entry.name == wanted).or(available.first());
+    let Some(used) = used else {
+        let here = |entry: &&Registration| {
+            backends.compositor().is_some_and(|running| entry.compositors.contains(&running))
+                && entry.name != BackendName::Builtin
+        };
+        let names: Vec<&str> =
+            REGISTRY.iter().filter(here).map(|entry| entry.name.as_str()).collect();
+        let install = format!("install one of {}", names.join(", "));
+        let why = backends.lack();
+        let step = match why {
+            Lack::Leave => format!("set backend.builtin.enabled to true, or {install}"),
+            Lack::Place(_) | Lack::Session { .. } => install,
+        };
+        report.fix("backend", format!("none can be used: none is installed, and {why}"), step);
+        return None;
+    };
+    let name = used.name;
+    if name == wanted || wanted == Config::default().backend.kind {
+        report.ok("backend", format!("{name} shows pictures"));
+    } else {
+        let text = format!("{wanted}, which backend.type names, cannot be used here: {name} is");
+        let step = format!("install {wanted}, or set backend.type to {name}");
+        report.note("backend", text, Some(&step));
+    }
+    Some(name)
+}
+
+/// Programs that draw over ours, or under.
+fn others(report: &mut Report, backends: &Backends, used: BackendName) {
+    for (conflict, step) in backends.in_the_way(used) {
+        let text = format!(
+            "{} (process {}), which murald did not start, draws backgrounds and may hide murald's",
+            conflict.program, conflict.pid
+        );
+        report.fix("other", text, step);
+    }
+}

@@ -1,0 +1,348 @@
+//! `murald doctor` in broken situations: each is named with the step that mends it, and where the step
+//! is followed it is mended.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Child, Command};
+
+use serde_json::{Value, json};
+
+use crate::desktop::{Desktop, wait_until};
+use crate::support::{House, left_out};
+
+/// All that is found, and the exit code, which says whether anything is to be mended.
+fn examine_by(mut command: Command) -> Vec<Value> {
+    let output = command.output().unwrap();
+    let found: Vec<Value> = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{command:?}: {error}: {output:?}"));
+    let is_well = found.iter().all(|finding| finding["state"] != "fix");
+    assert_eq!(output.status.code(), Some(if is_well { 0 } else { 1 }), "{output:?}");
+    found
+}
+
+fn examine(house: &House) -> Vec<Value> {
+    examine_by(house.murald(&["doctor", "--json"]))
+}
+
+/// The step of the one finding of this kind, whose text has all of `parts` in it.
+#[track_caller]
+fn step(found: &[Value], state: &str, subject: &str, parts: &[&str]) -> String {
+    let is_it = |finding: &&Value| {
+        let text = finding["text"].as_str().unwrap();
+        finding["state"] == state
+            && finding["subject"] == subject
+            && parts.iter().all(|part| text.contains(part))
+    };
+    let all: Vec<&Value> = found.iter().filter(is_it).collect();
+    let [one] = &all[..] else { panic!("not one {state} {subject} {parts:?}: {found:#?}") };
+    one["step"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Nothing of this subject is to be mended.
+#[track_caller]
+fn is_mended(house: &House, subject: &str) {
+    let found = examine(house);
+    let bad = found.iter().find(|one| one["subject"] == subject && one["state"] == "fix");
+    assert!(bad.is_none(), "{bad:?}");
+}
+
+/// Does what a step says: the command in it.
+#[track_caller]
+fn follow(house: &House, step: &str) {
+    let line = step.split('`').nth(1).unwrap_or_else(|| panic!("no command in {step:?}"));
+    let done = house.command("sh").args(["-c", line]).output().unwrap();
+    assert!(done.status.success(), "{line}: {done:?}");
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[test]
+fn nothing_is_wrong_in_a_session_that_works() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = House::on(&desktop);
+    let files = || fs::read_dir(house.root()).unwrap().flatten().count();
+    let before = files();
+    let found = examine(&house);
+    assert!(found.iter().all(|one| one["state"] != "fix"), "{found:#?}");
+    assert_eq!(files(), before, "it is to change nothing");
+    let shell = step(&found, "note", "daemon", &["no daemon listens on"]);
+    assert!(shell.contains("murald start"), "{shell}");
+    house.start();
+    let found = examine(&house);
+    step(&found, "ok", "daemon", &[&format!("as process {} on", house.pid())]);
+    step(&found, "ok", "compositor", &["HEADLESS-1"]);
+    // As rows: state, subject, text with the step.
+    let rows = house.murald(&["doctor"]).output().unwrap();
+    let rows = String::from_utf8(rows.stdout).unwrap();
+    assert!(rows.lines().all(|row| row.split('\t').count() == 3), "{rows}");
+}
+
+#[test]
+fn no_compositor() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let found = examine(&House::new());
+    let what = step(&found, "fix", "compositor", &["WAYLAND_DISPLAY is not set"]);
+    assert!(what.contains("inside your session"), "{what}");
+    // There it is well.
+    is_mended(&House::on(&desktop), "compositor");
+}
+
+#[test]
+fn a_compositor_of_the_other_kind_is_wanted() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = House::on(&desktop);
+    house.configure("[daemon]\ncompositor = \"x11\"\n");
+    step(&examine(&house), "fix", "compositor", &["X server (as daemon.compositor wants)"]);
+    house.configure("[daemon]\ncompositor = \"auto\"\n");
+    is_mended(&house, "compositor");
+}
+
+#[test]
+fn a_compositor_that_hangs() {
+    let house = House::new();
+    let socket = house.socket().with_file_name("wayland-7");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    step(&examine(&house), "fix", "compositor", &["wayland-7", "says nothing"]);
+}
+
+#[test]
+fn settings_that_cannot_be_used() {
+    let house = House::new();
+    for (text, parts) in [
+        ("[daemon\n", &["line 1"][..]),
+        ("[backend]\ntype = 7\n", &["line 2", "type"]),
+        ("[hooks]\ntimeout_seconds = 0\n", &["line 2", "timeout_seconds"]),
+        ("[daemon]\nimages_dir = \"$NOWHERE/x\"\n", &["images_dir", "NOWHERE"]),
+    ] {
+        house.configure(text);
+        step(&examine(&house), "fix", "settings", parts);
+    }
+    house.configure("[hooks]\ntimeout_seconds = 5\n");
+    is_mended(&house, "settings");
+}
+
+#[test]
+fn a_file_where_a_directory_is_to_be() {
+    let house = House::new();
+    for (place, subject) in [("data", "library"), (".local", "state"), ("cache", "thumbnails")] {
+        fs::write(house.root().join(place), "").unwrap();
+        let path = house.root().join(place);
+        let found = examine(&house);
+        let what = step(&found, "fix", subject, &[path.to_str().unwrap(), "is no directory"]);
+        follow(&house, &what);
+        is_mended(&house, subject);
+    }
+}
+
+/// In a mount namespace of its own, after a shell has done this.
+fn after(house: &House, preparation: &str) -> Vec<Value> {
+    let mut command = house.command("unshare");
+    let script = format!("{preparation} && exec \"$0\" doctor --json");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]);
+    command.arg(env!("CARGO_BIN_EXE_murald"));
+    examine_by(command)
+}
+
+#[test]
+fn a_library_that_is_read_only() {
+    let house = House::new();
+    fs::create_dir_all(house.images()).unwrap();
+    let bind = "mount --bind \"$XDG_DATA_HOME\" \"$XDG_DATA_HOME\"";
+    let read_only = format!("{bind} && mount -o remount,bind,ro \"$XDG_DATA_HOME\"");
+    let images = house.images();
+    let parts = [images.to_str().unwrap(), "read-only"];
+    let what = step(&after(&house, &read_only), "fix", "library", &parts);
+    assert!(what.contains("mount it for writing"), "{what}");
+    let mended = format!("{read_only} && mount -o remount,bind,rw \"$XDG_DATA_HOME\"");
+    let found = after(&house, &mended);
+    step(&found, "ok", "library", &[]);
+}
+
+#[test]
+fn a_disk_that_is_nearly_full() {
+    let house = House::new();
+    fs::create_dir(house.root().join("data")).unwrap();
+    let mount =
+        |size: &str| format!("mount -t tmpfs -o size={size},mode=700 tmpfs \"$XDG_DATA_HOME\"");
+    let what = step(&after(&house, &mount("90m")), "fix", "disk", &["90 MiB", "for the library"]);
+    assert!(what.contains("make room"), "{what}");
+    step(&after(&house, &mount("110m")), "ok", "disk", &["110 MiB"]);
+}
+
+#[test]
+fn what_stands_where_the_socket_is_to_be() {
+    let house = House::new();
+    fs::write(house.socket(), "").unwrap();
+    let what = step(&examine(&house), "fix", "daemon", &["murald.sock is no socket"]);
+    follow(&house, &what);
+    is_mended(&house, "daemon");
+    // One that an earlier daemon has left is no fault: the next start replaces it.
+    drop(UnixListener::bind(house.socket()).unwrap());
+    step(&examine(&house), "note", "leftovers", &["nobody listens"]);
+    is_mended(&house, "daemon");
+}
+
+#[test]
+fn a_socket_and_a_directory_of_another_user() {
+    if !is_root() {
+        return left_out("another user's socket", "only root can make one");
+    }
+    let mut house = House::new();
+    let _listener = UnixListener::bind(house.socket()).unwrap();
+    std::os::unix::fs::chown(house.socket(), Some(12345), None).unwrap();
+    let what = step(&examine(&house), "fix", "daemon", &["belongs to user 12345"]);
+    assert!(what.contains("MURALD_SOCKET"), "{what}");
+    let own = house.root().join("own.sock");
+    house.env("MURALD_SOCKET", own);
+    is_mended(&house, "daemon");
+    let runtime = house.socket().parent().unwrap().to_owned();
+    std::os::unix::fs::chown(&runtime, Some(12345), None).unwrap();
+    step(&examine(&house), "fix", "runtime", &["belongs to user 12345"]);
+    std::os::unix::fs::chown(&runtime, Some(0), None).unwrap();
+    is_mended(&house, "runtime");
+}
+
+#[test]
+fn a_runtime_directory_of_a_session_that_is_over() {
+    let mut house = House::new();
+    let old = house.root().join("over");
+    house.env("XDG_RUNTIME_DIR", &old);
+    let what = step(&examine(&house), "fix", "runtime", &["over", "No such file"]);
+    assert!(what.contains("export XDG_RUNTIME_DIR="), "{what}");
+    house.env("XDG_RUNTIME_DIR", house.socket().parent().unwrap());
+    is_mended(&house, "runtime");
+}
+
+#[test]
+fn a_daemon_that_hangs_or_is_of_another_version() {
+    let house = House::new();
+    let hangs = UnixListener::bind(house.socket()).unwrap();
+    step(&examine(&house), "fix", "daemon", &["does not answer"]);
+    drop(hangs);
+    fs::remove_file(house.socket()).unwrap();
+    let listener = UnixListener::bind(house.socket()).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let lines = BufReader::new(&stream).lines();
+            let head: Vec<String> =
+                lines.map_while(Result::ok).take_while(|l| !l.is_empty()).collect();
+            let body = match head.first() {
+                Some(first) if first.contains("/info") => r#"{"version":"0.0.1","pid":7}"#,
+                _ => "[]",
+            };
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+                 Connection: close\r\n\r\n{body}",
+                body.len()
+            )
+            .ok();
+        }
+    });
+    let what = step(&examine(&house), "note", "daemon", &["murald 0.0.1 runs as process 7"]);
+    assert!(what.contains("murald stop"), "{what}");
+}
+
+#[test]
+fn programs_that_are_missed() {
+    let mut house = House::new();
+    house.stub("systemctl", "#!/bin/sh\necho disabled; echo disabled; exit 1\n");
+    let what = step(&examine(&house), "note", "unit", &["does not start murald"]);
+    assert!(what.contains("`systemctl --user enable --now murald`"), "{what}");
+    house.stub("systemctl", "#!/bin/sh\necho enabled; echo disabled\n");
+    step(&examine(&house), "ok", "unit", &[]);
+    // A machine without a service manager for users.
+    house.stub("systemctl", "#!/bin/sh\necho 'Failed to connect to bus' >&2; exit 1\n");
+    assert!(examine(&house).iter().all(|finding| finding["subject"] != "unit"));
+    house.only(&["sh"]);
+    let what = step(&examine(&house), "note", "ffmpeg", &["not installed"]);
+    assert_eq!(what, "install ffmpeg");
+}
+
+#[test]
+fn no_backend() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = House::on(&desktop);
+    house.only(&["sh"]);
+    house.configure("[backend.builtin]\nenabled = false\n");
+    let what = step(&examine(&house), "fix", "backend", &["none can be used"]);
+    assert!(what.contains("backend.builtin.enabled to true, or install one of awww"), "{what}");
+    house.configure("[backend.builtin]\nenabled = true\n");
+    is_mended(&house, "backend");
+    house.configure("[backend]\ntype = \"feh\"\n");
+    let what = step(&examine(&house), "note", "backend", &["feh", "builtin is"]);
+    assert_eq!(what, "install feh, or set backend.type to builtin");
+    house.configure("[backend]\ntype = \"builtin\"\n");
+    step(&examine(&house), "ok", "backend", &["builtin shows pictures"]);
+}
+
+#[test]
+fn a_foreign_program_draws_backgrounds() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = House::started_on(&desktop);
+    let mut other = Ended(desktop.command("swaybg").args(["-c", "#c01020"]).spawn().unwrap());
+    let pid = format!("swaybg (process {})", other.0.id());
+    wait_until("it draws", || examine(&house).iter().any(|one| one["subject"] == "other"));
+    let what = step(&examine(&house), "fix", "other", &[&pid]);
+    follow(&house, &what);
+    other.0.wait().unwrap();
+    is_mended(&house, "other");
+}
+
+#[test]
+fn a_background_in_sway_s_configuration() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = House::on(&desktop);
+    let configuration = Path::new(desktop.var("DESKTOP_DIR").unwrap()).join("sway.conf");
+    let before = fs::read_to_string(&configuration).unwrap();
+    let line = "output * bg #c01020 solid_color";
+    fs::write(&configuration, format!("{before}{line}\n")).unwrap();
+    desktop.output("swaymsg", &["reload"]);
+    let is_there = || examine(&house).iter().any(|one| one["subject"] == "other");
+    wait_until("sway's own swaybg", is_there);
+    let what = step(&examine(&house), "fix", "other", &["swaybg (process "]);
+    let number = before.lines().count() + 1;
+    let named = format!("line {number} of {}: {line}", configuration.display());
+    assert!(what.contains(&named), "{what}");
+    fs::write(&configuration, before).unwrap();
+    follow(&house, &what);
+    wait_until("it is gone", || !is_there());
+}
+
+#[test]
+fn a_backend_that_dies_at_once() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = House::on(&desktop);
+    house.configure("[backend]\ntype = \"swaybg\"\n");
+    let real = house.command("sh").args(["-c", "command -v swaybg"]).output().unwrap();
+    let real = String::from_utf8(real.stdout).unwrap();
+    house.stub("swaybg", "#!/bin/sh\necho 'no colours today' >&2; exit 1\n");
+    house.start();
+    let path = house.root().join("red.png");
+    image::RgbImage::from_pixel(64, 36, image::Rgb([200, 30, 30])).save(&path).unwrap();
+    let id = house.import(&[&path])[0];
+    let set =
+        |house: &House| house.client().post("/wallpaper/set", &json!({ "image_id": id })).status;
+    assert_eq!(set(&house), 500);
+    let parts = ["red could not be shown on HEADLESS-1 by swaybg", "no colours today"];
+    step(&examine(&house), "fix", "picture", &parts);
+    let why = house.client().get("/why").ok()[0]["text"].clone();
+    assert!(why.as_str().unwrap().contains("Last failure: red"), "{why}");
+    house.stub("swaybg", &format!("#!/bin/sh\nexec {} \"$@\"\n", real.trim()));
+    assert_eq!(set(&house), 200);
+    is_mended(&house, "picture");
+}
