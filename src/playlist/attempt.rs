@@ -74,7 +74,8 @@ pub(super) struct ApplyReport {
     pub(super) attempt: Attempt,
     pub(super) index: usize,
     pub(super) image_id: i64,
-    /// Asked for; where it is shown, those that show it.
+    pub(super) asked: Vec<String>,
+    /// Those that were asked for; where it is shown, those that show it.
     pub(super) monitors: Vec<String>,
     pub(super) result: Result<Applied, wallpaper::Error>,
 }

@@ -51,7 +51,7 @@ impl Player {
             Command::ActOnAll(action, reply) => self.act_on_all(action, reply),
             Command::Active(reply) => reply(Ok(self.active())),
             Command::Appearance(reply) => reply(Ok(self.appearance())),
-            Command::SetAppearance(mode, reply) => reply(self.set_appearance(mode)),
+            Command::SetAppearance(mode, reply) => self.set_appearance(mode, reply),
         }
     }
 

@@ -1,12 +1,17 @@
 //! Light and dark on the thread `playlist`: what was said is kept, and everybody is told when it is the
-//! other one. Playlists that go by it find out by themselves what is due.
+//! other one. Playlists that go by it find out by themselves what is due; who has set it is answered
+//! once their pictures are up.
 
 use super::appearance;
-use super::error::Error;
-use super::player::Player;
+use super::error::{Error, Reply};
+use super::player::{Player, RunningPlaylist};
+use super::schedule::Rule;
 use crate::clock::Deadlines;
 use crate::store;
-use crate::wire::{Appearance, AppearanceMode, Event};
+use crate::wire::{Appearance, AppearanceMode, Event, PlaylistType};
+
+/// Clients that wait for the pictures of a change; one more is refused with [`Error::Busy`].
+const WAITING: usize = 64;
 
 impl Player {
     /// What to be woken for, all in all.
@@ -20,14 +25,33 @@ impl Player {
         Appearance { mode: self.mode, now: self.now().tone }
     }
 
-    /// Writes what decides from now on; the playlists change with it.
-    pub(super) fn set_appearance(&mut self, mode: AppearanceMode) -> Result<Appearance, Error> {
+    /// Writes what decides from now on; the playlists change with it. Answers when their pictures are
+    /// up, or have failed.
+    pub(super) fn set_appearance(&mut self, mode: AppearanceMode, reply: Reply<Appearance>) {
+        if self.waiting.len() >= WAITING {
+            return reply(Err(Error::Busy));
+        }
         if mode != self.mode {
-            self.store.write(|c| store::appearance::set(c, mode))?;
+            if let Err(error) = self.store.write(|c| store::appearance::set(c, mode)) {
+                return reply(Err(error.into()));
+            }
             self.mode = mode;
         }
+        self.waiting.push(reply);
         self.run_all_due();
-        Ok(self.appearance())
+    }
+
+    /// Answers those who wait for pictures of light or dark, where none is on its way.
+    fn answer_waiting(&mut self) {
+        let is_on_its_way = |(id, one): (&i64, &RunningPlaylist)| {
+            one.spec.kind == PlaylistType::Appearance
+                && (!one.asked.is_empty() || self.has_pending_change(*id))
+        };
+        if self.waiting.is_empty() || self.running.iter().any(is_on_its_way) {
+            return;
+        }
+        let appearance = self.appearance();
+        std::mem::take(&mut self.waiting).into_iter().for_each(|reply| reply(Ok(appearance)));
     }
 
     /// Tells of light and dark if it has changed, and makes all changes that are due.
@@ -38,6 +62,25 @@ impl Player {
             let Appearance { mode, now } = appearance;
             self.bus.publish(&Event::AppearanceChanged { mode, now });
         }
+        self.warn_of_lost_place();
         self.run_due();
+        self.answer_waiting();
+    }
+
+    /// Says once that the sun cannot be followed, each time that it becomes so.
+    fn warn_of_lost_place(&mut self) {
+        let follows = |one: &&RunningPlaylist| match &one.spec.rule {
+            Rule::Slots(slots) => slots.follow_the_sun(),
+            _ => false,
+        };
+        let lost = (self.running.values().find(follows)).filter(|_| self.now().place.is_none());
+        if let Some(one) = lost.filter(|_| !self.warned_of_place) {
+            log::warn!(
+                "the playlist {:?} goes by the sun, and location.latitude and location.longitude are not \
+                 set any more: 06:00 and 18:00 are used",
+                one.spec.name
+            );
+        }
+        self.warned_of_place = lost.is_some();
     }
 }

@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::appearance;
 use super::attempt::ApplyReport;
-use super::error::Error;
+use super::error::{Error, Reply};
 use super::now::Now;
 use super::pending::Pending;
 use super::spec::PlaylistSpec;
@@ -59,6 +59,10 @@ pub(super) struct Player {
     pub(super) mode: AppearanceMode,
     /// What everybody knows of light and dark.
     pub(super) told: Option<Appearance>,
+    /// That there is no place to look at the sun from.
+    pub(super) warned_of_place: bool,
+    /// Those who wait for the pictures of light or dark.
+    pub(super) waiting: Vec<Reply<Appearance>>,
 }
 
 impl Player {
@@ -84,6 +88,8 @@ impl Player {
             changes: 0,
             mode: AppearanceMode::Auto,
             told: None,
+            warned_of_place: false,
+            waiting: Vec::new(),
         };
         (player, woken)
     }

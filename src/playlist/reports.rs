@@ -11,7 +11,8 @@ impl Player {
         let Some(one) = self.running.get_mut(&id) else { return };
         let current = one.change == report.change;
         if current {
-            one.asked.retain(|name| !report.monitors.contains(name));
+            // Also those that had gone by then.
+            one.asked.retain(|name| !report.asked.contains(name));
             // An edit may have moved it while it was on its way.
             if one.state.image_id == image_id {
                 report.index = one.state.index;

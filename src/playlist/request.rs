@@ -83,12 +83,12 @@ impl Player {
         (id, change): (i64, u64),
         (state, name): (&PlaybackState, String),
         attempt: Attempt,
-        (mut monitors, ask): (Vec<String>, Ask),
+        (asked, ask): (Vec<String>, Ask),
     ) {
         let (index, image_id) = (state.index, state.image_id);
-        let is_asked = |name: &String| monitors.contains(name);
+        let is_asked = |name: &String| asked.contains(name);
         let all = state.everywhere && self.wallpapers.connected().iter().all(is_asked);
-        let named = || Targets::from_names(monitors.iter().cloned());
+        let named = || Targets::from_names(asked.iter().cloned());
         let request = Request {
             filter: None,
             ask,
@@ -105,10 +105,10 @@ impl Player {
         };
         let (reports, waker) = (Arc::clone(&self.reports), self.waker.clone());
         let reply = move |result: Result<Applied, wallpaper::Error>| {
-            if let Ok(applied) = &result {
-                monitors.clone_from(&applied.monitors);
-            }
-            let report = ApplyReport { id, change, attempt, index, image_id, monitors, result };
+            let shown = result.as_ref().map(|applied| applied.monitors.clone());
+            let monitors = shown.unwrap_or_else(|_| asked.clone());
+            let report =
+                ApplyReport { id, change, attempt, index, image_id, asked, monitors, result };
             reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
             // Full: it is about to wake.
             waker.try_send(()).ok();

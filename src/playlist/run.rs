@@ -30,6 +30,7 @@ impl Player {
         self.receive(mailbox, alarm);
         let ids: Vec<i64> = self.pending.keys().copied().collect();
         ids.into_iter().for_each(|id| self.cancel_pending(id, &|_| Error::Ending));
+        self.waiting.into_iter().for_each(|reply| reply(Err(Error::Ending)));
     }
 
     fn receive(&mut self, mailbox: &Mailbox, alarm: &Alarm) {

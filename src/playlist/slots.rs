@@ -59,6 +59,12 @@ struct Calendar<'a> {
 }
 
 impl Slots {
+    /// Whether the sun decides when some of them begin.
+    pub(super) fn follow_the_sun(&self) -> bool {
+        matches!(self, Self::Day(slots)
+            if slots.iter().any(|(time, _)| matches!(time, DayTime::Sun(..))))
+    }
+
     /// None only at the ends of the calendar.
     pub(super) fn at(&self, now: &Zoned, place: Option<Place>) -> Option<Slot> {
         let zone = now.time_zone();

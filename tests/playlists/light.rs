@@ -31,6 +31,9 @@ fn light_and_dark_change_what_is_seen() {
     super::start(&house, id, &["HEADLESS-1"]);
     see(&desktop, "HEADLESS-1", 0);
     assert_eq!(put(&house, "dark"), json!({ "mode": "dark", "now": "dark" }));
+    // Without waiting: the answer says that it is so.
+    let current = house.client().get("/wallpaper/current").ok();
+    assert_eq!(current["image_id"].as_i64(), Some(all[1]), "{current}");
     let event = events.wait_for("appearance_changed");
     assert_eq!((&event["mode"], &event["now"]), (&json!("dark"), &json!("dark")));
     see(&desktop, "HEADLESS-1", 1);
@@ -69,4 +72,19 @@ fn sun_wants_latitude_and_longitude() {
     wait_until("one of them", || shown().as_i64().is_some_and(|shown| all.contains(&shown)));
     let why = house.client().get("/why").ok()[0].clone();
     assert!(why["next"]["at"].is_string(), "the sun will rise or set: {why}");
+    // The place is lost: that is said once, and again when it is lost again.
+    let said = || house.log().matches("06:00 and 18:00").count();
+    assert_eq!(said(), 0);
+    for times in 1..=2 {
+        place(json!({ "latitude": null, "longitude": null })).ok();
+        wait_until("a warning", || said() == times);
+        let now = house.client().get("/why").ok()[0].clone();
+        assert!(now["next"]["at"].is_string(), "{now}");
+        place(json!({ "latitude": 52.52, "longitude": 13.4 })).ok();
+        // The player looks at its place between two answers.
+        for _ in 0..2 {
+            house.client().get("/playlists/active").ok();
+        }
+    }
+    assert_eq!(said(), 2);
 }

@@ -1,4 +1,4 @@
-//! Light and dark. The request waits for the player.
+//! Light and dark. The request waits for the player, and a change for its pictures.
 
 use std::time::Duration;
 
@@ -8,6 +8,8 @@ use crate::wire::{Appearance, PutAppearance};
 
 /// The player waits for nothing but the disk.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// A change is answered when its pictures are up; they may wait for those before.
+const SHOWN: Duration = super::wallpaper::PATIENCE.saturating_mul(2);
 
 /// `GET /appearance`
 pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
@@ -19,6 +21,6 @@ pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Response,
 pub(in crate::http) fn put(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let PutAppearance { mode } = request.json()?;
     let set = |reply| api.playlists.set_appearance(mode, reply);
-    let now: Appearance = request.wait(PATIENCE, set)?;
+    let now: Appearance = request.wait(SHOWN, set)?;
     Ok(Response::json(200, &now)?)
 }

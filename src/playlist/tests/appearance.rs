@@ -57,6 +57,37 @@ fn playlist_of_light_and_dark_changes_with_the_appearance() {
 }
 
 #[test]
+fn appearance_is_answered_once_its_pictures_are_up() {
+    let mut fixture = fixture();
+    let id = fixture.by_tone(0, 1).unwrap();
+    fixture.set_clock("2024-06-01T12:00", "Europe/Berlin");
+    fixture.start(id, &[]).unwrap();
+    let put =
+        |fixture: &mut Fixture, mode| fixture.begin(|reply| Command::SetAppearance(mode, reply));
+    fixture.behaviour(Behaviour::Silent);
+    let answer = put(&mut fixture, AppearanceMode::Dark);
+    // Who says the same meanwhile waits for the same.
+    let again = put(&mut fixture, AppearanceMode::Dark);
+    assert!(answer.try_recv().is_err() && again.try_recv().is_err());
+    fixture.release(Behaviour::Shows);
+    for answer in [answer, again] {
+        assert_eq!(answer.try_recv().unwrap().unwrap().now, Tone::Dark);
+    }
+    // What cannot be shown keeps nobody.
+    fixture.behaviour(Behaviour::Silent);
+    let answer = put(&mut fixture, AppearanceMode::Light);
+    assert!(answer.try_recv().is_err());
+    fixture.release(Behaviour::Fails);
+    assert_eq!(answer.try_recv().unwrap().unwrap().now, Tone::Light);
+    // A start that is on its way comes first, and nobody waits for a playlist that is stopped.
+    fixture.behaviour(Behaviour::Silent);
+    let answer = put(&mut fixture, AppearanceMode::Dark);
+    assert!(answer.try_recv().is_err());
+    fixture.act(id, Action::Stop).unwrap();
+    assert_eq!(answer.try_recv().unwrap().unwrap().now, Tone::Dark);
+}
+
+#[test]
 fn auto_appearance_follows_the_sun() {
     let mut fixture = fixture();
     let id = fixture.by_tone(2, 3).unwrap();
