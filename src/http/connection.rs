@@ -285,12 +285,22 @@ mod tests {
     use crate::http::{Error, Request, Response, Service};
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
+    use std::time::Duration;
 
     struct Plain;
 
     impl Service for Plain {
         fn handle(&self, _request: Request<'_>) -> Result<Response, Error> {
             Ok(Response::empty(204))
+        }
+    }
+
+    /// More than a socket takes.
+    struct Large;
+
+    impl Service for Large {
+        fn handle(&self, _request: Request<'_>) -> Result<Response, Error> {
+            Ok(Response::bytes(200, "text/plain", vec![b'a'; 8 << 20]))
         }
     }
 
@@ -314,5 +324,20 @@ mod tests {
         assert!(answer(b"GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 204 "));
         assert!(answer(b"GET / HTT").starts_with("HTTP/1.1 503 "));
         assert_eq!(answer(b""), "");
+    }
+
+    #[test]
+    fn evicted_client_that_reads_no_answer_holds_no_worker() {
+        let (spawner, _deaths) = Spawner::new();
+        let limits = Limits { write_pause: Duration::from_secs(60), ..Limits::default() };
+        let shared = Shared::new(Large, &spawner, Waker::new().unwrap(), limits);
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let seat = shared.seats.take(near);
+        seat.reads(Instant::now());
+        far.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        shared.seats.shut_readers();
+        let began = Instant::now();
+        Connection::new(&shared, &seat, &mut Buffers::default()).serve();
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     }
 }

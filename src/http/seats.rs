@@ -50,15 +50,15 @@ impl Seat {
         self.waits(since, 0);
     }
 
-    /// The worker waits for its client to read, since then.
-    pub(super) fn writes(&self, since: Instant) {
-        self.waits(since, WRITING);
+    /// The worker waits for its client to read, since then; `false` where the connection was shut.
+    pub(super) fn writes(&self, since: Instant) -> bool {
+        self.waits(since, WRITING)
     }
 
-    fn waits(&self, since: Instant, what: u64) {
+    fn waits(&self, since: Instant, what: u64) -> bool {
         let micros = since.saturating_duration_since(self.began).as_micros();
         let micros = u64::try_from(micros).unwrap_or(u64::MAX >> 2) + 1;
-        self.change(micros << 1 | what);
+        self.change(micros << 1 | what)
     }
 
     /// The worker goes back to work; `false` where the connection was shut meanwhile.

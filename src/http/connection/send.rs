@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::IoSlice;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
@@ -15,6 +15,8 @@ const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 const PIECE: usize = 256 << 10;
 /// The same, of a file.
 const FILE_PIECE: u64 = 1 << 20;
+/// How long one that was shut may not read the answer to its last request.
+const PARTING: Duration = Duration::from_millis(100);
 /// More is not kept for the next answers.
 const KEPT: usize = 64 << 10;
 
@@ -91,7 +93,11 @@ impl Connection<'_> {
     }
 
     fn waits_for_reader(&self) {
-        self.seat.writes(Instant::now());
+        if !self.seat.writes(Instant::now()) {
+            // It was shut as its request came, and its worker is promised to a newcomer. Where this
+            // fails, that one waits longer.
+            self.seat.socket().set_write_timeout(Some(PARTING)).ok();
+        }
         self.shared.seats.tell();
     }
 
