@@ -161,7 +161,8 @@ impl Plan {
         let half = frames / second;
         let fade = (frames / 2.0).floor().min((BLEND * second).round()) / second;
         let stream = facts.stream;
-        let even = format!("fps={over}/{under},settb=AVTB,setpts=PTS-STARTPTS");
+        // No setpts: behind it ffmpeg 7.1 knows of no constant rate, which xfade wants.
+        let even = format!("fps={over}/{under}:start_time=0,settb=AVTB");
         let mut filter = format!("[1:{stream}]{even}[first];[0:{stream}]{even}[second];");
         if fade > 0.0 {
             let offset = half - fade;
