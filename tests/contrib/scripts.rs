@@ -118,9 +118,11 @@ fn wofi_shows_pictures() {
 
 /// Opens a menu until a screenshot has the colours of both pictures: words in a list are not enough.
 fn shows_pictures(desktop: &Desktop, house: &House, menu: &str, output: &str) {
-    let _menu = End::spawn(script(house, "pick/murald-pick").arg(menu));
+    let mut process = End::spawn(script(house, "pick/murald-pick").arg(menu));
     let shot = house.root().join("shot.png");
     wait_until(&format!("{menu} shows both pictures"), || {
+        let ended = process.0.try_wait().unwrap();
+        assert!(ended.is_none(), "{menu}: {ended:?}");
         desktop.shot(&shot, output);
         let shown = image::open(&shot).unwrap().into_rgb8();
         let is = |pixel: &image::Rgb<u8>, color: [u8; 3]| {

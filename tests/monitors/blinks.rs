@@ -57,8 +57,11 @@ fn an_output_that_blinks_shows_its_picture_again() {
                 && near(point(&desktop, 480, 120), colors[2])
         });
     }
-    let current = house.client().get("/wallpaper/current").ok();
-    assert_eq!(current["monitors"][1]["image_id"], images[2]);
+    // What was hung again is noted once it is shown.
+    wait_until("the record of it", || {
+        let current = house.client().get("/wallpaper/current").ok();
+        current["monitors"][1]["image_id"] == images[2]
+    });
 }
 
 #[test]

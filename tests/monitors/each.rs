@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::desktop::Desktop;
+use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, Rgb, see};
 use crate::support::House;
 
@@ -102,10 +102,22 @@ fn playlist_each(desktop: &Desktop, monitors: [&str; 3]) {
     look(desktop, &house, &back, &gallery);
 }
 
-#[test]
-fn playlist_gives_each_monitor_of_sway_its_own() {
+/// Three monitors of sway, of which the second stands.
+fn one_upright() -> Desktop {
     let desktop = Desktop::wayland(&["640x360", "640x360", "640x360"]);
     desktop.output("swaymsg", &["-q", "output HEADLESS-2 transform 90"]);
+    // Newer sways answer before they have done it.
+    wait_until("it stands", || {
+        let all = desktop.output("swaymsg", &["-r", "-t", "get_outputs"]);
+        let all: Vec<Value> = serde_json::from_str(&all).unwrap();
+        all.iter().any(|output| output["transform"] == "90")
+    });
+    desktop
+}
+
+#[test]
+fn playlist_gives_each_monitor_of_sway_its_own() {
+    let desktop = one_upright();
     playlist_each(&desktop, ["HEADLESS-1", "HEADLESS-2", "HEADLESS-3"]);
 }
 
@@ -117,8 +129,7 @@ fn playlist_gives_each_monitor_of_x_its_own() {
 
 #[test]
 fn random_gives_each_monitor_of_sway_its_own() {
-    let desktop = Desktop::wayland(&["640x360", "640x360", "640x360"]);
-    desktop.output("swaymsg", &["-q", "output HEADLESS-2 transform 90"]);
+    let desktop = one_upright();
     random_each(&desktop, ["HEADLESS-1", "HEADLESS-2", "HEADLESS-3"], "swaybg");
 }
 

@@ -1,6 +1,7 @@
 //! The outputs as real compositors have them, held against what their own programs say.
 
 use std::os::unix::fs::symlink;
+use std::time::Instant;
 
 use murald::internals::compositor::{Compositor, Output, Outputs, Session, Watch};
 use murald::internals::paths::Env;
@@ -8,6 +9,7 @@ use murald::internals::thread::{Deaths, Spawner};
 use serde_json::Value;
 
 use crate::desktop::{Desktop, wait_until};
+use crate::support::PATIENCE;
 
 fn watch(env: &Env) -> (Watch, Outputs, Deaths) {
     let (spawner, deaths) = Spawner::new();
@@ -66,8 +68,15 @@ fn agree(desktop: &Desktop, outputs: &Outputs) {
         };
         sorted(outputs.list().iter().map(plain).collect())
     };
-    let theirs = sorted(sway_outputs(desktop));
-    wait_until(&format!("{theirs:#?}"), || ours() == theirs);
+    // Newer sways answer before they have done what they are told.
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (ours, theirs) = (ours(), sorted(sway_outputs(desktop)));
+        if ours == theirs {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{ours:#?}, not {theirs:#?}");
+    }
 }
 
 #[test]
@@ -86,7 +95,9 @@ fn sway_s_outputs() {
         "output HEADLESS-2 position -4000 17",
     ];
     for change in changes {
+        let before = sway_outputs(&desktop);
         desktop.output("swaymsg", &["-q", change]);
+        wait_until(change, || sway_outputs(&desktop) != before);
         agree(&desktop, &outputs);
     }
 }

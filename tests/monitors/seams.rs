@@ -95,32 +95,33 @@ fn sway_s_monitors_of_all_kinds() {
     let house = House::started_on(&desktop);
     settle(&house, |all| all.as_array().unwrap().len() == 3);
     compare(&desktop, &house, 0);
+    // Scale, the turn in sway's words and in Wayland's, and the place of each.
     let layouts = [
         // Side by side with gaps, one turned, one of twice the density.
-        [
-            "output HEADLESS-1 position 0 0",
-            "output HEADLESS-2 transform 90 position 700 -50",
-            "output HEADLESS-3 scale 2 position 1150 250",
-        ],
+        [(1.0, "normal", 0, 0, 0), (1.0, "90", 3, 700, -50), (2.0, "normal", 0, 1150, 250)],
         // One above the other, upside down, mirrored and turned, of broken density.
         [
-            "output HEADLESS-1 scale 1.5 transform 180 position -150 450",
-            "output HEADLESS-2 transform flipped-270 position 25 -550",
-            "output HEADLESS-3 scale 1.25 transform normal position 300 400",
+            (1.5, "180", 2, -150, 450),
+            (1.0, "flipped-270", 5, 25, -550),
+            (1.25, "normal", 0, 300, 400),
         ],
     ];
     for (round, layout) in layouts.iter().enumerate() {
-        for command in layout {
-            desktop.output("swaymsg", &["-q", command]);
+        for (number, (scale, turn, _, x, y)) in (1..).zip(layout) {
+            let how = format!("scale {scale} transform {turn} position {x} {y}");
+            desktop.output("swaymsg", &["-q", &format!("output HEADLESS-{number} {how}")]);
         }
-        let [x, y]: [i64; 2] = {
-            let mut words = layout[2].rsplit(' ').map(|word| word.parse().unwrap());
-            let y = words.next().unwrap();
-            [words.next().unwrap(), y]
-        };
+        // Newer sways answer before they have done it, and not all of it is told at once.
         settle(&house, |all| {
-            let third = all.as_array().unwrap().iter().find(|m| m["name"] == "HEADLESS-3");
-            third.is_some_and(|monitor| monitor["x"] == x && monitor["y"] == y)
+            (1..).zip(layout).all(|(number, (scale, _, turned, x, y))| {
+                let is = |m: &&Value| m["name"] == format!("HEADLESS-{number}");
+                all.as_array().unwrap().iter().find(is).is_some_and(|m| {
+                    m["scale"] == *scale
+                        && m["transform"] == *turned
+                        && m["x"] == *x
+                        && m["y"] == *y
+                })
+            })
         });
         compare(&desktop, &house, round + 1);
     }
