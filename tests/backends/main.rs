@@ -14,6 +14,7 @@ mod builtin;
 mod effects;
 mod feh;
 mod foreign;
+mod frames;
 mod hangs;
 mod hosted;
 mod hyprpaper;

@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use murald::internals::backends::{Error, Placement};
 use murald::internals::config::BackendName;
 use murald::internals::sys::Cancel;
 
 use crate::desktop::Desktop;
-use crate::wall::{BLACK, BLUE, Foreign, GREEN, RED, Wall, Watcher, near};
+use crate::frames::Watcher;
+use crate::wall::{BLACK, BLUE, Foreign, GREEN, RED, Wall, near};
 
 #[test]
 fn hangs_a_different_picture_on_each_output() {
@@ -75,19 +76,14 @@ fn changes_without_a_blank_frame() {
     let pictures = [paint("a.jpg", "xc:red"), paint("b.jpg", "xc:blue"), paint("c.jpg", "xc:lime")];
     let hang = |picture: &Path| wall.hang(&[("HEADLESS-1", picture)]);
     swaybg.show(&hang(&pictures[0]), &wall.cancel).unwrap();
-    let watcher = Watcher::start(&wall.desktop, &wall.backends.outputs.list()[0]);
-    let deadline = Instant::now() + Duration::from_secs(60);
-    for picture in pictures.iter().cycle().skip(1) {
+    let watcher = Watcher::start(&wall.desktop, "HEADLESS-1");
+    for picture in pictures.iter().cycle().skip(1).take(8) {
         swaybg.show(&hang(picture), &wall.cancel).unwrap();
-        if watcher.frames() >= 100 || Instant::now() > deadline {
-            break;
-        }
     }
     let frames = watcher.finish();
     let blank = frames.iter().filter(|&&f| ![RED, GREEN, BLUE].iter().any(|&c| near(f, c)));
     assert_eq!(blank.count(), 0, "of {} frames", frames.len());
     let changes = frames.windows(2).filter(|pair| !near(pair[0], pair[1])).count();
-    eprintln!("{} frames, {changes} changes seen", frames.len());
     assert!(changes >= 3, "{changes} changes in {} frames", frames.len());
 }
 
@@ -133,7 +129,7 @@ fn outlives_the_daemon_and_is_taken_over() {
     let before = wall.processes("swaybg");
     drop(first);
     let mut foreign = Foreign::start(&wall.desktop);
-    let watcher = Watcher::start(&wall.desktop, &wall.backends.outputs.list()[0]);
+    let watcher = Watcher::start(&wall.desktop, "HEADLESS-1");
     let mut second = wall.backend(BackendName::Swaybg);
     second.show(&red, &wall.cancel).unwrap();
     assert_eq!(wall.processes("swaybg"), before, "the same picture: nothing is started");

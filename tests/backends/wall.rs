@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_channel::{Receiver, bounded};
 use murald::internals::backends::{Backend, Backends, Kind, Placement, RootPainter, Versions};
-use murald::internals::compositor::{Output, Watch};
+use murald::internals::compositor::Watch;
 use murald::internals::config::{BackendName, ConfigHandle};
 use murald::internals::events::EventBus;
 use murald::internals::paths::{Dirs, Env};
@@ -235,53 +234,5 @@ impl Drop for Foreign {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
-    }
-}
-
-/// Photographs a spot of an output again and again.
-pub struct Watcher {
-    stop: crossbeam_channel::Sender<()>,
-    count: Arc<AtomicUsize>,
-    thread: std::thread::JoinHandle<Vec<[u8; 3]>>,
-}
-
-impl Watcher {
-    /// A few pixels only, to a pipe, so that a frame takes some 10 ms.
-    pub fn start(desktop: &Desktop, output: &Output) -> Self {
-        let (stop, stopped) = bounded::<()>(0);
-        let frame = {
-            let (wayland, runtime) =
-                (desktop.var("WAYLAND_DISPLAY"), desktop.var("XDG_RUNTIME_DIR"));
-            let (wayland, runtime) = (wayland.unwrap().to_owned(), runtime.unwrap().to_owned());
-            let middle = format!("{},{} 4x4", output.x + 100, output.y + 100);
-            move || {
-                let mut command = Command::new("grim");
-                command.env("WAYLAND_DISPLAY", &wayland).env("XDG_RUNTIME_DIR", &runtime);
-                command.args(["-t", "ppm", "-g", &middle, "-"]);
-                let ppm = command.stderr(Stdio::null()).output().unwrap().stdout;
-                let at = ppm.len() - (ppm.len() / 2 / 3) * 3;
-                <[u8; 3]>::try_from(&ppm[at..at + 3]).unwrap()
-            }
-        };
-        let count = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&count);
-        let thread = std::thread::spawn(move || {
-            let mut seen = Vec::new();
-            while stopped.try_recv() == Err(crossbeam_channel::TryRecvError::Empty) {
-                seen.push(frame());
-                counted.store(seen.len(), Ordering::Relaxed);
-            }
-            seen
-        });
-        Self { stop, count, thread }
-    }
-
-    pub fn frames(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
-    }
-
-    pub fn finish(self) -> Vec<[u8; 3]> {
-        drop(self.stop);
-        self.thread.join().unwrap()
     }
 }

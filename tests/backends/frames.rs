@@ -1,0 +1,191 @@
+//! Every frame of an output as the compositor sends it out: a client of wlr-screencopy.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use wayland_client::globals::{GlobalListContents, registry_queue_init};
+use wayland_client::protocol::wl_output::{self, WlOutput};
+use wayland_client::protocol::wl_registry::WlRegistry;
+use wayland_client::protocol::wl_shm::{Format, WlShm};
+use wayland_client::protocol::{wl_buffer::WlBuffer, wl_registry, wl_shm_pool::WlShmPool};
+use wayland_client::{Connection, Dispatch, EventQueue, QueueHandle, WEnum, delegate_noop};
+use wayland_protocols_wlr::screencopy::v1::client::zwlr_screencopy_frame_v1::{
+    Event, ZwlrScreencopyFrameV1,
+};
+use wayland_protocols_wlr::screencopy::v1::client::zwlr_screencopy_manager_v1::ZwlrScreencopyManagerV1;
+
+use crate::desktop::{Desktop, wait_until};
+
+/// A spot well within every output of the tests, in the output's own coordinates.
+const SPOT: (i32, i32) = (60, 60);
+
+/// Photographs one pixel of an output, once for each frame, until it is finished.
+pub struct Watcher {
+    stop: Sender<()>,
+    seen: Arc<Mutex<Vec<[u8; 3]>>>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Watcher {
+    /// Returns once it has seen a frame.
+    pub fn start(desktop: &Desktop, output: &str) -> Self {
+        let directory = Path::new(desktop.var("XDG_RUNTIME_DIR").unwrap());
+        let socket = directory.join(desktop.var("WAYLAND_DISPLAY").unwrap());
+        let connection = Connection::from_socket(UnixStream::connect(socket).unwrap()).unwrap();
+        let (stop, stopped) = bounded(0);
+        let seen = Arc::default();
+        let (into, name) = (Arc::clone(&seen), output.to_owned());
+        let thread = std::thread::spawn(move || watch(&connection, &name, &into, &stopped));
+        let watcher = Self { stop, seen, thread };
+        wait_until("the first frame", || watcher.frames() > 0);
+        watcher
+    }
+
+    pub fn frames(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+
+    /// What the newest frame has.
+    pub fn latest(&self) -> [u8; 3] {
+        *self.seen.lock().unwrap().last().unwrap()
+    }
+
+    /// All frames that were seen.
+    pub fn finish(self) -> Vec<[u8; 3]> {
+        drop(self.stop);
+        self.thread.join().unwrap();
+        std::mem::take(&mut *self.seen.lock().unwrap())
+    }
+}
+
+/// The thread's whole life. A frame of an output that has gone, or changes, fails: then the next.
+fn watch(connection: &Connection, name: &str, into: &Mutex<Vec<[u8; 3]>>, stop: &Receiver<()>) {
+    let (globals, mut queue) = registry_queue_init::<State>(connection).unwrap();
+    let handle = queue.handle();
+    let mut state = State::default();
+    let manager: ZwlrScreencopyManagerV1 = globals.bind(&handle, 1..=1, ()).unwrap();
+    let shm: WlShm = globals.bind(&handle, 1..=1, ()).unwrap();
+    for global in globals.contents().clone_list() {
+        if global.interface == "wl_output" {
+            state
+                .outputs
+                .push((globals.registry().bind(global.name, 4, &handle, ()), String::new()));
+        }
+    }
+    queue.roundtrip(&mut state).unwrap();
+    let named = state.outputs.iter().find(|(_, its)| its == name);
+    let output = named.expect("the output is not there").0.clone();
+    let file = File::from(memfd_create("frame", MemfdFlags::CLOEXEC).unwrap());
+    while stop.try_recv() == Err(TryRecvError::Empty) {
+        let frame = manager.capture_output_region(0, &output, SPOT.0, SPOT.1, 1, 1, &handle, ());
+        if let Some(pixel) = state.photograph(&mut queue, &shm, &frame, &file) {
+            into.lock().unwrap().push(pixel);
+        }
+        frame.destroy();
+    }
+}
+
+#[derive(Default)]
+struct State {
+    outputs: Vec<(WlOutput, String)>,
+    /// What the compositor wants for the frame in hand: format, width, height, bytes a row.
+    layout: Option<(Format, u32, u32, u32)>,
+    /// Whether it has come.
+    result: Option<bool>,
+}
+
+impl State {
+    fn photograph(
+        &mut self,
+        queue: &mut EventQueue<Self>,
+        shm: &WlShm,
+        frame: &ZwlrScreencopyFrameV1,
+        file: &File,
+    ) -> Option<[u8; 3]> {
+        (self.layout, self.result) = (None, None);
+        while self.layout.is_none() && self.result.is_none() {
+            queue.blocking_dispatch(self).unwrap();
+        }
+        let (format, width, height, stride) = self.layout?;
+        let size = stride * height;
+        ftruncate(file, u64::from(size)).unwrap();
+        let handle = queue.handle();
+        let pool = shm.create_pool(file.as_fd(), size as i32, &handle, ());
+        let sides = [width, height, stride].map(|side| side as i32);
+        let buffer = pool.create_buffer(0, sides[0], sides[1], sides[2], format, &handle, ());
+        pool.destroy();
+        frame.copy(&buffer);
+        while self.result.is_none() {
+            queue.blocking_dispatch(self).unwrap();
+        }
+        buffer.destroy();
+        let mut bytes = [0; 4];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        let [first, green, third, _] = bytes;
+        let pixel = match format {
+            Format::Xrgb8888 | Format::Argb8888 => [third, green, first],
+            Format::Xbgr8888 | Format::Abgr8888 => [first, green, third],
+            other => panic!("a frame in {other:?}"),
+        };
+        self.result?.then_some(pixel)
+    }
+}
+
+impl Dispatch<ZwlrScreencopyFrameV1, ()> for State {
+    fn event(
+        state: &mut Self,
+        _: &ZwlrScreencopyFrameV1,
+        event: Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        match event {
+            Event::Buffer { format: WEnum::Value(format), width, height, stride } => {
+                state.layout = Some((format, width, height, stride));
+            }
+            Event::Ready { .. } => state.result = Some(true),
+            Event::Failed => state.result = Some(false),
+            _ => {}
+        }
+    }
+}
+
+impl Dispatch<WlOutput, ()> for State {
+    fn event(
+        state: &mut Self,
+        output: &WlOutput,
+        event: wl_output::Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        if let wl_output::Event::Name { name } = event {
+            let known = state.outputs.iter_mut().find(|(known, _)| known == output);
+            known.unwrap().1 = name;
+        }
+    }
+}
+
+impl Dispatch<WlRegistry, GlobalListContents> for State {
+    fn event(
+        _: &mut Self,
+        _: &WlRegistry,
+        _: wl_registry::Event,
+        _: &GlobalListContents,
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+    }
+}
+
+delegate_noop!(State: ignore ZwlrScreencopyManagerV1);
+delegate_noop!(State: ignore WlShm);
+delegate_noop!(State: ignore WlShmPool);
+delegate_noop!(State: ignore WlBuffer);
