@@ -10,6 +10,7 @@ use super::error::Error;
 use super::nearest::nearest;
 use super::parse::{Fields, Head};
 use super::query::{decode, parse as parse_query};
+use super::seats::Seats;
 use super::semaphore::Permit;
 use super::waiting::{Reply, Waiting};
 use crate::wire::Parameters;
@@ -28,6 +29,7 @@ pub struct Request<'a> {
     id: &'a str,
     pub(super) fields: Fields<'a>,
     waiting: &'a Waiting,
+    seats: Option<&'a Seats>,
 }
 
 /// The parts of a path between its slashes, each decoded by itself: `%2F` stays inside a name.
@@ -49,7 +51,17 @@ impl<'a> Request<'a> {
         let segments = Segments::of(head.path)?;
         let query = parse_query(head.query)?;
         let (method, fields, captures) = (head.method, head.fields, [0; 2]);
-        Ok(Self { method, segments, captures, query, body, id, fields, waiting })
+        Ok(Self { method, segments, captures, query, body, id, fields, waiting, seats: None })
+    }
+
+    /// Its connection and those beside it.
+    pub(super) fn among(self, seats: &'a Seats) -> Self {
+        Self { seats: Some(seats), ..self }
+    }
+
+    /// How many clients are connected, those of event streams apart.
+    pub(super) fn clients(&self) -> usize {
+        self.seats.map_or(0, Seats::number)
     }
 
     pub fn method(&self) -> &Method {

@@ -3,8 +3,8 @@
 use tiny_http::Method::{self, Delete, Get, Patch, Post, Put};
 
 use super::handlers::{
-    Api, appearance, backends, config, daemon, edits, events, folders, history, images, imports,
-    library, monitors, playlists, themes, video, wallpaper, why,
+    Api, appearance, backends, config, daemon, debug, edits, events, folders, history, images,
+    imports, library, monitors, playlists, themes, video, wallpaper, why,
 };
 use super::router::{Handler, Route};
 
@@ -21,6 +21,7 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Get, "/healthz", daemon::healthz, "Whether the daemon answers"),
     route(Get, "/info", daemon::info, "Version, process and host"),
     route(Get, "/capabilities", daemon::capabilities, "What this installation can do"),
+    route(Get, "/debug", debug::get, "What goes on inside the daemon"),
     route(Post, "/shutdown", daemon::shutdown, "Stop the daemon"),
     route(Get, "/events", events::stream, "Everything that happens, as server-sent events"),
     route(Get, "/images", images::list, "List images, page by page"),

@@ -113,6 +113,10 @@ impl Seats {
         seat
     }
 
+    pub(super) fn number(&self) -> usize {
+        self.lock().len()
+    }
+
     /// Its connection is over, or is a stream's now.
     pub(super) fn leave(&self, seat: &Arc<Seat>) {
         let mut taken = self.lock();

@@ -51,9 +51,9 @@ use crossbeam_channel::{Sender, TrySendError, bounded};
 use crate::events::EventBus;
 use crate::media::{self, Stop};
 use crate::store::{Store, images};
-use crate::thread::{Spawner, Thread};
+use crate::thread::{self, Spawner, Thread};
 use crate::transcode::Transcoder;
-use crate::wire::{Image, Resolution};
+use crate::wire::{DebugQueue, Image, Resolution};
 
 use disk::Run;
 use guard::Guard;
@@ -196,6 +196,11 @@ pub fn start(
 }
 
 impl Library {
+    /// What waits for the imports, and for ffmpeg.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = DebugQueue> {
+        std::iter::once(thread::queue("import", &self.inbox)).chain(self.transcoder.queues())
+    }
+
     /// Takes files and directories in; progress arrives as events. Returns when the directories
     /// have been walked.
     pub fn import(&self, paths: Vec<PathBuf>, folder: Option<i64>) -> Result<Started, Error> {

@@ -44,9 +44,9 @@ use crate::clock::{Alarm, boot_id};
 use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, PlaylistChange};
-use crate::thread::{Spawner, Thread};
+use crate::thread::{self, Spawner, Thread};
 use crate::wire::{
-    ActivePlaylist, Appearance, AppearanceMode, Event, GalleryDomain, Mode, Playlist,
+    ActivePlaylist, Appearance, AppearanceMode, DebugQueue, Event, GalleryDomain, Mode, Playlist,
 };
 
 pub(crate) use actions::Action;
@@ -142,6 +142,11 @@ impl Playlists {
     /// Those that run.
     pub fn active(&self, reply: Reply<Vec<ActivePlaylist>>) {
         self.send(Command::Active(reply));
+    }
+
+    /// What waits for the player.
+    pub(crate) fn queue(&self) -> DebugQueue {
+        thread::queue("playlist", &self.inbox)
     }
 
     /// Whether it is light or dark, and why.

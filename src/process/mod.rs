@@ -15,6 +15,7 @@ mod reaper;
 mod records;
 mod scripts;
 pub(crate) mod text;
+mod usage;
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -135,6 +135,13 @@ impl ProcessRecords {
         self.records().filter_map(|(_, path)| Some(read(&path)?.1)).collect()
     }
 
+    /// The backends' processes that run now, with the output that each serves where it is one.
+    pub(crate) fn who_runs(&self) -> Vec<(String, Option<String>, Identity)> {
+        let known = self.records().filter_map(|(_, path)| read(&path));
+        let running = known.filter(|(_, who)| who.is_running());
+        running.map(|(record, who)| (record.backend, record.output, who)).collect()
+    }
+
     /// What their names say, and paths, of all records.
     fn records(&self) -> impl Iterator<Item = (FileName, PathBuf)> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();

@@ -19,7 +19,8 @@ use std::time::Instant;
 use crossbeam_channel::{Sender, TrySendError, bounded};
 
 use crate::sys::Cancel;
-use crate::thread::{Spawner, Thread};
+use crate::thread::{self, Spawner, Thread};
+use crate::wire::DebugQueue;
 
 pub(crate) use encode::Cut;
 pub use error::Error;
@@ -84,6 +85,11 @@ impl Transcoder {
     /// For work of moments.
     pub fn submit_frame(&self, job: Job) {
         enqueue(&self.frames, job);
+    }
+
+    /// What waits for each of the threads.
+    pub(crate) fn queues(&self) -> [DebugQueue; 2] {
+        [thread::queue("transcode", &self.jobs), thread::queue("frames", &self.frames)]
     }
 
     /// For threads that may wait for it, until the requests' work is ended.

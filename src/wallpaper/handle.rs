@@ -7,8 +7,8 @@ use crossbeam_channel::{Sender, TrySendError};
 
 use crate::backends::Placement;
 use crate::config::BackendName;
-use crate::thread::Thread;
-use crate::wire::ApplyFailure;
+use crate::thread::{self, Thread};
+use crate::wire::{ApplyFailure, DebugFailure, DebugQueue};
 
 use super::Error;
 use super::command::Command;
@@ -89,6 +89,16 @@ impl Handle {
     /// The last picture that did not come up on a monitor.
     pub(crate) fn last_failure(&self, monitor: &str) -> Option<ApplyFailure> {
         self.status.failure(monitor)
+    }
+
+    /// Those that were last, the newest last.
+    pub(crate) fn failures(&self) -> Vec<DebugFailure> {
+        self.status.failures()
+    }
+
+    /// What waits for the reconciler.
+    pub(crate) fn queue(&self) -> DebugQueue {
+        thread::queue("reconciler", &self.inbox)
     }
 
     /// For a hook that asks something of a playlist (none: of all): to be held until it is answered.

@@ -1,14 +1,16 @@
 //! What everybody may know without asking the reconciler, and what it is to look at next.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::backends::Placement;
 use crate::config::BackendName;
-use crate::wire::{ApplyFailure, HistorySource, Source};
+use crate::wire::{ApplyFailure, DebugFailure, HistorySource, Source};
 
 /// Monitors of which a failure is remembered.
 const FAILURES: usize = 256;
+/// Failures that reports have.
+const RECENT: usize = 20;
 
 /// Which backend is in use.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +34,8 @@ struct Inner {
     restored: BTreeSet<String>,
     /// The last picture that did not come up on a monitor.
     failures: BTreeMap<String, ApplyFailure>,
+    /// The last of all, the newest last.
+    recent: VecDeque<DebugFailure>,
     /// Playlists that hooks have asked something of, each as often as it is asked; none: all.
     hook_requests: Vec<Option<i64>>,
 }
@@ -120,11 +124,20 @@ impl SharedStatus {
         if inner.failures.len() > FAILURES {
             inner.failures.clear();
         }
-        inner.failures.extend(monitors.map(|name| (name.to_owned(), failure.clone())));
+        let monitors: Vec<String> = monitors.map(str::to_owned).collect();
+        inner.failures.extend(monitors.iter().map(|name| (name.clone(), failure.clone())));
+        if inner.recent.len() == RECENT {
+            inner.recent.pop_front();
+        }
+        inner.recent.push_back(DebugFailure { monitors, failure: failure.clone() });
     }
 
     pub(super) fn failure(&self, monitor: &str) -> Option<ApplyFailure> {
         self.lock().failures.get(monitor).cloned()
+    }
+
+    pub(super) fn failures(&self) -> Vec<DebugFailure> {
+        self.lock().recent.iter().cloned().collect()
     }
 
     pub(super) fn hook_request(&self, playlist: Option<i64>) -> HookRequest {

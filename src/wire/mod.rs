@@ -4,6 +4,7 @@
 //! the wire. Nothing here reads a file, a clock or a setting.
 
 mod day_time;
+mod debug;
 mod error;
 mod event;
 mod finding;
@@ -19,6 +20,7 @@ mod watch;
 mod why;
 
 pub(crate) use day_time::{DAY_TIMES, DayTime, SunEvent};
+pub(crate) use debug::{Debug, DebugAssignment, DebugChild, DebugFailure, DebugQueue, DebugThread};
 pub(crate) use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain};
 pub(crate) use event::{OrphanReason, SkippedItem};

@@ -112,6 +112,7 @@ fn every_verb_asks_for_what_it_means() {
     check("back --monitor DP-1", &[r#"POST /wallpaper/back {"monitors":["DP-1"]}"#]);
     check("wallpaper back", &["POST /wallpaper/back {}"]);
     check("current", &["GET /wallpaper/current"]);
+    check("debug", &["GET /debug"]);
     check("why", &["GET /why"]);
     check("why DP-1", &["GET /why?monitor=DP-1"]);
     check("wallpaper current", &["GET /wallpaper/current"]);

@@ -8,6 +8,7 @@
     clippy::unwrap_used
 )]
 
+mod debug;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod doctor;

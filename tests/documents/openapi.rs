@@ -241,6 +241,7 @@ fn wallpapers(to: &Recorder, house: &House) {
     to.get("/wallpaper/current");
     to.post("/wallpaper/set", json!({ "image_id": 1, "mode": "each" }));
     to.get("/why");
+    to.get("/debug");
     to.get("/why?monitor=DP-9");
     to.post("/wallpaper/back", Value::Null);
     to.post("/wallpaper/back", json!({ "monitor": "HEADLESS-1" }));

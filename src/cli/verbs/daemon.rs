@@ -36,6 +36,7 @@ pub(super) const GROUP: Group = Group {
         ),
         Verb::new(&["version"], "Print the versions of the command and of the daemon", version)
             .help("Where no daemon runs, only the command's."),
+        super::debug::DEBUG,
         super::events::VERB,
         super::complete::COMPLETE,
     ],

@@ -8,6 +8,7 @@ mod config_change;
 mod config_section;
 mod contact_sheet;
 mod daemon;
+mod debug;
 mod delete;
 mod edit;
 mod events;

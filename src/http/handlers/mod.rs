@@ -4,6 +4,7 @@ pub(super) mod appearance;
 pub(super) mod backends;
 pub(super) mod config;
 pub(super) mod daemon;
+pub(super) mod debug;
 pub(super) mod edits;
 pub(super) mod events;
 mod filter;

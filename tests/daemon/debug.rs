@@ -1,0 +1,74 @@
+//! What a report of a fault has in it, and what it never has.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::desktop::Desktop;
+use crate::support::House;
+
+fn debug(house: &House) -> Value {
+    house.client().get("/debug").ok()
+}
+
+#[test]
+fn debug_tells_of_threads_children_and_failures_and_of_no_secret() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = House::on(&desktop);
+    house.configure(
+        "[backend]\ntype = \"swaybg\"\n[hooks]\nwallpaper_changed = \": hush\"\n\
+         [remote_gallery]\napi_key = \"hush\"\n",
+    );
+    house.start();
+    let [red, bad] = ["red", "bad"].map(|name| {
+        let path = house.root().join(format!("{name}.png"));
+        let color = image::Rgb([name.len() as u8, 30, name.as_bytes()[0]]);
+        image::RgbImage::from_pixel(64, 36, color).save(&path).unwrap();
+        house.import(&[&path])[0]
+    });
+    let before = debug(&house);
+    assert_eq!((&before["children"], &before["failures"]), (&json!([]), &json!([])));
+    house.client().post("/wallpaper/set", &json!({ "image_id": red })).ok();
+    let file = house.client().get(&format!("/images/{bad}")).ok()["path"].clone();
+    fs::write(file.as_str().unwrap(), "no picture").unwrap();
+    for _ in 0..25 {
+        let answer = house.client().post("/wallpaper/set", &json!({ "image_id": bad }));
+        assert_eq!(answer.status, 500);
+    }
+
+    let found = debug(&house);
+    assert_eq!(found["version"], env!("CARGO_PKG_VERSION"));
+    let names: Vec<&str> = found["threads"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
+    for thread in ["reconciler", "playlist", "listen", "import", "desktop"] {
+        assert!(names.contains(&thread), "{names:?}");
+    }
+    for queue in found["queues"].as_array().unwrap() {
+        assert!(queue["length"].as_u64() <= queue["capacity"].as_u64(), "{queue}");
+    }
+    assert_eq!(found["assignments"][0]["image_id"], red);
+    let [child] = &found["children"].as_array().unwrap()[..] else { panic!("{found}") };
+    assert_eq!((&child["backend"], &child["monitors"]), (&json!("swaybg"), &json!(["HEADLESS-1"])));
+    let name = fs::read_to_string(format!("/proc/{}/comm", child["pid"])).unwrap();
+    assert_eq!(name.trim_end(), "swaybg");
+    assert!(child["memory_kb"].as_u64().unwrap() > 500, "{child}");
+    let failures = found["failures"].as_array().unwrap();
+    assert_eq!((failures.len(), &failures[19]["image_id"]), (20, &json!(bad)));
+    assert_eq!(failures[0]["monitors"], json!(["HEADLESS-1"]));
+    assert_eq!(found["playlists"], json!([]));
+    // Ours, and one whose end its worker has not seen yet, if any.
+    let clients = found["clients"].as_u64().unwrap();
+    assert!((1..=3).contains(&clients), "{clients}");
+    assert!(!found.to_string().contains("hush"), "{found}");
+
+    let output = house.murald(&["debug"]).output().unwrap();
+    let rows = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        rows.contains(&format!("child\tswaybg (process {}) on HEADLESS-1", child["pid"])),
+        "{rows}"
+    );
+}
