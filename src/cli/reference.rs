@@ -326,7 +326,10 @@ fn only<'a>(word: &str, all: &'a [Named]) -> Result<Option<&'a Named>, Error> {
 
 fn nothing(what: &str, word: &str, all: &[Named]) -> Error {
     let lower = word.to_lowercase();
-    let near = all.iter().map(|one| (distance(&lower, &one.name.to_lowercase()), one));
+    // Who types the name of a file may have slipped in it, too.
+    let stem = lower.rsplit_once('.').map_or(lower.as_str(), |(stem, _)| stem);
+    let letters = |name: &str| distance(&lower, name).min(distance(stem, name));
+    let near = all.iter().map(|one| (letters(&one.name.to_lowercase()), one));
     let nearest = near.min_by_key(|(letters, _)| *letters);
     let most = (word.chars().count() / 2).max(2);
     let error = Error::refused(format!("no {what} is named {word:?}"));
@@ -371,6 +374,7 @@ mod tests {
         check("A", Ok(6));
         check("sun", Err("\"sun\" may be Sunset (1), sunrise (2), SUNSET over (3)"));
         check("sunsit", Err("no image is named \"sunsit\"\n  the nearest is Sunset (1)"));
+        check("sunsit.jpg", Err("no image is named \"sunsit.jpg\"\n  the nearest is Sunset (1)"));
         check("frobnicate", Err("no image is named \"frobnicate\""));
     }
 

@@ -37,7 +37,6 @@ pub(super) fn unknown_verb(verbs: Verbs, word: &str) -> Error {
 /// Words that people bring along, and what they mean by them here.
 const SENSE_ALONE: &[(&str, &str)] = &[
     ("add", "import PATH"),
-    ("back", "previous"),
     ("clear", "stop --clear"),
     ("del", "images delete"),
     ("delete", "images delete, playlist delete or folders delete"),

@@ -17,9 +17,9 @@ mod desktop;
 mod every_verb;
 mod going_on;
 mod output;
+mod people;
 mod references;
 mod requests;
-mod shells;
 mod start;
 #[path = "../support/mod.rs"]
 mod support;

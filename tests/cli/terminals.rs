@@ -1,9 +1,8 @@
-//! Terminals that answer late, or can do nothing; environments that have next to nothing.
+//! Terminals that answer nothing, or can do nothing; environments that have next to nothing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::time::Duration;
 
 use crate::call::{pictures, run, stderr};
 use crate::support::House;
@@ -19,22 +18,6 @@ fn show(house: &House, term: &str) -> Command {
     let mut show = house.murald(&["images", "show", "p0"]);
     show.env("TERM", term).env("COLORTERM", "truecolor");
     show
-}
-
-/// Over a slow line the answer to the question of how pictures are shown comes late. It is waited
-/// for: what came after the command had ended would be typed into the shell.
-#[test]
-fn an_answer_that_comes_late_is_not_left_to_the_shell() {
-    let house = house();
-    let mut terminal = Pty::new(show(&house, "xterm-256color"), 80, 40);
-    terminal.until("\x1b[c");
-    // The line's delay: it is what the test is about, and nothing is waited for.
-    std::thread::sleep(Duration::from_millis(600));
-    terminal.types(b"\x1b[?62;22c");
-    terminal.until("▀");
-    let (code, shown) = terminal.end();
-    assert_eq!(code, Some(0));
-    assert!(shown.contains("p0") && !shown.contains("62;22c"), "{shown:?}");
 }
 
 #[test]

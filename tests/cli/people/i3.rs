@@ -1,0 +1,51 @@
+//! Somebody with i3, who comes from feh and variety: bash, an X server, keys that run commands.
+
+use std::process::Stdio;
+
+use super::{BLUE, GREEN, RED, Shell, completions, home, sees};
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+
+#[test]
+fn somebody_from_feh_and_variety() {
+    let desktop = Desktop::x11(&["640x360"]);
+    let pictures = [("red lake.png", RED), ("blue hill.png", BLUE), ("green.png", GREEN)];
+    let house = home(House::on(&desktop), &pictures);
+    let mut bash = Shell::new(&house, &["bash", "--norc", "--noprofile", "-i"], 80);
+    bash.types(&format!("source {}; echo rea''dy", completions("murald.bash")), "ready\r\n");
+    // feh --bg-fill, with no word about monitors.
+    bash.types("murald set Pictures/red\\ lake.png --fit cover", "red lake (1) is on VIRTUAL-1");
+    sees(&desktop, &house, "VIRTUAL-1", RED);
+    // variety: a directory, and the next one now.
+    bash.types("murald slideshow ~/Pictures --interval 30m", " runs: ");
+    let client = house.client();
+    wait_until("all are taken", || {
+        client.get("/images").ok()["pagination"]["total_items"] == pictures.len()
+    });
+    let sees_current = || {
+        let current = client.get("/wallpaper/current").ok()["image_name"].clone();
+        let is_it = |(name, _): &&(&str, _)| name.trim_end_matches(".png") == current;
+        sees(&desktop, &house, "VIRTUAL-1", pictures.iter().find(is_it).unwrap().1);
+        current
+    };
+    // What a key of i3 runs: no terminal, nothing but the environment of the session.
+    let key = |line: &[&str]| {
+        let status = house.murald(line).stdout(Stdio::null()).status();
+        assert!(status.unwrap().success(), "{line:?}");
+    };
+    let first = sees_current();
+    key(&["next"]);
+    assert_ne!(sees_current(), first);
+    key(&["prev"]);
+    assert_eq!(sees_current(), first);
+    // variety's favourites and its trash.
+    bash.types("murald favourite blue\\ hill", "blue hill (");
+    bash.types("murald images ls --tags fav\t --format 'found {name}'", "found blue hill");
+    bash.types("murald images rename blue\t'blue lake'; echo co''de=$?", "code=0");
+    bash.types("murald images rm blue\\ l\t", "? [y/N] ");
+    bash.types("y", "1 image ");
+    bash.types("murald pause", "paused");
+    bash.types("murald next", " is on VIRTUAL-1");
+    bash.types("murald stop --clear", "stopped");
+    bash.leaves();
+}

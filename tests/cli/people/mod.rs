@@ -1,0 +1,77 @@
+//! People, each with their whole way: every line is what such a person types, in a shell of theirs, on
+//! a machine where murald was never started.
+
+mod i3;
+mod novice;
+mod packager;
+mod phone;
+mod ricer;
+mod script;
+
+use std::path::{Path, PathBuf};
+
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+use crate::support::pty::Pty;
+
+const RED: [u8; 3] = [200, 30, 30];
+const GREEN: [u8; 3] = [30, 180, 60];
+const BLUE: [u8; 3] = [40, 60, 200];
+
+/// A home with pictures in `~/Pictures`, and `murald` on the path, which starts its daemon by itself.
+fn home(mut house: House, pictures: &[(&str, [u8; 3])]) -> House {
+    let directory = house.root().join("Pictures");
+    std::fs::create_dir(&directory).unwrap();
+    for (name, color) in pictures {
+        let picture = image::RgbImage::from_pixel(640, 360, image::Rgb(*color));
+        picture.save(directory.join(name)).unwrap();
+    }
+    house.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
+    house.env("MURALD_AUTOSTART", "1");
+    house
+}
+
+/// The shell of somebody who types.
+struct Shell(Pty);
+
+impl Shell {
+    /// With our completions; `program` and its words without anybody's own settings.
+    fn new(house: &House, program: &[&str], columns: u16) -> Self {
+        // The terminal is to be its own, or shells have no jobs on it.
+        let mut command = house.command("setsid");
+        command.args(["--ctty", "--wait"]).args(program);
+        command.env("TERM", "xterm").env("PS1", "> ").current_dir(house.root());
+        Self(Pty::new(command, columns, 24))
+    }
+
+    /// Types a line and waits for what comes of it, which the line itself must not have in it; gives
+    /// all up to there.
+    #[track_caller]
+    fn types(&mut self, line: &str, comes: &str) -> String {
+        assert!(!line.contains(comes), "the line itself would be enough");
+        self.0.types(format!("{line}\r").as_bytes());
+        self.0.until(comes)
+    }
+
+    #[track_caller]
+    fn leaves(mut self) {
+        self.0.types(b"exit\r");
+        assert_eq!(self.0.end().0, Some(0));
+    }
+}
+
+fn completions(file: &str) -> String {
+    format!("{}/contrib/completions/{file}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Waits until the middle of a monitor has a colour.
+#[track_caller]
+fn sees(desktop: &Desktop, house: &House, output: &str, color: [u8; 3]) {
+    let shot: PathBuf = house.root().join("shot.png");
+    wait_until(&format!("{color:?} on {output}"), || {
+        desktop.shot(Path::new(&shot), output);
+        let shown = image::open(&shot).unwrap().into_rgb8();
+        let middle = shown.get_pixel(shown.width() / 2, shown.height() / 2);
+        middle.0.iter().zip(color).all(|(one, other)| one.abs_diff(other) <= 6)
+    });
+}

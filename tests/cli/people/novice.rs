@@ -1,0 +1,33 @@
+//! A novice, who has one picture and has read nothing.
+
+use super::{BLUE, GREEN, Shell, home, sees};
+use crate::desktop::Desktop;
+use crate::support::House;
+
+#[test]
+fn a_novice_with_one_picture() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = home(House::on(&desktop), &[("that.jpg", BLUE), ("this.png", GREEN)]);
+    let mut bash = Shell::new(&house, &["bash", "--norc", "--noprofile", "-i"], 80);
+    bash.types("murald set Pictures/that.jpg", "that (1) is on HEADLESS-1\r\n");
+    sees(&desktop, &house, "HEADLESS-1", BLUE);
+    // What they may try next; whatever is wrong says what is right.
+    let help = bash.types("murald --help; echo en''d", "end\r\n");
+    assert!(help.lines().count() <= 27 && help.contains("murald help all"), "{help}");
+    bash.types("murald show", "do you mean ");
+    bash.types("murald delete that", "images delete");
+    bash.types("murald set thta.jpg", "that (1)");
+    bash.types("murald wallpapers", "needs one of set, random");
+    bash.types("murald playlist create mine", "IMAGE is missing");
+    bash.types("murald next; echo code=$?", "code=1");
+    bash.types("murald set ~/Pictures/this.png", "this (2) is on HEADLESS-1");
+    sees(&desktop, &house, "HEADLESS-1", GREEN);
+    bash.types("murald back", "that (1) is on HEADLESS-1");
+    sees(&desktop, &house, "HEADLESS-1", BLUE);
+    bash.types("murald why", "put there by hand");
+    bash.types("murald stop --clear", "stopped");
+    // The next day.
+    bash.types("murald random", "(2) is on HEADLESS-1");
+    bash.types("murald stop --clear", "stopped");
+    bash.leaves();
+}

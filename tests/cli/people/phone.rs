@@ -1,0 +1,48 @@
+//! Somebody on a phone, over ssh: a narrow terminal that answers late, zsh, tmux.
+
+use std::time::Duration;
+
+use super::{BLUE, RED, Shell, completions, home};
+use crate::support::House;
+
+/// The line's delay. What came after it would be typed into the shell.
+const LATE: Duration = Duration::from_millis(600);
+
+#[test]
+fn somebody_on_a_phone() {
+    let mut house = home(House::new(), &[("red lake.png", RED), ("blue hill.png", BLUE)]);
+    house.env("TERM", "xterm-256color");
+    let mut zsh = Shell::new(&house, &["zsh", "-f", "-i"], 40);
+    let directory = completions("");
+    let setup =
+        format!("fpath=({directory} $fpath); autoload -U compinit; compinit -u -D; echo rea''dy");
+    zsh.types(&setup, "ready\r\n");
+    zsh.types("murald import Pictures", "2 images imported");
+    zsh.types("NO_COLOR=1 murald images ls", "ID  NAME");
+    let rows = zsh.0.until("2 images\r\n");
+    let rows = rows.lines().skip(1);
+    rows.for_each(|row| assert!(row.chars().count() <= 40, "{row:?}"));
+    // The question of how pictures are shown is answered late, and the answer stays out of the shell.
+    zsh.types("TERM=xterm-256color murald images show blue", "\x1b[c");
+    std::thread::sleep(LATE);
+    zsh.0.types(b"\x1b[?62;22c");
+    let shown = zsh.0.until("blue hill");
+    assert!(shown.contains('▀'), "{shown:?}");
+    let after = zsh.types("echo sti''ll", "still\r\n");
+    assert!(!after.contains("62;22c"), "{after:?}");
+    zsh.types("murald images show red\t --format 'found {name}'", "found red lake");
+    // A slip of the thumb deletes nothing.
+    zsh.types("murald images rm red\t", "to the trash? [y/N] ");
+    zsh.types("", "nothing was deleted");
+    // There is no monitor here: the reason comes in words, not in a minute.
+    zsh.types("murald set red\t", "there is no session to draw in");
+    // The rest in tmux, which answers by itself.
+    let tmux = house.root().join("tmux");
+    let tmux = format!("tmux -S {} -f /dev/null new-session 'zsh -f -i'", tmux.display());
+    zsh.0.types(format!("{tmux}\r").as_bytes());
+    zsh.types("PS1='in''side> '", "inside> ");
+    zsh.types("murald images show red --format 'is {name}'", "is red lake");
+    zsh.types("murald stop", "stopped");
+    zsh.types("exit", "[exited]");
+    zsh.leaves();
+}

@@ -1,0 +1,39 @@
+//! A ricer, who comes from swww: fish, a Wayland compositor, colours for everything.
+
+use super::{BLUE, GREEN, RED, Shell, completions, home, sees};
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+
+#[test]
+fn a_ricer_from_swww() {
+    let desktop = Desktop::wayland(&["640x360", "360x640"]);
+    let pictures = [("red lake.png", RED), ("blue hill.png", BLUE), ("green.png", GREEN)];
+    let house = home(House::on(&desktop), &pictures);
+    let mut fish = Shell::new(&house, &["fish", "--no-config", "--interactive"], 80);
+    // Some versions ask the terminal what it is, and wait for its answer.
+    fish.types(&format!("source {}; echo rea''dy", completions("murald.fish")), "ready\r\n");
+    // The habit, and what they are told.
+    fish.types("murald img Pictures/green.png", "do you mean set PICTURE?");
+    fish.types("murald set Pictures/green.png", "green (1) is on HEADLESS-1, HEADLESS-2");
+    // In place of swww: murald itself, whatever else is installed.
+    fish.types("murald backends activate builtin", "builtin is the active backend");
+    fish.types("murald import Pictures", "in the library already");
+    fish.types("murald set 'red l' --monitor HEADLESS-1 --transition wipe", "red lake (");
+    sees(&desktop, &house, "HEADLESS-1", RED);
+    sees(&desktop, &house, "HEADLESS-2", GREEN);
+    // The tabulator knows names.
+    fish.types("murald images show red\t --format 'found {name}'", "found red lake");
+    fish.types("murald images show red\t --format 'has {media_type}'", "has image");
+    let hook = r#"echo "$MURALD_IMAGE_NAME" >told"#;
+    let set = format!("murald config set hooks.wallpaper_changed '{hook}'; and echo do''ne");
+    fish.types(&set, "done\r\n");
+    fish.types("murald random --hue-group blue", "blue hill (");
+    sees(&desktop, &house, "HEADLESS-1", BLUE);
+    let told = house.root().join("told");
+    wait_until("the hook", || {
+        std::fs::read_to_string(&told).is_ok_and(|name| name == "blue hill\n")
+    });
+    fish.types("murald random --mode each", "HEADLESS-2");
+    fish.types("murald stop --clear", "stopped");
+    fish.leaves();
+}

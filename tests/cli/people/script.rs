@@ -1,0 +1,66 @@
+//! A script author: `sh -eu`, cron's environment, pipes, codes, JSON.
+
+use std::process::Command;
+
+use super::{BLUE, GREEN, RED, home, sees};
+use crate::desktop::Desktop;
+use crate::support::House;
+
+/// What somebody would put into a file.
+const SCRIPT: &str = r#"
+# Every picture of the directory, by its id, in the order of the names.
+ids=$(murald import Pictures/*.png)
+test "$(echo "$ids" | wc -l)" -eq 3
+# The same again: the same ids, and no failure.
+test "$(murald import -q Pictures/*.png)" = "$ids"
+# Rows have tabs, whatever the names are.
+murald images ls --sort-by name --sort-order asc | cut -f 2 | tr '\n' ',' | grep -qx 'blue hill,green,red lake,'
+test "$(murald images ls --all --format '{id}' | sort -n)" = "$(echo "$ids" | sort -n)"
+# Whoever reads a line and goes does no harm.
+test -n "$(murald images ls | head -n 1)"
+# References from a pipe, with any character in them.
+printf 'red lake\0blue hill\0' | murald images tag - -0 --add warm
+test "$(murald images ls --tags warm --json | jq '.data | length')" = 2
+# One that is wrong: nothing is done, and the code says so.
+code=0; printf 'green\nno such\n' | murald images delete - 2>errors || code=$?
+test $code -eq 1 && grep -q 'no such' errors
+test "$(murald images ls -q | wc -l)" -eq 3
+code=0; murald set 2>/dev/null || code=$?; test $code -eq 2
+code=0; murald --json images show 99 2>errors || code=$?
+test $code -eq 1 && test "$(jq .code errors)" -eq 404
+# What is shown, by name, by path, for others.
+murald set 'blue hill' --json | jq -e '.image_name == "blue hill" and .monitors == ["HEADLESS-1"]' >set
+test "$(murald current --format '{monitors[0].image_name}')" = 'blue hill'
+test -f "$(murald current --json | jq -r .monitors[0].image_path)"
+# Nothing runs: that is a failure with a reason, not silence.
+code=0; murald next 2>errors || code=$?; test $code -eq 1 && grep -q 'no playlist runs' errors
+murald playlist create turns 'red lake' green >/dev/null
+murald playlist start turns
+murald next >/dev/null
+test "$(murald current --format '{monitors[0].image_name}')" = green
+"#;
+
+#[test]
+fn a_script_does_what_it_says() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let pictures = [("red lake.png", RED), ("blue hill.png", BLUE), ("green.png", GREEN)];
+    let house = home(House::on(&desktop), &pictures);
+    let mut sh = house.command("sh");
+    sh.args(["-eux", "-c", SCRIPT]).current_dir(house.root());
+    let output = sh.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    sees(&desktop, &house, "HEADLESS-1", GREEN);
+    // From cron, beside that: `HOME`, a short `PATH`, and where the daemon listens.
+    let cron = |line: &str| {
+        let mut sh = Command::new("env");
+        let own = format!("MURALD_SOCKET={}", house.socket().display());
+        sh.args(["-i", "PATH=/usr/bin:/bin", &own, "sh", "-c", line]).current_dir("/");
+        sh.env("HOME", house.root()).output().unwrap()
+    };
+    let murald = env!("CARGO_BIN_EXE_murald");
+    let output = cron(&format!("{murald} previous && {murald} stop --clear"));
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "red lake (3) is on HEADLESS-1\nstopped\n");
+    // And afterwards there is none, which has a code of its own.
+    assert_eq!(cron(&format!("{murald} current")).status.code(), Some(69));
+}
