@@ -59,8 +59,17 @@ impl Spawner {
         stack: usize,
         body: impl FnOnce() + Send + 'static,
     ) -> io::Result<Thread> {
-        start(name, stack, body, |_| ())
+        expendable(name, stack, body)
     }
+}
+
+/// The same for whoever has no spawner.
+pub(crate) fn expendable(
+    name: &str,
+    stack: usize,
+    body: impl FnOnce() + Send + 'static,
+) -> io::Result<Thread> {
+    start(name, stack, body, |_| ())
 }
 
 fn start(

@@ -31,6 +31,10 @@ pub enum Error {
     },
     /// As many batches as are ever kept wait already.
     Busy,
+    /// What is looked at lies on a disk that does not answer.
+    NoAnswer {
+        path: PathBuf,
+    },
     /// No batch of this id runs or waits.
     NoBatch(String),
     /// The import has ended with the daemon.
@@ -187,6 +191,9 @@ impl fmt::Display for Error {
             }
             Self::BadName { name, why } => write!(f, "the name {name:?} cannot be used: {why}"),
             Self::Busy => write!(f, "too many imports are waiting: try again later"),
+            Self::NoAnswer { path } => {
+                write!(f, "the disk of {} does not answer: try again when it does", path.display())
+            }
             Self::NoBatch(id) => write!(f, "no import {id:?} is running"),
             Self::Ended => write!(f, "the daemon is shutting down"),
             Self::Stopped => write!(f, "the import was stopped"),

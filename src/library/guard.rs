@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::missing::{Row, Verdict, is_gone, purge};
+use super::missing::{Row, Verdict, purge};
 use super::{Error, Library, disk};
+use crate::paths::{Presence, presence};
 use crate::store::{Store, images, watched};
 use crate::wire::LibraryHealth;
 
@@ -110,12 +111,27 @@ impl Library {
     /// Removes the rows of all images whose files are missing, whatever the guard says; returns how
     /// many went.
     pub fn purge_missing(&self) -> Result<usize, Error> {
-        let mut missing = self.look_for_missing()?.missing();
-        let in_place = self.store.read(watched::images_in_place)?.into_iter();
-        missing.extend(in_place.filter(|(_, path)| is_gone(path)).map(|(id, _)| id));
+        self.answers(&self.context.directory)?;
+        let mut missing = Vec::new();
+        for (id, path) in self.store.read(watched::images_in_place)? {
+            match presence(&path) {
+                Presence::There => {}
+                Presence::Missing => missing.push(id),
+                Presence::NoAnswer => return Err(Error::NoAnswer { path }),
+            }
+        }
+        missing.extend(self.look_for_missing()?.missing());
         let purged = purge(&self.store, &self.bus, &missing)?;
         self.look_for_missing()?;
         Ok(purged)
+    }
+
+    /// An error where a file lies on a disk that does not answer.
+    pub(crate) fn answers(&self, path: &Path) -> Result<(), Error> {
+        match presence(path) {
+            Presence::NoAnswer => Err(Error::NoAnswer { path: path.to_owned() }),
+            Presence::There | Presence::Missing => Ok(()),
+        }
     }
 
     fn look_for_missing(&self) -> Result<Verdict, Error> {

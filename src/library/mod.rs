@@ -244,6 +244,9 @@ impl Library {
 
     /// The file of a thumbnail, made now if it is missing.
     pub fn thumbnail(&self, image: &Image, size: Resolution) -> Result<PathBuf, Arc<Error>> {
+        if image.in_place {
+            self.answers(&image.path)?;
+        }
         let made = self.thumbnails.get(image, size);
         // The owner is looking at pictures, and where one was missing there may be more.
         self.wake.send();

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::error_chain::chain;
 use crate::events::EventBus;
+use crate::paths::{Presence, presence};
 use crate::store::images;
 use crate::store::purge::{self, Purged};
 use crate::store::{self, Connection, Store};
@@ -15,12 +16,12 @@ use super::Error;
 /// that is not mounted) is not: it may come back, and nothing of it is forgotten.
 pub(super) fn is_gone(image: &Image) -> bool {
     let has_directory = || image.home().parent().is_some_and(|home| !file_is_missing(home));
-    file_is_missing(&image.path) && has_directory()
+    presence(&image.path) == Presence::Missing && has_directory()
 }
 
+/// Whether nobody can be given a file: its disk may only not answer.
 pub(super) fn file_is_missing(path: &Path) -> bool {
-    let found = std::fs::metadata(path);
-    matches!(found, Err(error) if error.kind() == std::io::ErrorKind::NotFound)
+    presence(path) != Presence::There
 }
 
 /// Whether a whole library is missing that was not empty: its disk is not mounted at its directory.

@@ -53,6 +53,9 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response,
     // Between the look at its row and at its file it may get another name, and another image its
     // own: a name is free again only once the row says so.
     loop {
+        if image.in_place {
+            api.library.answers(&image.path)?;
+        }
         let answer = file(request, &image.path, image.format.content_type());
         let now = match &answer {
             Ok(_) => Some(find(api, image.id)?).filter(|now| now.path != image.path),
@@ -108,6 +111,9 @@ fn find(api: &Api, id: i64) -> Result<Image, Error> {
 fn thumbnail_failed(error: Arc<library::Error>) -> Error {
     if error.is_missing_file() {
         return Error::not_found("the image's file is gone");
+    }
+    if let library::Error::NoAnswer { .. } = *error {
+        return Error::new(503, error.to_string());
     }
     if let library::Error::Transcode { source: transcode::Error::Missing { .. }, .. } = *error {
         return Error::new(503, "the thumbnail cannot be made").details(error.reason());

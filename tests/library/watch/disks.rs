@@ -91,4 +91,10 @@ fn limit_of_watches_is_told_and_a_look_finds_the_rest() {
     }
     walls.house.client().post("/library/scan", &json!({})).ok();
     wait_until("a later look", || walls.images().len() == 7);
+    // The same by a signal.
+    for name in ["b/c/2.png", "e/2.png", "g/2.png"] {
+        walls.draw(name, 100 + u32::from(name.as_bytes()[0]));
+    }
+    walls.house.signal("-HUP");
+    wait_until("a look at a SIGHUP", || walls.images().len() == 10);
 }

@@ -2,6 +2,7 @@
 
 mod changes;
 mod crowds;
+mod dead_disk;
 mod disks;
 mod kills;
 mod quiet;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::desktop::wait_until;
+use crate::desktop::{Desktop, wait_until};
 use crate::support::House;
 
 /// A daemon that watches a directory.
@@ -33,7 +34,15 @@ impl Walls {
 
     /// The same before the daemon's start, with more lines of `[library]`.
     fn prepared(settings: &str, pictures: &[(&str, u32)]) -> Self {
-        let house = House::new();
+        Self::of(House::new(), settings, pictures)
+    }
+
+    /// The same on a desktop.
+    fn prepared_on(desktop: &Desktop, pictures: &[(&str, u32)]) -> Self {
+        Self::of(House::on(desktop), "", pictures)
+    }
+
+    fn of(house: House, settings: &str, pictures: &[(&str, u32)]) -> Self {
         let directory = house.root().join("walls");
         fs::create_dir(&directory).unwrap();
         house.configure(&format!("[library]\nwatch = [{directory:?}]\n{settings}\n"));
