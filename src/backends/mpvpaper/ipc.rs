@@ -98,7 +98,8 @@ impl Ipc {
         self.say(&load_command(file, "replace", 2))?;
         if let Some(before) = before {
             // mpv ends with its last file, and mpvpaper with it: then there is nothing on the screen.
-            self.say(&load_command(before, "append", 3))?;
+            // It may have ended of the first one already: what it has said of that comes below.
+            self.say(&load_command(before, "append", 3)).ok();
         }
         let said = self.hear(cancel, |said, _| {
             let refused = said["request_id"] == 2 && said["error"] != "success";
