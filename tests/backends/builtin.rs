@@ -265,8 +265,6 @@ fn outputs_that_go_and_come_are_served_without_the_daemon() {
         }
         wall.desktop.output("swaymsg", &["-q", "output HEADLESS-2 enable"]);
         wait_until("the output is on", || are(2));
-        // As at its start, sway 1.10 leaves one undrawn at times until its mode is set again.
-        wall.desktop.output("swaymsg", &["-q", "output HEADLESS-2 mode --custom 800x600"]);
         wait_until("the picture on the output that is back", || {
             near(wall.pixels("HEADLESS-2").part(50, 50), BLUE)
         });

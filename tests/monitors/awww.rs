@@ -32,7 +32,7 @@ fn a_backend_of_yesterday_goes_when_another_covers_its_screens() {
     wait_until("its cache to be emptied", || {
         fs::read_dir(&held).map_or(0, |entries| entries.count()) == 0
     });
-    assert_eq!(running("sleep", runtime).len(), 1, "the new one's server");
+    wait_until("the new one's server", || running("sleep", runtime).len() == 1);
     // And back again; what it left in the records is no trouble.
     assert_eq!(house.stop(), Some(0));
     house.configure("[backend]\ntype = \"swaybg\"\n");

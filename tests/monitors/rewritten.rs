@@ -38,6 +38,7 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     set(&house, second, other).ok();
     let history = || client.get("/images/history").ok()["pagination"]["total_items"].clone();
     let before = (history(), current(&house, one));
+    assert_eq!(before.1["image_id"], mine);
     let mut events = house.events("wallpaper_changed");
     // By another file in its place, by writing over it, and after a daemon that has seen neither.
     draw(&path, GREEN);
@@ -67,12 +68,12 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     see(desktop, &house, other, BLUE);
 }
 
-/// What `current` says of a monitor, apart from when it was last written.
+/// What `current` says of a monitor; null where nothing is said of it yet.
 fn current(house: &House, monitor: &str) -> Value {
     let current = house.client().get("/wallpaper/current").ok();
     let all = current["monitors"].as_array().unwrap();
     let one = all.iter().find(|one| one["monitor_name"] == monitor);
-    one.unwrap_or_else(|| panic!("nothing on {monitor}: {current}")).clone()
+    one.cloned().unwrap_or_default()
 }
 
 #[track_caller]

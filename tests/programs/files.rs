@@ -94,8 +94,10 @@ fn links_and_colours_follow_every_change() {
         let newest = link(&house, "all");
         link(&house, "HEADLESS-2") != gone && newest == Some(in_library(&house, "rose.png"))
     });
-    let of = palette(&house)["monitors"].clone();
-    assert!(of.as_object().unwrap().values().all(|of| of["image_id"] == red), "{of}");
+    wait_until("the palettes are of it as well", || {
+        let of = palette(&house)["monitors"].clone();
+        of.as_object().unwrap().values().all(|of| of["image_id"] == red)
+    });
 
     // A stop leaves them; they are written again at start; `stop --clear` removes them.
     house.ends_well();
