@@ -2,8 +2,10 @@
 //!
 //! `cargo bench --bench cli` prints a table: the median and the 95th percentile of the whole process,
 //! from its start to its end, of `MURALD_BENCH_RUNS` runs each (200). What stands in the same table is
-//! run in turns, so that what else the machine does meets all alike. `mpc` needs `mpd` and `swaymsg` a
-//! sway (`eval "$(tests/desktop/wayland-up)"`); what is not there is left out, and said so.
+//! run in turns, so that what else the machine does meets all alike; the last column is how much of the
+//! 95th percentile of `mpc` (else `swaymsg`) a verb takes. `mpc` needs `mpd` and `swaymsg` a sway
+//! (`eval "$(tests/desktop/wayland-up)"`); what is not there is left out, and said so. For a try of the
+//! bench itself there is `MURALD_BENCH_PICTURES` (10,000; at least 100).
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::fs;
@@ -13,33 +15,123 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const PICTURES: u32 = 10_000;
+use murald::internals::cli::GROUPS;
+
 /// What people wait for, in milliseconds.
 const GOAL: f64 = 5.0;
 
-/// Verbs that change nothing, so that each run finds the same.
+/// Each finds what those before it have left, and the last of them leave what the first found: every
+/// round is the same.
 const LINES: &[&str] = &[
     "--version",
     "--help",
+    "version",
     "status",
     "current",
+    "why",
     "history",
     "images list",
     "images list --sort-by name --page 100",
     "images list --hue-group blue --min-width 8",
     "images search p99",
-    "images show 5000",
-    "images show p5000",
+    "images show 77",
+    "images show p77",
+    "images sheet",
     "images tags",
+    "images thumbnail 77",
+    "images raw 77",
+    "images select 77",
+    "images select 77 --off",
+    "images tag 77 --add bench",
+    "images tag 77 --remove bench",
+    "images update 78 --tags sea",
+    "images rename 79 other",
+    "images rename 79 another",
+    "favourite 77",
+    "folders create harbour",
     "folders list",
+    "folders show harbour",
+    "folders path harbour",
+    "folders rename harbour port",
+    "folders add port 77",
+    "images move 77 root",
+    "folders move port root",
+    "folders delete port",
+    "playlist create turns 77 78 --type manual",
     "playlist list",
+    "playlist show turns",
+    "playlist add turns 80",
+    "playlist remove turns 80",
+    "playlist edit turns --order random",
+    "playlist rename turns round",
+    "playlist delete round",
     "playlist active",
+    "playlist pause",
+    "playlist resume",
+    "playlist stop",
+    "pause",
+    "resume",
+    "appearance",
+    "watch list",
+    "library scan",
     "monitors",
     "backends",
     "config get",
     "config get backend.type",
+    "config set app.images_per_page 40",
+    "config patch {\"app\":{\"images_per_page\":50}}",
+    "config path",
+    "config check",
+    "themes",
+    "debug",
+    "history clear",
+    "import pictures/p0.png",
     "complete -- images show p77",
 ];
+
+/// Verbs that are not measured, and why.
+const APART: &[(&str, &[&str])] = &[
+    ("it is the daemon, or ends it", &["start", "stop"]),
+    ("it goes on, or waits for somebody", &["events", "pick"]),
+    (
+        "it waits for the screen",
+        &[
+            "set",
+            "random",
+            "back",
+            "next",
+            "previous",
+            "toggle",
+            "slideshow",
+            "playlist start",
+            "playlist next",
+            "playlist previous",
+            "backends activate",
+        ],
+    ),
+    ("it has another name", &["wallpaper"]),
+    (
+        "it looks at every file or row",
+        &["library check", "library restore", "library purge-missing"],
+    ),
+    ("it asks programs for their versions", &["doctor"]),
+    ("it waits for ffmpeg", &["video"]),
+    ("it needs what is not there", &["import-web", "import-cancel", "themes show"]),
+    ("it cannot be undone by another line", &["images delete", "config reset"]),
+    ("it waits for a look at a disk", &["watch add", "watch remove"]),
+];
+
+/// So that a new verb is not forgotten.
+fn every_verb_is_there() {
+    for verb in GROUPS.iter().flat_map(|group| group.verbs) {
+        let name = verb.name();
+        let begins = |line: &&str| **line == name || line.starts_with(&format!("{name} "));
+        let is_apart = APART.iter().any(|(_, names)| {
+            names.iter().any(|one| *one == name || name.starts_with(&format!("{one} ")))
+        });
+        assert!(is_apart || LINES.iter().any(|line| begins(&line)), "{name} is not measured");
+    }
+}
 
 struct Scratch {
     directory: tempfile::TempDir,
@@ -63,7 +155,7 @@ impl Scratch {
         command.env("HOME", root).env("XDG_CONFIG_HOME", root.join("config"));
         command.env("XDG_DATA_HOME", root.join("data")).env("XDG_CACHE_HOME", root.join("cache"));
         command.env("XDG_RUNTIME_DIR", root).env("MURALD_AUTOSTART", "0");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.current_dir(root).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 
@@ -83,16 +175,23 @@ impl Drop for Scratch {
     }
 }
 
+/// A number from the environment, else the usual one.
+fn number(name: &str, usual: usize) -> usize {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}
+
 fn main() {
+    every_verb_is_there();
     let mut scratch = Scratch::new();
     scratch.daemon = Some(scratch.murald("start").spawn().unwrap());
     until("the daemon answers", || scratch.murald("status").status().unwrap().success());
     let pictures = scratch.path().join("pictures");
-    make(&pictures);
+    let count = number("MURALD_BENCH_PICTURES", 10_000);
+    make(&pictures, count as u32);
     let begun = Instant::now();
     let mut import = scratch.murald("import");
     assert!(import.arg(&pictures).status().unwrap().success());
-    println!("{PICTURES} pictures imported in {:.1} s\n", begun.elapsed().as_secs_f64());
+    println!("{count} pictures imported in {:.1} s\n", begun.elapsed().as_secs_f64());
     let mut rows: Vec<(String, Command)> =
         LINES.iter().map(|line| (format!("murald {line}"), scratch.murald(line))).collect();
     let mpd = mpd(&scratch);
@@ -119,7 +218,7 @@ fn main() {
 }
 
 fn measure(mut rows: Vec<(String, Command)>) {
-    let runs = std::env::var("MURALD_BENCH_RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+    let runs = number("MURALD_BENCH_RUNS", 200);
     let mut times: Vec<Vec<f64>> = vec![Vec::with_capacity(runs); rows.len()];
     for _ in 0..runs {
         for ((name, command), times) in rows.iter_mut().zip(&mut times) {
@@ -129,20 +228,26 @@ fn measure(mut rows: Vec<(String, Command)>) {
             assert!(status.success(), "{name}");
         }
     }
-    println!("{:48}{:>10}{:>10}", "", "median", "p95");
-    for ((name, _), times) in rows.iter().zip(&mut times) {
-        times.sort_by(f64::total_cmp);
-        let at = |part: f64| times[((times.len() - 1) as f64 * part).round() as usize];
-        let mark =
-            if name.starts_with("murald") && at(0.95) > GOAL { "  above the goal" } else { "" };
-        println!("{name:48}{:7.2} ms{:7.2} ms{mark}", at(0.5), at(0.95));
+    times.iter_mut().for_each(|times| times.sort_by(f64::total_cmp));
+    let at = |times: &[f64], part: f64| times[((times.len() - 1) as f64 * part).round() as usize];
+    let beside = |program: &str| {
+        let place = rows.iter().position(|(name, _)| name.starts_with(program))?;
+        Some(at(&times[place], 0.95))
+    };
+    let other = beside("mpc").or_else(|| beside("swaymsg"));
+    println!("{:52}{:>10}{:>10}{:>8}", "", "median", "p95", "ratio");
+    for ((name, _), times) in rows.iter().zip(&times) {
+        let (median, late) = (at(times, 0.5), at(times, 0.95));
+        let ratio = other.map(|other| format!("{:8.2}", late / other)).unwrap_or_default();
+        let mark = if name.starts_with("murald") && late > GOAL { "  above the goal" } else { "" };
+        println!("{name:52}{median:7.2} ms{late:7.2} ms{ratio}{mark}");
     }
 }
 
 /// Different ones, each of eight by eight pixels: their number is what counts here.
-fn make(directory: &Path) {
+fn make(directory: &Path, count: u32) {
     fs::create_dir(directory).unwrap();
-    for number in 0..PICTURES {
+    for number in 0..count {
         let color = [number as u8, (number >> 8) as u8, (number * 7) as u8];
         let picture = image::RgbImage::from_fn(8, 8, |x, y| {
             let bit = number >> (x + y) & 1;
@@ -161,7 +266,7 @@ fn mpd(scratch: &Scratch) -> Option<Child> {
     let file = scratch.path().join("mpd.conf");
     let mut config = fs::File::create(&file).unwrap();
     writeln!(config, "bind_to_address \"{}\"", socket.display()).unwrap();
-    writeln!(config, "audio_output {{ type \"null\" name \"none\" }}").unwrap();
+    writeln!(config, "audio_output {{\n type \"null\"\n name \"none\"\n}}").unwrap();
     let child = scratch.command("mpd").arg("--no-daemon").arg(&file).spawn().unwrap();
     until("mpd listens", || socket.exists());
     Some(child)
