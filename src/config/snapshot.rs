@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::schema::{
     App, AutoPriorities, Awww, Backend, BackendName, Builtin, Daemon, Feh, Hooks, Hyprpaper,
-    Library, Location, Monitors, Mpvpaper, RemoteGallery, Section, Swaybg, WalQt,
+    Library, Location, Monitors, Mpvpaper, Power, RemoteGallery, Section, Swaybg, WalQt,
 };
 
 /// What rooms read, and what the API shows.
@@ -27,6 +27,7 @@ pub struct Config {
     pub builtin: Builtin,
     pub library: Library,
     pub hooks: Hooks,
+    pub power: Power,
     pub monitors: Monitors,
     pub remote_gallery: RemoteGallery,
     /// What in the file is not as it should be, for people.
@@ -65,6 +66,7 @@ impl Config {
             builtin,
             library: Library::read(table(Section::Library)),
             hooks: Hooks::read(table(Section::Hooks)),
+            power: Power::read(table(Section::Power)),
             monitors: Monitors::read(table(Section::Monitors)),
             remote_gallery: RemoteGallery::read(table(Section::RemoteGallery)),
             warnings,
@@ -146,6 +148,7 @@ mod tests {
                 "library",
                 "location",
                 "hooks",
+                "power",
                 "daemon",
                 "app",
                 "monitors",

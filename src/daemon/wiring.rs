@@ -153,6 +153,7 @@ impl Daemon {
             told,
         )
         .map_err(start("the playlists"))?;
+        rest_by_settings(&config, &playlists);
         watch_directories(&config, &dirs, &library);
         let api = Api {
             events: bus,
@@ -315,6 +316,21 @@ fn start_desktop(
         home: backends.dirs.home().to_owned(),
     };
     desktop::start(spawner, sources, hook).map_err(start("the files for other programs"))
+}
+
+/// Has playlists rest when the settings say so, now and after each change of them.
+fn rest_by_settings(config: &ConfigHandle, playlists: &playlist::Playlists) {
+    let (handle, playlists) = (config.clone(), playlists.clone());
+    let set = move || {
+        let power = handle.current().power;
+        playlists.set_rest(power.pause_when_locked, power.pause_when_idle);
+    };
+    set();
+    config.subscribe(move |change| {
+        if change.sections.contains(&Section::Power) {
+            set();
+        }
+    });
 }
 
 /// Has the library watch what the settings say, now and after each change of them.

@@ -53,7 +53,8 @@ impl From<config::Error> for Error {
             Why::Type { .. } | Why::Refused { .. } | Why::UnknownKey { .. } => Self::new(400, text),
             // Of a body: paths with unknown sections never come this far.
             Why::UnknownSection { .. } => Self::new(400, text).details(
-                "sections are app, daemon, backend, library, location, hooks, monitors, remote_gallery",
+                "sections are app, daemon, backend, library, location, hooks, power, monitors, \
+                 remote_gallery",
             ),
             // A person is at work on the file: what is in it goes before what a program wants.
             Why::Broken { .. } | Why::Syntax { .. } | Why::FileType { .. } => Self::new(409, text),

@@ -4,7 +4,7 @@ use tiny_http::Method::{self, Delete, Get, Patch, Post, Put};
 
 use super::handlers::{
     Api, appearance, backends, config, daemon, debug, edits, events, folders, history, images,
-    imports, library, monitors, playlists, themes, video, wallpaper, why,
+    imports, library, monitors, playlists, power, themes, video, wallpaper, why,
 };
 use super::router::{Handler, Route};
 
@@ -106,6 +106,8 @@ pub static ROUTES: &[Route<Api>] = &[
     ),
     route(Get, "/appearance", appearance::get, "Whether it is light or dark"),
     route(Put, "/appearance", appearance::put, "Say what decides between light and dark"),
+    route(Get, "/power", power::get, "Whether the session is locked or idle"),
+    route(Put, "/power", power::put, "Say whether the session is locked or idle"),
     route(Get, "/folders", folders::list, "List folders"),
     route(Post, "/folders", folders::create, "Create a folder"),
     route(Post, "/folders/move-images", folders::move_images, "Put images into a folder"),

@@ -9,18 +9,27 @@ use super::pending::PendingCommand;
 use super::player::{Player, RunningPlaylist};
 use crate::store::playlists::{self, PlaylistChange, Refusal};
 use crate::wire::{
-    ActivePlaylist, Appearance, AppearanceMode, Event, GalleryDomain, Mode, Playlist,
+    ActivePlaylist, Appearance, AppearanceMode, Event, GalleryDomain, Mode, Playlist, Power,
 };
 
 pub(super) enum Command {
     Change(i64, PlaylistChange, Reply<Playlist>),
     Delete(i64, Reply<()>),
-    Start { id: i64, monitors: Vec<String>, mode: Mode, reply: Reply<()> },
+    Start {
+        id: i64,
+        monitors: Vec<String>,
+        mode: Mode,
+        reply: Reply<()>,
+    },
     Act(i64, Action, Reply<()>),
     ActOnAll(Action, Reply<usize>),
     Active(Reply<Vec<ActivePlaylist>>),
     Appearance(Reply<Appearance>),
     SetAppearance(AppearanceMode, Reply<Appearance>),
+    /// The settings say something else of rest.
+    Rest,
+    /// Something was told of the session.
+    Power(Reply<Power>),
 }
 
 impl Command {
@@ -34,6 +43,9 @@ impl Command {
             Self::ActOnAll(_, reply) => reply(Err(error)),
             Self::Active(reply) => reply(Err(error)),
             Self::Appearance(reply) | Self::SetAppearance(_, reply) => reply(Err(error)),
+            // It is found after the command at work.
+            Self::Rest => {}
+            Self::Power(reply) => reply(Err(error)),
         }
     }
 }
@@ -52,6 +64,11 @@ impl Player {
             Command::Active(reply) => reply(Ok(self.active())),
             Command::Appearance(reply) => reply(Ok(self.appearance())),
             Command::SetAppearance(mode, reply) => self.set_appearance(mode, reply),
+            Command::Rest => self.align_rest(),
+            Command::Power(reply) => {
+                self.align_rest();
+                reply(Ok(self.power.get()));
+            }
         }
     }
 
@@ -92,8 +109,9 @@ impl Player {
 
     fn active(&self) -> Vec<ActivePlaylist> {
         let (now, connected) = (self.now(), self.wallpapers.connected());
+        let resting = self.power.get().resting;
         let record = |one: &RunningPlaylist| {
-            one.state.record(&one.spec, one.state.applied_to(&connected), &now)
+            one.state.record(&one.spec, one.state.applied_to(&connected), &now, resting)
         };
         self.running.values().map(record).collect()
     }

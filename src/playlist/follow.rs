@@ -56,6 +56,7 @@ impl Player {
 
     /// Tells of light and dark if it has changed, and makes all changes that are due.
     pub(super) fn run_all_due(&mut self) {
+        self.align_rest();
         let appearance = self.appearance();
         let before = self.told.replace(appearance);
         if before.is_some_and(|before| before != appearance) {

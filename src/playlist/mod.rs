@@ -24,6 +24,7 @@ mod living;
 mod now;
 mod pending;
 mod player;
+mod power;
 mod reports;
 mod request;
 mod run;
@@ -47,6 +48,7 @@ use crate::store::playlists::{self, PlaylistChange};
 use crate::thread::{self, Spawner, Thread};
 use crate::wire::{
     ActivePlaylist, Appearance, AppearanceMode, DebugQueue, Event, GalleryDomain, Mode, Playlist,
+    Power, PutPower,
 };
 
 pub(crate) use actions::Action;
@@ -58,6 +60,7 @@ pub(crate) use wallpapers::Wallpapers;
 use commands::Command;
 use now::Now;
 use player::Player;
+use power::SharedPower;
 use run::Mailbox;
 
 /// Commands that wait for the player; one more is refused with [`Error::Busy`].
@@ -69,6 +72,7 @@ pub struct Playlists {
     store: Store,
     bus: EventBus,
     inbox: Sender<Command>,
+    power: SharedPower,
 }
 
 /// The owner of the player: it ends when this is dropped. Declared in this order, it is told
@@ -100,10 +104,11 @@ pub fn start(
         boot_id(),
     );
     let news = bus.subscribe(edits::NEWS.iter().copied().collect(), || ());
+    let power = player.power.clone();
     let mailbox = Mailbox { commands, reports, rings, outputs, news, end: ended };
     let thread = spawner.spawn("playlist", move || player.run(&mailbox, &alarm))?;
     let owner = PlayerOwner { end: Some(end), thread: Some(thread) };
-    Ok((Playlists { store, bus, inbox }, owner))
+    Ok((Playlists { store, bus, inbox, power }, owner))
 }
 
 impl Playlists {
@@ -142,6 +147,23 @@ impl Playlists {
     /// Those that run.
     pub fn active(&self, reply: Reply<Vec<ActivePlaylist>>) {
         self.send(Command::Active(reply));
+    }
+
+    /// What is known of the session.
+    pub(crate) fn power(&self) -> Power {
+        self.power.get()
+    }
+
+    /// Says what is known of it; the answer comes when the playlists are in line with that.
+    pub(crate) fn tell_power(&self, told: PutPower, reply: Reply<Power>) {
+        self.power.tell(told);
+        self.send(Command::Power(reply));
+    }
+
+    /// Says when playlists are to rest.
+    pub(crate) fn set_rest(&self, when_locked: bool, when_idle: bool) {
+        self.power.set_wishes(when_locked, when_idle);
+        self.send(Command::Rest);
     }
 
     /// What waits for the player.

@@ -12,6 +12,7 @@ use super::attempt::ApplyReport;
 use super::error::{Error, Reply};
 use super::now::Now;
 use super::pending::Pending;
+use super::power::SharedPower;
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
 use super::wallpapers::Wallpapers;
@@ -57,6 +58,8 @@ pub(super) struct Player {
     pub(super) changes: u64,
     /// What decides between light and dark.
     pub(super) mode: AppearanceMode,
+    /// What is known of the session.
+    pub(super) power: SharedPower,
     /// What everybody knows of light and dark.
     pub(super) told: Option<Appearance>,
     /// That there is no place to look at the sun from.
@@ -87,6 +90,7 @@ impl Player {
             waker,
             changes: 0,
             mode: AppearanceMode::Auto,
+            power: SharedPower::default(),
             told: None,
             warned_of_place: false,
             waiting: Vec::new(),

@@ -11,7 +11,7 @@ use super::shuffle::Shuffle;
 use super::spec::{Direction, PlaylistSpec};
 use crate::clock::{Boottime, Deadlines};
 use crate::store::playlists::{Item, nearest_index};
-use crate::wire::{ActivePlaylist, Mode, Timestamp};
+use crate::wire::{ActivePlaylist, Mode, Rest, Timestamp};
 
 /// Less than anybody sets a clock by.
 const SLACK: SignedDuration = SignedDuration::from_millis(50);
@@ -23,6 +23,8 @@ pub(super) struct PlaybackState {
     pub(super) index: usize,
     pub(super) image_id: i64,
     pub(super) paused: bool,
+    /// As the user's own pause, and beside it.
+    pub(super) resting: bool,
     /// As declared; those that are not connected wait.
     pub(super) monitors: Vec<String>,
     /// Which monitors these are, where that is known.
@@ -45,7 +47,7 @@ pub(super) struct PlaybackState {
     since: i64,
     /// The same by the other clock, for another run of the machine.
     since_at: i64,
-    /// While paused: how much of the interval is used, in nanoseconds.
+    /// While paused or at rest: how much of the interval is used, in nanoseconds.
     spent: u64,
     /// The slot that was last taken up, where there are slots.
     slot: Option<usize>,
@@ -137,7 +139,7 @@ impl PlaybackState {
     }
 
     pub(super) fn due(&self, spec: &PlaylistSpec, now: &Now) -> Due {
-        if self.paused || spec.rests() {
+        if self.is_held() || spec.rests() {
             return Due::Wait(Deadlines::default());
         }
         spec.rule.due(self.last_change(), now)
@@ -207,15 +209,48 @@ impl PlaybackState {
 
     pub(super) fn pause(&mut self, now: &Now) {
         if !self.paused {
+            self.hold(now);
             self.paused = true;
-            let spent = now.boot.since(Boottime::from_nanos(self.since));
-            self.spent = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
         }
     }
 
     pub(super) fn resume(&mut self, now: &Now) {
         if self.paused {
             self.paused = false;
+            self.release(now);
+        }
+    }
+
+    pub(super) fn set_resting(&mut self, rests: bool, now: &Now) {
+        match (self.resting, rests) {
+            (false, true) => {
+                self.hold(now);
+                self.resting = true;
+            }
+            (true, false) => {
+                self.resting = false;
+                self.release(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Nothing changes by itself.
+    fn is_held(&self) -> bool {
+        self.paused || self.resting
+    }
+
+    /// Notes how much of the interval is used, unless that is noted already.
+    fn hold(&mut self, now: &Now) {
+        if !self.is_held() {
+            let spent = now.boot.since(Boottime::from_nanos(self.since));
+            self.spent = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
+        }
+    }
+
+    /// Counts on from there, once nothing holds it any more.
+    fn release(&mut self, now: &Now) {
+        if !self.is_held() {
             self.count_from(now.boot - std::time::Duration::from_nanos(self.spent), now);
         }
     }
@@ -283,6 +318,7 @@ impl PlaybackState {
         spec: &PlaylistSpec,
         applied_to: Vec<String>,
         now: &Now,
+        resting: Option<Rest>,
     ) -> ActivePlaylist {
         let (previous_image_id, next_image_id) = self.neighbours(spec, now);
         let next_change_at = match self.due(spec, now) {
@@ -307,6 +343,7 @@ impl PlaybackState {
             next_image_id,
             total_images: spec.items.len(),
             paused: self.paused,
+            resting,
             started_at: Timestamp::from_micros(self.started_at),
             slot_started_at: Some(Timestamp::from_micros(self.changed_at)),
             next_change_at: next_change_at.map(Timestamp::from),

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ActivePlaylist, ApplyFailure, Fit, Mode, Timestamp};
+use super::{ActivePlaylist, ApplyFailure, Fit, Mode, Power, Timestamp};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Debug {
@@ -18,6 +18,7 @@ pub(crate) struct Debug {
     /// None: the player does not answer.
     pub playlists: Option<Vec<ActivePlaylist>>,
     pub children: Vec<DebugChild>,
+    pub power: Power,
     /// The last ones, the newest last.
     pub failures: Vec<DebugFailure>,
     /// Connections that are open, this one among them.

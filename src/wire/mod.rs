@@ -30,7 +30,7 @@ pub(crate) use image::{JsonObject, WebMeta};
 pub(crate) use image_row::ImageRow;
 pub(crate) use names::{
     AppearanceMode, Fit, LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution,
-    SortOrder, Tone, Unknown,
+    Rest, SortOrder, Tone, Unknown,
 };
 pub use names::{Format, Mode, Source};
 pub(crate) use names::{Word, words};
@@ -40,14 +40,14 @@ pub(crate) use record::{
     ActivePlaylist, Appearance, BackendInfo, Capabilities, Conflict, CurrentMonitor,
     CurrentWallpaper, Data, DatabaseReport, Folder, HistoryEntry, LibraryHealth, Monitor, Page,
     Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder,
-    PlaylistType, Theme,
+    PlaylistType, Power, Theme,
 };
 pub use request::DeleteImages;
 pub(crate) use request::{
     BackWallpaper, CreateFolder, CreatePlaylist, ExportLoop, ExtractPalette, ImportImages,
     ImportWeb, MoveImages, NewConfiguration, NewPlaylistItem, NoFields, PatchCapabilities,
-    PatchFolder, PatchImage, PatchPlaylist, PutAppearance, PutWatch, RandomWallpaper, SelectAll,
-    SetWallpaper, StartPlaylist,
+    PatchFolder, PatchImage, PatchPlaylist, PutAppearance, PutPower, PutWatch, RandomWallpaper,
+    SelectAll, SetWallpaper, StartPlaylist,
 };
 pub(crate) use time::Timestamp;
 pub(crate) use watch::{LibraryWatch, WatchState, WatchedDirectory};

@@ -140,6 +140,11 @@ words! {
 }
 
 words! {
+    /// Why playlists rest.
+    Rest { Locked = "locked", Idle = "idle" }
+}
+
+words! {
     /// What decides between light and dark; auto is the sun.
     AppearanceMode { Light = "light", Dark = "dark", Auto = "auto" }
 }

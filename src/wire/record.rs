@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::names::words;
-use super::{AppearanceMode, Fit, MediaType, Mode, Timestamp, Tone};
+use super::{AppearanceMode, Fit, MediaType, Mode, Rest, Timestamp, Tone};
 
 /// A list that has no pages: `{"data": [...]}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -86,6 +86,14 @@ pub(crate) struct Appearance {
     pub now: Tone,
 }
 
+/// What is known of the session, and whether playlists rest because of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Power {
+    pub locked: bool,
+    pub idle: bool,
+    pub resting: Option<Rest>,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Playback {
     pub was_running: bool,
@@ -123,6 +131,8 @@ pub struct ActivePlaylist {
     pub next_image_id: Option<i64>,
     pub total_images: usize,
     pub paused: bool,
+    /// It changes nothing by itself, and why.
+    pub resting: Option<Rest>,
     pub started_at: Timestamp,
     pub slot_started_at: Option<Timestamp>,
     pub next_change_at: Option<Timestamp>,

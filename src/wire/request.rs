@@ -379,6 +379,14 @@ pub(crate) struct PutAppearance {
     pub mode: AppearanceMode,
 }
 
+/// `PUT /power`: one of them at least.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PutPower {
+    pub locked: Option<bool>,
+    pub idle: Option<bool>,
+}
+
 /// `POST /playlists/{id}/start`; monitors are as in [`SetWallpaper`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -110,6 +110,7 @@ fn every_setting_is_offered() {
         "library",
         "location",
         "hooks",
+        "power",
         "monitors",
         "remote_gallery",
     ];

@@ -220,6 +220,11 @@ fn every_verb_asks_for_what_it_means() {
             r#"POST /playlists {"configuration":{"type":"time_of_day"},"images":[{"image_id":1,"at":"sunset-30m"}],"name":"x"}"#,
         ],
     );
+    check("power", &["GET /power"]);
+    check("power locked", &[r#"PUT /power {"locked":true}"#]);
+    check("power unlocked", &[r#"PUT /power {"locked":false}"#]);
+    check("power idle", &[r#"PUT /power {"idle":true}"#]);
+    check("power active", &[r#"PUT /power {"idle":false}"#]);
     check("appearance", &["GET /appearance"]);
     check("appearance dark", &[r#"PUT /appearance {"mode":"dark"}"#]);
     check("playlist edit 3 --name y", &[r#"PATCH /playlists/3 {"name":"y"}"#]);

@@ -300,6 +300,9 @@ fn playlists(to: &Recorder, house: &House) {
     to.post("/playlists/active/stop", Value::Null);
     to.get("/playlists/1/images");
     to.get("/playlists/99/images");
+    to.get("/power");
+    to.ask("PUT", "/power", json!({ "locked": true }));
+    to.ask("PUT", "/power", json!({}));
     to.get("/appearance");
     for mode in ["dark", "light", "dim"] {
         to.ask("PUT", "/appearance", json!({ "mode": mode }));

@@ -12,6 +12,7 @@ mod support;
 mod endure;
 mod light;
 mod living;
+mod power;
 mod records;
 mod skip;
 mod slideshow;

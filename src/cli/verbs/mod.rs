@@ -26,6 +26,7 @@ mod pick;
 mod playlist;
 mod playlist_sheet;
 mod playlists;
+mod power;
 mod slideshow;
 mod themes;
 mod video;

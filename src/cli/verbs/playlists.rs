@@ -27,6 +27,7 @@ pub(super) const GROUP: Group = Group {
             .help("Where any runs that is not paused, all are paused; else all go on."),
         super::slideshow::SLIDESHOW,
         super::appearance::APPEARANCE,
+        super::power::POWER,
         Verb::asking(&["pause"], "Pause all running playlists", PAUSE),
         Verb::asking(&["resume"], "Let all paused playlists go on", RESUME),
         Verb::asking(&["playlist", "list"], "List the playlists", LIST),
@@ -253,6 +254,7 @@ fn running(
             (&one.playlist_name).into(),
             match one.current_image_id {
                 _ if one.paused => "paused",
+                _ if one.resting.is_some() => "resting",
                 None => "empty",
                 Some(_) => "running",
             }

@@ -16,6 +16,7 @@ mod key;
 mod library;
 mod location;
 mod mpvpaper;
+mod power;
 mod settings;
 mod swaybg;
 mod wal_qt;
@@ -34,6 +35,7 @@ pub(crate) use key::{OnInvalid, Value};
 pub(crate) use library::Library;
 pub(crate) use location::Location;
 pub(crate) use mpvpaper::Mpvpaper;
+pub(crate) use power::Power;
 pub(crate) use swaybg::{Swaybg, SwaybgFit};
 pub(crate) use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt, WalQtTransition};
 
@@ -48,13 +50,14 @@ pub enum Section {
     BackendOptions(BackendName),
     Library,
     Hooks,
+    Power,
     Monitors,
     RemoteGallery,
 }
 
 impl Section {
     /// In the order of the file: what people change first, what only clients read last.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Backend,
         Self::AutoPriorities,
         Self::BackendOptions(BackendName::Awww),
@@ -67,6 +70,7 @@ impl Section {
         Self::Library,
         Self::Location,
         Self::Hooks,
+        Self::Power,
         Self::Daemon,
         Self::App,
         Self::Monitors,
@@ -89,6 +93,7 @@ impl Section {
             Self::BackendOptions(BackendName::Builtin) => Builtin::KEYS,
             Self::Library => Library::KEYS,
             Self::Hooks => Hooks::KEYS,
+            Self::Power => Power::KEYS,
             Self::Monitors => Monitors::KEYS,
             Self::RemoteGallery => RemoteGallery::KEYS,
         }
@@ -105,6 +110,7 @@ impl Section {
             Self::BackendOptions(name) => vec!["backend", name.as_str()],
             Self::Library => vec!["library"],
             Self::Hooks => vec!["hooks"],
+            Self::Power => vec!["power"],
             Self::Monitors => vec!["monitors"],
             Self::RemoteGallery => vec!["remote_gallery"],
         }

@@ -105,11 +105,12 @@ fn section_of(request: &Request<'_>) -> Result<Section, Error> {
         "library" => Ok(Section::Library),
         "location" => Ok(Section::Location),
         "hooks" => Ok(Section::Hooks),
+        "power" => Ok(Section::Power),
         "monitors" => Ok(Section::Monitors),
         "remote_gallery" => Ok(Section::RemoteGallery),
         name => Err(Error::not_found(format!("there is no section {name:?}")).details(
-            "sections are app, daemon, library, location, hooks, monitors, remote_gallery, and \
-             backends/NAME",
+            "sections are app, daemon, library, location, hooks, power, monitors, remote_gallery, \
+             and backends/NAME",
         )),
     }
 }

@@ -29,6 +29,7 @@ pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Response,
         children: children(api, &assignments),
         assignments,
         playlists: request.wait(PATIENCE, |reply| api.playlists.active(reply)).ok(),
+        power: api.playlists.power(),
         failures: api.wallpaper.failures(),
         clients: request.clients() + streams,
     };

@@ -16,6 +16,7 @@ pub(super) mod library;
 mod list_cache;
 pub(super) mod monitors;
 pub(super) mod playlists;
+pub(super) mod power;
 pub(super) mod themes;
 pub(super) mod video;
 pub(super) mod wallpaper;

@@ -66,6 +66,74 @@ fn pause_keeps_remaining_time() {
     assert_eq!(fixture.asked(), [0]);
 }
 
+/// Says that the session is locked, or that it is not.
+fn lock(fixture: &mut Fixture, locked: bool) -> Option<Rest> {
+    fixture.player.power.tell(PutPower { locked: Some(locked), idle: None });
+    fixture.command(Command::Power).unwrap().resting
+}
+
+#[test]
+fn rest_keeps_remaining_time_beside_the_pause() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    assert_eq!(fixture.asked(), [0]);
+    fixture.pass(7 * SECOND);
+    assert_eq!(lock(&mut fixture, true), None, "the settings do not want it");
+    fixture.player.power.set_wishes(true, false);
+    assert_eq!(lock(&mut fixture, true), Some(Rest::Locked));
+    fixture.pass(1000 * SECOND);
+    let active = &fixture.active()[0];
+    assert_eq!((active.resting, active.paused), (Some(Rest::Locked), false));
+    assert_eq!(active.next_change_at, None);
+    assert_eq!(fixture.player.playlist_deadlines(), Deadlines::default(), "nothing wakes");
+    // A pause inside it, and longer than it.
+    fixture.act(id, Action::Pause).unwrap();
+    assert_eq!(lock(&mut fixture, false), None);
+    fixture.pass(1000 * SECOND);
+    fixture.act(id, Action::Resume).unwrap();
+    assert_eq!(fixture.asked(), NONE);
+    fixture.pass(2 * SECOND);
+    assert_eq!(fixture.asked(), NONE);
+    fixture.pass(SECOND);
+    assert_eq!(fixture.asked(), [1]);
+    // By hand it moves, and goes on resting; a resume changes nothing of that.
+    lock(&mut fixture, true);
+    fixture.act(id, Action::Next).unwrap();
+    fixture.act(id, Action::Pause).unwrap();
+    fixture.act(id, Action::Resume).unwrap();
+    assert_eq!(fixture.asked(), [2]);
+    fixture.pass(1000 * SECOND);
+    assert_eq!(fixture.asked(), NONE);
+    // What is started meanwhile rests, too.
+    let other = fixture.make(PlaylistType::Timer, &[3, 2], &[]);
+    fixture.start(other, &["A"]).unwrap();
+    assert_eq!(fixture.asked(), [3]);
+    fixture.pass(1000 * SECOND);
+    assert_eq!(fixture.asked(), NONE);
+    // A daemon that is started anew knows of no lock: what was left is left still.
+    fixture.restart(100 * SECOND, "boot");
+    fixture.pass(9 * SECOND);
+    assert_eq!(fixture.asked(), NONE);
+    fixture.pass(SECOND);
+    assert_eq!(fixture.asked(), [2]);
+}
+
+#[test]
+fn a_slot_that_begins_during_rest_is_entered_after_it() {
+    let mut fixture = fixture();
+    // From 12:00 and from 13:00 on.
+    let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[720, 780]);
+    fixture.start(id, &[]).unwrap();
+    assert_eq!(fixture.asked(), [0]);
+    fixture.player.power.set_wishes(true, false);
+    lock(&mut fixture, true);
+    fixture.pass(2 * 3600 * SECOND);
+    assert_eq!(fixture.asked(), NONE);
+    lock(&mut fixture, false);
+    assert_eq!(fixture.asked(), [1]);
+}
+
 #[test]
 fn steps_restart_timer_interval() {
     let mut fixture = fixture();

@@ -1,0 +1,47 @@
+//! What lock screens and idle daemons tell of the session.
+
+use serde_json::json;
+
+use super::super::Error;
+use super::super::call::Call;
+use super::super::connection::Place;
+use super::super::request::Record;
+use super::super::screen::Screen;
+use super::super::table::Table;
+use super::super::verb::{Argument, Kind, Verb};
+use crate::wire::Power;
+
+pub(super) const POWER: Verb =
+    Verb::new(&["power"], "Show whether playlists rest, or tell of the session", power)
+        .arguments(&[Argument::optional(
+            "STATE",
+            Kind::Words(&["locked", "unlocked", "idle", "active"]),
+            "What the session is from now on",
+        )])
+        .help(
+            "    murald power locked; swaylock; murald power unlocked\n\n\
+             Playlists rest meanwhile where power.pause_when_locked or power.pause_when_idle is\n\
+             set: nothing changes by itself, and timers keep what was left.",
+        );
+
+fn power(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let (connection, place) = (call.connect()?, Place::new(&[&"power"]));
+    let answer = match call.text("STATE") {
+        Some(state @ ("locked" | "unlocked")) => {
+            connection.put(&place, &json!({ "locked": state == "locked" }))?
+        }
+        Some(state) => connection.put(&place, &json!({ "idle": state == "idle" }))?,
+        None => connection.get(&place)?,
+    };
+    screen.show(&answer, |screen, now: Power| now.show(call, screen))
+}
+
+impl Record for Power {
+    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+        let mut sheet = Table::sheet();
+        sheet.field("locked", self.locked);
+        sheet.field("idle", self.idle);
+        sheet.field("resting", self.resting.map_or("no", |rest| rest.as_str()));
+        screen.table(&sheet)
+    }
+}

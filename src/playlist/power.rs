@@ -1,0 +1,66 @@
+//! Rest: while the session is locked or idle, where the settings want that, no playlist changes by
+//! itself. What is known is shared with the handle; the thread `playlist` brings the playlists in line.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::player::Player;
+use crate::wire::{Power, PutPower, Rest};
+
+/// Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedPower(Arc<Mutex<Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    rests_when_locked: bool,
+    rests_when_idle: bool,
+    locked: bool,
+    idle: bool,
+}
+
+impl SharedPower {
+    /// What the settings say.
+    pub(super) fn set_wishes(&self, when_locked: bool, when_idle: bool) {
+        let mut known = self.lock();
+        (known.rests_when_locked, known.rests_when_idle) = (when_locked, when_idle);
+    }
+
+    /// What somebody says who knows.
+    pub(super) fn tell(&self, told: PutPower) {
+        let mut known = self.lock();
+        known.locked = told.locked.unwrap_or(known.locked);
+        known.idle = told.idle.unwrap_or(known.idle);
+    }
+
+    pub(super) fn get(&self) -> Power {
+        let Known { rests_when_locked, rests_when_idle, locked, idle } = *self.lock();
+        let resting = if locked && rests_when_locked {
+            Some(Rest::Locked)
+        } else {
+            (idle && rests_when_idle).then_some(Rest::Idle)
+        };
+        Power { locked, idle, resting }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Player {
+    /// Has all playlists rest that are to, and the others go on.
+    pub(super) fn align_rest(&mut self) {
+        let rests = self.power.get().resting.is_some();
+        if self.running.values().all(|one| one.state.resting == rests) {
+            return;
+        }
+        let (now, mut changed) = (self.now(), Vec::new());
+        for (id, one) in &mut self.running {
+            if one.state.resting != rests {
+                one.state.set_resting(rests, &now);
+                changed.push(*id);
+            }
+        }
+        self.save(&changed);
+    }
+}
