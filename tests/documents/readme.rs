@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -98,4 +99,40 @@ fn the_five_lines_work() {
     hear("wallpaper_changed");
     listening.kill().unwrap();
     listening.wait().unwrap();
+}
+
+#[test]
+fn the_desktop_s_light_and_dark_are_followed_and_told() {
+    let desktop = Desktop::wayland(&["1280x720"]);
+    let mut house = house(&desktop);
+    let readme = include_str!("../../README.md");
+    let (_, section) = readme.split_once("is enough for [darkman]").unwrap();
+    let block = |number: usize| {
+        section.split("```").nth(number).unwrap().trim_start_matches("sh\n").to_owned()
+    };
+    let told = house.root().join("told");
+    house.stub("gsettings", &format!("#!/bin/sh\necho \"$@\" >> '{}'\n", told.display()));
+    // What darkman calls, with the word that it gives.
+    house.stub("darkman-script", &block(1));
+    let said = |word: &str| {
+        let status = house.command("darkman-script").arg(word).status().unwrap();
+        assert!(status.success(), "{word}");
+        house.client().get("/appearance").ok()
+    };
+    assert_eq!(said("light"), json!({ "mode": "light", "now": "light" }));
+    assert_eq!(said("dark"), json!({ "mode": "dark", "now": "dark" }));
+    // And what GTK's settings are told.
+    let mut follows = house.command("sh");
+    let mut follows = follows.args(["-c", &block(3)]).process_group(0).spawn().unwrap();
+    let calls = || fs::read_to_string(&told).unwrap_or_default();
+    crate::desktop::wait_until("listening", || house.log().contains("GET /events 200"));
+    for tone in ["light", "dark"] {
+        said(tone);
+        let last = format!("set org.gnome.desktop.interface color-scheme prefer-{tone}\n");
+        crate::desktop::wait_until("word of it", || calls().ends_with(&last));
+    }
+    // With all that the line has started.
+    let group = rustix::process::Pid::from_child(&follows);
+    rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
+    follows.wait().unwrap();
 }
