@@ -303,6 +303,47 @@ fn examples(name: &str, heading: &str) -> Vec<String> {
     found
 }
 
+/// Every line of a page of lines, in their order, as somebody types them who has two pictures.
+fn lines_work(name: &str) {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = House::on(&desktop);
+    house.env("MURALD_AUTOSTART", "1");
+    house.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
+    house.stub("systemctl", "#!/bin/sh\n[ \"$2\" = enable ]\n");
+    // Whatever else this machine has: the page has its transitions.
+    house.configure("[backend]\ntype = \"builtin\"\n");
+    let pictures = house.root().join("Pictures");
+    fs::create_dir(&pictures).unwrap();
+    for (name, color) in [("lake.jpg", [32, 64, 160]), ("hill.png", [90, 90, 20])] {
+        image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(pictures.join(name)).unwrap();
+    }
+    let text = page(name);
+    let headings = text.lines().filter_map(|line| line.strip_prefix(".Sh "));
+    let blocks: Vec<String> = headings.flat_map(|heading| examples(name, heading)).collect();
+    let lines: Vec<&str> = blocks.iter().flat_map(|block| block.lines()).map(str::trim).collect();
+    // As many as the source has.
+    let source = text.lines().map(|line| line.trim_start_matches(".Dl "));
+    let source =
+        source.filter(|line| line.starts_with("murald ") || line.starts_with("systemctl "));
+    assert_eq!(lines.len(), source.count(), "{lines:#?}");
+    for line in lines {
+        let here = line.replace("DP-1", "HEADLESS-1");
+        let output = house.command("sh").args(["-c", &here]).output().unwrap();
+        assert!(output.status.success(), "{line}: {output:?}");
+    }
+    house.murald(&["stop", "--clear"]).output().unwrap();
+}
+
+#[test]
+fn the_lines_of_the_first_steps_work() {
+    lines_work("murald-tutorial.7");
+}
+
+#[test]
+fn the_lines_for_those_who_come_from_elsewhere_work() {
+    lines_work("murald-migrate.7");
+}
+
 #[test]
 fn the_manifest_of_an_html_wallpaper_is_understood() {
     let house = House::started();

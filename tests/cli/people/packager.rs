@@ -22,7 +22,7 @@ fn a_packager_looks_at_what_is_installed() {
     // Pages that a linter passes, for all that is called murald.
     assert_eq!(says(r#"mandoc -T lint -W warning "$pkgdir"/usr/share/man/man*/*"#), "");
     let pages = says(r#"cd "$pkgdir/usr/share/man" && ls man*/*"#);
-    for page in ["murald.1", "murald-api.7", "murald.toml.5"] {
+    for page in ["murald.1", "murald-tutorial.7", "murald-api.7", "murald.toml.5"] {
         assert!(pages.contains(page), "{pages}");
     }
     // The completions of three shells, each read by its shell.
