@@ -53,8 +53,9 @@ fn watched_directories_are_changed_by_the_command() {
     let total = || house.client().get("/images").ok()["pagination"]["total_items"].clone();
     wait_until("its picture", || total() == 1);
     assert_eq!(run(&["watch", "add", "walls"]).0, Some(0), "it is watched already");
-    let shown = run(&["watch", "list"]).1;
-    assert_eq!(shown, format!("{}\twatched\t1\t\n", directory.display()));
+    // Counted a moment after its row is there.
+    let listed = format!("{}\twatched\t1\t\n", directory.display());
+    wait_until("its line", || run(&["watch", "list"]).1 == listed);
     assert_eq!(run(&["library", "scan"]).0, Some(0));
     let (code, _, told) = run(&["watch", "remove", "others"]);
     assert_eq!((code, told.contains("others is not watched")), (Some(1), true), "{told}");
