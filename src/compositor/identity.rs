@@ -44,14 +44,24 @@ fn known(text: &str) -> &str {
 /// What tells each monitor from all others, by the name of its output: only of those of which maker,
 /// model and serial number are known, and that are there once.
 pub(crate) fn identities(outputs: &[Output]) -> BTreeMap<String, String> {
+    named(outputs, true)
+}
+
+/// The outputs of monitors that nothing tells from each other: of these the connectors count, also once
+/// only one of them is left.
+pub(crate) fn alike(outputs: &[Output]) -> Vec<String> {
+    named(outputs, false).into_keys().collect()
+}
+
+fn named(outputs: &[Output], alone: bool) -> BTreeMap<String, String> {
     let whole = |output: &&Output| {
         [&output.make, &output.model, &output.serial].iter().all(|part| !part.is_empty())
     };
     let of = |output: &Output| [output.make.as_str(), &output.model, &output.serial].join("\u{1f}");
     let all: Vec<(String, String)> =
         outputs.iter().filter(whole).map(|output| (output.name.clone(), of(output))).collect();
-    let alone = |identity: &str| all.iter().filter(|(_, other)| other == identity).count() == 1;
-    all.iter().filter(|(_, identity)| alone(identity)).cloned().collect()
+    let is_alone = |identity: &str| all.iter().filter(|(_, other)| other == identity).count() == 1;
+    all.iter().filter(|(_, identity)| is_alone(identity) == alone).cloned().collect()
 }
 
 #[cfg(test)]
@@ -71,5 +81,38 @@ mod tests {
         check(dell, "Dell Inc. DELL U2720Q (DP-1)", "");
         check(dell, "Dell Inc. DELL U2720QM 8XK5H13 (DP-1)", "");
         check(dell, "Another 7", "");
+    }
+
+    #[test]
+    fn monitors_that_are_alike_have_no_identity() {
+        let output = |name: &str, serial: &str| Output {
+            name: name.to_owned(),
+            description: String::new(),
+            width: 1920,
+            height: 1080,
+            x: 0,
+            y: 0,
+            logical_width: 1920,
+            logical_height: 1080,
+            scale: 1.0,
+            refresh_rate: 60.0,
+            transform: 0,
+            primary: false,
+            make: "Dell Inc.".to_owned(),
+            model: "DELL U2720Q".to_owned(),
+            serial: serial.to_owned(),
+            instance: 0,
+        };
+        let check = |outputs: &[(&str, &str)], own: &[&str], twins: &[&str]| {
+            let outputs: Vec<Output> =
+                outputs.iter().map(|(name, serial)| output(name, serial)).collect();
+            let named: Vec<String> = identities(&outputs).into_keys().collect();
+            let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+            assert_eq!((named, alike(&outputs)), (names(own), names(twins)));
+        };
+        check(&[("A", "1"), ("B", "2")], &["A", "B"], &[]);
+        check(&[("A", "1"), ("B", "1"), ("C", "2")], &["C"], &["A", "B"]);
+        check(&[("A", ""), ("B", ""), ("C", "2")], &["C"], &[]);
+        check(&[("B", "1")], &["B"], &[]);
     }
 }

@@ -15,7 +15,7 @@ mod session;
 mod wayland;
 mod x11;
 
-pub(crate) use identity::identities;
+pub(crate) use identity::{alike, identities};
 pub use output::Output;
 pub use outputs::{Outputs, Watch};
 pub(crate) use search::reach;

@@ -37,8 +37,16 @@ pub(crate) fn identities(connection: &Connection) -> Result<BTreeMap<String, Str
 }
 
 /// Has what monitors show follow them to other connectors: `now` says which monitor each of the
-/// connected ones leads to, where that is known.
-pub(crate) fn follow(connection: &Connection, now: &BTreeMap<String, String>) -> Result<(), Error> {
+/// connected ones leads to, where that is known. Those that are `alike` stay with their connectors.
+pub(crate) fn follow(
+    connection: &Connection,
+    now: &BTreeMap<String, String>,
+    alike: &[String],
+) -> Result<(), Error> {
+    // Before anything follows: one of them must not be taken for the other that has gone.
+    for name in alike {
+        forget(connection, name)?;
+    }
     let before = identities(connection)?;
     let moved: Vec<(&String, &String)> =
         now.iter().filter(|(name, identity)| before.get(*name) != Some(*identity)).collect();
@@ -119,9 +127,10 @@ mod tests {
             };
             store.write(|c| assignments::put(c, &assignment)).unwrap();
         };
-        let check = |now: &[(&str, &str)], expected: &[(&str, usize)]| {
+        let check_with = |now: &[(&str, &str)], alike: &[&str], expected: &[(&str, usize)]| {
             let shown = store.write(|c| {
-                follow(c, &names(now))?;
+                let alike: Vec<String> = alike.iter().map(ToString::to_string).collect();
+                follow(c, &names(now), &alike)?;
                 assignments::all(c)
             });
             let shown: Vec<_> =
@@ -130,6 +139,7 @@ mod tests {
                 expected.iter().map(|(name, at)| ((*name).to_owned(), ids[*at])).collect();
             assert_eq!(shown, expected, "{now:?}");
         };
+        let check = |now: &[(&str, &str)], expected| check_with(now, &[], expected);
         check(&[("A", "one"), ("B", "two")], &[]);
         put("A", 0);
         put("B", 1);
@@ -147,5 +157,9 @@ mod tests {
         // Of what is not known the connector counts.
         check(&[], &[("A", 0), ("B", 1), ("C", 2)]);
         check(&[("D", "four")], &[("A", 0), ("B", 1), ("C", 2)]);
+        // Another of the same comes beside A, and stays when A goes: it is not A.
+        check(&[("A", "one")], &[("A", 0), ("B", 1), ("C", 2)]);
+        check_with(&[], &["A", "B"], &[("A", 0), ("B", 1), ("C", 2)]);
+        check(&[("B", "one")], &[("A", 0), ("B", 1), ("C", 2)]);
     }
 }

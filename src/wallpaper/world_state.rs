@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::backends::{Backends, Kind};
-use crate::compositor::{Output, identities};
+use crate::compositor::{Output, alike, identities};
 use crate::config::{BackendName, SelectionMode};
 use crate::events::EventBus;
 use crate::store::assignments::Assignment;
@@ -43,8 +43,11 @@ impl WorldState {
         let outputs = backends.outputs.list();
         let identities = identities(&outputs);
         let known = store.read(store::monitors::identities)?;
-        if identities.iter().any(|(name, identity)| known.get(name) != Some(identity)) {
-            store.write(|transaction| store::monitors::follow(transaction, &identities))?;
+        let alike = alike(&outputs);
+        if identities.iter().any(|(name, identity)| known.get(name) != Some(identity))
+            || alike.iter().any(|name| known.contains_key(name))
+        {
+            store.write(|transaction| store::monitors::follow(transaction, &identities, &alike))?;
         }
         let (mut rows, mut fallbacks, pictures) = store.read(|connection| {
             let rows = store::assignments::all(connection)?;
