@@ -6,6 +6,9 @@
 #[path = "../desktop/mod.rs"]
 mod desktop;
 
+#[path = "../desktop/frames.rs"]
+mod frames;
+
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -14,7 +17,6 @@ mod builtin;
 mod effects;
 mod feh;
 mod foreign;
-mod frames;
 mod hangs;
 mod hosted;
 mod hyprpaper;

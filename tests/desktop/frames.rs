@@ -1,5 +1,8 @@
 //! Every frame of an output as the compositor sends it out: a client of wlr-screencopy.
 
+// Each program that includes it uses a part.
+#![allow(dead_code, unreachable_pub, clippy::disallowed_methods, clippy::unwrap_used)]
+
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -54,6 +57,11 @@ impl Watcher {
     /// What the newest frame has.
     pub fn latest(&self) -> [u8; 3] {
         *self.seen.lock().unwrap().last().unwrap()
+    }
+
+    /// The frames after so many.
+    pub fn since(&self, count: usize) -> Vec<[u8; 3]> {
+        self.seen.lock().unwrap()[count..].to_vec()
     }
 
     /// All frames that were seen.
