@@ -120,6 +120,17 @@ fn no_room_imports_upwards() {
 }
 
 #[test]
+fn every_crate_has_its_line_in_the_page() {
+    let read =
+        |name: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
+    let (manifest, page) = (read("Cargo.toml"), read("ARCHITECTURE.md"));
+    let manifest: toml::Table = manifest.parse().unwrap();
+    let crates = manifest["dependencies"].as_table().unwrap().keys();
+    let untold: Vec<_> = crates.filter(|name| !page.contains(&format!("`{name}`"))).collect();
+    assert!(untold.is_empty(), "ARCHITECTURE.md says nothing of {untold:?}");
+}
+
+#[test]
 fn every_file_says_what_it_is_for() {
     let silent: Vec<_> = sources()
         .into_iter()

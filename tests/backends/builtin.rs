@@ -111,49 +111,6 @@ fn a_picture_of_the_outputs_size_is_the_file_itself_and_cameras_are_heeded() {
     turned.shows(50, 90, BLUE);
 }
 
-/// Whether a frame is of red, of blue, or of a fade between them: there is no green in it, and light
-/// is neither lost nor won.
-fn between([red, green, blue]: [u8; 3]) -> bool {
-    green <= 3 && (250..=260).contains(&(u32::from(red) + u32::from(blue)))
-}
-
-#[test]
-fn of_two_hundred_changes_no_frame_shows_neither_picture() {
-    let (wall, mut builtin) = wall(&["--pluggable", "320x180", "320x180"]);
-    let pictures = [(RED, "red.png"), (BLUE, "blue.png")];
-    let pictures = pictures.map(|(color, name)| (color, wall.flat(name, color)));
-    wall.set_json(NAME, "transition_duration", 0.06.into());
-    show(&wall, &mut builtin, &[("WL-1", &pictures[0].1)]);
-    wall.pixels("WL-1").is_all(RED);
-    let watcher = Watcher::start(&wall.desktop, "WL-1");
-    let mut other = "WL-2".to_owned();
-    for round in 1..=200 {
-        let (color, picture) = &pictures[round % 2];
-        show(&wall, &mut builtin, &[("WL-1", picture)]);
-        match round {
-            // The next begins in the middle of its transition.
-            _ if round % 4 == 1 => continue,
-            20 | 100 => sway(&wall, "output WL-1 scale 2"),
-            40 | 120 => sway(&wall, "output WL-1 scale 1"),
-            60 => sway(&wall, "output WL-1 mode --custom 800x600"),
-            80 | 140 => drop(wall.desktop.run("unplug", &[&other])),
-            90 | 160 => other = wall.desktop.run("plug", &["320x180"]),
-            180 => sway(&wall, "output WL-1 transform 90"),
-            _ => {}
-        }
-        wait_until("the end of the fade", || near(watcher.latest(), *color));
-    }
-    let frames = watcher.finish();
-    let neither: Vec<_> = frames.iter().filter(|&&frame| !between(frame)).collect();
-    assert!(neither.is_empty(), "of {} frames: {neither:?}", frames.len());
-    let mixed = frames.iter().filter(|&&frame| !near(frame, RED) && !near(frame, BLUE)).count();
-    assert!(mixed > 50, "{mixed} frames of a fade in {} frames", frames.len());
-}
-
-fn sway(wall: &Wall, command: &str) {
-    wall.desktop.output("swaymsg", &["-q", command]);
-}
-
 #[test]
 fn errors_leave_what_was_shown() {
     let (wall, mut builtin) = wall(&["--pluggable", "640x480", "640x480"]);

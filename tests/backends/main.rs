@@ -15,6 +15,7 @@ mod support;
 mod awww;
 mod builtin;
 mod effects;
+mod every_frame;
 mod feh;
 mod foreign;
 mod hangs;

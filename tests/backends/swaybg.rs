@@ -67,27 +67,6 @@ fn shows_every_format_and_fit() {
 }
 
 #[test]
-fn changes_without_a_blank_frame() {
-    let wall = Wall::new(Desktop::wayland(&["1920x1080"]), 1);
-    let mut swaybg = wall.backend(BackendName::Swaybg);
-    // Large, so that it takes its time to load.
-    let size = ["-size", "3840x2160"];
-    let paint = |name: &str, color: &str| wall.picture(name, &[&size[..], &[color]].concat());
-    let pictures = [paint("a.jpg", "xc:red"), paint("b.jpg", "xc:blue"), paint("c.jpg", "xc:lime")];
-    let hang = |picture: &Path| wall.hang(&[("HEADLESS-1", picture)]);
-    swaybg.show(&hang(&pictures[0]), &wall.cancel).unwrap();
-    let watcher = Watcher::start(&wall.desktop, "HEADLESS-1");
-    for picture in pictures.iter().cycle().skip(1).take(8) {
-        swaybg.show(&hang(picture), &wall.cancel).unwrap();
-    }
-    let frames = watcher.finish();
-    let blank = frames.iter().filter(|&&f| ![RED, GREEN, BLUE].iter().any(|&c| near(f, c)));
-    assert_eq!(blank.count(), 0, "of {} frames", frames.len());
-    let changes = frames.windows(2).filter(|pair| !near(pair[0], pair[1])).count();
-    assert!(changes >= 3, "{changes} changes in {} frames", frames.len());
-}
-
-#[test]
 fn errors_leave_what_hung() {
     let wall = Wall::new(Desktop::wayland(&["--pluggable", "640x480", "640x480"]), 2);
     let mut swaybg = wall.backend(BackendName::Swaybg);

@@ -1,0 +1,77 @@
+//! Changes as the compositor sends them out, frame by frame: never one of neither picture.
+
+use std::path::Path;
+
+use murald::internals::config::BackendName;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::frames::Watcher;
+use crate::wall::{BLUE, GREEN, RED, Wall, near};
+
+/// Whether a frame is of red, of blue, or of a fade between them: there is no green in it, and light
+/// is neither lost nor won.
+fn between([red, green, blue]: [u8; 3]) -> bool {
+    green <= 3 && (250..=260).contains(&(u32::from(red) + u32::from(blue)))
+}
+
+#[test]
+fn of_two_hundred_changes_by_builtin_no_frame_shows_neither_picture() {
+    let wall = Wall::new(Desktop::wayland(&["--pluggable", "320x180", "320x180"]), 2);
+    let mut builtin = wall.backend(BackendName::Builtin);
+    let mut show = |picture: &Path| {
+        builtin.show(&wall.hang(&[("WL-1", picture)]), &wall.cancel).unwrap();
+    };
+    let pictures = [(RED, "red.png"), (BLUE, "blue.png")];
+    let pictures = pictures.map(|(color, name)| (color, wall.flat(name, color)));
+    wall.set_json("builtin", "transition_duration", 0.06.into());
+    show(&pictures[0].1);
+    wall.pixels("WL-1").is_all(RED);
+    let watcher = Watcher::start(&wall.desktop, "WL-1");
+    let mut other = "WL-2".to_owned();
+    for round in 1..=200 {
+        let (color, picture) = &pictures[round % 2];
+        show(picture);
+        match round {
+            // The next begins in the middle of its transition.
+            _ if round % 4 == 1 => continue,
+            20 | 100 => sway(&wall, "output WL-1 scale 2"),
+            40 | 120 => sway(&wall, "output WL-1 scale 1"),
+            60 => sway(&wall, "output WL-1 mode --custom 800x600"),
+            80 | 140 => drop(wall.desktop.run("unplug", &[&other])),
+            90 | 160 => other = wall.desktop.run("plug", &["320x180"]),
+            180 => sway(&wall, "output WL-1 transform 90"),
+            _ => {}
+        }
+        wait_until("the end of the fade", || near(watcher.latest(), *color));
+    }
+    let frames = watcher.finish();
+    let neither: Vec<_> = frames.iter().filter(|&&frame| !between(frame)).collect();
+    assert!(neither.is_empty(), "of {} frames: {neither:?}", frames.len());
+    let mixed = frames.iter().filter(|&&frame| !near(frame, RED) && !near(frame, BLUE)).count();
+    assert!(mixed > 50, "{mixed} frames of a fade in {} frames", frames.len());
+}
+
+fn sway(wall: &Wall, command: &str) {
+    wall.desktop.output("swaymsg", &["-q", command]);
+}
+
+#[test]
+fn changes_by_swaybg_have_no_blank_frame() {
+    let wall = Wall::new(Desktop::wayland(&["1920x1080"]), 1);
+    let mut swaybg = wall.backend(BackendName::Swaybg);
+    // Large, so that it takes its time to load.
+    let size = ["-size", "3840x2160"];
+    let paint = |name: &str, color: &str| wall.picture(name, &[&size[..], &[color]].concat());
+    let pictures = [paint("a.jpg", "xc:red"), paint("b.jpg", "xc:blue"), paint("c.jpg", "xc:lime")];
+    let hang = |picture: &Path| wall.hang(&[("HEADLESS-1", picture)]);
+    swaybg.show(&hang(&pictures[0]), &wall.cancel).unwrap();
+    let watcher = Watcher::start(&wall.desktop, "HEADLESS-1");
+    for picture in pictures.iter().cycle().skip(1).take(8) {
+        swaybg.show(&hang(picture), &wall.cancel).unwrap();
+    }
+    let frames = watcher.finish();
+    let blank = frames.iter().filter(|&&f| ![RED, GREEN, BLUE].iter().any(|&c| near(f, c)));
+    assert_eq!(blank.count(), 0, "of {} frames", frames.len());
+    let changes = frames.windows(2).filter(|pair| !near(pair[0], pair[1])).count();
+    assert!(changes >= 3, "{changes} changes in {} frames", frames.len());
+}
