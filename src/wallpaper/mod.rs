@@ -18,6 +18,7 @@ mod feasible;
 mod handle;
 mod job;
 mod jobs;
+mod names;
 mod orphan;
 mod picks;
 mod plan;

@@ -4,23 +4,23 @@
 //! Runs on the worker's thread. The names are links in its cache that say the content, so that the
 //! same one is found again by a later order, and by the next daemon.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use super::names::Names;
 use crate::backends::{Kind, Placement};
 use crate::digest;
 
 pub(super) struct Renewed {
-    directory: PathBuf,
+    names: Names,
 }
 
 impl Renewed {
     /// In the cache of a worker.
     pub(super) fn new(cache: &Path) -> Self {
-        Self { directory: cache.join("renewed") }
+        Self { names: Names::new(cache.join("renewed")) }
     }
 
     /// The same placements, with other names for these contents, and for those that have one.
@@ -44,30 +44,18 @@ impl Renewed {
 
     /// Lets go of what these placements do not show.
     pub(super) fn tidy(&self, placements: &[Placement]) {
-        let used: Vec<PathBuf> = placements.iter().map(|placement| self.path(placement)).collect();
-        let Ok(entries) = fs::read_dir(&self.directory) else { return };
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if !used.contains(&path) {
-                // What cannot be removed now is tried again after the next change.
-                fs::remove_file(path).ok();
-            }
-        }
+        self.names.keep(placements, |placement| self.path(placement));
     }
 
     fn path(&self, placement: &Placement) -> PathBuf {
-        let mut name = OsString::from(digest::short(&placement.content, 12));
-        if let Some(extension) = placement.path.extension() {
-            name.push(".");
-            name.push(extension);
-        }
-        self.directory.join(name)
+        self.names.of(digest::short(&placement.content, 12), &placement.path)
     }
 
     fn link(&self, path: &Path, link: &Path) -> io::Result<()> {
         if fs::read_link(link).is_ok_and(|target| target == path) {
             return Ok(());
         }
-        fs::create_dir_all(&self.directory)?;
+        self.names.make_directory()?;
         match fs::remove_file(link) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => symlink(path, link),

@@ -5,11 +5,11 @@
 //! has them; on another file system there are copies of what is small. Packages of web pages are
 //! not retained.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::names::Names;
 use super::orphan::file_is_missing;
 use crate::backends::{Kind, Placement};
 use crate::digest;
@@ -18,13 +18,13 @@ use crate::digest;
 const COPY_MAX: u64 = 64 << 20;
 
 pub(super) struct Retained {
-    directory: PathBuf,
+    names: Names,
 }
 
 impl Retained {
     /// In the cache of a worker.
     pub(super) fn new(cache: &Path) -> Self {
-        Self { directory: cache.join("retained") }
+        Self { names: Names::new(cache.join("retained")) }
     }
 
     /// Whether it has a file for one that is gone.
@@ -47,14 +47,7 @@ impl Retained {
 
     /// Lets go of what these placements do not show.
     pub(super) fn tidy(&self, placements: &[Placement]) {
-        let used: Vec<PathBuf> = placements.iter().map(|placement| self.path(placement)).collect();
-        let Ok(entries) = fs::read_dir(&self.directory) else { return };
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if !used.contains(&path) {
-                // What cannot be removed now is tried again after the next change.
-                fs::remove_file(path).ok();
-            }
-        }
+        self.names.keep(placements, |placement| self.path(placement));
     }
 
     /// Where the file of a picture is retained. An image's id is never used again; its path changes
@@ -62,12 +55,7 @@ impl Retained {
     fn path(&self, placement: &Placement) -> PathBuf {
         use std::os::unix::ffi::OsStrExt;
         let hash = digest::short(placement.path.as_os_str().as_bytes(), 6);
-        let mut name = OsString::from(format!("{}-{hash}", placement.image_id));
-        if let Some(extension) = placement.path.extension() {
-            name.push(".");
-            name.push(extension);
-        }
-        self.directory.join(name)
+        self.names.of(format!("{}-{hash}", placement.image_id), &placement.path)
     }
 
     /// Failing costs no picture now: it is said in the log and no more.
@@ -75,7 +63,7 @@ impl Retained {
         if is_same(path, retained) {
             return;
         }
-        let taken = fs::create_dir_all(&self.directory).and_then(|()| {
+        let taken = self.names.make_directory().and_then(|()| {
             // Somebody may have put another file in the place of the one that is retained.
             fs::remove_file(retained).ok();
             fs::hard_link(path, retained)
