@@ -25,8 +25,9 @@ use wayland_protocols_wlr::screencopy::v1::client::zwlr_screencopy_manager_v1::Z
 
 use crate::desktop::{Desktop, wait_until};
 
-/// A spot well within every output of the tests, in the output's own coordinates.
-const SPOT: (i32, i32) = (60, 60);
+/// A spot of every output of the tests, in the output's own coordinates; so near to the corner that a
+/// surface of the size before still covers it where the compositor has just changed an output's scale.
+const SPOT: (i32, i32) = (10, 10);
 
 /// Photographs one pixel of an output, once for each frame, until it is finished.
 pub struct Watcher {
