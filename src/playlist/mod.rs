@@ -27,6 +27,7 @@ mod player;
 mod power;
 mod reports;
 mod request;
+mod rest;
 mod run;
 mod schedule;
 mod shuffle;

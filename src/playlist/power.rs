@@ -1,9 +1,8 @@
 //! Rest: while the session is locked or idle, where the settings want that, no playlist changes by
-//! itself. What is known is shared with the handle; the thread `playlist` brings the playlists in line.
+//! itself. Shared by the handle, which is told, and the thread `playlist`, which goes by it (`rest`).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::player::Player;
 use crate::wire::{Power, PutPower, Rest};
 
 /// Clones are the same.
@@ -44,23 +43,5 @@ impl SharedPower {
 
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Player {
-    /// Has all playlists rest that are to, and the others go on.
-    pub(super) fn align_rest(&mut self) {
-        let rests = self.power.get().resting.is_some();
-        if self.running.values().all(|one| one.state.resting == rests) {
-            return;
-        }
-        let (now, mut changed) = (self.now(), Vec::new());
-        for (id, one) in &mut self.running {
-            if one.state.resting != rests {
-                one.state.set_resting(rests, &now);
-                changed.push(*id);
-            }
-        }
-        self.save(&changed);
     }
 }

@@ -8,10 +8,12 @@ mod debug;
 mod error;
 mod event;
 mod finding;
+mod given;
 mod image;
 mod image_row;
 mod names;
 mod parameters;
+mod playlist_request;
 mod record;
 mod request;
 mod time;
@@ -35,6 +37,9 @@ pub(crate) use names::{
 pub use names::{Format, Mode, Source};
 pub(crate) use names::{Word, words};
 pub(crate) use parameters::{BadParameter, Parameters};
+pub(crate) use playlist_request::{
+    CreatePlaylist, NewConfiguration, NewPlaylistItem, PatchPlaylist, StartPlaylist,
+};
 pub use record::HistorySource;
 pub(crate) use record::{
     ActivePlaylist, Appearance, BackendInfo, Capabilities, Conflict, CurrentMonitor,
@@ -44,10 +49,9 @@ pub(crate) use record::{
 };
 pub use request::DeleteImages;
 pub(crate) use request::{
-    BackWallpaper, CreateFolder, CreatePlaylist, ExportLoop, ExtractPalette, ImportImages,
-    ImportWeb, MoveImages, NewConfiguration, NewPlaylistItem, NoFields, PatchCapabilities,
-    PatchFolder, PatchImage, PatchPlaylist, PutAppearance, PutPower, PutWatch, RandomWallpaper,
-    SelectAll, SetWallpaper, StartPlaylist,
+    BackWallpaper, CreateFolder, ExportLoop, ExtractPalette, ImportImages, ImportWeb, MoveImages,
+    NoFields, PatchCapabilities, PatchFolder, PatchImage, PutAppearance, PutPower, PutWatch,
+    RandomWallpaper, SelectAll, SetWallpaper,
 };
 pub(crate) use time::Timestamp;
 pub(crate) use watch::{LibraryWatch, WatchState, WatchedDirectory};

@@ -1,18 +1,12 @@
 //! Bodies of requests that carry more than a name.
 
-use std::fmt;
-use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{
-    AppearanceMode, Fit, LoopAction, LoopPreset, MediaType, Mode, PlaylistOrder, PlaylistType,
-    Tone, WebCapabilities,
-};
+use super::given::{given, given_object, nullable};
+use super::{AppearanceMode, Fit, LoopAction, LoopPreset, Mode, WebCapabilities};
 
 /// `POST /images`
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -161,68 +155,6 @@ pub(crate) struct MoveImages {
     pub folder_id: Option<i64>,
 }
 
-/// A field that was given; null only where its type has it.
-fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
-
-/// A field that may be null and must not be absent.
-fn nullable<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    Option::deserialize(deserializer)
-}
-
-/// An object. What serde derives for a struct would read its fields from a list, too.
-struct Object<T>(T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Fields(PhantomData)).map(Self)
-    }
-}
-
-struct Fields<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<T, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(fields))
-    }
-}
-
-fn object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    Object::deserialize(deserializer).map(|Object(fields)| fields)
-}
-
-fn object_list<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<T>, D::Error> {
-    let list = Vec::<Object<T>>::deserialize(deserializer)?;
-    Ok(list.into_iter().map(|Object(fields)| fields).collect())
-}
-
-fn given_object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    object(deserializer).map(Some)
-}
-
-fn given_object_list<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Vec<T>>, D::Error> {
-    object_list(deserializer).map(Some)
-}
-
 /// `POST /images/import-web`
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ImportWeb {
@@ -289,89 +221,6 @@ pub(crate) struct SelectAll {
     pub selected: bool,
 }
 
-/// `POST /playlists`; what is absent gets its default.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct CreatePlaylist {
-    pub name: String,
-    #[serde(default, deserialize_with = "object")]
-    pub configuration: NewConfiguration,
-    /// Either these or a source.
-    #[serde(default, deserialize_with = "given_object_list")]
-    pub images: Option<Vec<NewPlaylistItem>>,
-    /// By the names of the query of `GET /images`.
-    #[serde(default, deserialize_with = "given")]
-    pub source: Option<Map<String, Value>>,
-}
-
-/// One object in two strengths: a `POST` passes over fields that it does not know, a `PATCH`
-/// refuses them.
-macro_rules! objects {
-    ($(#[$doc:meta])* $new:ident and $patch:ident {
-        $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)?
-    }) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-        pub struct $new { $($(#[$attribute])* pub $field: $type),* }
-
-        /// The same, in a `PATCH`.
-        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub struct $patch { $($(#[$attribute])* pub $field: $type),* }
-
-        impl From<$patch> for $new {
-            fn from($patch { $($field),* }: $patch) -> Self {
-                Self { $($field),* }
-            }
-        }
-    };
-}
-
-objects! {
-    /// Numbers are wider than what is allowed, so that a refusal can say what is.
-    NewConfiguration and PatchConfiguration {
-        #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
-        kind: Option<PlaylistType>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        interval: Option<i64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        order: Option<PlaylistOrder>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        always_start_on_first_image: Option<bool>,
-    }
-}
-
-objects! {
-    /// `media_type` is taken from whoever sends back what a record said: the image's own counts.
-    NewPlaylistItem and PatchPlaylistItem {
-        image_id: i64,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        media_type: Option<MediaType>,
-        /// Minutes since midnight.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        time: Option<i64>,
-        /// In place of a time: `07:30`, `sunset-30m`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<String>,
-        /// For `appearance`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        when: Option<Tone>,
-    }
-}
-
-/// `PATCH /playlists/{id}`; `configuration` is merged, `images` replaces all.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct PatchPlaylist {
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object")]
-    pub configuration: Option<PatchConfiguration>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object_list")]
-    pub images: Option<Vec<PatchPlaylistItem>>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    pub source: Option<Map<String, Value>>,
-}
-
 /// `PUT /appearance`
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -385,19 +234,6 @@ pub(crate) struct PutAppearance {
 pub(crate) struct PutPower {
     pub locked: Option<bool>,
     pub idle: Option<bool>,
-}
-
-/// `POST /playlists/{id}/start`; monitors are as in [`SetWallpaper`].
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct StartPlaylist {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub monitors: Option<Vec<String>>,
-    /// The same as the mode `extend`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub extend: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
 }
 
 /// The other actions on playlists, of one and of all.

@@ -1,0 +1,103 @@
+//! Bodies of requests about playlists.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::given::{given, given_object, given_object_list, object};
+use super::{MediaType, Mode, PlaylistOrder, PlaylistType, Tone};
+
+/// `POST /playlists`; what is absent gets its default.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct CreatePlaylist {
+    pub name: String,
+    #[serde(default, deserialize_with = "object")]
+    pub configuration: NewConfiguration,
+    /// Either these or a source.
+    #[serde(default, deserialize_with = "given_object_list")]
+    pub images: Option<Vec<NewPlaylistItem>>,
+    /// By the names of the query of `GET /images`.
+    #[serde(default, deserialize_with = "given")]
+    pub source: Option<Map<String, Value>>,
+}
+
+/// One object in two strengths: a `POST` passes over fields that it does not know, a `PATCH`
+/// refuses them.
+macro_rules! objects {
+    ($(#[$doc:meta])* $new:ident and $patch:ident {
+        $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)?
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+        pub struct $new { $($(#[$attribute])* pub $field: $type),* }
+
+        /// The same, in a `PATCH`.
+        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $patch { $($(#[$attribute])* pub $field: $type),* }
+
+        impl From<$patch> for $new {
+            fn from($patch { $($field),* }: $patch) -> Self {
+                Self { $($field),* }
+            }
+        }
+    };
+}
+
+objects! {
+    /// Numbers are wider than what is allowed, so that a refusal can say what is.
+    NewConfiguration and PatchConfiguration {
+        #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+        kind: Option<PlaylistType>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interval: Option<i64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        order: Option<PlaylistOrder>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        always_start_on_first_image: Option<bool>,
+    }
+}
+
+objects! {
+    /// `media_type` is taken from whoever sends back what a record said: the image's own counts.
+    NewPlaylistItem and PatchPlaylistItem {
+        image_id: i64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        media_type: Option<MediaType>,
+        /// Minutes since midnight.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time: Option<i64>,
+        /// In place of a time: `07:30`, `sunset-30m`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<String>,
+        /// For `appearance`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        when: Option<Tone>,
+    }
+}
+
+/// `PATCH /playlists/{id}`; `configuration` is merged, `images` replaces all.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct PatchPlaylist {
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object")]
+    pub configuration: Option<PatchConfiguration>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object_list")]
+    pub images: Option<Vec<PatchPlaylistItem>>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub source: Option<Map<String, Value>>,
+}
+
+/// `POST /playlists/{id}/start`; monitors are as in [`SetWallpaper`].
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StartPlaylist {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitors: Option<Vec<String>>,
+    /// The same as the mode `extend`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extend: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+}
