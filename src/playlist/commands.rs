@@ -10,6 +10,7 @@ use super::player::{Player, RunningPlaylist};
 use crate::store::playlists::{self, PlaylistChange, Refusal};
 use crate::wire::{
     ActivePlaylist, Appearance, AppearanceMode, Event, GalleryDomain, Mode, Playlist, Power,
+    PutPower,
 };
 
 pub(super) enum Command {
@@ -28,8 +29,8 @@ pub(super) enum Command {
     SetAppearance(AppearanceMode, Reply<Appearance>),
     /// The settings say something else of rest.
     Rest,
-    /// Something was told of the session.
-    Power(Reply<Power>),
+    /// What somebody says of the session.
+    Power(PutPower, Reply<Power>),
 }
 
 impl Command {
@@ -45,7 +46,7 @@ impl Command {
             Self::Appearance(reply) | Self::SetAppearance(_, reply) => reply(Err(error)),
             // It is found after the command at work.
             Self::Rest => {}
-            Self::Power(reply) => reply(Err(error)),
+            Self::Power(_, reply) => reply(Err(error)),
         }
     }
 }
@@ -65,7 +66,8 @@ impl Player {
             Command::Appearance(reply) => reply(Ok(self.appearance())),
             Command::SetAppearance(mode, reply) => self.set_appearance(mode, reply),
             Command::Rest => self.align_rest(),
-            Command::Power(reply) => {
+            Command::Power(told, reply) => {
+                self.power.tell(told);
                 self.align_rest();
                 reply(Ok(self.power.get()));
             }

@@ -157,8 +157,7 @@ impl Playlists {
 
     /// Says what is known of it; the answer comes when the playlists are in line with that.
     pub(crate) fn tell_power(&self, told: PutPower, reply: Reply<Power>) {
-        self.power.tell(told);
-        self.send(Command::Power(reply));
+        self.send(Command::Power(told, reply));
     }
 
     /// Says when playlists are to rest.

@@ -1,5 +1,6 @@
 //! Rest: while the session is locked or idle, where the settings want that, no playlist changes by
-//! itself. Shared by the handle, which is told, and the thread `playlist`, which goes by it (`rest`).
+//! itself. The thread `playlist` is told, and goes by it (`rest`); the handle reads it, and writes what
+//! the settings say.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

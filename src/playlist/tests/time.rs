@@ -68,8 +68,8 @@ fn pause_keeps_remaining_time() {
 
 /// Says that the session is locked, or that it is not.
 fn lock(fixture: &mut Fixture, locked: bool) -> Option<Rest> {
-    fixture.player.power.tell(PutPower { locked: Some(locked), idle: None });
-    fixture.command(Command::Power).unwrap().resting
+    let told = PutPower { locked: Some(locked), idle: None };
+    fixture.command(|reply| Command::Power(told, reply)).unwrap().resting
 }
 
 #[test]
