@@ -1,7 +1,7 @@
 //! Living playlists over large libraries: what choosing the next picture costs, and whether memory
 //! stays as it is.
 //!
-//! `cargo bench --bench playlist` runs the daemon on headless sway (tests/desktop/install) with rows
+//! `cargo bench --bench living` runs the daemon on headless sway (tests/desktop/install) with rows
 //! whose files are links to few pictures, and prints for each order the processor time of the thread
 //! `playlist` from `next` to its answer: the look at the index, the choice, and the note of it. Aims:
 //! under 5 ms, and as much memory after the last step as after the first tenth. `MURALD_BENCH_SIZES`
@@ -10,6 +10,7 @@
 
 #[path = "../tests/desktop/mod.rs"]
 mod desktop;
+mod figures;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
@@ -18,6 +19,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use desktop::Desktop;
+use figures::row;
 use murald::internals::store::images::{self, NewImage};
 use murald::internals::store::{self, Store};
 use murald::internals::wire::Format;
@@ -67,13 +69,6 @@ fn run(house: &House, order: &str, (size, steps): (u64, usize)) {
     let late = memory(house.pid());
     println!("{size} images, {order}: {early:.1} MiB after a tenth, {late:.1} MiB at the end");
     client.post("/playlists/active/stop", &json!({})).ok();
-}
-
-fn row(name: &str, mut times: Vec<f64>) {
-    times.sort_by(f64::total_cmp);
-    let part = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
-    let (p50, p99, most) = (part(0.5), part(0.99), part(1.0));
-    println!("{name:44}{p50:8.2} ms   p99 {p99:7.2}   most {most:7.2}   of {}", times.len());
 }
 
 /// Milliseconds that the thread `playlist` has used.

@@ -10,6 +10,7 @@
 
 #[path = "../tests/desktop/mod.rs"]
 mod desktop;
+mod figures;
 #[path = "../tests/support/photo.rs"]
 mod photo;
 #[path = "../tests/support/mod.rs"]
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use desktop::{Desktop, wait_until};
+use figures::row;
 use image::codecs::jpeg::JpegEncoder;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -246,13 +248,6 @@ fn photographs(root: &Path) -> PathBuf {
         fs::write(directory.join(format!("{number:03}.jpg")), copy).unwrap();
     }
     directory
-}
-
-fn row(name: &str, mut times: Vec<f64>) {
-    times.sort_by(f64::total_cmp);
-    let part = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
-    let (p50, p99, most) = (part(0.5), part(0.99), part(1.0));
-    println!("{name:44}{p50:8.2} ms   p99 {p99:7.2}   most {most:7.2}   of {}", times.len());
 }
 
 /// Milliseconds that the threads have used which answer for playlists.

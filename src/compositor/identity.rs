@@ -86,22 +86,10 @@ mod tests {
     #[test]
     fn monitors_that_are_alike_have_no_identity() {
         let output = |name: &str, serial: &str| Output {
-            name: name.to_owned(),
-            description: String::new(),
-            width: 1920,
-            height: 1080,
-            x: 0,
-            y: 0,
-            logical_width: 1920,
-            logical_height: 1080,
-            scale: 1.0,
-            refresh_rate: 60.0,
-            transform: 0,
-            primary: false,
             make: "Dell Inc.".to_owned(),
             model: "DELL U2720Q".to_owned(),
             serial: serial.to_owned(),
-            instance: 0,
+            ..Output::plain(name)
         };
         let check = |outputs: &[(&str, &str)], own: &[&str], twins: &[&str]| {
             let outputs: Vec<Output> =

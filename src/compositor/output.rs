@@ -34,3 +34,28 @@ pub struct Output {
     #[serde(skip)]
     pub instance: u64,
 }
+
+#[cfg(test)]
+impl Output {
+    /// One of 1920x1080 at the origin, of which nothing else is known.
+    pub(crate) fn plain(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: String::new(),
+            width: 1920,
+            height: 1080,
+            x: 0,
+            y: 0,
+            logical_width: 1920,
+            logical_height: 1080,
+            scale: 1.0,
+            refresh_rate: 60.0,
+            transform: 0,
+            primary: false,
+            make: String::new(),
+            model: String::new(),
+            serial: String::new(),
+            instance: 0,
+        }
+    }
+}

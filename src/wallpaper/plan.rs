@@ -190,24 +190,7 @@ pub(super) mod tests {
 
     pub(in crate::wallpaper) fn placement(output: &str, image_id: i64) -> Placement {
         Placement {
-            output: Output {
-                name: output.to_owned(),
-                description: String::new(),
-                width: 1920,
-                height: 1080,
-                x: 0,
-                y: 0,
-                logical_width: 1920,
-                logical_height: 1080,
-                scale: 1.0,
-                refresh_rate: 60.0,
-                transform: 0,
-                primary: false,
-                make: String::new(),
-                model: String::new(),
-                serial: String::new(),
-                instance: 0,
-            },
+            output: Output::plain(output),
             image_id,
             path: "/x.png".into(),
             content: String::new(),

@@ -96,24 +96,7 @@ mod tests {
     use super::*;
 
     fn output(name: &str, description: &str) -> Output {
-        Output {
-            name: name.to_owned(),
-            description: description.to_owned(),
-            width: 1,
-            height: 1,
-            x: 0,
-            y: 0,
-            logical_width: 1,
-            logical_height: 1,
-            scale: 1.0,
-            refresh_rate: 60.0,
-            transform: 0,
-            primary: false,
-            make: String::new(),
-            model: String::new(),
-            serial: String::new(),
-            instance: 0,
-        }
+        Output { description: description.to_owned(), ..Output::plain(name) }
     }
 
     #[test]
