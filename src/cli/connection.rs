@@ -119,8 +119,11 @@ impl Connection {
         body: Option<&Value>,
     ) -> Result<Answer, Error> {
         let mut answer = self.send(method, place, body)?;
-        let body = answer.body_mut().with_config().limit(MOST).read_to_vec();
-        Ok(Answer { body: body.map_err(|error| self.lost(error))? })
+        let length = answer.body().content_length().unwrap_or_default();
+        let mut body = Vec::with_capacity(length.min(MOST) as usize);
+        let mut reader = answer.body_mut().with_config().limit(MOST).reader();
+        reader.read_to_end(&mut body).map_err(|error| self.lost(error.into()))?;
+        Ok(Answer { body })
     }
 
     /// The body of a `GET`, to be read as it comes.

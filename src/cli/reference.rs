@@ -125,6 +125,10 @@ fn named(connection: &Connection, word: &str) -> Result<Result<i64, Vec<Known>>,
             None => {}
         }
     }
+    // Mostly that is one; of those whose names begin so there may be hundreds.
+    if let Some(one) = images(connection, "name", word)?.first() {
+        return Ok(Ok(one.id));
+    }
     let known = images(connection, "name_prefix", word)?;
     let names: Vec<Named> = known.iter().map(Named::from).collect();
     Ok(exactly(word, &names).map_or(Err(known), |one| Ok(one.id)))

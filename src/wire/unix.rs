@@ -25,6 +25,10 @@ use ureq::{Agent, Error};
 
 use crate::sys::poll_until;
 
+/// For each direction; no head is longer. Every page of it that is touched costs a command as much as
+/// ten system calls.
+const BUFFER: usize = 16 << 10;
+
 /// An agent whose connections all go to the socket at `path`: ask for `http://localhost/...`. A
 /// status is an answer, not an error, and redirects are not followed.
 pub(crate) fn agent(path: impl Into<PathBuf>, interrupt: Option<OwnedFd>) -> Agent {
@@ -32,6 +36,8 @@ pub(crate) fn agent(path: impl Into<PathBuf>, interrupt: Option<OwnedFd>) -> Age
         .http_status_as_error(false)
         .proxy(None)
         .max_redirects(0)
+        .input_buffer_size(BUFFER)
+        .output_buffer_size(BUFFER)
         .user_agent(concat!("murald/", env!("CARGO_PKG_VERSION")))
         .build();
     let interrupt = interrupt.map(Arc::new);
