@@ -72,6 +72,7 @@ const LINES: &[&str] = &[
     "pause",
     "resume",
     "appearance",
+    "power active",
     "watch list",
     "library scan",
     "monitors",

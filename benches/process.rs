@@ -5,6 +5,7 @@
 //! long it is watched at rest (60).
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -51,7 +52,7 @@ fn main() {
         std::env::var("MURALD_IDLE_SECONDS").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
     let before = wakes(daemon.id());
     std::thread::sleep(Duration::from_secs(seconds));
-    let woken = wakes(daemon.id()) - before;
+    let woken = woken(&before, &wakes(daemon.id()));
     println!("{:44}{woken:10}", format!("wake-ups in {seconds} s at rest"));
     end(&mut daemon);
     shell.kill().unwrap();
@@ -125,15 +126,23 @@ fn status(pid: u32, name: &str) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// How often its threads have waited and gone on.
-fn wakes(pid: u32) -> u64 {
+/// How often each of its threads has waited and gone on.
+fn wakes(pid: u32) -> BTreeMap<String, u64> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
-    let of = |path: std::path::PathBuf| -> u64 {
-        let text = fs::read_to_string(path.join("status")).unwrap();
-        let line = text.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    // One that ends meanwhile tells nothing.
+    let of = |task: fs::DirEntry| {
+        let text = fs::read_to_string(task.path().join("status")).ok()?;
+        let line = text.lines().find(|line| line.starts_with("voluntary_ctxt_switches"))?;
+        let count = line.split_whitespace().nth(1)?.parse().ok()?;
+        Some((task.file_name().into_string().ok()?, count))
     };
-    tasks.map(|task| of(task.path())).sum()
+    tasks.filter_map(of).collect()
+}
+
+/// Of the threads that were there before; one that has ended by itself was woken for it.
+fn woken(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> u64 {
+    let since = |(thread, count): (&String, &u64)| after.get(thread).map_or(1, |now| now - count);
+    before.iter().map(since).sum()
 }
 
 fn at(values: &mut [f64], part: f64) -> f64 {

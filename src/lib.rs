@@ -2,10 +2,10 @@
 //!
 //! A handful of threads each own one thing and talk over bounded channels. Nothing mutable is
 //! shared but the database file, the configuration snapshot and the list of event subscribers.
-//! The rooms below stand in reading order: a room imports only rooms of the layers under its own
-//! (`tests/layers.rs` holds them to it).
+//! The rooms below stand in layers: a room imports only rooms of the layers under its own, in the
+//! lowest also of its own (`tests/layers.rs` holds them to it).
 
-// Layer 0: no room of ours below.
+// Layer 0: no room of ours below but one another.
 pub(crate) mod clock;
 pub(crate) mod color;
 pub(crate) mod digest;

@@ -1,5 +1,5 @@
-//! What every backend is made with: where its processes are recorded, who tells of their end, and
-//! where it may put files.
+//! What every backend is made with: the settings as they are now, where its processes are recorded,
+//! who tells of their end, where it may put files, and what an earlier daemon has left running.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

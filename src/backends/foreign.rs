@@ -11,13 +11,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::wish::OwnTransition;
-use super::{Backend, Error, Placement, socket};
+use super::socket;
 use crate::compositor::{Outputs, Session};
 use crate::config::BackendName;
 use crate::paths::Dirs;
 use crate::process::{Identity, ProcessRecords};
-use crate::sys::Cancel;
 use crate::wire::Conflict;
 
 /// What draws on the background layer and stays.
@@ -79,53 +77,8 @@ pub(super) fn find(surroundings: &Surroundings) -> Vec<Conflict> {
     found
 }
 
-/// A backend that tells of them whenever it has shown something.
-pub(super) struct Observant {
-    pub(super) backend: Box<dyn Backend>,
-    pub(super) name: BackendName,
-    pub(super) surroundings: Surroundings,
-    pub(super) transition: OwnTransition,
-}
-
-impl Backend for Observant {
-    fn use_transition(&mut self, word: Option<&str>) {
-        self.transition.set(word);
-    }
-
-    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
-        self.backend.show(placements, cancel)
-    }
-
-    fn warnings(&mut self) -> Vec<String> {
-        let conflicts = find(&self.surroundings).into_iter();
-        let conflicts = conflicts.filter(|conflict| !is_used(self.name, &conflict.program));
-        let warnings = conflicts.map(|conflict| warning(&conflict, &self.surroundings));
-        self.backend.warnings().into_iter().chain(warnings).collect()
-    }
-
-    fn spans_outputs(&self) -> bool {
-        self.backend.spans_outputs()
-    }
-
-    fn knows_by_path(&self) -> bool {
-        self.backend.knows_by_path()
-    }
-
-    fn unseen(&mut self) -> Vec<String> {
-        self.backend.unseen()
-    }
-
-    fn clear(&mut self) -> Result<(), Error> {
-        self.backend.clear()
-    }
-
-    fn is_whole(&mut self) -> bool {
-        self.backend.is_whole()
-    }
-}
-
 /// What people are told of one, and of how to be rid of it.
-fn warning(conflict: &Conflict, surroundings: &Surroundings) -> String {
+pub(super) fn warning(conflict: &Conflict, surroundings: &Surroundings) -> String {
     let Conflict { program, pid } = conflict;
     let told = format!(
         "{program} (process {pid}), which murald did not start, draws backgrounds too and may hide \

@@ -10,9 +10,10 @@ use super::awww::Awww;
 use super::builtin::Builtin;
 use super::context::{Context, RootPainter, Settings};
 use super::feh::Feh;
-use super::foreign::{self, Observant, Surroundings};
+use super::foreign::{self, Surroundings};
 use super::hyprpaper::{self, Hyprpaper};
 use super::mpvpaper::Mpvpaper;
+use super::observant::Observant;
 use super::swaybg::Swaybg;
 use super::version::Versions;
 use super::wal_qt::WalQt;
@@ -37,6 +38,10 @@ pub struct Registration {
     pub transitions: bool,
     /// Its outputs have processes of their own: none has to wait for another.
     pub apart: bool,
+    /// Its pictures stay on X11's root window: no process is left that tells of them.
+    pub stays_on_root: bool,
+    /// It has one fit for all outputs.
+    pub one_fit: bool,
     build: fn(Context, Settings) -> Box<dyn Backend>,
 }
 
@@ -51,6 +56,8 @@ pub(crate) const REGISTRY: &[Registration] = &[
         kinds: &[Kind::StaticImage, Kind::AnimatedImage],
         transitions: true,
         apart: false,
+        stays_on_root: false,
+        one_fit: false,
         build: |context, settings| Box::new(Awww::new(context, settings)),
     },
     Registration {
@@ -61,6 +68,8 @@ pub(crate) const REGISTRY: &[Registration] = &[
         kinds: STILLS,
         transitions: false,
         apart: false,
+        stays_on_root: true,
+        one_fit: true,
         build: |context, settings| Box::new(Feh::new(context, settings)),
     },
     Registration {
@@ -71,6 +80,8 @@ pub(crate) const REGISTRY: &[Registration] = &[
         kinds: STILLS,
         transitions: false,
         apart: false,
+        stays_on_root: false,
+        one_fit: false,
         build: |context, settings| Box::new(Hyprpaper::new(context, settings)),
     },
     Registration {
@@ -81,6 +92,8 @@ pub(crate) const REGISTRY: &[Registration] = &[
         kinds: &[Kind::Video],
         transitions: false,
         apart: true,
+        stays_on_root: false,
+        one_fit: false,
         build: |context, settings| Box::new(Mpvpaper::new(context, settings)),
     },
     Registration {
@@ -91,6 +104,8 @@ pub(crate) const REGISTRY: &[Registration] = &[
         kinds: STILLS,
         transitions: false,
         apart: false,
+        stays_on_root: false,
+        one_fit: false,
         build: |context, settings| Box::new(Swaybg::new(context, settings)),
     },
     Registration {
@@ -101,6 +116,8 @@ pub(crate) const REGISTRY: &[Registration] = &[
         kinds: &[Kind::StaticImage, Kind::AnimatedImage, Kind::Video, Kind::Web],
         transitions: true,
         apart: false,
+        stays_on_root: false,
+        one_fit: false,
         build: |context, settings| Box::new(WalQt::new(context, settings)),
     },
     // The last: what people have installed goes before it.
@@ -113,9 +130,17 @@ pub(crate) const REGISTRY: &[Registration] = &[
         kinds: &[Kind::StaticImage, Kind::AnimatedImage],
         transitions: true,
         apart: false,
+        stays_on_root: true,
+        one_fit: false,
         build: |context, settings| Box::new(Builtin::new(context, settings)),
     },
 ];
+
+/// What is known of a backend by its name.
+pub(crate) fn registration(name: BackendName) -> &'static Registration {
+    let found = REGISTRY.iter().find(|entry| entry.name == name);
+    found.expect("a test holds that each is there")
+}
 
 /// All that it takes to put a backend to use.
 #[derive(Clone)]
@@ -185,8 +210,8 @@ impl Backends {
         name: BackendName,
         output: Option<&str>,
         tell: Sender<()>,
-    ) -> Option<Box<dyn Backend>> {
-        let entry = REGISTRY.iter().find(|entry| entry.name == name)?;
+    ) -> Box<dyn Backend> {
+        let entry = registration(name);
         let context = Context {
             records: self.records.clone(),
             reaper: self.reaper.clone(),
@@ -202,10 +227,10 @@ impl Backends {
         let transition = OwnTransition::default();
         let backend = (entry.build)(context, transition.over(Arc::clone(&self.settings)));
         if !entry.compositors.contains(&Compositor::Wayland) {
-            return Some(backend);
+            return backend;
         }
         let surroundings = self.surroundings();
-        Some(Box::new(Observant { backend, name, surroundings, transition }))
+        Box::new(Observant { backend, name, surroundings, transition })
     }
 
     /// Programs that draw backgrounds on our compositor and that we did not start, with the backends
@@ -269,4 +294,16 @@ impl Backends {
 
 fn is_installed(names: &[&str], path: &OsStr) -> bool {
     names.iter().any(|name| process::which_in(name, path).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_backend_of_the_settings_is_here() {
+        for &name in BackendName::ALL {
+            assert_eq!(registration(name).name, name);
+        }
+    }
 }

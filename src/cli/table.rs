@@ -1,5 +1,6 @@
-//! Rows of cells: lines with tabs for scripts, and tables that fit the terminal. There, wide columns give way, with `…` where something was cut, and where
-//! that is not enough the last ones are left out, as those are that have nothing in them.
+//! Rows of cells: lines with tabs for scripts, and tables that fit the terminal. There, wide columns
+//! give way, with `…` where something was cut, and where that is not enough the last ones are left out,
+//! as those are that have nothing in them.
 
 use std::fmt::Write as _;
 

@@ -16,7 +16,7 @@ mod template;
 mod toml;
 mod watch;
 mod watch_paths;
-mod watched;
+mod watchable;
 mod watches;
 
 pub use error::Error;
@@ -31,4 +31,4 @@ pub(crate) use schema::{
 pub use schema::{BackendName, Key, Rule, Section, ValueType};
 pub use snapshot::Config;
 pub use watch::Watch;
-pub(crate) use watched::{own_directories, watched_directory};
+pub(crate) use watchable::{own_directories, watched_directory};

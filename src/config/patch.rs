@@ -6,7 +6,7 @@ use super::Error;
 use super::overlay::Edit;
 use super::schema::{BackendName, Daemon, Key, OnInvalid, Section, Value};
 use super::toml;
-use super::watched::watched_directory;
+use super::watchable::watched_directory;
 use crate::paths::Dirs;
 
 /// Keys of a section, with those of the client's own.

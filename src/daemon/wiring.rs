@@ -1,4 +1,5 @@
-//! Building the daemon: every room with the handles that it needs, in the order of the start.
+//! Building the daemon: every room with the handles that it needs, in the order of the start; and who
+//! is told when settings change.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! What the room is told of a change.
+//! What the room is told of a change: for the hook and the stills. (The event is made beside it, in
+//! `wallpaper`.)
 
 use std::path::PathBuf;
 

@@ -1,8 +1,9 @@
 //! Event streams: one thread (`sse-N`) for each client that listens.
 //!
-//! The thread owns the client's socket, which it never waits for in a write. It waits in `poll` for an event, for the client to go and
-//! for the end of the server, with a time-out only for the next keepalive. While its client does
-//! not read it takes no more events: the bus drops and counts them for this client alone.
+//! The thread owns the client's socket, which it never waits for in a write. It waits in `poll` for an
+//! event, for the client to go and for the end of the server, with a time-out only for the next
+//! keepalive. While its client does not read it takes no more events: the bus drops and counts them
+//! for this client alone.
 
 use std::io;
 use std::os::fd::AsFd;

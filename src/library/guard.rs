@@ -1,4 +1,4 @@
-//! Whether the library guard holds, for whoever asks. Looks again only where rows or directories
+//! The last verdict of the library guard (`missing` finds it), kept for whoever asks. Looks again only where rows or directories
 //! have changed since the last time: nobody polls for files that may return.
 
 use std::collections::BTreeSet;

@@ -1,9 +1,10 @@
-//! Rows whose files are not there: which of them go, and when all of them are kept.
+//! The judgement of the library guard: of rows whose files are not there, which go, and when all are
+//! kept.
 //!
 //! One picture that its owner has removed takes its row with it. Many at once are a disk that is not
 //! mounted, a directory that was moved or a synchronisation that went wrong: their tags, folders and
-//! playlists are worth more than a tidy list, so they stay until their owner says otherwise. This is
-//! the library guard. Judging is pure; purging runs on the thread that asks.
+//! playlists are worth more than a tidy list, so they stay until their owner says otherwise. Judging
+//! is pure; purging runs on the thread that asks.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;

@@ -1,9 +1,10 @@
 //! The library: what comes in, what stays, what goes.
 //!
 //! [`Library`] is the handle; [`Running`] owns the threads `import`, `import-1..n`, `reconcile`,
-//! `thumbs` and `watch`. Pictures are taken in one file to a worker, whole or not at all ([`import_file`]); a start
-//! finds out what the last run left, while everybody is served ([`reconcile`]); thumbnails are a cache that mends itself ([`Thumbnails`]). Nothing here
-//! waits on a client or a backend, and no source file is ever changed.
+//! `thumbs` and `watch`. Pictures are taken in one file to a worker, whole or not at all
+//! ([`import_file`]); a start finds out what the last run left, while everybody is served
+//! ([`reconcile`]); thumbnails are a cache that mends itself ([`Thumbnails`]). Nothing here waits on a
+//! client or a backend, and no source file is ever changed.
 
 mod batch;
 mod decode;

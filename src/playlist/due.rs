@@ -1,5 +1,6 @@
 //! Changes that a playlist makes by itself: when the next is due, and making it.
 
+use super::appearance;
 use super::attempt::Attempt;
 use super::living::{Renewed, renew};
 use super::player::{Player, RunningPlaylist};
@@ -8,7 +9,13 @@ use super::spec::Direction;
 use crate::clock::Deadlines;
 
 impl Player {
-    /// What the playlists are to be woken for.
+    /// What to be woken for, all in all.
+    pub(super) fn deadlines(&self) -> Deadlines {
+        let now = self.now();
+        let wall = appearance::changes_at(self.mode, &now.wall, now.place);
+        self.playlist_deadlines().or(Deadlines { boot: None, wall })
+    }
+
     pub(super) fn playlist_deadlines(&self) -> Deadlines {
         let (now, connected) = (self.now(), self.wallpapers.connected());
         let waits = self.running.iter().filter_map(|(id, one)| {
@@ -29,8 +36,16 @@ impl Player {
         waits.fold(Deadlines::default(), Deadlines::or)
     }
 
-    /// Makes all changes that are due.
-    pub(super) fn run_due(&mut self) {
+    /// Makes all changes that are due, once everybody knows of light and dark.
+    pub(super) fn run_all_due(&mut self) {
+        self.align_rest();
+        self.tell_appearance();
+        self.warn_of_lost_place();
+        self.run_due();
+        self.answer_waiting();
+    }
+
+    fn run_due(&mut self) {
         let ids = self.running_ids();
         let changed: Vec<i64> = ids.into_iter().filter(|&id| self.run_if_due(id, false)).collect();
         // Written when all are on their way: another's write must not make a change late.

@@ -1,4 +1,4 @@
-//! Playlists: what is due when, and the thread that conducts them.
+//! Playlists: what is due when, and the thread that plays them.
 //!
 //! The thread `playlist` owns the running ones. What is due (`schedule`), in which order (`shuffle`)
 //! and where one stands (`state`) is pure; the player asks these, and the reconciler for pictures. It
@@ -17,9 +17,9 @@ mod declared;
 mod due;
 mod edits;
 mod error;
-mod follow;
 mod group;
 mod items;
+mod light;
 mod living;
 mod now;
 mod pending;

@@ -1,8 +1,10 @@
-//! Children: the only place that starts programs.
+//! Children of the daemon: the only place where it starts programs. (The command starts its own: the
+//! daemon, in `cli/start.rs`, and pickers.)
 //!
-//! A child gets a session and process group of its own and no terminal. What a backend runs ([`ProcessRecords`]) writes
-//! to a file, is recorded on disk and outlives the daemon; one-shots ([`run`]) are killed when they
-//! are late; commands of the user's ([`Scripts`]) too, but not what they leave running. A process is known by its PID and start time together and signalled through a pidfd,
+//! A child gets a session and process group of its own and no terminal. What a backend runs
+//! ([`ProcessRecords`]) writes to a file, is recorded on disk and outlives the daemon; one-shots
+//! ([`run`]) are killed when they are late; commands of the user's ([`Scripts`]) too, but not what they
+//! leave running. A process is known by its PID and start time together and signalled through a pidfd,
 //! so that one which we did not start is never hit. Runs on the calling thread, but for the
 //! [`Reaper`], which owns the thread of that name. Nothing here polls.
 

@@ -1,4 +1,4 @@
-//! Words of command lines in records: a string in JSON, or a list of bytes where it is not UTF-8. For
+//! Words of command lines and paths that travel in JSON: a string in JSON, or a list of bytes where it is not UTF-8. For
 //! serde's `with`.
 
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,4 @@
-//! the apply history: what was shown where, when, and who asked. The newest [`KEPT`] entries are kept.
+//! The apply history: what was shown where, when, and who asked. The newest [`KEPT`] entries are kept.
 
 use std::collections::BTreeMap;
 
@@ -123,7 +123,7 @@ pub(crate) fn at(
 
 /// Empties the history and returns how many entries it had.
 pub(crate) fn clear(connection: &Connection) -> Result<usize, Error> {
-    super::walk::end_all(connection)?;
+    super::way_back::end_all(connection)?;
     Ok(connection.execute("DELETE FROM history", [])?)
 }
 

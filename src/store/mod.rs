@@ -23,8 +23,8 @@ pub(crate) mod playlists;
 pub(crate) mod purge;
 mod row;
 mod upkeep;
-pub(crate) mod walk;
 pub(crate) mod watched;
+pub(crate) mod way_back;
 
 use std::collections::HashSet;
 use std::fmt;

@@ -1,4 +1,4 @@
--- Version 1. Times are microseconds since 1970 (UTC), flags 0 or 1, lists JSON arrays.
+-- Version 1, as it was: migrations.rs renames and adds the rest. Times are microseconds since 1970 (UTC), flags 0 or 1, lists JSON arrays.
 -- AUTOINCREMENT: an id is never used again.
 
 CREATE TABLE folder (

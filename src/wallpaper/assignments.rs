@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::backends::{Kind, Placement, Web};
+use crate::backends::{Kind, Placement, Web, registration};
 use crate::compositor::Output;
-use crate::config::BackendName;
 use crate::store::assignments::Assignment;
 use crate::wire::{Image, JsonObject, Mode};
 
@@ -38,8 +37,8 @@ pub(super) fn desired(
         }
     }
     for (key, placements) in &mut desired {
-        // It has one for all monitors: the newest wish counts.
-        if key.backend == BackendName::Feh {
+        // The newest wish counts.
+        if registration(key.backend).one_fit {
             let on = |row: &&Assignment| {
                 placements.iter().any(|placement| placement.output.name == row.monitor)
             };

@@ -2,7 +2,7 @@
 
 use super::orphan;
 use crate::store::assignments::Assignment;
-use crate::store::{self, Connection, Store, history, images, walk};
+use crate::store::{self, Connection, Store, history, images, way_back};
 use crate::wire::{HistoryEntry, Image, Mode};
 
 /// What a monitor showed so many changes before what it shows now, as far as that goes: images that are
@@ -61,7 +61,7 @@ fn place(
     monitor: &str,
     row: Option<&Assignment>,
 ) -> Result<i64, store::Error> {
-    if let Some(entry) = walk::place(connection, monitor)? {
+    if let Some(entry) = way_back::place(connection, monitor)? {
         return Ok(entry);
     }
     let of_row = row.map(|row| history::at(connection, monitor, row.set_at)).transpose()?;

@@ -1,4 +1,5 @@
-//! A change that is being carried out: its steps, and what to tell when it is done.
+//! A change that is being carried out: its steps, and, once its pictures are up, its rows, its entry
+//! in the history and its event (`wallpaper_changed`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -24,7 +25,7 @@ pub(super) struct Job {
     pub(super) failures: Vec<Failed>,
     /// A step of it is done, and to be seen.
     pub(super) is_seen: bool,
-    /// Seats that did not let go of a screen that another covers by now.
+    /// Workers that did not let go of a screen that another covers by now.
     pub(super) gave_up: BTreeSet<WorkerKey>,
 }
 
@@ -187,10 +188,10 @@ impl PendingApply {
             for row in pictures.iter().flat_map(|picture| &picture.rows) {
                 store::assignments::put(transaction, row)?;
                 // Every change but a step back ends the way back.
-                store::walk::end(transaction, &row.monitor)?;
+                store::way_back::end(transaction, &row.monitor)?;
             }
             for (monitor, entry) in walk {
-                store::walk::put(transaction, monitor, *entry)?;
+                store::way_back::put(transaction, monitor, *entry)?;
             }
             if *for_all {
                 let any = &pictures[0].rows[0];

@@ -1,6 +1,8 @@
 //! The thread `reconciler`: takes commands, plans, gives orders to the workers (`execute`) and answers.
 //!
-//! It waits only for messages. Files are looked up and rows are written here; backends are not.
+//! It waits only for messages. Files are looked up and rows are written here, those of a picture once
+//! it is up (`job`); backends are not called. A refusal is answered here, a success by the thread
+//! `desktop`, when what others read has followed (`execute`).
 
 mod execute;
 
@@ -9,7 +11,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, at, never, select};
 
-use crate::backends::{Backends, Placement, REGISTRY};
+use crate::backends::{Backends, Placement, registration};
 use crate::config::{BackendName, SelectionMode};
 use crate::desktop;
 use crate::error_chain::chain;
@@ -235,8 +237,7 @@ impl Reconciler {
         };
         if self.backends.available().iter().all(|entry| entry.name != backend) {
             let checked = self.backends.programs(Some(backend));
-            let entry = REGISTRY.iter().find(|entry| entry.name == backend);
-            let missing = entry.map(|entry| self.backends.missing(entry)).unwrap_or_default();
+            let missing = self.backends.missing(registration(backend));
             let lack = self.backends.lack();
             return reply(Err(Error::NotUsable { backend, checked, missing, lack }));
         }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::backends::{Backends, Placement, REGISTRY};
+use crate::backends::{Backends, Placement, REGISTRY, registration};
 use crate::compositor::{Compositor, Output};
 use crate::config::BackendName;
 use crate::process::plain_name;
@@ -93,8 +93,8 @@ impl Recovery {
         recalled.retain(|key, placements| {
             placements.retain(|placement| outputs.iter().any(|o| o.name == placement.output.name));
             // Over X11 there is no process left: the server keeps its pictures.
-            let on_root = running == Some(Compositor::X11)
-                && matches!(key.backend, BackendName::Feh | BackendName::Builtin);
+            let on_root =
+                running == Some(Compositor::X11) && registration(key.backend).stays_on_root;
             (on_root || self.left.contains(key)) && !placements.is_empty()
         });
         self.left.retain(|key| !recalled.contains_key(key));

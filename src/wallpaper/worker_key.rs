@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::backends::REGISTRY;
+use crate::backends::registration;
 use crate::config::BackendName;
 
 /// A backend, or what it has on one output where each output has a process of its own. Seats do
@@ -16,7 +16,7 @@ pub(super) struct WorkerKey {
 impl WorkerKey {
     /// The one that shows something on this output.
     pub(super) fn of(backend: BackendName, output: &str) -> Self {
-        let apart = REGISTRY.iter().any(|entry| entry.name == backend && entry.apart);
+        let apart = registration(backend).apart;
         Self { backend, output: apart.then(|| output.to_owned()) }
     }
 

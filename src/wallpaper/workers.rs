@@ -54,10 +54,7 @@ impl Workers {
             // One message is enough: the worker looks at all its processes.
             let (tell, told) = bounded(1);
             let output = key.output.as_deref();
-            let backend = self
-                .backends
-                .build(key.backend, output, tell)
-                .ok_or_else(|| std::io::Error::other("it is not registered"))?;
+            let backend = self.backends.build(key.backend, output, tell);
             let cache = self.backends.cache_of(key.backend, output);
             self.made += 1;
             let of = (key.clone(), self.made);

@@ -1,7 +1,8 @@
 //! What travels between daemon and clients: records, request bodies, events and the error body.
 //!
 //! Shared by `http` and `cli`, so that both speak of the same fields. Field order is the order on
-//! the wire. Nothing here reads a file, a clock or a setting.
+//! the wire. Nothing here reads a file or a setting; of clocks
+//! the time that something happened at (`time`), and how long to wait for an answer (`unix`).
 
 mod day_time;
 mod debug;

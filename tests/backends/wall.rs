@@ -67,7 +67,7 @@ impl Wall {
     }
 
     pub fn backend(&self, name: BackendName) -> Box<dyn Backend> {
-        self.backends.build(name, None, self.tell.clone()).unwrap()
+        self.backends.build(name, None, self.tell.clone())
     }
 
     pub fn set(&self, backend: &str, key: &str, value: &str) {

@@ -1,8 +1,8 @@
 //! What running playlists outlive: a kill, a backend that hangs, a machine that sleeps.
 //!
 //! Missed changes: here the daemon is held by SIGSTOP while the time of the machine goes on, which is
-//! what a suspend is to it, timers and all. Setting the clock is left to the tests of the conductor
-//! (`src/playlist/conductor/tests.rs`), where it is injected: the wall clock has no namespace, so
+//! what a suspend is to it, timers and all. Setting the clock is left to the tests of the player
+//! (`src/playlist/tests`), where it is injected: the wall clock has no namespace, so
 //! setting it would move the whole machine; and libfaketime replaces functions of the C library,
 //! which our reads of the clock and our timers (system calls) do not go through.
 

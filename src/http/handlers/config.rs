@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Api;
-use crate::backends::REGISTRY;
+use crate::backends::registration;
 use crate::config::{Backend, BackendName, Changed, Section, SelectionMode};
 use crate::http::{Error, Request, Response};
 
@@ -65,12 +65,11 @@ fn all(api: &Api) -> Map<String, Value> {
 
 /// What to say where the settings name a backend that is not installed.
 fn unused_backend(api: &Api, settings: &Backend) -> Option<String> {
-    let named = REGISTRY.iter().find(|entry| entry.name == settings.kind)?;
-    let missing = api.backends.missing(named);
+    let missing = api.backends.missing(registration(settings.kind));
     if settings.selection_mode != SelectionMode::Fixed || missing.is_empty() {
         return None;
     }
-    let (name, missing) = (named.name, missing.join(", no "));
+    let (name, missing) = (settings.kind, missing.join(", no "));
     let used = match api.backends.available().first() {
         Some(first) => format!("{} is used instead", first.name),
         None => "no other can be used instead".to_owned(),

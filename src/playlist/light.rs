@@ -2,11 +2,9 @@
 //! other one. Playlists that go by it find out by themselves what is due; who has set it is answered
 //! once their pictures are up.
 
-use super::appearance;
 use super::error::{Error, Reply};
 use super::player::{Player, RunningPlaylist};
 use super::schedule::Rule;
-use crate::clock::Deadlines;
 use crate::store;
 use crate::wire::{Appearance, AppearanceMode, Event, PlaylistType};
 
@@ -14,13 +12,6 @@ use crate::wire::{Appearance, AppearanceMode, Event, PlaylistType};
 const WAITING: usize = 64;
 
 impl Player {
-    /// What to be woken for, all in all.
-    pub(super) fn deadlines(&self) -> Deadlines {
-        let now = self.now();
-        let wall = appearance::changes_at(self.mode, &now.wall, now.place);
-        self.playlist_deadlines().or(Deadlines { boot: None, wall })
-    }
-
     pub(super) fn appearance(&self) -> Appearance {
         Appearance { mode: self.mode, now: self.now().tone }
     }
@@ -42,7 +33,7 @@ impl Player {
     }
 
     /// Answers those who wait for pictures of light or dark, where none is on its way.
-    fn answer_waiting(&mut self) {
+    pub(super) fn answer_waiting(&mut self) {
         let is_on_its_way = |(id, one): (&i64, &RunningPlaylist)| {
             one.spec.kind == PlaylistType::Appearance
                 && (!one.asked.is_empty() || self.has_pending_change(*id))
@@ -54,22 +45,18 @@ impl Player {
         std::mem::take(&mut self.waiting).into_iter().for_each(|reply| reply(Ok(appearance)));
     }
 
-    /// Tells of light and dark if it has changed, and makes all changes that are due.
-    pub(super) fn run_all_due(&mut self) {
-        self.align_rest();
+    /// Tells of light and dark if it has changed.
+    pub(super) fn tell_appearance(&mut self) {
         let appearance = self.appearance();
         let before = self.told.replace(appearance);
         if before.is_some_and(|before| before != appearance) {
             let Appearance { mode, now } = appearance;
             self.bus.publish(&Event::AppearanceChanged { mode, now });
         }
-        self.warn_of_lost_place();
-        self.run_due();
-        self.answer_waiting();
     }
 
     /// Says once that the sun cannot be followed, each time that it becomes so.
-    fn warn_of_lost_place(&mut self) {
+    pub(super) fn warn_of_lost_place(&mut self) {
         let follows = |one: &&RunningPlaylist| match &one.spec.rule {
             Rule::Slots(slots) => slots.follow_the_sun(),
             _ => false,
