@@ -1,6 +1,8 @@
 //! What clients tell the player to do. Each is written before it is answered, so that what was
 //! acknowledged survives.
 
+use std::sync::Arc;
+
 use super::actions::Action;
 use super::edits::edit;
 use super::error::{Error, Reply};
@@ -79,7 +81,9 @@ impl Player {
         let state = one.map(|one| one.state.clone());
         // Before the transaction: within one the index is not to be asked.
         let found = match (&change.source, one) {
-            (Some(source), Some(_)) => Some(Items::found(&self.store, &source.query)?),
+            (Some(source), Some(_)) => {
+                Some(Arc::new(Items::default()).renewed(&self.store, &source.query)?)
+            }
             (None, Some(one)) if change.images.is_none() => one.spec.look_up(&self.store)?,
             _ => None,
         };

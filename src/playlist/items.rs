@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::store::index::Query;
@@ -13,16 +14,31 @@ pub(super) struct Items {
     list: Vec<Item>,
     /// Where each image comes first: made when many are looked for.
     indices: OnceLock<HashMap<i64, usize>>,
+    /// [`Store::findings`] when a source last found this; 0 where none did.
+    found: AtomicU64,
 }
 
 impl Items {
     pub(super) fn new(list: Vec<Item>) -> Self {
-        Self { list, indices: OnceLock::new() }
+        Self { list, ..Self::default() }
     }
 
-    /// What a source finds now.
-    pub(super) fn found(store: &Store, source: &Query) -> Result<Arc<Self>, store::Error> {
-        Ok(Arc::new(Self::new(store.find_items(source)?)))
+    /// What a source finds now, where the same one has found `self` before: it is looked for only if
+    /// something has changed since, and the list keeps its address where it is the same.
+    pub(super) fn renewed(
+        self: &Arc<Self>,
+        store: &Store,
+        source: &Query,
+    ) -> Result<Arc<Self>, store::Error> {
+        let findings = store.findings();
+        if self.found.load(Ordering::Relaxed) == findings {
+            return Ok(Arc::clone(self));
+        }
+        let list = store.find_items(source)?;
+        let same = list == self.list;
+        let renewed = if same { Arc::clone(self) } else { Arc::new(Self::new(list)) };
+        renewed.found.store(findings, Ordering::Relaxed);
+        Ok(renewed)
     }
 
     pub(super) fn ids(&self) -> Vec<i64> {

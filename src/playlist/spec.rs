@@ -68,11 +68,8 @@ impl PlaylistSpec {
 
     /// What the source of one that lives finds now; none of any other.
     pub(super) fn look_up(&self, store: &Store) -> Result<Option<Arc<Items>>, store::Error> {
-        let Some(source) = &self.source else { return Ok(None) };
-        let items = Items::found(store, source)?;
-        // Who holds the old list knows it by its address.
-        let same = items == self.items;
-        Ok(Some(if same { Arc::clone(&self.items) } else { items }))
+        let look = |source: &Arc<Query>| self.items.renewed(store, source);
+        self.source.as_ref().map(look).transpose()
     }
 
     /// Takes over what the same source has found already, when this was read.

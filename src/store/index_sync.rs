@@ -7,6 +7,7 @@
 //! noted, and learnt at the end.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rusqlite::Connection;
@@ -16,30 +17,37 @@ use super::index::{Entry, Index};
 use super::{Error, Shared, Store, images, lock};
 use crate::memory;
 
-/// The images that the transaction in hand has touched.
+/// What the transaction in hand has touched of that which queries look at.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Touched(Arc<Mutex<Vec<i64>>>);
+pub(super) struct Touched(Arc<Mutex<Rows>>);
+
+#[derive(Debug, Default)]
+struct Rows {
+    images: Vec<i64>,
+    /// A folder within another is found with it.
+    folders: bool,
+}
 
 impl Touched {
     /// Notes every change of the table from now on.
     pub(super) fn watch(&self, writer: &mut Connection) -> rusqlite::Result<()> {
         let touched = self.clone();
-        writer.update_hook(Some(move |_: Action, _: &str, table: &str, id: i64| {
-            if table == "image" {
-                lock(&touched.0).push(id);
-            }
+        writer.update_hook(Some(move |_: Action, _: &str, table: &str, id: i64| match table {
+            "image" => lock(&touched.0).images.push(id),
+            "folder" => lock(&touched.0).folders = true,
+            _ => {}
         }))
     }
 
     pub(super) fn clear(&self) {
-        lock(&self.0).clear();
+        *lock(&self.0) = Rows::default();
     }
 
-    fn take(&self) -> Vec<i64> {
-        let mut ids = std::mem::take(&mut *lock(&self.0));
-        ids.sort_unstable();
-        ids.dedup();
-        ids
+    fn take(&self) -> Rows {
+        let mut rows = std::mem::take(&mut *lock(&self.0));
+        rows.images.sort_unstable();
+        rows.images.dedup();
+        rows
     }
 }
 
@@ -57,7 +65,17 @@ pub(super) type Unreadable = BTreeSet<i64>;
 
 /// Called under the writer's lock, after a commit.
 pub(super) fn keep_in_step(shared: &Shared, writer: &Connection) -> Result<(), Error> {
-    let ids = shared.touched.take();
+    let Rows { images, folders } = shared.touched.take();
+    if images.is_empty() && !folders {
+        return Ok(());
+    }
+    let done = learn(shared, writer, images);
+    // Only now: whoever sees the new number is to find what is new.
+    shared.findings.fetch_add(1, Ordering::Release);
+    done
+}
+
+fn learn(shared: &Shared, writer: &Connection, ids: Vec<i64>) -> Result<(), Error> {
     if ids.is_empty() {
         return Ok(());
     }
@@ -141,6 +159,12 @@ impl Store {
         })
     }
 
+    /// Grows whenever a query may find something else: read before one, an equal number afterwards
+    /// means that it would find the same.
+    pub(crate) fn findings(&self) -> u64 {
+        self.shared.findings.load(Ordering::Acquire)
+    }
+
     pub(super) fn with_index<T>(&self, ask: impl FnOnce(&Index) -> T) -> Result<T, Error> {
         loop {
             let index = self.shared.index.read().unwrap_or_else(PoisonError::into_inner);
@@ -197,11 +221,11 @@ impl Store {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::store::edits;
     use crate::store::images::tests::picture;
     use crate::store::index::Query;
     use crate::store::purge;
     use crate::store::tests::scratch;
+    use crate::store::{edits, folders};
     use crate::wire::Image;
 
     /// What a list shows.
@@ -274,5 +298,35 @@ pub(super) mod tests {
         assert_eq!(names(), ["b", "a"]);
         store.write(|c| purge::delete(c, &[id], false)).unwrap();
         assert_eq!(names(), ["b"]);
+    }
+
+    #[test]
+    fn what_queries_find_is_counted_and_nothing_else() {
+        let (_directory, store) = scratch();
+        let mut before = store.findings();
+        let mut grows = |what: &str, does: bool| {
+            let after = store.findings();
+            assert_eq!(after > before, does, "{what}");
+            before = after;
+        };
+        let image = store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+        grows("an image", true);
+        let folder = store.write(|c| folders::insert(c, "above", None)).unwrap();
+        let inner = store.write(|c| folders::insert(c, "within", None)).unwrap();
+        grows("folders", true);
+        let into = folders::FolderChange { parent: Some(Some(folder)), ..Default::default() };
+        store.write(|c| folders::update(c, inner, &into)).unwrap();
+        grows("a folder that moves into another", true);
+        store.write_beside_index(|c| edits::select_all(c, true)).unwrap();
+        store.write(|c| crate::store::way_back::put(c, "A", image)).unwrap();
+        grows("what no query looks at", false);
+        let failed: Result<(), Error> = store.write(|c| {
+            images::insert(c, &picture("b", 2))?;
+            Err(Error::Damaged { what: "on purpose".into() })
+        });
+        assert!(failed.is_err());
+        grows("what was rolled back", false);
+        store.write(|c| purge::delete(c, &[image], false)).unwrap();
+        grows("an image that goes", true);
     }
 }

@@ -67,6 +67,8 @@ struct Shared {
     readers: Mutex<Vec<Connection>>,
     reader_kept: Condvar,
     generation: AtomicU64,
+    /// The same of what queries find.
+    findings: AtomicU64,
     /// Rows whose files are missing are kept.
     keeps_rows: AtomicBool,
     /// Images whose files are not there just now.
@@ -115,6 +117,7 @@ impl Store {
                 readers: Mutex::default(),
                 reader_kept: Condvar::new(),
                 generation: AtomicU64::new(1),
+                findings: AtomicU64::new(1),
                 keeps_rows: AtomicBool::new(false),
                 missing: RwLock::default(),
                 touched,
