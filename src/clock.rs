@@ -22,6 +22,7 @@ use rustix::time::{ClockId, TimerfdClockId, TimerfdTimerFlags, clock_gettime};
 
 use crate::sys::{Cancel, Timer, poll_until};
 use crate::thread::{Spawner, Thread};
+use crate::wire::zone as local_zone;
 use zone::ZoneWatch;
 
 /// Time since the machine was started, suspend included. May be negative: before its start.
@@ -84,7 +85,7 @@ impl Now {
     pub(crate) fn read() -> Self {
         let time = clock_gettime(ClockId::Boottime);
         let boot = Boottime(time.tv_sec.saturating_mul(1_000_000_000) + time.tv_nsec);
-        Self { boot, wall: Zoned::now() }
+        Self { boot, wall: Timestamp::now().to_zoned(local_zone::local()) }
     }
 }
 
@@ -205,7 +206,7 @@ impl Watch {
             let wall = self.timers.wall.expired();
             let zone = self.zone.as_mut().is_some_and(ZoneWatch::has_changed);
             if zone {
-                zone::forget();
+                local_zone::forget();
             }
             if boot || wall || zone {
                 // A full channel holds a ring that has not been heard yet.

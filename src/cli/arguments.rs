@@ -2,6 +2,7 @@
 //!
 //! Reads no environment and prints nothing.
 
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -61,7 +62,10 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
     }
     let mut values = line.flags(verb)?;
     line.positionals(verb, &mut values)?;
-    Ok(Parsed::Call(verb, Call { globals, values, settings: Vec::new }))
+    Ok(Parsed::Call(
+        verb,
+        Call { globals, values, settings: Vec::new, connection: OnceCell::new() },
+    ))
 }
 
 /// What is left of the command line.

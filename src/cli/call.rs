@@ -1,9 +1,11 @@
 //! What a command line gives a verb: values by their names in the table.
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::connection::Connection;
 use super::template::Template;
 
 /// Everything that a verb is given.
@@ -14,6 +16,8 @@ pub(super) struct Call {
     pub(super) values: Vec<(&'static str, Value)>,
     /// All settings of the configuration, for those verbs that are about them.
     pub(super) settings: fn() -> Vec<Setting>,
+    /// The way to the daemon, from the first request on.
+    pub(super) connection: OnceCell<Connection>,
 }
 
 /// A setting of the configuration, as far as a command line needs to know it.

@@ -17,15 +17,13 @@ use crate::paths::{Dirs, Env};
 use crate::wire::unix;
 
 use super::Error;
-use super::call::Globals;
 use super::error::Exit;
 
 /// Bodies that are no files: far above what the daemon sends.
 const MOST: u64 = 256 << 20;
 
-/// Where the daemon listens, for a client: `--socket`, else `MURALD_SOCKET`, else the default.
-pub(super) fn socket(globals: &Globals, env: &Env) -> Result<PathBuf, Error> {
-    let named = globals.socket.clone();
+/// Where the daemon listens, for a client: `--socket` (`named`), else `MURALD_SOCKET`, else the default.
+pub(super) fn socket(named: Option<PathBuf>, env: &Env) -> Result<PathBuf, Error> {
     let named = named.or_else(|| env.var("MURALD_SOCKET").map(PathBuf::from));
     if let Some(path) = named.filter(|path| !path.as_os_str().is_empty()) {
         return Ok(path);
@@ -47,7 +45,7 @@ pub(super) fn socket(globals: &Globals, env: &Env) -> Result<PathBuf, Error> {
 }
 
 /// The way to the daemon.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Connection {
     agent: Agent,
     socket: PathBuf,
@@ -266,13 +264,12 @@ mod tests {
     fn where_the_socket_is() {
         #[track_caller]
         fn check(flag: Option<&str>, variable: &'static str, expected: &str) {
-            let globals = Globals { socket: flag.map(PathBuf::from), ..Globals::default() };
             let env = Env::from([
                 ("HOME", "/home/mia"),
                 ("XDG_RUNTIME_DIR", "/run/user/7"),
                 ("MURALD_SOCKET", variable),
             ]);
-            assert_eq!(socket(&globals, &env).unwrap(), Path::new(expected));
+            assert_eq!(socket(flag.map(PathBuf::from), &env).unwrap(), Path::new(expected));
         }
         check(Some("/a"), "/b", "/a");
         check(None, "/b", "/b");

@@ -198,6 +198,11 @@ fn daemon_start(globals: Globals, env: &Env) -> Start {
 
 impl Call {
     fn connect(&self) -> Result<Connection, Error> {
-        Ok(Connection::new(&connection::socket(&self.globals, &Env::process())?))
+        if let Some(known) = self.connection.get() {
+            return Ok(known.clone());
+        }
+        let new =
+            Connection::new(&connection::socket(self.globals.socket.clone(), &Env::process())?);
+        Ok(self.connection.get_or_init(|| new).clone())
     }
 }

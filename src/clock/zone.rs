@@ -52,9 +52,3 @@ impl AsFd for ZoneWatch {
         self.inotify.as_fd()
     }
 }
-
-/// Has the zone looked up anew when it is next asked for.
-pub(super) fn forget() {
-    jiff::tz::reset_system_time_zone_cache();
-    jiff::tz::db().reset();
-}

@@ -21,6 +21,7 @@ mod time;
 pub(crate) mod unix;
 mod watch;
 mod why;
+pub(crate) mod zone;
 
 pub(crate) use day_time::{DAY_TIMES, DayTime, SunEvent};
 pub(crate) use debug::{Debug, DebugAssignment, DebugChild, DebugFailure, DebugQueue, DebugThread};

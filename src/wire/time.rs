@@ -32,8 +32,7 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A damaged row may hold any number: it is shown as 1970, not refused.
         let time = jiff::Timestamp::from_microsecond(self.0).unwrap_or_default();
-        let zone = jiff::tz::TimeZone::system();
-        write!(f, "{}", time.to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S.%6f%:z"))
+        write!(f, "{}", time.to_zoned(super::zone::local()).strftime("%Y-%m-%dT%H:%M:%S.%6f%:z"))
     }
 }
 

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::time::{TimerfdClockId, TimerfdTimerFlags};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::super::Error;
@@ -151,7 +153,6 @@ struct Source<'a> {
 
 impl Source<'_> {
     fn values(&self, kind: Kind, partial: &str, plain: &[String]) -> Vec<Candidate> {
-        let images = Place::new(&[&"images"]).query("per_page", Some(IMAGES));
         let words = |words: &[&str]| words.iter().map(|&word| (word.into(), "".into())).collect();
         match kind {
             Kind::File => vec![(":files".into(), String::new())],
@@ -160,10 +161,10 @@ impl Source<'_> {
             Kind::Hues => behind_the_comma(partial, HUES.iter().copied()),
             Kind::List(list) => behind_the_comma(partial, list.iter().copied()),
             Kind::Tags => behind_the_comma(partial, self.tags().iter().map(String::as_str)),
-            Kind::Image | Kind::Item => self.named(&images),
+            Kind::Image | Kind::Item => self.images(),
             Kind::Picture => {
                 // Files, too; a shell finds those better.
-                let mut found = self.named(&images);
+                let mut found = self.images();
                 found.push((":files".into(), String::new()));
                 found
             }
@@ -173,7 +174,7 @@ impl Source<'_> {
                 found.push(("root".into(), String::new()));
                 found
             }
-            Kind::Playlist => self.named(&Place::new(&[&"playlists"])),
+            Kind::Playlist => named(self.ask(&Place::new(&[&"playlists"]))),
             Kind::Monitor => self.listed(&Place::new(&[&"monitors"]), "name", "description"),
             Kind::Backend => self.backends(),
             Kind::Theme => self.listed(&Place::new(&[&"api", &"themes"]), "name", "display_name"),
@@ -192,15 +193,14 @@ impl Source<'_> {
         words.into_iter().map(|word| (word.to_owned(), String::new())).collect()
     }
 
-    /// Records by their names, and by their ids.
-    fn named(&self, place: &Place) -> Vec<Candidate> {
-        let ids = self.listed(place, "id", "name");
-        let names = ids.iter().map(|(id, name)| (name.clone(), id.clone()));
-        names.chain(ids.iter().cloned()).collect()
+    /// The newest.
+    fn images(&self) -> Vec<Candidate> {
+        let place = Place::new(&[&"images"]).query("per_page", Some(IMAGES));
+        named(self.ask(&place).map(|told: Data<_>| told.data))
     }
 
     fn tags(&self) -> Vec<String> {
-        let told = self.ask(&Place::new(&[&"images", &"tags"])).unwrap_or_default();
+        let told: Value = self.ask(&Place::new(&[&"images", &"tags"])).unwrap_or_default();
         let tags = told["tags"].as_array().into_iter().flatten();
         tags.filter_map(|tag| tag.as_str().map(str::to_owned)).collect()
     }
@@ -208,8 +208,7 @@ impl Source<'_> {
     /// Folders by their paths from the root down, and by their ids.
     fn folders(&self) -> Vec<Candidate> {
         let place = Place::new(&[&"folders"]).query("parent_id", Some("all"));
-        let told = self.ask(&place).and_then(|told| serde_json::from_value(told).ok());
-        let all: Vec<Folder> = told.map(|told: Data<Folder>| told.data).unwrap_or_default();
+        let all: Vec<Folder> = self.ask(&place).map_or_else(Vec::new, |told: Data<_>| told.data);
         let pairs = |folder: &Folder| (path(folder, &all), folder.id.to_string());
         let paths: Vec<Candidate> = all.iter().map(pairs).collect();
         let ids = paths.iter().map(|(path, id)| (id.clone(), path.clone()));
@@ -273,7 +272,7 @@ impl Source<'_> {
     }
 
     /// None where nobody answers, or not in time.
-    fn ask(&self, place: &Place) -> Option<Value> {
+    fn ask<T: DeserializeOwned>(&self, place: &Place) -> Option<T> {
         self.connection()?.get(place).ok()?.read().ok()
     }
 
@@ -285,6 +284,20 @@ impl Source<'_> {
         };
         Some(connection.interruptible(timer().ok()?))
     }
+}
+
+#[derive(Deserialize)]
+struct Named {
+    id: i64,
+    name: String,
+}
+
+/// Records by their names, and by their ids.
+fn named(records: Option<Vec<Named>>) -> Vec<Candidate> {
+    let records = records.unwrap_or_default().into_iter();
+    let ids: Vec<Candidate> = records.map(|one| (one.id.to_string(), one.name)).collect();
+    let names = ids.iter().map(|(id, name)| (name.clone(), id.clone()));
+    names.chain(ids.iter().cloned()).collect()
 }
 
 /// Words that go on a list whose last one is not whole yet.

@@ -1,6 +1,6 @@
 //! Images in a table, a line for each.
 
-use serde_json::Value;
+use serde::de::IgnoredAny;
 
 use super::super::Error;
 use super::super::call::Call;
@@ -15,7 +15,7 @@ pub(super) fn list(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     if screen.is_json() {
         return screen.body(&answer.body);
     }
-    let page: Page<Value> = answer.read()?;
+    let page: Page<IgnoredAny> = answer.read()?;
     tell_of_the_rest(call, screen, page.data.len(), &page.pagination);
     screen.show(&answer, |screen, page: Page<Image>| table(screen, &page, call))
 }

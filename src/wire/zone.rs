@@ -1,0 +1,61 @@
+//! The zone of the system: what times are written in, and what they are reckoned in.
+//!
+//! Read when it is asked for, and then kept for a few minutes, or until it is forgotten: the rules of
+//! a zone may be replaced by others. Waits for nobody but the disk.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::tz::TimeZone;
+
+use crate::paths::open_regular;
+
+const FILE: &str = "/etc/localtime";
+const KEPT: Duration = Duration::from_secs(300);
+
+static KNOWN: Mutex<Option<(TimeZone, Instant)>> = Mutex::new(None);
+
+pub(crate) fn local() -> TimeZone {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*known {
+        Some((zone, since)) if since.elapsed() < KEPT => zone.clone(),
+        _ => known.insert((read(), Instant::now())).0.clone(),
+    }
+}
+
+/// Has it looked up anew when it is next asked for.
+pub(crate) fn forget() {
+    jiff::tz::reset_system_time_zone_cache();
+    jiff::tz::db().reset();
+    *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
+/// Without `TZ` it is the file: jiff would also want its name, and walk through all directories of
+/// zones for that.
+fn read() -> TimeZone {
+    let named = std::env::var_os("TZ").is_some();
+    let of_file = if named { None } else { of_file(Path::new(FILE)).ok() };
+    of_file.unwrap_or_else(TimeZone::system)
+}
+
+fn of_file(path: &Path) -> io::Result<TimeZone> {
+    const MOST: u64 = 1 << 20;
+    let mut rules = Vec::new();
+    open_regular(path)?.take(MOST).read_to_end(&mut rules)?;
+    TimeZone::tzif("Local", &rules).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_the_rules_of_its_zone() {
+        let summer = jiff::civil::date(2026, 7, 1).at(12, 0, 0, 0);
+        let zone = of_file(Path::new("/usr/share/zoneinfo/Europe/Berlin")).unwrap();
+        assert_eq!(summer.to_zoned(zone).unwrap().strftime("%:z").to_string(), "+02:00");
+        assert!(of_file(Path::new("/etc/passwd")).is_err());
+    }
+}
