@@ -126,6 +126,11 @@ impl Error {
         self
     }
 
+    /// What happened and why, without what to do next.
+    pub(crate) fn reason(&self) -> String {
+        causes(self).fold(self.message.clone(), |told, cause| format!("{told}: {cause}"))
+    }
+
     /// Of an error that the daemon answered.
     pub(crate) fn status(&self) -> Option<u16> {
         self.status
@@ -155,8 +160,7 @@ impl Error {
 
     /// In the form of the daemon's errors, but for `code`, which is a status of HTTP there.
     fn as_json(&self) -> serde_json::Value {
-        let causes = causes(self).map(|cause| format!(": {cause}"));
-        let error = self.message.clone() + &causes.collect::<String>();
+        let error = self.reason();
         match &self.hint {
             Some(hint) => json!({"error": error, "details": hint}),
             None => json!({"error": error}),

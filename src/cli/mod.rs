@@ -12,6 +12,7 @@ mod doctor;
 mod error;
 mod help;
 mod lookup;
+mod migrate;
 mod palette;
 mod picture;
 mod progress;

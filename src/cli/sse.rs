@@ -2,6 +2,9 @@
 
 use std::io::{self, Read};
 
+use super::Error;
+use super::connection::{Connection, Place};
+
 /// One thing that the stream says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Item {
@@ -20,6 +23,15 @@ pub(super) struct Events<R> {
     buffer: Vec<u8>,
     /// Of `buffer`, what was read already.
     used: usize,
+}
+
+/// Events of these types from now on.
+pub(super) fn listen(
+    connection: &Connection,
+    types: &str,
+) -> Result<Events<impl Read + use<>>, Error> {
+    let place = Place::new(&[&"events"]).query("types", Some(types));
+    Ok(Events::new(connection.stream(&place)?))
 }
 
 impl<R: Read> Events<R> {

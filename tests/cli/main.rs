@@ -16,6 +16,7 @@ mod delete;
 mod desktop;
 mod every_verb;
 mod going_on;
+mod migrate;
 mod output;
 mod people;
 mod references;

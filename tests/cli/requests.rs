@@ -293,6 +293,10 @@ fn every_verb_asks_for_what_it_means() {
     check("complete -- images show x", &["GET /images?per_page=100"]);
     check("themes", &["GET /api/themes"]);
     check("themes show nord", &["GET /api/themes/nord.css"]);
+    // Without a word to the daemon: what it does is in `migrate.rs`.
+    let theirs = ear.house.root().join("theirs.toml");
+    std::fs::write(&theirs, "[DP-1]\npath = '/'\n").unwrap();
+    check(&format!("migrate wpaperd --dry-run --from {}", theirs.display()), &[]);
     // These need a daemon that answers in earnest: see `cli.rs`.
     // And these none, but a database, or a fault: see `tests/library` and `tests/daemon`.
     for line in ["library check", "library restore", "doctor"] {

@@ -22,14 +22,14 @@ use super::super::progress::Progress;
 use super::super::reference::travelling;
 use super::super::request::{From, Request};
 use super::super::screen::Screen;
-use super::super::sse::{Events, Item};
+use super::super::sse::{Item, listen};
 use super::super::text::count;
 use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
 use super::{FOLDER, events};
 use crate::wire::Image;
 
 pub(super) const GROUP: Group =
-    Group { title: "Import", verbs: &[IMPORT, IMPORT_WEB, IMPORT_CANCEL] };
+    Group { title: "Import", verbs: &[IMPORT, IMPORT_WEB, IMPORT_CANCEL, super::migrate::MIGRATE] };
 
 const IMPORT: Verb = Verb::new(&["import"], "Import files and directories into the library", import)
         .arguments(&[Argument::some(
@@ -179,11 +179,6 @@ fn import_web(call: &Call, screen: &mut Screen) -> Result<(), Error> {
 fn paths(call: &Call) -> Result<Vec<String>, Error> {
     let paths = call.all("PATH").into_iter().filter_map(Value::as_str);
     paths.map(|path| travelling(Path::new(path))).collect()
-}
-
-fn listen(connection: &Connection, types: &str) -> Result<Events<impl io::Read + use<>>, Error> {
-    let place = Place::new(&[&"events"]).query("types", Some(types));
-    Ok(Events::new(connection.stream(&place)?))
 }
 
 /// Becomes readable with the first SIGINT or SIGTERM; the second one ends us.

@@ -75,7 +75,7 @@ fn slideshow(call: &Call, screen: &mut Screen) -> Result<(), Error> {
 }
 
 /// The folder of the library that the directory is, and how many images it has by now: at least one.
-fn first_pictures(
+pub(super) fn first_pictures(
     connection: &Connection,
     word: &str,
     folders: &[String],

@@ -1,6 +1,6 @@
 //! Directories that the daemon watches.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -72,25 +72,49 @@ fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
 /// Has a directory watched, unless one above it is; returns the folders of the library that lead to it,
 /// from the root down.
 pub(super) fn folders_of(connection: &Connection, path: &str) -> Result<Vec<String>, Error> {
-    let place = Place::new(&[&"library", &"watch"]);
-    let mut watched: LibraryWatch = connection.get(&place)?.read()?;
+    let mut watched: LibraryWatch = connection.get(&library_watch())?.read()?;
     if !watched.watch_folders {
         return Err(Error::refused("watched directories are no folders, of which it would be one")
             .hint("`murald config set library.watch_folders true` makes them folders"));
     }
-    let above = |watched: &LibraryWatch| {
-        let real = watched.watch.iter().filter_map(|one| one.directory.clone());
-        real.filter(|directory| Path::new(path).starts_with(directory))
-            .max_by_key(|one| one.as_os_str().len())
-    };
-    if above(&watched).is_none() {
-        let mut paths: Vec<String> = watched.watch.iter().map(|one| one.path.clone()).collect();
-        paths.push(path.to_owned());
-        watched = connection.put(&place, &json!({ "watch": paths }))?.read()?;
+    if above(&watched, path).is_none() {
+        watched = add_to(connection, &watched, path)?;
     }
-    let from = above(&watched).and_then(|directory| directory.parent().map(Path::to_owned));
+    let from = above(&watched, path).and_then(|directory| directory.parent().map(Path::to_owned));
     let below = Path::new(path).strip_prefix(from.unwrap_or_default()).unwrap_or(Path::new(path));
     Ok(below.iter().map(|name| name.to_string_lossy().into_owned()).collect())
+}
+
+/// Has a directory watched whose links lead to `real`, unless one above it is; returns whether that
+/// is new.
+pub(super) fn ensure(connection: &Connection, path: &str, real: &str) -> Result<bool, Error> {
+    let watched: LibraryWatch = connection.get(&library_watch())?.read()?;
+    let is_new = above(&watched, real).is_none();
+    if is_new {
+        add_to(connection, &watched, path)?;
+    }
+    Ok(is_new)
+}
+
+/// The nearest watched directory in which a path is.
+fn above(watched: &LibraryWatch, path: &str) -> Option<PathBuf> {
+    let real = watched.watch.iter().filter_map(|one| one.directory.clone());
+    real.filter(|directory| Path::new(path).starts_with(directory))
+        .max_by_key(|one| one.as_os_str().len())
+}
+
+fn add_to(
+    connection: &Connection,
+    watched: &LibraryWatch,
+    path: &str,
+) -> Result<LibraryWatch, Error> {
+    let mut paths: Vec<String> = watched.watch.iter().map(|one| one.path.clone()).collect();
+    paths.push(path.to_owned());
+    connection.put(&library_watch(), &json!({ "watch": paths }))?.read()
+}
+
+fn library_watch() -> Place {
+    Place::new(&[&"library", &"watch"])
 }
 
 fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {
@@ -115,12 +139,12 @@ fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {
 }
 
 fn put(connection: &Connection, screen: &mut Screen, body: &Value) -> Result<(), Error> {
-    let answer = connection.put(&Place::new(&[&"library", &"watch"]), body)?;
+    let answer = connection.put(&library_watch(), body)?;
     screen.show(&answer, |screen, watched: LibraryWatch| table(screen, watched))
 }
 
 fn watched(connection: &Connection) -> Result<Watched, Error> {
-    connection.get(&Place::new(&[&"library", &"watch"]))?.read()
+    connection.get(&library_watch())?.read()
 }
 
 /// Absolute: the daemon's directory is not ours.

@@ -1,0 +1,444 @@
+//! Taking over from other programs: their configurations as their own documentation gives them, dry, for
+//! real, and again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::call::{fails, json_of, ok, run, stderr};
+use crate::support::House;
+
+/// Writes a file of the other program, below the house.
+fn theirs(house: &House, path: &str, text: &str) -> PathBuf {
+    let file = house.root().join(path);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, text).unwrap();
+    file
+}
+
+/// A picture of its own, at a path below the house.
+fn picture(house: &House, path: &str, red: u8) -> PathBuf {
+    let file = house.root().join(path);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let color = image::Rgb([red, 255 - red, 90]);
+    image::RgbImage::from_pixel(64, 36, color).save(&file).unwrap();
+    file
+}
+
+/// What is at a path of the API, without what changes by itself.
+fn at(house: &House, path: &str) -> Value {
+    let mut value = house.client().get(path).ok();
+    if let Some(list) = value.as_array_mut() {
+        list.iter_mut().for_each(|one| drop(one.as_object_mut().unwrap().remove("updated_at")));
+    }
+    value
+}
+
+fn everything(house: &House) -> [Value; 4] {
+    let images = "/images?sort_by=imported_at&sort_order=asc&per_page=200";
+    ["/config", "/library/watch", "/playlists", images].map(|path| at(house, path))
+}
+
+/// What is printed, with the house as `~`.
+fn lines(house: &House, line: &[&str]) -> Vec<String> {
+    let root = house.root().to_str().unwrap();
+    ok(house, line).lines().map(|line| line.replace(root, "~")).collect()
+}
+
+/// Dry, for real and again: returns the lines, which are the same each time. Of theirs nothing changes.
+#[track_caller]
+fn migrated(house: &House, program: &str, file: &Path) -> Vec<String> {
+    let text = fs::read(file).unwrap();
+    let stamp = fs::metadata(file).unwrap().modified().unwrap();
+    let before = everything(house);
+    let dry = lines(house, &["migrate", program, "--dry-run"]);
+    assert_eq!(everything(house), before, "it was dry");
+    let first = lines(house, &["migrate", program]);
+    let after = everything(house);
+    let again = lines(house, &["migrate", program]);
+    assert_eq!(everything(house), after, "again changes nothing");
+    let as_before = |line: &String| match line.starts_with("not taken: ") {
+        true => line.clone(),
+        false => format!("{line}, as before"),
+    };
+    let plain = |line: &String| line.trim_end_matches(", as before").to_owned();
+    assert_eq!(first.iter().map(plain).collect::<Vec<_>>(), dry);
+    assert_eq!(again, dry.iter().map(as_before).collect::<Vec<_>>());
+    assert_eq!(
+        (fs::read(file).unwrap(), fs::metadata(file).unwrap().modified().unwrap()),
+        (text, stamp)
+    );
+    dry
+}
+
+fn names(house: &House, playlist: &str) -> Vec<String> {
+    let id = by_name(house, playlist)["id"].clone();
+    let page = at(house, &format!("/playlists/{id}/images"));
+    let names = page["data"].as_array().unwrap().iter();
+    names.map(|image| image["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn by_name(house: &House, playlist: &str) -> Value {
+    let all = at(house, "/playlists");
+    let found = all.as_array().unwrap().iter().find(|one| one["name"] == playlist);
+    found.unwrap_or_else(|| panic!("no playlist {playlist} in {all}")).clone()
+}
+
+#[test]
+fn from_wpaperd() {
+    let house = House::started();
+    picture(&house, "Wallpapers/1080p/hill.png", 60);
+    picture(&house, "Wallpapers/lake.png", 10);
+    picture(&house, "alone.png", 110);
+    // As its README has it (https://github.com/danyspin97/wpaperd), with paths of this house.
+    let file = theirs(
+        &house,
+        "config/wpaperd/config.toml",
+        "[default]\nduration = \"30m\"\nmode = \"center\"\nsorting = \"ascending\"\n\n\
+         [any]\npath = \"~/alone.png\"\n\n[DP-3]\npath = \"~/Wallpapers\"\n\n\
+         [\"Dell Inc. DELL U2419H GY1VSS2\"]\npath = \"~/Wallpapers/1080p\"\n",
+    );
+    let told = migrated(&house, "wpaperd", &file);
+    let expected = [
+        "setting backend.builtin.fit_mode center",
+        "setting backend.awww.resize no",
+        "setting backend.swaybg.fit_mode center",
+        "setting backend.feh.mode center",
+        "not taken: any.path (what the screens show stays as it is: `murald set '~/alone.png' \
+         --default` shows it)",
+        "watch ~/Wallpapers",
+        "playlist wpaperd DP-3 (of ~/Wallpapers, every 30 min, by name, for DP-3)",
+        "watch ~/Wallpapers/1080p",
+        "playlist wpaperd Dell Inc. DELL U2419H GY1VSS2 (of ~/Wallpapers/1080p, every 30 min, by \
+         name, for Dell Inc. DELL U2419H GY1VSS2)",
+    ];
+    assert_eq!(told, expected);
+    // One is inside the other.
+    let watched = at(&house, "/library/watch")["watch"].clone();
+    assert_eq!(watched.as_array().unwrap().len(), 1, "{watched}");
+    assert_eq!(json_of(&house, &["config", "get", "backend.builtin.fit_mode"]), "center");
+    let configuration = &by_name(&house, "wpaperd DP-3")["configuration"];
+    assert_eq!(
+        (&configuration["interval"], &configuration["order"]),
+        (&json!(1800), &json!("ordered"))
+    );
+    assert_eq!(names(&house, "wpaperd Dell Inc. DELL U2419H GY1VSS2"), ["hill"]);
+    assert_eq!(names(&house, "wpaperd DP-3"), ["hill", "lake"]);
+    // The line that it tells is one that works.
+    ok(&house, &["set", house.root().join("alone.png").to_str().unwrap(), "--default"]);
+}
+
+#[test]
+fn from_waypaper() {
+    let house = House::started();
+    picture(&house, "Pictures/lake.png", 10);
+    // As its documentation has it (https://anufrievroman.gitbook.io/waypaper/configuration), with a command.
+    let file = theirs(
+        &house,
+        "config/waypaper/config.ini",
+        "[Settings]\nlanguage = en\nfolder = ~/Pictures\nwallpaper = ~/Pictures/lake.png\n\
+         backend = swaybg\nmonitors = All\nfill = Fit\nsort = name\ncolor = #102030\n\
+         subfolders = False\nall_subfolders = False\nshow_hidden = False\nshow_gifs_only = False\n\
+         show_path_in_tooltip = True\nnumber_of_columns = 3\nuse_xdg_state = False\n\
+         slideshow_enabled = True\nslideshow_interval = 5\n\
+         swww_transition_type = any\nswww_transition_step = 91\nswww_transition_angle = 0\n\
+         swww_transition_duration = 2\nswww_transition_fps = 61\nmpvpaper_sound = False\n\
+         mpvpaper_options = profile=fast\npost_command = my_script.sh $wallpaper\n",
+    );
+    let told = migrated(&house, "waypaper", &file);
+    let taken: Vec<&str> =
+        told.iter().map(String::as_str).filter(|line| !line.starts_with("not taken: ")).collect();
+    let expected = [
+        "watch ~/Pictures",
+        "setting backend.type swaybg",
+        "setting backend.builtin.fit_mode contain",
+        "setting backend.awww.resize fit",
+        "setting backend.swaybg.fit_mode fit",
+        "setting backend.feh.mode max",
+        "setting backend.hyprpaper.fit_mode contain",
+        "setting backend.awww.fill_color 102030",
+        "setting backend.builtin.fill_color 102030",
+        "setting backend.awww.transition_type any",
+        "setting backend.awww.transition_step 91",
+        "setting backend.awww.transition_angle 0",
+        "setting backend.awww.transition_duration 2",
+        "setting backend.awww.transition_fps 61",
+        "setting backend.mpvpaper.mpv_options loop profile=fast",
+        "setting hooks.wallpaper_changed my_script.sh \"$MURALD_PATH\"",
+        "playlist waypaper (of ~/Pictures, every 5 min, at random)",
+    ];
+    assert_eq!(taken, expected);
+    assert!(told.contains(&"not taken: language (murald speaks English)".to_owned()), "{told:#?}");
+    assert_eq!(names(&house, "waypaper"), ["lake"]);
+    let hook = json_of(&house, &["config", "get", "hooks.wallpaper_changed"]);
+    assert_eq!(hook, "my_script.sh \"$MURALD_PATH\"");
+    // A hook of one's own, and a playlist that is another one by now, are left alone.
+    ok(&house, &["config", "set", "hooks.wallpaper_changed", "mine"]);
+    ok(&house, &["playlist", "edit", "waypaper", "--interval", "9"]);
+    let told = lines(&house, &["migrate", "waypaper"]);
+    for line in [
+        "not taken: hooks.wallpaper_changed (there is a hook already: mine)",
+        "not taken: playlist waypaper (there is another playlist of this name)",
+    ] {
+        assert!(told.contains(&line.to_owned()), "{told:#?}");
+    }
+    assert_eq!(json_of(&house, &["config", "get", "hooks.wallpaper_changed"]), "mine");
+    // Folder and wallpapers may be in a file of their own.
+    picture(&house, "Elsewhere/hill.png", 60);
+    theirs(&house, ".local/state/waypaper/state.ini", "[State]\nfolder = ~/Elsewhere\n");
+    theirs(&house, "config/waypaper/config.ini", "[Settings]\nuse_xdg_state = True\n");
+    assert_eq!(lines(&house, &["migrate", "waypaper"])[1], "watch ~/Elsewhere");
+}
+
+#[test]
+fn from_variety() {
+    let house = House::started();
+    let own = ".config/variety";
+    picture(&house, &format!("{own}/Favorites/rose.png"), 30);
+    picture(&house, &format!("{own}/Favorites/deep/tulip.png"), 40);
+    theirs(&house, &format!("{own}/Favorites/rose.png.metadata.json"), "{}");
+    picture(&house, "backgrounds/lake.png", 10);
+    // As the file is with which it starts (https://github.com/varietywalls/variety), in part.
+    let file = theirs(
+        &house,
+        &format!("{own}/variety.conf"),
+        "# change_enabled = <True or False>\nchange_enabled = True\n\n\
+         # change_interval = <interval in seconds - not less than 5>\nchange_interval = 300\n\n\
+         download_folder = ~/.config/variety/Downloaded\nquota_enabled = True\nquota_size = 1000\n\
+         favorites_folder = ~/.config/variety/Favorites\nwallpaper_display_mode = \"zoom\"\n\
+         quotes_enabled = False\nquotes_font = \"Serif 30\"\n\n\
+         [sources]\nsrc1 = True|favorites|The Favorites folder\n\
+         src2 = True|fetched|The Fetched folder\nsrc5 = True|folder|~/backgrounds\n\
+         src11 = False|flickr|user:www.flickr.com/photos/peter-levi/;user_id:93647178@N00;\n\n\
+         [filters]\nfilter2 = False|Grayscale|-type Grayscale\n",
+    );
+    let told = migrated(&house, "variety", &file);
+    let expected = [
+        "watch ~/.config/variety/Favorites",
+        "watch ~/backgrounds",
+        "not taken: sources.src11 (it is switched off)",
+        "playlist variety (of all images, every 5 min, at random)",
+        "tag favourite (what is in ~/.config/variety/Favorites)",
+        "setting backend.builtin.fit_mode cover",
+        "setting backend.awww.resize crop",
+        "setting backend.swaybg.fit_mode fill",
+        "setting backend.feh.mode fill",
+        "setting backend.hyprpaper.fit_mode cover",
+        "not taken: quota_* (murald loads nothing)",
+        "not taken: quotes_* (no texts are drawn over pictures)",
+        "not taken: filters (pictures are shown as they are)",
+    ];
+    assert_eq!(told, expected);
+    let found = at(&house, "/images?tags=favourite");
+    let names: BTreeSet<&str> = found["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|image| image["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, BTreeSet::from(["rose", "tulip"]));
+    let all = self::names(&house, "variety");
+    assert!(all.contains(&"rose".to_owned()), "{all:?}");
+}
+
+/// Answers as Waypaper Engine's daemon does to the two requests that there are.
+fn their_daemon(socket: &Path, images: Value, playlists: Value) {
+    let listener = UnixListener::bind(socket).unwrap();
+    let page = json!({"data": images,
+        "pagination": {"page": 1, "per_page": 100, "total_items": 2, "total_pages": 1}});
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut reader = BufReader::new(stream.unwrap());
+            let mut first = String::new();
+            while reader.read_line(&mut first).is_ok_and(|read| read > 0) {
+                let mut header = String::new();
+                while reader.read_line(&mut header).is_ok_and(|read| read > 2) {
+                    header.clear();
+                }
+                let answer = match first.split(' ').nth(1).unwrap() {
+                    "/playlists" => playlists.to_string(),
+                    _ => page.to_string(),
+                };
+                let length = answer.len();
+                let stream = reader.get_mut();
+                write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{answer}")
+                    .unwrap();
+                first.clear();
+            }
+        }
+    });
+}
+
+#[test]
+fn from_waypaper_engine() {
+    let house = House::started();
+    let own = "data/waypaper-engine/images";
+    let lake = picture(&house, &format!("{own}/lake.png"), 10);
+    let hill = picture(&house, &format!("{own}/hill.png"), 60);
+    let twin = house.root().join("twin.png");
+    fs::copy(&hill, &twin).unwrap();
+    // As its documentation has it (https://github.com/0bCdian/Waypaper-Engine, docs/guide/config.md).
+    let file = theirs(
+        &house,
+        "config/waypaper-engine/config.toml",
+        &format!(
+            "[app]\nimages_per_page = 20\ntheme = \"dracula\"\nstartup_intro = true\n\
+             [daemon]\nimages_dir = \"~/{own}\"\nlog_level = \"info\"\n\
+             database_dir = \"~/.local/share/waypaper-engine/db\"\n\
+             [backend]\ntype = \"awww\"\nselection_mode = \"fixed\"\n\
+             transition_duration_seconds = 1.5\n\
+             [backend.awww]\ntransition_type = \"grow\"\ntransition_duration = 5\n\
+             [monitors]\nselected_monitors = [\"DP-1\", \"HDMI-A-1\"]\nimage_set_type = \"clone\"\n\
+             [wallhaven]\nenabled = false\n"
+        ),
+    );
+    let without = lines(&house, &["migrate", "waypaper-engine", "--dry-run"]);
+    assert!(without.last().unwrap().starts_with("not taken: playlists and tags ("), "{without:#?}");
+    let image = |id: i64, path: &Path, tags: &[&str]| {
+        json!({"id": id, "name": path.file_stem().unwrap().to_str(), "path": path,
+            "media_type": "image", "tags": tags, "folder_id": null})
+    };
+    let images =
+        json!([image(4, &lake, &["sea", "blue"]), image(7, &hill, &["sea"]), image(8, &twin, &[])]);
+    let playlists = json!([
+        {"id": 1, "name": "Evening rotation", "images": [
+            {"image_id": 7, "media_type": "image", "time": null}, {"image_id": 4, "time": null}],
+         "configuration": {"type": "timer", "interval": 600, "order": "random",
+            "always_start_on_first_image": true},
+         "playback": {"was_running": true, "monitors": ["DP-1"]}},
+        {"id": 2, "name": "Day", "images": [
+            {"image_id": 4, "time": 420}, {"image_id": 8, "time": 1170}],
+         "configuration": {"type": "time_of_day", "interval": 0, "order": "",
+            "always_start_on_first_image": false}}
+    ]);
+    their_daemon(&house.socket().with_file_name("waypaper-engine.sock"), images, playlists);
+    let told = migrated(&house, "waypaper-engine", &file);
+    let expected = [
+        "setting app.images_per_page 20",
+        "setting app.theme dracula",
+        "setting app.startup_intro true",
+        "watch ~/data/waypaper-engine/images",
+        "setting daemon.log_level info",
+        "not taken: daemon.database_dir (murald has a database of its own)",
+        "setting backend.type awww",
+        "setting backend.selection_mode fixed",
+        "setting backend.transition_duration_seconds 1.5",
+        "setting backend.awww.transition_type grow",
+        "setting backend.awww.transition_duration 5",
+        "setting monitors.selected_monitors [\"DP-1\",\"HDMI-A-1\"]",
+        "setting monitors.image_set_type clone",
+        "setting remote_gallery.enabled false",
+        "tag sea (2 pictures)",
+        "tag blue (1 picture)",
+        "playlist Evening rotation (2 pictures, every 10 min, at random, for DP-1)",
+        "playlist Day (2 pictures, time_of_day)",
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(names(&house, "Evening rotation"), ["hill", "lake"]);
+    // Two files of one content are one image.
+    assert_eq!(names(&house, "Day"), ["lake", "hill"]);
+    assert_eq!(by_name(&house, "Day")["images"][1]["time"], 1170);
+    let first = &by_name(&house, "Evening rotation")["configuration"];
+    assert_eq!(first["always_start_on_first_image"], true);
+    let sea = at(&house, "/images?tags=sea");
+    assert_eq!(sea["pagination"]["total_items"], 2);
+}
+
+#[test]
+fn without_a_configuration_and_with_a_broken_one() {
+    let house = House::new();
+    for (program, place) in [
+        ("wpaperd", "config/wpaperd/wallpaper.toml or "),
+        ("waypaper", "config/waypaper/config.ini\n"),
+        ("variety", ".config/variety/variety.conf or "),
+        ("waypaper-engine", "config/waypaper-engine/config.toml\n"),
+    ] {
+        let root = house.root().display();
+        let expected = format!("murald: there is no configuration of {program} at {root}/{place}");
+        fails(&house, &["migrate", program], 1, &expected);
+        fails(&house, &["migrate", program, "--dry-run"], 1, &expected);
+    }
+    fails(&house, &["migrate", "frob"], 2, "murald: PROGRAM must be one of wpaperd, waypaper, ");
+    fails(&house, &["migrate"], 2, "murald: PROGRAM is missing\n");
+    for (program, text, told) in [
+        ("wpaperd", "[DP-3]\npath = \n", ", line 2, column "),
+        ("waypaper", "[Settings]\nfolder = ~/a\n\nwhat\n", ", line 4, column 1: there is no = "),
+        (
+            "variety",
+            "change_enabled = True\n[sources\n",
+            ", line 2, column 1: the heading has no ]",
+        ),
+        ("waypaper-engine", "[app]\ntheme = 'x\n", ", line 2, column "),
+    ] {
+        let file = theirs(&house, "broken", text);
+        let file = file.to_str().unwrap();
+        fails(&house, &["migrate", program, "--from", file], 1, &format!("murald: {file}{told}"));
+    }
+    let directory = house.root().to_str().unwrap();
+    let expected = format!("murald: {directory} cannot be read: ");
+    fails(&house, &["migrate", "wpaperd", "--from", directory], 1, &expected);
+    let file = house.root().join("latin");
+    fs::write(&file, b"a = \xff").unwrap();
+    let expected = format!("murald: {} is not UTF-8", file.display());
+    fails(&house, &["migrate", "variety", "--from", file.to_str().unwrap()], 1, &expected);
+    // What is in order needs a daemon, unless it is dry.
+    let file = theirs(&house, "one.toml", "[DP-3]\npath = '/'\n");
+    let file = file.to_str().unwrap();
+    fails(&house, &["migrate", "wpaperd", "--from", file], 69, "murald: no daemon listens on ");
+    let dry = json_of(&house, &["migrate", "wpaperd", "--from", file, "--dry-run"]);
+    let record = |kind: &str, subject: &str, text: &str| json!({"kind": kind, "subject": subject, "text": text, "state": "planned"});
+    let text = "of /, changed by hand, at random, for DP-3";
+    assert_eq!(dry, json!([record("watch", "/", ""), record("playlist", "wpaperd DP-3", text)]));
+    let form = ["migrate", "wpaperd", "--from", file, "--dry-run", "--format", "{kind} {subject}"];
+    assert_eq!(ok(&house, &form), "watch /\nplaylist wpaperd DP-3\n");
+}
+
+#[test]
+fn what_the_daemon_does_not_want_is_told_and_the_rest_is_done() {
+    let house = House::started();
+    let lake = picture(&house, "Pictures/lake.png", 10);
+    fs::create_dir(house.root().join("Empty")).unwrap();
+    fs::write(house.root().join("Pictures/torn.png"), "torn").unwrap();
+    let file = theirs(
+        &house,
+        "own.toml",
+        "[app]\ntheme = 7\nimages_per_page = 33\n[daemon]\nimages_dir = '~/data/murald/images'\n\
+         [backend.awww]\ntransition_step = 900\n",
+    );
+    let line = ["migrate", "waypaper-engine", "--from", file.to_str().unwrap()];
+    let output = run(&house, &line);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let told = String::from_utf8(output.stdout).unwrap();
+    for begins in [
+        "not taken: app.theme (",
+        "setting app.images_per_page 33",
+        "not taken: /",
+        "not taken: backend.awww.transition_step (",
+    ] {
+        assert!(told.lines().any(|line| line.starts_with(begins)), "{begins}: {told}");
+    }
+    assert_eq!(json_of(&house, &["config", "get", "app.images_per_page"]), 33);
+    // A picture that is none is passed over, and a directory without any has no playlist.
+    let file = theirs(
+        &house,
+        "variety.conf",
+        &format!(
+            "favorites_folder = {}\n[sources]\na = True|folder|{}\n",
+            lake.parent().unwrap().display(),
+            house.root().join("Empty").display()
+        ),
+    );
+    let told = lines(&house, &["migrate", "variety", "--from", file.to_str().unwrap()]);
+    assert_eq!(told[0], "watch ~/Empty");
+    assert!(
+        told[1].starts_with("not taken: playlist variety (no picture has come in from "),
+        "{told:#?}"
+    );
+    assert_eq!(told[2], "watch ~/Pictures");
+    assert!(told[3].starts_with("not taken: tag favourite (~/Pictures/torn.png: "), "{told:#?}");
+    assert_eq!(told[4], "tag favourite (what is in ~/Pictures)");
+}
