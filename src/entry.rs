@@ -75,7 +75,7 @@ fn options(start: Start) -> Options {
 mod tests {
     use super::*;
     use crate::cli::GLOBAL;
-    use crate::cli::verb::Kind;
+    use crate::cli::Kind;
     use crate::config::LogLevel;
 
     #[test]

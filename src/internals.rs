@@ -9,7 +9,7 @@ pub mod backends {
 }
 
 pub mod cli {
-    pub use crate::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Verb};
+    pub use crate::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Kind, Verb};
 }
 
 pub mod color {

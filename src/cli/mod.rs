@@ -50,7 +50,7 @@ pub(crate) use doctor::Doctor;
 
 pub(crate) use error::Error;
 pub use error::Exit;
-pub use verb::{Arity, Flag, GLOBAL, Verb};
+pub use verb::{Arity, Flag, GLOBAL, Kind, Verb};
 pub use verbs::GROUPS;
 
 /// What is left to do for `main`.

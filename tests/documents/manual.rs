@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use murald::internals::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Verb};
+use murald::internals::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Kind, Verb};
 use murald::internals::config::{Key, Section, ValueType};
 use murald::internals::http::ROUTES;
 use murald::internals::wire::EventKind;
@@ -150,6 +150,9 @@ fn every_command_and_flag_is_described() {
     assert_eq!(flags(globals), GLOBAL.iter().map(flag).collect());
     let commands = text.split(".Sh COMMANDS\n").nth(1).unwrap().split("\n.Sh ").next().unwrap();
     let described = parts(commands, ".It Cm ");
+    let meant =
+        commands.split(".Ss What is meant\n").nth(1).unwrap().split("\n.Ss ").next().unwrap();
+    assert!(meant.contains(".Fl 0\n"), "{meant}");
     let wanted: Vec<&Verb> = GROUPS.iter().flat_map(|group| group.verbs).collect();
     let headings: Vec<&str> = described.iter().map(|(heading, _)| *heading).collect();
     assert_eq!(headings, wanted.iter().map(|verb| heading(verb)).collect::<Vec<_>>());
@@ -163,17 +166,31 @@ fn every_command_and_flag_is_described() {
         });
         let others: String = others.collect();
         let mut told = flags(body);
-        let own: BTreeSet<String> = verb.flags.iter().map(flag).collect();
+        // That of standard input is told of where references are, for all.
+        let told_once = |flag: &&Flag| flag.name != "-0";
+        let own: BTreeSet<String> = verb.flags.iter().filter(told_once).map(flag).collect();
         assert!(told.is_subset(&own), "{name}: {told:?}");
         told.extend(flags(&others));
         assert!(own.is_subset(&told), "{name}: {own:?}");
         // A sentence begins with a capital letter there.
         let shown = plain(&format!("{body}{others}")).to_lowercase();
         assert!(shown.contains(&verb.summary.to_lowercase()), "{name}: {shown}");
-        for meaning in verb.flags.iter().map(|flag| flag.meaning) {
+        for meaning in verb.flags.iter().filter(told_once).map(|flag| flag.meaning) {
             assert!(shown.contains(&meaning.to_lowercase()), "{name}: no {meaning} in {shown}");
         }
+        let kinds = verb.flags.iter().filter_map(|flag| flag.value.map(|(_, kind)| kind));
+        for kind in kinds.chain(verb.arguments.iter().map(|argument| argument.kind)) {
+            if let Kind::Words(words) = kind {
+                let words = format!("one of: {}", words.join(", "));
+                assert!(shown.contains(&words), "{name}: no {words}");
+            }
+        }
         for argument in verb.arguments {
+            // PLAYLIST: the playlist.
+            let said = format!("the {}", argument.name.to_lowercase());
+            if [said.clone(), format!("{said}s")].contains(&argument.meaning.to_lowercase()) {
+                continue;
+            }
             assert!(
                 shown.contains(&argument.meaning.to_lowercase()),
                 "{name}: {}",
