@@ -8,6 +8,9 @@
 //! bench itself there is `MURALD_BENCH_PICTURES` (10,000; at least 100).
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
+#[path = "figures/lines.rs"]
+mod lines;
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -15,124 +18,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use murald::internals::cli::GROUPS;
+use lines::LINES;
 
 /// What people wait for, in milliseconds.
 const GOAL: f64 = 5.0;
-
-/// Each finds what those before it have left, and the last of them leave what the first found: every
-/// round is the same.
-const LINES: &[&str] = &[
-    "--version",
-    "--help",
-    "version",
-    "status",
-    "current",
-    "why",
-    "history",
-    "images list",
-    "images list --sort-by name --page 100",
-    "images list --hue-group blue --min-width 8",
-    "images search p99",
-    "images show 77",
-    "images show p77",
-    "images sheet",
-    "images tags",
-    "images thumbnail 77",
-    "images raw 77",
-    "images select 77",
-    "images select 77 --off",
-    "images tag 77 --add bench",
-    "images tag 77 --remove bench",
-    "images update 78 --tags sea",
-    "images rename 79 other",
-    "images rename 79 another",
-    "favourite 77",
-    "folders create harbour",
-    "folders list",
-    "folders show harbour",
-    "folders path harbour",
-    "folders rename harbour port",
-    "folders add port 77",
-    "images move 77 root",
-    "folders move port root",
-    "folders delete port",
-    "playlist create turns 77 78 --type manual",
-    "playlist list",
-    "playlist show turns",
-    "playlist add turns 80",
-    "playlist remove turns 80",
-    "playlist edit turns --order random",
-    "playlist rename turns round",
-    "playlist delete round",
-    "playlist active",
-    "playlist pause",
-    "playlist resume",
-    "playlist stop",
-    "pause",
-    "resume",
-    "appearance",
-    "power active",
-    "watch list",
-    "library scan",
-    "monitors",
-    "backends",
-    "config get",
-    "config get backend.type",
-    "config set app.images_per_page 40",
-    "config patch {\"app\":{\"images_per_page\":50}}",
-    "config path",
-    "config check",
-    "themes",
-    "debug",
-    "history clear",
-    "import pictures/p0.png",
-    "complete -- images show p77",
-];
-
-/// Verbs that are not measured, and why.
-const APART: &[(&str, &[&str])] = &[
-    ("it is the daemon, or ends it", &["start", "stop"]),
-    ("it goes on, or waits for somebody", &["events", "pick"]),
-    (
-        "it waits for the screen",
-        &[
-            "set",
-            "random",
-            "back",
-            "next",
-            "previous",
-            "toggle",
-            "slideshow",
-            "playlist start",
-            "playlist next",
-            "playlist previous",
-            "backends activate",
-        ],
-    ),
-    ("it has another name", &["wallpaper"]),
-    (
-        "it looks at every file or row",
-        &["library check", "library restore", "library purge-missing"],
-    ),
-    ("it asks programs for their versions", &["doctor"]),
-    ("it waits for ffmpeg", &["video"]),
-    ("it needs what is not there", &["import-web", "import-cancel", "themes show"]),
-    ("it cannot be undone by another line", &["images delete", "config reset"]),
-    ("it waits for a look at a disk", &["watch add", "watch remove"]),
-];
-
-/// So that a new verb is not forgotten.
-fn every_verb_is_there() {
-    for verb in GROUPS.iter().flat_map(|group| group.verbs) {
-        let name = verb.name();
-        let begins = |line: &&str| **line == name || line.starts_with(&format!("{name} "));
-        let is_apart = APART.iter().any(|(_, names)| {
-            names.iter().any(|one| *one == name || name.starts_with(&format!("{one} ")))
-        });
-        assert!(is_apart || LINES.iter().any(begins), "{name} is not measured");
-    }
-}
 
 struct Scratch {
     directory: tempfile::TempDir,
@@ -182,7 +71,6 @@ fn number(name: &str, usual: usize) -> usize {
 }
 
 fn main() {
-    every_verb_is_there();
     let mut scratch = Scratch::new();
     scratch.daemon = Some(scratch.murald("start").spawn().unwrap());
     until("the daemon answers", || scratch.murald("status").status().unwrap().success());

@@ -8,6 +8,7 @@ use murald::internals::cli::{Arity, GROUPS, Verb};
 use serde_json::Value;
 
 use crate::call::{run, stderr};
+use crate::lines::{APART, LINES};
 use crate::support::House;
 use crate::support::pty::Pty;
 
@@ -130,5 +131,17 @@ fn nothing_is_wider_than_a_narrow_terminal() {
             let rows = shown.lines().filter(|line| line.contains("  "));
             rows.for_each(|row| assert!(row.chars().count() <= 40, "{name}: {row}"));
         }
+    }
+}
+
+#[test]
+fn each_is_measured_or_said_why_not() {
+    for verb in verbs() {
+        let name = verb.name();
+        let begins = |line: &&str| **line == name || line.starts_with(&format!("{name} "));
+        let is_apart = APART.iter().any(|(_, names)| {
+            names.iter().any(|one| *one == name || name.starts_with(&format!("{one} ")))
+        });
+        assert!(is_apart || LINES.iter().any(begins), "benches/figures/lines.rs lacks {name}");
     }
 }

@@ -16,6 +16,8 @@ mod delete;
 mod desktop;
 mod every_verb;
 mod going_on;
+#[path = "../../benches/figures/lines.rs"]
+mod lines;
 mod migrate;
 mod output;
 mod people;
