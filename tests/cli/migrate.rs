@@ -108,7 +108,7 @@ fn from_wpaperd() {
         "setting backend.awww.resize no",
         "setting backend.swaybg.fit_mode center",
         "setting backend.feh.mode center",
-        "not taken: any.path (what the screens show stays as it is: `murald set '~/alone.png' \
+        "not taken: any.path (no other picture comes up: `murald set '~/alone.png' \
          --default` shows it)",
         "watch ~/Wallpapers",
         "playlist wpaperd DP-3 (of ~/Wallpapers, every 30 min, by name, for DP-3)",

@@ -7,6 +7,7 @@ mod broken;
 mod disk;
 mod fit;
 mod ini;
+mod known;
 mod span;
 mod step;
 mod toml;
@@ -17,13 +18,11 @@ mod wpaperd;
 
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 pub(super) use broken::Broken;
 pub(super) use disk::Disk;
+pub(super) use known::{Known, Library};
 pub(super) use step::{Item, NewPlaylist, Pictures, Source, Step};
 
-use super::call::Setting;
 use crate::paths::Dirs;
 
 /// The programs, by the words of the command line.
@@ -36,26 +35,6 @@ pub(super) enum Program {
     Waypaper,
     Variety,
     WaypaperEngine,
-}
-
-/// What is known beside the text of a configuration.
-pub(super) struct Known<'a> {
-    pub(super) disk: &'a Disk,
-    /// Ours.
-    pub(super) settings: &'a [Setting],
-    /// What Waypaper Engine's daemon says that it has, where it runs.
-    pub(super) library: Option<&'a Library>,
-    /// Where Waypaper Engine keeps images unless its configuration says otherwise.
-    pub(super) usual_images: PathBuf,
-    /// What waypaper keeps beside its configuration, where it does.
-    pub(super) state: Option<&'a str>,
-}
-
-/// Images and playlists of Waypaper Engine, as its API has them.
-#[derive(Debug, Default)]
-pub(super) struct Library {
-    pub(super) images: Vec<Value>,
-    pub(super) playlists: Vec<Value>,
 }
 
 impl Program {

@@ -124,6 +124,11 @@ impl fmt::Display for Step {
     }
 }
 
+/// A path as a word of the shell.
+pub(super) fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
+}
+
 impl NewPlaylist {
     /// One that changes after so many seconds, or by hand where none are given.
     pub(super) fn of_directory(name: String, path: &Path, seconds: Option<u64>) -> Self {

@@ -9,7 +9,7 @@ use super::broken::Broken;
 use super::disk::{Disk, Kind};
 use super::fit;
 use super::ini::{Dialect, Entry, Ini, is_true};
-use super::step::{NewPlaylist, Pictures, Step};
+use super::step::{NewPlaylist, Pictures, Step, quoted};
 use crate::wire::Fit;
 
 const NAME: &str = "variety";
@@ -126,7 +126,7 @@ fn source(entry: &Entry, own: &Own, disk: &Disk, watched: &mut Vec<PathBuf>) -> 
         "favorites" => watch(own.favourites.clone()).into_iter().collect(),
         "fetched" => watch(own.fetched.clone()).into_iter().collect(),
         "image" => {
-            let line = format!("murald import --in-place '{}'", disk.path(place).display());
+            let line = format!("murald import --in-place {}", quoted(&disk.path(place)));
             vec![Step::not_taken(key, format!("a single picture: `{line}` takes it in"))]
         }
         other => {
@@ -260,11 +260,11 @@ mod tests {
         check(
             "change_enabled = no\nchange_interval = soon\nwallpaper_display_mode = fill-with-black\n\
              favorites_folder = /none\nfrob = 1\n[sources]\na = True|folder|~/p/\nb = True|folder|/none\n\
-             c = on|image|/a b.jpg\nd = True|reddit|earthporn\ne = True\nf = True|folder|~/p\n[x]\ny = 1\n",
+             c = on|image|/a 'b.jpg\nd = True|reddit|earthporn\ne = True\nf = True|folder|~/p\n[x]\ny = 1\n",
             &[
                 "watch /home/mia/p",
                 "not taken: sources.b (there is no directory /none)",
-                "not taken: sources.c (a single picture: `murald import --in-place '/a b.jpg'` takes it in)",
+                "not taken: sources.c (a single picture: `murald import --in-place '/a '\\''b.jpg'` takes it in)",
                 "not taken: sources.d (murald loads nothing from reddit)",
                 "watch /home/mia/.config/variety/Downloaded",
                 "not taken: sources.e (it is not as True|folder|PATH is)",

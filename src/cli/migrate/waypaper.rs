@@ -8,7 +8,7 @@ use super::broken::Broken;
 use super::disk::{Disk, Kind};
 use super::fit;
 use super::ini::{Dialect, Entry, Ini, is_true};
-use super::step::{NewPlaylist, Step};
+use super::step::{NewPlaylist, Step, quoted};
 use crate::wire::Fit;
 
 const SETTINGS: &str = "Settings";
@@ -161,8 +161,8 @@ fn pictures(value: &str, monitors: &str, disk: &Disk) -> Vec<Step> {
     let step = |(at, path): (usize, std::path::PathBuf)| {
         let monitor = monitors.get(at).filter(|name| *name != "All");
         let to = monitor.map_or_else(String::new, |name| format!(" --monitor '{name}'"));
-        let line = format!("murald set '{}'{to}", path.display());
-        let why = format!("what the screens show stays as it is: `{line}` shows it");
+        let line = format!("murald set {}{to}", quoted(&path));
+        let why = format!("no other picture comes up: `{line}` shows it");
         Step::not_taken("wallpaper", why)
     };
     paths.into_iter().enumerate().map(step).collect()
@@ -231,7 +231,7 @@ mod tests {
             &[
                 "not taken: language (murald speaks English)",
                 "watch /home/mia/Pictures",
-                "not taken: wallpaper (what the screens show stays as it is: `murald set \
+                "not taken: wallpaper (no other picture comes up: `murald set \
                  '/home/mia/Pictures/wallpaper.jpg'` shows it)",
                 "setting backend.type swaybg",
                 "setting backend.builtin.fit_mode cover",
@@ -262,9 +262,9 @@ mod tests {
             &[
                 "watch /path/folder_1",
                 "watch /path/folder_2",
-                "not taken: wallpaper (what the screens show stays as it is: `murald set \
+                "not taken: wallpaper (no other picture comes up: `murald set \
                  '/home/mia/a b.jpg' --monitor 'DP-1'` shows it)",
-                "not taken: wallpaper (what the screens show stays as it is: `murald set \
+                "not taken: wallpaper (no other picture comes up: `murald set \
                  '/home/mia/c.jpg' --monitor 'DP-2'` shows it)",
                 "not taken: backend (murald does not drive wallutils; it draws by itself)",
                 "not taken: fill (murald has nothing like sideways)",
@@ -276,9 +276,9 @@ mod tests {
         check(
             "[Settings]\nwallpaper = ~/a.jpg,~/b.jpg\nmonitors = DP-1,DP-2\n",
             &[
-                "not taken: wallpaper (what the screens show stays as it is: `murald set \
+                "not taken: wallpaper (no other picture comes up: `murald set \
                  '/home/mia/a.jpg' --monitor 'DP-1'` shows it)",
-                "not taken: wallpaper (what the screens show stays as it is: `murald set \
+                "not taken: wallpaper (no other picture comes up: `murald set \
                  '/home/mia/b.jpg' --monitor 'DP-2'` shows it)",
             ],
         );

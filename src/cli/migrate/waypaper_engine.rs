@@ -4,15 +4,16 @@
 //! (<https://github.com/0bCdian/Waypaper-Engine>, `docs/guide/config.md`): nearly ours. The database is
 //! a format of its own, which nothing but its daemon reads; that is asked for the records.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use toml_edit::{Item as TomlItem, TableLike};
 
 use super::broken::Broken;
 use super::disk::{Disk, Kind};
-use super::step::{Item, NewPlaylist, Pictures, Source, Step};
-use super::{Known, Library, toml};
+use super::known::{Known, Library};
+use super::step::{Item, NewPlaylist, Pictures, Source, Step, quoted};
+use super::toml;
 use crate::paths::Dirs;
 
 /// Where a path of ours stands for one of theirs, or where there is no such thing.
@@ -139,7 +140,7 @@ fn records(library: &Library, disk: &Disk, steps: &mut Vec<Step>) {
     }
     for record in library.images.iter().filter(|image| image["media_type"] == "web") {
         let root = record["web_meta"]["package_root"].as_str().unwrap_or_default();
-        let line = format!("murald import-web '{root}'");
+        let line = format!("murald import-web {}", quoted(Path::new(root)));
         let key = format!("image {}", record["name"].as_str().unwrap_or_default());
         steps.push(Step::not_taken(key, format!("it is a page: `{line}` takes it in")));
     }
@@ -148,7 +149,7 @@ fn records(library: &Library, disk: &Disk, steps: &mut Vec<Step>) {
     }
 }
 
-fn missing(what: &str, file: &std::path::Path) -> Step {
+fn missing(what: &str, file: &Path) -> Step {
     Step::not_taken(what, format!("nothing is at {}", file.display()))
 }
 

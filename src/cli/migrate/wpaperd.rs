@@ -10,7 +10,7 @@ use toml_edit::{Item, TableLike};
 
 use super::broken::Broken;
 use super::disk::{Disk, Kind};
-use super::step::{NewPlaylist, Source, Step};
+use super::step::{NewPlaylist, Source, Step, quoted};
 use super::{fit, span, toml};
 use crate::wire::Fit;
 
@@ -107,8 +107,8 @@ impl<'a> Section<'a> {
                 steps.push(Step::not_taken(format!("{name}.path"), why));
             }
             Some(Kind::File) => {
-                let line = format!("murald set '{}'{}", path.display(), self.where_to());
-                let why = format!("what the screens show stays as it is: `{line}` shows it");
+                let line = format!("murald set {}{}", quoted(&path), self.where_to());
+                let why = format!("no other picture comes up: `{line}` shows it");
                 steps.push(Step::not_taken(format!("{name}.path"), why));
             }
             Some(Kind::Directory) => {
@@ -230,8 +230,7 @@ fn transition(item: &Item) -> Option<&'static str> {
 
 /// The script is called with the display and the picture.
 fn hook(script: &Path) -> Step {
-    let quoted = script.display().to_string().replace('\'', "'\\''");
-    let command = format!("'{quoted}' \"$MURALD_MONITOR\" \"$MURALD_PATH\"");
+    let command = format!("{} \"$MURALD_MONITOR\" \"$MURALD_PATH\"", quoted(script));
     Step::setting("hooks", "wallpaper_changed", command)
 }
 
@@ -275,7 +274,7 @@ mod tests {
         check(
             "[DP-3]\npath = \"/home/mia/lake.png\"\n[DP-4]\npath = \"~/Wallpapers/\"\nduration = \"30m\"\n",
             &[
-                "not taken: DP-3.path (what the screens show stays as it is: `murald set \
+                "not taken: DP-3.path (no other picture comes up: `murald set \
                  '/home/mia/lake.png' --monitor 'DP-3'` shows it)",
                 "watch /home/mia/Wallpapers",
                 "playlist wpaperd DP-4 (of /home/mia/Wallpapers, every 30 min, at random, for DP-4)",
@@ -294,7 +293,7 @@ mod tests {
                 "setting backend.awww.resize no",
                 "setting backend.swaybg.fit_mode center",
                 "setting backend.feh.mode center",
-                "not taken: any.path (what the screens show stays as it is: `murald set \
+                "not taken: any.path (no other picture comes up: `murald set \
                  '/home/mia/lake.png' --default` shows it)",
                 "watch /home/mia/Wallpapers",
                 "playlist wpaperd DP-3 (of /home/mia/Wallpapers, every 30 min, by name, for DP-3)",

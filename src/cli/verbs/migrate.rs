@@ -1,7 +1,7 @@
 //! Taking over from another wallpaper program: reads its configuration, and has what it asks for.
 //!
-//! Nothing of the other program is written, and what the screens show stays as it is: playlists are
-//! made, and not started.
+//! Nothing of the other program is written, and no other picture comes up: playlists are made, and not
+//! started.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -36,9 +36,9 @@ pub(super) const MIGRATE: Verb =
              Reads its configuration, and tells in a line for each thing what becomes of it: a\n\
              directory that is watched, a playlist, a tag, a setting, or why it is not taken. What is\n\
              that way already stays (\"as before\"), so that it can be said again.\n\n\
-             Nothing of the other program is changed, and neither is what the screens show: playlists\n\
-             are made, and not started. A playlist of the same name that is another one, and a hook\n\
-             that you have, stay as they are. Waypaper Engine keeps playlists and tags in a database\n\
+             Nothing of the other program is changed, and no other picture comes up: playlists are made,\n\
+             and not started. A playlist of the same name that is another one, and a hook that you\n\
+             have, stay as they are. Waypaper Engine keeps playlists and tags in a database\n\
              that only its daemon reads: it must run. Where no murald runs, one is started, but not\n\
              by --dry-run. murald-migrate(7) has the new lines for old habits.",
         );
@@ -77,9 +77,7 @@ fn migrate(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             told.tell(&step, done)?;
         }
     }
-    told.end(
-        "the screens show what they showed; `murald playlist start PLAYLIST` starts a playlist",
-    )
+    told.end("no other picture has come up; `murald playlist start PLAYLIST` starts a playlist")
 }
 
 /// The file, and what is in it.
