@@ -142,6 +142,12 @@ impl ProcessRecords {
         running.map(|(record, who)| (record.backend, record.output, who)).collect()
     }
 
+    /// How many records are of processes that have ended, or of none.
+    pub(crate) fn gone(&self) -> usize {
+        let runs = |path: &PathBuf| read(path).is_some_and(|(_, who)| who.is_running());
+        self.records().filter(|(_, path)| !runs(path)).count()
+    }
+
     /// What their names say, and paths, of all records.
     fn records(&self) -> impl Iterator<Item = (FileName, PathBuf)> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();

@@ -11,6 +11,7 @@ pub(crate) mod backup;
 pub(crate) mod edits;
 mod error;
 pub(crate) mod folders;
+mod glance;
 pub(crate) mod history;
 pub(crate) mod images;
 pub(crate) mod index;
@@ -37,6 +38,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
 
 pub use error::Error;
+pub(crate) use glance::{Glance, glance};
 /// For functions of other rooms that are parts of a transaction.
 pub use rusqlite::Connection;
 pub(crate) use upkeep::{Upkeep, check};

@@ -19,7 +19,7 @@ use crate::wire::{DatabaseReport, Timestamp};
 /// How long the check after an end that was none may take.
 const CHECK_WITHIN: Duration = Duration::from_secs(5);
 /// Instructions of SQLite's machine between two looks at the clock.
-const STEPS: i32 = 10_000;
+pub(super) const STEPS: i32 = 10_000;
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
 /// What is wrong with the database, for people.
@@ -184,7 +184,7 @@ impl Store {
     }
 }
 
-fn is_given_up(error: &Error) -> bool {
+pub(super) fn is_given_up(error: &Error) -> bool {
     matches!(error, Error::Query(source)
         if source.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
 }

@@ -346,3 +346,64 @@ fn a_backend_that_dies_at_once() {
     assert_eq!(set(&house), 200);
     is_mended(&house, "picture");
 }
+
+#[test]
+fn a_database_that_is_damaged() {
+    let mut house = House::new();
+    house.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
+    house.start();
+    let client = house.client();
+    for number in 0..60 {
+        let body = json!({ "name": format!("folder {number} {}", "x".repeat(200)) });
+        client.post("/folders", &body);
+    }
+    let backups = house.database().with_file_name("backup");
+    let is_copy = |entry: std::io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with("murald-"))
+    };
+    wait_until("the first backup", || {
+        fs::read_dir(&backups).is_ok_and(|mut entries| entries.any(is_copy))
+    });
+    house.kill9();
+    step(&examine(&house), "note", "database", &["cut off"]);
+    house.start();
+    house.ends_well();
+    let files = || fs::read_dir(house.database().parent().unwrap()).unwrap().count();
+    let before = files();
+    step(&examine(&house), "ok", "database", &["is sound"]);
+    assert_eq!(files(), before, "a look leaves nothing");
+    // All pages but the first two: one of them is in use.
+    let mut bytes = fs::read(house.database()).unwrap();
+    bytes[2 * 4096..].fill(0xa5);
+    fs::write(house.database(), bytes).unwrap();
+    let what = step(&examine(&house), "fix", "database", &["is damaged: "]);
+    follow(&house, &what);
+    is_mended(&house, "database");
+    house.start();
+}
+
+#[test]
+fn records_of_processes_that_have_ended() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let mut house = House::on(&desktop);
+    house.configure("[backend]\ntype = \"builtin\"\n");
+    house.start();
+    let path = house.root().join("red.png");
+    image::RgbImage::from_pixel(64, 36, image::Rgb([200, 30, 30])).save(&path).unwrap();
+    let id = house.import(&[&path])[0];
+    house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+    let child = house.client().get("/debug").ok()["children"][0]["pid"].to_string();
+    house.kill9();
+    let leftovers = |found: &[Value]| {
+        let has = |one: &&Value| one["text"].as_str().unwrap().contains("on record");
+        found.iter().filter(has).count()
+    };
+    assert_eq!(leftovers(&examine(&house)), 0, "it runs");
+    assert!(house.command("kill").arg(&child).status().unwrap().success());
+    wait_until("its end is seen", || leftovers(&examine(&house)) == 1);
+    step(&examine(&house), "note", "leftovers", &["1 of the processes on record in "]);
+    house.start();
+    house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+    house.murald(&["stop", "--clear"]).output().unwrap();
+    wait_until("nothing is left", || leftovers(&examine(&house)) == 0);
+}

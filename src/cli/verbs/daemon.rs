@@ -29,8 +29,8 @@ pub(super) const GROUP: Group = Group {
             .flags(&[Flag::switch("--clear", "Also take the wallpapers off the screen")]),
         Verb::new(&["status"], "Show whether the daemon runs and what each monitor shows", status),
         Verb::doctor(&["doctor"], "Tell what is in the way of wallpapers (no daemon needed)").help(
-            "Looks at the settings, at where files go, at the socket, the session, its backends and \
-             what else draws there.\n\
+            "Looks at the settings, at where files go, at the socket, the database, the session, its \
+             backends and what else draws there.\n\
              A row is STATE, SUBJECT and TEXT: \"ok\", \"note\" for what works and may not be as \
              was meant, \"fix\" with the step that mends it. Exit code 1 where there is a \"fix\".",
         ),

@@ -1,6 +1,6 @@
 //! The daemon: whether one answers at the socket, and what stands there otherwise.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
@@ -30,19 +30,34 @@ struct Info {
     warnings: Vec<String>,
 }
 
-pub(super) fn look(report: &mut Report, socket: &Path, options: &Options) {
-    let shown = socket.display();
+/// Returns whether one may run.
+pub(super) fn look(report: &mut Report, socket: &Path, options: &Options) -> bool {
     let found = match fs::symlink_metadata(socket) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return absent(report, socket),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            absent(report, socket);
+            return false;
+        }
         Err(error) => {
+            let text = format!("{} cannot be looked at: {error}", socket.display());
             let step = "make the directory of the socket readable, or name another socket";
-            return report.fix(SUBJECT, format!("{shown} cannot be looked at: {error}"), step);
+            report.fix(SUBJECT, text, step);
+            return true;
         }
         Ok(found) => found,
     };
+    match is_ours(report, socket, &found, options) {
+        true => answers(report, socket),
+        false => true,
+    }
+}
+
+/// Whether it is a socket of this user's; what else it is is told.
+fn is_ours(report: &mut Report, socket: &Path, found: &Metadata, options: &Options) -> bool {
+    let shown = socket.display();
     if !found.file_type().is_socket() {
         let step = format!("`rm {shown}`, or name another socket by MURALD_SOCKET");
-        return report.fix(SUBJECT, format!("{shown} is no socket"), step);
+        report.fix(SUBJECT, format!("{shown} is no socket"), step);
+        return false;
     }
     let owner = found.uid();
     if owner != geteuid().as_raw() {
@@ -51,8 +66,15 @@ pub(super) fn look(report: &mut Report, socket: &Path, options: &Options) {
             Some(_) => "name a socket of your own by MURALD_SOCKET or --socket",
             None => "`rm` it, or name a socket of your own by MURALD_SOCKET",
         };
-        return report.fix(SUBJECT, text, step);
+        report.fix(SUBJECT, text, step);
+        return false;
     }
+    true
+}
+
+/// Whether anybody is behind it.
+fn answers(report: &mut Report, socket: &Path) -> bool {
+    let shown = socket.display();
     // Closed before anything is asked.
     match UnixStream::connect(socket).map(drop) {
         Ok(()) => asked(report, socket),
@@ -60,12 +82,14 @@ pub(super) fn look(report: &mut Report, socket: &Path, options: &Options) {
             let text = format!("nobody listens on {shown}, which an earlier daemon has left");
             report.note("leftovers", text, Some("none is needed: the next start replaces it"));
             absent(report, socket);
+            return false;
         }
         Err(error) => {
             let step = format!("`rm {shown}` and start murald again");
             report.fix(SUBJECT, format!("{shown} takes no connection: {error}"), step);
         }
     }
+    true
 }
 
 fn absent(report: &mut Report, socket: &Path) {

@@ -9,6 +9,7 @@ mod places;
 mod programs;
 mod report;
 mod session;
+mod stopped;
 
 use std::sync::Arc;
 
@@ -40,7 +41,9 @@ fn look(report: &mut Report, options: &Options, env: &Env, dirs: &Dirs) {
     match DaemonPaths::new(&settings.daemon, &file, dirs, options) {
         Ok(paths) => {
             places::look(report, &paths, dirs);
-            daemon::look(report, &paths.socket, options);
+            if !daemon::look(report, &paths.socket, options) {
+                stopped::look(report, &paths);
+            }
             session::look(report, &settings, &paths, env, dirs);
         }
         // Told of already.

@@ -1,0 +1,99 @@
+//! A quick look at a database that nobody has open, without a trace: for whoever looks for a fault.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Instant;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::upkeep::{STEPS, is_given_up};
+use super::{Error, backup};
+
+/// What was seen.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Glance {
+    /// There is no database yet.
+    None,
+    /// It has a log beside it: somebody has it open, or was cut off.
+    Open,
+    Sound,
+    /// The first thing that is wrong.
+    Damaged(String),
+    /// Not through in time.
+    TooLarge,
+}
+
+/// Looks as far as is done by then.
+pub(crate) fn glance(database: &Path, until: Instant) -> Result<Glance, Error> {
+    if !database.exists() {
+        return Ok(Glance::None);
+    }
+    // One that is empty has all in the database.
+    if fs::metadata(backup::log_of(database)).is_ok_and(|log| log.len() > 0) {
+        return Ok(Glance::Open);
+    }
+    let failed = |source| Error::Open { path: database.to_owned(), source };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let mut reader = Connection::open_with_flags(unchanging(database), flags).map_err(failed)?;
+    reader.progress_handler(STEPS, Some(move || Instant::now() > until))?;
+    match backup::problems(&reader, "quick_check") {
+        Ok(problems) => Ok(problems.into_iter().next().map_or(Glance::Sound, Glance::Damaged)),
+        Err(error) if is_given_up(&error) => Ok(Glance::TooLarge),
+        Err(error) => Err(error),
+    }
+}
+
+/// As SQLite is told that a file does not change meanwhile: it makes no files beside it then.
+fn unchanging(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
+                uri.push(char::from(byte));
+            }
+            byte => write!(uri, "%{byte:02X}").expect("a String takes all"),
+        }
+    }
+    uri + "?immutable=1"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::Store;
+    use crate::store::images;
+    use crate::store::images::tests::picture;
+
+    #[test]
+    fn a_look_leaves_no_trace() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a ?#% b/murald.sqlite3");
+        let look = || glance(&path, Instant::now() + Duration::from_secs(60));
+        let files = || std::fs::read_dir(path.parent().unwrap()).unwrap().count();
+        assert_eq!(look().unwrap(), Glance::None);
+        let store = Store::open(&path).unwrap();
+        for number in 0..200 {
+            let name = format!("{number:032}");
+            store.write(|c| images::insert(c, &picture(&name, number))).unwrap();
+        }
+        assert_eq!(look().unwrap(), Glance::Open);
+        drop(store);
+        assert_eq!(files(), 1, "the last one that has it open clears up");
+        assert_eq!((look().unwrap(), files()), (Glance::Sound, 1));
+        // A page of a tree, behind those that say what tables there are.
+        let mut bytes = std::fs::read(&path).unwrap();
+        let page = bytes.len() * 3 / 4 / 4096 * 4096;
+        bytes[page..page + 4096].fill(0xa5);
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(matches!(look().unwrap(), Glance::Damaged(_)));
+        std::fs::write(&path, "no database, but text of some length").unwrap();
+        assert!(look().unwrap_err().is_damage());
+        assert_eq!(files(), 1);
+    }
+}
