@@ -267,3 +267,22 @@ fn single_files_are_imported_in_place() {
     assert_eq!(code, Some(1), "{told}");
     assert!(told.contains("murald watch add"), "{told}");
 }
+
+/// More than the kernel keeps for whoever sleeps: what it drops is found by a look.
+#[test]
+fn watched_files_are_found_whose_events_were_dropped() {
+    let kept = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+    let kept: u32 = kept.trim().parse().unwrap();
+    let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
+    walls.house.signal("-STOP");
+    for number in 0..=kept {
+        // A link is quickly made, and nothing that is looked at.
+        let link = walls.at(&format!(".{number}"));
+        fs::hard_link(walls.at("b.png"), &link).unwrap();
+        fs::remove_file(&link).unwrap();
+    }
+    walls.draw("c.png", 3);
+    fs::remove_file(walls.at("a.png")).unwrap();
+    walls.house.signal("-CONT");
+    walls.wait_for(&[("b.png", 2), ("c.png", 3)]);
+}
