@@ -277,6 +277,7 @@ fn ask(
 fn refusal(outcome: Outcome) -> Error {
     let why = match outcome {
         Outcome::File { path, why } => return Error::File { path: path.into(), why },
+        Outcome::NoMemory(why) => return Error::NoMemory(why),
         Outcome::Refused(why) => why,
         Outcome::Superseded => "another change came before it".to_owned(),
         Outcome::NotUnderstood | Outcome::Shown(_) => "it does not understand us".to_owned(),

@@ -10,6 +10,8 @@ pub enum Error {
     Unavailable(String),
     /// The backend runs and will not show this.
     Refused(String),
+    /// The backend has no memory for what it should show here: another may have some.
+    NoMemory(String),
     /// This file cannot be read.
     File { path: PathBuf, why: String },
     /// Told to stop before it was done.
@@ -19,7 +21,9 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unavailable(text) | Self::Refused(text) => f.write_str(text),
+            Self::Unavailable(text) | Self::Refused(text) | Self::NoMemory(text) => {
+                f.write_str(text)
+            }
             Self::File { path, why } => write!(f, "cannot show {}: {why}", path.display()),
             Self::Cancelled => f.write_str("cancelled before it was shown"),
         }

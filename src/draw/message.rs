@@ -91,6 +91,8 @@ pub(crate) enum Outcome {
     },
     /// It cannot be shown here: what another try would not change.
     Refused(String),
+    /// There is no shared memory for the frames.
+    NoMemory(String),
     /// Another request came before this one was up.
     Superseded,
     /// The request is of another version, or nothing that this one knows.

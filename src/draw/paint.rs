@@ -65,7 +65,7 @@ pub(super) fn paint(tasks: &[Task], stop: media::Stop<'_>) -> Result<Vec<Painted
                 None => Arc::new(frame(&picture, natural, task).map_err(|error| {
                     let (width, height) = task.size;
                     let what = format!("a frame of {width} × {height} pixels");
-                    Outcome::Refused(format!("there is no shared memory for {what}: {error}"))
+                    Outcome::NoMemory(format!("there is no shared memory for {what}: {error}"))
                 })?),
             };
             let moves = is_animated && task.wanted.style.animate;

@@ -12,7 +12,7 @@ use crate::wire::{Event, GalleryDomain, HistorySource, Image, Mode, Source};
 
 use super::Error;
 use super::plan::Step;
-use super::request::{Activated, Applied, Reply};
+use super::request::{Activated, Applied, Reply, Request};
 use super::worker_key::WorkerKey;
 
 pub(super) struct Job {
@@ -35,6 +35,8 @@ pub(super) struct Failed {
     pub(super) error: backends::Error,
     /// The outputs were others by then than those that it was planned for.
     pub(super) outdated: bool,
+    /// Where it should have shown something.
+    pub(super) outputs: Vec<String>,
 }
 
 pub(super) enum Purpose {
@@ -65,6 +67,8 @@ pub(super) struct Activation {
 
 /// A picture that somebody asked for.
 pub(super) struct PendingApply {
+    /// What came of it is below.
+    pub(super) request: Request,
     pub(super) feasible: Feasible,
     pub(super) reply: Reply<Applied>,
 }

@@ -27,6 +27,14 @@ impl Step {
             Self::Show { key, .. } | Self::Clear { key } => key,
         }
     }
+
+    /// The outputs on which something is to be shown.
+    pub(super) fn covers(&self) -> Vec<String> {
+        match self {
+            Self::Show { placements, .. } => names(placements),
+            Self::Clear { .. } => Vec::new(),
+        }
+    }
 }
 
 /// The steps from `current` to `desired`.
@@ -76,6 +84,17 @@ pub(super) fn keep_current(current: &Placements, desired: &mut Placements, outpu
 
 /// The outputs on which nothing of what a worker shows was seen yet.
 pub(super) type Unseen = BTreeMap<WorkerKey, Vec<String>>;
+
+/// The same for workers that are not tried now, as they have failed: wherever they should show
+/// something.
+pub(super) fn untried(desired: &Placements, may_try: impl Fn(&WorkerKey) -> bool) -> Unseen {
+    let resting = desired.iter().filter(|(key, _)| !may_try(key));
+    resting.map(|(key, placements)| (key.clone(), names(placements))).collect()
+}
+
+fn names(placements: &[Placement]) -> Vec<String> {
+    placements.iter().map(|placement| placement.output.name.clone()).collect()
+}
 
 /// Adds to `desired` what others show now where a worker is not seen yet: without it the screen might
 /// be found empty.

@@ -11,7 +11,6 @@ use super::command::Command;
 use super::jobs::Jobs;
 use super::plan::{Placements, are_apart};
 use super::request::{Applied, Ask, Outcome, Reply, Request};
-use crate::wire::Mode;
 
 /// Requests that wait while others are carried out; one more is refused.
 const WAITING: usize = 32;
@@ -49,12 +48,7 @@ impl Queue {
         applied: Applied,
         reply: Reply<Applied>,
     ) {
-        // What a random request picked stays picked.
-        request.ask = match request.ask {
-            Ask::Random if request.mode != Mode::Each => Ask::Image(applied.image_id),
-            Ask::Random | Ask::Each(_) => Ask::Picked(applied.images.clone()),
-            ask => ask,
-        };
+        request.settle(&applied);
         for waiting in std::mem::take(&mut self.waiting) {
             match waiting {
                 Waiting::Set(old, applied, reply) if request.targets.covers(&old.targets) => {

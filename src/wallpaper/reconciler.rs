@@ -5,6 +5,7 @@
 //! `desktop`, when what others read has followed (`execute`).
 
 mod execute;
+mod fall_back;
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -149,6 +150,9 @@ impl Reconciler {
         if changes.deactivated {
             self.activated = None;
         }
+        if changes.anything {
+            self.found.readmit_all();
+        }
         let is_changed = |key: &&WorkerKey| changes.backends.contains(&key.backend);
         self.stale.extend(self.current.keys().filter(is_changed).cloned());
         let now = self.selection();
@@ -173,7 +177,7 @@ impl Reconciler {
             Command::Set(request, reply) => match self.feasible(&request) {
                 Ok((feasible, world)) => {
                     self.recall(&world);
-                    self.apply(feasible, world, reply);
+                    self.apply(PendingApply { request, feasible, reply }, world);
                 }
                 Err(error) => self.refuse(&error, reply),
             },
@@ -209,8 +213,7 @@ impl Reconciler {
         self.queue.refuse(&Error::Ending);
     }
 
-    fn apply(&mut self, feasible: Feasible, world: WorldState, reply: Reply<Applied>) {
-        let apply = PendingApply { feasible, reply };
+    fn apply(&mut self, apply: PendingApply, world: WorldState) {
         let (mut steps, desired) = self.steps_of(&apply, world);
         // Asked for again is shown again: somebody else may have painted over it.
         for key in apply.keys() {
@@ -300,7 +303,9 @@ impl Reconciler {
     /// All that should be shown now.
     fn desired(&self, world: &WorldState) -> Placements {
         let mut desired = world.desired(&self.current);
-        plan::keep_until_seen(&self.current, &mut desired, &self.unseen);
+        let mut unseen = self.unseen.clone();
+        unseen.extend(plan::untried(&desired, |key| self.backoffs.may_try(key)));
+        plan::keep_until_seen(&self.current, &mut desired, &unseen);
         desired
     }
 

@@ -43,6 +43,18 @@ pub struct Request {
     pub by_hook: bool,
 }
 
+impl Request {
+    /// What a random one has picked stays picked.
+    pub(super) fn settle(&mut self, applied: &Applied) {
+        let ask = std::mem::replace(&mut self.ask, Ask::Random);
+        self.ask = match ask {
+            Ask::Random if self.mode != Mode::Each => Ask::Image(applied.image_id),
+            Ask::Random | Ask::Each(_) => Ask::Picked(applied.images.clone()),
+            ask => ask,
+        };
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is shown.

@@ -1,6 +1,7 @@
 //! Which backend shows what: pure, from the settings and from what is there.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use crate::backends::{Kind, Registration};
 use crate::config::{BackendName, Config, SelectionMode};
@@ -40,21 +41,40 @@ pub(super) enum NoChoice {
 /// The backends that were found when they were last asked about: what is installed while murald draws
 /// by itself is used from the next start on, or when somebody asks for it.
 #[derive(Debug, Default)]
-pub(super) struct Found(RefCell<Option<Vec<BackendName>>>);
+pub(super) struct Found {
+    found: RefCell<Option<Vec<BackendName>>>,
+    /// Those that had no memory for what they should show.
+    left_out: BTreeSet<BackendName>,
+}
 
 impl Found {
-    /// Leaves out what has come meanwhile.
+    /// Leaves out what has come meanwhile, and what is of no use.
     pub(super) fn keep(&self, available: &mut Vec<Candidate>, draws_itself: bool) {
-        let mut found = self.0.borrow_mut();
+        let mut found = self.found.borrow_mut();
         match found.as_ref().filter(|_| draws_itself) {
             Some(found) => available.retain(|one| found.contains(&one.name)),
             None => *found = Some(available.iter().map(|one| one.name).collect()),
         }
+        available.retain(|one| !self.left_out.contains(&one.name));
+    }
+
+    /// Until somebody asks for it, or settings change.
+    pub(super) fn leave_out(&mut self, backend: BackendName) {
+        self.left_out.insert(backend);
+    }
+
+    pub(super) fn readmit(&mut self, backend: BackendName) {
+        self.left_out.remove(&backend);
+    }
+
+    pub(super) fn readmit_all(&mut self) {
+        self.left_out.clear();
     }
 
     /// All that is there counts again.
-    pub(super) fn forget(&self) {
-        self.0.replace(None);
+    pub(super) fn forget(&mut self) {
+        self.found.replace(None);
+        self.readmit_all();
     }
 }
 
@@ -202,18 +222,22 @@ mod tests {
     #[test]
     fn what_comes_while_murald_draws_waits() {
         use BackendName::{Awww, Builtin, Swaybg};
-        let found = Found::default();
-        let check = |names: &[BackendName], draws, expected: &[BackendName]| {
+        let mut found = Found::default();
+        let check = |found: &Found, names: &[BackendName], draws, expected: &[BackendName]| {
             let candidate = |&name| Candidate { name, kinds: STILLS };
             let mut available: Vec<Candidate> = names.iter().map(candidate).collect();
             found.keep(&mut available, draws);
             assert_eq!(available.iter().map(|one| one.name).collect::<Vec<_>>(), expected);
         };
-        check(&[Builtin], false, &[Builtin]);
-        check(&[Swaybg, Builtin], true, &[Builtin]);
+        check(&found, &[Builtin], false, &[Builtin]);
+        check(&found, &[Swaybg, Builtin], true, &[Builtin]);
         found.forget();
-        check(&[Swaybg, Builtin], true, &[Swaybg, Builtin]);
-        check(&[Awww, Swaybg, Builtin], false, &[Awww, Swaybg, Builtin]);
+        check(&found, &[Swaybg, Builtin], true, &[Swaybg, Builtin]);
+        check(&found, &[Awww, Swaybg, Builtin], false, &[Awww, Swaybg, Builtin]);
+        found.leave_out(Builtin);
+        check(&found, &[Swaybg, Builtin], false, &[Swaybg]);
+        found.forget();
+        check(&found, &[Swaybg, Builtin], false, &[Swaybg, Builtin]);
     }
 
     #[test]

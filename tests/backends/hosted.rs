@@ -95,10 +95,12 @@ impl Hosted {
         text.lines().filter_map(parse).collect()
     }
 
-    /// How often the host was started.
-    fn starts(&self) -> usize {
+    /// How often a program was started.
+    pub fn starts(&self, program: &str) -> usize {
         let calls = fs::read_dir(self.notes.join("calls")).unwrap().flatten();
-        let is_its = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("wal-qt-host.");
+        let is_its = |name: &std::ffi::OsStr| {
+            Path::new(name).file_stem().is_some_and(|stem| stem == program)
+        };
         calls.filter(|call| is_its(&call.file_name())).count()
     }
 
@@ -224,14 +226,14 @@ fn a_backend_that_does_not_start_is_tried_again_and_told_of_once() {
     assert_eq!(hosted.house.stop(), Some(0));
     kill(&hosted);
     hosted.cue("wal-qt-host", "die");
-    let before = hosted.starts();
+    let before = hosted.starts("wal-qt-host");
     hosted.house.start();
     let types = "wallpaper_restore_failed,backend_unavailable,wallpaper_changed";
     let mut events = hosted.house.events(types);
     is_out(&hosted, &mut events, id, before);
     // The next time it is news again.
     hosted.cue("wal-qt-host", "die");
-    let before = hosted.starts();
+    let before = hosted.starts("wal-qt-host");
     kill(&hosted);
     is_out(&hosted, &mut events, id, before);
 }
@@ -239,7 +241,7 @@ fn a_backend_that_does_not_start_is_tried_again_and_told_of_once() {
 /// An outage of the host, from its first event to its end.
 fn is_out(hosted: &Hosted, events: &mut Events, image: i64, before: usize) {
     // The first time, and twice again.
-    wait_until("the third try", || hosted.starts() >= before + 3);
+    wait_until("the third try", || hosted.starts("wal-qt-host") >= before + 3);
     hosted.cue("wal-qt-host", "");
     let (kind, failed) = events.next();
     assert_eq!((&*kind, &failed["backend"]), ("wallpaper_restore_failed", &json!("wal-qt")));

@@ -16,6 +16,7 @@ mod awww;
 mod builtin;
 mod effects;
 mod every_frame;
+mod failing;
 mod feh;
 mod foreign;
 mod hangs;

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use murald::internals::config::BackendName;
 use serde_json::json;
 
-use crate::desktop::Desktop;
+use crate::desktop::{Desktop, wait_until};
+use crate::frames::Watcher;
 use crate::hosted::Hosted;
 use crate::support::House;
-use crate::wall::{BLUE, RED, Wall};
+use crate::wall::{BLUE, RED, Wall, near};
 
 #[test]
 fn without_layer_shell_the_next_backend_is_used() {
@@ -25,6 +26,11 @@ fn without_layer_shell_the_next_backend_is_used() {
     let answer = client.post("/wallpaper/set", &json!({ "image_id": picture })).ok();
     assert_eq!((&answer["backend"], &answer["monitors"]), (&json!("awww"), &json!(["HEADLESS-1"])));
     has_no_place(&hosted.house, "wlr-layer-shell");
+    assert!(why(&hosted.house).ends_with(" by awww. Nothing is due.\n"));
+    let doctor = hosted.house.murald(&["doctor"]).output().unwrap();
+    let found = String::from_utf8(doctor.stdout).unwrap();
+    let said = "cannot be used here: awww is, as this compositor does not offer wlr-layer-shell";
+    assert!(found.contains(said) && !found.contains("install builtin"), "{found}");
     // The process that would draw says it, too.
     let mut draw = hosted.house.murald(&["draw", "--socket", "/nowhere/draw.sock"]);
     let output = draw.env("WAYLAND_DISPLAY", socket).output().unwrap();
@@ -50,6 +56,20 @@ fn without_true_colours_an_x_server_is_left_alone() {
     let told = refused["error"].as_str().unwrap();
     assert!(told.contains("true colours") && told.ends_with("is installed: feh"), "{told}");
     has_no_place(&house, "true colours");
+    let doctor = house.murald(&["doctor"]).output().unwrap();
+    let found = String::from_utf8(doctor.stdout).unwrap();
+    assert!(found.contains("true colours") && found.contains("install one of feh"), "{found}");
+    // The next backend is told of it, and shows what such a server can.
+    let feh = wall.desktop.output("sh", &["-c", "command -v feh"]);
+    std::os::unix::fs::symlink(feh, house.root().join("only/feh")).unwrap();
+    let answer = house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
+    assert_eq!(answer["backend"], "feh");
+    let [r, g, b] = wall.pixels(&output).part(50, 50);
+    assert!(r > 150 && g < 90 && b < 90, "{r} {g} {b}");
+}
+
+fn why(house: &House) -> String {
+    String::from_utf8(house.murald(&["why"]).output().unwrap().stdout).unwrap()
 }
 
 /// What is told of the backend that is murald itself.
@@ -83,6 +103,48 @@ fn without_shared_memory_the_old_picture_stays() {
     builtin.show(&blue, &wall.cancel).unwrap();
     wall.pixels("HEADLESS-1").is_all(BLUE);
     assert_eq!(wall.processes("builtin"), process);
+}
+
+#[test]
+fn without_shared_memory_the_next_backend_shows_the_picture() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let mut house = House::on(&desktop);
+    house.only(&["swaybg"]);
+    house.configure("[backend]\ntype = 'builtin'\n");
+    house.start();
+    let client = house.client();
+    let images = [("red.png", RED), ("blue.png", BLUE)].map(|(name, color)| {
+        let path = house.root().join(name);
+        image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+        house.import(&[&path])[0]
+    });
+    let set = |image: i64| {
+        let body = json!({ "image_id": image, "transition": "none" });
+        client.post("/wallpaper/set", &body).ok()
+    };
+    assert_eq!(set(images[0])["backend"], "builtin");
+    let watcher = Watcher::start(&desktop, "HEADLESS-1");
+    let process = house.drawing();
+    desktop.output("prlimit", &["--pid", &process[0].to_string(), "--fsize=4096:"]);
+    let answer = set(images[1]);
+    assert_eq!(answer["backend"], "swaybg");
+    let expected = "swaybg shows it: there is no shared memory for a frame of 640 × 480 pixels";
+    let said = answer["warnings"][0].as_str().unwrap();
+    assert!(said.starts_with(expected), "{said}");
+    wait_until("the new picture", || near(watcher.latest(), BLUE));
+    // What has been drawn goes once the other is up.
+    wait_until("the end of the process that drew", || house.drawing().is_empty());
+    assert!(why(&house).ends_with(" by swaybg. Nothing is due.\n"));
+    assert_eq!(client.get("/wallpaper/current").ok()["backend"], "swaybg");
+    assert!(house.log().contains("builtin is left out from now on"));
+    // Also for the next picture, until somebody asks for it.
+    assert_eq!(set(images[0])["backend"], "swaybg");
+    client.post("/backends/builtin/activate", &json!({})).ok();
+    assert_eq!(set(images[1])["backend"], "builtin");
+    wait_until("the new picture", || near(watcher.latest(), BLUE));
+    let frames = watcher.finish();
+    let neither = frames.iter().find(|&&seen| !near(seen, RED) && !near(seen, BLUE));
+    assert_eq!(neither, None, "{frames:?}");
 }
 
 /// A Wayland compositor with an output and nothing to draw on, which sway cannot be: it speaks as much

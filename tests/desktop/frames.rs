@@ -5,10 +5,11 @@
 
 use std::fs::File;
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -29,26 +30,63 @@ use crate::desktop::{Desktop, wait_until};
 /// surface of the size before still covers it where the compositor has just changed an output's scale.
 const SPOT: (i32, i32) = (10, 10);
 
+/// A frame, and when it was there.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    pub at: Instant,
+    pub color: [u8; 3],
+}
+
+type Seen = Mutex<Vec<Frame>>;
+
 /// Photographs one pixel of an output, once for each frame, until it is finished.
 pub struct Watcher {
     stop: Sender<()>,
-    seen: Arc<Mutex<Vec<[u8; 3]>>>,
-    thread: std::thread::JoinHandle<()>,
+    seen: Arc<Seen>,
+    /// Since when it could watch.
+    thread: std::thread::JoinHandle<Instant>,
 }
 
 impl Watcher {
     /// Returns once it has seen a frame.
     pub fn start(desktop: &Desktop, output: &str) -> Self {
-        let directory = Path::new(desktop.var("XDG_RUNTIME_DIR").unwrap());
-        let socket = directory.join(desktop.var("WAYLAND_DISPLAY").unwrap());
-        let connection = Connection::from_socket(UnixStream::connect(socket).unwrap()).unwrap();
+        let socket = socket(desktop);
+        let watcher = Self::with(output, move |_| UnixStream::connect(socket).ok());
+        wait_until("the first frame", || watcher.frames() > 0);
+        watcher
+    }
+
+    /// Of the compositor that comes next, from its first frame on.
+    pub fn of_the_next(desktop: &Desktop, output: &str) -> Self {
+        let socket = socket(desktop);
+        let before = made(&socket);
+        Self::with(output, move |stop| {
+            while stop.try_recv() == Err(TryRecvError::Empty) {
+                // Of the one that was killed the socket is left.
+                let stream = UnixStream::connect(&socket).ok().filter(|_| made(&socket) != before);
+                if stream.is_some() {
+                    return stream;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            None
+        })
+    }
+
+    fn with(
+        output: &str,
+        connect: impl FnOnce(&Receiver<()>) -> Option<UnixStream> + Send + 'static,
+    ) -> Self {
         let (stop, stopped) = bounded(0);
         let seen = Arc::default();
         let (into, name) = (Arc::clone(&seen), output.to_owned());
-        let thread = std::thread::spawn(move || watch(&connection, &name, &into, &stopped));
-        let watcher = Self { stop, seen, thread };
-        wait_until("the first frame", || watcher.frames() > 0);
-        watcher
+        let thread = std::thread::spawn(move || {
+            let stream = connect(&stopped).expect("there is no compositor");
+            let since = Instant::now();
+            watch(&Connection::from_socket(stream).unwrap(), &name, &into, &stopped);
+            since
+        });
+        Self { stop, seen, thread }
     }
 
     pub fn frames(&self) -> usize {
@@ -57,24 +95,44 @@ impl Watcher {
 
     /// What the newest frame has.
     pub fn latest(&self) -> [u8; 3] {
-        *self.seen.lock().unwrap().last().unwrap()
+        self.seen.lock().unwrap().last().unwrap().color
     }
 
     /// The frames after so many.
     pub fn since(&self, count: usize) -> Vec<[u8; 3]> {
+        self.timed_since(count).iter().map(|frame| frame.color).collect()
+    }
+
+    pub fn timed_since(&self, count: usize) -> Vec<Frame> {
         self.seen.lock().unwrap()[count..].to_vec()
     }
 
     /// All frames that were seen.
     pub fn finish(self) -> Vec<[u8; 3]> {
+        self.finish_timed().1.iter().map(|frame| frame.color).collect()
+    }
+
+    /// Since when the compositor took connections, and all frames that were seen.
+    pub fn finish_timed(self) -> (Instant, Vec<Frame>) {
         drop(self.stop);
-        self.thread.join().unwrap();
-        std::mem::take(&mut *self.seen.lock().unwrap())
+        let since = self.thread.join().unwrap();
+        (since, std::mem::take(&mut *self.seen.lock().unwrap()))
     }
 }
 
+fn socket(desktop: &Desktop) -> PathBuf {
+    let directory = Path::new(desktop.var("XDG_RUNTIME_DIR").unwrap());
+    directory.join(desktop.var("WAYLAND_DISPLAY").unwrap())
+}
+
+/// Tells a socket from one that was there before.
+fn made(socket: &Path) -> Option<(u64, i64, i64)> {
+    let its = socket.metadata().ok()?;
+    Some((its.ino(), its.ctime(), its.ctime_nsec()))
+}
+
 /// The thread's whole life. A frame of an output that has gone, or changes, fails: then the next.
-fn watch(connection: &Connection, name: &str, into: &Mutex<Vec<[u8; 3]>>, stop: &Receiver<()>) {
+fn watch(connection: &Connection, name: &str, into: &Seen, stop: &Receiver<()>) {
     let (globals, mut queue) = registry_queue_init::<State>(connection).unwrap();
     let handle = queue.handle();
     let mut state = State::default();
@@ -93,8 +151,8 @@ fn watch(connection: &Connection, name: &str, into: &Mutex<Vec<[u8; 3]>>, stop: 
     let file = File::from(memfd_create("frame", MemfdFlags::CLOEXEC).unwrap());
     while stop.try_recv() == Err(TryRecvError::Empty) {
         let frame = manager.capture_output_region(0, &output, SPOT.0, SPOT.1, 1, 1, &handle, ());
-        if let Some(pixel) = state.photograph(&mut queue, &shm, &frame, &file) {
-            into.lock().unwrap().push(pixel);
+        if let Some(color) = state.photograph(&mut queue, &shm, &frame, &file) {
+            into.lock().unwrap().push(Frame { at: Instant::now(), color });
         }
         frame.destroy();
     }

@@ -18,6 +18,7 @@ pub mod pty;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -248,6 +249,18 @@ impl House {
     pub fn kill9(&mut self) {
         self.signal("-KILL");
         self.wait();
+    }
+
+    /// The processes that draw on its desktop: no other's have its directory in their words.
+    pub fn drawing(&self) -> Vec<u32> {
+        let words = [b"draw\0--socket\0", self.runtime.as_os_str().as_bytes()].concat();
+        let draws = |pid: &u32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.windows(words.len()).any(|part| part == words)
+        };
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(draws).collect()
     }
 
     pub fn client(&self) -> Client {

@@ -112,7 +112,12 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
         report.ok("backend", format!("{name} shows pictures"));
     } else {
         let text = format!("{wanted}, which backend.type names, cannot be used here: {name} is");
-        let step = format!("install {wanted}, or set backend.type to {name}");
+        let set = format!("set backend.type to {name}");
+        let (text, step) = match wanted {
+            // There is nothing to install of it.
+            BackendName::Builtin => (format!("{text}, as {}", backends.lack()), set),
+            _ => (text, format!("install {wanted}, or {set}")),
+        };
         report.note("backend", text, Some(&step));
     }
     Some(name)

@@ -72,12 +72,13 @@ impl Reconciler {
                 }
             }
             Err(error) => {
-                let outdated = step.is_some_and(|step| self.is_outdated(&step));
+                let outdated = step.as_ref().is_some_and(|step| self.is_outdated(step));
+                let outputs = step.as_ref().map(Step::covers).unwrap_or_default();
                 log::warn!(
                     "{key}: {error}{}",
                     if outdated { " (outputs have changed)" } else { "" }
                 );
-                job.failures.push(Failed { key: key.clone(), error, outdated });
+                job.failures.push(Failed { key: key.clone(), error, outdated, outputs });
             }
         }
         if !job.in_progress.is_empty() {
@@ -157,7 +158,7 @@ impl Reconciler {
             Purpose::Apply(apply) => {
                 let keys = apply.keys();
                 let mine = failures.iter().find(|failed| keys.contains(&failed.key));
-                if let Some(Failed { key, error, outdated }) = mine {
+                if let Some(Failed { key, error, outdated, .. }) = mine {
                     if *outdated && self.is_connected(key, &apply.feasible.applied.monitors) {
                         let key = key.clone();
                         job.purpose = Purpose::Apply(apply);
@@ -165,7 +166,7 @@ impl Reconciler {
                     }
                     // What was shown before is shown again where the others have let go of it.
                     self.reconcile_again |= job.is_seen;
-                    return self.apply_failed(*apply, error.clone());
+                    return self.fall_back(*apply, key.backend, error);
                 }
                 // One that should have let go of a screen that another covers by now.
                 job.gave_up.extend(failures.into_iter().map(|failed| failed.key));
@@ -187,7 +188,13 @@ impl Reconciler {
                         }
                     }
                 }
-                self.restore_failed(&failures);
+                if !self.others_may(&failures) {
+                    self.restore_failed(&failures);
+                }
+                // Nobody lets go of a screen that one of those should have covered.
+                let of = |failed: Failed| (failed.key, failed.outputs);
+                let uncovered = failures.into_iter().map(of).collect();
+                job.steps.retain(|step| !plan::uncovers(step, &self.current, &uncovered));
             }
             Purpose::Clear { ref mut failed, .. } => {
                 *failed = Some(Error::Backend { backend, source: error.clone() });
@@ -196,7 +203,7 @@ impl Reconciler {
         self.start(job);
     }
 
-    fn apply_failed(&self, apply: PendingApply, error: backends::Error) {
+    pub(super) fn apply_failed(&self, apply: PendingApply, error: backends::Error) {
         let backend = apply.feasible.applied.backend;
         let image_id = apply.feasible.applied.image_id;
         for picture in &apply.feasible.pictures {
@@ -328,7 +335,7 @@ impl Reconciler {
                     for picture in &apply.feasible.pictures {
                         self.status.note_shown(picture.monitors(), false);
                     }
-                    let PendingApply { feasible, reply } = *apply;
+                    let PendingApply { feasible, reply, .. } = *apply;
                     self.tell(changed, move || reply(Ok(feasible.applied)));
                 }
                 Err(error) => (apply.reply)(Err(error.into())),

@@ -1,0 +1,32 @@
+//! Backends that fail to take another's place: what was there stays, as long as it takes.
+
+use serde_json::json;
+
+use crate::desktop::wait_until;
+use crate::frames::Watcher;
+use crate::hosted::Hosted;
+use crate::wall::near;
+
+#[test]
+fn picture_stays_while_the_backend_that_settings_name_does_not_start() {
+    let hosted = Hosted::with("swaybg", &["awww", "awww-daemon"], &["640x480"], "", &[]);
+    hosted.set(&json!({ "image_id": hosted.picture("one.png") }));
+    let watcher = Watcher::start(&hosted.desktop, "HEADLESS-1");
+    let color = watcher.latest();
+    let types = "wallpaper_restore_failed,backend_unavailable,wallpaper_changed";
+    let mut events = hosted.house.events(types);
+    hosted.cue("awww-daemon", "die");
+    let client = hosted.house.client();
+    client.patch("/config", &json!({ "backend": { "type": "awww" } })).ok();
+    assert_eq!(events.wait_for("backend_unavailable")["backend"], "awww");
+    // While it is tried again, and whatever else is looked at meanwhile.
+    client.patch("/config", &json!({ "backend": { "awww": { "resize": "fit" } } })).ok();
+    wait_until("the third try", || hosted.starts("awww-daemon") >= 3);
+    let frames = watcher.finish();
+    let other = frames.iter().find(|&&seen| !near(seen, color));
+    assert_eq!(other, None, "{color:?} was there: {frames:?}");
+    assert_eq!(client.get("/wallpaper/current").ok()["monitors"][0]["backend"], "swaybg");
+    // Once it starts, it takes its place.
+    hosted.cue("awww-daemon", "");
+    assert_eq!(events.wait_for("wallpaper_changed")["backend"], "awww");
+}
