@@ -235,27 +235,6 @@ fn outputs_that_go_and_come_are_served_without_the_daemon() {
 }
 
 #[test]
-fn many_changes_leave_nothing_behind() {
-    let (wall, mut builtin) = wall(&["640x480"]);
-    wall.set_json(NAME, "transition_duration", 0.02.into());
-    let pictures = [wall.flat("red.png", RED), wall.flat("blue.png", BLUE)];
-    let mut change = |count: usize| {
-        for picture in pictures.iter().cycle().take(count) {
-            show(&wall, &mut builtin, &[("HEADLESS-1", picture)]);
-        }
-        let pid = wall.processes(NAME)[0].pid;
-        let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-        (open, maps.lines().filter(|line| line.contains("memfd:murald")).count())
-    };
-    change(10);
-    let settled = |(open, mapped): (usize, usize)| open <= 16 && mapped == 0;
-    wait_until("an end of the last transition", || settled(change(0)));
-    change(60);
-    wait_until("an end of the last transition", || settled(change(0)));
-}
-
-#[test]
 fn a_picture_over_two_outputs_goes_on_where_the_other_ends() {
     let (wall, mut builtin) = wall(&["400x400", "400x400"]);
     wall.set(NAME, "transition_type", "none");

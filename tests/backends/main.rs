@@ -14,6 +14,7 @@ mod support;
 
 mod awww;
 mod builtin;
+mod day;
 mod effects;
 mod every_frame;
 mod failing;
@@ -22,6 +23,7 @@ mod foreign;
 mod hangs;
 mod hosted;
 mod hyprpaper;
+mod killed;
 mod mpvpaper;
 mod panics;
 mod parallax;

@@ -15,9 +15,12 @@ mod back;
 mod blinks;
 #[path = "../desktop/mod.rs"]
 mod desktop;
+mod drawn;
 mod each;
 mod endure;
 mod fits;
+#[path = "../desktop/frames.rs"]
+mod frames;
 mod newcomers;
 mod outputs;
 mod photographs;

@@ -3,16 +3,27 @@
 use serde_json::json;
 
 use crate::desktop::{Desktop, wait_until};
-use crate::scene::{BLUE, GREEN, RED, see, set, three};
+use crate::scene::{BLUE, GREEN, RED, near, see, set, three};
 use crate::support::House;
 
 #[test]
 fn new_monitor_shows_the_default_and_nothing_else_changes_by_it() {
+    new_monitor_shows_the_default("swaybg");
+}
+
+#[test]
+fn builtin_shows_a_default_that_it_hears_of_while_it_draws() {
+    new_monitor_shows_the_default("builtin");
+}
+
+fn new_monitor_shows_the_default(backend: &str) {
     let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
-    let mut house = House::started_on(&desktop);
+    let mut house = House::on(&desktop);
+    house.configure(&format!("backend.type = '{backend}'\n"));
+    house.start();
     let [red, green, blue] = three(&house);
     set(&house, red, "*").ok();
-    let body = json!({ "image_id": green, "default": true });
+    let body = json!({ "image_id": green, "default": true, "fit": "contain" });
     let answer = house.client().post("/wallpaper/set", &body).ok();
     assert_eq!((&answer["status"], &answer["monitors"]), (&json!("set"), &json!([])));
     let current = house.client().get("/wallpaper/current").ok();
@@ -23,6 +34,12 @@ fn new_monitor_shows_the_default_and_nothing_else_changes_by_it() {
     house.start();
     let second = desktop.run("plug", &["800x600"]);
     see(&desktop, &house, &second, GREEN);
+    wait_until("all of it, so that the monitor is bare above", || {
+        let path = house.root().join("whole.png");
+        desktop.shot(&path, &second);
+        let picture = image::open(&path).unwrap().into_rgb8();
+        near(picture.get_pixel(picture.width() / 2, picture.height() / 30).0, [0, 0, 0])
+    });
     see(&desktop, &house, "WL-1", RED);
     let named = json!({ "image_id": blue, "default": true, "monitor": "WL-1" });
     assert_eq!(house.client().post("/wallpaper/set", &named).status, 400);

@@ -1,0 +1,128 @@
+//! A day's changes in fast motion: what the process that draws has of the system is the same
+//! afterwards. `MURALD_CHANGES=10000` makes as many as a day has at one in nine seconds.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use murald::internals::config::BackendName;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::wall::{BLUE, RED, Wall};
+
+/// As much more memory may be resident: what the allocator keeps wavers.
+const WAVERS_KIB: u64 = 2048;
+
+/// At rest on Wayland, whatever the outputs. Without the program itself, which is many times as large
+/// before it is optimised: `benches/draw.rs` has it with that, on 4K outputs.
+const AT_REST_KIB: u64 = 8 << 10;
+
+/// What a process has of the system.
+#[derive(Debug)]
+struct Holdings {
+    /// Of its own, and of frames: what it has of the program's file comes and goes.
+    resident_kib: u64,
+    descriptors: usize,
+    /// Frames that it has mapped.
+    mapped: usize,
+    /// The same of the compositor: it holds what it was given.
+    mapped_there: usize,
+}
+
+impl Holdings {
+    fn of(pid: i32, compositor: &str) -> Self {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let kib = |name: &str| -> u64 {
+            let value = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            value.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+        };
+        Self {
+            resident_kib: kib("RssAnon:") + kib("RssShmem:"),
+            descriptors: fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count(),
+            mapped: frames_of(&format!("/proc/{pid}/maps")),
+            mapped_there: frames_of(&format!("/proc/{compositor}/maps")),
+        }
+    }
+
+    /// No more than before.
+    fn is_within(&self, before: &Self) -> bool {
+        self.resident_kib <= before.resident_kib + WAVERS_KIB
+            && self.descriptors <= before.descriptors
+            && self.mapped <= before.mapped
+            && self.mapped_there <= before.mapped_there
+    }
+}
+
+fn frames_of(maps: &str) -> usize {
+    let maps = fs::read_to_string(maps).unwrap_or_default();
+    maps.lines().filter(|line| line.contains("memfd:murald")).count()
+}
+
+#[test]
+fn a_day_of_changes_leaves_nothing_behind() {
+    let changes = std::env::var("MURALD_CHANGES").ok().and_then(|text| text.parse().ok());
+    let changes: usize = changes.unwrap_or(500);
+    let wall = Wall::new(Desktop::wayland(&["160x90", "120x90"]), 2);
+    let compositor = wall.desktop.var("DESKTOP_PID").unwrap();
+    let mut builtin = wall.backend(BackendName::Builtin);
+    let pictures = pictures(&wall);
+    let mut number = 0;
+    let mut change = |count: usize| {
+        for _ in 0..count {
+            // Each fade is cut short by the change after it.
+            builtin.use_transition(Some(if number % 2 == 0 { "fade" } else { "none" }));
+            let [one, other] = [0, 1].map(|more| &*pictures[(number + more) % pictures.len()]);
+            let placements = wall.hang(&[("HEADLESS-1", one), ("HEADLESS-2", other)]);
+            builtin.show(&placements, &wall.cancel).unwrap();
+            number += 1;
+        }
+    };
+    // An even number: the last is no fade.
+    change(40);
+    let pid = wall.processes("builtin")[0].pid;
+    let now = || Holdings::of(pid, compositor);
+    wait_until("the first changes are over", || now().mapped == 0);
+    let before = now();
+    let begun = Instant::now();
+    change(changes.next_multiple_of(2));
+    let took = begun.elapsed();
+    let mut after = now();
+    let deadline = Instant::now() + crate::support::PATIENCE;
+    while !after.is_within(&before) {
+        assert!(Instant::now() < deadline, "it had {before:?}, and then {after:?}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        after = now();
+    }
+    eprintln!("{changes} changes in {took:.1?}: {before:?}, then {after:?}");
+    assert_eq!(wall.processes("builtin")[0].pid, pid);
+}
+
+/// Of several formats and sizes, so that decoders have something to leave behind.
+fn pictures(wall: &Wall) -> Vec<PathBuf> {
+    let noise = |name, size| wall.picture(name, &["-size", size, "plasma:", "-depth", "8"]);
+    vec![
+        wall.flat("red.png", RED),
+        noise("large.jpg", "200x150"),
+        noise("wide.png", "225x50"),
+        wall.flat("blue.gif", BLUE),
+        noise("small.webp", "80x50"),
+    ]
+}
+
+#[test]
+fn three_monitors_at_rest_take_little_memory() {
+    let wall = Wall::new(Desktop::wayland(&["1280x720", "1280x720", "1280x720"]), 3);
+    let mut builtin = wall.backend(BackendName::Builtin);
+    let pictures = ["xc:red", "xc:lime", "xc:blue"]
+        .map(|color| wall.picture(&format!("{}.jpg", &color[3..]), &["-size", "1280x720", color]));
+    let outputs = ["HEADLESS-1", "HEADLESS-2", "HEADLESS-3"];
+    // One picture after the other, so that it has faded as well.
+    for first in 0..2 {
+        let of = |at: usize| (outputs[at], &*pictures[(first + at) % 3]);
+        builtin.show(&wall.hang(&[of(0), of(1), of(2)]), &wall.cancel).unwrap();
+    }
+    let pid = wall.processes("builtin")[0].pid;
+    let resident = || Holdings::of(pid, wall.desktop.var("DESKTOP_PID").unwrap()).resident_kib;
+    wait_until("the end of the fade", || resident() < AT_REST_KIB);
+    eprintln!("at rest with three outputs: {} KiB", resident());
+}

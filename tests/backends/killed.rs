@@ -1,0 +1,74 @@
+//! The process that draws, killed at many instants of a change and after it: its picture is back.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use murald::internals::backends::Backend;
+use murald::internals::config::BackendName;
+use murald::internals::process::Identity;
+
+use crate::desktop::{Desktop, wait_until};
+use crate::frames::Watcher;
+use crate::wall::{BLUE, RED, Wall, near};
+
+/// After a change was asked for: while it is told, decodes, paints, fades and is at rest.
+const INSTANTS: [u64; 16] = [0, 1, 2, 3, 5, 8, 12, 17, 25, 35, 50, 75, 110, 160, 300, 700];
+/// How long its picture may be away where nothing else is to be done.
+const BACK_WITHIN: Duration = Duration::from_millis(300);
+
+#[test]
+fn killed_at_any_instant_its_picture_is_back() {
+    let wall = Wall::new(Desktop::wayland(&["640x480"]), 1);
+    wall.set_json("builtin", "transition_duration", 0.4.into());
+    let mut builtin = wall.backend(BackendName::Builtin);
+    let pictures = [(RED, "red.png"), (BLUE, "blue.png")];
+    let pictures = pictures.map(|(color, name)| (color, wall.flat(name, color)));
+    let show = |builtin: &mut Box<dyn Backend>, picture: &Path| {
+        builtin.show(&wall.hang(&[("HEADLESS-1", picture)]), &wall.cancel).unwrap();
+    };
+    // What a start takes here and now.
+    let mut starts = Vec::new();
+    for _ in 0..4 {
+        builtin.clear().unwrap();
+        let begun = Instant::now();
+        show(&mut builtin, &pictures[1].1);
+        starts.push(begun.elapsed());
+    }
+    let watcher = Watcher::start(&wall.desktop, "HEADLESS-1");
+    let mut away = Vec::new();
+    for (round, millis) in INSTANTS.into_iter().enumerate() {
+        let (color, picture) = &pictures[round % 2];
+        let [process] = wall.processes("builtin")[..] else { panic!("not one process") };
+        while wall.told.try_recv().is_ok() {}
+        let seen = watcher.frames();
+        let killed = std::thread::scope(|scope| {
+            let killer = scope.spawn(|| kill_after(Duration::from_millis(millis), process));
+            show(&mut builtin, picture);
+            killer.join().unwrap()
+        });
+        // What the worker does when it is told of an end.
+        wall.told.recv_timeout(crate::support::PATIENCE).unwrap();
+        if !builtin.is_whole() {
+            show(&mut builtin, picture);
+        }
+        assert!(builtin.is_whole() && wall.processes("builtin") != [process]);
+        wait_until("its picture", || near(watcher.latest(), *color));
+        let frames = watcher.timed_since(seen);
+        let last = frames.iter().rposition(|frame| !near(frame.color, *color));
+        let back = frames[last.map_or(0, |last| last + 1)].at;
+        away.push((back.saturating_duration_since(killed), millis));
+    }
+    away.sort();
+    eprintln!("killed after so many ms it was away for {away:?}; a start takes {starts:?}");
+    let (quick, _) = away[away.len() / 4];
+    assert!(quick <= BACK_WITHIN + *starts.iter().max().unwrap(), "{away:?}, a start {starts:?}");
+}
+
+/// Returns when it was.
+fn kill_after(pause: Duration, process: Identity) -> Instant {
+    std::thread::sleep(pause);
+    let pid = rustix::process::Pid::from_raw(process.pid).unwrap();
+    let at = Instant::now();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    at
+}

@@ -1,0 +1,134 @@
+//! What murald draws by itself, frame by frame, while the daemon, the process that draws or the
+//! compositor is killed.
+
+use std::time::{Duration, Instant};
+
+use crate::desktop::{Desktop, wait_until};
+use crate::frames::Watcher;
+use crate::scene::{BLUE, GREEN, RED, Rgb, near, set, three};
+use crate::support::House;
+
+const OUTPUT: &str = "HEADLESS-1";
+/// Of a fade, in milliseconds.
+const FADE: u64 = 400;
+
+fn drawing_on(desktop: &Desktop) -> House {
+    let mut house = House::on(desktop);
+    let seconds = FADE as f64 / 1e3;
+    house.configure(&format!(
+        "[backend]\ntype = 'builtin'\n[backend.builtin]\ntransition_duration = {seconds}\n"
+    ));
+    house.start();
+    house
+}
+
+fn kill(desktop: &Desktop, pid: u32) -> Instant {
+    let at = Instant::now();
+    desktop.output("kill", &["-9", &pid.to_string()]);
+    at
+}
+
+/// Whether a colour lies between two.
+fn between(one: Rgb, other: Rgb, seen: Rgb) -> bool {
+    let channels = || one.into_iter().zip(other).zip(seen);
+    // By the channel in which they differ the most.
+    let gone = channels().max_by_key(|((one, other), _)| one.abs_diff(*other)).map(
+        |((one, other), seen)| {
+            (f64::from(seen) - f64::from(one)) / (f64::from(other) - f64::from(one))
+        },
+    );
+    let gone = gone.unwrap().clamp(0.0, 1.0);
+    channels().all(|((one, other), seen)| {
+        let expected = f64::from(one) + gone * (f64::from(other) - f64::from(one));
+        (f64::from(seen) - expected).abs() <= 5.0
+    })
+}
+
+#[test]
+fn next_daemon_takes_over_without_a_frame_of_change() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let mut house = drawing_on(&desktop);
+    let images = three(&house);
+    set(&house, images[2], OUTPUT).ok();
+    let watcher = Watcher::start(&desktop, OUTPUT);
+    wait_until("the first picture", || near(watcher.latest(), BLUE));
+    let process = house.drawing();
+    let colors = [RED, GREEN, BLUE];
+    // The daemon is killed so long after its answer: at once, in the fade, and when that is over.
+    for (round, millis) in [0, 10, FADE / 4, FADE / 2, FADE, 2 * FADE].into_iter().enumerate() {
+        let (new, old) = (round % 3, (round + 2) % 3);
+        let seen = watcher.frames();
+        set(&house, images[new], OUTPUT).ok();
+        std::thread::sleep(Duration::from_millis(millis));
+        house.kill9();
+        house.start();
+        wait_until("the next daemon has taken it over", || {
+            let why = house.client().get(&format!("/why?monitor={OUTPUT}")).ok();
+            why[0]["text"].as_str().unwrap().contains("put there again after a start")
+        });
+        wait_until("the picture", || near(watcher.latest(), colors[new]));
+        let frames = watcher.since(seen);
+        let other = frames.iter().find(|&&seen| !between(colors[old], colors[new], seen));
+        assert_eq!(other, None, "killed after {millis} ms: {frames:?}");
+        let up = frames.iter().position(|&seen| near(seen, colors[new])).unwrap();
+        let left = frames[up..].iter().find(|&&seen| !near(seen, colors[new]));
+        assert_eq!(left, None, "killed after {millis} ms: {frames:?}");
+        assert_eq!(house.drawing(), process, "taken over, not replaced");
+    }
+}
+
+#[test]
+fn process_that_is_killed_is_back_at_once() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let mut house = drawing_on(&desktop);
+    let images = three(&house);
+    let colors = [RED, GREEN, BLUE];
+    set(&house, images[2], OUTPUT).ok();
+    let watcher = Watcher::start(&desktop, OUTPUT);
+    wait_until("the first picture", || near(watcher.latest(), BLUE));
+    let mut away = Vec::new();
+    // So long after the answer, as the first death that a daemon hears of within a minute.
+    for (round, millis) in [0, 10, FADE / 2, 2 * FADE].into_iter().enumerate() {
+        let new = round % 3;
+        set(&house, images[new], OUTPUT).ok();
+        std::thread::sleep(Duration::from_millis(millis));
+        let [process] = house.drawing()[..] else { panic!("not one process") };
+        let seen = watcher.frames();
+        let killed = kill(&desktop, process);
+        wait_until("another process", || ![&[][..], &[process]].contains(&&*house.drawing()));
+        wait_until("the picture", || near(watcher.latest(), colors[new]));
+        let frames = watcher.timed_since(seen);
+        let last = frames.iter().rposition(|frame| !near(frame.color, colors[new]));
+        let back = frames[last.map_or(0, |last| last + 1)].at;
+        away.push(back.saturating_duration_since(killed));
+        house.kill9();
+        house.start();
+    }
+    eprintln!("killed with a daemon beside it, it was away for {away:?}");
+}
+
+#[test]
+fn compositor_that_is_started_again_shows_no_blank_frame_after_the_first() {
+    let mut desktop = Desktop::wayland(&["640x480"]);
+    let house = drawing_on(&desktop);
+    let [red, ..] = three(&house);
+    set(&house, red, OUTPUT).ok();
+    for _ in 0..2 {
+        let watcher = Watcher::of_the_next(&desktop, OUTPUT);
+        let mut events = house.events("wallpaper_changed");
+        desktop.again();
+        assert_eq!(events.wait_for("wallpaper_changed")["source"], "restore");
+        wait_until("the picture", || watcher.frames() > 0 && near(watcher.latest(), RED));
+        // A while longer: a second's frames.
+        let seen = watcher.frames();
+        wait_until("more frames", || watcher.frames() > seen + 60);
+        let (since, frames) = watcher.finish_timed();
+        let up = frames.iter().position(|frame| near(frame.color, RED)).unwrap();
+        eprintln!(
+            "the picture is there {:?} after the compositor takes connections, in frame {up}",
+            frames[up].at - since
+        );
+        let blank = frames[up..].iter().find(|frame| !near(frame.color, RED));
+        assert!(blank.is_none(), "{blank:?} of {frames:?}");
+    }
+}
