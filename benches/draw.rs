@@ -1,5 +1,6 @@
 //! What a change costs that `builtin` draws, beside swaybg, swww and wpaperd: from the command to the
-//! new pixels, processor time, memory at rest and in a fade, frames of the fade.
+//! new pixels, processor time, memory at rest and in a fade, frames of the fade. Then its memory with
+//! three outputs, and how soon its picture is on a compositor that was started again.
 //!
 //! `cargo bench --bench draw` prints a table. A 4K output of headless sway, drawn by the processor, and
 //! two photographs of its size; each program by its own command, one after the other in the same
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 
 #[path = "../tests/desktop/mod.rs"]
 mod desktop;
+mod figures;
 #[path = "../tests/desktop/frames.rs"]
 mod frames;
 #[path = "../tests/support/mod.rs"]
@@ -27,6 +29,10 @@ const OUTPUT: &str = "HEADLESS-1";
 const SIZE: (u32, u32) = (3840, 2160);
 /// What the spot that is watched shows of each picture.
 const COLORS: [[u8; 3]; 2] = [[224, 32, 96], [32, 224, 96]];
+/// The same for the process that draws alone, as it promises.
+const OWN_REST: Duration = Duration::from_secs(5);
+/// How often the compositor is killed.
+const RESTARTS: usize = 10;
 /// How long memory is given to go back after the last change.
 const REST: Duration = Duration::from_secs(8);
 
@@ -79,28 +85,71 @@ fn main() {
         swww(&pictures, fades, changes);
         wpaperd(directory.path(), &pictures, fades, changes);
     }
+    three_at_rest(&pictures);
+    compositor_again(&pictures);
     println!("load {}", fs::read_to_string("/proc/loadavg").unwrap().split(' ').next().unwrap());
 }
 
 fn builtin(pictures: &[PathBuf; 2], fades: bool, changes: usize) {
     let desktop = desktop();
-    let mut house = House::on(&desktop);
-    let kind = if fades { "fade" } else { "none" };
+    let (mut house, ids) = drawing_on(&desktop, pictures, if fades { "fade" } else { "none" });
+    let show = |which: usize| set(&house, ids[which]);
+    show(0);
+    let stay = vec![house.pid(), house.drawing()[0]];
+    measure(&desktop, Painter::new("murald, builtin", stay, fades, show), changes);
+    clear(&mut house);
+}
+
+/// A daemon that draws by itself, and the pictures in its library.
+fn drawing_on(desktop: &Desktop, pictures: &[PathBuf; 2], kind: &str) -> (House, Vec<i64>) {
+    let mut house = House::on(desktop);
     house.configure(&format!(
         "[backend]\ntype = 'builtin'\n[backend.builtin]\ntransition_type = '{kind}'\ntransition_duration = 0.6\n"
     ));
     house.start();
     let ids = house.import(&[&pictures[0], &pictures[1]]);
-    let set = |which: usize| {
-        let status = house.murald(&["set", &ids[which].to_string()]).output().unwrap().status;
-        assert!(status.success());
-    };
-    set(0);
-    let stay = vec![house.pid(), child_of(&desktop)];
-    measure(&desktop, Painter::new("murald, builtin", stay, fades, set), changes);
+    (house, ids)
+}
+
+fn set(house: &House, id: i64) {
+    let output = house.murald(&["set", &id.to_string()]).output().unwrap();
+    assert!(output.status.success());
+}
+
+fn clear(house: &mut House) {
     let cleared = house.murald(&["stop", "--clear"]).output().unwrap();
     assert!(cleared.status.success());
     house.wait();
+}
+
+fn three_at_rest(pictures: &[PathBuf; 2]) {
+    let desktop = Desktop::wayland(&["3840x2160"; 3]);
+    let (mut house, ids) = drawing_on(&desktop, pictures, "fade");
+    ids.iter().for_each(|&id| set(&house, id));
+    let watcher = Watcher::start(&desktop, OUTPUT);
+    wait_until("the end of the fade", || is(watcher.latest(), COLORS[1]));
+    watcher.finish();
+    std::thread::sleep(OWN_REST);
+    let resident = kib(house.drawing()[0], "VmRSS") as f64 / 1024.0;
+    println!("the process that draws on three 4K outputs at rest: {resident:.1} MiB");
+    clear(&mut house);
+}
+
+fn compositor_again(pictures: &[PathBuf; 2]) {
+    let mut desktop = desktop();
+    let (house, ids) = drawing_on(&desktop, pictures, "fade");
+    set(&house, ids[0]);
+    let mut times = Vec::new();
+    for _ in 0..RESTARTS {
+        // One that dies often within a minute is given a while.
+        let watcher = Watcher::of_the_next(&desktop, OUTPUT);
+        desktop.again();
+        wait_until("the picture", || watcher.frames() > 0 && is(watcher.latest(), COLORS[0]));
+        let (since, frames) = watcher.finish_timed();
+        let up = frames.iter().find(|frame| is(frame.color, COLORS[0])).unwrap().at;
+        times.push(ms(up - since));
+    }
+    figures::row("a compositor's socket to the picture on it", times);
 }
 
 /// As people do it: the old one is ended, the new one begins.
@@ -296,13 +345,6 @@ fn kib(pid: u32, field: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with(field)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
-/// The process that draws there: its socket is in the runtime directory.
-fn child_of(desktop: &Desktop) -> u32 {
-    let words = format!("murald draw.*{}", desktop.var("XDG_RUNTIME_DIR").unwrap());
-    let listed = Command::new("pgrep").args(["-f", &words]).output().unwrap();
-    String::from_utf8(listed.stdout).unwrap().lines().next().unwrap().parse().unwrap()
 }
 
 fn is_installed(program: &str) -> bool {
