@@ -83,7 +83,8 @@ fn fit(stem: &str, reserve: usize) -> String {
     // Backslashes and control characters break scripts and backends; a dot in front hides.
     let clean = |c: char| if c.is_control() || c == '\\' || c == '/' { '_' } else { c };
     let stem: String = stem.chars().map(clean).collect();
-    let stem = stem.trim().trim_start_matches('.').trim_start();
+    // Also where blanks stand between the dots.
+    let stem = stem.trim().trim_start_matches(|c: char| c == '.' || c.is_whitespace());
     let room = NAME_MAX - SUFFIX_MAX - reserve;
     let whole = (0..=room).rev().find(|&at| stem.is_char_boundary(at)).unwrap_or(0);
     let stem = &stem[..whole.min(stem.len())];
@@ -197,6 +198,7 @@ mod tests {
         check("/a/photo", Format::Webp, "photo.webp");
         check("/a/wall.2024", Format::Png, "wall.2024.png");
         check("/a/.hidden.png", Format::Png, "hidden.png");
+        check("/a/. \u{3000}..hidden.png", Format::Png, "hidden.png");
         check("/a/.png", Format::Png, "image.png");
         check("/a/ tab\t\\, #1 .png", Format::Png, "tab__, #1.png");
         check("/a/größe.tif", Format::Tiff, "größe.tif");
