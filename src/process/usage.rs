@@ -22,7 +22,7 @@ impl Identity {
     pub(crate) fn age(self) -> Option<Duration> {
         let uptime = fs::read_to_string("/proc/uptime").ok()?;
         let up = Duration::try_from_secs_f64(uptime.split(' ').next()?.parse().ok()?).ok()?;
-        let start = Duration::from_millis(self.start_time * (1000 / TICKS));
+        let start = Duration::from_millis(self.start_time.saturating_mul(1000 / TICKS));
         Some(up.saturating_sub(start))
     }
 }
@@ -38,5 +38,7 @@ mod tests {
         assert!(own.age().unwrap() < Duration::from_secs(3600));
         let other = Identity { start_time: own.start_time + 1, ..own };
         assert_eq!(other.memory_kb(), None);
+        // A record may say anything.
+        assert_eq!(Identity { start_time: u64::MAX, ..own }.age(), Some(Duration::ZERO));
     }
 }

@@ -38,9 +38,11 @@ impl Frames {
                 self.at = at;
             }
             Some("frame-drop-count") => {
-                let count = data.as_i64().unwrap_or(0);
-                self.dropped +=
+                // None are as many as can be counted, or fewer than none.
+                let count = data.as_i64().unwrap_or(0).max(0);
+                let more =
                     if count < self.last_dropped { count } else { count - self.last_dropped };
+                self.dropped = self.dropped.saturating_add(more);
                 self.last_dropped = count;
             }
             _ if said["event"] == "file-loaded" => self.begin_anew(),
@@ -112,5 +114,14 @@ mod tests {
         said.push(property("frame-drop-count", Value::Null));
         said.extend(film(3, 3));
         assert!(!after(&said));
+    }
+
+    #[test]
+    fn counts_beyond_all_numbers_do_not_overflow() {
+        for counts in [[i64::MAX, 0, i64::MAX], [i64::MIN, i64::MAX, 0], [-1, 1, i64::MIN]] {
+            let mut said = film(3, 0);
+            said.extend(counts.map(|count| property("frame-drop-count", count)));
+            assert!(!after(&said), "{counts:?}");
+        }
     }
 }
