@@ -122,7 +122,7 @@ pub fn hex(rgb: Rgb) -> String {
 }
 
 /// A colour as a person names it: `#rrggbb`, `rrggbb`, or by CSS's name of it.
-pub(crate) fn parse(text: &str) -> Option<Rgb> {
+pub fn parse(text: &str) -> Option<Rgb> {
     parse_hex(text).or_else(|| names::named(text))
 }
 

@@ -3,24 +3,28 @@
 //! compiler says so.
 
 pub mod backends {
+    pub use crate::backends::fuzz;
     pub use crate::backends::{
         Backend, Backends, Error, Kind, Placement, RootPainter, Versions, Web,
     };
 }
 
 pub mod cli {
+    pub use crate::cli::fuzz;
     pub use crate::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Kind, Verb};
 }
 
 pub mod color {
-    pub use crate::color::{Rgb, hex, hue_group, lab};
+    pub use crate::color::{Rgb, hex, hue_group, lab, parse};
 }
 
 pub mod compositor {
+    pub use crate::compositor::fuzz;
     pub use crate::compositor::{Compositor, Output, Outputs, Session, Watch};
 }
 
 pub mod config {
+    pub use crate::config::fuzz;
     pub use crate::config::{
         BackendName, Config, ConfigHandle, Error, Key, Rule, Section, ValueType, Watch,
     };
@@ -28,6 +32,10 @@ pub mod config {
 
 pub mod desktop {
     pub use crate::desktop::Handle;
+}
+
+pub mod draw {
+    pub use crate::draw::fuzz;
 }
 
 pub mod digest {
@@ -39,6 +47,7 @@ pub mod events {
 }
 
 pub mod http {
+    pub use crate::http::fuzz;
     pub use crate::http::{
         Api, Error, Handler, Limits, ListCache, Listening, ROUTES, Reply, Request, Response, Route,
         Router, Server, Stop, file,
@@ -46,15 +55,21 @@ pub mod http {
 }
 
 pub mod library {
+    pub use crate::library::fuzz;
     pub use crate::library::{Library, Running, Settings, start};
 }
 
 pub mod media {
+    pub use crate::media::fuzz;
     pub use crate::media::{encode, palette, probe};
 }
 
 pub mod memory {
     pub use crate::memory::{restrain, trim};
+}
+
+pub mod parallax {
+    pub use crate::parallax::fuzz;
 }
 
 pub mod paths {
@@ -66,6 +81,7 @@ pub mod playlist {
 }
 
 pub mod process {
+    pub use crate::process::fuzz;
     pub use crate::process::{Identity, Launch, ProcessRecords, Reaper, which};
 }
 
@@ -99,6 +115,7 @@ pub mod thread {
 }
 
 pub mod transcode {
+    pub use crate::transcode::fuzz;
     pub use crate::transcode::{Error, Ffmpeg, Limits, Threads, start};
 }
 
@@ -110,7 +127,7 @@ pub mod wallpaper {
 
 pub mod wire {
     pub use crate::wire::{
-        DeleteImages, Event, EventKind, Format, GalleryDomain, HistorySource, Image, Mode, Source,
-        WebCapabilities,
+        DayTime, DeleteImages, Event, EventKind, Format, GalleryDomain, HistorySource, Image, Mode,
+        Source, WebCapabilities,
     };
 }

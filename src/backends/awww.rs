@@ -257,7 +257,7 @@ fn args(options: &Options, outputs: &[String], path: &Path) -> Vec<OsString> {
 
 /// What the server says of an output.
 #[derive(Debug, PartialEq, Eq)]
-struct Queried {
+pub(super) struct Queried {
     name: String,
     /// A path, as far as a line of text can hold it; none for a colour.
     image: Option<String>,
@@ -272,7 +272,7 @@ impl Queried {
 
 /// Lines like `NS: DP-1: 1920x1080, scale: 1, currently displaying: image: /a.png`; the namespace is
 /// empty by default, and was not there before 0.11.
-fn queried(text: &str) -> Vec<Queried> {
+pub(super) fn queried(text: &str) -> Vec<Queried> {
     let line = |line: &str| {
         let (before, shows) = line.split_once("currently displaying: ")?;
         let mut fields = before.split(": ").map(str::trim).filter(|field| !field.is_empty());

@@ -12,6 +12,7 @@ mod error;
 mod feh;
 mod follow;
 mod foreign;
+pub mod fuzz;
 mod hyprpaper;
 mod lack;
 mod mpvpaper;

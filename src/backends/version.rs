@@ -51,7 +51,7 @@ fn ask(program: &Path, flag: &str) -> Option<String> {
 }
 
 /// The first word of a text that is a version: `swaybg version 1.2.0`, `hyprpaper v0.8.1`.
-fn version_in(text: &str) -> Option<String> {
+pub(super) fn version_in(text: &str) -> Option<String> {
     let version = |word: &str| {
         let word = word.trim_start_matches('v').trim_end_matches([',', '.', ':', ';', ')']);
         let mut parts = word.split(['.', '-', '+']);

@@ -10,6 +10,7 @@ mod connection;
 mod database;
 mod doctor;
 mod error;
+pub mod fuzz;
 mod help;
 mod lookup;
 mod migrate;

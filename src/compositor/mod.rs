@@ -5,6 +5,7 @@
 //! guesses: what it lists is what the compositor said after it had settled.
 
 mod edid;
+pub mod fuzz;
 mod heads;
 mod identity;
 mod output;

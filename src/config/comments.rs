@@ -3,7 +3,7 @@
 use toml_edit::{DocumentMut, Item, TableLike};
 
 /// The comments of a text in order, each from its `#` to the end of its line.
-fn scan(text: &str) -> Vec<&str> {
+pub(super) fn scan(text: &str) -> Vec<&str> {
     tokens(text).filter(|token| token.starts_with('#')).map(str::trim_end).collect()
 }
 

@@ -7,6 +7,7 @@ mod diff;
 mod document;
 mod error;
 mod file;
+pub mod fuzz;
 mod handle;
 mod overlay;
 mod patch;

@@ -7,6 +7,7 @@ mod blend;
 mod easing;
 mod film;
 mod fit;
+pub mod fuzz;
 mod message;
 mod paint;
 mod painter;

@@ -122,7 +122,7 @@ fn whole_seconds(time: SystemTime) -> SystemTime {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Range {
+pub(super) enum Range {
     Whole,
     /// Both included.
     Part {
@@ -133,7 +133,7 @@ enum Range {
 }
 
 /// A malformed range and a list of several count as none.
-fn part(text: &str, length: u64) -> Range {
+pub(super) fn part(text: &str, length: u64) -> Range {
     let Some((first, last)) = text.strip_prefix("bytes=").and_then(|range| range.split_once('-'))
     else {
         return Range::Whole;

@@ -10,6 +10,7 @@ mod connection;
 mod error;
 mod error_status;
 mod files;
+pub mod fuzz;
 mod handlers;
 mod input;
 mod limits;

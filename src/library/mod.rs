@@ -12,6 +12,7 @@ mod disk;
 mod edit;
 mod error;
 mod folders;
+pub mod fuzz;
 mod guard;
 mod idle;
 mod import;

@@ -11,6 +11,7 @@ mod card;
 mod decoder;
 mod error;
 mod exif;
+pub mod fuzz;
 mod gif;
 mod icc;
 mod jpeg;

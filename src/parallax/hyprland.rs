@@ -61,7 +61,7 @@ fn visible(monitor: &Value) -> Option<Visible> {
 }
 
 /// Takes the whole lines off the bytes: whether one of them is about workspaces.
-fn take(bytes: &mut Vec<u8>) -> io::Result<bool> {
+pub(super) fn take(bytes: &mut Vec<u8>) -> io::Result<bool> {
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     if bytes.len() - end > LINE_MAX {
         return Err(io::Error::other("this is not Hyprland's protocol"));

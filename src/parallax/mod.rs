@@ -7,6 +7,7 @@
 
 mod feed;
 mod follower;
+pub mod fuzz;
 mod hyprland;
 mod search;
 mod step;

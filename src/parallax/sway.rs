@@ -56,7 +56,7 @@ impl Sway {
     }
 }
 
-fn visible(workspace: &Value) -> Option<Visible> {
+pub(super) fn visible(workspace: &Value) -> Option<Visible> {
     let output = workspace["output"].as_str()?.to_owned();
     // A workspace whose name does not begin with a number has the number -1.
     let number = workspace["num"].as_i64().filter(|&number| number >= 0);
@@ -69,7 +69,7 @@ fn message(kind: u32, body: &[u8]) -> Vec<u8> {
 }
 
 /// Takes the next message off the bytes, if it has come whole.
-fn take(bytes: &mut Vec<u8>) -> io::Result<Option<(u32, Value)>> {
+pub(super) fn take(bytes: &mut Vec<u8>) -> io::Result<Option<(u32, Value)>> {
     let Some(head) = bytes.get(..HEAD) else { return Ok(None) };
     let number = |at: usize| head[at..at + 4].try_into().map_or(0, u32::from_ne_bytes);
     let (length, kind) = (number(MAGIC.len()) as usize, number(MAGIC.len() + 4));

@@ -9,6 +9,7 @@
 //! [`Reaper`], which owns the thread of that name. Nothing here polls.
 
 mod child;
+pub mod fuzz;
 mod identity;
 mod launch;
 mod launcher;

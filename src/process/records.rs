@@ -288,7 +288,11 @@ fn start(launch: &Launch, record: &Record, path: &Path, file: &mut File) -> Resu
 }
 
 fn read(path: &Path) -> Option<(Record, Identity)> {
-    let bytes = fs::read(path).ok()?;
+    parse(&fs::read(path).ok()?)
+}
+
+/// What was started, and the process: two lines.
+pub(super) fn parse(bytes: &[u8]) -> Option<(Record, Identity)> {
     let mut lines = bytes.splitn(2, |&b| b == b'\n');
     let record = serde_json::from_slice(lines.next()?).ok()?;
     Some((record, Identity::from_stat(lines.next()?)?))

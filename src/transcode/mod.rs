@@ -9,6 +9,7 @@ mod encode;
 mod error;
 mod facts;
 mod ffmpeg;
+pub mod fuzz;
 mod limits;
 mod progress;
 mod queue;

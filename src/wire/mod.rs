@@ -23,7 +23,8 @@ mod watch;
 mod why;
 pub(crate) mod zone;
 
-pub(crate) use day_time::{DAY_TIMES, DayTime, SunEvent};
+pub use day_time::DayTime;
+pub(crate) use day_time::{DAY_TIMES, SunEvent};
 pub(crate) use debug::{Debug, DebugAssignment, DebugChild, DebugFailure, DebugQueue, DebugThread};
 pub(crate) use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain};

@@ -7,6 +7,7 @@
 
 mod dialect;
 mod file;
+pub(super) mod fuzz;
 mod instance;
 mod proof;
 

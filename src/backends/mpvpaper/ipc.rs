@@ -57,7 +57,7 @@ impl Ipc {
         Ok(Self::new(connect(socket)?, child, until))
     }
 
-    fn new(stream: UnixStream, child: &Child, until: Instant) -> Self {
+    pub(super) fn new(stream: UnixStream, child: &Child, until: Instant) -> Self {
         let (pending, frames) = (Vec::new(), Frames::default());
         Self { stream, child: child.clone(), until, pending, frames }
     }

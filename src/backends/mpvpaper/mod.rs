@@ -7,6 +7,7 @@
 
 mod args;
 mod frames;
+pub(super) mod fuzz;
 mod handover;
 mod ipc;
 

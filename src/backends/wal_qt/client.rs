@@ -198,7 +198,7 @@ fn is_late(error: &ureq::Error) -> bool {
 }
 
 /// What an answer of an error says.
-fn complaint(text: &str) -> String {
+pub(super) fn complaint(text: &str) -> String {
     let said: Value = serde_json::from_str(text).unwrap_or_default();
     let error = said["error"].as_str().or(said["message"].as_str());
     error.map_or_else(|| text.chars().take(200).collect(), str::to_owned)

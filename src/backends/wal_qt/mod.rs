@@ -4,6 +4,7 @@
 //! changes while a page is shown (its settings, what it may do) is told without loading it anew.
 
 mod client;
+pub(super) mod fuzz;
 mod host;
 mod load;
 

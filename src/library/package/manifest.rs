@@ -89,7 +89,7 @@ impl Manifest {
         Self::of(None, Fields::default(), root.path())
     }
 
-    fn parse(name: &'static str, text: &str, root: &Path) -> Result<Self, Refusal> {
+    pub(super) fn parse(name: &'static str, text: &str, root: &Path) -> Result<Self, Refusal> {
         let text = clean(text);
         if !text.trim_start().starts_with('{') {
             return Err(Refusal::new(format!("{name} is not a JSON object")));

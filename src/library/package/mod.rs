@@ -4,6 +4,7 @@
 //! pending, renamed, and in one transaction the row written and the note removed. Runs on the thread
 //! that asks. The source is never touched, and nothing that leaves it is followed.
 
+pub(super) mod fuzz;
 pub(super) mod look;
 mod manifest;
 mod overrides;

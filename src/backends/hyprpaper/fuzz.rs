@@ -1,0 +1,19 @@
+//! What hyprpaper says, for `tests/fuzz`. The product calls none of it.
+
+use super::Wallpaper;
+use super::dialect::Dialect;
+use super::proof;
+use crate::config::HyprpaperFit;
+
+/// Whether a picture is complained about, drawn or listed in what it says, and the answer is a good
+/// one.
+pub fn said(text: &str) -> [bool; 4] {
+    let (output, path) = ("DP-1".to_owned(), "/a b.png".into());
+    let wanted = [Wallpaper { output, path, fit: HyprpaperFit::Cover }];
+    [
+        text.lines().any(|line| proof::complaint(line, &wanted).is_some()),
+        text.lines().any(|line| proof::is_drawn(line, &wanted[0])),
+        proof::is_listed(text, &wanted[0]),
+        Dialect::of(text.lines().next()).check(text).is_ok(),
+    ]
+}

@@ -1,0 +1,32 @@
+//! What mpv says over its socket, for `tests/fuzz`. The product calls none of it.
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use super::ipc::{Ipc, Loaded};
+use crate::process::{Child, Identity};
+use crate::sys::Cancel;
+
+/// Whether mpv plays a file, where it says these lines and hangs up; nothing waits.
+pub fn said(lines: &[u8]) -> bool {
+    /// Stands for mpv: it runs.
+    static THIS: LazyLock<(Child, Cancel)> = LazyLock::new(|| {
+        let this = i32::try_from(std::process::id()).ok().and_then(Identity::of);
+        let child = this.and_then(Child::hold).expect("it runs");
+        (child, Cancel::new().expect("a descriptor"))
+    });
+    let (child, cancel) = &*THIS;
+    let (near, mut far) = UnixStream::pair().expect("two descriptors");
+    near.set_nonblocking(true).expect("a socket");
+    far.write_all(lines).expect("it fits into the socket");
+    far.shutdown(Shutdown::Write).expect("it is open");
+    let mut ipc = Ipc::new(near, child, Instant::now() + Duration::from_secs(60));
+    match ipc.load(Path::new("/new.mp4"), Some(Path::new("/old.mp4")), cancel) {
+        Ok(Loaded::Plays { seen }) => seen,
+        Ok(Loaded::Silent | Loaded::Refused(_)) | Err(_) => ipc.playing(cancel).is_ok(),
+    }
+}

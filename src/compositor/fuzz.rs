@@ -1,0 +1,16 @@
+//! What `tests/fuzz` sees of this room: its parsers, by plain types. The product calls none of it.
+
+use super::edid;
+use super::identity::Identity;
+
+/// Maker, model and serial number that a monitor tells; empty is what it does not.
+pub fn edid(bytes: &[u8]) -> [String; 3] {
+    let Identity { make, model, serial } = edid::identity(bytes);
+    [make, model, serial]
+}
+
+/// The same, of an output's description.
+pub fn described(make: &str, model: &str, description: &str, name: &str) -> [String; 3] {
+    let Identity { make, model, serial } = Identity::described((make, model), description, name);
+    [make, model, serial]
+}

@@ -1,0 +1,181 @@
+//! What `tests/fuzz` sees of this room: its parsers, by plain types. The product calls none of it.
+//!
+//! [`connection`] serves a client on the thread that calls, from bytes that are all there; nothing
+//! waits, and no thread is started.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::LazyLock;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tiny_http::Method;
+
+use super::Service;
+use super::connection::{Buffers, Connection, Shared};
+use super::error::Error;
+use super::files;
+use super::limits::Limits;
+use super::parse;
+use super::query::{self, Paging};
+use super::request::Request;
+use super::response::{Body, Response};
+use super::router::{Handler, Route, Router};
+use super::routes::ROUTES;
+use super::waiting::Waiting;
+use crate::store::index::filter;
+use crate::sys::Waker;
+use crate::thread::Spawner;
+use crate::wire::{
+    BackWallpaper, CreateFolder, CreatePlaylist, DeleteImages, ExportLoop, ExtractPalette,
+    ImportImages, ImportWeb, MoveImages, NoFields, PatchFolder, PatchImage, PatchPlaylist,
+    PutAppearance, PutPower, PutWatch, RandomWallpaper, SelectAll, SetWallpaper, StartPlaylist,
+};
+
+/// Size, path and query.
+pub type Head<'b> = (usize, &'b str, Option<&'b str>);
+
+/// The head at the start of the bytes; the status of what refuses it.
+pub fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, u16> {
+    let head = parse::head(bytes, &Limits::default()).map_err(|refusal| refusal.status)?;
+    Ok(head.map(|head| (head.size, head.path, head.query)))
+}
+
+/// Everything that is answered to a client that sends these bytes and no more: to each request its
+/// own body, or what is wrong with it.
+pub fn connection(sent: &[u8]) -> Vec<u8> {
+    static SHARED: LazyLock<Shared> = LazyLock::new(|| {
+        let waker = Waker::new().expect("a descriptor");
+        Shared::new(Echo, &Spawner::new().0, waker, Limits::default())
+    });
+    let (near, mut far) = UnixStream::pair().expect("two descriptors");
+    far.write_all(sent).expect("it fits into the socket");
+    far.shutdown(Shutdown::Write).expect("it is open");
+    let seat = SHARED.seats.take(near);
+    Connection::new(&SHARED, &seat, &mut Buffers::default()).serve();
+    SHARED.seats.leave(&seat);
+    drop(seat);
+    let mut answered = Vec::new();
+    // What was not read of the request makes an error of the end.
+    far.read_to_end(&mut answered).ok();
+    answered
+}
+
+struct Echo;
+
+impl Service for Echo {
+    fn handle(&self, request: Request<'_>) -> Result<Response, Error> {
+        // An answer to HEAD says how long a body would be: of none it is told where it ends.
+        let body = if *request.method() == Method::Head { &[] } else { request.body() };
+        Ok(Response::bytes(200, "application/octet-stream", body.to_vec()))
+    }
+}
+
+/// Status and body of the answer to a whole request, by routes like ours whose handlers read what
+/// they are given, and no more; none where the head is refused.
+pub fn request(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
+    static ROUTER: LazyLock<Router<()>> = LazyLock::new(|| Router::new((), readers()));
+    static WAITING: LazyLock<Waiting> = LazyLock::new(|| Waiting::new(1));
+    let head = parse::head(bytes, &Limits::default()).ok()??;
+    let body = &bytes[head.size..];
+    let answer = Request::new(head, body, "id", &WAITING)
+        .and_then(|request| ROUTER.handle(request))
+        .unwrap_or_else(|error| error.into_response("id"));
+    match answer.body {
+        Body::Bytes(bytes) => Some((answer.status, bytes.into_owned())),
+        Body::Shared(_) | Body::File { .. } | Body::Events { .. } => None,
+    }
+}
+
+fn readers() -> &'static [Route<()>] {
+    let route = |route: &Route<_>| Route {
+        method: route.method.clone(),
+        pattern: route.pattern,
+        summary: route.summary,
+        handler: reader(&route.method, route.pattern),
+    };
+    ROUTES.iter().map(route).collect::<Vec<_>>().leak()
+}
+
+/// What reads a request as the handler of this route does.
+fn reader(method: &Method, pattern: &str) -> Handler<()> {
+    match (method, pattern) {
+        (Method::Post, "/images") => body::<ImportImages>,
+        (Method::Delete, "/images") => body::<DeleteImages>,
+        (Method::Patch, "/images/{id}") => body::<PatchImage>,
+        (_, "/images/import-web") => body::<ImportWeb>,
+        (_, "/images/select-all") => body::<SelectAll>,
+        (_, "/images/{id}/extract-video-palette") => body::<ExtractPalette>,
+        (_, "/images/{id}/video-loop-export") => body::<ExportLoop>,
+        (_, "/wallpaper/set") => body::<SetWallpaper>,
+        (_, "/wallpaper/random") => random,
+        (_, "/wallpaper/back") => body::<BackWallpaper>,
+        (Method::Post, "/playlists") => create,
+        (Method::Patch, "/playlists/{id}") => body::<PatchPlaylist>,
+        (_, "/playlists/{id}/start") => body::<StartPlaylist>,
+        (Method::Post, "/folders") => body::<CreateFolder>,
+        (Method::Patch, "/folders/{id}") => body::<PatchFolder>,
+        (_, "/folders/move-images") => body::<MoveImages>,
+        (Method::Put, "/library/watch") => body::<PutWatch>,
+        (Method::Put, "/appearance") => body::<PutAppearance>,
+        (Method::Put, "/power") => body::<PutPower>,
+        (Method::Patch, "/config") => body::<Map<String, Value>>,
+        (Method::Get, _) => page,
+        _ => body::<NoFields>,
+    }
+}
+
+fn read() -> Result<Response, Error> {
+    Ok(Response::empty(204))
+}
+
+fn body<T: DeserializeOwned>((): &(), request: &Request<'_>) -> Result<Response, Error> {
+    request.json::<T>()?;
+    read()
+}
+
+fn page((): &(), request: &Request<'_>) -> Result<Response, Error> {
+    if request.captures != [0; 2] {
+        request.record()?;
+    }
+    let paging = Paging::read(request.query())?;
+    filter::query(request.query())?;
+    Ok(Response::json(200, &paging.of(paging.offset()))?)
+}
+
+fn random((): &(), request: &Request<'_>) -> Result<Response, Error> {
+    let body: RandomWallpaper = request.json_or_default()?;
+    filter::of_fields(&body.filter.unwrap_or_default()).map_err(refused)?;
+    read()
+}
+
+fn create((): &(), request: &Request<'_>) -> Result<Response, Error> {
+    let body: CreatePlaylist = request.json()?;
+    filter::of_source(&body.source.unwrap_or_default()).map_err(refused)?;
+    read()
+}
+
+fn refused(bad: filter::BadFilter) -> Error {
+    Error::bad_request(bad.to_string())
+}
+
+/// A text percent-decoded; `plus` reads `+` as a space.
+pub fn decoded(text: &str, plus: bool) -> Option<String> {
+    query::decode(text, plus).map(Into::into)
+}
+
+/// Whether the query of a list of images is taken.
+pub fn query(raw: &str) -> bool {
+    query::parse(Some(raw)).is_ok_and(|parameters| {
+        Paging::read(&parameters).is_ok() && filter::query(&parameters).is_ok()
+    })
+}
+
+/// First and last byte of the part of a file of this length that a `Range` means.
+pub fn range(text: &str, length: u64) -> Option<(u64, u64)> {
+    match files::part(text, length) {
+        files::Range::Part { first, last } => Some((first, last)),
+        files::Range::Whole | files::Range::Beyond => None,
+    }
+}

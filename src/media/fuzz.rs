@@ -1,0 +1,26 @@
+//! What `tests/fuzz` sees of this room beside its pictures: EXIF and colour profiles. The product calls
+//! none of it.
+
+use super::exif;
+use super::icc::{Profile, Samples};
+
+/// How an EXIF block says that a picture is to be turned, 1 to 8.
+pub fn orientation(block: &[u8]) -> u8 {
+    exif::orientation(block).to_exif()
+}
+
+/// Pixels of a grey, coloured or printed picture with this profile, made sRGB; false where the
+/// profile is none for it.
+pub fn convert(profile: &[u8], inks: usize, pixels: &mut [u8; 256]) -> bool {
+    let samples = match inks {
+        1 => Samples::Gray,
+        4 => Samples::Cmyk,
+        _ => Samples::Rgb,
+    };
+    let Some(profile) = Profile::read(profile, samples) else { return false };
+    if let Some(conversion) = profile.of_inks() {
+        conversion.apply(pixels, &mut [0; 192]);
+    }
+    profile.convert(pixels, 4);
+    true
+}

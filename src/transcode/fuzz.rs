@@ -1,0 +1,14 @@
+//! What `tests/fuzz` sees of this room: its parsers, by plain types. The product calls none of it.
+
+use super::{facts::Facts, progress};
+
+/// Width, height and seconds of what ffprobe describes.
+pub fn facts(json: &[u8]) -> Option<(u32, u32, f64)> {
+    let facts = Facts::parse(json).ok()?;
+    Some((facts.width, facts.height, facts.duration))
+}
+
+/// How far ffmpeg is by what it says, in seconds.
+pub fn progress(said: &str) -> Option<f64> {
+    progress::seconds(said)
+}

@@ -1,0 +1,17 @@
+//! Command lines, a word a line: what is refused says why.
+
+#![no_main]
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use libfuzzer_sys::fuzz_target;
+use murald::internals::cli::fuzz::arguments;
+
+fuzz_target!(|data: &[u8]| {
+    let words = data.split(|&byte| byte == b'\n').take(32);
+    let words = words.map(|word| OsString::from_vec(word.to_vec())).collect();
+    if let Err(error) = arguments(words) {
+        assert!(error.strip_prefix("murald: ").is_some_and(|why| !why.is_empty()));
+    }
+});

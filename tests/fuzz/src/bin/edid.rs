@@ -1,0 +1,15 @@
+//! What monitors tell of themselves: one line each, of letters that can be shown.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use murald::internals::compositor::fuzz::{described, edid};
+use murald_fuzz::{halves, text};
+
+fuzz_target!(|data: &[u8]| {
+    let told = edid(data);
+    assert!(told.concat().bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()));
+    let (names, description) = halves(text(data));
+    let (make, model) = halves(names);
+    described(make, model, description, "DP-1");
+});

@@ -1,0 +1,16 @@
+//! Processes as the kernel tells of them, their records, and what they say: a record is the same when
+//! it is written anew.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use murald::internals::process::fuzz::{plain, record, stat};
+use murald_fuzz::text;
+
+fuzz_target!(|data: &[u8]| {
+    stat(data);
+    if let Some(written) = record(data) {
+        assert_eq!(record(&written), Some(written));
+    }
+    assert!(!plain(text(data)).contains('\x1b'));
+});
