@@ -219,6 +219,7 @@ fn from_variety() {
     let told = migrated(&house, "variety", &file);
     let expected = [
         "watch ~/.config/variety/Favorites",
+        "not taken: sources.src2 (there is no directory ~/.config/variety/Fetched)",
         "watch ~/backgrounds",
         "not taken: sources.src11 (it is switched off)",
         "playlist variety (of all images, every 5 min, at random)",

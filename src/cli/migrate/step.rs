@@ -105,7 +105,7 @@ impl Step {
                 format!("what is in {}", directory.display())
             }
             Self::Tag(_, Pictures::Files(files)) => count(files.len() as u64, "picture"),
-            Self::Setting { value: Value::String(text), .. } => text.clone(),
+            Self::Setting { value: Value::String(text), .. } if !text.is_empty() => text.clone(),
             Self::Setting { value, .. } => value.to_string(),
             Self::NotTaken { why, .. } => why.clone(),
         }

@@ -112,24 +112,23 @@ fn source(entry: &Entry, own: &Own, disk: &Disk, watched: &mut Vec<PathBuf>) -> 
         }
         _ => None,
     };
-    match kind {
-        "folder" => {
-            let path = disk.path(place);
-            match disk.kind(&path) {
-                Some(Kind::Directory) => watch(path).into_iter().collect(),
-                _ => {
-                    let why = format!("there is no directory {}", path.display());
-                    vec![Step::not_taken(key, why)]
-                }
-            }
+    let folder = match kind {
+        "folder" => Some(disk.path(place)),
+        "favorites" => Some(own.favourites.clone()),
+        "fetched" => Some(own.fetched.clone()),
+        _ => None,
+    };
+    match (kind, folder) {
+        (_, Some(path)) if disk.kind(&path) != Some(Kind::Directory) => {
+            let why = format!("there is no directory {}", path.display());
+            vec![Step::not_taken(key, why)]
         }
-        "favorites" => watch(own.favourites.clone()).into_iter().collect(),
-        "fetched" => watch(own.fetched.clone()).into_iter().collect(),
-        "image" => {
+        (_, Some(path)) => watch(path).into_iter().collect(),
+        ("image", None) => {
             let line = format!("murald import --in-place {}", quoted(&disk.path(place)));
             vec![Step::not_taken(key, format!("a single picture: `{line}` takes it in"))]
         }
-        other => {
+        (other, None) => {
             let why = format!("murald loads nothing from {other}");
             let mut steps = vec![Step::not_taken(key, why)];
             // What it has loaded so far is among its pictures.
@@ -241,6 +240,7 @@ mod tests {
              [filters]\nfilter1 = False|Keep original|\nfilter2 = False|Grayscale|-type Grayscale\n",
             &[
                 "watch /home/mia/.config/variety/Favorites",
+                "not taken: sources.src2 (there is no directory /home/mia/.config/variety/Fetched)",
                 "watch /usr/share/backgrounds",
                 "not taken: sources.src11 (it is switched off)",
                 "playlist variety (of all images, every 5 min, at random)",

@@ -40,8 +40,12 @@ pub(super) fn steps(text: &str, state: Option<&str>, disk: &Disk) -> Result<Vec<
     if let Some(state) = state.and_then(|text| Ini::read(text, Dialect::ConfigParser).ok()) {
         ini.cover(SETTINGS, &state, "State");
     }
-    // A percent sign is written twice; whatever else follows one is its own business.
-    let get = |key: &str| ini.get(SETTINGS, key).map(|value| value.replace("%%", "%"));
+    // A percent sign is written twice, but in what waypaper reads as it stands.
+    let get = |key: &str| {
+        let value = ini.get(SETTINGS, key)?;
+        let is_raw = ["wallpaper", "monitors"].contains(&key);
+        Some(if is_raw { value.to_owned() } else { value.replace("%%", "%") })
+    };
     let mut steps = Vec::new();
     for entry in ini.entries() {
         if entry.section == SETTINGS {
@@ -274,10 +278,11 @@ mod tests {
             ],
         );
         check(
-            "[Settings]\nwallpaper = ~/a.jpg,~/b.jpg\nmonitors = DP-1,DP-2\n",
+            "[Settings]\nfolder = ~/5%%\nwallpaper = ~/a%%.jpg,~/b.jpg\nmonitors = DP-1,DP-2\n",
             &[
+                "watch /home/mia/5%",
                 "not taken: wallpaper (no other picture comes up: `murald set \
-                 '/home/mia/a.jpg' --monitor 'DP-1'` shows it)",
+                 '/home/mia/a%%.jpg' --monitor 'DP-1'` shows it)",
                 "not taken: wallpaper (no other picture comes up: `murald set \
                  '/home/mia/b.jpg' --monitor 'DP-2'` shows it)",
             ],

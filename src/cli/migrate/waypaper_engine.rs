@@ -23,6 +23,8 @@ const NOT: &[(&str, &str)] = &[
     ("daemon.socket_path", "murald has a socket of its own"),
     ("daemon.log_file", "murald has a log of its own"),
     ("daemon.compositor", "murald finds out"),
+    // Or ours would be written over theirs.
+    ("backend.hyprpaper.config_path", "murald writes a file of its own for it"),
     ("backend.wal-qt.socket_path", "murald starts wal-qt on a socket of its own"),
 ];
 
@@ -278,9 +280,12 @@ mod tests {
                     and it does not run: start it, and say this again)";
         check(CONFIG, None, &[&TOLD[..], &[last]].concat());
         check(
-            "[swww]\n[backend.swww]\ntransition_type = 'melt'\n",
+            "[backend.swww]\ntransition_type = 'melt'\n[backend.hyprpaper]\nconfig_path = '~/x'\n",
             Some(&Library::default()),
-            &["not taken: backend.awww.transition_type (murald knows only fade, wipe, not melt)"],
+            &[
+                "not taken: backend.awww.transition_type (murald knows only fade, wipe, not melt)",
+                "not taken: backend.hyprpaper.config_path (murald writes a file of its own for it)",
+            ],
         );
         check("[app\n", None, &["line 1, column 5: unclosed table, expected `]`"]);
     }
