@@ -25,6 +25,8 @@ struct State {
     /// Where a compositor is looked for.
     sought: String,
     session: Option<Session>,
+    /// How many there were: one that ends and begins again is another.
+    sessions: u64,
     outputs: Arc<[Output]>,
     /// The session lets clients draw backgrounds: X11, or Wayland with wlr-layer-shell.
     has_backgrounds: bool,
@@ -40,6 +42,11 @@ impl Outputs {
     /// The compositor that runs; none while it is waited for.
     pub fn session(&self) -> Option<Session> {
         self.lock().session.clone()
+    }
+
+    /// Says of which session all this is: a compositor that was started again has another number.
+    pub(crate) fn session_number(&self) -> u64 {
+        self.lock().sessions
     }
 
     /// Where the compositor is looked for, for people.
@@ -72,6 +79,7 @@ impl Outputs {
         if state.session.as_ref() == session && *state.outputs == *outputs {
             return;
         }
+        state.sessions += u64::from(state.session.is_none() && session.is_some());
         state.session = session.cloned();
         state.outputs = outputs.into();
         // A full channel holds a ring that has not been heard yet.
@@ -207,5 +215,6 @@ mod tests {
         assert!(ring.try_recv().is_ok());
         assert!(ring.try_recv().is_err());
         assert_eq!(outputs.lock().subscribers.len(), 1);
+        assert_eq!(outputs.session_number(), 2, "it ended and began again");
     }
 }

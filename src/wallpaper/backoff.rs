@@ -15,31 +15,43 @@ const PER: Duration = Duration::from_secs(60);
 
 /// Of all workers that ever failed, or showed something.
 #[derive(Debug, Default)]
-pub(super) struct Backoffs(BTreeMap<WorkerKey, Backoff>);
+pub(super) struct Backoffs {
+    all: BTreeMap<WorkerKey, Backoff>,
+    /// The number of the session that they are of.
+    session: u64,
+}
 
 impl Backoffs {
     pub(super) fn of(&mut self, key: &WorkerKey) -> &mut Backoff {
-        self.0.entry(key.clone()).or_default()
+        self.all.entry(key.clone()).or_default()
     }
 
     /// Whether a worker may be made, for what its last ones have come to.
     pub(super) fn may_work(&self, key: &WorkerKey, now: Instant) -> bool {
-        self.0.get(key).is_none_or(|backoff| recent(&backoff.panics, now) <= DEATHS)
+        self.all.get(key).is_none_or(|backoff| recent(&backoff.panics, now) <= DEATHS)
     }
 
     /// Whether one may be told to show something that nobody has asked for.
     pub(super) fn may_try(&self, key: &WorkerKey) -> bool {
-        self.0.get(key).is_none_or(Backoff::may_try)
+        self.all.get(key).is_none_or(Backoff::may_try)
     }
 
     /// When the first of them is to be tried again.
     pub(super) fn next_retry(&self) -> Option<Instant> {
-        self.0.values().filter_map(Backoff::retry_at).min()
+        self.all.values().filter_map(Backoff::retry_at).min()
+    }
+
+    /// In a new session what failed or died with the one before is worth another try at once.
+    pub(super) fn in_session(&mut self, number: u64) {
+        if self.session != number {
+            self.session = number;
+            self.all.values_mut().for_each(Backoff::begin_anew);
+        }
     }
 
     /// Frees those whose time has come.
     pub(super) fn wake(&mut self, now: Instant) {
-        self.0.values_mut().for_each(|backoff| backoff.wake(now));
+        self.all.values_mut().for_each(|backoff| backoff.wake(now));
     }
 }
 
@@ -123,6 +135,13 @@ impl Backoff {
         }
     }
 
+    /// What it was told of stays told: that is over once it shows something.
+    fn begin_anew(&mut self) {
+        self.failures = 0;
+        self.deaths.clear();
+        self.standing = Standing::Free;
+    }
+
     /// It shows what it should. Deaths are remembered: dying after each success is the trouble.
     pub(super) fn over(&mut self) {
         self.failures = 0;
@@ -173,6 +192,22 @@ mod tests {
         assert_eq!(backoff.died(now + PER), Restart::AtOnce);
         assert_eq!([(); 4].map(|()| backoff.panicked(now)), [true, true, true, false]);
         assert!(!backoffs.may_work(&key, now) && backoffs.may_work(&key, now + PER));
+    }
+
+    #[test]
+    fn in_a_new_session_it_is_tried_at_once() {
+        let (mut backoffs, now) = (Backoffs::default(), Instant::now());
+        let key = WorkerKey { backend: crate::config::BackendName::Builtin, output: None };
+        for _ in 0..9 {
+            backoffs.of(&key).failed(now);
+            backoffs.of(&key).died(now);
+        }
+        assert!(!backoffs.may_try(&key));
+        backoffs.in_session(0);
+        assert!(!backoffs.may_try(&key));
+        backoffs.in_session(1);
+        assert!(backoffs.may_try(&key) && backoffs.next_retry().is_none());
+        assert_eq!(backoffs.of(&key).died(now), Restart::AtOnce);
     }
 
     #[test]

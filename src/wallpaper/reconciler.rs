@@ -264,6 +264,7 @@ impl Reconciler {
     /// Looks at everything and brings the screens in line with it, but for those that a job has to do
     /// with.
     fn reconcile(&mut self) {
+        self.backoffs.in_session(self.backends.outputs.session_number());
         self.reconcile_again = !self.jobs.are_partial();
         if self.reconcile_again {
             return;
