@@ -37,6 +37,8 @@ pub use version::Versions;
 pub(crate) use wal_qt::Client as WalQtClient;
 pub(crate) use wish::{fit_word, has_transition};
 
+use std::collections::BTreeSet;
+
 use crate::sys::Cancel;
 
 /// One way to put wallpapers on screens, in use.
@@ -71,6 +73,13 @@ pub trait Backend: Send {
     /// of that, too.
     fn unseen(&mut self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Pauses the films and pages on these outputs, and has those go on elsewhere that this has paused,
+    /// also through an earlier daemon. What somebody else has paused is left to them, and what was not
+    /// seen yet is left until it is.
+    fn pause(&mut self, _: &BTreeSet<String>, _: &Cancel) -> Result<(), Error> {
+        Ok(())
     }
 
     /// Takes down all that is ours: pictures and processes.

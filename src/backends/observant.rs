@@ -1,6 +1,8 @@
 //! What every backend on Wayland is wrapped in: it carries the transition of one call, and warns of
 //! programs that draw over it. Runs on the backend's own thread.
 
+use std::collections::BTreeSet;
+
 use super::foreign::{Surroundings, find, is_used, warning};
 use super::wish::OwnTransition;
 use super::{Backend, Error, Placement};
@@ -41,6 +43,10 @@ impl Backend for Observant {
 
     fn unseen(&mut self) -> Vec<String> {
         self.backend.unseen()
+    }
+
+    fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
+        self.backend.pause(outputs, cancel)
     }
 
     fn clear(&mut self) -> Result<(), Error> {

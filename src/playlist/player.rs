@@ -60,6 +60,8 @@ pub(super) struct Player {
     pub(super) mode: AppearanceMode,
     /// What is known of the session.
     pub(super) power: SharedPower,
+    /// What the wallpapers know of it.
+    pub(super) rests: bool,
     /// What everybody knows of light and dark.
     pub(super) told: Option<Appearance>,
     /// That there is no place to look at the sun from.
@@ -91,6 +93,7 @@ impl Player {
             changes: 0,
             mode: AppearanceMode::Auto,
             power: SharedPower::default(),
+            rests: false,
             told: None,
             warned_of_place: false,
             waiting: Vec::new(),

@@ -88,6 +88,7 @@ fn fixture() -> Fixture {
         asked: Vec::new(),
         dealt: Vec::new(),
         held: Vec::new(),
+        rests: Vec::new(),
     };
     let wallpapers = StubWallpapers { state: Arc::new(Mutex::new(state)), store: store.clone() };
     let boot = Boottime::default() + 1000 * SECOND;

@@ -20,6 +20,9 @@ pub trait Wallpapers: Send {
         BTreeMap::new()
     }
 
+    /// Has films and pages stand still, or go on. Never blocks.
+    fn rest(&self, rests: bool);
+
     /// The backend of the settings, where one shows everything; none where each kind of content
     /// has its own.
     fn fixed_backend(&self) -> Option<String>;
@@ -43,6 +46,10 @@ impl Wallpapers for DaemonWallpapers {
 
     fn identities(&self) -> BTreeMap<String, String> {
         identities(&self.backends.outputs.list())
+    }
+
+    fn rest(&self, rests: bool) {
+        self.wallpaper.rest(rests);
     }
 
     fn fixed_backend(&self) -> Option<String> {

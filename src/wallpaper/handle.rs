@@ -65,6 +65,11 @@ impl Handle {
         self.note(Changes { rewritten: [image_id].into(), ..Changes::default() });
     }
 
+    /// Has films and pages stand still, or go on; those that somebody asks for meanwhile play.
+    pub(crate) fn rest(&self, rests: bool) {
+        self.note(Changes { rests: Some(rests), ..Changes::default() });
+    }
+
     fn note(&self, changes: Changes) {
         self.status.note(changes);
         // Where the inbox is full the reconciler finds the note after the command at work.

@@ -159,6 +159,14 @@ impl Job {
         }
     }
 
+    /// The monitors that somebody asks for.
+    pub(super) fn asked_for(&self) -> &[String] {
+        match &self.purpose {
+            Purpose::Apply(apply) => &apply.feasible.applied.monitors,
+            _ => &[],
+        }
+    }
+
     /// The workers that are to show what was asked for and do not yet.
     pub(super) fn pending(&self) -> Vec<WorkerKey> {
         let Purpose::Apply(apply) = &self.purpose else { return Vec::new() };

@@ -27,6 +27,7 @@ mod reconciler;
 mod recovery;
 mod renewed;
 mod request;
+mod rest;
 mod retained;
 mod selection;
 mod slices;

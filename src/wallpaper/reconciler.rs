@@ -31,6 +31,7 @@ use super::plan::{self, Placements, Step, Unseen};
 use super::queue::Queue;
 use super::recovery::Recovery;
 use super::request::{Activated, Applied, Ask, Reply, Request};
+use super::rest::Rest;
 use super::selection::Found;
 use super::status::SharedStatus;
 use super::worker::Report;
@@ -65,6 +66,7 @@ pub(super) struct Reconciler {
     /// Activated, but not yet what the settings say.
     activated: Option<Activation>,
     found: Found,
+    rest: Rest,
 }
 
 impl Reconciler {
@@ -94,6 +96,7 @@ impl Reconciler {
             reconcile_again: false,
             activated: None,
             found: Found::default(),
+            rest: Rest::default(),
         }
     }
 
@@ -141,10 +144,14 @@ impl Reconciler {
     /// Looks again where settings have changed since it last looked.
     fn on_settings(&mut self) {
         let Some(changes) = self.status.take_changes() else { return };
+        if let Some(rests) = changes.rests {
+            self.rest.set(rests);
+            self.align_rest();
+        }
         let shows = |image: &i64| self.current.values().flatten().any(|one| one.image_id == *image);
         // What a job is about to show may be one of them.
-        let may_show = !self.jobs.is_empty() || changes.rewritten.iter().any(shows);
-        if !changes.anything && !may_show {
+        let may_show = |image: &i64| !self.jobs.is_empty() || shows(image);
+        if !changes.anything && !changes.rewritten.iter().any(may_show) {
             return;
         }
         if changes.deactivated {

@@ -65,7 +65,9 @@ pub(super) struct Changes {
     pub(super) deactivated: bool,
     /// Images whose files were written anew. Where nothing else is noted, the others are as they were.
     pub(super) rewritten: BTreeSet<i64>,
-    /// There is more than what was rewritten.
+    /// Films and pages stand still from now on, or go on.
+    pub(super) rests: Option<bool>,
+    /// There is more than that and what was rewritten.
     pub(super) anything: bool,
 }
 
@@ -158,6 +160,7 @@ impl SharedStatus {
         noted.backends.extend(changes.backends);
         noted.deactivated |= changes.deactivated;
         noted.rewritten.extend(changes.rewritten);
+        noted.rests = changes.rests.or(noted.rests);
         noted.anything |= changes.anything;
     }
 

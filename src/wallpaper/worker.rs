@@ -4,8 +4,10 @@
 //! cancels the order in hand and leaves the processes as they stand. A panic ends this thread alone:
 //! the reconciler hears of it and makes another, which takes the processes over.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
@@ -61,9 +63,27 @@ pub(super) struct Done {
     pub(super) unseen: Vec<String>,
 }
 
+/// The outputs on which what moves is to stand still, as they were told last: not an order, as it must
+/// not wait for one, and needs no report.
+#[derive(Clone, Default)]
+struct Paused(Arc<Mutex<BTreeSet<String>>>);
+
+impl Paused {
+    fn set(&self, outputs: BTreeSet<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = outputs;
+    }
+
+    fn get(&self) -> BTreeSet<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// Dropping it closes the orders and cancels, then joins the thread: the order of the fields.
 pub(super) struct Worker {
     orders: Option<Sender<Order>>,
+    paused: Paused,
+    /// Rung where that is another set than before.
+    bell: Sender<()>,
     cancel: Cancel,
     pub(super) number: u64,
     _thread: Thread,
@@ -82,11 +102,21 @@ impl Worker {
         let cancel = Cancel::new()?;
         // One order at a time: the reconciler waits for its report before it sends another.
         let (orders, inbox) = bounded(1);
+        let (bell, rung) = bounded(1);
+        let paused = Paused::default();
         let slices = Slices::new(cache.join("slices"));
         let retained = Retained::new(cache);
         let renewed = Renewed::new(cache);
         let name = key.backend.as_str();
-        let mut work = Work { backend, slices, retained, renewed, cancel: cancel.clone() };
+        let mut work = Work {
+            backend,
+            slices,
+            retained,
+            renewed,
+            wanted: paused.clone(),
+            paused: None,
+            cancel: cancel.clone(),
+        };
         let thread = spawner.spawn(name, move || {
             let tell = |news| {
                 let report = Report { key: key.clone(), worker: number, news };
@@ -94,18 +124,30 @@ impl Worker {
                 reports.send(report).is_ok()
             };
             // Nothing of it is used afterwards.
-            let run = catch_unwind(AssertUnwindSafe(|| work.run(&inbox, &told, &tell)));
+            let run = catch_unwind(AssertUnwindSafe(|| work.run(&inbox, &told, &rung, &tell)));
             if let Err(panic) = run {
                 log::error!("the thread of {key} died: {}", panic_text(&*panic));
                 tell(News::Panicked);
             }
         })?;
-        Ok(Self { orders: Some(orders), cancel, number, _thread: thread })
+        Ok(Self { orders: Some(orders), paused, bell, cancel, number, _thread: thread })
     }
 
     /// Breaks off what it has in hand, for good.
     pub(super) fn cancel(&self) {
         self.cancel.cancel();
+    }
+
+    /// Has what moves stand still on these outputs and on no others: now, or after the order in hand.
+    pub(super) fn pause(&self, outputs: BTreeSet<String>) {
+        self.paused.set(outputs);
+        // One that has not been heard yet does.
+        self.bell.try_send(()).ok();
+    }
+
+    /// The same after the order that is given next.
+    pub(super) fn pause_after(&self, outputs: BTreeSet<String>) {
+        self.paused.set(outputs);
     }
 
     /// Whether it takes the order. One that has just died does not.
@@ -126,27 +168,69 @@ struct Work {
     slices: Slices,
     retained: Retained,
     renewed: Renewed,
+    wanted: Paused,
+    /// As the backend was told last; none: it may be otherwise by now.
+    paused: Option<BTreeSet<String>>,
     cancel: Cancel,
 }
 
 impl Work {
     /// Until the orders end, or nobody hears the reports.
-    fn run(&mut self, orders: &Receiver<Order>, told: &Receiver<()>, tell: &impl Fn(News) -> bool) {
+    fn run(
+        &mut self,
+        orders: &Receiver<Order>,
+        told: &Receiver<()>,
+        rung: &Receiver<()>,
+        tell: &impl Fn(News) -> bool,
+    ) {
         loop {
             let heard = select! {
                 recv(orders) -> order => match order {
-                    Ok(order) => tell(News::Done(self.carry_out(order))),
+                    Ok(order) => {
+                        let done = self.carry_out(order);
+                        // It may play by now what stood still before, and what is told waits for no pause.
+                        self.paused = None;
+                        let heard = tell(News::Done(done));
+                        self.pause();
+                        heard
+                    }
                     Err(_) => return,
                 },
                 recv(told) -> _ => {
                     let whole = self.backend.is_whole();
-                    tell(if whole { News::Unseen(self.backend.unseen()) } else { News::Lost })
+                    let heard =
+                        tell(if whole { News::Unseen(self.backend.unseen()) } else { News::Lost });
+                    if whole {
+                        self.paused = None;
+                        self.pause();
+                    }
+                    heard
+                }
+                recv(rung) -> bell => match bell {
+                    Ok(()) => {
+                        self.pause();
+                        true
+                    }
+                    Err(_) => return,
                 }
             };
             if !heard {
                 return;
             }
         }
+    }
+
+    /// Has what moves stand still where it is to, and go on elsewhere.
+    fn pause(&mut self) {
+        let wanted = self.wanted.get();
+        if self.paused.as_ref() == Some(&wanted) {
+            return;
+        }
+        match self.backend.pause(&wanted, &self.cancel) {
+            Ok(()) | Err(Error::Cancelled) => {}
+            Err(error) => log::warn!("what moves cannot be paused, or go on: {error}"),
+        }
+        self.paused = Some(wanted);
     }
 
     fn carry_out(&mut self, order: Order) -> Result<Done, Error> {

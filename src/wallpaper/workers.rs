@@ -1,6 +1,6 @@
 //! The workers: made when they are first told something, and known by their number.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -29,14 +29,18 @@ impl Workers {
         (Self { spawner, backends, running: BTreeMap::new(), reports, made: 0 }, received)
     }
 
-    /// Gives an order; makes the worker where there is none and one may be made.
+    /// Gives an order; makes the worker where there is none and one may be made. What moves on the
+    /// outputs `paused` stands still afterwards.
     pub(super) fn give(
         &mut self,
         key: &WorkerKey,
-        order: Order,
+        (order, paused): (Order, BTreeSet<String>),
         may_work: bool,
     ) -> Result<(), Error> {
-        let given = self.worker(key, may_work).map(|worker| worker.give(order));
+        let given = self.worker(key, may_work).map(|worker| {
+            worker.pause_after(paused);
+            worker.give(order)
+        });
         let why = match given {
             Ok(true) => return Ok(()),
             Ok(false) => "its thread has just ended".to_owned(),
@@ -63,6 +67,13 @@ impl Workers {
             self.running.insert(key.clone(), worker);
         }
         Ok(&self.running[key])
+    }
+
+    /// Has what moves stand still on these outputs and on no others of a worker's, if there is one.
+    pub(super) fn pause(&self, key: &WorkerKey, outputs: BTreeSet<String>) {
+        if let Some(worker) = self.running.get(key) {
+            worker.pause(outputs);
+        }
     }
 
     /// Whether a report comes from the worker that is there now, not from one that was replaced.

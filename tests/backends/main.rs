@@ -28,6 +28,7 @@ mod mpvpaper;
 mod panics;
 mod parallax;
 mod places;
+mod rest;
 mod start;
 mod stub;
 mod swaybg;

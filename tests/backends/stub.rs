@@ -8,6 +8,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -474,7 +476,7 @@ fn mpvpaper(role: &Role) {
     role.mishap();
     if broken(file) {
         // As the real one: before it has a surface, and deaf.
-        let heard = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let heard = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(signal_hook::consts::SIGTERM, heard).unwrap();
         role.note("mpvpaper-deaf", file);
         role.hang();
@@ -482,8 +484,9 @@ fn mpvpaper(role: &Role) {
     let socket = options.split(' ').find_map(|option| option.strip_prefix("input-ipc-server="));
     let listener = UnixListener::bind(socket.unwrap_or_else(|| role.fail("no socket"))).unwrap();
     let mut plays = file.to_owned();
+    let paused = Arc::new(AtomicBool::new(false));
     for stream in listener.incoming() {
-        mpv_client(role, stream.unwrap(), &mut plays);
+        mpv_client(role, stream.unwrap(), &mut plays, &paused);
     }
 }
 
@@ -492,7 +495,7 @@ fn broken(file: &str) -> bool {
 }
 
 /// The client of mpv's socket. Answers, and events of the film that plays, go out by whole lines.
-fn mpv_client(role: &Role, stream: UnixStream, plays: &mut String) {
+fn mpv_client(role: &Role, stream: UnixStream, plays: &mut String, paused: &Arc<AtomicBool>) {
     let lines = BufReader::new(stream.try_clone().unwrap()).lines();
     let say = |what: Value| (&stream).write_all(format!("{what}\n").as_bytes()).is_ok();
     let mut refused = false;
@@ -536,12 +539,22 @@ fn mpv_client(role: &Role, stream: UnixStream, plays: &mut String) {
                 }
             }
             ["get_property", "path"] => drop(say(answer(json!(plays)))),
+            ["get_property", "pause"] => drop(say(answer(json!(paused.load(Ordering::SeqCst))))),
+            ["set_property", "pause", _] => {
+                let pause = asked["command"][2].as_bool().unwrap();
+                paused.store(pause, Ordering::SeqCst);
+                // The output is the last but one.
+                let output = &role.args[role.args.len() - 2];
+                role.note("mpvpaper-pauses", &format!("{output} {pause}"));
+                say(answer(Value::Null));
+            }
             ["playlist-remove", _] => drop(say(answer(Value::Null))),
             ["observe_property", _, name] => {
                 say(answer(Value::Null));
                 match *name {
-                    "time-pos" => play_film(role, stream.try_clone().unwrap()),
+                    "time-pos" => play_film(role, stream.try_clone().unwrap(), paused),
                     "frame-drop-count" => {}
+                    "pause" => drop(say(property(name, json!(paused.load(Ordering::SeqCst))))),
                     _ => drop(say(property(name, json!(*name == "vo-configured")))),
                 }
             }
@@ -554,13 +567,16 @@ fn property(name: &str, data: Value) -> Value {
     json!({ "event": "property-change", "name": name, "data": data })
 }
 
-/// Tells of frames for as long as somebody listens. On the cue `dark` all of them are dropped, as
-/// where the output is off.
-fn play_film(role: &Role, mut stream: UnixStream) {
-    let cue = role.notes.join("cue-mpvpaper");
+/// Tells of frames for as long as somebody listens, and until it is paused. On the cue `dark` all of them
+/// are dropped, as where the output is off.
+fn play_film(role: &Role, mut stream: UnixStream, paused: &Arc<AtomicBool>) {
+    let (cue, paused) = (role.notes.join("cue-mpvpaper"), Arc::clone(paused));
     std::thread::spawn(move || {
         let mut dropped = 1;
         for frame in 0.. {
+            if paused.load(Ordering::SeqCst) {
+                return;
+            }
             let mut say = |what: Value| stream.write_all(format!("{what}\n").as_bytes());
             let at = property("time-pos", json!(f64::from(frame) * 0.04));
             let lost = property("frame-drop-count", json!(dropped));

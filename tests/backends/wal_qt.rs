@@ -110,6 +110,11 @@ impl Host<'_> {
             (Method::Post, "/wallpaper/capabilities", _) if body["capabilities"].is_object() => {
                 ok(json!({ "ok": true }))
             }
+            (Method::Post, "/wallpaper/playback", _)
+                if body["paused"].is_boolean() && body["source_target"].is_string() =>
+            {
+                ok(json!({ "ok": true, "applied": 1 }))
+            }
             (Method::Post, "/wallpaper/parallax", _) if body["enabled"].is_boolean() => {
                 ok(json!({ "ok": true }))
             }

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::Screen;
 use super::ipc::Ipc;
+use super::screen::Screen;
 use crate::sys::Cancel;
 use crate::thread::{Spawner, Thread};
 

@@ -3,7 +3,7 @@
 //! Runs on the worker's thread, and on that of a handover; every wait ends with its deadline, with the
 //! process, or on demand.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -141,6 +141,22 @@ impl Ipc {
         self.until = Instant::now() + FOR_GOOD;
         self.frames.begin_anew();
         self.hear(cancel, |_, frames| frames.are_seen()).is_ok()
+    }
+
+    /// Whether it is paused, by whomever.
+    pub(super) fn is_paused(&mut self, cancel: &Cancel) -> Result<bool, NotUp> {
+        self.say(&json!({ "command": ["get_property", "pause"], "request_id": 5 }))?;
+        Ok(self.hear(cancel, |said, _| said["request_id"] == 5)?["data"] == true)
+    }
+
+    /// Pauses it, or has it go on.
+    pub(super) fn pause(&mut self, paused: bool, cancel: &Cancel) -> Result<(), NotUp> {
+        self.say(&json!({ "command": ["set_property", "pause", paused], "request_id": 6 }))?;
+        let said = self.hear(cancel, |said, _| said["request_id"] == 6)?;
+        match said["error"].as_str() {
+            Some("success") => Ok(()),
+            why => Err(io::Error::other(why.unwrap_or("mpv will not").to_owned()).into()),
+        }
     }
 
     fn observe(&mut self) -> Result<(), NotUp> {

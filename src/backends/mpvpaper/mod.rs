@@ -10,26 +10,27 @@ mod frames;
 pub(super) mod fuzz;
 mod handover;
 mod ipc;
+mod screen;
 
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Instant;
 
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
 use super::{Backend, Error, Placement};
 use crate::config::Mpvpaper as Options;
-use crate::process::{BackendProcess, plain_name};
+use crate::process::plain_name;
 use crate::sys::Cancel;
 use crate::wire::Format;
 
-use args::{Wanted, args, matched, socket_in};
+use args::{Wanted, args, matched};
 use handover::Handover;
-use ipc::{Ipc, Loaded};
+use ipc::Ipc;
+use screen::{PLAYS_WITHIN, Screen, Told};
 
 const NAME: &str = "mpvpaper";
-const PLAYS_WITHIN: Duration = Duration::from_secs(10);
-const GRACE: Duration = Duration::from_secs(2);
 /// mpv is told of a file in JSON, which has no place for other bytes than UTF-8.
 const TAKES: Takes = Takes {
     formats: &[Format::Mp4, Format::Webm, Format::Mkv, Format::Mov, Format::Avi],
@@ -46,20 +47,6 @@ pub(super) struct Mpvpaper {
     handovers: Vec<Handover>,
     /// The number of the last socket that was named.
     last_socket: u32,
-}
-
-/// A process that plays on an output.
-#[derive(Debug)]
-struct Screen {
-    output: String,
-    process: BackendProcess,
-    socket: PathBuf,
-    /// None where that is not known: taken over, and not asked yet.
-    file: Option<PathBuf>,
-    /// What was in it then.
-    content: Option<String>,
-    /// Frames of it were seen.
-    is_seen: bool,
 }
 
 impl Mpvpaper {
@@ -100,9 +87,7 @@ impl Mpvpaper {
         let launch =
             self.context.launch(self.context.program(NAME)?).args(args(options, wanted, &socket));
         let process = self.context.start(&launch, NAME, Some(&wanted.output))?;
-        let (file, content) = (Some(wanted.file.clone()), Some(wanted.content.clone()));
-        let output = wanted.output.clone();
-        Ok(Screen { output, process, socket, file, content, is_seen: false })
+        Ok(Screen::started(process, wanted, socket))
     }
 
     fn unused_socket(&mut self) -> Result<PathBuf, Error> {
@@ -222,13 +207,6 @@ impl BroughtUp {
     }
 }
 
-/// What came of telling a process of a file.
-enum Told {
-    Seen,
-    Unseen(Ipc),
-    Silent,
-}
-
 impl Backend for Mpvpaper {
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         self.settle();
@@ -256,6 +234,17 @@ impl Backend for Mpvpaper {
         unseen.map(|handover| handover.output.clone()).collect()
     }
 
+    fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
+        // One that was not seen yet plays on: a pause would pass for a frame.
+        let unseen = self.unseen();
+        let mut result = Ok(());
+        for screen in &mut self.screens {
+            let rests = outputs.contains(&screen.output) && !unseen.contains(&screen.output);
+            result = screen.rest(rests, cancel).and(result);
+        }
+        result
+    }
+
     fn clear(&mut self) -> Result<(), Error> {
         self.settle();
         self.screens.drain(..).for_each(Screen::end);
@@ -268,84 +257,8 @@ impl Backend for Mpvpaper {
         for dead in self.screens.extract_if(.., |screen| !screen.process.child().is_running()) {
             let how = dead.process.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
             log::info!("{NAME} on {} ended{how}", dead.output);
-            std::fs::remove_file(&dead.socket).ok();
-            dead.process.forget();
+            dead.forget();
         }
         self.screens.len() == before
-    }
-}
-
-impl Screen {
-    /// None for one whose command line is not ours to understand.
-    fn taken_over(process: BackendProcess) -> Option<Self> {
-        let output = process.record().output.clone();
-        let socket = socket_in(&process.record().args());
-        match (output, socket) {
-            (Some(output), Some(socket)) => {
-                let (file, content) = (None, None);
-                Some(Self { output, process, socket, file, content, is_seen: false })
-            }
-            _ => {
-                process.end(GRACE);
-                None
-            }
-        }
-    }
-
-    /// Has it play another file; an error if it cannot, and then it plays the one before.
-    fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<Told, Error> {
-        let file = wanted.file.as_path();
-        let until = Instant::now() + PLAYS_WITHIN;
-        let Ok(mut ipc) = Ipc::connect(&self.socket, self.process.child(), until, cancel) else {
-            return Ok(Told::Silent);
-        };
-        let before = match &self.file {
-            Some(known) => Some(known.clone()),
-            None => ipc.playing(cancel)?,
-        };
-        let changed = self.content.as_ref().is_some_and(|content| *content != wanted.content);
-        let loaded = if before.as_deref() != Some(file) || changed {
-            ipc.load(file, before.as_deref(), cancel)?
-        } else if self.is_seen {
-            Loaded::Plays { seen: true }
-        } else {
-            ipc.watch(cancel)?
-        };
-        match loaded {
-            Loaded::Plays { seen } => {
-                self.know(wanted);
-                self.is_seen = seen;
-                Ok(if seen { Told::Seen } else { Told::Unseen(ipc) })
-            }
-            Loaded::Silent => Ok(Told::Silent),
-            Loaded::Refused(why) => Err(Error::File { path: file.to_owned(), why }),
-        }
-    }
-
-    fn know(&mut self, wanted: &Wanted) {
-        self.file = Some(wanted.file.clone());
-        self.content = Some(wanted.content.clone());
-    }
-
-    fn wait_until_it_plays(&self, until: Instant, cancel: &Cancel) -> Result<Option<Ipc>, Error> {
-        let (child, file) = (self.process.child(), self.file.as_deref().unwrap_or(Path::new("")));
-        match ipc::wait_until_it_plays(&self.socket, child, file, until, cancel) {
-            Err(Error::Unavailable(why)) => {
-                let said = self.process.log_tail();
-                let said = said.lines().last().unwrap_or("it said nothing").trim().to_owned();
-                Err(Error::Unavailable(format!("{NAME} on {}: {why}: {said}", self.output)))
-            }
-            other => other,
-        }
-    }
-
-    fn end(self) {
-        self.process.end(GRACE);
-        std::fs::remove_file(&self.socket).ok();
-    }
-
-    fn kill(self) {
-        self.process.kill();
-        std::fs::remove_file(&self.socket).ok();
     }
 }

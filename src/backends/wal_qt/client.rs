@@ -77,6 +77,13 @@ impl Client {
         self.judge(PATH, self.once(PATH, Some(&body), self.limit))
     }
 
+    /// Pauses a film or page by its file, or has it go on. Tried once.
+    pub(super) fn playback(&self, source: &str, paused: bool) -> Result<(), Error> {
+        const PATH: &str = "/wallpaper/playback";
+        let body = json!({ "source_target": source, "paused": paused });
+        self.judge(PATH, self.once(PATH, Some(&body), self.limit))
+    }
+
     /// A request that is tried once.
     pub(super) fn once(
         &self,

@@ -7,8 +7,9 @@ mod client;
 pub(super) mod fuzz;
 mod host;
 mod load;
+mod rest;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ pub(crate) use client::Client;
 
 use host::{GRACE, Host};
 use load::{Piece, Progress};
+use rest::Rest;
 
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 /// A host that tells what it shows does so within this.
@@ -58,13 +60,16 @@ pub(super) struct WalQt {
     shown: HashMap<String, Piece>,
     /// What the host was told last, by path.
     told: HashMap<&'static str, Value>,
+    rest: Rest,
 }
 
 impl WalQt {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let copies = Copies::new(context.cache.join("copies"));
         let host = Host::new(&context);
-        Self { context, settings, copies, host, shown: HashMap::new(), told: HashMap::new() }
+        let rest = Rest::open(context.records.directory());
+        let (shown, told) = (HashMap::new(), HashMap::new());
+        Self { context, settings, copies, host, shown, told, rest }
     }
 
     fn pieces(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Vec<Piece>, Error> {
@@ -163,6 +168,7 @@ impl Backend for WalQt {
         for group in load::groups(&changed) {
             load(&client, &group, options, cancel)?;
             for piece in group {
+                self.rest.loaded(&piece.target.to_string_lossy());
                 self.shown.insert(piece.output.clone(), piece);
             }
         }
@@ -172,12 +178,30 @@ impl Backend for WalQt {
         Ok(())
     }
 
+    /// The host is told of files, not of outputs: one that plays on another output plays.
+    fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
+        let moving = self.shown.values().filter(|piece| piece.kind != "image");
+        let (rest, play): (Vec<&Piece>, Vec<&Piece>) =
+            moving.partition(|piece| outputs.contains(&piece.output));
+        let source = |piece: &&Piece| piece.target.to_string_lossy().into_owned();
+        let play: BTreeSet<String> = play.iter().map(source).collect();
+        let mut wanted: BTreeSet<String> = rest.iter().map(source).collect();
+        wanted.retain(|source| !play.contains(source));
+        if self.rest.is(&wanted) {
+            return Ok(());
+        }
+        let settings = (self.settings)();
+        let client = Client::open(&self.context.dirs, &settings.wal_qt, cancel)?;
+        self.rest.pause(&client, &wanted)
+    }
+
     fn clear(&mut self) -> Result<(), Error> {
         match self.host.ours.take() {
             Some(host) => host.end(GRACE),
             None => log::info!("the wal-qt host was not started by murald and goes on"),
         }
         self.host.foreign = None;
+        self.rest.forget();
         self.shown.clear();
         self.told.clear();
         self.copies.tidy(&[]);

@@ -20,8 +20,9 @@ pub(super) const POWER: Verb =
         )])
         .help(
             "    murald power locked; swaylock; murald power unlocked\n\n\
-             Playlists rest meanwhile where power.pause_when_locked or power.pause_when_idle is\n\
-             set: nothing changes by itself, and timers keep what was left.",
+             Playlists, films and pages rest meanwhile where power.pause_when_locked or\n\
+             power.pause_when_idle is set: nothing changes by itself, timers keep what was left, and\n\
+             what moves stands still.",
         );
 
 fn power(call: &Call, screen: &mut Screen) -> Result<(), Error> {

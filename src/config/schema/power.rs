@@ -1,4 +1,4 @@
-//! `[power]`: when playlists rest.
+//! `[power]`: when playlists, films and pages rest.
 
 use super::key::Key;
 use super::settings::settings;
@@ -7,9 +7,9 @@ settings! {
     /// `[power]`
     #[derive(Copy, Debug)]
     Power {
-        /// Playlists rest while the session is locked
+        /// Playlists, films and pages rest while the session is locked
         pause_when_locked: bool = Key::flag(false),
-        /// Playlists rest while nobody uses the machine
+        /// Playlists, films and pages rest while nobody uses the machine
         pause_when_idle: bool = Key::flag(false),
     }
 }

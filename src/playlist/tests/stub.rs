@@ -33,6 +33,8 @@ pub(super) struct StubState {
     /// For monitors that have each their own.
     pub(super) dealt: Vec<Vec<i64>>,
     pub(super) held: Vec<(Request, wallpaper::Reply<Applied>)>,
+    /// What films and pages were told.
+    pub(super) rests: Vec<bool>,
 }
 
 #[derive(Clone)]
@@ -130,6 +132,10 @@ impl Wallpapers for StubWallpapers {
 
     fn connected(&self) -> Vec<String> {
         self.state.lock().unwrap().connected.clone()
+    }
+
+    fn rest(&self, rests: bool) {
+        self.state.lock().unwrap().rests.push(rests);
     }
 
     fn fixed_backend(&self) -> Option<String> {

@@ -1,6 +1,7 @@
 //! How the reconciler carries jobs out: orders to one backend at a time for each, and what follows
 //! from the reports.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::backends;
@@ -26,14 +27,17 @@ impl Reconciler {
             return self.finish(job);
         }
         let transition = job.transition();
+        let asking = job.asked_for().to_vec();
         self.jobs.push(job);
         for step in steps {
             let (key, order) = match step {
                 Step::Show { key, placements } => {
                     let rewritten = plan::rewritten(&self.current, &key, &placements);
-                    (key, Order::Show { placements, transition: transition.clone(), rewritten })
+                    let paused = self.rest.paused(&placements, &asking);
+                    let transition = transition.clone();
+                    (key, (Order::Show { placements, transition, rewritten }, paused))
                 }
-                Step::Clear { key } => (key, Order::Clear),
+                Step::Clear { key } => (key, (Order::Clear, BTreeSet::new())),
             };
             let may_work = self.backoffs.may_work(&key, Instant::now());
             if let Err(error) = self.workers.give(&key, order, may_work) {
@@ -53,7 +57,18 @@ impl Reconciler {
             News::Lost => self.lost(&key),
             News::Panicked => self.panicked(&key),
         }
+        // Rest may have begun or ended meanwhile, or something was not shown that was to play.
+        if self.jobs.is_empty() {
+            self.align_rest();
+        }
         self.start_waiting();
+    }
+
+    /// Has films and pages stand still where they are to, and go on elsewhere. Nobody waits for it.
+    pub(super) fn align_rest(&self) {
+        for (key, shown) in &self.current {
+            self.workers.pause(key, self.rest.paused(shown, &[]));
+        }
     }
 
     /// A step that was in hand is done, or has failed.
@@ -330,6 +345,7 @@ impl Reconciler {
         match job.purpose {
             Purpose::Apply(apply) => match apply.commit(&self.store) {
                 Ok(mut changed) => {
+                    self.rest.note_asked(&apply.feasible.applied.monitors);
                     let by_hook = self.status.is_by_hook(&apply.feasible.source);
                     changed.iter_mut().for_each(|one| one.change.by_hook |= by_hook);
                     for picture in &apply.feasible.pictures {

@@ -1,0 +1,184 @@
+//! Films and pages stand still while the machine rests, and go on afterwards.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use murald::internals::backends::{Kind, Placement};
+use murald::internals::config::BackendName;
+use serde_json::{Value, json};
+
+use crate::desktop::wait_until;
+use crate::hosted::{Hosted, films};
+use crate::stub::Stubs;
+
+const LOCKED: &str = "[power]\npause_when_locked = true";
+
+fn tell(hosted: &Hosted, state: &str) {
+    let output = hosted.house.murald(&["power", state]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// What mpv was told of its pause on an output, the oldest first.
+fn told(hosted: &Hosted, output: &str) -> Vec<bool> {
+    let notes = fs::read_to_string(hosted.notes.join("mpvpaper-pauses")).unwrap_or_default();
+    let of_it = |line: &str| Some(line.strip_prefix(output)?.trim() == "true");
+    notes.lines().filter_map(of_it).collect()
+}
+
+/// The sockets of mpv: of those processes that run.
+fn sockets(hosted: &Hosted) -> Vec<PathBuf> {
+    files(hosted, "sock").into_iter().filter(|path| UnixStream::connect(path).is_ok()).collect()
+}
+
+/// The files of mpvpaper in the runtime directory whose names end so.
+fn files(hosted: &Hosted, ending: &str) -> Vec<PathBuf> {
+    let murald = Path::new(hosted.desktop.var("XDG_RUNTIME_DIR").unwrap()).join("murald");
+    let backends = fs::read_dir(murald).unwrap().next().unwrap().unwrap().path();
+    let mut files = ending_so(&backends, ending);
+    files.sort();
+    files
+}
+
+fn ending_so(directory: &Path, ending: &str) -> Vec<PathBuf> {
+    let paths = fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == ending)).collect()
+}
+
+/// Says something to mpv as its user would; gives the answer's data.
+fn mpv(socket: &Path, command: &Value) -> Value {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    writeln!(stream, "{}", json!({ "command": command, "request_id": 9 })).unwrap();
+    let lines = BufReader::new(stream).lines().map(|line| line.unwrap());
+    let mut answers = lines.map(|line| serde_json::from_str::<Value>(&line).unwrap());
+    answers.find(|said| said["request_id"] == 9).expect("an answer")["data"].take()
+}
+
+fn is_paused(socket: &Path) -> bool {
+    mpv(socket, &json!(["get_property", "pause"])) == true
+}
+
+#[test]
+fn films_stand_still_while_the_session_is_locked_but_for_those_set_meanwhile() {
+    let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480", "640x480"], LOCKED, &[]);
+    let [film, other] = films(&hosted);
+    hosted.set(&json!({ "image_id": film }));
+    let playing = sockets(&hosted);
+    let [one, two] = &playing[..] else { panic!("{playing:?}") };
+    tell(&hosted, "locked");
+    wait_until("both to stand still", || is_paused(one) && is_paused(two));
+    // By hand: that one plays, and the other rests on.
+    hosted.set(&json!({ "image_id": other, "monitors": ["HEADLESS-1"] }));
+    wait_until("the one that was set to play", || !is_paused(one));
+    assert!(is_paused(two));
+    tell(&hosted, "unlocked");
+    wait_until("both to play", || !is_paused(one) && !is_paused(two));
+    assert!(files(&hosted, "paused").is_empty());
+    // Nobody is left to say that the rest is over: the next daemon has them go on.
+    tell(&hosted, "locked");
+    wait_until("both to stand still again", || is_paused(one) && is_paused(two));
+    hosted.house.kill9();
+    hosted.house.start();
+    wait_until("both to play again", || !is_paused(one) && !is_paused(two));
+    assert_eq!(sockets(&hosted), playing, "they are the same processes");
+    for output in ["HEADLESS-1", "HEADLESS-2"] {
+        assert_eq!(told(&hosted, output), [true, false, true, false], "{output}");
+    }
+}
+
+#[test]
+fn film_that_its_user_has_paused_stays_paused() {
+    let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480", "640x480"], LOCKED, &[]);
+    let [film, _] = films(&hosted);
+    hosted.set(&json!({ "image_id": film }));
+    let playing = sockets(&hosted);
+    let [one, two] = &playing[..] else { panic!("{playing:?}") };
+    mpv(two, &json!(["set_property", "pause", true]));
+    tell(&hosted, "locked");
+    wait_until("the other to stand still", || is_paused(one));
+    tell(&hosted, "unlocked");
+    wait_until("the other to play", || !is_paused(one));
+    // Another round, which comes after whatever the first one might have done.
+    tell(&hosted, "locked");
+    wait_until("the other to stand still again", || is_paused(one));
+    assert!(is_paused(two));
+    assert_eq!(told(&hosted, "HEADLESS-2"), [true], "that was the user");
+}
+
+#[test]
+fn wal_qt_is_told_of_films_and_pages() {
+    let mut hosted = Hosted::new(&["640x480", "640x480"], LOCKED, &[]);
+    let [film, _] = films(&hosted);
+    let page = hosted.page("none");
+    let on = |id: i64, monitor: &str| json!({ "image_id": id, "monitors": [monitor] });
+    hosted.set(&on(film, "HEADLESS-1"));
+    hosted.set(&on(page, "HEADLESS-2"));
+    let client = hosted.house.client();
+    let film_s = client.get(&format!("/images/{film}")).ok()["path"].clone();
+    let page_s = client.get(&format!("/images/{page}")).ok()["web_meta"]["entry_path"].clone();
+    let sees = |hosted: &Hosted, expected: &[(&Value, bool)]| {
+        let mut expected: Vec<Value> = expected
+            .iter()
+            .map(|(source, paused)| json!({ "source_target": source, "paused": paused }))
+            .collect();
+        expected.sort_by_key(Value::to_string);
+        wait_until(&format!("{expected:?}"), || {
+            let asked = hosted.requests().into_iter();
+            let asked = asked.filter(|(route, _)| route == "/wallpaper/playback");
+            let mut asked: Vec<Value> = asked.map(|(_, body)| body).collect();
+            asked.sort_by_key(Value::to_string);
+            asked == expected
+        });
+        hosted.forget();
+    };
+    hosted.forget();
+    tell(&hosted, "locked");
+    sees(&hosted, &[(&film_s, true), (&page_s, true)]);
+    // By hand it plays, as it is loaded anew.
+    let still = hosted.picture("one.png");
+    hosted.set(&on(still, "HEADLESS-2"));
+    sees(&hosted, &[(&page_s, false)]);
+    hosted.set(&on(page, "HEADLESS-2"));
+    hosted.forget();
+    hosted.house.kill9();
+    hosted.house.start();
+    sees(&hosted, &[(&film_s, false)]);
+}
+
+#[test]
+fn film_that_was_not_seen_yet_is_paused_once_it_is() {
+    let stubs = Stubs::new(&["640x480"]);
+    let film = |name: &str| {
+        let path = stubs.root().join(name);
+        fs::write(&path, [b"\0\0\0\x18ftypisom\0\0\0\0isommp42", name.as_bytes()].concat())
+            .unwrap();
+        path
+    };
+    let hang = |path: &Path| -> Vec<Placement> {
+        let placements = stubs.wall.hang(&[("HEADLESS-1", path)]).into_iter();
+        placements.map(|placement| Placement { kind: Kind::Video, ..placement }).collect()
+    };
+    let (one, two) = (film("one.mp4"), film("two.mp4"));
+    let all = ["HEADLESS-1".to_owned()].into();
+    let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
+    mpvpaper.show(&hang(&one), &stubs.wall.cancel).unwrap();
+    mpvpaper.pause(&all, &stubs.wall.cancel).unwrap();
+    let pauses = || stubs.note("mpvpaper-pauses");
+    assert_eq!(pauses(), ["HEADLESS-1 true"]);
+    // The output is off: a film that stands still would count as seen.
+    stubs.cue("mpvpaper", "dark");
+    mpvpaper.show(&hang(&two), &stubs.wall.cancel).unwrap();
+    assert_eq!(mpvpaper.unseen(), ["HEADLESS-1"]);
+    mpvpaper.pause(&all, &stubs.wall.cancel).unwrap();
+    assert_eq!(pauses(), ["HEADLESS-1 true", "HEADLESS-1 false"]);
+    stubs.cue("mpvpaper", "");
+    stubs.wall.told.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+    assert!(mpvpaper.is_whole() && mpvpaper.unseen().is_empty());
+    mpvpaper.pause(&all, &stubs.wall.cancel).unwrap();
+    assert_eq!(pauses().last().map(String::as_str), Some("HEADLESS-1 true"));
+    mpvpaper.pause(&[].into(), &stubs.wall.cancel).unwrap();
+    assert_eq!(pauses().last().map(String::as_str), Some("HEADLESS-1 false"));
+    mpvpaper.clear().unwrap();
+    assert!(ending_so(&stubs.root().join("run"), "paused").is_empty());
+}
