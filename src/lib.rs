@@ -6,6 +6,7 @@
 //! lowest also of its own (`tests/layers.rs` holds them to it).
 
 // Layer 0: no room of ours below but one another.
+pub(crate) mod battery;
 pub(crate) mod clock;
 pub(crate) mod color;
 pub(crate) mod digest;

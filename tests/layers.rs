@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// From the ground up; a room imports only rooms of lower layers, or its own.
 const LAYERS: &[&[&str]] = &[
     &[
+        "battery",
         "clock",
         "color",
         "digest",

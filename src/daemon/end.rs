@@ -33,6 +33,7 @@ impl Daemon {
         }
         in_time("parallax", self.parallax.end(deadline));
         in_time("outputs", self.outputs.end(deadline));
+        in_time("battery", self.rest.end(deadline));
         in_time("playlist", self.playlists.end(deadline));
         // What it has in hand for an import may hang.
         self.transcoder.cancel_imports();

@@ -9,6 +9,7 @@ mod end;
 mod error;
 mod options;
 mod paths;
+mod rest;
 mod terminal;
 mod wiring;
 

@@ -11,6 +11,7 @@ use crossbeam_channel::{Receiver, bounded};
 use super::error::Error;
 use super::options::Options;
 use super::paths::{DaemonPaths, log_settings, wanted_compositor};
+use super::rest::Rest;
 use crate::backends::{Backends, RootPainter, Settings, Versions};
 use crate::compositor;
 use crate::config::{self, BackendName, ConfigHandle, Section};
@@ -47,6 +48,7 @@ pub(crate) struct Daemon {
     pub(super) server: Server,
     /// None where the kernel gives no watch: SIGHUP still has the file read again.
     pub(super) watch: Option<config::Watch>,
+    pub(super) rest: Rest,
     pub(super) playlists: PlayerOwner,
     pub(super) parallax: Arc<Parallax>,
     pub(super) reconciler: ReconcilerOwner,
@@ -154,7 +156,7 @@ impl Daemon {
             told,
         )
         .map_err(start("the playlists"))?;
-        rest_by_settings(&config, &playlists);
+        let rest = Rest::by_settings(&config, &playlists, &spawner, env);
         watch_directories(&config, &dirs, &library);
         let api = Api {
             events: bus,
@@ -177,6 +179,7 @@ impl Daemon {
         let daemon = Self {
             server,
             watch,
+            rest,
             playlists: player,
             parallax,
             reconciler,
@@ -317,21 +320,6 @@ fn start_desktop(
         home: backends.dirs.home().to_owned(),
     };
     desktop::start(spawner, sources, hook).map_err(start("the files for other programs"))
-}
-
-/// Has playlists rest when the settings say so, now and after each change of them.
-fn rest_by_settings(config: &ConfigHandle, playlists: &playlist::Playlists) {
-    let (handle, playlists) = (config.clone(), playlists.clone());
-    let set = move || {
-        let power = handle.current().power;
-        playlists.set_rest(power.pause_when_locked, power.pause_when_idle);
-    };
-    set();
-    config.subscribe(move |change| {
-        if change.sections.contains(&Section::Power) {
-            set();
-        }
-    });
 }
 
 /// Has the library watch what the settings say, now and after each change of them.

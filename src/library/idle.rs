@@ -8,13 +8,14 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select};
 
 use super::Thumbnails;
+use crate::battery::Supplies;
 use crate::memory;
+use crate::paths::Env;
 use crate::store::{self, Store, images};
 use crate::wire::{Image, Resolution};
 
@@ -157,7 +158,7 @@ impl Worker {
 
 /// Whether nobody waits for a processor, and the machine is not on battery.
 pub(crate) fn machine_is_idle() -> bool {
-    !on_battery(Path::new("/sys/class/power_supply")) && is_unhurried()
+    !Supplies::of(&Env::process()).on_battery() && is_unhurried()
 }
 
 fn is_unhurried() -> bool {
@@ -176,21 +177,6 @@ fn pressure(text: &str) -> Option<f32> {
     text.strip_prefix("some avg10=")?.split(' ').next()?.parse().ok()
 }
 
-/// Some battery gives power and no mains does.
-fn on_battery(supplies: &Path) -> bool {
-    let read = |path: &Path, name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
-    let mut discharging = false;
-    for supply in fs::read_dir(supplies).into_iter().flatten().flatten() {
-        let path = supply.path();
-        match read(&path, "type").trim() {
-            "Mains" | "USB" if read(&path, "online").trim() == "1" => return false,
-            "Battery" => discharging |= read(&path, "status").trim() == "Discharging",
-            _ => {}
-        }
-    }
-    discharging
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,27 +188,5 @@ mod tests {
         check("some avg10=93.75 avg60=89.24", Some(93.75));
         check("", None);
         check("some", None);
-    }
-
-    #[test]
-    fn a_battery_counts_where_no_mains_does() {
-        let check = |supplies: &[(&str, &[(&str, &str)])], expected| {
-            let directory = tempfile::tempdir().unwrap();
-            for (name, files) in supplies {
-                let path = directory.path().join(name);
-                fs::create_dir(&path).unwrap();
-                files.iter().for_each(|(file, text)| fs::write(path.join(file), text).unwrap());
-            }
-            assert_eq!(on_battery(directory.path()), expected, "{supplies:?}");
-        };
-        let battery = |status| ("BAT0", [("type", "Battery\n"), ("status", status)]);
-        let mains = |online| ("AC", [("type", "Mains\n"), ("online", online)]);
-        check(&[], false);
-        let (full, empty) = (battery("Full\n"), battery("Discharging\n"));
-        check(&[(full.0, &full.1)], false);
-        check(&[(empty.0, &empty.1)], true);
-        let (on, off) = (mains("1\n"), mains("0\n"));
-        check(&[(empty.0, &empty.1), (off.0, &off.1)], true);
-        check(&[(empty.0, &empty.1), (on.0, &on.1)], false);
     }
 }

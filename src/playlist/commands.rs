@@ -29,7 +29,7 @@ pub(super) enum Command {
     Active(Reply<Vec<ActivePlaylist>>),
     Appearance(Reply<Appearance>),
     SetAppearance(AppearanceMode, Reply<Appearance>),
-    /// The settings say something else of rest.
+    /// The settings, or the kernel, say something else of rest.
     Rest,
     /// What somebody says of the session.
     Power(PutPower, Reply<Power>),

@@ -160,9 +160,15 @@ impl Playlists {
         self.send(Command::Power(told, reply));
     }
 
-    /// Says when playlists are to rest.
+    /// Says when all is to rest.
     pub(crate) fn set_rest(&self, when_locked: bool, when_idle: bool) {
         self.power.set_wishes(when_locked, when_idle);
+        self.send(Command::Rest);
+    }
+
+    /// Says whether the machine runs on its battery; none: nobody looks.
+    pub(crate) fn set_battery(&self, battery: Option<bool>) {
+        self.power.set_battery(battery);
         self.send(Command::Rest);
     }
 

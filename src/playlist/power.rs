@@ -1,6 +1,6 @@
-//! Rest: while the session is locked or idle, where the settings want that, no playlist changes by
-//! itself. The thread `playlist` is told, and goes by it (`rest`); the handle reads it, and writes what
-//! the settings say.
+//! Rest: while the machine runs on its battery, or the session is locked or idle, where the settings
+//! want that, no playlist changes by itself, and films and pages stand still. The thread `playlist` is
+//! told, and goes by it (`rest`); the handle reads it, and writes what the settings and the kernel say.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +14,8 @@ pub(super) struct SharedPower(Arc<Mutex<Known>>);
 struct Known {
     rests_when_locked: bool,
     rests_when_idle: bool,
+    /// None: nobody looks, as the settings do not want rest then.
+    battery: Option<bool>,
     locked: bool,
     idle: bool,
 }
@@ -25,6 +27,11 @@ impl SharedPower {
         (known.rests_when_locked, known.rests_when_idle) = (when_locked, when_idle);
     }
 
+    /// What the kernel says, where somebody looks.
+    pub(super) fn set_battery(&self, battery: Option<bool>) {
+        self.lock().battery = battery;
+    }
+
     /// What somebody says who knows.
     pub(super) fn tell(&self, told: PutPower) {
         let mut known = self.lock();
@@ -33,13 +40,15 @@ impl SharedPower {
     }
 
     pub(super) fn get(&self) -> Power {
-        let Known { rests_when_locked, rests_when_idle, locked, idle } = *self.lock();
-        let resting = if locked && rests_when_locked {
+        let Known { rests_when_locked, rests_when_idle, battery, locked, idle } = *self.lock();
+        let resting = if battery == Some(true) {
+            Some(Rest::Battery)
+        } else if locked && rests_when_locked {
             Some(Rest::Locked)
         } else {
             (idle && rests_when_idle).then_some(Rest::Idle)
         };
-        Power { locked, idle, resting }
+        Power { battery, locked, idle, resting }
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

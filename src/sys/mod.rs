@@ -8,6 +8,7 @@ mod inotify;
 mod poll;
 mod socket;
 mod timer;
+mod uevents;
 mod waker;
 
 pub use cancel::Cancel;
@@ -16,4 +17,5 @@ pub(crate) use inotify::Inotify;
 pub(crate) use poll::{is_readable, poll_until};
 pub(crate) use socket::connect;
 pub(crate) use timer::Timer;
+pub(crate) use uevents::Uevents;
 pub(crate) use waker::Waker;

@@ -140,8 +140,8 @@ words! {
 }
 
 words! {
-    /// Why playlists rest.
-    Rest { Locked = "locked", Idle = "idle" }
+    /// Why playlists, films and pages rest.
+    Rest { Battery = "battery", Locked = "locked", Idle = "idle" }
 }
 
 words! {

@@ -86,9 +86,11 @@ pub(crate) struct Appearance {
     pub now: Tone,
 }
 
-/// What is known of the session, and whether playlists rest because of it.
+/// What is known of the machine and the session, and whether all rests because of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Power {
+    /// Whether the machine runs on its battery; none: nobody looks.
+    pub battery: Option<bool>,
     pub locked: bool,
     pub idle: bool,
     pub resting: Option<Rest>,

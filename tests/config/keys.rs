@@ -107,7 +107,10 @@ fn table() -> Vec<(&'static str, Value)> {
         ),
         ("location", json!({"latitude": null, "longitude": null})),
         ("hooks", json!({"wallpaper_changed": "", "timeout_seconds": 60})),
-        ("power", json!({"pause_when_locked": false, "pause_when_idle": false})),
+        (
+            "power",
+            json!({"pause_on_battery": false, "pause_when_locked": false, "pause_when_idle": false}),
+        ),
         ("monitors", json!({"selected_monitors": [], "image_set_type": "individual"})),
         (
             "remote_gallery",

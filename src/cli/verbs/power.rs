@@ -40,6 +40,10 @@ fn power(call: &Call, screen: &mut Screen) -> Result<(), Error> {
 impl Record for Power {
     fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         let mut sheet = Table::sheet();
+        match self.battery {
+            Some(battery) => sheet.field("battery", battery),
+            None => sheet.field("battery", "not looked at"),
+        }
         sheet.field("locked", self.locked);
         sheet.field("idle", self.idle);
         sheet.field("resting", self.resting.map_or("no", |rest| rest.as_str()));

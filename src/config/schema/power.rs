@@ -7,6 +7,8 @@ settings! {
     /// `[power]`
     #[derive(Copy, Debug)]
     Power {
+        /// Playlists, films and pages rest while the machine runs on its battery
+        pause_on_battery: bool = Key::flag(false),
         /// Playlists, films and pages rest while the session is locked
         pause_when_locked: bool = Key::flag(false),
         /// Playlists, films and pages rest while nobody uses the machine

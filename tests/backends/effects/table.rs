@@ -37,6 +37,7 @@ const ENABLED: (&str, &str) =
 const HOOK: &str = "tests/programs/hook.rs";
 const REST: (&str, &str) =
     ("tests/playlists/power.rs", "playlists_rest_while_locked_or_idle_as_the_settings_say");
+const BATTERY: &str = "playlists_rest_on_the_battery_as_the_kernel_tells";
 const SUN: (&str, &str) = ("tests/playlists/light.rs", "sun_wants_latitude_and_longitude");
 const WATCH: (&str, &str) =
     ("tests/library/watch/settings.rs", "each_key_of_the_library_has_its_effect");
@@ -75,6 +76,7 @@ fn daemon() -> Vec<Row> {
         ("library", "watch_folders", Value::Null, In(WATCH.0, WATCH.1)),
         ("location", "latitude", Value::Null, In(SUN.0, SUN.1)),
         ("location", "longitude", Value::Null, In(SUN.0, SUN.1)),
+        ("power", "pause_on_battery", Value::Null, In(REST.0, BATTERY)),
         ("power", "pause_when_locked", Value::Null, In(REST.0, REST.1)),
         ("power", "pause_when_idle", Value::Null, In(REST.0, REST.1)),
         (

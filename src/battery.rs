@@ -1,0 +1,253 @@
+//! Whether the machine runs on its battery, and the thread `battery`, which tells when that changes.
+//!
+//! The thread sleeps until the kernel tells of a device, and looks then. It never looks by the clock.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::inotify::WatchFlags;
+
+use crate::paths::Env;
+use crate::sys::{Cancel, Inotify, Uevents, poll_until};
+use crate::thread::{Spawner, Thread};
+
+const SYSFS: &str = "/sys/class/power_supply";
+
+/// Where the batteries and the mains are found.
+#[derive(Clone, Debug)]
+pub(crate) struct Supplies {
+    directory: PathBuf,
+    /// A directory of plain files in its place: nobody but the files tells of it.
+    is_plain: bool,
+}
+
+impl Supplies {
+    /// The machine's own; those of `MURALD_POWER_SUPPLY` where there is such a variable, for tests.
+    pub(crate) fn of(env: &Env) -> Self {
+        match env.var("MURALD_POWER_SUPPLY") {
+            Some(directory) => Self { directory: directory.into(), is_plain: true },
+            None => Self { directory: SYSFS.into(), is_plain: false },
+        }
+    }
+
+    /// Whether some battery gives power, and no mains does.
+    pub(crate) fn on_battery(&self) -> bool {
+        on_battery(&self.directory)
+    }
+}
+
+/// Tells until it is dropped. The wish to end is above the thread: it is given before that is joined.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    ending: Ending,
+    thread: Option<Thread>,
+}
+
+#[derive(Debug)]
+struct Ending(Cancel);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl Watch {
+    /// `tell` is called on the thread, at once and after each change.
+    pub(crate) fn start(
+        spawner: &Spawner,
+        supplies: Supplies,
+        tell: impl Fn(bool) + Send + 'static,
+    ) -> io::Result<Self> {
+        let (news, cancel) = (News::of(&supplies)?, Cancel::new()?);
+        let until = cancel.clone();
+        let thread = spawner.spawn("battery", move || watch(&supplies, &news, &until, &tell))?;
+        Ok(Self { ending: Ending(cancel), thread: Some(thread) })
+    }
+
+    /// Ends it; `false` if it is late.
+    pub(crate) fn end(self, deadline: Instant) -> bool {
+        let Self { ending, thread } = self;
+        drop(ending);
+        thread.is_none_or(|thread| thread.join_by(deadline))
+    }
+}
+
+/// The body of the thread.
+fn watch(supplies: &Supplies, news: &News, until: &Cancel, tell: &impl Fn(bool)) {
+    let mut known = None;
+    loop {
+        // Watched before it is looked at: what changes in between wakes us.
+        news.follow(supplies);
+        let now = supplies.on_battery();
+        if known.replace(now) != Some(now) {
+            tell(now);
+        }
+        while !news.heard() {
+            let mut fds = [PollFd::new(news, PollFlags::IN), PollFd::new(until, PollFlags::IN)];
+            // Only a kernel without memory fails.
+            let woken = poll_until(&mut fds, None);
+            if woken.is_err() || !fds[1].revents().is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+/// Who tells that something may have changed.
+enum News {
+    Kernel(Uevents),
+    Files(Inotify),
+}
+
+impl News {
+    fn of(supplies: &Supplies) -> io::Result<Self> {
+        Ok(if supplies.is_plain {
+            Self::Files(Inotify::new()?)
+        } else {
+            Self::Kernel(Uevents::new()?)
+        })
+    }
+
+    /// Follows what is there by now.
+    fn follow(&self, supplies: &Supplies) {
+        let Self::Files(files) = self else { return };
+        let changes = WatchFlags::CREATE
+            | WatchFlags::DELETE
+            | WatchFlags::MOVED_TO
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::CLOSE_WRITE;
+        let inside = fs::read_dir(&supplies.directory).into_iter().flatten().flatten();
+        let all = inside.map(|entry| entry.path()).chain([supplies.directory.clone()]);
+        for path in all.filter(|path| path.is_dir()) {
+            if let Err(error) = files.watch(&path, changes) {
+                log::warn!("{} is not watched: {error}", path.display());
+            }
+        }
+    }
+
+    /// Takes all that has come: whether it is worth a look.
+    fn heard(&self) -> bool {
+        match self {
+            Self::Kernel(uevents) => uevents.drain("power_supply"),
+            Self::Files(files) => {
+                let mut any = false;
+                files.read(|_| any = true);
+                any
+            }
+        }
+    }
+}
+
+impl AsFd for News {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Kernel(uevents) => uevents.as_fd(),
+            Self::Files(files) => files.as_fd(),
+        }
+    }
+}
+
+/// The batteries of mice and headphones give no power to the machine.
+fn on_battery(supplies: &Path) -> bool {
+    let mut discharging = false;
+    for supply in fs::read_dir(supplies).into_iter().flatten().flatten() {
+        let read = |name: &str| fs::read_to_string(supply.path().join(name)).unwrap_or_default();
+        if read("scope").trim() == "Device" {
+            continue;
+        }
+        match read("type").trim() {
+            "Battery" => discharging |= read("status").trim() == "Discharging",
+            kind if is_mains(kind) && read("online").trim() == "1" => return false,
+            _ => {}
+        }
+    }
+    discharging
+}
+
+/// The newer kinds of USB have names of their own: `USB_C`, `USB_PD`.
+fn is_mains(kind: &str) -> bool {
+    kind == "Mains" || kind == "Wireless" || kind.starts_with("USB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use crossbeam_channel::unbounded;
+
+    type Supply<'a> = (&'a str, &'a [(&'a str, &'a str)]);
+
+    fn write(directory: &Path, (name, files): Supply<'_>) {
+        let path = directory.join(name);
+        fs::create_dir_all(&path).unwrap();
+        for (file, text) in files {
+            // Whole or not at all, as the kernel has it.
+            let part = directory.join("part");
+            fs::write(&part, text).unwrap();
+            fs::rename(part, path.join(file)).unwrap();
+        }
+    }
+
+    const EMPTYING: Supply<'_> = ("BAT0", &[("type", "Battery\n"), ("status", "Discharging\n")]);
+    const FULL: Supply<'_> = ("BAT0", &[("type", "Battery\n"), ("status", "Full\n")]);
+    const ON: Supply<'_> = ("AC", &[("type", "Mains\n"), ("online", "1\n")]);
+    const OFF: Supply<'_> = ("AC", &[("type", "Mains\n"), ("online", "0\n")]);
+
+    #[test]
+    fn a_battery_counts_where_no_mains_does() {
+        let check = |supplies: &[Supply<'_>], expected| {
+            let directory = tempfile::tempdir().unwrap();
+            supplies.iter().for_each(|supply| write(directory.path(), *supply));
+            assert_eq!(on_battery(directory.path()), expected, "{supplies:?}");
+        };
+        check(&[], false);
+        check(&[FULL], false);
+        check(&[EMPTYING], true);
+        check(&[EMPTYING, OFF], true);
+        check(&[EMPTYING, ON], false);
+        check(&[FULL, OFF], false);
+        let usb = ("ucsi-source-psy", &[("type", "USB\n"), ("online", "1\n")][..]);
+        check(&[EMPTYING, OFF, usb], false);
+        let pd = ("usb", &[("type", "USB_PD\n"), ("online", "1\n")][..]);
+        check(&[EMPTYING, pd], false);
+        let mouse = ("hidpp_battery_0", EMPTYING.1);
+        let scope = ("hidpp_battery_0", &[("scope", "Device\n")][..]);
+        check(&[mouse, scope], false);
+        check(&[mouse, scope, EMPTYING], true);
+        // One that charges a telephone is no mains of ours.
+        let wire = ("wire", &[("type", "USB\n"), ("online", "1\n"), ("scope", "Device\n")][..]);
+        check(&[EMPTYING, wire], true);
+        let ups = ("ups", &[("type", "UPS\n"), ("online", "1\n"), ("status", "Discharging\n")][..]);
+        check(&[ups], false);
+    }
+
+    #[test]
+    fn changes_are_told_once_and_no_more_after_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        write(directory.path(), OFF);
+        let (spawner, _deaths) = Spawner::new();
+        let (told, hears) = unbounded();
+        let supplies = Supplies { directory: directory.path().to_owned(), is_plain: true };
+        let tell = move |now| told.send(now).unwrap();
+        let watch = Watch::start(&spawner, supplies, tell).unwrap();
+        let next = || hears.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(!next());
+        // A battery that comes later, and mains that come and go.
+        write(directory.path(), EMPTYING);
+        assert!(next());
+        write(directory.path(), ON);
+        assert!(!next());
+        write(directory.path(), FULL);
+        write(directory.path(), EMPTYING);
+        write(directory.path(), OFF);
+        assert!(next());
+        assert!(watch.end(Instant::now() + Duration::from_secs(60)));
+        assert!(hears.recv().is_err(), "nothing else was told");
+    }
+}
