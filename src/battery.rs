@@ -194,10 +194,11 @@ mod tests {
         }
     }
 
-    const EMPTYING: Supply<'_> = ("BAT0", &[("type", "Battery\n"), ("status", "Discharging\n")]);
-    const FULL: Supply<'_> = ("BAT0", &[("type", "Battery\n"), ("status", "Full\n")]);
-    const ON: Supply<'_> = ("AC", &[("type", "Mains\n"), ("online", "1\n")]);
-    const OFF: Supply<'_> = ("AC", &[("type", "Mains\n"), ("online", "0\n")]);
+    const EMPTYING: Supply<'static> =
+        ("BAT0", &[("type", "Battery\n"), ("status", "Discharging\n")]);
+    const FULL: Supply<'static> = ("BAT0", &[("type", "Battery\n"), ("status", "Full\n")]);
+    const ON: Supply<'static> = ("AC", &[("type", "Mains\n"), ("online", "1\n")]);
+    const OFF: Supply<'static> = ("AC", &[("type", "Mains\n"), ("online", "0\n")]);
 
     #[test]
     fn a_battery_counts_where_no_mains_does() {

@@ -51,6 +51,9 @@ pub trait Backend: Send {
     /// Changes with this transition from now on; none: as the settings have it.
     fn use_transition(&mut self, _: Option<&str>) {}
 
+    /// Has the next [`Self::show`] show all by new processes in place of those that run.
+    fn renew(&mut self) {}
+
     /// What people are to be told about the placements that [`Self::show`] has just shown: what hides it,
     /// or keeps it from being seen. A sentence each.
     fn warnings(&mut self) -> Vec<String> {

@@ -26,6 +26,10 @@ impl Backend for Observant {
         self.backend.show(placements, cancel)
     }
 
+    fn renew(&mut self) {
+        self.backend.renew();
+    }
+
     fn warnings(&mut self) -> Vec<String> {
         let conflicts = find(&self.surroundings).into_iter();
         let conflicts = conflicts.filter(|conflict| !is_used(self.name, &conflict.program));

@@ -344,6 +344,9 @@ fn tell_changes(config: &ConfigHandle, wallpaper: &wallpaper::Handle, parallax: 
         let chosen =
             |section: &Section| matches!(section, Section::Backend | Section::AutoPriorities);
         let backends: Vec<_> = backends.collect();
+        if change.sections.contains(&Section::Power) {
+            wallpaper.limit_changed();
+        }
         if backends.contains(&BackendName::WalQt) {
             parallax.on_settings();
         }

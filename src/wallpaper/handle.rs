@@ -65,6 +65,12 @@ impl Handle {
         self.note(Changes { rewritten: [image_id].into(), ..Changes::default() });
     }
 
+    /// The limit of what processes may have of memory has changed.
+    pub(crate) fn limit_changed(&self) {
+        // Where the inbox is full, it is found after the command at work.
+        self.inbox.try_send(Command::SettingsChanged).ok();
+    }
+
     /// Has films and pages stand still, or go on; those that somebody asks for meanwhile play.
     pub(crate) fn rest(&self, rests: bool) {
         self.note(Changes { rests: Some(rests), ..Changes::default() });

@@ -10,6 +10,7 @@
 mod assignments;
 mod back;
 mod backoff;
+mod children;
 mod command;
 mod deal;
 mod default;

@@ -6,6 +6,8 @@
 
 mod execute;
 mod fall_back;
+mod memory;
+mod settings;
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -13,7 +15,7 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, at, never, select};
 
 use crate::backends::{Backends, Placement, registration};
-use crate::config::{BackendName, SelectionMode};
+use crate::config::BackendName;
 use crate::desktop;
 use crate::error_chain::chain;
 use crate::events::EventBus;
@@ -23,6 +25,7 @@ use crate::wire::Event;
 
 use super::Error;
 use super::backoff::Backoffs;
+use super::children::Children;
 use super::command::Command;
 use super::job::{Activation, Feasible, Job, PendingApply, Purpose};
 use super::jobs::Jobs;
@@ -67,6 +70,9 @@ pub(super) struct Reconciler {
     activated: Option<Activation>,
     found: Found,
     rest: Rest,
+    children: Children,
+    /// Those that are to show what they show by new processes.
+    renew: BTreeSet<WorkerKey>,
 }
 
 impl Reconciler {
@@ -78,6 +84,7 @@ impl Reconciler {
     ) -> Self {
         let (workers, reports) = Workers::new(spawner, backends.clone());
         let recovery = Recovery::open(&backends);
+        let children = Children::new(memory::every(backends.dirs.env()));
         Self {
             store,
             bus,
@@ -97,6 +104,8 @@ impl Reconciler {
             activated: None,
             found: Found::default(),
             rest: Rest::default(),
+            children,
+            renew: BTreeSet::new(),
         }
     }
 
@@ -106,6 +115,7 @@ impl Reconciler {
         self.reconcile();
         loop {
             let retry = self.backoffs.next_retry().map_or_else(never, at);
+            let look = self.next_look().map_or_else(never, at);
             select! {
                 recv(commands) -> command => match command {
                     Ok(Command::End) | Err(_) => break,
@@ -117,6 +127,7 @@ impl Reconciler {
                 recv(reports) -> report => if let Ok(report) = report { self.on_report(report) },
                 recv(outputs) -> _ => self.reconcile(),
                 recv(retry) -> _ => self.retry(),
+                recv(look) -> _ => self.look_at_children(),
             }
         }
         self.end();
@@ -139,38 +150,6 @@ impl Reconciler {
             },
             command => self.queue.push(command),
         }
-    }
-
-    /// Looks again where settings have changed since it last looked.
-    fn on_settings(&mut self) {
-        let Some(changes) = self.status.take_changes() else { return };
-        if let Some(rests) = changes.rests {
-            self.rest.set(rests);
-            self.align_rest();
-        }
-        let shows = |image: &i64| self.current.values().flatten().any(|one| one.image_id == *image);
-        // What a job is about to show may be one of them.
-        let may_show = |image: &i64| !self.jobs.is_empty() || shows(image);
-        if !changes.anything && !changes.rewritten.iter().any(may_show) {
-            return;
-        }
-        if changes.deactivated {
-            self.activated = None;
-        }
-        if changes.anything {
-            self.found.readmit_all();
-        }
-        let is_changed = |key: &&WorkerKey| changes.backends.contains(&key.backend);
-        self.stale.extend(self.current.keys().filter(is_changed).cloned());
-        let now = self.selection();
-        self.activated = self.activated.filter(|activated| activated.settings == now);
-        self.reconcile();
-    }
-
-    /// What the settings say of the backend to be used.
-    fn selection(&self) -> (BackendName, SelectionMode) {
-        let settings = (self.backends.settings)();
-        (settings.backend.kind, settings.backend.selection_mode)
     }
 
     fn retry(&mut self) {

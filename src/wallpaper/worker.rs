@@ -29,6 +29,8 @@ pub(super) enum Order {
         transition: Option<String>,
         /// Contents of files that are shown with another one.
         rewritten: Vec<String>,
+        /// By new processes, also where those that run would do.
+        renew: bool,
     },
     Clear,
 }
@@ -235,8 +237,11 @@ impl Work {
 
     fn carry_out(&mut self, order: Order) -> Result<Done, Error> {
         match order {
-            Order::Show { placements, transition, rewritten } => {
+            Order::Show { placements, transition, rewritten, renew } => {
                 self.backend.use_transition(transition.as_deref());
+                if renew {
+                    self.backend.renew();
+                }
                 let mut files = self.retained.retain(placements.clone());
                 if self.backend.knows_by_path() {
                     files = self.renewed.name(files, &rewritten);
@@ -306,7 +311,7 @@ mod tests {
         };
         let show = || {
             let (placements, rewritten) = (Vec::new(), Vec::new());
-            Order::Show { placements, transition: None, rewritten }
+            Order::Show { placements, transition: None, rewritten, renew: false }
         };
         let (first, _ring) = start(1);
         assert!(first.give(show()));

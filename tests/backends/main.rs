@@ -24,6 +24,7 @@ mod hangs;
 mod hosted;
 mod hyprpaper;
 mod killed;
+mod memory;
 mod mpvpaper;
 mod panics;
 mod parallax;

@@ -109,7 +109,12 @@ fn table() -> Vec<(&'static str, Value)> {
         ("hooks", json!({"wallpaper_changed": "", "timeout_seconds": 60})),
         (
             "power",
-            json!({"pause_on_battery": false, "pause_when_locked": false, "pause_when_idle": false}),
+            json!({
+                "pause_on_battery": false,
+                "pause_when_locked": false,
+                "pause_when_idle": false,
+                "max_child_memory_mb": 0,
+            }),
         ),
         ("monitors", json!({"selected_monitors": [], "image_set_type": "individual"})),
         (

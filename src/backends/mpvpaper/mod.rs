@@ -45,6 +45,8 @@ pub(super) struct Mpvpaper {
     screens: Vec<Screen>,
     /// Of outputs whose new film was not seen yet.
     handovers: Vec<Handover>,
+    /// Processes that run are not to be used.
+    renew: bool,
     /// The number of the last socket that was named.
     last_socket: u32,
 }
@@ -53,7 +55,8 @@ impl Mpvpaper {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let screens = context.take_over(NAME).into_iter().filter_map(Screen::taken_over).collect();
         let copies = Copies::new(context.cache.join("copies"));
-        Self { context, settings, copies, screens, handovers: Vec::new(), last_socket: 0 }
+        let handovers = Vec::new();
+        Self { context, settings, copies, screens, handovers, renew: false, last_socket: 0 }
     }
 
     fn wanted(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Vec<Wanted>, Error> {
@@ -73,6 +76,9 @@ impl Mpvpaper {
 
     /// The last process that was started for an output, if its options are those of now.
     fn current(&mut self, wanted: &Wanted, options: &Options) -> Option<&mut Screen> {
+        if self.renew {
+            return None;
+        }
         let screen = self.screens.iter_mut().rev().find(|s| s.output == wanted.output)?;
         let same = args(options, wanted, &screen.socket);
         let recorded = screen.process.record().args();
@@ -212,11 +218,17 @@ impl Backend for Mpvpaper {
         self.settle();
         self.is_whole();
         let wanted = self.wanted(placements, cancel)?;
-        let up = self.bring_up(&wanted, cancel)?;
+        let up = self.bring_up(&wanted, cancel);
+        self.renew = false;
+        let up = up?;
         self.replace(&wanted, up);
         let files: Vec<PathBuf> = wanted.into_iter().map(|wanted| wanted.file).collect();
         self.copies.tidy(&files);
         Ok(())
+    }
+
+    fn renew(&mut self) {
+        self.renew = true;
     }
 
     fn warnings(&mut self) -> Vec<String> {

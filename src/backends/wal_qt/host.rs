@@ -116,7 +116,7 @@ impl Host {
         Err(Error::Unavailable(format!("wal-qt does not come up: {error}")))
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         if let Some(host) = self.ours.take() {
             host.end(GRACE);
         }

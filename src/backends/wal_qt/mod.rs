@@ -178,6 +178,13 @@ impl Backend for WalQt {
         Ok(())
     }
 
+    /// There is room for one host alone: it ends before the next one starts.
+    fn renew(&mut self) {
+        self.host.end();
+        self.shown.clear();
+        self.told.clear();
+    }
+
     /// The host is told of files, not of outputs: one that plays on another output plays.
     fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
         let moving = self.shown.values().filter(|piece| piece.kind != "image");

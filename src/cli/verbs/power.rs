@@ -12,7 +12,7 @@ use super::super::verb::{Argument, Kind, Verb};
 use crate::wire::Power;
 
 pub(super) const POWER: Verb =
-    Verb::new(&["power"], "Show whether playlists rest, or tell of the session", power)
+    Verb::new(&["power"], "Show whether all rests, or tell of the session", power)
         .arguments(&[Argument::optional(
             "STATE",
             Kind::Words(&["locked", "unlocked", "idle", "active"]),

@@ -13,5 +13,7 @@ settings! {
         pause_when_locked: bool = Key::flag(false),
         /// Playlists, films and pages rest while nobody uses the machine
         pause_when_idle: bool = Key::flag(false),
+        /// MiB above which a process that shows films or pages is replaced; 0 for never
+        max_child_memory_mb: u32 = Key::integer(0).within(0, 1 << 20),
     }
 }

@@ -34,8 +34,8 @@ impl Reconciler {
                 Step::Show { key, placements } => {
                     let rewritten = plan::rewritten(&self.current, &key, &placements);
                     let paused = self.rest.paused(&placements, &asking);
-                    let transition = transition.clone();
-                    (key, (Order::Show { placements, transition, rewritten }, paused))
+                    let (renew, transition) = (self.renew.remove(&key), transition.clone());
+                    (key, (Order::Show { placements, transition, rewritten, renew }, paused))
                 }
                 Step::Clear { key } => (key, (Order::Clear, BTreeSet::new())),
             };
@@ -62,13 +62,6 @@ impl Reconciler {
             self.align_rest();
         }
         self.start_waiting();
-    }
-
-    /// Has films and pages stand still where they are to, and go on elsewhere. Nobody waits for it.
-    pub(super) fn align_rest(&self) {
-        for (key, shown) in &self.current {
-            self.workers.pause(key, self.rest.paused(shown, &[]));
-        }
     }
 
     /// A step that was in hand is done, or has failed.

@@ -38,6 +38,7 @@ const HOOK: &str = "tests/programs/hook.rs";
 const REST: (&str, &str) =
     ("tests/playlists/power.rs", "playlists_rest_while_locked_or_idle_as_the_settings_say");
 const BATTERY: &str = "playlists_rest_on_the_battery_as_the_kernel_tells";
+const MEMORY: &str = "film_whose_process_keeps_growing_gets_another_one_first";
 const SUN: (&str, &str) = ("tests/playlists/light.rs", "sun_wants_latitude_and_longitude");
 const WATCH: (&str, &str) =
     ("tests/library/watch/settings.rs", "each_key_of_the_library_has_its_effect");
@@ -77,6 +78,7 @@ fn daemon() -> Vec<Row> {
         ("location", "latitude", Value::Null, In(SUN.0, SUN.1)),
         ("location", "longitude", Value::Null, In(SUN.0, SUN.1)),
         ("power", "pause_on_battery", Value::Null, In(REST.0, BATTERY)),
+        ("power", "max_child_memory_mb", Value::Null, In("tests/backends/memory.rs", MEMORY)),
         ("power", "pause_when_locked", Value::Null, In(REST.0, REST.1)),
         ("power", "pause_when_idle", Value::Null, In(REST.0, REST.1)),
         (

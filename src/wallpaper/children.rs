@@ -1,0 +1,95 @@
+//! When the processes that show films and pages are looked at for their memory, and which of them are to
+//! be replaced: pure.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::process::Identity;
+
+use super::worker_key::WorkerKey;
+
+const EVERY: Duration = Duration::from_secs(30);
+/// One that grows at once again is not replaced all the time.
+const AGAIN_AFTER: Duration = Duration::from_secs(300);
+
+/// A process, whose it is, and what it has of the machine's memory in KiB.
+pub(super) type Seen = (WorkerKey, Identity, u64);
+
+#[derive(Debug)]
+pub(super) struct Children {
+    every: Duration,
+    next: Option<Instant>,
+    /// Those that were above the limit at the last look: once may be a moment.
+    above: Vec<Identity>,
+    replaced: BTreeMap<WorkerKey, Instant>,
+}
+
+impl Children {
+    /// `every` in place of half a minute.
+    pub(super) fn new(every: Option<Duration>) -> Self {
+        let (every, replaced) = (every.unwrap_or(EVERY), BTreeMap::new());
+        Self { every, next: None, above: Vec::new(), replaced }
+    }
+
+    /// When they are to be looked at; none where nobody wants that.
+    pub(super) fn next_look(&mut self, is_wanted: bool, now: Instant) -> Option<Instant> {
+        if is_wanted {
+            return Some(*self.next.get_or_insert(now + self.every));
+        }
+        self.above.clear();
+        self.next = None;
+        None
+    }
+
+    /// Takes in what was seen: those that are to be replaced.
+    pub(super) fn look(&mut self, seen: &[Seen], limit_kb: u64, now: Instant) -> Vec<Seen> {
+        self.next = None;
+        let above: Vec<&Seen> = seen.iter().filter(|(_, _, kb)| *kb > limit_kb).collect();
+        let mut replaced = Vec::new();
+        for &one in &above {
+            let (key, who, _) = one;
+            let before = self.replaced.get(key);
+            if self.above.contains(who) && before.is_none_or(|at| now >= *at + AGAIN_AFTER) {
+                self.replaced.insert(key.clone(), now);
+                replaced.push(one.clone());
+            }
+        }
+        self.above = above.iter().map(|(_, who, _)| *who).collect();
+        replaced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BackendName;
+
+    #[test]
+    fn one_is_replaced_that_is_above_twice_and_once_in_five_minutes() {
+        let key = WorkerKey::of(BackendName::Mpvpaper, "DP-1");
+        let other = WorkerKey::of(BackendName::Mpvpaper, "DP-2");
+        let (mut children, start) = (Children::new(None), Instant::now());
+        assert_eq!(children.next_look(false, start), None);
+        assert_eq!(children.next_look(true, start), Some(start + EVERY));
+        assert_eq!(children.next_look(true, start + EVERY / 2), Some(start + EVERY));
+        let who = |pid| Identity { pid, start_time: 1 };
+        let mut look = |at: u64, pids: &[(i32, u64)]| {
+            let seen: Vec<Seen> =
+                pids.iter().map(|&(pid, kb)| (key.clone(), who(pid), kb)).collect();
+            let still = (other.clone(), who(99), 100);
+            let seen = [seen, vec![still]].concat();
+            let replaced = children.look(&seen, 100, start + Duration::from_secs(at));
+            replaced.iter().map(|(_, who, _)| who.pid).collect::<Vec<_>>()
+        };
+        const NONE: [i32; 0] = [];
+        assert_eq!(look(30, &[(1, 101)]), NONE);
+        assert_eq!(look(60, &[(1, 100)]), NONE, "it has come down");
+        assert_eq!(look(90, &[(1, 101)]), NONE);
+        assert_eq!(look(120, &[(1, 500)]), [1]);
+        // Its successor grows as fast.
+        assert_eq!(look(150, &[(2, 500)]), NONE);
+        assert_eq!(look(180, &[(2, 500)]), NONE);
+        assert_eq!(look(419, &[(2, 500)]), NONE);
+        assert_eq!(look(420, &[(2, 500)]), [2]);
+    }
+}

@@ -1,0 +1,57 @@
+//! Processes that keep growing are replaced, and nothing is to be seen of that.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::desktop::wait_until;
+use crate::hosted::{Hosted, films};
+
+fn children(hosted: &Hosted) -> Vec<Value> {
+    hosted.house.client().get("/debug").ok()["children"].as_array().unwrap().clone()
+}
+
+#[test]
+fn film_whose_process_keeps_growing_gets_another_one_first() {
+    let every = [("MURALD_MEMORY_LOOKS", "200")];
+    let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &every);
+    let [film, _] = films(&hosted);
+    hosted.cue("mpvpaper", "grow");
+    hosted.set(&json!({ "image_id": film }));
+    let [big] = &children(&hosted)[..] else { panic!("one process") };
+    assert!(big["memory_kb"].as_u64().unwrap() > 200 << 10, "{big}");
+    let mut events = hosted.house.events("");
+    // Without a limit nobody looks.
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(children(&hosted)[0]["pid"], big["pid"]);
+    // Its successor grows as well, and is left alone for five minutes.
+    let limit = |mb: u32| {
+        let body = json!({ "max_child_memory_mb": mb });
+        hosted.house.client().patch("/config/power", &body).ok();
+    };
+    limit(150);
+    wait_until(
+        "another process",
+        || matches!(&children(&hosted)[..], [one] if one["pid"] != big["pid"]),
+    );
+    let next = children(&hosted)[0]["pid"].clone();
+    let starts = || fs::read_dir(hosted.notes.join("calls")).unwrap().count();
+    assert_eq!(starts(), 2);
+    let log = hosted.house.log();
+    let said = log.lines().filter(|line| line.contains("it is replaced")).count();
+    assert_eq!(said, 1, "{log}");
+    // A time for many looks.
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!((&children(&hosted)[0]["pid"], starts()), (&next, 2));
+    // The wallpaper is what it was: nobody is told of one.
+    limit(0);
+    let mut changes = 0;
+    while changes < 2 {
+        let (kind, _) = events.next();
+        assert!(!kind.starts_with("wallpaper_") && kind != "backend_unavailable", "{kind}");
+        changes += usize::from(kind == "config_changed");
+    }
+    let refused = json!({ "max_child_memory_mb": -1 });
+    assert_eq!(hosted.house.client().patch("/config/power", &refused).status, 400);
+}
