@@ -2,6 +2,7 @@
 //! step again changes nothing, and nothing of the user's is written over but a setting.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -15,6 +16,9 @@ use super::config_section::{Section, settings};
 use super::migrate_images::{Taken, below, ids};
 use super::{slideshow, watch};
 use crate::wire::Image;
+
+/// For the first picture of a directory that has some.
+const WITHIN: Duration = Duration::from_secs(60);
 
 /// What has become of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,9 +164,12 @@ fn shown(
     match &playlist.source {
         Source::Library => Ok(("source", json!({}))),
         Source::Directory { path, recursive, descending } => {
+            if below(path).is_empty() {
+                return Err(Error::refused(format!("there is no picture in {}", path.display())));
+            }
             let real = real(path)?;
             let folders = watch::folders_of(connection, &real)?;
-            let (folder, _) = slideshow::first_pictures(connection, &real, &folders)?;
+            let (folder, _) = slideshow::first_pictures(connection, &real, &folders, WITHIN)?;
             let mut source = json!({ "folder_id": folder });
             if !recursive {
                 source["recursive"] = false.into();

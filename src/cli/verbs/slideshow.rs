@@ -57,7 +57,7 @@ fn slideshow(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     }
     let (path, connection) = (travelling(&real)?, call.connect()?);
     let folders = watch::folders_of(&connection, &path)?;
-    let (folder, images) = first_pictures(&connection, &word, &folders)?;
+    let (folder, images) = first_pictures(&connection, &word, &folders, WITHIN)?;
     let playlist = playlist(call, &connection, &path, folder)?;
     let mut body = json!({});
     if call.has("--each") {
@@ -79,8 +79,9 @@ pub(super) fn first_pictures(
     connection: &Connection,
     word: &str,
     folders: &[String],
+    within: Duration,
 ) -> Result<(i64, u64), Error> {
-    let deadline = Instant::now() + WITHIN;
+    let deadline = Instant::now() + within;
     loop {
         if let Some(folder) = folder(connection, folders)? {
             let place = Place::new(&[&"images"]).query("folder_id", Some(folder));
