@@ -415,6 +415,8 @@ fn without_a_configuration_and_with_a_broken_one() {
 fn what_the_daemon_does_not_want_is_told_and_the_rest_is_done() {
     let house = House::started();
     let lake = picture(&house, "Pictures/lake.png", 10);
+    // The daemon makes it with its first picture.
+    fs::create_dir_all(house.images()).unwrap();
     fs::create_dir(house.root().join("Empty")).unwrap();
     fs::write(house.root().join("Pictures/torn.png"), "torn").unwrap();
     let file = theirs(
