@@ -113,9 +113,13 @@ fn links_and_colours_follow_every_change() {
     assert!(!state(&house).exists());
 }
 
+/// `MURALD_CHANGES` makes it more.
+fn changes() -> usize {
+    std::env::var("MURALD_CHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
+}
+
 #[test]
 fn a_reader_never_meets_a_missing_or_half_written_file() {
-    const CHANGES: usize = 200;
     let desktop = Desktop::wayland(&["640x360"]);
     let house = started(&desktop);
     let ids = [picture(&house, "one", [200, 30, 30]), picture(&house, "two", [30, 30, 200])];
@@ -132,7 +136,7 @@ fn a_reader_never_meets_a_missing_or_half_written_file() {
                 }
             });
         }
-        for change in 0..CHANGES {
+        for change in 0..changes() {
             let id = ids[(change + 1) % 2];
             let house = &house;
             let asked = scope.spawn(move || set(house, &json!({ "image_id": id })));
