@@ -168,6 +168,7 @@ impl Daemon {
             wallpaper: wallpaper.clone(),
             playlists,
             library: library.clone(),
+            desktop: desktop.clone(),
             dirs,
             lists: ListCache::default(),
         };

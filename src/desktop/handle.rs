@@ -6,7 +6,8 @@ use crossbeam_channel::{Sender, TrySendError};
 
 use super::change::Change;
 use super::hook::Hook;
-use crate::thread::Thread;
+use crate::thread::{self, Thread};
+use crate::wire::DebugQueue;
 
 /// Tells clients of a change; called once, and must not block.
 pub(crate) type Tell = Box<dyn FnOnce() + Send>;
@@ -41,6 +42,11 @@ impl Handle {
     /// much to do. Never blocks.
     pub(crate) fn changed(&self, changes: Vec<Change>, tell: Tell) {
         self.send(Message::Changed(changes, tell));
+    }
+
+    /// What waits for the thread; none where there is no thread.
+    pub(crate) fn queue(&self) -> Option<DebugQueue> {
+        self.inbox.as_ref().map(|inbox| thread::queue("desktop", inbox))
     }
 
     /// Removes the files, then calls `done`.

@@ -47,7 +47,11 @@ fn debug_tells_of_threads_children_and_failures_and_of_no_secret() {
     for thread in ["reconciler", "playlist", "listen", "import", "desktop"] {
         assert!(names.contains(&thread), "{names:?}");
     }
-    for queue in found["queues"].as_array().unwrap() {
+    let queues = found["queues"].as_array().unwrap();
+    for queue in ["reconciler", "playlist", "desktop"] {
+        assert!(queues.iter().any(|one| one["name"] == queue), "{queue}: {queues:?}");
+    }
+    for queue in queues {
         assert!(queue["length"].as_u64() <= queue["capacity"].as_u64(), "{queue}");
     }
     assert_eq!(found["assignments"][0]["image_id"], red);

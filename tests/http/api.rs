@@ -100,6 +100,7 @@ fn daemon() -> Daemon {
         wallpaper,
         playlists,
         library,
+        desktop: murald::internals::desktop::Handle::default(),
         dirs,
         lists,
     };

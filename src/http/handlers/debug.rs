@@ -24,6 +24,7 @@ pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Response,
         threads,
         queues: [api.wallpaper.queue(), api.playlists.queue()]
             .into_iter()
+            .chain(api.desktop.queue())
             .chain(api.library.queues())
             .collect(),
         children: children(api, &assignments),

@@ -30,6 +30,7 @@ use crossbeam_channel::Sender;
 
 use crate::backends::Backends;
 use crate::config::ConfigHandle;
+use crate::desktop;
 use crate::events::EventBus;
 use crate::library::Library;
 use crate::paths::Dirs;
@@ -49,6 +50,7 @@ pub struct Api {
     pub wallpaper: crate::wallpaper::Handle,
     pub playlists: Playlists,
     pub library: Library,
+    pub desktop: desktop::Handle,
     pub dirs: Dirs,
     pub lists: ListCache,
 }
