@@ -25,7 +25,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
             }
             0x2c => {
                 let place: [u8; 9] = bytes(input)?;
-                first.get_or_insert((u16_at(&place, 0), u16_at(&place, 4), u16_at(&place, 6)));
+                first.get_or_insert([0, 2, 4, 6].map(|at| u16_at(&place, at)));
                 frames += 1;
                 // Colour table, code size, data.
                 skip(input, table(place[8]) + 1)?;
@@ -38,12 +38,12 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
         }
     }
     let first = first.ok_or_else(|| Error::damaged(Format::Gif, "it holds no picture"))?;
-    let (left, width, height) = first;
+    let [left, top, width, height] = first;
     check_bounds((width, height), 3)?;
     let create: Create = |source| Ok(Box::new(GifDecoder::new(source)?));
-    // A frame that is not as wide as its canvas is decoded beside it.
-    let wide = left == 0 && width == u16_at(&head, 6);
-    let frame = if wide { 0 } else { u64::from(width) * u64::from(height) * 4 };
+    // A frame that is not as wide as its canvas, or ends below it, is decoded beside it.
+    let fits = left == 0 && width == u16_at(&head, 6) && top + height <= u16_at(&head, 8);
+    let frame = if fits { 0 } else { u64::from(width) * u64::from(height) * 4 };
     let (format, scratch) = (Format::Gif, (0, frame));
     Walked { format, create, animated: frames > 1, metadata: true, scratch }.open(input)
 }

@@ -323,6 +323,15 @@ fn whole_decoding_stops_when_told() {
 }
 
 #[test]
+fn a_frame_larger_than_its_canvas_is_counted() {
+    let palette = [0, 0, 0, 255, 255, 255];
+    let of =
+        |height: u16| gif_of(&[(100, height, vec![1; 100 * height as usize])], (100, 10), &palette);
+    let memory = |height| probed(&of(height)).unwrap().memory((100, 10));
+    assert!(memory(2000) >= memory(10) + 100 * 2000 * 4, "{} {}", memory(10), memory(2000));
+}
+
+#[test]
 fn what_takes_too_much_memory_is_left_to_the_transcoder() {
     let mut bytes = coded(&DynamicImage::ImageRgb8(scene(16, 16)), ImageFormat::Bmp);
     assert!(probed(&bytes).unwrap().memory((16, 16)) < 1 << 20);
