@@ -1,9 +1,8 @@
 //! Decoded pixels, and what is made of them: other sizes, turned upright.
 
 use fast_image_resize as fir;
-use fir::images::{TypedImage, TypedImageRef};
-use fir::pixels::{U8x3, U8x4};
-use fir::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
+use fir::images::{Image, ImageRef};
+use fir::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 
 use super::exif::{self, Orientation};
 use super::icc::Profile;
@@ -128,38 +127,28 @@ impl Picture {
     }
 
     fn scaled(&self, region: Region, width: u32, height: u32, filter: FilterType) -> Self {
+        let kind = if self.channels == 4 { PixelType::U8x4 } else { PixelType::U8x3 };
+        let source = ImageRef::new(self.width, self.height, &self.pixels, kind)
+            .expect("as many bytes as pixels, by construction");
+        let mut target = Image::new(width, height, kind);
         let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter)).crop(
             region.x,
             region.y,
             region.width,
             region.height,
         );
-        let mut pixels = vec![0; width as usize * height as usize * self.channels];
-        let resample = if self.channels == 4 { resample::<U8x4> } else { resample::<U8x3> };
-        resample((&self.pixels, self.width, self.height), (&mut pixels, width, height), &options);
+        Resizer::new()
+            .resize(&source, &mut target, &options)
+            .expect("same kind of pixels, and a region inside the source");
         Self {
             width,
             height,
             extent: (f64::from(width), f64::from(height)),
             channels: self.channels,
-            pixels,
+            pixels: target.into_vec(),
             orientation: self.orientation,
         }
     }
-}
-
-/// For the kinds of pixels that we have: where the crate chooses, its code for thirteen comes along,
-/// two megabytes.
-fn resample<P: PixelTrait>(
-    (source, width, height): (&[u8], u32, u32),
-    (target, to_width, to_height): (&mut [u8], u32, u32),
-    options: &ResizeOptions,
-) {
-    let as_many = "as many bytes as pixels, by construction";
-    let source = TypedImageRef::<P>::from_buffer(width, height, source).expect(as_many);
-    let mut target = TypedImage::<P>::from_buffer(to_width, to_height, target).expect(as_many);
-    let done = Resizer::new().resize_typed(&source, &mut target, options);
-    done.expect("a region inside the source");
 }
 
 /// The largest size of the same shape that fits into `frame`, never larger than `size`, at least
