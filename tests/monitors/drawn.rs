@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::frames::Watcher;
+use crate::frames::{Frame, Watcher};
 use crate::scene::{BLUE, GREEN, RED, Rgb, near, set, three};
 use crate::support::House;
 
@@ -96,7 +96,11 @@ fn process_that_is_killed_is_back_at_once() {
         let seen = watcher.frames();
         let killed = kill(&desktop, process);
         wait_until("another process", || ![&[][..], &[process]].contains(&&*house.drawing()));
-        wait_until("the picture", || near(watcher.latest(), colors[new]));
+        // In a frame from after its death: what was there before may be the same.
+        wait_until("the picture", || {
+            let is_back = |frame: &Frame| frame.at >= killed && near(frame.color, colors[new]);
+            watcher.timed_since(seen).last().is_some_and(is_back)
+        });
         let frames = watcher.timed_since(seen);
         let last = frames.iter().rposition(|frame| !near(frame.color, colors[new]));
         let back = frames[last.map_or(0, |last| last + 1)].at;
