@@ -290,7 +290,8 @@ fn every_verb_asks_for_what_it_means() {
     check("config reset feh", &["POST /config/backends/feh/reset {}"]);
     check("config path", &[]);
     check("config check Cargo.toml", &[]);
-    check("complete -- images show x", &["GET /images?per_page=100"]);
+    check("complete -- images show x", &["GET /images?name_prefix=x&per_page=50"]);
+    check("complete -- images show 7", &["GET /images?per_page=50"]);
     check("themes", &["GET /api/themes"]);
     check("themes show nord", &["GET /api/themes/nord.css"]);
     // Without a word to the daemon: what it does is in `migrate.rs`.

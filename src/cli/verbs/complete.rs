@@ -34,8 +34,8 @@ pub(super) const COMPLETE: Verb =
         .help("    murald complete -- images ''");
 
 const PATIENCE: Duration = Duration::from_millis(500);
-/// The newest images that are offered.
-const IMAGES: u32 = 100;
+/// Images that are offered.
+const IMAGES: u32 = 50;
 
 const HUES: &[&str] =
     &["red", "orange", "yellow", "green", "cyan", "blue", "purple", "pink", "grey"];
@@ -161,10 +161,10 @@ impl Source<'_> {
             Kind::Hues => behind_the_comma(partial, HUES.iter().copied()),
             Kind::List(list) => behind_the_comma(partial, list.iter().copied()),
             Kind::Tags => behind_the_comma(partial, self.tags().iter().map(String::as_str)),
-            Kind::Image | Kind::Item => self.images(),
+            Kind::Image | Kind::Item => self.images(partial),
             Kind::Picture => {
                 // Files, too; a shell finds those better.
-                let mut found = self.images();
+                let mut found = self.images(partial);
                 found.push((":files".into(), String::new()));
                 found
             }
@@ -193,9 +193,12 @@ impl Source<'_> {
         words.into_iter().map(|word| (word.to_owned(), String::new())).collect()
     }
 
-    /// The newest.
-    fn images(&self) -> Vec<Candidate> {
-        let place = Place::new(&[&"images"]).query("per_page", Some(IMAGES));
+    /// Those whose names begin so; the newest where nothing or an id is begun.
+    fn images(&self, partial: &str) -> Vec<Candidate> {
+        let beginning = partial.contains(|c: char| !c.is_ascii_digit()).then_some(partial);
+        let place = Place::new(&[&"images"])
+            .query("name_prefix", beginning)
+            .query("per_page", Some(IMAGES));
         named(self.ask(&place).map(|told: Data<_>| told.data))
     }
 
