@@ -8,7 +8,7 @@ use murald::internals::config::BackendName;
 use murald::internals::process::Identity;
 
 use crate::desktop::{Desktop, wait_until};
-use crate::frames::Watcher;
+use crate::frames::{Frame, Watcher};
 use crate::wall::{BLUE, RED, Wall, near};
 
 /// After a change was asked for: while it is told, decodes, paints, fades and is at rest.
@@ -52,7 +52,11 @@ fn killed_at_any_instant_its_picture_is_back() {
             show(&mut builtin, picture);
         }
         assert!(builtin.is_whole() && wall.processes("builtin") != [process]);
-        wait_until("its picture", || near(watcher.latest(), *color));
+        // In a frame from after its death: what was there before may be the same.
+        wait_until("its picture", || {
+            let is_back = |frame: &Frame| frame.at >= killed && near(frame.color, *color);
+            watcher.timed_since(seen).last().is_some_and(is_back)
+        });
         let frames = watcher.timed_since(seen);
         let last = frames.iter().rposition(|frame| !near(frame.color, *color));
         let back = frames[last.map_or(0, |last| last + 1)].at;
