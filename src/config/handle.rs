@@ -236,11 +236,10 @@ impl ConfigHandle {
     ) -> Result<Changed, Error> {
         let mut state = self.lock();
         let on_disk = self.take_up_edits(&mut state)?;
-        let text = self.edited(&state.good, &edits(&self.current()))?;
+        let (text, config) = self.edited(&state.good, &edits(&self.current()))?;
         if on_disk && text == state.good {
             return Ok(Changed::default());
         }
-        let reading = document::read(&text, &self.0.path)?;
         let failed = |source| Error::Write { path: self.0.path.clone(), source };
         let resets = matches!(source, ChangeSource::ResetAll | ChangeSource::ResetBackend);
         let backup = (on_disk && resets).then(|| file::back_up(&self.0.path, &state.good));
@@ -250,7 +249,7 @@ impl ConfigHandle {
             backup.iter().for_each(|backup| drop(std::fs::remove_file(backup)));
             failed(error)
         })?;
-        let sections = self.adopt(&mut state, text, reading.config, source);
+        let sections = self.adopt(&mut state, text, config, source);
         Ok(Changed { restart_required: sections.contains(&Section::Daemon), sections, backup })
     }
 
@@ -277,11 +276,11 @@ impl ConfigHandle {
         }
     }
 
-    /// The text with the edits in it, if it can be read again.
-    fn edited(&self, text: &str, edits: &[Edit]) -> Result<String, Error> {
+    /// The text with the edits in it, if it can be read again, and what it says.
+    fn edited(&self, text: &str, edits: &[Edit]) -> Result<(String, Config), Error> {
         let stored = |edited: String| {
             let read = document::read(&edited, &self.0.path).map_err(|error| error.to_string())?;
-            self.has_room(text, &edited, &read.config).map(|()| edited)
+            self.has_room(text, &edited, &read.config).map(|()| (edited, read.config))
         };
         let edited = overlay::apply(text, edits).map_err(|error| error.to_string());
         edited.and_then(stored).map_err(|problem| Error::Refused {

@@ -90,25 +90,30 @@ impl Watcher {
 
     /// With those that came meanwhile: a close ends what a write began.
     fn on_event(&mut self, first: notify::Result<Event>) {
-        let phases =
-            std::iter::once(first).chain(self.events.try_iter()).map(|event| match event {
-                Ok(event) => self.watches.phase(&event),
+        let (mut last, mut leads_elsewhere) = (None, false);
+        for event in std::iter::once(first).chain(self.events.try_iter()) {
+            let (phase, elsewhere) = match event {
+                Ok(event) => (self.watches.phase(&event), self.watches.leads_elsewhere(&event)),
                 Err(error) => {
-                    log::warn!(
-                        "the watch on {} may have missed something: {error}",
-                        self.path.display()
-                    );
-                    Some(EditPhase::Done)
+                    let path = self.path.display();
+                    log::warn!("the watch on {path} may have missed something: {error}");
+                    (Some(EditPhase::Done), true)
                 }
-            });
-        let Some(phase) = phases.flatten().last() else { return };
+            };
+            last = phase.or(last);
+            leads_elsewhere |= elsewhere;
+        }
+        let Some(phase) = last else { return };
         self.written = Instant::now();
         self.due = Some(self.written + if phase == EditPhase::Open { LAST } else { SETTLE });
-        self.follow();
+        if leads_elsewhere {
+            self.follow();
+        }
     }
 
     fn take_up(&mut self) {
-        // What was made between the last event and its watch is found by looking again.
+        // Another file may be under the name now: once for all that an edit replaced. What was made
+        // between the last event and its watch is found by looking again.
         self.follow();
         let last = self.written + LAST;
         let settled = self.config.refresh(Instant::now() < last);

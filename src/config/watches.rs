@@ -78,21 +78,24 @@ impl Watches {
         Ok(())
     }
 
+    /// Whether the path may lead elsewhere after an event, so that edits could go unseen. A file that is
+    /// replaced under its name is still seen by its directory's watch.
+    pub(super) fn leads_elsewhere(&self, event: &Event) -> bool {
+        let is_file = |path: &PathBuf| self.paths.file.as_ref() == Some(path);
+        let is_on_the_way =
+            |path: &PathBuf| self.is_name(path) || self.paths.directories.contains_key(path);
+        event.need_rescan() || event.paths.iter().any(|path| !is_file(path) && is_on_the_way(path))
+    }
+
     /// How far an edit is after an event; `None` where the event is none of one.
     pub(super) fn phase(&self, event: &Event) -> Option<EditPhase> {
         if event.need_rescan() {
             return Some(EditPhase::Done);
         }
-        let matters = |path: &PathBuf| {
-            let names = path.parent().and_then(|parent| self.paths.directories.get(parent));
-            let is_name = names.zip(path.file_name()).is_some_and(|(names, n)| names.contains(n));
-            // Of a directory itself only that it goes, not what it is allowed.
-            let goes = !matches!(event.kind, EventKind::Modify(ModifyKind::Metadata(_)));
-            is_name
-                || self.paths.file.as_ref() == Some(path)
-                || (goes && self.paths.directories.contains_key(path))
-        };
-        if !event.paths.iter().any(matters) {
+        // Of a directory itself only that it goes, not what it is allowed.
+        let goes = !matches!(event.kind, EventKind::Modify(ModifyKind::Metadata(_)));
+        let is_way = |path: &PathBuf| self.paths.directories.contains_key(path);
+        if !event.paths.iter().any(|path| self.is_name(path) || (goes && is_way(path))) {
             return None;
         }
         Some(match event.kind {
@@ -102,6 +105,13 @@ impl Watches {
             EventKind::Access(AccessKind::Open(_)) => return None,
             _ => EditPhase::Done,
         })
+    }
+
+    /// The file, or a name on the way to it that could become another.
+    fn is_name(&self, path: &PathBuf) -> bool {
+        let names = path.parent().and_then(|parent| self.paths.directories.get(parent));
+        let is_name = names.zip(path.file_name()).is_some_and(|(names, name)| names.contains(name));
+        is_name || self.paths.file.as_ref() == Some(path)
     }
 }
 
