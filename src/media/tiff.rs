@@ -13,7 +13,8 @@ use tiff::tags::Tag;
 use super::decoder::{self, Goal, Header, Input, MEMORY_MAX, Opened, Stop, check_bounds};
 use super::error::Error;
 use super::exif::Orientation;
-use super::icc::{Conversion, Profile, Samples};
+use super::icc::{Conversion, PROFILE_MAX, Profile, Samples};
+use super::ifd;
 use super::picture::Picture;
 use crate::wire::Format;
 
@@ -50,7 +51,7 @@ enum Alpha {
 }
 
 pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
-    let (photometric, at) = photometric(input)?;
+    let (photometric, at) = ifd::photometric(input)?;
     let palette_tag = (photometric == 3).then_some(at);
     let mut decoder = reader(input, palette_tag)?;
     let size = decoder.dimensions().map_err(from_crate)?;
@@ -95,9 +96,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     let mut header = Header::plain(size, if alpha == Alpha::None { 3 } else { 4 });
     let orientation = u8::try_from(orientation).ok().and_then(Orientation::from_exif);
     header.orientation = orientation.unwrap_or(Orientation::NoTransforms);
-    let profile = decoder.find_tag(Tag::IccProfile).map_err(from_crate)?;
-    let profile = profile.and_then(|value| value.into_u8_vec().ok());
-    header.profile = profile.and_then(|bytes| Profile::read(&bytes, color.samples()));
+    header.profile = profile(&mut decoder).and_then(|it| Profile::read(&it, color.samples()));
     let (samples, bits) = (usize::from(samples), usize::from(bits));
     Ok((header, Arc::new(Tiff { color, samples, bits, alpha, planar, chunk, palette_tag })))
 }
@@ -295,6 +294,16 @@ fn palette(decoder: &mut Decoder<Patched<'_>>) -> Result<Vec<[u8; 3]>, Error> {
     Ok((0..count).map(|at| [0, 1, 2].map(|c| (map[c * count + at] >> 8) as u8)).collect())
 }
 
+/// What is damaged about it is no reason to refuse the picture. As bytes: of values, the crate would
+/// make 32 times as much.
+fn profile(decoder: &mut Decoder<Patched<'_>>) -> Option<Vec<u8>> {
+    let mut directory = decoder.image_ifd();
+    let count = directory.find_entry(Tag::IccProfile)?.count();
+    let mut bytes = vec![0; usize::try_from(count).ok().filter(|&count| count <= PROFILE_MAX)?];
+    let read = directory.find_tag_bytes(Tag::IccProfile, &mut bytes, 0);
+    read.ok().flatten().map(|_| bytes)
+}
+
 /// The upper eight bits of each sample.
 fn bytes(samples: DecodingResult) -> Result<Vec<u8>, Error> {
     let float = |value: f32| (value.clamp(0.0, 1.0) * 255.0).round() as u8;
@@ -348,35 +357,6 @@ impl Seek for Patched<'_> {
             position => self.input.seek(position),
         }
     }
-}
-
-/// The photometric interpretation of the first directory, and where it stands.
-fn photometric(input: &mut dyn Input) -> Result<(u16, u64), Error> {
-    const PHOTOMETRIC: u16 = 262;
-    let mut read = |at: u64, length: usize| -> Result<u64, Error> {
-        let mut bytes = [0; 8];
-        input.seek(SeekFrom::Start(at)).map_err(Error::Read)?;
-        input
-            .read_exact(&mut bytes[8 - length..])
-            .map_err(|error| Error::read(Format::Tiff, error))?;
-        Ok(u64::from_be_bytes(bytes))
-    };
-    let little = read(0, 1)? == u64::from(b'I');
-    let mut number = |at: u64, length: usize| {
-        let value = read(at, length)?;
-        let shift = 64 - 8 * length as u32;
-        Ok(if little { value.swap_bytes() >> shift } else { value })
-    };
-    let big = number(2, 2)? == 43;
-    let (directory, head, entry, value) =
-        if big { (number(8, 8)?, 8, 20, 12) } else { (number(4, 4)?, 2, 12, 8) };
-    let count = number(directory, head)?.min(4096);
-    for at in (0..count).map(|number| directory + head as u64 + number * entry) {
-        if number(at, 2)? == u64::from(PHOTOMETRIC) {
-            return Ok((number(at + value, 2)? as u16, at + value));
-        }
-    }
-    Err(damaged("it holds no picture"))
 }
 
 fn unsupported(why: String) -> Error {

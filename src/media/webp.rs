@@ -10,8 +10,8 @@ use super::decoder::{Input, Opened};
 use super::error::Error;
 use super::icc::PROFILE_MAX;
 use super::picture::Picture;
-use super::vp8l;
 use super::whole::{Create, Walked};
+use super::{vp8, vp8l};
 use crate::wire::Format;
 
 /// libwebp's scale, 0 to 100.
@@ -48,7 +48,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
                 let [_, _, _, _, w1, w2, w3, h1, h2, h3] = bytes(input)?;
                 canvas = (side([w1, w2, w3]), side([h1, h2, h3]));
             }
-            b"VP8L" | b"ALPH" => tables = tables.max(coded(input, &tag, length, canvas)),
+            b"VP8 " | b"VP8L" | b"ALPH" => tables = tables.max(coded(input, &tag, length, canvas)),
             // Both are read whole.
             b"ICCP" | b"EXIF" => metadata &= length <= PROFILE_MAX as u64,
             _ => {}
@@ -60,13 +60,13 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     }
     let create: Create = |source| Ok(Box::new(WebPDecoder::new(source)?));
     // Planes of colours and alpha; of an animation the frame and its canvas, too. Coded data are
-    // read whole, and so are the tables of lossless ones.
+    // read whole, beside tables or copies of them.
     let scratch = (if frames > 0 { 10 } else { 4 }, largest + tables);
     let format = Format::Webp;
     Walked { format, create, animated: frames > 1, metadata, scratch }.open(input)
 }
 
-/// What the tables of a frame take; it lies before the next chunk.
+/// What the tables of a frame take, or copies; it lies before the next chunk.
 fn frame(input: &mut dyn Input, length: u64) -> Result<u64, Error> {
     let (mut left, mut tables) = (length.saturating_sub(16), 0);
     let [_, _, _, _, _, _, w1, w2, w3, h1, h2, h3, _, _, _, _] = bytes(input)?;
@@ -83,9 +83,10 @@ fn frame(input: &mut dyn Input, length: u64) -> Result<u64, Error> {
     Ok(tables)
 }
 
-/// What the tables of lossless pixels or of an alpha channel take.
+/// What the tables of lossless pixels or of an alpha channel take, or copies of lossy data.
 fn coded(input: &mut dyn Input, tag: &[u8; 4], length: u64, size: (u32, u32)) -> u64 {
     let tables = match tag {
+        b"VP8 " => vp8::beside(input, length),
         b"VP8L" => vp8l::tables(input, length, None),
         b"ALPH" => match bytes(input) {
             Ok([how]) if how & 3 == 1 => vp8l::tables(input, length.saturating_sub(1), Some(size)),
