@@ -8,6 +8,7 @@
 //! so that one which we did not start is never hit. Runs on the calling thread, but for the
 //! [`Reaper`], which owns the thread of that name. Nothing here polls.
 
+mod backend_process;
 mod child;
 pub mod fuzz;
 mod identity;
@@ -15,6 +16,7 @@ mod launch;
 mod launcher;
 mod oneshot;
 mod reaper;
+mod record;
 mod records;
 mod scripts;
 pub(crate) mod text;
@@ -27,6 +29,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) use backend_process::BackendProcess;
 pub(crate) use child::{Child, Ended};
 pub use identity::Identity;
 pub use launch::Launch;
@@ -35,7 +38,7 @@ pub(crate) use launcher::{ResourceLimits, become_program, keep_files_private};
 pub(crate) use oneshot::{Output, STDOUT_MAX, run, run_telling};
 pub use reaper::Reaper;
 pub use records::ProcessRecords;
-pub(crate) use records::{BackendProcess, plain_name};
+pub(crate) use records::plain_name;
 pub(crate) use scripts::Scripts;
 
 /// The executable of that name on `PATH`.

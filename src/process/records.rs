@@ -6,24 +6,13 @@
 //! program. So there is no instant at which a process runs that nobody knows. The next daemon reads
 //! them and takes over what still runs.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::text::{self, Text};
-use super::{Child, Ended, Error, Identity, Launch, ResourceLimits, show_command, tail};
-
-/// How much of a log is quoted in a message at most.
-const TAIL: usize = 4 << 10;
-/// Of each file of a process: its log where nobody empties it, as the daemon is gone. Shared memory
-/// counts too, and a buffer for an 8K screen has 133 MB.
-const OUTPUT_MAX: u64 = 1 << 30;
+use super::record::{self, Record};
+use super::{BackendProcess, Error, Identity, Launch};
 
 /// The directory of the records, ours alone.
 #[derive(Clone, Debug)]
@@ -41,27 +30,6 @@ pub(crate) fn plain_name(output: &str) -> String {
 struct FileName {
     backend: String,
     output: Option<String>,
-}
-
-/// What was started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    pub backend: String,
-    /// The output it serves; none when it serves all.
-    pub output: Option<String>,
-    #[serde(with = "text")]
-    program: OsString,
-    args: Vec<Text>,
-    env: Vec<(Text, Text)>,
-}
-
-/// A process of a backend, started by this daemon or an earlier one.
-#[derive(Debug)]
-pub struct BackendProcess {
-    child: Child,
-    record: Record,
-    /// Of the record and, with another extension, the log.
-    path: PathBuf,
 }
 
 impl ProcessRecords {
@@ -93,15 +61,11 @@ impl ProcessRecords {
         output: Option<&str>,
     ) -> Result<BackendProcess, Error> {
         let record = Record::new(launch, backend, output);
-        let (path, mut file) = self.create(&match output {
+        let (path, file) = self.create(&match output {
             Some(output) => format!("{backend}@{}", plain_name(output)),
             None => backend.to_owned(),
         })?;
-        let result = start(launch, &record, &path, &mut file);
-        if result.is_err() {
-            remove(&path);
-        }
-        Ok(BackendProcess { child: result?, record, path })
+        BackendProcess::start(launch, record, path, file)
     }
 
     /// The processes of a backend that run; with `output`, those that serve it alone. What is on
@@ -116,15 +80,15 @@ impl ProcessRecords {
             self.records().filter(|(name, _)| meant(name)).map(|(_, path)| path).collect();
         // The oldest first.
         paths.sort_by_key(|path| fs::metadata(path).and_then(|m| m.modified()).ok());
-        paths.into_iter().filter_map(take_over).collect()
+        paths.into_iter().filter_map(BackendProcess::take_over).collect()
     }
 
     /// The backends that have processes that run, with the output that each serves where it is one.
     /// For the start, before any is started: what is on record and has ended is forgotten.
     pub fn left(&self) -> Vec<(String, Option<String>)> {
-        let processes = self.records().filter_map(|(_, path)| take_over(path));
+        let processes = self.records().filter_map(|(_, path)| BackendProcess::take_over(path));
         let mut left: Vec<_> =
-            processes.map(|process| (process.record.backend, process.record.output)).collect();
+            processes.map(|it| (it.record().backend.clone(), it.record().output.clone())).collect();
         left.sort();
         left.dedup();
         left
@@ -132,19 +96,19 @@ impl ProcessRecords {
 
     /// The processes on record, of all backends; whether they run is not looked at.
     pub fn identities(&self) -> Vec<Identity> {
-        self.records().filter_map(|(_, path)| Some(read(&path)?.1)).collect()
+        self.records().filter_map(|(_, path)| Some(record::read(&path)?.1)).collect()
     }
 
     /// The backends' processes that run now, with the output that each serves where it is one.
     pub(crate) fn who_runs(&self) -> Vec<(String, Option<String>, Identity)> {
-        let known = self.records().filter_map(|(_, path)| read(&path));
+        let known = self.records().filter_map(|(_, path)| record::read(&path));
         let running = known.filter(|(_, who)| who.is_running());
         running.map(|(record, who)| (record.backend, record.output, who)).collect()
     }
 
     /// How many records are of processes that have ended, or of none.
     pub(crate) fn gone(&self) -> usize {
-        let runs = |path: &PathBuf| read(path).is_some_and(|(_, who)| who.is_running());
+        let runs = |path: &PathBuf| record::read(path).is_some_and(|(_, who)| who.is_running());
         self.records().filter(|(_, path)| !runs(path)).count()
     }
 
@@ -179,146 +143,12 @@ impl ProcessRecords {
     }
 }
 
-impl Record {
-    fn new(launch: &Launch, backend: &str, output: Option<&str>) -> Self {
-        Self {
-            backend: backend.to_owned(),
-            output: output.map(str::to_owned),
-            program: launch.program.clone().into_os_string(),
-            args: launch.args.iter().map(Text::from).collect(),
-            env: launch.env.iter().map(|(n, v)| (Text::from(n), Text::from(v))).collect(),
-        }
-    }
-
-    /// Whether the same command line would be started again.
-    pub fn is(&self, launch: &Launch) -> bool {
-        *self == Self::new(launch, &self.backend, self.output.as_deref())
-    }
-
-    pub fn args(&self) -> Vec<OsString> {
-        self.args.iter().map(|text| text.0.clone()).collect()
-    }
-
-    /// For messages and logs.
-    pub fn shown(&self) -> String {
-        show_command(Path::new(&self.program), &self.args())
-    }
-}
-
-impl BackendProcess {
-    pub fn child(&self) -> &Child {
-        &self.child
-    }
-
-    pub fn record(&self) -> &Record {
-        &self.record
-    }
-
-    /// What it writes to, both streams.
-    pub fn log_path(&self) -> PathBuf {
-        self.path.with_extension("log")
-    }
-
-    /// How much it has written: where what it writes from now on begins.
-    pub fn log_length(&self) -> u64 {
-        fs::metadata(self.log_path()).map_or(0, |metadata| metadata.len())
-    }
-
-    /// The end of what it wrote.
-    pub fn log_tail(&self) -> String {
-        let read = || -> io::Result<Vec<u8>> {
-            let mut file = File::open(self.log_path())?;
-            let end = file.seek(SeekFrom::End(0))?;
-            file.seek(SeekFrom::Start(end.saturating_sub(TAIL as u64)))?;
-            let mut bytes = Vec::new();
-            file.take(TAIL as u64).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        tail(&read().unwrap_or_default(), TAIL)
-    }
-
-    /// How it ended; none while it runs.
-    pub fn ended(&self) -> Option<Ended> {
-        self.child.ended()
-    }
-
-    /// Ends it: SIGTERM, and SIGKILL after `grace`; forgets it once it is gone.
-    pub fn end(self, grace: Duration) {
-        if self.child.end(grace) {
-            remove(&self.path);
-        } else {
-            log::error!("{} cannot be ended", self.record.shown());
-        }
-    }
-
-    /// Ends it at once, for one that is known not to hear SIGTERM.
-    pub fn kill(self) {
-        if self.child.kill() {
-            remove(&self.path);
-        }
-    }
-
-    /// Forgets one that has ended.
-    pub fn forget(self) {
-        debug_assert!(!self.child.is_running(), "it still runs");
-        remove(&self.path);
-    }
-}
-
-fn start(launch: &Launch, record: &Record, path: &Path, file: &mut File) -> Result<Child, Error> {
-    let failed = |operation, source| Error::io(operation, path, source);
-    let mut line = serde_json::to_vec(record).map_err(|e| failed("write", e.into()))?;
-    line.push(b'\n');
-    file.write_all(&line).map_err(|e| failed("write", e))?;
-    let log_path = path.with_extension("log");
-    let log = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&log_path)
-        .map_err(|source| Error::io("create", &log_path, source))?;
-    // One of the same number may have left its log.
-    log.set_len(0).map_err(|source| Error::io("empty", &log_path, source))?;
-    let stdout = log.try_clone().map_err(|source| Error::io("share", &log_path, source))?;
-    let limits = ResourceLimits { output: Some(OUTPUT_MAX), ..ResourceLimits::default() };
-    let launch = launch.clone().limits(limits);
-    let started = launch.start(Stdio::from(stdout), Stdio::from(log), Some(path))?;
-    Child::hold_own(started.id()).map_err(|e| failed("take hold of the process of", e))
-}
-
-fn read(path: &Path) -> Option<(Record, Identity)> {
-    parse(&fs::read(path).ok()?)
-}
-
-/// What was started, and the process: two lines.
-pub(super) fn parse(bytes: &[u8]) -> Option<(Record, Identity)> {
-    let mut lines = bytes.splitn(2, |&b| b == b'\n');
-    let record = serde_json::from_slice(lines.next()?).ok()?;
-    Some((record, Identity::from_stat(lines.next()?)?))
-}
-
-fn take_over(path: PathBuf) -> Option<BackendProcess> {
-    let found = read(&path).and_then(|(record, who)| Some((record, Child::hold(who)?)));
-    match found {
-        Some((record, child)) => Some(BackendProcess { child, record, path }),
-        None => {
-            remove(&path);
-            None
-        }
-    }
-}
-
-fn remove(path: &Path) {
-    fs::remove_file(path.with_extension("log")).ok();
-    fs::remove_file(path).ok();
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     fn records() -> (tempfile::TempDir, ProcessRecords) {
         let dir = tempfile::tempdir().unwrap();

@@ -1,0 +1,143 @@
+//! One process of a backend that stays, its record and its log: started, taken over, ended, forgotten.
+//!
+//! Runs in the thread of the backend that it serves.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::record::{self, Record};
+use super::{Child, Ended, Error, Launch, ResourceLimits, tail};
+
+/// How much of a log is quoted in a message at most.
+const TAIL: usize = 4 << 10;
+/// Of each file of a process: its log where nobody empties it, as the daemon is gone. Shared memory
+/// counts too, and a buffer for an 8K screen has 133 MB.
+const OUTPUT_MAX: u64 = 1 << 30;
+
+/// A process of a backend, started by this daemon or an earlier one.
+#[derive(Debug)]
+pub struct BackendProcess {
+    child: Child,
+    record: Record,
+    /// Of the record and, with another extension, the log.
+    pub(super) path: PathBuf,
+}
+
+impl BackendProcess {
+    /// Starts one, and writes its new record, which is removed where that fails.
+    pub(super) fn start(
+        launch: &Launch,
+        record: Record,
+        path: PathBuf,
+        mut file: File,
+    ) -> Result<Self, Error> {
+        match start(launch, &record, &path, &mut file) {
+            Ok(child) => Ok(Self { child, record, path }),
+            Err(error) => {
+                remove(&path);
+                Err(error)
+            }
+        }
+    }
+
+    /// The one of a record, if it runs; else it is forgotten.
+    pub(super) fn take_over(path: PathBuf) -> Option<Self> {
+        let found = record::read(&path).and_then(|(record, who)| Some((record, Child::hold(who)?)));
+        match found {
+            Some((record, child)) => Some(Self { child, record, path }),
+            None => {
+                remove(&path);
+                None
+            }
+        }
+    }
+
+    pub fn child(&self) -> &Child {
+        &self.child
+    }
+
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// What it writes to, both streams.
+    pub fn log_path(&self) -> PathBuf {
+        self.path.with_extension("log")
+    }
+
+    /// How much it has written: where what it writes from now on begins.
+    pub fn log_length(&self) -> u64 {
+        fs::metadata(self.log_path()).map_or(0, |metadata| metadata.len())
+    }
+
+    /// The end of what it wrote.
+    pub fn log_tail(&self) -> String {
+        let read = || -> io::Result<Vec<u8>> {
+            let mut file = File::open(self.log_path())?;
+            let end = file.seek(SeekFrom::End(0))?;
+            file.seek(SeekFrom::Start(end.saturating_sub(TAIL as u64)))?;
+            let mut bytes = Vec::new();
+            file.take(TAIL as u64).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        tail(&read().unwrap_or_default(), TAIL)
+    }
+
+    /// How it ended; none while it runs.
+    pub fn ended(&self) -> Option<Ended> {
+        self.child.ended()
+    }
+
+    /// Ends it: SIGTERM, and SIGKILL after `grace`; forgets it once it is gone.
+    pub fn end(self, grace: Duration) {
+        if self.child.end(grace) {
+            remove(&self.path);
+        } else {
+            log::error!("{} cannot be ended", self.record.shown());
+        }
+    }
+
+    /// Ends it at once, for one that is known not to hear SIGTERM.
+    pub fn kill(self) {
+        if self.child.kill() {
+            remove(&self.path);
+        }
+    }
+
+    /// Forgets one that has ended.
+    pub fn forget(self) {
+        debug_assert!(!self.child.is_running(), "it still runs");
+        remove(&self.path);
+    }
+}
+
+fn start(launch: &Launch, record: &Record, path: &Path, file: &mut File) -> Result<Child, Error> {
+    let failed = |operation, source| Error::io(operation, path, source);
+    let mut line = serde_json::to_vec(record).map_err(|e| failed("write", e.into()))?;
+    line.push(b'\n');
+    file.write_all(&line).map_err(|e| failed("write", e))?;
+    let log_path = path.with_extension("log");
+    let log = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&log_path)
+        .map_err(|source| Error::io("create", &log_path, source))?;
+    // One of the same number may have left its log.
+    log.set_len(0).map_err(|source| Error::io("empty", &log_path, source))?;
+    let stdout = log.try_clone().map_err(|source| Error::io("share", &log_path, source))?;
+    let limits = ResourceLimits { output: Some(OUTPUT_MAX), ..ResourceLimits::default() };
+    let launch = launch.clone().limits(limits);
+    let started = launch.start(Stdio::from(stdout), Stdio::from(log), Some(path))?;
+    Child::hold_own(started.id()).map_err(|e| failed("take hold of the process of", e))
+}
+
+fn remove(path: &Path) {
+    fs::remove_file(path.with_extension("log")).ok();
+    fs::remove_file(path).ok();
+}
