@@ -24,7 +24,7 @@ use crate::lock::{Lock, Socket};
 use crate::logging::Log;
 use crate::parallax::Parallax;
 use crate::paths::{Dirs, Env};
-use crate::playlist::{self, DaemonWallpapers, Place, PlayerOwner};
+use crate::playlist::{self, DaemonWallpapers, Place, PlayerOwner, Playlists};
 use crate::process::{ProcessRecords, Reaper};
 use crate::signals::{Signal, Signals};
 use crate::store::{self, Store};
@@ -74,6 +74,33 @@ pub(crate) struct Daemon {
     pub(super) locks: [Lock; 2],
 }
 
+/// What everything stands on: settings and where things are, the lock and the log.
+struct Ground {
+    config: ConfigHandle,
+    paths: DaemonPaths,
+    lock: Lock,
+    log: Log,
+    spawner: Spawner,
+    deaths: Deaths,
+}
+
+impl Ground {
+    fn lay(options: &Options, env: &Env, dirs: &Dirs, bus: &EventBus) -> Result<Self, Error> {
+        let config = open_config(options, dirs, bus)?;
+        let settings = config.current();
+        let paths = DaemonPaths::new(&settings.daemon, config.path(), dirs, options)?;
+        let lock = Lock::take(&paths.socket).map_err(Error::Lock)?;
+        // Only now: a file that is refused stays as it is, and so does that of a daemon that runs.
+        config.complete();
+        let log_settings = log_settings(&settings.daemon, &paths, options, env);
+        let mut log = Log::start(&log_settings, options.is_watched(env)).map_err(Error::Log)?;
+        config.log_warnings();
+        let (spawner, deaths) = Spawner::new();
+        log.log_requests(&spawner).map_err(start("the log"))?;
+        Ok(Self { config, paths, lock, log, spawner, deaths })
+    }
+}
+
 /// What wakes `main`.
 pub(crate) struct Wakes {
     pub(super) signals: Receiver<Signal>,
@@ -89,17 +116,8 @@ impl Daemon {
     ) -> Result<(Self, Wakes), Error> {
         let dirs = Dirs::new(env.clone()).map_err(Error::Paths)?;
         let bus = EventBus::for_startup();
-        let config = open_config(options, &dirs, &bus)?;
-        let settings = config.current();
-        let paths = DaemonPaths::new(&settings.daemon, config.path(), &dirs, options)?;
-        let lock = Lock::take(&paths.socket).map_err(Error::Lock)?;
-        // Only now: a file that is refused stays as it is, and so does that of a daemon that runs.
-        config.complete();
-        let log_settings = log_settings(&settings.daemon, &paths, options, env);
-        let mut log = Log::start(&log_settings, options.is_watched(env)).map_err(Error::Log)?;
-        config.log_warnings();
-        let (spawner, deaths) = Spawner::new();
-        log.log_requests(&spawner).map_err(start("the log"))?;
+        let Ground { config, paths, lock, log, spawner, deaths } =
+            Ground::lay(options, env, &dirs, &bus)?;
         let (signal, signals_come) = bounded(WAKES);
         let (stop, stops) = bounded(WAKES);
         // Full: `main` is about to look at it anyway.
@@ -116,7 +134,7 @@ impl Daemon {
         store.keep_rows(true);
         let upkeep =
             store::Upkeep::start(&store, &spawner).map_err(start("the database's upkeep"))?;
-        let wanted = wanted_compositor(&settings);
+        let wanted = wanted_compositor(&config.current());
         let outputs = compositor::Watch::start(&spawner, wanted, env)
             .map_err(start("the watch on the outputs"))?;
         let backends = backends(&spawner, &config, &outputs, &paths, dirs.clone())?;
@@ -139,23 +157,8 @@ impl Daemon {
         let shown = wallpaper.clone();
         library.on_rewritten(Box::new(move |image| shown.rewritten(image)));
         parallax.on_settings();
-        let wallpapers =
-            DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() };
-        let told = outputs.outputs().subscribe();
-        let settings = Arc::clone(&backends.settings);
-        let place = move || {
-            let location = &settings().location;
-            Place::new(location.latitude, location.longitude)
-        };
-        let (playlists, player) = playlist::start(
-            &spawner,
-            store.clone(),
-            bus.clone(),
-            Box::new(wallpapers),
-            place,
-            told,
-        )
-        .map_err(start("the playlists"))?;
+        let (playlists, player) =
+            start_playlists(&wallpaper, &backends, (&store, &bus), &outputs, &spawner)?;
         let rest = Rest::by_settings(&config, &playlists, &spawner, env);
         watch_directories(&config, &dirs, &library);
         let api = Api {
@@ -321,6 +324,24 @@ fn start_desktop(
         home: backends.dirs.home().to_owned(),
     };
     desktop::start(spawner, sources, hook).map_err(start("the files for other programs"))
+}
+
+fn start_playlists(
+    wallpaper: &wallpaper::Handle,
+    backends: &Backends,
+    (store, bus): (&Store, &EventBus),
+    outputs: &compositor::Watch,
+    spawner: &Spawner,
+) -> Result<(Playlists, PlayerOwner), Error> {
+    let wallpapers = DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() };
+    let told = outputs.outputs().subscribe();
+    let settings = Arc::clone(&backends.settings);
+    let place = move || {
+        let location = &settings().location;
+        Place::new(location.latitude, location.longitude)
+    };
+    playlist::start(spawner, store.clone(), bus.clone(), Box::new(wallpapers), place, told)
+        .map_err(start("the playlists"))
 }
 
 /// Has the library watch what the settings say, now and after each change of them.
