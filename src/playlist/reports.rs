@@ -3,7 +3,8 @@
 use super::attempt::ApplyReport;
 use super::player::Player;
 use crate::backends::Kind;
-use crate::wallpaper::{Error, Outcome};
+use crate::wallpaper::Error;
+use crate::wire::SetStatus;
 
 impl Player {
     pub(super) fn on_report(&mut self, mut report: ApplyReport) {
@@ -47,7 +48,7 @@ impl Player {
 
     /// It is shown, or a later request has taken its monitors: then that is what is to be seen
     /// there.
-    fn on_shown(&mut self, report: &ApplyReport, outcome: Outcome, current: bool) {
+    fn on_shown(&mut self, report: &ApplyReport, outcome: SetStatus, current: bool) {
         let Some(one) = self.running.get_mut(&report.id) else { return };
         if current {
             let shown_on = &mut one.state.shown_on;
@@ -55,7 +56,7 @@ impl Player {
             shown_on.sort_unstable();
             shown_on.dedup();
         }
-        if outcome == Outcome::Set {
+        if outcome == SetStatus::Set {
             one.nothing_compatible = false;
             self.announce(report);
         }

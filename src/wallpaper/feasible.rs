@@ -8,13 +8,13 @@ use crate::backends::{self, Kind};
 use crate::config::BackendName;
 use crate::store::Store;
 use crate::store::assignments::Assignment;
-use crate::wire::Timestamp;
+use crate::wire::{SetStatus, Timestamp};
 
 use super::Error;
 use super::assignments;
 use super::job::{Feasible, Picture};
 use super::picks::Pick;
-use super::request::{Applied, Ask, Outcome, Request};
+use super::request::{Applied, Ask, Request};
 use super::targets::Targets;
 use super::world_state::WorldState;
 
@@ -56,7 +56,7 @@ impl WorldState {
         let shown = pictures.iter().find(shows).ok_or(Error::NoMonitor)?;
         let monitors = pictures.iter().flat_map(|picture| &picture.rows);
         let applied = Applied {
-            outcome: Outcome::Set,
+            outcome: SetStatus::Set,
             image_id: shown.image.id,
             monitors: monitors.map(|row| row.monitor.clone()).collect(),
             skipped,

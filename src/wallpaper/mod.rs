@@ -49,8 +49,8 @@ use crate::thread::Spawner;
 
 pub use error::Error;
 pub use handle::{Handle, ReconcilerOwner};
+pub(crate) use request::Reply;
 pub use request::{Applied, Ask, Request};
-pub(crate) use request::{Outcome, Reply};
 pub use targets::Targets;
 
 pub(crate) use status::HookRequest;

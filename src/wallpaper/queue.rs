@@ -10,7 +10,8 @@ use super::Error;
 use super::command::Command;
 use super::jobs::Jobs;
 use super::plan::{Placements, are_apart};
-use super::request::{Applied, Ask, Outcome, Reply, Request};
+use super::request::{Applied, Ask, Reply, Request};
+use crate::wire::SetStatus;
 
 /// Requests that wait while others are carried out; one more is refused.
 const WAITING: usize = 32;
@@ -56,7 +57,7 @@ impl Queue {
                     if let (Ask::Back(steps), Ask::Back(before)) = (&mut request.ask, &old.ask) {
                         *steps = steps.saturating_add(*before);
                     }
-                    reply(Ok(Applied { outcome: Outcome::Superseded, ..applied }));
+                    reply(Ok(Applied { outcome: SetStatus::Superseded, ..applied }));
                 }
                 waiting => self.waiting.push_back(waiting),
             }

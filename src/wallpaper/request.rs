@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::BackendName;
 use crate::store::index::Query;
-use crate::wire::{Fit, HistorySource, Mode};
+use crate::wire::{Fit, HistorySource, Mode, SetStatus};
 
 use super::worker_key::WorkerKey;
 use super::{Error, Targets};
@@ -55,17 +55,9 @@ impl Request {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is shown.
-    Set,
-    /// A later request took its monitors before it was carried out.
-    Superseded,
-}
-
 #[derive(Clone, Debug)]
 pub struct Applied {
-    pub outcome: Outcome,
+    pub outcome: SetStatus,
     /// Of several, that of the first monitor by name.
     pub image_id: i64,
     /// Connected ones.

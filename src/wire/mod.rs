@@ -48,7 +48,7 @@ pub(crate) use record::{
     ActivePlaylist, Appearance, BackendInfo, Capabilities, Conflict, CurrentMonitor,
     CurrentWallpaper, Data, DatabaseReport, Folder, HistoryEntry, LibraryHealth, Monitor, Page,
     Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder,
-    PlaylistType, Power, Theme,
+    PlaylistType, Power, SetAnswer, SetStatus, Theme,
 };
 pub use request::DeleteImages;
 pub(crate) use request::{

@@ -249,6 +249,42 @@ pub(crate) struct CurrentWallpaper {
     pub monitors: Vec<CurrentMonitor>,
 }
 
+/// What `POST /wallpaper/set`, `random` and `back` answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SetAnswer {
+    pub status: SetStatus,
+    pub image_id: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_path: Option<PathBuf>,
+    /// The one monitor, `*` where all were meant, else the names with commas.
+    pub monitor: String,
+    /// Empty where it is for monitors that come.
+    pub monitors: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+    pub mode: Mode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    /// Which monitor shows which, where each may have its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub images: BTreeMap<String, i64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// What became of a request for a wallpaper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SetStatus {
+    Set,
+    /// A newer request for the same monitors came in between.
+    Superseded,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CurrentMonitor {
     pub monitor_name: String,

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use super::super::Error;
 use super::super::call::Call;
 use super::super::request::{From, Record, Request};
@@ -14,7 +12,7 @@ use super::{
     FIT, MODE, MODE_OF_ONE, MONITORS, TRANSITION, gallery, history, moment, pick, playlist_sheet,
     why,
 };
-use crate::wire::CurrentWallpaper;
+use crate::wire::{CurrentWallpaper, SetAnswer, SetStatus};
 
 const PICTURE: Argument =
     Argument::one("PICTURE", Kind::Picture, "An image of the library, or a file");
@@ -52,7 +50,7 @@ const SET_IT: Request = Request::post(
         ("image_id", From::Picture("PICTURE")),
     ],
 )
-.shows::<Shown>();
+.shows::<SetAnswer>();
 const ANY: Request = Request::post(
     "/wallpaper/random",
     &[
@@ -63,9 +61,9 @@ const ANY: Request = Request::post(
         ("filter", From::Filter(gallery::filter)),
     ],
 )
-.shows::<Shown>();
+.shows::<SetAnswer>();
 const BACK: Request =
-    Request::post("/wallpaper/back", &[("monitors", From::Any("--monitor"))]).shows::<Shown>();
+    Request::post("/wallpaper/back", &[("monitors", From::Any("--monitor"))]).shows::<SetAnswer>();
 const CURRENT: Request = Request::get("/wallpaper/current").shows::<CurrentWallpaper>();
 
 pub(super) const GROUP: Group = Group {
@@ -98,27 +96,10 @@ pub(super) const GROUP: Group = Group {
     ],
 };
 
-/// What `set` and `random` are answered.
-#[derive(Deserialize)]
-struct Shown {
-    status: String,
-    image_id: i64,
-    image_name: Option<String>,
-    monitors: Vec<String>,
-    /// Where each may have its own.
-    #[serde(default)]
-    images: BTreeMap<String, i64>,
-    #[serde(default)]
-    skipped: Vec<String>,
-    #[serde(default)]
-    warnings: Vec<String>,
-    note: Option<String>,
-}
-
-impl Record for Shown {
+impl Record for SetAnswer {
     fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
         let on = self.monitors.join(", ");
-        if self.status == "superseded" {
+        if self.status == SetStatus::Superseded {
             return screen.say(format!("a newer request for {on} came in between"));
         }
         let name = self.image_name.as_deref().unwrap_or("the image");

@@ -1,22 +1,18 @@
 //! Setting wallpapers, and what is shown. The request waits until the picture is up.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
-
-use serde::Serialize;
 
 use super::imports::image_at;
 use super::monitors::named;
 use super::{Api, filter};
-use crate::config::BackendName;
 use crate::http::{Error, Request, Response};
 use crate::store::index::Query;
 use crate::store::{self, assignments, images};
-use crate::wallpaper::{self, Applied, Ask, Outcome, Targets};
+use crate::wallpaper::{self, Applied, Ask, Targets};
 use crate::wire::{
     BackWallpaper, CurrentMonitor, CurrentWallpaper, Fit, HistorySource, Image, Mode,
-    RandomWallpaper, SetWallpaper, Source,
+    RandomWallpaper, SetAnswer, SetStatus, SetWallpaper, Source,
 };
 
 /// For a backend that takes its time; its own time limits come first.
@@ -113,7 +109,7 @@ fn set_default(
     Ok(Response::json(
         200,
         &SetAnswer {
-            status: "set",
+            status: SetStatus::Set,
             image_id: image.id,
             image_name: Some(image.name),
             image_path: Some(image.path),
@@ -121,7 +117,7 @@ fn set_default(
             monitors: Vec::new(),
             skipped: Vec::new(),
             mode,
-            backend: active.map(BackendName::as_str),
+            backend: active.map(|backend| backend.to_string()),
             images: BTreeMap::new(),
             warnings: Vec::new(),
             note: None,
@@ -201,53 +197,23 @@ fn apply(
     }
     // Gone again already: then only its number is known.
     let image = api.store.read(|connection| images::get(connection, applied.image_id))?;
-    Ok(Response::json(200, &SetAnswer::of(applied, all, image))?)
+    Ok(Response::json(200, &answer(applied, all, image))?)
 }
 
-#[derive(Serialize)]
-struct SetAnswer {
-    status: &'static str,
-    image_id: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    image_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    image_path: Option<PathBuf>,
-    /// The one monitor, `*` where all were meant, else the names with commas.
-    monitor: String,
-    monitors: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    skipped: Vec<String>,
-    mode: Mode,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    backend: Option<&'static str>,
-    /// Which monitor shows which, where each may have its own.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    images: BTreeMap<String, i64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-}
-
-impl SetAnswer {
-    fn of(applied: Applied, all: bool, image: Option<Image>) -> Self {
-        let (image_name, image_path) = image.map(|image| (image.name, image.path)).unzip();
-        Self {
-            status: match applied.outcome {
-                Outcome::Set => "set",
-                Outcome::Superseded => "superseded",
-            },
-            image_id: applied.image_id,
-            image_name,
-            image_path,
-            monitor: if all { "*".to_owned() } else { applied.monitors.join(",") },
-            monitors: applied.monitors,
-            skipped: applied.skipped,
-            mode: applied.mode,
-            backend: Some(applied.backend.as_str()),
-            images: applied.images,
-            warnings: applied.warnings,
-            note: applied.note,
-        }
+fn answer(applied: Applied, all: bool, image: Option<Image>) -> SetAnswer {
+    let (image_name, image_path) = image.map(|image| (image.name, image.path)).unzip();
+    SetAnswer {
+        status: applied.outcome,
+        image_id: applied.image_id,
+        image_name,
+        image_path,
+        monitor: if all { "*".to_owned() } else { applied.monitors.join(",") },
+        monitors: applied.monitors,
+        skipped: applied.skipped,
+        mode: applied.mode,
+        backend: Some(applied.backend.to_string()),
+        images: applied.images,
+        warnings: applied.warnings,
+        note: applied.note,
     }
 }

@@ -7,8 +7,8 @@ use crate::backends::Lack;
 use crate::config::BackendName;
 use crate::playlist::Wallpapers;
 use crate::store::{Store, images};
-use crate::wallpaper::{self, Applied, Ask, Outcome, Request, Targets};
-use crate::wire::{MediaType, Mode};
+use crate::wallpaper::{self, Applied, Ask, Request, Targets};
+use crate::wire::{MediaType, Mode, SetStatus};
 
 /// What the wallpapers answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +80,8 @@ impl StubWallpapers {
             (Behaviour::RefusesVideo, Some(image)) if image.media_type == MediaType::Video => {
                 Err(refused(image.media_type))
             }
-            (Behaviour::Superseded, _) => Ok(Outcome::Superseded),
-            _ => Ok(Outcome::Set),
+            (Behaviour::Superseded, _) => Ok(SetStatus::Superseded),
+            _ => Ok(SetStatus::Set),
         };
         let mode = request.mode;
         let images = monitors.iter().cloned().zip(ids.iter().copied().cycle()).collect();
