@@ -15,7 +15,7 @@ use super::Error;
 use crate::digest;
 use crate::error_chain::chain;
 use crate::media::{self, Tile};
-use crate::paths::open_regular;
+use crate::paths::{self, open_regular};
 use crate::sys::Cancel;
 use crate::transcode::{self, Ffmpeg, Limits};
 use crate::wire::Format;
@@ -56,7 +56,7 @@ impl Copies {
         let modified =
             i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
         let state = (path.to_owned(), metadata.len(), modified);
-        if let Some(ready) = self.known.get(&state).filter(|ready| ready.exists()) {
+        if let Some(ready) = self.known.get(&state).filter(|ready| self.has(ready, path)) {
             return Ok(ready.clone());
         }
         let ready = match self.converted(&state, takes, cancel)? {
@@ -68,9 +68,22 @@ impl Copies {
         Ok(ready)
     }
 
+    /// Whether it is there still: the file itself was looked at just now.
+    fn has(&self, ready: &Path, path: &Path) -> bool {
+        ready == path || (self.answers().is_ok() && ready.exists())
+    }
+
+    fn answers(&self) -> Result<(), Error> {
+        let answers = paths::answers(&self.directory);
+        answers.then_some(()).ok_or_else(|| Error::no_answer(&self.directory))
+    }
+
     /// Removes what none of these files is.
     pub(super) fn tidy(&mut self, used: &[PathBuf]) {
         self.known.retain(|_, ready| used.contains(ready));
+        if self.answers().is_err() {
+            return;
+        }
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
             if !used.contains(&path) {
@@ -110,6 +123,7 @@ impl Copies {
             Ok(Err(error)) => return Err(file_error(source, &error)),
             Err(_) => return Err(damaged(source)),
         };
+        self.answers()?;
         let copy = self.named(state, "png");
         if !copy.exists() {
             let (width, height) = (probe.width, probe.height);
@@ -125,6 +139,7 @@ impl Copies {
 
     /// A copy of what only ffmpeg decodes.
     fn transcoded(&self, state: &State, format: Format, cancel: &Cancel) -> Result<PathBuf, Error> {
+        self.answers()?;
         let (source, copy) = (&state.0, self.named(state, "png"));
         if copy.exists() {
             return Ok(copy);
@@ -145,6 +160,7 @@ impl Copies {
 
     /// The same file under a name without anything special in it.
     fn link(&self, state: &State) -> Result<PathBuf, Error> {
+        self.answers()?;
         let extension = state.0.extension().and_then(|extension| extension.to_str());
         let plain = extension.filter(|e| e.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         let link = self.named(state, plain.unwrap_or("img"));

@@ -1,7 +1,7 @@
 //! Why a backend does not show what it should.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The kind decides what the reconciler does next; the text is for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,13 @@ pub enum Error {
     File { path: PathBuf, why: String },
     /// Told to stop before it was done.
     Cancelled,
+}
+
+impl Error {
+    /// What it needs lies on a disk that hangs.
+    pub(crate) fn no_answer(path: &Path) -> Self {
+        Self::Unavailable(format!("the disk of {} does not answer", path.display()))
+    }
 }
 
 impl fmt::Display for Error {

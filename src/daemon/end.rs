@@ -12,6 +12,8 @@ use crate::thread::Spawner;
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// What the reconciler gets of the time to take its pictures down.
 const CLEAR_WITHIN: Duration = Duration::from_secs(3);
+/// What threads get of the time that look at disks.
+const LOOK_WITHIN: Duration = Duration::from_secs(2);
 
 /// For the file of the socket and the last lines of the log: all but on a dead disk.
 const LAST_WITHIN: Duration = Duration::from_millis(100);
@@ -38,7 +40,8 @@ impl Daemon {
         // What it has in hand for an import may hang.
         self.transcoder.cancel_imports();
         late(self.transcoder.end(deadline));
-        late(self.imports.end(deadline));
+        // One of its threads may look at a disk that does not answer: the others get their time.
+        late(self.imports.end(deadline.min(Instant::now() + LOOK_WITHIN)));
         if clear {
             take_down(&self.wallpaper, deadline);
         }

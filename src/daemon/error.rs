@@ -15,6 +15,10 @@ pub(crate) enum Error {
         key: &'static str,
         source: paths::Error,
     },
+    /// What is needed from the start lies on a disk that hangs.
+    NoAnswer {
+        path: PathBuf,
+    },
     Log(flexi_logger::FlexiLoggerError),
     Lock(lock::Error),
     Store(store::Error),
@@ -58,6 +62,9 @@ impl fmt::Display for Error {
             Self::Setting { file, key, source } => {
                 write!(f, "{}: daemon.{key}: {source}", file.display())
             }
+            Self::NoAnswer { path } => {
+                write!(f, "the disk of {} does not answer", path.display())
+            }
             Self::Log(_) => f.write_str("cannot start the log"),
             Self::Lock(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),
@@ -81,7 +88,7 @@ impl std::error::Error for Error {
             Self::Store(error) => error.source(),
             Self::Process(error) => error.source(),
             Self::Start { source, .. } => Some(source),
-            Self::Died { .. } => None,
+            Self::NoAnswer { .. } | Self::Died { .. } => None,
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::library::{self, Idle, Library, WatchSettings, machine_is_idle};
 use crate::lock::{Lock, Socket};
 use crate::logging::Log;
 use crate::parallax::Parallax;
-use crate::paths::{Dirs, Env};
+use crate::paths::{self, Dirs, Env};
 use crate::playlist::{self, DaemonWallpapers, Place, PlayerOwner, Playlists};
 use crate::process::{ProcessRecords, Reaper};
 use crate::signals::{Signal, Signals};
@@ -89,6 +89,10 @@ impl Ground {
         let config = open_config(options, dirs, bus)?;
         let settings = config.current();
         let paths = DaemonPaths::new(&settings.daemon, config.path(), dirs, options)?;
+        for path in [&paths.log, &paths.database] {
+            let answers = paths::answers(path);
+            answers.then_some(()).ok_or_else(|| Error::NoAnswer { path: path.clone() })?;
+        }
         let lock = Lock::take(&paths.socket).map_err(Error::Lock)?;
         // Only now: a file that is refused stays as it is, and so does that of a daemon that runs.
         config.complete();

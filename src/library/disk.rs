@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::Error;
 use crate::digest::Checksum;
 use crate::media::Stop;
-use crate::paths::open_regular;
+use crate::paths::{self, open_regular};
 use crate::wire::Timestamp;
 
 /// What temporary files in the library's directory begin with.
@@ -77,6 +77,20 @@ pub(super) fn list(directory: &Path, run: Run) -> Result<Vec<PathBuf>, Error> {
     }
     files.sort_unstable();
     Ok(files)
+}
+
+/// An error where a file lies on a disk that does not answer: whoever went there would hang.
+pub(super) fn answers(path: &Path) -> Result<(), Error> {
+    asked(path, paths::answers(path))
+}
+
+/// The same of a directory and what is in it.
+pub(super) fn answers_in(directory: &Path) -> Result<(), Error> {
+    asked(directory, paths::answers_in(directory))
+}
+
+fn asked(path: &Path, answers: bool) -> Result<(), Error> {
+    answers.then_some(()).ok_or_else(|| Error::NoAnswer { path: path.to_owned() })
 }
 
 /// Its directory is not there: what is in it cannot be told.

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::disk::{TEMPORARY, is_away, rename, sync_directory};
 use super::import_file::ImportContext;
 use super::name::Name;
-use super::{Error, Library, package};
+use super::{Error, Library, disk, package};
 use crate::store::edits::{self, ImageChange, Rename};
 use crate::store::images;
 use crate::wire::{GalleryDomain, Image, WebMeta};
@@ -25,6 +25,10 @@ impl Library {
         // second must see where the first has put the file.
         let _turn = name.map(|_| self.context.names.turn());
         let image = self.image(id)?;
+        if name.is_some() || image.web_meta.is_some() {
+            // Every writer would wait for it.
+            disk::answers(&image.path)?;
+        }
         if (change.overrides.is_some() || change.capabilities.is_some()) && image.web_meta.is_none()
         {
             return Err(Error::NotWeb { id });

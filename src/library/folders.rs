@@ -44,6 +44,7 @@ impl Library {
 
     /// Removes a folder with all folders and images below it, and their files.
     pub fn delete_folder(&self, id: i64) -> Result<Deleted, Error> {
+        self.can_remove()?;
         let (leaving, folders) = self.store.write(|c| {
             if !folders::exists(c, id)? {
                 return Err(Error::Folder(Refusal::NoFolder { id }));

@@ -111,7 +111,7 @@ impl Library {
     /// Removes the rows of all images whose files are missing, whatever the guard says; returns how
     /// many went.
     pub fn purge_missing(&self) -> Result<usize, Error> {
-        self.answers(&self.context.directory)?;
+        disk::answers_in(&self.context.directory)?;
         let mut missing = Vec::new();
         for (id, path) in self.store.read(watched::images_in_place)? {
             match presence(&path) {
@@ -128,10 +128,7 @@ impl Library {
 
     /// An error where a file lies on a disk that does not answer.
     pub(crate) fn answers(&self, path: &Path) -> Result<(), Error> {
-        match presence(path) {
-            Presence::NoAnswer => Err(Error::NoAnswer { path: path.to_owned() }),
-            Presence::There | Presence::Missing => Ok(()),
-        }
+        disk::answers(path)
     }
 
     fn look_for_missing(&self) -> Result<Verdict, Error> {

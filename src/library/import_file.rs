@@ -80,6 +80,7 @@ impl ImportContext {
         turn: &Turn,
         stop: Stop<'_>,
     ) -> Result<Imported, Error> {
+        disk::answers_in(&self.directory)?;
         let mut file = disk::open(source)?;
         let format = format(source, &file)?;
         let name = Name::of(source, format)?;

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use super::disk::{is_away, remove};
+use super::disk::{self, is_away, remove};
 use super::edit::undo_renames;
 use super::import_file::ImportContext;
 use crate::store::images;
@@ -19,7 +19,9 @@ pub(super) struct Leftovers {
 impl Leftovers {
     /// Undoes the rename that the last run may have had in hand, and takes the notes.
     pub(super) fn take(context: &ImportContext) -> Self {
-        let pending = undo_renames(context)
+        // Where it does not answer, all of this waits for the next start.
+        let pending = disk::answers_in(&context.directory)
+            .and_then(|()| undo_renames(context))
             .and_then(|()| context.store.read(pending_files::list).map_err(Error::from))
             .inspect_err(|error| log::error!("what the last run left stays: {}", error.reason()));
         Self { pending: pending.unwrap_or_default() }

@@ -25,6 +25,7 @@ mod name;
 mod package;
 mod reconcile;
 mod removal;
+mod scratch;
 mod single;
 mod single_flight;
 mod still;
@@ -66,6 +67,7 @@ use leftovers::Leftovers;
 use memory_budget::MemoryBudget;
 use reconcile::Reconciler;
 use task::Task;
+use walk::Found;
 use watch::{WatchThread, Watching};
 use workers::Workers;
 
@@ -206,8 +208,7 @@ impl Library {
     /// Takes files and directories in; progress arrives as events. Returns when the directories
     /// have been walked.
     pub fn import(&self, paths: Vec<PathBuf>, folder: Option<i64>) -> Result<Started, Error> {
-        // Here, and not in the thread that every other import waits for.
-        let files = walk::walk(&paths);
+        let files = self.walk(&paths)?;
         self.ask(|reply| Message::Start { files, folder, task: Task::Copy, reply })
     }
 
@@ -217,11 +218,18 @@ impl Library {
         paths: Vec<PathBuf>,
         folder: Option<i64>,
     ) -> Result<Started, Error> {
+        let files = self.walk(&paths)?;
         if let Some(path) = paths.iter().find(|path| path.is_dir()) {
             return Err(Error::DirectoryInPlace { path: path.clone() });
         }
-        let files = walk::walk(&paths);
         self.ask(|reply| Message::Start { files, folder, task: Task::InPlace, reply })
+    }
+
+    /// Here, and not in the thread that every other import waits for.
+    fn walk(&self, paths: &[PathBuf]) -> Result<Vec<Found>, Error> {
+        disk::answers_in(&self.context.directory)?;
+        paths.iter().try_for_each(|path| disk::answers(path))?;
+        Ok(walk::walk(paths))
     }
 
     /// Says who is told of images whose files are written anew; the first one that is said.
@@ -246,9 +254,7 @@ impl Library {
 
     /// The file of a thumbnail, made now if it is missing.
     pub fn thumbnail(&self, image: &Image, size: Resolution) -> Result<PathBuf, Arc<Error>> {
-        if image.in_place {
-            self.answers(&image.path)?;
-        }
+        self.answers(&image.path)?;
         let made = self.thumbnails.get(image, size);
         // The owner is looking at pictures, and where one was missing there may be more.
         self.wake.send();

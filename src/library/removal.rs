@@ -12,7 +12,7 @@ use std::path::Path;
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use super::disk::{remove, sync_directory};
+use super::disk::{self, remove, sync_directory};
 use super::name::Reserved;
 use super::trash::Trashed;
 use super::{Error, Library};
@@ -32,6 +32,11 @@ impl Library {
     /// there were.
     pub fn delete(&self, asked: &DeleteImages) -> Result<usize, Error> {
         let mut trashed = Trashed::default();
+        self.can_remove()?;
+        if asked.takes_files() {
+            let going = self.store.read(|c| Gone::would_be(c, &asked.ids, true))?;
+            homes(&going).try_for_each(disk::answers)?;
+        }
         if asked.trash {
             // Before the transaction: it may take a while, and no other writer is to wait for it.
             let going = self.store.read(|c| Gone::would_be(c, &asked.ids, asked.takes_files()))?;
@@ -47,6 +52,12 @@ impl Library {
         })?;
         trashed.keep();
         self.discard(&leaving)
+    }
+
+    /// Before any transaction that ends with a look at the library's directory: every writer would
+    /// wait for a disk that hangs.
+    pub(super) fn can_remove(&self) -> Result<(), Error> {
+        disk::answers_in(&self.context.directory)
     }
 
     /// For the end of the transaction: until others see that the rows are gone, the names are taken

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::turn::Turns;
-use super::{Error, Library};
+use super::{Error, Library, disk};
 use crate::store::images;
 use crate::wire::{GalleryDomain, Image};
 
@@ -14,6 +14,8 @@ impl Library {
     /// The image that a path means: the one that owns it or has its content, else a new one, in no
     /// folder.
     pub fn import_one(&self, source: &Path) -> Result<Image, Error> {
+        disk::answers(source)?;
+        disk::answers_in(&self.context.directory)?;
         let real = fs::canonicalize(source).map_err(Error::file("read", source))?;
         if let Some(image) = self.store.read(|c| images::by_path(c, &real))? {
             return Ok(image);

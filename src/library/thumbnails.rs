@@ -13,8 +13,10 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::memory_budget::MemoryBudget;
+use super::scratch::Scratch;
 use super::single_flight::SingleFlight;
 use super::{Error, decode, disk, package, video_frame};
+use crate::paths::answers_in;
 use crate::store::{Store, images};
 use crate::transcode::Ffmpeg;
 use crate::wire::{Image, ImageRow, Resolution};
@@ -62,12 +64,6 @@ struct Extra {
 /// Checksum in hexadecimal, and size.
 type Key = (String, Resolution);
 
-/// A file for a moment: ours while this lives, then removed unless it was renamed.
-#[derive(Debug)]
-pub(super) struct Scratch {
-    path: PathBuf,
-}
-
 impl Thumbnails {
     pub(super) fn new(
         directory: &Path,
@@ -75,8 +71,12 @@ impl Thumbnails {
         ffmpeg: Ffmpeg,
         store: Store,
     ) -> Self {
+        let answers = answers_in(directory);
         let used = |size: &Resolution| {
-            fs::read_dir(directory.join(size.as_str())).is_ok_and(|mut all| all.next().is_some())
+            // What cannot be looked at may be there.
+            !answers
+                || fs::read_dir(directory.join(size.as_str()))
+                    .is_ok_and(|mut all| all.next().is_some())
         };
         let used = Resolution::ALL.iter().filter(|size| used(size));
         let sizes = used.fold(bit(Resolution::Default), |bits, &size| bits | bit(size));
@@ -96,6 +96,7 @@ impl Thumbnails {
 
     /// The file of a thumbnail, made now if it is not there: tens to hundreds of milliseconds.
     pub fn get(&self, image: &Image, resolution: Resolution) -> Result<PathBuf, Arc<Error>> {
+        self.answers()?;
         let key = key(image, resolution);
         let path = self.path(&key.0, key.1);
         if path.exists() {
@@ -105,6 +106,11 @@ impl Thumbnails {
         let make = || if path.exists() { Ok(()) } else { self.make(image, &key) };
         self.shared.running.run(&key, make)?;
         Ok(path)
+    }
+
+    /// An error where the cache lies on a disk that does not answer.
+    pub fn answers(&self) -> Result<(), Error> {
+        disk::answers_in(&self.shared.directory)
     }
 
     /// Those that exist now: resolution to path.
@@ -120,7 +126,8 @@ impl Thumbnails {
     ) -> impl Iterator<Item = (Resolution, PathBuf)> + use<> {
         let mut known: Option<(Resolution, Option<PathBuf>)> = None;
         let mut found = Vec::new();
-        for &resolution in Resolution::ALL {
+        let all = if self.answers().is_ok() { Resolution::ALL } else { &[] };
+        for &resolution in all {
             let made = made_as(size, resolution);
             let path = match known.take() {
                 Some((same, path)) if same == made => path,
@@ -139,13 +146,16 @@ impl Thumbnails {
     /// Gives an image what is not in its row: what the cache has of it now.
     pub fn complete(&self, image: &mut Image) {
         // The cache may have been deleted.
-        image.preview_path = image.preview_path.take().filter(|preview| preview.exists());
+        let answers = self.answers().is_ok();
+        image.preview_path =
+            image.preview_path.take().filter(|preview| answers && preview.exists());
         image.thumbnails = self.present(image);
     }
 
     /// The same for an image that is being written.
     pub fn complete_row(&self, row: &mut ImageRow<'_>) {
-        row.preview_path = row.preview_path.filter(|preview| Path::new(preview).exists());
+        let is_there = |preview: &&str| self.answers().is_ok() && Path::new(preview).exists();
+        row.preview_path = row.preview_path.filter(is_there);
         let present = self.find(&digest::hex(row.checksum), (row.width, row.height));
         row.thumbnails = present.map(|(resolution, path)| (resolution.as_str(), path)).collect();
     }
@@ -155,6 +165,9 @@ impl Thumbnails {
     pub fn generation(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.shared.changes.load(Ordering::Acquire).hash(&mut hasher);
+        if self.answers().is_err() {
+            return hasher.finish();
+        }
         let sizes = self.shared.sizes.load(Ordering::Acquire);
         let sizes = Resolution::ALL.iter().filter(|&&size| sizes & bit(size) != 0);
         for name in sizes.map(|size| size.as_str()).chain([PREVIEWS]) {
@@ -174,6 +187,10 @@ impl Thumbnails {
     /// Removes all of a picture that is gone.
     pub fn remove(&self, image: &Image) {
         lock(&self.shared.extra).made.remove(&number(hex(image)));
+        if self.answers().is_err() {
+            // The next start that finds it sweeps.
+            return;
+        }
         for &resolution in Resolution::ALL {
             // A cache: what cannot be removed is removed at the next start.
             fs::remove_file(self.path(hex(image), resolution)).ok();
@@ -189,14 +206,16 @@ impl Thumbnails {
 
     /// A name for a file that is about to be made, on the file system of the cache.
     pub(super) fn scratch(&self) -> Result<Scratch, Error> {
+        self.answers()?;
         let directory = self.shared.directory.join(PREVIEWS);
         fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
         let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
-        Ok(Scratch { path: directory.join(format!("{TEMPORARY}{serial}")) })
+        Ok(Scratch::at(directory.join(format!("{TEMPORARY}{serial}"))))
     }
 
     /// Puts a thumbnail in its place: whole, or not at all.
     pub(super) fn put(&self, hex: &str, resolution: Resolution, webp: &[u8]) -> Result<(), Error> {
+        self.answers()?;
         let path = self.path(hex, resolution);
         let directory = self.shared.directory.join(resolution.as_str());
         let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
@@ -232,6 +251,9 @@ impl Thumbnails {
     /// Removes temporary files of a run that was killed, and thumbnails and previews of nothing.
     /// `is_known` tells whether a checksum is one of the library's.
     pub(super) fn sweep(&self, is_known: impl Fn(&str) -> bool) {
+        if self.answers().is_err() {
+            return;
+        }
         let sizes = Resolution::ALL.iter().map(|&size| (size.as_str(), Some(size)));
         for (directory, size) in sizes.chain([(PREVIEWS, None)]) {
             let directory = self.shared.directory.join(directory);
@@ -320,18 +342,6 @@ impl Thumbnails {
 
     fn path(&self, hex: &str, resolution: Resolution) -> PathBuf {
         self.shared.directory.join(resolution.as_str()).join(format!("{hex}.webp"))
-    }
-}
-
-impl Scratch {
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        fs::remove_file(&self.path).ok();
     }
 }
 

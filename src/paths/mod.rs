@@ -20,7 +20,7 @@ use rustix::fs::OFlags;
 pub use dirs::Dirs;
 pub use env::Env;
 pub(crate) use error::Error;
-pub(crate) use presence::{Presence, presence};
+pub(crate) use presence::{Presence, answers, answers_in, presence};
 
 /// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds
 /// nobody up. What is opened is what is looked at, whatever lies at the path a moment later.

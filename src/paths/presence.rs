@@ -2,13 +2,15 @@
 //! returns, and whoever looked would hang with it.
 //!
 //! Each look runs on a thread of its own, `stat`, which is left behind where it takes too long. While
-//! one hangs in a directory, nobody looks there again.
+//! one hangs in a directory, nobody looks there again. Who only wants to know whether the disk answers
+//! takes it at the word that it gave a moment ago.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::bounded;
 
@@ -16,8 +18,13 @@ use crate::thread::{self, Thread};
 
 /// A disk that has to spin up first takes seconds.
 const WITHIN: Duration = Duration::from_secs(5);
-/// Looks that hang at once: of more directories nobody knows anything.
+/// Directories in which looks hang at once: of more nobody knows anything.
 const HUNG_MAX: usize = 32;
+/// How long a directory that answered counts as one that does: a gallery asks for files by the
+/// hundred, and a look costs a thread.
+const ANSWERS_FOR: Duration = Duration::from_millis(100);
+/// Directories of which that is known.
+const ANSWERED_MAX: usize = 16;
 const STACK: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +37,43 @@ pub(crate) enum Presence {
 }
 
 static HUNG: Mutex<Vec<(PathBuf, Thread)>> = Mutex::new(Vec::new());
+/// Directories that answered, and when; the last one first.
+static ANSWERED: Mutex<VecDeque<(PathBuf, Instant)>> = Mutex::new(VecDeque::new());
 
 /// Looks whether there is something at a path, where a link leads. Returns within seconds.
 pub(crate) fn presence(path: &Path) -> Presence {
-    let directory = path.parent().unwrap_or(path).to_owned();
-    if hangs(&directory) {
+    look(path.parent().unwrap_or(path), path)
+}
+
+/// Whether the disk answers on which a path lies. Returns within seconds, mostly at once.
+pub(crate) fn answers(path: &Path) -> bool {
+    answers_by(path.parent().unwrap_or(path), path)
+}
+
+/// The same of a directory and what is in it.
+pub(crate) fn answers_in(directory: &Path) -> bool {
+    answers_by(directory, directory)
+}
+
+fn answers_by(directory: &Path, path: &Path) -> bool {
+    let is_fresh = |(known, at): &(PathBuf, Instant)| {
+        known.as_os_str() == directory.as_os_str() && at.elapsed() < ANSWERS_FOR
+    };
+    if lock(&ANSWERED).iter().any(is_fresh) {
+        return true;
+    }
+    if look(directory, path) == Presence::NoAnswer {
+        return false;
+    }
+    let mut answered = lock(&ANSWERED);
+    answered.retain(|(known, _)| known.as_os_str() != directory.as_os_str());
+    answered.truncate(ANSWERED_MAX - 1);
+    answered.push_front((directory.to_owned(), Instant::now()));
+    true
+}
+
+fn look(directory: &Path, path: &Path) -> Presence {
+    if hangs(directory) {
         return Presence::NoAnswer;
     }
     let (tell, told) = bounded(1);
@@ -52,19 +91,32 @@ pub(crate) fn presence(path: &Path) -> Presence {
         Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => Presence::Missing,
         Ok(_) => Presence::There,
         Err(_) => {
-            log::warn!("the disk of {} does not answer", directory.display());
-            let mut hung = HUNG.lock().unwrap_or_else(PoisonError::into_inner);
-            hung.push((directory, thread));
+            leave(directory, thread);
             Presence::NoAnswer
         }
     }
 }
 
+/// Of many that looked there at once, one is remembered: they are no more directories.
+fn leave(directory: &Path, thread: Thread) {
+    let mut hung = lock(&HUNG);
+    if hung.iter().any(|(at, _)| at == directory) {
+        return thread.leave();
+    }
+    log::warn!("the disk of {} does not answer", directory.display());
+    hung.push((directory.to_owned(), thread));
+}
+
 /// Whether a look hangs at a directory, or above it.
 fn hangs(directory: &Path) -> bool {
-    let mut hung = HUNG.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut hung = lock(&HUNG);
     hung.retain(|(_, thread)| !thread.has_ended());
     hung.len() >= HUNG_MAX || hung.iter().any(|(at, _)| directory.starts_with(at))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every holder leaves it whole between two statements that could panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -80,5 +132,15 @@ mod tests {
         assert_eq!(presence(&file), Presence::There);
         // Something is in the way: it is not said that it is missing.
         assert_eq!(presence(&file.join("b")), Presence::There);
+    }
+
+    #[test]
+    fn directory_that_answers_need_not_have_what_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(answers(&dir.path().join("nothing")) && answers_in(dir.path()));
+        // Twice as many as are known: the last ones are.
+        let many = (0..2 * ANSWERED_MAX).map(|number| dir.path().join(number.to_string()));
+        many.for_each(|path| assert!(answers_in(&path)));
+        assert!(lock(&ANSWERED).len() <= ANSWERED_MAX);
     }
 }

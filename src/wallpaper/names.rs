@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::backends::Placement;
+use crate::paths;
 
 pub(super) struct Names {
     directory: PathBuf,
@@ -29,12 +30,20 @@ impl Names {
         self.directory.join(name)
     }
 
+    /// Whether the disk of the cache does: where it does not, the names are done without.
+    pub(super) fn answers(&self) -> bool {
+        paths::answers(&self.directory)
+    }
+
     pub(super) fn make_directory(&self) -> io::Result<()> {
         fs::create_dir_all(&self.directory)
     }
 
     /// Removes all but the names of these placements.
     pub(super) fn keep(&self, placements: &[Placement], name: impl Fn(&Placement) -> PathBuf) {
+        if !self.answers() {
+            return;
+        }
         let used: Vec<PathBuf> = placements.iter().map(name).collect();
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {

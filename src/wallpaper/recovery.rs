@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::backends::{Backends, Placement, REGISTRY, registration};
 use crate::compositor::{Compositor, Output};
 use crate::config::BackendName;
+use crate::paths;
 use crate::process::plain_name;
 
 use super::plan::Placements;
@@ -144,6 +145,9 @@ impl Recovery {
         backends: &Backends,
         used: impl Iterator<Item = &'a WorkerKey>,
     ) {
+        if !paths::answers_in(&backends.cache) {
+            return;
+        }
         let used: BTreeSet<&WorkerKey> = used.chain(&self.left).collect();
         for entry in REGISTRY {
             let cache = backends.cache_of(entry.name, None);

@@ -29,6 +29,9 @@ impl Renewed {
         mut placements: Vec<Placement>,
         rewritten: &[String],
     ) -> Vec<Placement> {
+        if !self.names.answers() {
+            return placements;
+        }
         for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
             let link = self.path(placement);
             if !rewritten.contains(&placement.content) && fs::symlink_metadata(&link).is_err() {

@@ -29,11 +29,14 @@ impl Retained {
 
     /// Whether it has a file for one that is gone.
     pub(super) fn has(&self, placement: &Placement) -> bool {
-        self.path(placement).exists()
+        self.names.answers() && self.path(placement).exists()
     }
 
     /// The same placements, with what is retained in place of files that are gone; retains the others.
     pub(super) fn retain(&self, mut placements: Vec<Placement>) -> Vec<Placement> {
+        if !self.names.answers() {
+            return placements;
+        }
         for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
             let retained = self.path(placement);
             if !file_is_missing(&placement.path) {

@@ -12,7 +12,7 @@ use crate::compositor::Output;
 use crate::digest;
 use crate::error_chain::chain;
 use crate::media::{self, Probe, Tile};
-use crate::paths::open_regular;
+use crate::paths::{self, open_regular};
 use crate::sys::Cancel;
 use crate::transcode::{self, Ffmpeg, Limits};
 
@@ -46,6 +46,9 @@ impl Slices {
 
     /// Removes the slices that these placements do not use.
     pub(super) fn tidy(&self, placements: &[Placement]) {
+        if !paths::answers(&self.directory) {
+            return;
+        }
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
             if placements.iter().all(|placement| placement.path != path) {
@@ -67,6 +70,9 @@ impl Slices {
         let tiles: Vec<Tile> = together.iter().map(|other| tile(&other.output)).collect();
         let key = key(source, &tiles).map_err(|error| failed(&error))?;
         let path = |output: &Output| self.path(&key, output);
+        if !paths::answers(&self.directory) {
+            return Err(Error::no_answer(&self.directory));
+        }
         let slice = path(&placement.output);
         if slice.exists() {
             return Ok(slice);

@@ -12,6 +12,7 @@ mod debug;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod doctor;
+mod faults;
 mod full_disk;
 mod garbage;
 mod meagre;

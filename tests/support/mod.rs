@@ -11,7 +11,9 @@
     clippy::unwrap_used
 )]
 
+pub mod bystander;
 pub mod client;
+pub mod dead_disk;
 pub mod photographs;
 pub mod pty;
 

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use super::import_file::{ImportContext, Imported};
 use super::name::Name;
-use super::{Error, Library};
+use super::{Error, Library, disk};
 use crate::store::images::{NewImage, NewPackage};
 use crate::wire::{Format, GalleryDomain, Image, Resolution, WebMeta};
 use crate::{color, digest, media};
@@ -40,6 +40,8 @@ struct Package {
 impl Library {
     /// Takes a web package in: seconds for a large one.
     pub fn import_web(&self, source: &Path, folder: Option<i64>) -> Result<Image, Error> {
+        disk::answers(source)?;
+        disk::answers_in(&self.context.directory)?;
         let imported = self.context.import_package(source, folder)?;
         if !imported.duplicate {
             self.changed(GalleryDomain::Images);

@@ -1,0 +1,372 @@
+//! A week in fast motion: playlist changes, requests of all kinds, imports and deletes, hot-plugs and
+//! restarts on headless sway (tests/desktop/install), and what of it stays: memory, descriptors,
+//! threads, children, and what lies on the disk.
+//!
+//! `cargo bench --bench week` prints a line for each twentieth and ends with the last one beside that
+//! after the first minute of the same process; what has grown is a defect. The restarts are in the
+//! first fifth, by turns in order and by a kill, so that one daemon lives through all the rest. The
+//! history begins with as many entries as it keeps. `MURALD_WEEK_CHANGES` (10000) is the number of
+//! changes; ten requests come with each, and an import and a deletion with ten of them.
+#![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../tests/desktop/mod.rs"]
+mod desktop;
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use desktop::{Desktop, wait_until};
+use serde_json::{Value, json};
+use support::House;
+use support::client::Client;
+
+/// Lines that are printed.
+const PARTS: u64 = 20;
+/// Of them, those with restarts.
+const RESTARTED: u64 = 4;
+/// Playlist changes between two of everything else.
+const STEPS: u64 = 10;
+/// Requests with each change.
+const REQUESTS: u64 = 10;
+/// Images at any time.
+const KEPT: usize = 60;
+/// The monitor that goes and comes.
+const PLUGGED: &str = "HEADLESS-3";
+/// Entries of the history that are kept.
+const HISTORY: i64 = 10_000;
+
+fn main() {
+    let said = std::env::var("MURALD_WEEK_CHANGES").ok().and_then(|text| text.parse().ok());
+    let changes: u64 = said.unwrap_or(10_000);
+    let desktop = Desktop::wayland(&["640x360", "640x360", "640x360"]);
+    let mut week = Week::begin(&desktop);
+    println!("{}", Figures::HEAD);
+    let (mut settled, mut born) = (None, Instant::now());
+    for part in 1..=PARTS {
+        for round in 0..changes / PARTS / STEPS {
+            week.round();
+            if part <= RESTARTED && round.is_multiple_of(10) {
+                week.restart();
+                born = Instant::now();
+            }
+            let minute = born.elapsed() >= Duration::from_secs(60);
+            if settled.is_none() && part > RESTARTED && minute {
+                settled = Some(week.figures());
+            }
+        }
+        week.plug();
+        println!("{:4} %{}", part * 100 / PARTS, week.figures());
+    }
+    // What comes to rest by itself: workers of connections, buffers of the last import.
+    week.rest();
+    if let Some(settled) = settled {
+        println!(" 1 min{settled}");
+    }
+    println!("   end{}", week.figures());
+    week.sum();
+}
+
+struct Week<'a> {
+    desktop: &'a Desktop,
+    house: House,
+    playlist: i64,
+    /// The first one is the next to go.
+    images: VecDeque<i64>,
+    serial: u64,
+    done: Done,
+    begun: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Done {
+    changes: u64,
+    requests: u64,
+    imports: u64,
+    deletes: u64,
+    hot_plugs: u64,
+    restarts: u64,
+}
+
+impl<'a> Week<'a> {
+    fn begin(desktop: &'a Desktop) -> Self {
+        let mut house = House::on(desktop);
+        house.configure(
+            "[backend]\ntype = \"builtin\"\n[backend.builtin]\ntransition_type = \"none\"\n",
+        );
+        house.start();
+        let (done, begun) = (Done::default(), Instant::now());
+        let mut week =
+            Self { desktop, house, playlist: 0, images: VecDeque::new(), serial: 0, done, begun };
+        while week.images.len() < KEPT {
+            week.import();
+        }
+        week.fill_history();
+        let body = json!({
+            "name": "week",
+            "configuration": { "type": "manual", "order": "random" },
+            "source": { "media_type": "image" },
+        });
+        week.playlist = week.client().post("/playlists", &body).ok()["id"].as_i64().unwrap();
+        week.client().post(&format!("/playlists/{}/start", week.playlist), &json!({})).ok();
+        week.begun = Instant::now();
+        week.done = Done::default();
+        week
+    }
+
+    /// What years leave behind: otherwise the database grows until there are so many.
+    fn fill_history(&mut self) {
+        assert_eq!(self.house.stop(), Some(0));
+        let database = rusqlite::Connection::open(self.house.database()).unwrap();
+        let image = self.images[0];
+        let filled = database.execute(
+            "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, backend, \
+             images) WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT ?1) \
+             SELECT ?2, 'picture 0000', '[\"HEADLESS-1\",\"HEADLESS-2\"]', 'individual', n, \
+             'manual', 'builtin', '{}' FROM n",
+            (HISTORY, image),
+        );
+        assert_eq!(filled.unwrap() as i64, HISTORY);
+        drop(database);
+        self.house.start();
+    }
+
+    fn client(&self) -> Client {
+        self.house.client()
+    }
+
+    /// A tenth of a percent.
+    fn round(&mut self) {
+        for _ in 0..STEPS {
+            let path = format!("/playlists/{}/next", self.playlist);
+            self.client().post(&path, &json!({})).ok();
+            self.done.changes += 1;
+            for _ in 0..REQUESTS {
+                self.request();
+            }
+        }
+        self.import();
+        self.delete();
+    }
+
+    /// One new picture, and what an owner does with it.
+    fn import(&mut self) {
+        self.serial += 1;
+        let path = self.house.root().join(format!("picture {:04}.png", self.serial));
+        let mut picture = image::RgbImage::new(64, 36);
+        let serial = self.serial.to_le_bytes();
+        for (x, y, pixel) in picture.enumerate_pixels_mut() {
+            *pixel = image::Rgb([serial[0] ^ x as u8, serial[1] ^ y as u8, serial[2]]);
+        }
+        picture.save(&path).unwrap();
+        self.images.extend(self.house.import(&[&path]));
+        fs::remove_file(&path).unwrap();
+        self.done.imports += 1;
+    }
+
+    fn delete(&mut self) {
+        let body = json!({ "ids": [self.images.pop_front()] }).to_string();
+        let answer = self.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+        assert_eq!(answer["deleted"], 1);
+        self.done.deletes += 1;
+    }
+
+    fn request(&mut self) {
+        self.done.requests += 1;
+        let (client, number) = (self.client(), self.done.requests);
+        let image = self.images[(number / 7) as usize % self.images.len()];
+        let read = READ[number as usize % READ.len()].replace("{id}", &image.to_string());
+        match number % 50 {
+            7 => {
+                let body = json!({ "tags": [format!("tag {}", number % 9)] });
+                client.patch(&format!("/images/{image}"), &body).ok();
+            }
+            14 => {
+                let made = client.post("/folders", &json!({ "name": "folder" })).ok();
+                let body = json!({ "image_ids": [image], "folder_id": made["id"] });
+                client.post("/folders/move-images", &body).ok();
+                client.delete(&format!("/folders/{}?mode=keep_contents", made["id"])).ok();
+            }
+            21 => drop(client.post("/images", &json!({ "paths": "none" })).fails(400)),
+            28 => drop(client.get("/nowhere").fails(404)),
+            35 => drop(self.house.events("")),
+            42 => {
+                let body = json!({ "images_per_page": 20 + number % 80 });
+                client.patch("/config/app", &body).ok();
+            }
+            49 => {
+                client.post("/wallpaper/set", &json!({ "image_id": image })).ok();
+            }
+            _ => {
+                let answer = client.get(&read);
+                assert_eq!(answer.status, 200, "{read}: {}", answer.text());
+            }
+        }
+    }
+
+    fn restart(&mut self) {
+        match self.done.restarts % 2 {
+            0 => assert_eq!(self.house.stop(), Some(0)),
+            _ => self.house.kill9(),
+        }
+        self.house.start();
+        self.done.restarts += 1;
+    }
+
+    /// A monitor goes, comes again and gets its picture.
+    fn plug(&mut self) {
+        let tell = |word: &str| self.desktop.output("swaymsg", &["-q", "output", PLUGGED, word]);
+        let monitors = || self.client().get("/wallpaper/current").ok()["monitors"].clone();
+        let shows = || {
+            let all = monitors();
+            let all = all.as_array().unwrap().iter();
+            all.filter(|one: &&Value| one["connected"] != false)
+                .any(|one| one["monitor_name"] == PLUGGED)
+        };
+        let is_there = || {
+            let all = self.client().get("/monitors").ok();
+            all.as_array().unwrap().iter().any(|one| one["name"] == PLUGGED)
+        };
+        tell("disable");
+        wait_until("that it is gone", || !is_there());
+        tell("enable");
+        wait_until("its picture", || is_there() && shows());
+        self.done.hot_plugs += 1;
+    }
+
+    fn rest(&self) {
+        let threads = || fs::read_dir(format!("/proc/{}/task", self.house.pid())).unwrap().count();
+        let mut last = (threads(), Instant::now());
+        // Longer than a worker of a connection stays.
+        wait_until("rest", || {
+            if threads() != last.0 {
+                last = (threads(), Instant::now());
+            }
+            last.1.elapsed() > Duration::from_secs(3)
+        });
+    }
+
+    fn figures(&self) -> Figures {
+        let pid = self.house.pid();
+        let drawing = self.house.drawing();
+        let data = self.house.root().join("data/murald");
+        Figures {
+            resident: memory(pid, "VmRSS:"),
+            anonymous: memory(pid, "RssAnon:"),
+            descriptors: count(&format!("/proc/{pid}/fd")),
+            threads: count(&format!("/proc/{pid}/task")),
+            children: drawing.len(),
+            drawing: drawing.iter().map(|&pid| memory(pid, "RssAnon:")).sum(),
+            drawing_descriptors: drawing.iter().map(|pid| count(&format!("/proc/{pid}/fd"))).sum(),
+            database: size(&data.join("db")),
+            log: size_of(&data, "daemon.log"),
+            cache: size(&self.house.root().join("cache")),
+        }
+    }
+
+    fn sum(&self) {
+        println!("{:?} in {:.0?}", self.done, self.begun.elapsed());
+        let errors = self.house.log();
+        let errors = errors.lines().filter(|line| line.contains("\"level\":\"error\"")).count();
+        println!("{errors} errors in the last of the log");
+    }
+}
+
+const READ: &[&str] = &[
+    "/healthz",
+    "/info",
+    "/capabilities",
+    "/images?per_page=20",
+    "/images?search=picture&sort_by=name",
+    "/images?tags=tag%203",
+    "/images/{id}",
+    "/images/{id}/thumbnail",
+    "/images/{id}/thumbnail?resolution=1080p",
+    "/images/{id}/raw",
+    "/images/tags",
+    "/images/history?limit=20",
+    "/wallpaper/current",
+    "/why",
+    "/playlists",
+    "/playlists/active",
+    "/folders",
+    "/monitors",
+    "/config",
+    "/backends",
+    "/api/themes",
+    "/library/watch",
+    "/debug",
+];
+
+/// What is to stay as it is. MiB, but for what is counted.
+struct Figures {
+    resident: f64,
+    anonymous: f64,
+    descriptors: usize,
+    threads: usize,
+    children: usize,
+    drawing: f64,
+    drawing_descriptors: usize,
+    database: f64,
+    log: f64,
+    cache: f64,
+}
+
+impl Figures {
+    const HEAD: &str = "      resident  anonymous  descriptors  threads  children  their memory  \
+                        their descriptors  database    log  cache";
+}
+
+impl std::fmt::Display for Figures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{:8.1}{:11.1}{:13}{:9}{:10}{:14.1}{:19}{:10.2}{:7.2}{:7.2}",
+            self.resident,
+            self.anonymous,
+            self.descriptors,
+            self.threads,
+            self.children,
+            self.drawing,
+            self.drawing_descriptors,
+            self.database,
+            self.log,
+            self.cache
+        )
+    }
+}
+
+fn memory(pid: u32, key: &str) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
+    let kibibytes = line.split_whitespace().next().and_then(|number| number.parse::<f64>().ok());
+    kibibytes.unwrap_or_default() / 1024.0
+}
+
+fn count(directory: &str) -> usize {
+    fs::read_dir(directory).map_or(0, Iterator::count)
+}
+
+/// All files below a directory.
+fn size(directory: &Path) -> f64 {
+    size_of(directory, "")
+}
+
+/// Of those whose names begin so.
+fn size_of(directory: &Path, name: &str) -> f64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let of = |entry: fs::DirEntry| {
+        let Ok(meta) = entry.metadata() else { return 0.0 };
+        match meta.is_dir() {
+            true if name.is_empty() => size(&entry.path()),
+            false if entry.file_name().to_string_lossy().starts_with(name) => {
+                meta.len() as f64 / f64::from(1 << 20)
+            }
+            _ => 0.0,
+        }
+    };
+    entries.map(of).sum()
+}

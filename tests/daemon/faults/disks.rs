@@ -1,0 +1,143 @@
+//! Disks that do not answer under the library, its cache and its database: at the start, beneath
+//! requests of all kinds, and at the end.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::desktop::{Desktop, wait_until};
+use crate::support::bystander::Bystander;
+use crate::support::dead_disk::DeadDisk;
+use crate::support::{House, left_out};
+
+/// On a machine that is busy it may take longer; what hangs never ends.
+const AT_ONCE: Duration = Duration::from_secs(50);
+
+fn plain(house: &House, name: &str, color: [u8; 3]) -> PathBuf {
+    let path = house.root().join(name);
+    image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
+    path
+}
+
+/// Two images, of which the first is shown and has its thumbnail.
+fn house(desktop: &Desktop) -> (House, [i64; 2]) {
+    let house = House::started_on(desktop);
+    let ids = [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])]
+        .map(|(name, color)| house.import(&[&plain(&house, name, color)])[0]);
+    house.client().post("/wallpaper/set", &json!({ "image_id": ids[0] })).ok();
+    assert_eq!(house.client().get(&format!("/images/{}/thumbnail", ids[0])).status, 200);
+    // That a disk answered counts for a moment, in which one that dies would hold up who asks.
+    let asked = Instant::now();
+    wait_until("that is long ago", || asked.elapsed() > Duration::from_millis(500));
+    (house, ids)
+}
+
+/// Ends it, for which no thread that looks at a disk may take the others' time.
+#[track_caller]
+fn ends(house: &mut House) {
+    let begun = Instant::now();
+    assert_eq!(house.stop(), Some(0));
+    assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn library_on_a_dead_disk_hangs_nobody() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let (mut house, [red, green]) = house(&desktop);
+    let (client, blue) = (house.client(), plain(&house, "blue.png", [20, 40, 200]));
+    let Some(dead) = DeadDisk::over(&house.images()) else {
+        return left_out("a library on a dead disk", "this user may not mount");
+    };
+    let bystander = Bystander::beside(&house, Some(red));
+    let begun = Instant::now();
+    let set = |id: i64| client.post("/wallpaper/set", &json!({ "image_id": id })).status;
+    assert!([404, 503].contains(&set(green)));
+    let path = format!("/images/{green}/raw");
+    let many: Vec<u16> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..40).map(|_| scope.spawn(|| client.get(&path).status)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert_eq!(many, [503; 40]);
+    let name = json!({ "name": "other" });
+    client.patch(&format!("/images/{green}"), &name).fails(503);
+    client.patch(&format!("/images/{green}"), &json!({ "tags": ["there"] })).ok();
+    let body = json!({ "ids": [green] }).to_string();
+    client.send("DELETE", "/images", "", body.as_bytes()).fails(503);
+    client.post("/images", &json!({ "paths": [blue] })).fails(503);
+    client.post("/library/purge-missing", &json!({})).fails(503);
+    assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 2);
+    assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
+    bystander.end("a library on a dead disk");
+
+    ends(&mut house);
+    house.start();
+    let bystander = Bystander::beside(&house, Some(red));
+    let rows = client.get("/images").ok();
+    assert_eq!(rows["data"].as_array().unwrap().len(), 2);
+    client.get(&format!("/images/{green}/raw")).fails(503);
+    bystander.end("a start over a library on a dead disk");
+    ends(&mut house);
+    house.start();
+    drop(dead);
+    wait_until("it is shown", || set(green) == 200);
+    assert_eq!(client.get(&format!("/images/{green}")).ok()["tags"], json!(["there"]));
+    house.import(&[&blue]);
+    ends(&mut house);
+}
+
+#[test]
+fn cache_on_a_dead_disk_costs_thumbnails_alone() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let (mut house, [red, green]) = house(&desktop);
+    let (client, blue) = (house.client(), plain(&house, "blue.png", [20, 40, 200]));
+    let cache = house.root().join("cache/murald");
+    let Some(dead) = DeadDisk::over(&cache) else {
+        return left_out("a cache on a dead disk", "this user may not mount");
+    };
+    for round in ["running", "started anew"] {
+        let bystander = Bystander::beside(&house, None);
+        let begun = Instant::now();
+        client.get(&format!("/images/{red}/thumbnail")).fails(503);
+        let rows = client.get("/images").ok();
+        assert!(rows["data"].as_array().unwrap().len() >= 2, "{round}: {rows}");
+        let one = client.get(&format!("/images/{green}")).ok();
+        assert_eq!(one["thumbnails"], json!({}), "{round}");
+        assert_eq!(client.get(&format!("/images/{green}/raw")).status, 200);
+        for id in [green, red] {
+            client.post("/wallpaper/set", &json!({ "image_id": id })).ok();
+        }
+        // It has its picture now, and gets its thumbnail when there is a cache again.
+        house.import(&[&blue]);
+        assert!(begun.elapsed() < AT_ONCE, "{round}: {:?}", begun.elapsed());
+        bystander.end(&format!("a cache on a dead disk, {round}"));
+        ends(&mut house);
+        house.start();
+    }
+    drop(dead);
+    let all = || client.get("/images").ok()["data"].as_array().unwrap().clone();
+    assert_eq!(all().len(), 3);
+    let thumbnail =
+        |image: &Value| client.get(&format!("/images/{}/thumbnail", image["id"])).status;
+    wait_until("thumbnails", || all().iter().all(|image| thumbnail(image) == 200));
+    ends(&mut house);
+}
+
+#[test]
+fn database_on_a_dead_disk_is_told_at_the_start_and_left_at_the_end() {
+    let mut house = House::started();
+    let database = house.database().parent().unwrap().to_owned();
+    let Some(dead) = DeadDisk::over(&database) else {
+        return left_out("a database on a dead disk", "this user may not mount");
+    };
+    ends(&mut house);
+    let refused = house.murald(&["start"]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(70), "{said}");
+    assert!(said.contains(database.to_str().unwrap()) && said.contains("not answer"), "{said}");
+    drop(dead);
+    assert!(fs::metadata(house.database()).is_ok());
+    house.start();
+    house.client().get("/images").ok();
+}

@@ -1,0 +1,44 @@
+//! A disk that does not answer: a file system that nobody serves over a directory.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Each look at what is in it waits until it is dropped.
+pub struct DeadDisk {
+    at: PathBuf,
+    holder: Child,
+}
+
+impl DeadDisk {
+    /// None where this user may not mount.
+    pub fn over(at: &Path) -> Option<Self> {
+        let script = "exec 3<>/dev/fuse && \
+                      mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 dead \"$0\" && \
+                      echo mounted && exec cat";
+        let mut holder = Command::new("sh")
+            .args(["-c", script])
+            .arg(at)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        if line != "mounted\n" {
+            holder.wait().unwrap();
+            return None;
+        }
+        Some(Self { at: at.to_owned(), holder })
+    }
+}
+
+impl Drop for DeadDisk {
+    fn drop(&mut self) {
+        // Whoever waits for it is told that it is gone.
+        self.holder.kill().ok();
+        self.holder.wait().ok();
+        Command::new("umount").arg("-l").arg(&self.at).output().ok();
+    }
+}
