@@ -16,6 +16,7 @@ use super::storage::{PIXEL, Storage};
 use crate::error_chain::chain;
 use crate::media::{self, Picture, Probe, Region};
 use crate::paths::open_regular;
+use crate::sys::Patient;
 
 type Size = (u32, u32);
 
@@ -91,7 +92,8 @@ fn decode(
     tasks: &[&Task],
     stop: media::Stop<'_>,
 ) -> Result<(Picture, Size, bool), String> {
-    let mut file = BufReader::new(open_regular(path).map_err(|error| chain(&error))?);
+    let file = open_regular(path).map_err(|error| chain(&error))?;
+    let mut file = BufReader::new(Patient(file));
     let probe: Probe = media::probe(&mut file).map_err(|error| chain(&error))?;
     let natural = (probe.width, probe.height);
     let scaled = tasks.iter().map(|task| task.layout(natural).scaled(natural));

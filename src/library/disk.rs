@@ -257,7 +257,7 @@ fn rename_by_hand(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-fn is_free(path: &Path) -> bool {
+pub(super) fn is_free(path: &Path) -> bool {
     matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
 

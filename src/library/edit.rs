@@ -12,7 +12,7 @@ use super::import_file::ImportContext;
 use super::name::Name;
 use super::{Error, Library, disk, package};
 use crate::store::edits::{self, ImageChange, Rename};
-use crate::store::images;
+use crate::store::{Connection, images};
 use crate::wire::{GalleryDomain, Image, WebMeta};
 
 /// Bytes of a file's name.
@@ -37,12 +37,15 @@ impl Library {
             package::check_overrides(meta, overrides)?;
         }
         let renamed = name.map(|name| self.wanted_name(&image, name)).transpose()?.flatten();
-        match renamed {
+        // Read where it is changed: once that is done, no failure may call it undone.
+        let changed = match renamed {
             Some(name) if image.in_place => self.rename_row(&image, &name, change)?,
             Some(name) => self.rename(&image, &name, change)?,
-            None => self.store.write(|c| follow(edits::change(c, id, change)?))?,
-        }
-        let changed = self.image(id)?;
+            None => self.store.write(|c| {
+                follow(edits::change(c, id, change)?)?;
+                read(c, id)
+            })?,
+        };
         if changed != image {
             self.changed(GalleryDomain::Images);
         }
@@ -59,7 +62,7 @@ impl Library {
     }
 
     pub(super) fn image(&self, id: i64) -> Result<Image, Error> {
-        self.store.read(|c| images::get(c, id))?.ok_or(Error::NoImage { id })
+        self.store.read(|c| read(c, id))
     }
 
     /// None where the image is called so already.
@@ -90,12 +93,13 @@ impl Library {
     }
 
     /// Of an image in place: its file is its owner's, and keeps its name.
-    fn rename_row(&self, image: &Image, name: &Name, change: &ImageChange) -> Result<(), Error> {
+    fn rename_row(&self, image: &Image, name: &Name, change: &ImageChange) -> Result<Image, Error> {
         self.context.names.look_anew(&name.stem);
         let reserved = self.context.names.reserve(name, &self.context.directory, &self.store)?;
         self.store.write(|c| {
             follow(edits::change(c, image.id, change)?)?;
-            Ok(edits::set_name(c, image.id, &reserved.name)?)
+            edits::set_name(c, image.id, &reserved.name)?;
+            read(c, image.id)
         })
     }
 
@@ -104,7 +108,7 @@ impl Library {
         image: &Image,
         name: &Name,
         change: &ImageChange,
-    ) -> Result<(), Error> {
+    ) -> Result<Image, Error> {
         let directory = image.home().parent().unwrap_or(Path::new("/"));
         self.context.names.look_anew(&name.stem);
         let reserved = self.context.names.reserve(name, directory, &self.store)?;
@@ -118,12 +122,13 @@ impl Library {
         // On the disk before the file moves: a power loss must not forget it.
         self.store.write(|c| edits::begin_rename(c, &moving))?;
         let mut moved = false;
-        let done = self.store.write(|c| -> Result<(), Error> {
+        let done = self.store.write(|c| -> Result<Image, Error> {
             follow(edits::change(c, image.id, change)?)?;
             // As it is by now. Deleted meanwhile: its file is about to follow.
             let now = images::get(c, image.id)?.filter(|now| now.home() == moving.from);
             let now = now.ok_or(Error::NoImage { id: image.id })?;
             edits::finish_rename(c, &now, &moving, &reserved.name)?;
+            let renamed = read(c, image.id)?;
             // Inside the transaction: nobody can look for the file in between and miss it.
             rename(&moving.from, &moving.to).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => Error::FileGone { id: image.id },
@@ -131,16 +136,22 @@ impl Library {
             })?;
             moved = true;
             // The row must not be on the disk with a name that the directory has not.
-            sync_directory(directory)
+            sync_directory(directory)?;
+            Ok(renamed)
         });
         if done.is_err() {
             if moved {
                 rename(&moving.to, &moving.from).map_err(Error::file("rename", &moving.to))?;
             }
-            self.store.note(|c| edits::forget_rename(c, image.id))?;
+            // A note that stays is read at the next start, and finds nothing to undo.
+            self.store.note(|c| edits::forget_rename(c, image.id)).ok();
         }
         done
     }
+}
+
+fn read(connection: &Connection, id: i64) -> Result<Image, Error> {
+    images::get(connection, id)?.ok_or(Error::NoImage { id })
 }
 
 /// Of its file; a package has none, whatever dots are in its name.

@@ -53,7 +53,7 @@ impl Library {
             let leaving = self.leaving(crate::store::purge::delete(c, &images, false)?)?;
             Ok((leaving, folders::remove(c, id)?))
         })?;
-        let images = self.discard(&leaving)?;
+        let images = self.discard(&leaving);
         self.changed(GalleryDomain::Folders);
         Ok(Deleted { images, folders })
     }

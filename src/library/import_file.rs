@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::decode::{self, Decoded, guarded};
 use super::disk::{self, Copy, rename, sync_directory};
+use super::landed;
 use super::memory_budget::MemoryBudget;
 use super::name::{Name, Names, Reserved};
 use super::turn::Turn;
@@ -24,6 +25,7 @@ use crate::media::Error::NeedsTranscoder;
 use crate::media::Stop;
 use crate::store::images::{self, NewImage};
 use crate::store::{self, Store, pending_files};
+use crate::sys::Patient;
 use crate::transcode::{self, Ffmpeg};
 use crate::wire::{Format, Image, MediaType, Resolution};
 use crate::{color, digest, media};
@@ -126,7 +128,9 @@ impl ImportContext {
             return Err(Error::TooLong { path: source.to_owned(), bytes: size });
         }
         let file = disk::open(source)?;
-        match guarded(source, || media::probe(&mut BufReader::with_capacity(64 << 10, file))) {
+        match guarded(source, || {
+            media::probe(&mut BufReader::with_capacity(64 << 10, Patient(file)))
+        }) {
             // A variety that is not decoded here. What is special about it says more than ffmpeg's
             // failure.
             Err(Error::Media { path, source: NeedsTranscoder { format, why } })
@@ -199,8 +203,8 @@ impl ImportContext {
             rename(path, &reserved.path).map_err(Error::file("rename", path))?;
             row.settle(&reserved.name, &reserved.path);
         }
-        let id = self.store.write(|c| images::insert(c, &row))?;
-        self.imported(id, false)
+        let image = self.store.write(|c| landed::insert(c, &row))?;
+        Ok(self.complete(Imported { image, duplicate: false }))
     }
 
     /// A name for a file or package that is about to be made.
@@ -255,7 +259,7 @@ impl ImportContext {
     /// Decodes a file by ourselves where we can, else by ffmpeg.
     fn look(&self, source: &Path, copy: &Copy, stop: Stop<'_>) -> Result<Look, Error> {
         let file = disk::open(&copy.path)?;
-        let mut input = BufReader::with_capacity(64 << 10, file);
+        let mut input = BufReader::with_capacity(64 << 10, Patient(file));
         let (size, budget) = (Resolution::Default, &self.budget);
         match decode::thumbnail(source, &mut input, size, budget, stop) {
             Err(Error::Media { path, source: NeedsTranscoder { format, why } }) => {
@@ -297,22 +301,23 @@ impl ImportContext {
         row.settle(&reserved.name, &reserved.path);
         // The name must not be forgotten after the row is remembered.
         let landed = sync_directory(&self.directory).and_then(|()| self.insert(&mut row));
-        copy.kept = matches!(landed, Ok((_, false)));
+        copy.kept = matches!(&landed, Ok(imported) if !imported.duplicate);
         if !copy.kept {
-            // The file before its note, and both before the name is anybody else's.
+            // The file before its note, and both before the name is anybody else's. What cannot be
+            // removed stays noted: the next start tries again.
             drop(copy);
-            self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
+            if disk::is_free(&reserved.path) {
+                self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
+            }
         }
-        let (id, duplicate) = landed?;
-        self.imported(id, duplicate)
+        landed.map(|imported| self.complete(imported))
     }
 
-    /// Writes the row, or finds that another worker has landed the same content meanwhile: its id,
-    /// and whether that is so.
-    pub(super) fn insert(&self, row: &mut NewImage) -> Result<(i64, bool), Error> {
+    /// Writes the row, or finds that another worker has landed the same content meanwhile.
+    pub(super) fn insert(&self, row: &mut NewImage) -> Result<Imported, Error> {
         self.store.write(|transaction| {
             if let Some(image) = images::by_checksum(transaction, &row.checksum)? {
-                return Ok((image.id, true));
+                return Ok(Imported { image, duplicate: true });
             }
             // A folder that was deleted meanwhile leaves its pictures at the root.
             if let Some(folder) = row.folder_id
@@ -321,7 +326,8 @@ impl ImportContext {
                 row.folder_id = None;
             }
             pending_files::unmark(transaction, row.home())?;
-            Ok((images::insert(transaction, row)?, false))
+            let image = landed::insert(transaction, row)?;
+            Ok(Imported { image, duplicate: false })
         })
     }
 
@@ -353,15 +359,12 @@ impl ImportContext {
 
     pub(super) fn present(&self, checksum: &Checksum) -> Result<Option<Imported>, Error> {
         let image = self.store.read(|c| images::by_checksum(c, checksum))?;
-        Ok(image.map(|image| Imported { image: self.with_thumbnails(image), duplicate: true }))
+        Ok(image.map(|image| self.complete(Imported { image, duplicate: true })))
     }
 
     pub(super) fn imported(&self, id: i64, duplicate: bool) -> Result<Imported, Error> {
-        let image = self.store.read(|c| images::get(c, id))?;
-        let image = image.ok_or_else(|| {
-            Error::Store(store::Error::Damaged { what: format!("image {id} is gone again") })
-        })?;
-        Ok(Imported { image: self.with_thumbnails(image), duplicate })
+        let image = self.store.read(|c| landed::read(c, id))?;
+        Ok(self.complete(Imported { image, duplicate }))
     }
 
     pub(super) fn tell_rewritten(&self, image_id: i64) {
@@ -370,9 +373,10 @@ impl ImportContext {
         }
     }
 
-    fn with_thumbnails(&self, mut image: Image) -> Image {
-        self.thumbnails.complete(&mut image);
-        image
+    /// With the paths of its thumbnails.
+    pub(super) fn complete(&self, mut imported: Imported) -> Imported {
+        self.thumbnails.complete(&mut imported.image);
+        imported
     }
 }
 
@@ -383,7 +387,7 @@ pub(super) fn flush(copy: &Copy) -> Result<(), Error> {
 
 /// What the file is by its content; refuses what is not decoded before anything is copied.
 pub(super) fn format(path: &Path, file: &File) -> Result<Format, Error> {
-    match guarded(path, || media::format(&mut BufReader::with_capacity(512, file))) {
+    match guarded(path, || media::format(&mut BufReader::with_capacity(512, Patient(file)))) {
         Err(Error::Media { source: NeedsTranscoder { format, .. }, .. })
             if transcode::is_available() =>
         {

@@ -37,8 +37,7 @@ impl ImportContext {
         }
         let reserved = self.names.reserve(&name, &self.directory, &self.store)?;
         row.settle(&reserved.name, source);
-        let (id, duplicate) = self.insert(&mut row)?;
-        self.imported(id, duplicate)
+        self.insert(&mut row).map(|imported| self.complete(imported))
     }
 
     /// What a file holds that stays where it is, and what it would be called.

@@ -104,7 +104,7 @@ pub(super) fn purge(store: &Store, bus: &EventBus, ids: &[i64]) -> Result<usize,
                 playlists_affected: purged.playlists,
             });
         }
-        clear(store, gone.iter().filter_map(|lost| lost.preview.as_deref()))?;
+        clear(store, gone.iter().filter_map(|lost| lost.preview.as_deref()));
     }
     if count > 0 {
         bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });

@@ -18,6 +18,7 @@ mod idle;
 mod import;
 mod import_file;
 mod in_place;
+mod landed;
 mod leftovers;
 mod memory_budget;
 mod missing;

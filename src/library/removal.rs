@@ -51,7 +51,7 @@ impl Library {
             Ok(leaving)
         })?;
         trashed.keep();
-        self.discard(&leaving)
+        Ok(self.discard(&leaving))
     }
 
     /// Before any transaction that ends with a look at the library's directory: every writer would
@@ -79,15 +79,15 @@ impl Library {
     }
 
     /// The part after the transaction; returns how many images went.
-    pub(super) fn discard(&self, leaving: &Leaving<'_>) -> Result<usize, Error> {
+    pub(super) fn discard(&self, leaving: &Leaving<'_>) -> usize {
         let Gone { images, references, .. } = &leaving.gone;
         images.iter().for_each(|image| self.thumbnails.remove(image));
-        clear(&self.store, leaving.gone.on_disk())?;
+        clear(&self.store, leaving.gone.on_disk());
         if !images.is_empty() {
             self.changed(GalleryDomain::Images);
             self.references_changed(references);
         }
-        Ok(images.len())
+        images.len()
     }
 
     fn references_changed(&self, references: &Purged) {
@@ -107,8 +107,15 @@ fn homes(gone: &Gone) -> impl Iterator<Item = &Path> {
     gone.images.iter().filter(|image| gone.takes(image)).map(Image::home)
 }
 
-/// Removes files that are noted as pending, and then their notes.
-pub(super) fn clear<'a>(store: &Store, paths: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
+/// Removes files that are noted as pending, and then their notes. Their rows are gone, which is what was
+/// asked for: where this fails the notes stay, and the next start goes on.
+pub(super) fn clear<'a>(store: &Store, paths: impl Iterator<Item = &'a Path>) {
+    if let Err(error) = try_clear(store, paths) {
+        log::warn!("what was removed is noted until the next start: {}", error.reason());
+    }
+}
+
+fn try_clear<'a>(store: &Store, paths: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
     let removed: Vec<&Path> = paths.filter(|path| is_removed(path)).collect();
     // The notes must not be forgotten before the removals are remembered.
     let directories: BTreeSet<_> = removed.iter().filter_map(|path| path.parent()).collect();

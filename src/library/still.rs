@@ -2,12 +2,13 @@
 //!
 //! Runs on threads that may wait: for ffmpeg, and for memory.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::BufReader;
 use std::path::Path;
 
 use super::{Error, Library, decode, disk, package, video_frame};
 use crate::media::{self, Picture};
+use crate::sys::Patient;
 use crate::transcode::{self, Ffmpeg};
 use crate::wire::{Image, Resolution};
 
@@ -30,7 +31,7 @@ impl Library {
     }
 
     fn first_frame(&self, path: &Path) -> Result<Picture, Error> {
-        let mut input: BufReader<File> = BufReader::new(disk::open(path)?);
+        let mut input = BufReader::new(Patient(disk::open(path)?));
         decode::guarded(path, || {
             let probe = media::probe(&mut input)?;
             let (width, height) = probe.fit(SIZE.fits());

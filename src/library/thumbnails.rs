@@ -18,6 +18,7 @@ use super::single_flight::SingleFlight;
 use super::{Error, decode, disk, package, video_frame};
 use crate::paths::answers_in;
 use crate::store::{Store, images};
+use crate::sys::Patient;
 use crate::transcode::Ffmpeg;
 use crate::wire::{Image, ImageRow, Resolution};
 use crate::{digest, media};
@@ -307,7 +308,7 @@ impl Thumbnails {
             return self.put(hex, *resolution, &made.webp);
         }
         let file = disk::open(&image.path)?;
-        let mut input = BufReader::new(file);
+        let mut input = BufReader::new(Patient(file));
         let budget = &self.shared.budget;
         let made = match decode::thumbnail(&image.path, &mut input, *resolution, budget, &|| false)
         {

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 
 use super::disk::{self, checksum};
 use super::import_file::{ImportContext, Imported, flush, format};
+use super::landed;
 use super::name::Name;
 use super::task::{Directory, Pass};
 use super::turn::Turn;
@@ -261,7 +262,7 @@ impl ImportContext {
                 purge::delete(c, &[old.id], false)?;
                 Ok(seen.note(c, Some(imported.image.id))?)
             })?;
-            removal::clear(&self.store, purge::on_disk(old))?;
+            removal::clear(&self.store, purge::on_disk(old));
             self.tell_rewritten(old.id);
             return Ok(imported);
         }
@@ -296,18 +297,18 @@ impl ImportContext {
         }
         let reserved = self.names.reserve(&name, &self.directory, &self.store)?;
         row.settle(&reserved.name, seen.path);
-        let (id, duplicate) = self.store.write(|c| -> Result<_, Error> {
+        let imported = self.store.write(|c| -> Result<_, Error> {
             seen.check()?;
             if let Some(image) = images::by_checksum(c, &row.checksum)? {
                 seen.note(c, Some(image.id))?;
-                return Ok((image.id, true));
+                return Ok(Imported { image, duplicate: true });
             }
             row.folder_id = self.folder(c, seen)?;
-            let id = images::insert(c, &row)?;
-            seen.note(c, Some(id))?;
-            Ok((id, false))
+            let image = landed::insert(c, &row)?;
+            seen.note(c, Some(image.id))?;
+            Ok(Imported { image, duplicate: false })
         })?;
-        self.imported(id, duplicate)
+        Ok(self.complete(imported))
     }
 
     /// The folder that shows the directory in which a file is, made where it is missing.

@@ -43,7 +43,8 @@ impl Error {
     /// The disk is full, the file cannot be written or is held by somebody: the user can mend it.
     pub fn is_storage(&self) -> bool {
         use rusqlite::ErrorCode::{
-            CannotOpen, DatabaseBusy, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure,
+            CannotOpen, DatabaseBusy, DiskFull, FileLockingProtocolFailed, OutOfMemory,
+            PermissionDenied, ReadOnly, SystemIoFailure,
         };
         match self {
             Self::Directory { .. } | Self::Copy { .. } => true,
@@ -56,6 +57,8 @@ impl Error {
                         | CannotOpen
                         | PermissionDenied
                         | DatabaseBusy
+                        | FileLockingProtocolFailed
+                        | OutOfMemory
                 )
             ),
             _ => false,
@@ -112,11 +115,15 @@ impl fmt::Display for Error {
                  start the murald that wrote it"
             ),
             Self::Query(source) if self.is_storage() => {
-                use rusqlite::ErrorCode::{DatabaseBusy, DiskFull, PermissionDenied, ReadOnly};
+                use rusqlite::ErrorCode::{
+                    DatabaseBusy, DiskFull, FileLockingProtocolFailed, OutOfMemory,
+                    PermissionDenied, ReadOnly,
+                };
                 // For clients, which do not see the source.
                 let why = match source.sqlite_error_code() {
                     Some(DiskFull) => ": the disk is full",
-                    Some(DatabaseBusy) => ": another program holds it",
+                    Some(DatabaseBusy | FileLockingProtocolFailed) => ": another program holds it",
+                    Some(OutOfMemory) => ": there is no memory left",
                     Some(ReadOnly | PermissionDenied) => ": it may not be written to",
                     _ => "",
                 };

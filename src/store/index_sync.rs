@@ -63,16 +63,18 @@ pub(super) type Missed = Mutex<Option<Vec<i64>>>;
 /// The images that were found to be unreadable: no list has them, until they are written anew.
 pub(super) type Unreadable = BTreeSet<i64>;
 
-/// Called under the writer's lock, after a commit.
-pub(super) fn keep_in_step(shared: &Shared, writer: &Connection) -> Result<(), Error> {
+/// Called under the writer's lock, after a commit. Does not fail: what is committed is done, and whoever
+/// was told that it is not would undo the rest, a file that has its row.
+pub(super) fn keep_in_step(shared: &Shared, writer: &Connection) {
     let Rows { images, folders } = shared.touched.take();
     if images.is_empty() && !folders {
-        return Ok(());
+        return;
     }
-    let done = learn(shared, writer, images);
+    if let Err(error) = learn(shared, writer, images) {
+        log::warn!("the index is built anew: {error}");
+    }
     // Only now: whoever sees the new number is to find what is new.
     shared.findings.fetch_add(1, Ordering::Release);
-    done
 }
 
 fn learn(shared: &Shared, writer: &Connection, ids: Vec<i64>) -> Result<(), Error> {

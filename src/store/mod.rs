@@ -8,6 +8,7 @@
 pub(crate) mod appearance;
 pub(crate) mod assignments;
 pub(crate) mod backup;
+mod commit;
 pub(crate) mod edits;
 mod error;
 pub(crate) mod folders;
@@ -35,7 +36,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{OpenFlags, Transaction};
 
 pub use error::Error;
 pub(crate) use glance::{Glance, glance};
@@ -68,6 +69,8 @@ struct Shared {
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
     reader_kept: Condvar,
+    /// The writer's commits do not wait for the disk. Changed under its lock.
+    is_lax: AtomicBool,
     generation: AtomicU64,
     /// The same of what queries find.
     findings: AtomicU64,
@@ -118,6 +121,7 @@ impl Store {
                 writer: Mutex::new(writer),
                 readers: Mutex::default(),
                 reader_kept: Condvar::new(),
+                is_lax: AtomicBool::new(false),
                 generation: AtomicU64::new(1),
                 findings: AtomicU64::new(1),
                 keeps_rows: AtomicBool::new(false),
@@ -168,6 +172,10 @@ impl Store {
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut writer = lock(&self.shared.writer);
+        // A note could not set it back.
+        if self.shared.is_lax.load(Ordering::Relaxed) {
+            self.flush_commits(&writer, true)?;
+        }
         let value = self.transact(&mut writer, body)?;
         // Counted inside the lock: whoever sees the new number reads the new rows.
         self.shared.generation.fetch_add(1, Ordering::Release);
@@ -181,10 +189,11 @@ impl Store {
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut writer = lock(&self.shared.writer);
-        writer.pragma_update(None, "synchronous", "NORMAL").map_err(Error::from)?;
+        self.flush_commits(&writer, false)?;
         let noted = self.transact(&mut writer, body);
-        // Whatever became of the note, the next transaction is a full one again.
-        writer.pragma_update(None, "synchronous", "FULL").map_err(Error::from)?;
+        // Whatever became of the note, the next transaction is a full one again. Where that fails, it
+        // sees to it itself: what is noted is noted.
+        self.flush_commits(&writer, true).ok();
         noted
     }
 
@@ -218,24 +227,6 @@ impl Store {
         let writer = lock(&self.shared.writer);
         writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         Ok(())
-    }
-
-    fn transact<T, E: From<Error>>(
-        &self,
-        writer: &mut Connection,
-        body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let Shared { touched, .. } = &*self.shared;
-        // What one that was rolled back has touched is as it was.
-        touched.clear();
-        let transaction = writer
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(Error::from)?;
-        let value = body(&transaction)?;
-        transaction.commit().map_err(Error::from)?;
-        self.tell_of_commit();
-        index_sync::keep_in_step(&self.shared, writer)?;
-        Ok(value)
     }
 
     /// The next reader that comes back.

@@ -5,6 +5,7 @@
 mod cancel;
 mod descriptors;
 mod inotify;
+mod patient;
 mod poll;
 mod socket;
 mod timer;
@@ -14,6 +15,7 @@ mod waker;
 pub use cancel::Cancel;
 pub(crate) use descriptors::{FOR_CLIENT, has_descriptors};
 pub(crate) use inotify::Inotify;
+pub(crate) use patient::Patient;
 pub(crate) use poll::{is_readable, poll_until};
 pub(crate) use socket::connect;
 pub(crate) use timer::Timer;

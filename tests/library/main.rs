@@ -14,6 +14,7 @@ mod database;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod edit_kill;
+mod failing;
 mod filters;
 mod formats;
 mod guard;

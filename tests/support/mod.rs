@@ -180,7 +180,7 @@ impl House {
     /// Starts the daemon and waits until it says that it is ready.
     pub fn start(&mut self) {
         let command = self.murald(&["start"]);
-        self.wait_for_start(command);
+        self.start_by(command);
     }
 
     /// The same from a shell that has done this before.
@@ -188,10 +188,11 @@ impl House {
         let script = format!("{shell}; exec {} start", env!("CARGO_BIN_EXE_murald"));
         let mut command = self.command("/bin/sh");
         command.args(["-c", &script]);
-        self.wait_for_start(command);
+        self.start_by(command);
     }
 
-    fn wait_for_start(&mut self, mut command: Command) {
+    /// The same by this command.
+    pub fn start_by(&mut self, mut command: Command) {
         let notify = self.root.join("notify");
         fs::remove_file(&notify).ok();
         let ready = UnixDatagram::bind(&notify).unwrap();

@@ -36,7 +36,7 @@ impl Ended {
     /// Clears what murald itself had of them, and tells of it.
     fn tell(self, context: &ImportContext, bus: &EventBus) -> Result<(), Error> {
         self.images.iter().for_each(|image| context.thumbnails.remove(image));
-        removal::clear(&context.store, self.images.iter().flat_map(purge::on_disk))?;
+        removal::clear(&context.store, self.images.iter().flat_map(purge::on_disk));
         let counts = [
             (self.images.len() + self.moved, GalleryDomain::Images),
             (self.references.playlists, GalleryDomain::Playlists),

@@ -1,0 +1,225 @@
+//! The n-th call of an operation fails, for every n until it passes through. Each time the answer is a
+//! success or a plain failure, the daemon serves on, rows and files agree, what was acknowledged is
+//! so, and after `kill -9` as well.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rustix::io::Errno;
+use serde_json::{Value, json};
+
+use super::every;
+use super::gate::Call;
+use super::scene::{Scene, is_done};
+
+const ERRORS: [Errno; 5] = [Errno::NOSPC, Errno::IO, Errno::MFILE, Errno::NOMEM, Errno::INTR];
+
+/// What is tried: prepared first, while no call fails; done then, and is it done?
+struct Operation {
+    name: &'static str,
+    prepare: fn(&mut Scene, u32) -> Value,
+    act: fn(&Scene, &Value, &str) -> bool,
+}
+
+const OPERATIONS: [Operation; 5] = [
+    Operation {
+        name: "import",
+        prepare: |scene, _| json!(scene.picture()),
+        act: |scene, path, when| import(scene, path, when),
+    },
+    Operation {
+        name: "rename",
+        prepare: |_, round| json!({ "name": format!("name {round}"), "tags": [format!("{round}")] }),
+        act: |scene, body, when| {
+            let answer = scene.house.client().patch(&format!("/images/{}", scene.kept), body);
+            is_done(&answer, when)
+        },
+    },
+    Operation {
+        name: "delete",
+        prepare: |scene, _| {
+            let path = scene.picture();
+            json!({ "ids": scene.house.import(&[&path]) })
+        },
+        act: |scene, body, when| {
+            let body = body.to_string();
+            let answer = scene.house.client().send("DELETE", "/images", "", body.as_bytes());
+            is_done(&answer, when)
+        },
+    },
+    Operation {
+        name: "playlist",
+        prepare: |scene, round| {
+            let items = vec![json!({ "image_id": scene.kept }); 1 + round as usize % 3];
+            json!({ "name": format!("list {round}"), "images": items })
+        },
+        act: |scene, body, when| {
+            let path = format!("/playlists/{}", scene.playlist);
+            is_done(&scene.house.client().patch(&path, body), when)
+        },
+    },
+    Operation {
+        name: "settings",
+        prepare: |_, round| json!({ "hooks": { "timeout_seconds": 10 + round % 50 } }),
+        act: |scene, body, when| is_done(&scene.house.client().patch("/config", body), when),
+    },
+];
+
+/// Whether the picture is there afterwards: by the event, or the answer where no batch began.
+fn import(scene: &Scene, path: &Value, when: &str) -> bool {
+    let mut events = scene.house.events("image_processed,image_error,processing_complete");
+    let answer = scene.house.client().post("/images", &json!({ "paths": [path] }));
+    if !is_done(&answer, when) {
+        return false;
+    }
+    let mut done = false;
+    loop {
+        let (kind, data) = events.next();
+        match kind.as_str() {
+            "image_processed" => done = true,
+            "image_error" => assert_ne!(data["error"], "internal error", "{when}: {data}"),
+            _ => return done,
+        }
+    }
+}
+
+/// Whether the kernel can answer this call so.
+fn is_answer(call: &Call, error: Errno) -> bool {
+    let writes = ["write", "writev", "pwrite64", "copy_file_range", "sendfile", "ftruncate"];
+    let reads = ["read", "pread64"];
+    let flushes = ["fsync", "fdatasync"];
+    let opens = ["open", "openat"];
+    let is = |names: &[&str]| names.contains(&call.name);
+    match error {
+        Errno::NOSPC => {
+            let names = ["mkdir", "mkdirat", "rename", "renameat", "renameat2", "link", "linkat"];
+            is(&writes) || is(&flushes) || is(&names) || is(&["fallocate"]) || call.creates()
+        }
+        Errno::MFILE => is(&opens),
+        Errno::INTR => is(&writes) || is(&reads) || is(&opens) || is(&["fallocate"]),
+        _ => true,
+    }
+}
+
+/// Calls that were counted, and which one failed.
+#[derive(Default)]
+struct Count {
+    calls: AtomicUsize,
+    failed: Mutex<Option<String>>,
+}
+
+/// From now on the n-th call about what is in the house fails.
+fn fail(scene: &Scene, nth: usize, error: Errno) -> Arc<Count> {
+    fail_of(scene, nth, error, is_answer)
+}
+
+/// The same of those calls only that these say.
+fn fail_of(
+    scene: &Scene,
+    nth: usize,
+    error: Errno,
+    counts: fn(&Call, Errno) -> bool,
+) -> Arc<Count> {
+    let count = Arc::new(Count::default());
+    let (counted, root) = (Arc::clone(&count), scene.house.root().to_owned());
+    scene.gate.keep(move |call| {
+        let path = call.path().filter(|path| is_tried(path, &root))?;
+        if !counts(call, error) || counted.calls.fetch_add(1, Ordering::Relaxed) + 1 != nth {
+            return None;
+        }
+        let path = path.strip_prefix(&root).unwrap();
+        *counted.failed.lock().unwrap() = Some(format!("{} {}", call.name, path.display()));
+        Some(error.raw_os_error())
+    });
+    count
+}
+
+fn is_tried(path: &Path, root: &Path) -> bool {
+    let kept: [PathBuf; 3] = ["data", "config", "cache"].map(|name| root.join(name));
+    let source = path.parent() == Some(root) && path.extension().is_some_and(|end| end == "png");
+    source || kept.iter().any(|kept| path.starts_with(kept))
+}
+
+fn try_all(operation: &Operation) {
+    let mut scene = Scene::new();
+    let (step, mut round) = (every(11), 0);
+    for error in ERRORS {
+        let (mut refused, mut nth, mut tried) = (0, 1, 0);
+        loop {
+            round += 1;
+            let given = (operation.prepare)(&mut scene, round);
+            let before = scene.holdings();
+            let count = fail(&scene, nth, error);
+            let when = format!("{} {error:?} {nth}", operation.name);
+            let done = (operation.act)(&scene, &given, &when);
+            scene.gate.open();
+            let Some(failed) = count.failed.lock().unwrap().take() else { break };
+            tried += 1;
+            let when = format!("{when}, {failed}");
+            let after = scene.holdings();
+            assert!(done != (after == before), "{when}: {done}\n{before:#?}\n{after:#?}");
+            assert!(done || error != Errno::INTR, "{when}");
+            refused += usize::from(!done);
+            scene.agrees(&when);
+            // Where all is tried, each has its kill.
+            if step == 1 || tried % 6 == 1 {
+                scene.again();
+                scene.agrees_wholly(&when);
+                assert_eq!(scene.holdings(), after, "{when}, killed");
+            }
+            nth += step;
+        }
+        eprintln!("{}: {error:?}: {tried} tried, {refused} refused", operation.name);
+    }
+    let log = scene.house.log();
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+/// What failed to reach the disk is in the log all the same, and a kill must not bring it to life.
+#[test]
+fn a_refused_deletion_stays_refused_after_a_kill() {
+    let operation = &OPERATIONS[2];
+    let mut scene = Scene::new();
+    for nth in 1.. {
+        let given = (operation.prepare)(&mut scene, 0);
+        let flushes = |call: &Call, _| call.name == "fsync" || call.name == "fdatasync";
+        let count = fail_of(&scene, nth, Errno::IO, flushes);
+        let when = format!("flush {nth}");
+        let done = (operation.act)(&scene, &given, &when);
+        scene.gate.open();
+        if count.failed.lock().unwrap().is_none() {
+            assert!(nth > 1, "nothing was flushed");
+            return;
+        }
+        let told = scene.holdings();
+        scene.again();
+        scene.agrees_wholly(&when);
+        assert_eq!(scene.holdings(), told, "{when}: {done}");
+    }
+}
+
+#[test]
+fn an_import_whose_calls_fail() {
+    try_all(&OPERATIONS[0]);
+}
+
+#[test]
+fn a_rename_whose_calls_fail() {
+    try_all(&OPERATIONS[1]);
+}
+
+#[test]
+fn a_deletion_whose_calls_fail() {
+    try_all(&OPERATIONS[2]);
+}
+
+#[test]
+fn an_edit_of_a_playlist_whose_calls_fail() {
+    try_all(&OPERATIONS[3]);
+}
+
+#[test]
+fn settings_whose_calls_fail() {
+    try_all(&OPERATIONS[4]);
+}

@@ -1,0 +1,152 @@
+//! A house whose owner knows what should be in it: pictures, a playlist, a setting.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use murald::internals::digest;
+use murald::internals::store::images::Checksum;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::gate::Gate;
+use crate::desktop::wait_until;
+use crate::support::House;
+use crate::support::client::Answer;
+
+pub struct Scene {
+    pub house: House,
+    pub gate: Gate,
+    /// Of the picture that is renamed, and stays.
+    pub kept: i64,
+    pub playlist: i64,
+    serial: u32,
+}
+
+/// What clients see: equal where all is as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holdings {
+    /// Names by what is in their files.
+    pub images: BTreeMap<String, String>,
+    pub playlist: String,
+    pub setting: Value,
+}
+
+impl Scene {
+    /// Two pictures, a playlist of them, and nothing that is still at work.
+    pub fn new() -> Self {
+        let mut house = House::new();
+        house.configure("# kept\n[hooks]\ntimeout_seconds = 7\n");
+        let gate = start(&mut house);
+        let mut scene = Self { house, gate, kept: 0, playlist: 0, serial: 0 };
+        let paths = [scene.picture(), scene.picture()];
+        let ids = scene.house.import(&[&paths[0], &paths[1]]);
+        scene.kept = ids[0];
+        let items: Vec<Value> = ids.iter().map(|id| json!({ "image_id": id })).collect();
+        let body = json!({ "name": "list", "images": items });
+        let list = scene.house.client().post("/playlists", &body).ok();
+        scene.playlist = list["id"].as_i64().unwrap();
+        let backups = scene.house.database().with_file_name("backup");
+        wait_until("the day's backup", || {
+            let entries = fs::read_dir(&backups).into_iter().flatten().flatten();
+            entries.into_iter().any(|e| e.file_name().to_string_lossy().starts_with("murald-"))
+        });
+        scene
+    }
+
+    /// A picture that no other call has made.
+    pub fn picture(&mut self) -> PathBuf {
+        self.serial += 1;
+        let path = self.house.root().join(format!("{}.png", self.serial));
+        let [a, b, c, d] = self.serial.to_le_bytes();
+        let paint = |x: u32, y: u32| image::Rgb([x as u8 ^ a ^ d, y as u8 ^ b, (x + y) as u8 ^ c]);
+        image::RgbImage::from_fn(48, 32, paint).save(&path).unwrap();
+        path
+    }
+
+    pub fn holdings(&self) -> Holdings {
+        let client = self.house.client();
+        let images = client.get("/images?per_page=200").ok()["data"].clone();
+        let named =
+            images.as_array().unwrap().iter().map(|image| {
+                (text(&image["checksum"]).to_owned(), text(&image["name"]).to_owned())
+            });
+        let list = client.get(&format!("/playlists/{}", self.playlist)).ok();
+        Holdings {
+            images: named.collect(),
+            playlist: format!("{} {}", list["name"], list["images"]),
+            setting: client.get("/config").ok()["hooks"]["timeout_seconds"].clone(),
+        }
+    }
+
+    /// No row without its file, none whose file holds something else, and the settings' file whole.
+    #[track_caller]
+    pub fn agrees(&self, when: &str) {
+        let mut owned = BTreeSet::new();
+        for image in self.rows() {
+            let path = PathBuf::from(text(&image["path"]));
+            let bytes = fs::read(&path).unwrap_or_else(|e| panic!("{when}: {path:?}: {e}"));
+            let content: Checksum = Sha256::digest(&bytes).into();
+            let expected = format!("sha256:{}", digest::hex(&content));
+            assert_eq!(image["checksum"], expected, "{when}: {path:?}");
+            assert_eq!(path.file_stem().unwrap().to_str(), image["name"].as_str(), "{when}");
+            owned.insert(path);
+        }
+        let settings = fs::read_to_string(self.house.config_file()).unwrap();
+        let parsed: toml::Table = settings.parse().unwrap_or_else(|e| panic!("{when}: {e}"));
+        assert!(settings.starts_with("# kept\n"), "{when}: {settings}");
+        let kept = parsed["hooks"]["timeout_seconds"].as_integer().map(Value::from);
+        let told = self.house.client().get("/config").ok()["hooks"]["timeout_seconds"].clone();
+        assert_eq!(kept.unwrap(), told, "{when}");
+    }
+
+    /// The same, and no file without a row; once the daemon has looked through the library.
+    #[track_caller]
+    pub fn agrees_wholly(&self, when: &str) {
+        wait_until(&format!("{when}: rows and files agree"), || self.files() == self.owned());
+        self.agrees(when);
+    }
+
+    /// `kill -9`, and another start.
+    pub fn again(&mut self) {
+        self.house.kill9();
+        self.gate = start(&mut self.house);
+    }
+
+    fn rows(&self) -> Vec<Value> {
+        let page = self.house.client().get("/images?per_page=200").ok();
+        page["data"].as_array().unwrap().clone()
+    }
+
+    fn owned(&self) -> BTreeSet<PathBuf> {
+        self.rows().iter().map(|image| PathBuf::from(text(&image["path"]))).collect()
+    }
+
+    fn files(&self) -> BTreeSet<PathBuf> {
+        let entries = fs::read_dir(self.house.images()).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+fn start(house: &mut House) -> Gate {
+    let mut command = house.murald(&["start"]);
+    let gate = Gate::put_before(&mut command);
+    house.start_by(command);
+    gate
+}
+
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+}
+
+/// Whether it was done; where not, the client was told why in good form.
+#[track_caller]
+pub fn is_done(answer: &Answer, when: &str) -> bool {
+    if (200..300).contains(&answer.status) {
+        return true;
+    }
+    assert!([500, 503].contains(&answer.status), "{when}: {} {}", answer.status, answer.text());
+    let body = answer.fails(answer.status);
+    assert_ne!(body["error"], "internal error", "{when}: {body}");
+    false
+}
