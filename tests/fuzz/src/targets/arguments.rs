@@ -1,0 +1,14 @@
+//! Command lines, a word a line: what is refused says why.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use murald::internals::cli::fuzz::arguments;
+
+pub(crate) fn run(data: &[u8]) {
+    let words = data.split(|&byte| byte == b'\n').take(32);
+    let words = words.map(|word| OsString::from_vec(word.to_vec())).collect();
+    if let Err(error) = arguments(words) {
+        assert!(error.strip_prefix("murald: ").is_some_and(|why| !why.is_empty()));
+    }
+}

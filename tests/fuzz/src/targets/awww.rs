@@ -1,0 +1,12 @@
+//! What awww says of its outputs, and all programs of their versions.
+
+use crate::input::start;
+use murald::internals::backends::fuzz::{awww, version};
+
+pub(crate) fn run(data: &[u8]) {
+    let text = start(data);
+    assert!(awww(text) <= text.lines().count());
+    if let Some((found, numbers)) = version(text) {
+        assert_eq!(version(&found), Some((found, numbers)));
+    }
+}

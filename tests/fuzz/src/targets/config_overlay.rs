@@ -1,0 +1,19 @@
+//! Settings laid over a file, which is what is before the first NUL: all comments stay, and what was
+//! laid over is there.
+
+use crate::input::{halves, start};
+use murald::internals::config::fuzz::{comments, patched, read};
+use serde_json::Value;
+
+pub(crate) fn run(data: &[u8]) {
+    let (text, body) = halves(start(data));
+    let Ok(Value::Object(body)) = serde_json::from_str(body) else { return };
+    let Some(new) = patched(text, &body) else { return };
+    assert!(read(&new).is_ok(), "{new}");
+    let mut kept = comments(&new);
+    for comment in comments(text) {
+        let at = kept.iter().position(|kept| *kept == comment).expect("every comment stays");
+        kept.swap_remove(at);
+    }
+    assert_eq!(patched(&new, &body).as_ref(), Some(&new));
+}

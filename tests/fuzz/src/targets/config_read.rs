@@ -1,0 +1,13 @@
+//! The settings' file: whatever can be read still can once it is completed, and says the same.
+
+use crate::input::start;
+use murald::internals::config::fuzz::{completed, read};
+
+pub(crate) fn run(data: &[u8]) {
+    let text = start(data);
+    if let Ok(said) = read(text) {
+        let text = completed(text).expect("it can be read");
+        assert_eq!(read(&text), Ok(said));
+        assert_eq!(completed(&text), Some(text));
+    }
+}

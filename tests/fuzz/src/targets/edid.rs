@@ -1,0 +1,12 @@
+//! What monitors tell of themselves: one line each, of letters that can be shown.
+
+use crate::input::{halves, text};
+use murald::internals::compositor::fuzz::{described, edid};
+
+pub(crate) fn run(data: &[u8]) {
+    let told = edid(data);
+    assert!(told.concat().bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()));
+    let (names, description) = halves(text(data));
+    let (make, model) = halves(names);
+    described(make, model, description, "DP-1");
+}

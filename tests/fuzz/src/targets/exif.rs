@@ -1,0 +1,7 @@
+//! EXIF blocks: there are eight ways to turn a picture.
+
+use murald::internals::media::fuzz::orientation;
+
+pub(crate) fn run(data: &[u8]) {
+    assert!((1..=8).contains(&orientation(data)));
+}

@@ -1,0 +1,12 @@
+//! What ffprobe and ffmpeg say: sizes are such as can be made.
+
+use crate::input::text;
+use murald::internals::transcode::fuzz::{facts, progress};
+
+pub(crate) fn run(data: &[u8]) {
+    if let Some((width, height, seconds)) = facts(data) {
+        assert!((1..=65_535).contains(&width) && (1..=65_535).contains(&height));
+        assert!(seconds.is_finite() && seconds >= 0.0);
+    }
+    assert!(progress(text(data)).is_none_or(|seconds| seconds >= 0.0));
+}

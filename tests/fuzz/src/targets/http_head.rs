@@ -1,0 +1,10 @@
+//! Heads of HTTP requests: a whole one ends where it says, and no sooner.
+
+use murald::internals::http::fuzz::head;
+
+pub(crate) fn run(data: &[u8]) {
+    if let Ok(Some((size, path, query))) = head(data) {
+        assert_eq!(head(&data[..size]), Ok(Some((size, path, query))));
+        assert!(!matches!(head(&data[..size - 1]), Ok(Some(_))));
+    }
+}

@@ -1,0 +1,14 @@
+//! Query strings, and what percent-encoding hides.
+
+use crate::input::start;
+use murald::internals::http::fuzz::{decoded, query};
+
+pub(crate) fn run(data: &[u8]) {
+    let text = start(data);
+    query(text);
+    let encoded: String = text.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    assert_eq!(decoded(&encoded, true).as_deref(), Some(text));
+    if let Some(plain) = decoded(text, false) {
+        assert!(plain.len() <= text.len());
+    }
+}

@@ -1,0 +1,9 @@
+//! What hyprpaper says, and logs.
+
+use crate::input::start;
+use murald::internals::backends::fuzz::hyprpaper;
+
+pub(crate) fn run(data: &[u8]) {
+    let text = start(data);
+    hyprpaper(text);
+}

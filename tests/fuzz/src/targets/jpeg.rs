@@ -1,0 +1,7 @@
+//! JPEG, see [`crate::input::picture`].
+
+use crate::input::picture;
+
+pub(crate) fn run(data: &[u8]) {
+    picture(data, |data| data.starts_with(b"\xff\xd8\xff"));
+}

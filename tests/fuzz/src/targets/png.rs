@@ -1,0 +1,7 @@
+//! PNG and APNG, see [`crate::input::picture`].
+
+use crate::input::picture;
+
+pub(crate) fn run(data: &[u8]) {
+    picture(data, |data| data.starts_with(b"\x89PNG"));
+}

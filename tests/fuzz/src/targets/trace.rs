@@ -1,0 +1,10 @@
+//! A client's conversation with its compositor, as libwayland writes it.
+
+use crate::input::start;
+use murald::internals::backends::fuzz::trace;
+
+pub(crate) fn run(data: &[u8]) {
+    let text = start(data);
+    let (drawn, is_done, is_idle) = trace(text);
+    assert!(!(is_done && (is_idle || drawn == 0)));
+}

@@ -1,0 +1,9 @@
+//! Answers of wal-qt's host.
+
+use crate::input::start;
+use murald::internals::backends::fuzz::wal_qt;
+
+pub(crate) fn run(data: &[u8]) {
+    let text = start(data);
+    wal_qt(text);
+}

@@ -1,0 +1,38 @@
+//! Every parser with what fuzzing has found so far: each file of `tests/fuzz/corpus` goes to its target
+//! once more, without libFuzzer. `tests/fuzz/run` goes on searching.
+
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+
+#[path = "fuzz/src/input.rs"]
+mod input;
+#[path = "fuzz/src/targets/mod.rs"]
+mod targets;
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::Path;
+use std::process::Command;
+
+/// One after the other: their memory is measured.
+#[test]
+fn parsers_stand_what_fuzzing_has_found() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus");
+    let mut failed = Vec::new();
+    for (name, run) in targets::ALL {
+        let directory = tempfile::tempdir().unwrap();
+        let mut tar = Command::new("tar");
+        tar.arg("-xzf").arg(corpus.join(name).with_extension("tar.gz")).current_dir(&directory);
+        assert!(tar.status().unwrap().success(), "{name}: its corpus cannot be unpacked");
+        let mut count = 0;
+        for file in fs::read_dir(&directory).unwrap() {
+            let path = file.unwrap().path();
+            let data = fs::read(&path).unwrap();
+            count += 1;
+            if catch_unwind(|| run(&data)).is_err() {
+                failed.push(format!("{name}: {}", path.file_name().unwrap().display()));
+            }
+        }
+        assert!(count > 0, "{name}: its corpus is empty");
+    }
+    assert!(failed.is_empty(), "these files of the corpora: {failed:#?}");
+}
