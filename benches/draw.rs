@@ -233,8 +233,13 @@ fn wpaperd(directory: &Path, pictures: &[PathBuf; 2], fades: bool, changes: usiz
     }
     let draws = watcher.finish().last().is_some_and(|&last| is(last, COLORS[0]));
     if draws {
-        let show = |_| {
-            assert!(desktop.command("wpaperctl").arg("next").status().unwrap().success());
+        // It knows no picture by its name: there are two, and the first is shown.
+        let mut shown = 0;
+        let show = |which: usize| {
+            if which != shown {
+                assert!(desktop.command("wpaperctl").arg("next").status().unwrap().success());
+            }
+            shown = which;
         };
         let stay = vec![daemon.id()];
         measure(&desktop, Painter::new("wpaperd", stay, fades, show), changes);
