@@ -223,6 +223,41 @@ fn the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper() {
 }
 
 #[test]
+fn real_backends_show_pictures_within_the_limits_of_the_service() {
+    if !may_manage("real_backends_show_pictures_within_the_limits_of_the_service") {
+        return;
+    }
+    let wayland: &[(&str, [u8; 3])] = &[("swaybg", [200, 30, 30]), ("builtin", [30, 200, 30])];
+    let x11: &[(&str, [u8; 3])] = &[("feh", [30, 30, 200])];
+    for (desktop, backends, output) in [
+        (Desktop::wayland(&["640x360"]), wayland, "HEADLESS-1"),
+        (Desktop::x11(&["640x360"]), x11, "VIRTUAL-1"),
+    ] {
+        let house = House::on(&desktop);
+        house.configure("[backend.builtin]\ntransition_type = 'none'\n");
+        let manager = Manager::start(&house);
+        manager.does(&["start", "murald.service"]);
+        let pid = manager.shows("murald.service", "MainPID");
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        assert!(status.contains("Seccomp:\t2\n"), "a filter of system calls: {status}");
+        for (backend, color) in backends {
+            let kind = serde_json::json!({ "backend": { "type": backend } });
+            house.client().patch("/config", &kind).ok();
+            let picture = house.root().join(format!("{backend}.png"));
+            image::RgbImage::from_pixel(64, 36, image::Rgb(*color)).save(&picture).unwrap();
+            let body = serde_json::json!({ "image_id": house.import(&[&picture])[0] });
+            let answer = house.client().post("/wallpaper/set", &body).ok();
+            assert_eq!(answer["backend"], *backend);
+            let shot = house.root().join("shot.png");
+            desktop.shot(&shot, output);
+            let seen = image::open(&shot).unwrap().to_rgb8();
+            assert_eq!(seen.get_pixel(20, 20).0, *color, "{backend}");
+        }
+        assert!(house.murald(&["stop", "--clear"]).output().unwrap().status.success());
+    }
+}
+
+#[test]
 fn the_socket_starts_the_service() {
     if !may_manage("the_socket_starts_the_service") {
         return;
