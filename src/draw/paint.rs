@@ -3,6 +3,7 @@
 //! Runs on a thread of its own for each change, so that what moves meanwhile goes on moving. What it
 //! decodes goes with it; only the frames stay.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::BufReader;
@@ -117,15 +118,20 @@ pub(super) fn frame(picture: &Picture, natural: Size, task: &Task) -> std::io::R
     Ok(storage)
 }
 
-/// The part of the picture that is seen, in the size in which it is seen.
-fn part(picture: &Picture, natural: Size, layout: &Layout) -> Picture {
+/// The part of the picture that is seen, in the size in which it is seen: mostly the picture as it was
+/// decoded.
+fn part<'a>(picture: &'a Picture, natural: Size, layout: &Layout) -> Cow<'a, Picture> {
     let [x, y, width, height] = layout.source;
     // One that was reduced in decoding has fewer pixels.
     let (across, down) = picture.extent();
     let (across, down) = (across / f64::from(natural.0), down / f64::from(natural.1));
     let region =
         Region { x: x * across, y: y * down, width: width * across, height: height * down };
-    picture.cut(region, layout.target[2], layout.target[3])
+    let [_, _, width, height] = layout.target;
+    if picture.is(region, width, height) {
+        return Cow::Borrowed(picture);
+    }
+    Cow::Owned(picture.cut(region, width, height))
 }
 
 struct Canvas<'a> {

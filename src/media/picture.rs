@@ -91,6 +91,13 @@ impl Picture {
         self.scaled(region, width, height, FilterType::Lanczos3)
     }
 
+    /// Whether [`Self::cut`] would give the same again.
+    pub fn is(&self, region: Region, width: u32, height: u32) -> bool {
+        let (across, down) = (f64::from(self.width), f64::from(self.height));
+        let whole = Region { x: 0.0, y: 0.0, width: across, height: down };
+        region == whole && (self.width, self.height) == (width, height)
+    }
+
     /// Makes sRGB of the colours.
     pub(super) fn convert(&mut self, profile: &Profile) {
         profile.convert(&mut self.pixels, self.channels);
