@@ -80,8 +80,12 @@ pub(super) fn put_above(section: &mut Item, name: &str, comments: &[String]) {
 
 /// The new text, with the comments that only the old one has put at its end.
 pub(super) fn keep(old: &str, mut new: String) -> String {
+    let before = scan(old);
+    if before == scan(&new) {
+        return new;
+    }
     let mut there = owned(scan(&new));
-    for comment in scan(old) {
+    for comment in before {
         match there.iter().position(|kept| kept == comment) {
             Some(at) => {
                 there.swap_remove(at);

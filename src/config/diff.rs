@@ -1,14 +1,25 @@
 //! Which sections differ between two snapshots.
 
-use serde_json::{Map, Value as Json};
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
 
 use super::schema::Section;
 use super::snapshot::Config;
 
 /// In the order of the file.
 pub(super) fn changed(old: &Config, new: &Config) -> Vec<Section> {
-    let differs = |section: &Section| own(old, *section) != own(new, *section);
-    Section::ALL.into_iter().filter(differs).collect()
+    Section::ALL.into_iter().filter(|section| differs(old, new, *section)).collect()
+}
+
+/// Whether a section's keys differ, without the tables in it that are sections themselves.
+fn differs(old: &Config, new: &Config, section: Section) -> bool {
+    own(old, section).collect::<BTreeMap<_, _>>() != own(new, section).collect()
+}
+
+fn own(config: &Config, section: Section) -> impl Iterator<Item = (&String, &Json)> {
+    let is_own = move |name: &str| section.children().all(|(child, _)| child != name);
+    config.entries(section).filter(move |(name, _)| is_own(name))
 }
 
 /// As `config_changed` names them, each once.
@@ -16,13 +27,6 @@ pub(super) fn event_names(sections: &[Section]) -> Vec<String> {
     let mut names: Vec<_> = sections.iter().map(|section| section.event_name()).collect();
     names.dedup();
     names
-}
-
-/// A section's keys without the tables in it that are sections themselves.
-fn own(config: &Config, section: Section) -> Map<String, Json> {
-    let mut table = config.section(section);
-    table.retain(|name, _| section.children().all(|(child, _)| child != name));
-    table
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use toml_edit::{Document, Item, TableLike};
 
 use super::overlay::Edit;
-use super::schema::{Key, OnInvalid, Section};
+use super::schema::{Key, OnInvalid, Section, is_alike};
 use super::snapshot::{Config, table_mut};
 use super::{Error, Position, toml};
 
@@ -33,7 +33,8 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
         let read = reader.section(table, section)?;
         table_mut(&mut tables, section).extend(read);
     }
-    let sections: Vec<_> = Section::ALL.iter().map(|section| section.path()[0]).collect();
+    let sections: Vec<_> =
+        Section::ALL.iter().filter_map(|section| section.path().next()).collect();
     for (name, _) in document.as_table().iter().filter(|(name, _)| !sections.contains(name)) {
         reader.warn(key_span(document.as_table(), name), &format!("{name} is not a section"));
     }
@@ -56,12 +57,12 @@ impl<'a> Reader<'a> {
         section: Section,
     ) -> Result<Option<&'t dyn TableLike>, Error> {
         let mut table = root;
-        for (depth, name) in section.path().into_iter().enumerate() {
+        for (depth, name) in section.path().enumerate() {
             // Backends' names are as tolerant as their keys.
             let Some(found) = toml::find(table, name, depth > 0) else { return Ok(None) };
             let Some(item) = table.get(found) else { return Ok(None) };
-            let heading = section.path()[..=depth].join(".");
             table = item.as_table_like().ok_or_else(|| {
+                let heading = section.path().take(depth + 1).collect::<Vec<_>>().join(".");
                 let span = item.span().or_else(|| key_span(table, found));
                 self.type_error(span, heading, "a table", item)
             })?;
@@ -96,13 +97,13 @@ impl<'a> Reader<'a> {
     }
 
     fn value(&mut self, section: Section, key: &Key, item: &Item) -> Result<Json, Error> {
-        let name = format!("{}.{}", section.heading(), key.name);
+        let name = || format!("{}.{}", section.heading(), key.name);
         let value = toml::to_json(item);
         let infinite = value.is_null() && item.is_float();
         // A float is no integer in TOML, though JSON may write one so.
         let float = item.is_float() && key.kind == super::ValueType::Integer;
         if float || !(infinite || key.has_type_of(&value)) {
-            return Err(self.type_error(item.span(), name, key.type_name(), item));
+            return Err(self.type_error(item.span(), name(), key.type_name(), item));
         }
         let valid = if infinite {
             Err(format!("{item} is not a finite number").trim_start().to_owned())
@@ -115,7 +116,7 @@ impl<'a> Reader<'a> {
             _ => (key.default.to_json().unwrap_or(Json::Null), key.default.to_json()),
         };
         let acting = acting.map_or("nothing".to_owned(), |acting| acting.to_string());
-        self.warn(item.span(), &format!("{name}: {problem}; {acting} is used instead"));
+        self.warn(item.span(), &format!("{}: {problem}; {acting} is used instead", name()));
         Ok(shown)
     }
 
@@ -123,10 +124,8 @@ impl<'a> Reader<'a> {
     fn others(&mut self, table: &dyn TableLike, section: Section, out: &mut Map<String, Json>) {
         let ours = |name: &str| {
             let key = section.key(name).map(|key| key.name);
-            let child = section
-                .children()
-                .map(|(child, _)| child)
-                .find(|child| child.replace('-', "_") == name.replace('-', "_"));
+            let child =
+                section.children().map(|(child, _)| child).find(|child| is_alike(child, name));
             // Of two that are alike, only the one that was read is ours.
             key.or(child).is_some_and(|key| {
                 toml::find(table, key, section.is_backend_options() || child.is_some())

@@ -296,7 +296,7 @@ impl ConfigHandle {
             return Err(format!("the file would have more than {TEXT_MAX} bytes"));
         }
         let current = self.current();
-        let keys = |config: &Config, section| config.section(section).len();
+        let keys = |config: &Config, section| config.entries(section).count();
         let grown = |section: &Section| {
             keys(config, *section) > patch::KEYS_MAX.max(keys(&current, *section))
         };

@@ -50,7 +50,7 @@ fn ends_lines_with_crlf(text: &str) -> bool {
         let outside = comments::tokens(text).filter(|token| !comments::is_string(token));
         outside.map(|token| token.matches(end).count()).sum()
     };
-    count("\n") > 0 && count("\n") == count("\r\n")
+    text.contains("\r\n") && count("\n") == count("\r\n")
 }
 
 /// Not in strings, where a line's end is part of the value.
@@ -64,7 +64,7 @@ fn with_crlf(text: &str) -> String {
 
 /// A section's table, made with those around it where it is missing.
 fn section_mut(root: &mut Item, section: Section) -> &mut Item {
-    section.path().into_iter().enumerate().fold(root, |item, (depth, name)| {
+    section.path().enumerate().fold(root, |item, (depth, name)| {
         // An inline table takes no table with a heading.
         let inline = item.is_inline_table();
         let table = item.as_table_like_mut().expect("a section is a table");

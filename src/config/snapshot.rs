@@ -87,11 +87,16 @@ impl Config {
     pub fn section(&self, section: Section) -> Map<String, Json> {
         table(&self.tables, section).cloned().unwrap_or_default()
     }
+
+    /// The same without a copy.
+    pub(super) fn entries(&self, section: Section) -> impl Iterator<Item = (&String, &Json)> {
+        table(&self.tables, section).into_iter().flatten()
+    }
 }
 
 /// A section's table among the tables of the whole.
 pub(super) fn table(tables: &Map<String, Json>, section: Section) -> Option<&Map<String, Json>> {
-    section.path().into_iter().try_fold(tables, |table, name| table.get(name)?.as_object())
+    section.path().try_fold(tables, |table, name| table.get(name)?.as_object())
 }
 
 /// The table of a section, made with those around it where it is missing.
@@ -99,7 +104,7 @@ pub(super) fn table_mut(
     tables: &mut Map<String, Json>,
     section: Section,
 ) -> &mut Map<String, Json> {
-    section.path().into_iter().fold(tables, |table, name| {
+    section.path().fold(tables, |table, name| {
         let inner = table.entry(name).or_insert_with(|| Json::Object(Map::new()));
         inner.as_object_mut().expect("sections are tables")
     })

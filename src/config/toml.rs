@@ -3,6 +3,8 @@
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, InlineTable, Item, TableLike, Value};
 
+use super::schema::is_alike;
+
 /// What a value of the file is in the API. Dates become strings; numbers that are not finite
 /// become null, which TOML has no other use for.
 pub(super) fn to_json(item: &Item) -> Json {
@@ -75,6 +77,5 @@ pub(super) fn find<'a>(table: &'a dyn TableLike, name: &str, alike: bool) -> Opt
         // Tables of the client may be long, and are asked for each of their keys.
         return exact;
     }
-    let plain = name.replace('-', "_");
-    table.iter().map(|(key, _)| key).find(|key| key.replace('-', "_") == plain)
+    table.iter().map(|(key, _)| key).find(|key| is_alike(key, name))
 }

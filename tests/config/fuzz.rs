@@ -115,10 +115,8 @@ fn repeat(what: &str, mut round: impl FnMut()) {
 
 fn complete(shown: &Map<String, Value>) {
     for section in Section::ALL {
-        let table = section
-            .path()
-            .into_iter()
-            .fold(&shown[section.path()[0]], |table, name| table.get(name).unwrap_or(table));
+        let whole = &shown[section.path().next().unwrap()];
+        let table = section.path().fold(whole, |table, name| table.get(name).unwrap_or(table));
         for key in section.keys().iter().filter(|key| key.default.to_json().is_some()) {
             let value = table.get(key.name);
             assert!(value.is_some_and(|value| key.has_type_of(value)), "{}", key.name);

@@ -100,25 +100,26 @@ impl Section {
     }
 
     /// The names of its table and of those around it, outermost first.
-    pub fn path(self) -> Vec<&'static str> {
-        match self {
-            Self::App => vec!["app"],
-            Self::Daemon => vec!["daemon"],
-            Self::Location => vec!["location"],
-            Self::Backend => vec!["backend"],
-            Self::AutoPriorities => vec!["backend", "auto_priorities"],
-            Self::BackendOptions(name) => vec!["backend", name.as_str()],
-            Self::Library => vec!["library"],
-            Self::Hooks => vec!["hooks"],
-            Self::Power => vec!["power"],
-            Self::Monitors => vec!["monitors"],
-            Self::RemoteGallery => vec!["remote_gallery"],
-        }
+    pub fn path(self) -> impl Iterator<Item = &'static str> {
+        let (first, second) = match self {
+            Self::App => ("app", None),
+            Self::Daemon => ("daemon", None),
+            Self::Location => ("location", None),
+            Self::Backend => ("backend", None),
+            Self::AutoPriorities => ("backend", Some("auto_priorities")),
+            Self::BackendOptions(name) => ("backend", Some(name.as_str())),
+            Self::Library => ("library", None),
+            Self::Hooks => ("hooks", None),
+            Self::Power => ("power", None),
+            Self::Monitors => ("monitors", None),
+            Self::RemoteGallery => ("remote_gallery", None),
+        };
+        std::iter::once(first).chain(second)
     }
 
     /// As the file heads it: `backend.wal-qt`.
     pub fn heading(self) -> String {
-        self.path().join(".")
+        self.path().collect::<Vec<_>>().join(".")
     }
 
     /// As `config_changed` names it: a change of the priorities is one of `backend`.
@@ -142,18 +143,22 @@ impl Section {
     /// The key of this name, with `-` for `_` where that is taken.
     pub fn key(self, name: &str) -> Option<&'static Key> {
         let same = |key: &&Key| {
-            key.name == name || (self.is_backend_options() && key.name == name.replace('-', "_"))
+            key.name == name || (self.is_backend_options() && is_alike(key.name, name))
         };
         self.keys().iter().find(same)
     }
 
     /// Tables inside this one.
     pub fn children(self) -> impl Iterator<Item = (&'static str, Self)> {
-        Self::ALL.into_iter().filter_map(move |child| match (self, child.path().as_slice()) {
-            (Self::Backend, ["backend", name]) => Some((*name, child)),
-            _ => None,
-        })
+        let all: &[Self] = if self == Self::Backend { &Self::ALL } else { &[] };
+        all.iter().filter_map(|child| Some((child.path().nth(1)?, *child)))
     }
+}
+
+/// Whether two names are the same where `-` and `_` are.
+pub(super) fn is_alike(one: &str, other: &str) -> bool {
+    let plain = |byte| if byte == b'-' { b'_' } else { byte };
+    one.bytes().map(plain).eq(other.bytes().map(plain))
 }
 
 #[cfg(test)]
