@@ -5,6 +5,7 @@ use image::codecs::gif::GifDecoder;
 
 use super::decoder::{Input, Opened, check_bounds};
 use super::error::Error;
+use super::interlaced::{FLAG, Interlaced};
 use super::whole::{Create, Walked};
 use crate::wire::Format;
 
@@ -15,7 +16,8 @@ const FILL_MAX: u32 = 64 << 10;
 pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     let head: [u8; 13] = bytes(input)?;
     skip(input, table(head[10]))?;
-    let (mut first, mut frames, mut fill) = (None, 0_u64, 0);
+    let canvas = (u16_at(&head, 6), u16_at(&head, 8));
+    let (mut first, mut interlaced, mut frames, mut fill) = (None, None, 0_u64, 0);
     loop {
         match bytes::<1>(input)?[0] {
             // Extension.
@@ -25,7 +27,12 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
             }
             0x2c => {
                 let place: [u8; 9] = bytes(input)?;
-                first.get_or_insert([0, 2, 4, 6].map(|at| u16_at(&place, at)));
+                let [left, top, width, height] = [0, 2, 4, 6].map(|at| u16_at(&place, at));
+                if frames == 0 && place[8] & FLAG != 0 && top + height <= canvas.1 {
+                    let flags_at = input.stream_position().map_err(Error::Read)? - 1;
+                    interlaced = Some(Interlaced { flags_at, top, height });
+                }
+                first.get_or_insert([left, top, width, height]);
                 frames += 1;
                 // Colour table, code size, data.
                 skip(input, table(place[8]) + 1)?;
@@ -42,10 +49,10 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     check_bounds((width, height), 3)?;
     let create: Create = |source| Ok(Box::new(GifDecoder::new(source)?));
     // A frame that is not as wide as its canvas, or ends below it, is decoded beside it.
-    let fits = left == 0 && width == u16_at(&head, 6) && top + height <= u16_at(&head, 8);
+    let fits = left == 0 && width == canvas.0 && top + height <= canvas.1;
     let frame = if fits { 0 } else { u64::from(width) * u64::from(height) * 4 };
     let (format, scratch) = (Format::Gif, (0, frame));
-    Walked { format, create, animated: frames > 1, metadata: true, scratch }.open(input)
+    Walked { format, create, animated: frames > 1, metadata: true, interlaced, scratch }.open(input)
 }
 
 /// Bytes of the colour table that these flags announce.

@@ -15,6 +15,7 @@ pub mod fuzz;
 mod gif;
 mod icc;
 mod ifd;
+mod interlaced;
 mod jpeg;
 mod kind;
 mod palette;

@@ -91,6 +91,8 @@ fn reader(input: &mut dyn Input, with_profile: bool) -> Result<Reader<&mut dyn I
     let mut options = DecodeOptions::default();
     options.set_ignore_text_chunk(true);
     options.set_ignore_iccp_chunk(!with_profile);
+    // As libpng: what was inflated to something else than was deflated is no picture.
+    options.set_ignore_adler32(false);
     let mut decoder = Decoder::new_with_options(input, options);
     decoder.set_limits(Limits { bytes: METADATA_MAX });
     decoder.set_transformations(Transformations::normalize_to_color8());

@@ -63,7 +63,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     // read whole, beside tables or copies of them.
     let scratch = (if frames > 0 { 10 } else { 4 }, largest + tables);
     let format = Format::Webp;
-    Walked { format, create, animated: frames > 1, metadata, scratch }.open(input)
+    Walked { format, create, animated: frames > 1, metadata, interlaced: None, scratch }.open(input)
 }
 
 /// What the tables of a frame take, or copies; it lies before the next chunk.

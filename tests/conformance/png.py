@@ -1,0 +1,193 @@
+"""PNG: each feature of PngSuite, written here, against ImageMagick's pixels (libpng's); what is broken
+must be refused."""
+
+import itertools
+import random
+import struct
+import zlib
+
+from common import scene, shown
+
+CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+PASSES = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
+          (0, 1, 1, 2)]
+SIGNATURE = b'\x89PNG\r\n\x1a\n'
+
+
+def chunk(kind, content, check=None):
+    found = zlib.crc32(kind + content) if check is None else check
+    return struct.pack('>I', len(content)) + kind + content + struct.pack('>I', found)
+
+
+def samples(color, depth, width, height):
+    """Rows of pixels, each a list of samples."""
+    numbers = random.Random(f'{color} {depth} {width} {height}')
+    picture, most = scene(width, height), (1 << depth) - 1
+    rows = []
+    for y in range(height):
+        rows.append([])
+        for x in range(width):
+            red, green, blue = picture.getpixel((x, y))
+            alpha = 255 * x // width
+            values = {0: [red], 2: [red, green, blue], 3: [green], 4: [red, alpha],
+                      6: [red, green, blue, alpha]}[color]
+            low = numbers.randrange(256) if depth == 16 else 0
+            rows[-1].append([(value << 8 | low) * most // 65535 for value in values])
+    return rows
+
+
+def packed(row, depth):
+    values = [value for pixel in row for value in pixel]
+    if depth == 16:
+        return struct.pack(f'>{len(values)}H', *values)
+    bits = ''.join(f'{value:0{depth}b}' for value in values)
+    bits += '0' * (-len(bits) % 8)
+    return bytes(int(bits[at:at + 8], 2) for at in range(0, len(bits), 8))
+
+
+def filtered(rows, step, choose):
+    """Rows of bytes, each behind its filter's number."""
+    before, out = None, bytearray()
+    for y, row in enumerate(rows):
+        before = before or bytes(len(row))
+        kind = choose(y)
+        out.append(kind)
+        for at, value in enumerate(row):
+            a = row[at - step] if at >= step else 0
+            b, c = before[at], before[at - step] if at >= step else 0
+            near = [abs(b - c), abs(a - c), abs(a + b - 2 * c)]
+            paeth = (a, b, c)[near.index(min(near))]
+            out.append(value - (0, a, b, (a + b) // 2, paeth)[kind] & 255)
+        before = row
+    return bytes(out)
+
+
+def data(rows, color, depth, interlaced, choose):
+    step = max(1, CHANNELS[color] * depth // 8)
+    parts = [rows] if not interlaced else [
+        [row[left::across] for row in rows[top::down]] for left, top, across, down in PASSES]
+    # A pass of no pixels has no rows either.
+    return b''.join(filtered([packed(row, depth) for row in part], step, choose)
+                    for part in parts if part and part[0])
+
+
+def png(color, depth, width, height, *, interlaced=False, choose=lambda y: y % 5, before=b'',
+        between=b'', level=6, pieces=1 << 20, empty=False):
+    """`before` comes before the palette, `between` before the pixels, which come in pieces."""
+    head = struct.pack('>IIBBBBB', width, height, depth, color, 0, 0, interlaced)
+    out = SIGNATURE + chunk(b'IHDR', head) + before
+    if color == 3:
+        out += chunk(b'PLTE', palette(depth))
+    coded = zlib.compress(data(samples(color, depth, width, height), color, depth, interlaced, choose),
+                          level)
+    parts = [coded[at:at + pieces] for at in range(0, len(coded), pieces)]
+    if empty:
+        parts = [b'', *itertools.chain.from_iterable((part, b'') for part in parts)]
+    return out + between + b''.join(chunk(b'IDAT', part) for part in parts) + chunk(b'IEND', b'')
+
+
+def palette(depth):
+    return bytes(value for at in range(1 << depth)
+                 for value in (at * 255 >> depth, 255 - (at * 200 >> depth), at * 91 & 255))
+
+
+def make(cases):
+    files = dict(wanted(cases.whole))
+    for name, content in files.items():
+        cases.write(name, content)
+    shown(cases, [name for name in files if '16' not in name])
+    # Of sixteen bits we take the upper eight, others the nearest.
+    shown(cases, [name for name in files if '16' in name], least=45)
+    name = 'gamma-linear.png'
+    cases.write(name, png(2, 8, 32, 32, before=chunk(b'gAMA', struct.pack('>I', 100000))))
+    # We take gAMA for what most files mean that have it: sRGB. Profiles are another matter.
+    shown(cases, [name], why='gamma')
+    for name, content in broken():
+        cases.write(name, content)
+        cases.add(name, (1, 1), 'the specification')
+
+
+def wanted(whole):
+    kinds = [(color, depth) for color, depths in DEPTHS.items() for depth in depths]
+    for (color, depth), interlaced in itertools.product(kinds, [False, True]):
+        name = f'color{color}-{depth:02}' + '-interlaced' * interlaced
+        yield name + '.png', png(color, depth, 32, 32, interlaced=interlaced)
+        sizes = range(1, 10) if whole else [1, 3, 5]
+        for width, height in itertools.product(sizes, sizes):
+            if whole or width == height or depth == 1:
+                content = png(color, depth, width, height, interlaced=interlaced)
+                yield f'{name}-{width}x{height}.png', content
+        for kind in range(5) if whole else ():
+            content = png(color, depth, 33, 17, interlaced=interlaced, choose=lambda y, k=kind: k)
+            yield f'{name}-filter{kind}.png', content
+    for (color, depth), transparent in itertools.product(kinds, range(3)):
+        key = samples(color, depth, 32, 32)[4 + transparent][20]
+        if color in (0, 2):
+            content = struct.pack(f'>{len(key)}H', *key)
+        elif color == 3:
+            # Of some colours, of one, or of more of them than there are pixels of.
+            count = (1, 2, 1 << depth)[transparent]
+            content = bytes(at * 255 // count for at in range(count))
+        else:
+            continue
+        between = chunk(b'tRNS', content)
+        for interlaced in (False, True):
+            name = f'transparent{transparent}-{color}-{depth:02}' + '-interlaced' * interlaced
+            yield name + '.png', png(color, depth, 32, 32, interlaced=interlaced, between=between)
+    for level in range(10):
+        yield f'level{level}.png', png(2, 8, 32, 32, level=level)
+    for pieces in (1, 2, 5, 100):
+        yield f'pieces{pieces}.png', png(2, 8, 32, 32, pieces=pieces)
+        yield f'pieces{pieces}-empty.png', png(2, 8, 32, 32, pieces=pieces, empty=True)
+    text = chunk(b'tEXt', b'Title\0A picture') + chunk(b'zTXt', b'Note\0\0' + zlib.compress(b'x' * 99))
+    text += chunk(b'iTXt', b'Author\0\0\0en\0\0somebody') + chunk(b'tIME', b'\7\xea\1\1\0\0\0')
+    for name, color, before, between in [
+        ('text', 2, text, text), ('background', 2, b'', chunk(b'bKGD', b'\0\xff\0\0\0\0')),
+        ('background-grey', 4, b'', chunk(b'bKGD', b'\0\x80')),
+        ('background-index', 3, b'', chunk(b'bKGD', b'\1')),
+        ('size-of-pixels', 2, chunk(b'pHYs', struct.pack('>IIB', 4000, 1000, 1)), b''),
+        ('bits', 6, chunk(b'sBIT', b'\5\6\5\3'), b''),
+        ('histogram', 3, b'', chunk(b'hIST', struct.pack('>256H', *range(256)))),
+        ('srgb', 2, chunk(b'sRGB', b'\0') + chunk(b'gAMA', struct.pack('>I', 45455)), b''),
+        ('gamma-usual', 2, chunk(b'gAMA', struct.pack('>I', 45455)), b''),
+        ('palette-suggested', 2, b'', chunk(b'PLTE', palette(4))),
+        ('unknown', 2, chunk(b'prVt', b'anything'), chunk(b'abCd', b'')),
+        ('exif', 2, b'', chunk(b'eXIf', b'II*\0\x08\0\0\0\0\0\0\0\0\0')),
+    ]:
+        yield name + '.png', png(color, 8, 32, 32, before=before, between=between)
+
+
+def broken():
+    """As PngSuite's files whose names begin with x, and more."""
+    whole = png(2, 8, 32, 32)
+    head = struct.pack('>IIBBBBB', 32, 32, 8, 2, 0, 0, 0)
+    rest = whole[len(SIGNATURE) + 25:]
+    for at, name in enumerate(['first', 'letter', 'p', 'n', 'return', 'line', 'end', 'feed']):
+        yield f'broken-signature-{name}.png', whole[:at] + b'\1' + whole[at + 1:]
+    yield 'broken-as-text.png', whole.replace(b'\r\n', b'\n', 1)
+    for name, at, value in [
+        ('color-1', 9, 1), ('color-5', 9, 5), ('color-9', 9, 9), ('depth-0', 8, 0), ('depth-3', 8, 3),
+        ('depth-99', 8, 99), ('depth-4-of-rgb', 8, 4), ('compression', 10, 1), ('filter', 11, 1),
+        ('interlace', 12, 2), ('no-width', 3, 0), ('no-height', 7, 0),
+    ]:
+        changed = head[:at] + bytes([value]) + head[at + 1:]
+        yield f'broken-{name}.png', SIGNATURE + chunk(b'IHDR', changed) + rest
+    yield 'broken-check-of-head.png', SIGNATURE + chunk(b'IHDR', head, 1) + rest
+    coded = zlib.compress(data(samples(2, 8, 32, 32), 2, 8, False, lambda y: 0))
+    end = chunk(b'IEND', b'')
+    start = SIGNATURE + chunk(b'IHDR', head)
+    yield 'broken-check-of-data.png', start + chunk(b'IDAT', coded, 1) + end
+    yield 'broken-sum-of-data.png', start + chunk(b'IDAT', coded[:-1] + bytes([coded[-1] ^ 1])) + end
+    yield 'broken-no-data.png', start + end
+    yield 'broken-no-head.png', SIGNATURE + rest
+    yield 'broken-no-end.png', start + chunk(b'IDAT', coded)
+    yield 'broken-few-rows.png', start + chunk(b'IDAT', zlib.compress(bytes(97 * 31))) + end
+    yield 'broken-half-a-row.png', start + chunk(b'IDAT', zlib.compress(bytes(97 * 31 + 50))) + end
+    yield 'broken-filter-5.png', start + chunk(b'IDAT', zlib.compress(b'\5' * 97 * 32)) + end
+    yield 'broken-no-stream.png', start + chunk(b'IDAT', b'no stream at all') + end
+    yield 'broken-unknown-and-needed.png', start + chunk(b'ABCD', b'') + chunk(b'IDAT', coded) + end
+    indices = struct.pack('>IIBBBBB', 32, 32, 8, 3, 0, 0, 0)
+    coded = zlib.compress(data(samples(3, 8, 32, 32), 3, 8, False, lambda y: 0))
+    yield 'broken-no-palette.png', (
+        SIGNATURE + chunk(b'IHDR', indices) + chunk(b'IDAT', coded) + end)

@@ -1,0 +1,108 @@
+"""TIFF by ImageMagick and Pillow (libtiff both), against ImageMagick's pixels."""
+
+import itertools
+
+from PIL import Image
+
+from common import output, scene, shown, side_by_side
+
+SIZE = 67, 45
+
+
+def make(cases):
+    source = cases.path('scene.png')
+    picture = scene(*SIZE)
+    picture.save(source)
+    picture.putalpha(Image.radial_gradient('L').resize(SIZE))
+    picture.save(cases.path('alpha.png'))
+    files = list(wanted(cases.whole))
+    side_by_side(lambda file: output(
+        ['convert', cases.path(file[3]), *file[1], cases.path(file[0])]), files)
+    for least, why in sorted({file[2] for file in files}, key=str):
+        shown(cases, [file[0] for file in files if file[2] == (least, why)], least=least, why=why,
+              options=['-auto-orient'])
+    by_pillow(cases)
+    refused(cases, source)
+
+
+def wanted(whole):
+    """Name, ImageMagick's arguments, how much alike, what it is made of."""
+    alike, near = (None, None), (45, None)
+    kinds = {
+        'rgb': ['-type', 'TrueColor', '-depth', '8'],
+        'grey': ['-colorspace', 'Gray', '-depth', '8'],
+        'grey16': ['-colorspace', 'Gray', '-depth', '16'],
+        'rgb16': ['-depth', '16'],
+        'bilevel': ['-colorspace', 'Gray', '-threshold', '50%', '-type', 'Bilevel'],
+        'grey4': ['-colorspace', 'Gray', '-depth', '4'],
+        'grey2': ['-colorspace', 'Gray', '-depth', '2'],
+        'palette': ['+dither', '-colors', '200', '-type', 'Palette'],
+        'palette4': ['+dither', '-colors', '16', '-type', 'Palette', '-depth', '4'],
+        'inks': ['-colorspace', 'CMYK', '-depth', '8'],
+        'alpha': ['-type', 'TrueColorAlpha', '-depth', '8'],
+        'alpha16': ['-type', 'TrueColorAlpha', '-depth', '16'],
+        'grey-alpha': ['-colorspace', 'Gray', '-type', 'GrayscaleAlpha', '-depth', '8'],
+    }
+    packings = ['None', 'LZW', 'Zip', 'RLE']
+    layouts = {'strips': [], 'one-strip': ['-define', 'tiff:rows-per-strip=45'],
+               'rows': ['-define', 'tiff:rows-per-strip=1'],
+               'tiles': ['-define', 'tiff:tile-geometry=32x16'],
+               'planes': ['-interlace', 'Plane']}
+    for (kind, made), packing, (layout, laid), order in itertools.product(
+        kinds.items(), packings, layouts.items(), ['msb', 'lsb']
+    ):
+        if not whole and (packing, layout, order) not in [
+            ('None', 'strips', 'msb'), ('LZW', 'tiles', 'lsb'), ('RLE', 'planes', 'msb'),
+            ('Zip', 'rows', 'lsb')]:
+            continue
+        lossy = kind in ('rgb16', 'grey16', 'alpha16', 'inks', 'float')
+        yield (f'{kind}-{packing}-{layout}-{order}.tiff',
+               [*made, '-compress', packing, *laid, '-define', f'tiff:endian={order}'],
+               near if lossy else alike, 'alpha.png' if 'alpha' in kind else 'scene.png')
+    for predictor, kind in itertools.product([1, 2], ['rgb', 'grey', 'rgb16', 'grey16', 'alpha']):
+        for packing in ['LZW', 'Zip']:
+            yield (f'predictor{predictor}-{kind}-{packing}.tiff',
+                   [*kinds[kind], '-compress', packing, '-define', f'tiff:predictor={predictor}'],
+                   near if '16' in kind else alike, 'alpha.png' if 'alpha' in kind else 'scene.png')
+    for turn in ['TopLeft', 'TopRight', 'BottomRight', 'BottomLeft', 'LeftTop', 'RightTop',
+                 'RightBottom', 'LeftBottom']:
+        yield f'{turn}.tiff', ['-orient', turn, '-compress', 'LZW'], alike, 'scene.png'
+    for size in ['1x1', '1x9', '9x1', '7x3', '16x16', '17x33']:
+        for kind in ['rgb', 'bilevel', 'grey4', 'palette4']:
+            yield (f'size{size}-{kind}.tiff', ['-resize', size + '!', *kinds[kind], '-compress', 'LZW'],
+                   alike, 'scene.png')
+    for packing in ['Fax', 'Group4']:
+        yield (f'{packing}.tiff', [*kinds['bilevel'], '-compress', packing], alike, 'scene.png')
+    yield 'minwhite.tiff', [
+        *kinds['grey'], '-define', 'quantum:polarity=min-is-white'], alike, 'scene.png'
+    yield 'photograph.tiff', ['-compress', 'JPEG', '-quality', '90'], near, 'scene.png'
+    yield 'big.tiff', ['-define', 'tiff:endian=lsb', '-compress', 'LZW'], alike, 'scene.png'
+
+
+def by_pillow(cases):
+    picture, names = scene(*SIZE), []
+    for mode, packing in itertools.product(
+        ['1', 'L', 'P', 'RGB', 'RGBA', 'CMYK', 'LA', 'YCbCr', 'I;16', 'F'],
+        [None, 'tiff_lzw', 'tiff_adobe_deflate', 'packbits', 'group4'],
+    ):
+        if (packing == 'group4') and mode != '1' or (mode == 'YCbCr' and packing):
+            continue
+        name = f'pillow-{mode.replace(";", "")}-{packing}.tiff'
+        made = picture.convert('I').point(lambda v: v * 257) if mode == 'I;16' else None
+        made = made.convert('I;16') if made else picture.convert(mode)
+        made.save(cases.path(name), compression=packing)
+        if mode == 'F':
+            cases.add(name, SIZE, 'Pillow', pixels=b'\0' * (4 * SIZE[0] * SIZE[1]),
+                      why='')
+        else:
+            names.append(name)
+    shown(cases, names, least=45)
+
+
+def refused(cases, source):
+    whole = output(['convert', source, '-compress', 'LZW', 'tiff:-'])
+    for name, content in [('half', whole[:len(whole) // 2]), ('head', whole[:8]),
+                          ('magic', whole[:2] + b'\x2b' + whole[3:]),
+                          ('nowhere', whole[:4] + b'\xff\xff\xff\x7f' + whole[8:])]:
+        cases.write(f'broken-{name}.tiff', content)
+        cases.add(f'broken-{name}.tiff', (1, 1), 'the specification')

@@ -1,0 +1,195 @@
+//! The varieties of the formats that are decoded, against other decoders: `tests/conformance` makes the
+//! files, and has other programs say what they show. Some of them here, all of them by its `run`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+use std::process::Command;
+
+use murald::internals::media::probe;
+use serde::Deserialize;
+
+/// A file, and what another program makes of it.
+#[derive(Deserialize)]
+struct Case {
+    file: String,
+    /// The program.
+    peer: String,
+    /// Its pixels, RGBA; none where it refuses the file.
+    reference: Option<String>,
+    size: (u32, u32),
+    /// Samples of a block's side (JPEG); 8 is the whole picture.
+    side: u32,
+    /// In dB; none where each pixel must be the same.
+    least: Option<f64>,
+    /// How we are known to differ, or a part of what we say where we refuse it.
+    why: Option<String>,
+}
+
+/// What we make of a case.
+enum Outcome {
+    /// As much alike, in dB.
+    Alike(f64),
+    Refused(String),
+}
+
+fn check(format: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let wrong = wrong(&compared(place.path(), "part", format));
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn jpeg_is_what_libjpeg_turbo_shows() {
+    check("jpeg");
+}
+
+#[test]
+fn png_is_what_libpng_shows() {
+    check("png");
+}
+
+#[test]
+fn gif_is_what_imagemagick_shows() {
+    check("gif");
+}
+
+#[test]
+fn webp_is_what_libwebp_shows() {
+    check("webp");
+}
+
+#[test]
+fn bmp_is_what_imagemagick_shows() {
+    check("bmp");
+}
+
+#[test]
+#[ignore = "takes minutes: tests/conformance/run"]
+fn every_variety_is_what_others_show() {
+    let formats = std::env::var("CONFORMANCE_FORMATS").unwrap();
+    let mut all = String::new();
+    for format in formats.split_whitespace() {
+        let place = tempfile::tempdir().unwrap();
+        let outcomes = compared(place.path(), "whole", format);
+        println!("{}", table(format, &outcomes));
+        all += &wrong(&outcomes);
+    }
+    assert!(all.is_empty(), "{all}");
+}
+
+/// Makes the files of a format, and looks at each.
+fn compared(place: &Path, extent: &str, format: &str) -> Vec<(Case, Outcome)> {
+    let make = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/make.py");
+    // Debian's own: its Pillow is no other Python's.
+    let made =
+        Command::new("/usr/bin/python3").arg(make).arg(place).args([extent, format]).output();
+    let made = made.unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let cases = fs::read_to_string(place.join("cases.json")).unwrap();
+    let cases: Vec<Case> = serde_json::from_str(&cases).unwrap();
+    assert!(cases.len() > 10, "{format}: {} cases", cases.len());
+    let outcome = |case: Case| {
+        let outcome = outcome(place, &case);
+        (case, outcome)
+    };
+    cases.into_iter().map(outcome).collect()
+}
+
+fn outcome(place: &Path, case: &Case) -> Outcome {
+    let mut input = Cursor::new(fs::read(place.join(&case.file)).unwrap());
+    let target = match case.side {
+        8 => (1 << 14, 1 << 14),
+        // Less than that is decoded: half as much again is left for the resize that follows.
+        _ => (case.size.0 * 2 / 3, case.size.1 * 2 / 3),
+    };
+    let decoded = probe(&mut input).and_then(|probe| probe.decode(&mut input, target, &|| false));
+    let picture = match decoded {
+        Ok(picture) => picture.upright(),
+        Err(error) => {
+            let source = std::error::Error::source(&error);
+            return Outcome::Refused(
+                source.map_or(error.to_string(), |why| format!("{error}: {why}")),
+            );
+        }
+    };
+    let Some(reference) = &case.reference else { return Outcome::Alike(0.0) };
+    if (picture.width(), picture.height()) != case.size {
+        return Outcome::Alike(f64::NEG_INFINITY);
+    }
+    let expected = fs::read(place.join(reference)).unwrap();
+    let channels = if picture.has_alpha() { 4 } else { 3 };
+    let pixels = picture.pixels().chunks_exact(channels);
+    let pixels = pixels.map(|pixel| [pixel[0], pixel[1], pixel[2], *pixel.get(3).unwrap_or(&255)]);
+    Outcome::Alike(likeness(pixels, expected.as_chunks().0))
+}
+
+/// How alike two pictures are, in dB; infinite where they are the same. What cannot be seen has no
+/// colour.
+fn likeness(ours: impl ExactSizeIterator<Item = [u8; 4]>, theirs: &[[u8; 4]]) -> f64 {
+    let seen = |[r, g, b, alpha]: [u8; 4]| {
+        [r, g, b].map(|color| f64::from(color) * f64::from(alpha) / 255.0)
+    };
+    let count = 4 * theirs.len();
+    let square = |(ours, &theirs): ([u8; 4], &[u8; 4])| {
+        let alpha = f64::from(ours[3].abs_diff(theirs[3])).powi(2);
+        seen(ours).iter().zip(seen(theirs)).map(|(a, b)| (a - b).powi(2)).sum::<f64>() + alpha
+    };
+    let error = ours.zip(theirs).map(square).sum::<f64>() / count as f64;
+    if error == 0.0 { f64::INFINITY } else { 10.0 * (255.0 * 255.0 / error).log10() }
+}
+
+/// A line for each case that is not as it should be.
+fn wrong(outcomes: &[(Case, Outcome)]) -> String {
+    let mut lines = String::new();
+    for (case, outcome) in outcomes {
+        let what = match (outcome, &case.reference, &case.why) {
+            (Outcome::Refused(_), None, _) => continue,
+            (Outcome::Refused(said), Some(_), Some(why)) if said.contains(why) => continue,
+            (Outcome::Refused(said), Some(_), _) => format!("refused: {said}"),
+            (Outcome::Alike(_), None, _) => format!("taken, which {} refuses", case.peer),
+            (Outcome::Alike(alike), Some(_), why) => {
+                let least = case.least.unwrap_or(f64::INFINITY);
+                if *alike >= least || why.is_some() {
+                    continue;
+                }
+                format!("{alike:.1} dB at {}/8", case.side)
+            }
+        };
+        writeln!(lines, "{}: {what} (beside {})", case.file, case.peer).unwrap();
+    }
+    lines
+}
+
+/// Of each size that is decoded: how many, the least alike, and what is refused.
+fn table(format: &str, outcomes: &[(Case, Outcome)]) -> String {
+    let mut lines = String::new();
+    let mut sides = BTreeMap::<_, Vec<_>>::new();
+    for (case, outcome) in outcomes {
+        sides.entry(8 - case.side).or_default().push((case, outcome));
+    }
+    for cases in sides.values() {
+        let side = cases[0].0.side;
+        let alike = cases.iter().filter_map(|(case, outcome)| match outcome {
+            Outcome::Alike(alike) if case.reference.is_some() => Some((*alike, &case.file)),
+            _ => None,
+        });
+        let mut alike: Vec<_> = alike.collect();
+        alike.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let same = alike.iter().filter(|(alike, _)| alike.is_infinite()).count();
+        let both = cases.iter().filter(|(case, _)| case.reference.is_none()).count();
+        let refused = cases.len() - both - alike.len();
+        let worst =
+            alike.first().map_or("-".to_owned(), |(db, file)| format!("{db:.1} dB, {file}"));
+        writeln!(
+            lines,
+            "{format:5} {side}/8  {} compared, {same} the same, worst {worst}; \
+             {refused} refused by us alone, {both} by both",
+            alike.len()
+        )
+        .unwrap();
+    }
+    lines
+}
