@@ -61,7 +61,7 @@ pub mod library {
 
 pub mod media {
     pub use crate::media::fuzz;
-    pub use crate::media::{encode, palette, probe};
+    pub use crate::media::{Picture, encode, palette, probe};
 }
 
 pub mod memory {

@@ -1,24 +1,31 @@
-//! TIFF's first directory, before the `tiff` crate reads it: how its colours are meant, and whether it
-//! claims more than a picture needs.
+//! TIFF's first directory, before the `tiff` crate reads it: how its colours are meant, whether it
+//! claims more than a picture needs, and what of it the crate had better not see.
 //!
 //! The crate makes 32 bytes of each value of a field, and room for as many as the file says that there
 //! are, before anybody can give it a limit: 88 MB for a file of 200 bytes. Runs where a file is probed;
 //! never reads the values themselves.
 
+use std::collections::BTreeMap;
 use std::io::{Read, SeekFrom};
 
 use super::decoder::Input;
 use super::error::Error;
 use crate::wire::Format;
 
+const WIDTH: u16 = 256;
+const COMPRESSION: u16 = 259;
+const LZW: u32 = 5;
 const PHOTOMETRIC: u16 = 262;
+const PALETTE: u32 = 3;
+const BLACK_IS_ZERO: u32 = 1;
+const TILE_WIDTH: u16 = 322;
 /// The fields that the crate or [`super::tiff`] makes values of, but the profile, which is bounded
 /// there.
 const FIELDS: [u16; 22] = [
-    256,
+    WIDTH,
     257,
     258,
-    259,
+    COMPRESSION,
     PHOTOMETRIC,
     266,
     273,
@@ -29,7 +36,7 @@ const FIELDS: [u16; 22] = [
     284,
     317,
     320,
-    322,
+    TILE_WIDTH,
     323,
     324,
     325,
@@ -42,8 +49,27 @@ const FIELDS: [u16; 22] = [
 const VALUES_MAX: u64 = 512 << 10;
 const ENTRIES_MAX: u64 = 4096;
 
-/// The photometric interpretation of the first directory, and where it stands.
-pub(super) fn photometric(input: &mut dyn Input) -> Result<(u16, u64), Error> {
+/// What the first directory says.
+#[derive(Debug)]
+pub(super) struct Directory {
+    /// The photometric interpretation.
+    pub(super) photometric: u32,
+    /// The width, where the crate is told another.
+    pub(super) width: Option<u32>,
+    /// Bytes that the crate is to read instead of those that stand there.
+    pub(super) patches: Vec<(u64, u8)>,
+}
+
+/// A number that stands in an entry itself.
+#[derive(Clone, Copy)]
+struct Field {
+    value: u32,
+    at: u64,
+    /// Bytes.
+    size: u64,
+}
+
+pub(super) fn read(input: &mut dyn Input) -> Result<Directory, Error> {
     let length = input.seek(SeekFrom::End(0)).map_err(Error::Read)?;
     let head = bytes(input, 0, 8)?;
     let little = head[0] == b'I';
@@ -62,7 +88,7 @@ pub(super) fn photometric(input: &mut dyn Input) -> Result<(u16, u64), Error> {
         return Err(unsupported(format!("a directory of {count} fields")));
     }
     let first = at + before;
-    let mut photometric = None;
+    let mut fields = BTreeMap::new();
     let entries = bytes(input, first, count * size)?;
     for (at, entry) in (first..).step_by(size as usize).zip(entries.chunks_exact(size as usize)) {
         let (tag, kind) = (number(&entry[..2]) as u16, number(&entry[2..4]));
@@ -76,11 +102,49 @@ pub(super) fn photometric(input: &mut dyn Input) -> Result<(u16, u64), Error> {
                 return Err(unsupported(format!("a field of {} values", number(count))));
             }
         }
-        if tag == PHOTOMETRIC && photometric.is_none() {
-            photometric = Some((number(&value[..2]) as u16, at + 4 + word as u64));
+        let stored = bytes_of(kind);
+        if matches!(tag, WIDTH | COMPRESSION | PHOTOMETRIC | TILE_WIDTH)
+            && matches!(stored, 1 | 2 | 4)
+        {
+            let value = number(&value[..stored as usize]) as u32;
+            let field = Field { value, at: at + 4 + word as u64, size: stored };
+            fields.entry(tag).or_insert(field);
         }
     }
-    photometric.ok_or_else(|| Error::damaged(Format::Tiff, "it holds no picture"))
+    Directory::of(&fields, little)
+        .ok_or_else(|| Error::damaged(Format::Tiff, "it holds no picture"))
+}
+
+impl Directory {
+    fn of(fields: &BTreeMap<u16, Field>, little: bool) -> Option<Self> {
+        let photometric = *fields.get(&PHOTOMETRIC)?;
+        let mut directory =
+            Self { photometric: photometric.value, width: None, patches: Vec::new() };
+        // The crate decodes indices of grey pictures only. What they mean is our business.
+        if photometric.value == PALETTE {
+            directory.patch(photometric, BLACK_IS_ZERO, little);
+        }
+        // Of the last tile in a row it reads what is seen, and skips the rest, piece by piece. So its
+        // LZW decoder (weezl 0.1) loses what a code tells of the pieces behind the next, where it is
+        // the last: a plain tile would be refused as cut off. Of whole tiles it reads all at once.
+        let field = |tag: u16| fields.get(&tag).copied();
+        if let (Some(width), Some(tile)) = (field(WIDTH), field(TILE_WIDTH))
+            && field(COMPRESSION).is_some_and(|field| field.value == LZW)
+            && let Some(whole) = width.value.checked_next_multiple_of(tile.value)
+            && whole > width.value
+            && u64::from(whole) < 1 << (8 * width.size)
+        {
+            directory.width = Some(width.value);
+            directory.patch(width, whole, little);
+        }
+        Some(directory)
+    }
+
+    fn patch(&mut self, field: Field, value: u32, little: bool) {
+        let place = |at: u64| if little { at } else { field.size - 1 - at };
+        let bytes = value.to_le_bytes();
+        self.patches.extend((0..field.size).map(|at| (field.at + place(at), bytes[at as usize])));
+    }
 }
 
 /// Of a value; none of kinds that the crate passes over.
@@ -169,15 +233,56 @@ mod tests {
         let big = |tag: u16, value: u16| {
             [tag, 3, 0, 0, 0, 1, value, 0, 0, 0].map(u16::to_be_bytes).concat()
         };
+        let read = |file: &[u8]| read(&mut Cursor::new(file));
+        let check = |file: &[u8], photometric: u32, patches: &[(u64, u8)]| {
+            let directory = read(file).unwrap();
+            assert_eq!((directory.photometric, &directory.patches[..]), (photometric, patches));
+        };
         let head = [&b"MM\0*\0\0\0\x08\0\x02"[..], &entry(256, 9), &entry(262, 2)].concat();
-        assert_eq!(photometric(&mut Cursor::new(&head)).unwrap(), (2, 8 + 2 + 12 + 8));
+        check(&head, 2, &[]);
         let start = [&b"MM\0+\0\x08\0\0"[..], &16_u64.to_be_bytes(), &2_u64.to_be_bytes()].concat();
-        let file = [&start[..], &big(256, 9), &big(262, 5)].concat();
-        assert_eq!(photometric(&mut Cursor::new(&file)).unwrap(), (5, 24 + 20 + 12));
-        let cut = photometric(&mut Cursor::new(&file[..file.len() - 1]));
+        let file = [&start[..], &big(256, 9), &big(262, 3)].concat();
+        let at = 24 + 20 + 12;
+        check(&file, 3, &[(at + 1, 1), (at, 0)]);
+        let cut = read(&file[..file.len() - 1]);
         assert!(matches!(cut, Err(Error::Truncated(Format::Tiff))), "{cut:?}");
         let many = [&b"II*\0\x08\0\0\0"[..], &[0xff; 2]].concat();
-        let many = photometric(&mut Cursor::new(&many));
+        let many = read(&many);
         assert!(matches!(many, Err(Error::NeedsTranscoder { .. })), "{many:?}");
+    }
+
+    #[test]
+    fn tiff_tiles_of_lzw_are_read_whole() {
+        let check = |order: &[u8], fields: &[(u16, u16, u32)], expected: (Option<u32>, &[u8])| {
+            let little = order[0] == b'I';
+            let short = |value: u16| if little { value.to_le_bytes() } else { value.to_be_bytes() };
+            let long = |value: u32| if little { value.to_le_bytes() } else { value.to_be_bytes() };
+            let mut file = [order, &long(8), &short(fields.len() as u16)].concat();
+            for &(tag, kind, value) in fields {
+                file.extend([short(tag), short(kind)].concat());
+                file.extend(long(1));
+                match kind {
+                    3 => file.extend([short(value as u16), [0; 2]].concat()),
+                    _ => file.extend(long(value)),
+                }
+            }
+            let directory = read(&mut Cursor::new(&file)).unwrap();
+            for &(at, byte) in &directory.patches {
+                file[at as usize] = byte;
+            }
+            assert_eq!((directory.width, &file[18..22]), expected, "{fields:?}");
+        };
+        let fields = |kind, width, packing, tile| {
+            [(256, kind, width), (259, 3, packing), (262, 3, 1), (322, 3, tile)]
+        };
+        check(b"II*\0", &fields(3, 67, 5, 32), (Some(67), &[96, 0, 0, 0]));
+        check(b"MM\0*", &fields(3, 67, 5, 32), (Some(67), &[0, 96, 0, 0]));
+        check(b"MM\0*", &fields(4, 67, 5, 256), (Some(67), &[0, 0, 1, 0]));
+        // Whole tiles, no tiles, other codes, and what a field cannot hold.
+        check(b"II*\0", &fields(3, 64, 5, 32), (None, &[64, 0, 0, 0]));
+        check(b"II*\0", &fields(3, 67, 5, 0), (None, &[67, 0, 0, 0]));
+        check(b"II*\0", &fields(3, 67, 5, 32)[..3], (None, &[67, 0, 0, 0]));
+        check(b"II*\0", &fields(3, 67, 8, 32), (None, &[67, 0, 0, 0]));
+        check(b"II*\0", &fields(3, 65_535, 5, 32), (None, &[255, 255, 0, 0]));
     }
 }

@@ -29,8 +29,8 @@ struct Tiff {
     planar: bool,
     /// Width and height of a strip or tile.
     chunk: (u32, u32),
-    /// Where the file says that its colours are indices.
-    palette_tag: Option<u64>,
+    /// Bytes that the crate is to read instead of those that the file has.
+    patches: Vec<(u64, u8)>,
 }
 
 #[derive(Debug)]
@@ -51,10 +51,10 @@ enum Alpha {
 }
 
 pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
-    let (photometric, at) = ifd::photometric(input)?;
-    let palette_tag = (photometric == 3).then_some(at);
-    let mut decoder = reader(input, palette_tag)?;
-    let size = decoder.dimensions().map_err(from_crate)?;
+    let ifd::Directory { photometric, width, patches } = ifd::read(input)?;
+    let mut decoder = reader(input, &patches)?;
+    let (read, height) = decoder.dimensions().map_err(from_crate)?;
+    let size = (width.unwrap_or(read), height);
     if size.0 == 0 || size.1 == 0 {
         return Err(damaged("it has no pixels"));
     }
@@ -98,7 +98,8 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     header.orientation = orientation.unwrap_or(Orientation::NoTransforms);
     header.profile = profile(&mut decoder).and_then(|it| Profile::read(&it, color.samples()));
     let (samples, bits) = (usize::from(samples), usize::from(bits));
-    Ok((header, Arc::new(Tiff { color, samples, bits, alpha, planar, chunk, palette_tag })))
+    drop(decoder);
+    Ok((header, Arc::new(Tiff { color, samples, bits, alpha, planar, chunk, patches })))
 }
 
 impl Color {
@@ -134,7 +135,7 @@ impl decoder::Decoder for Tiff {
         goal: Goal,
         stop: Stop<'_>,
     ) -> Result<Picture, Error> {
-        let mut decoder = reader(input, self.palette_tag)?;
+        let mut decoder = reader(input, &self.patches)?;
         let (width, channels) = (header.size.0 as usize, header.channels);
         let mut shrink = header.shrink(goal);
         let inks = header.profile.as_ref().and_then(Profile::of_inks);
@@ -150,8 +151,12 @@ impl decoder::Decoder for Tiff {
             if !self.is_tiled(header) {
                 // A strip may be the whole picture: no second copy of it is made.
                 let chunk = self.chunk(&mut decoder, row, down)?;
+                let read = decoder.chunk_data_dimensions(row).0 as usize;
+                if read < width {
+                    return Err(damaged(SHORT));
+                }
                 band.resize(width * channels, 0);
-                for line in self.lines(&chunk, width, height)? {
+                for line in self.lines(&chunk, read, height)? {
                     self.write(line, &mut band, channels, inks);
                     shrink.row(&band);
                 }
@@ -161,11 +166,13 @@ impl decoder::Decoder for Tiff {
             for column in 0..across {
                 let index = row * across + column;
                 let chunk = self.chunk(&mut decoder, index, across * down)?;
-                let used = decoder.chunk_data_dimensions(index).0 as usize;
-                let left = (column * self.chunk.0) as usize * channels;
-                let lines = self.lines(&chunk, used, height)?;
+                let read = decoder.chunk_data_dimensions(index).0 as usize;
+                let left = (column * self.chunk.0) as usize;
+                // Of the last tile a part may be seen, and yet all be read.
+                let seen = left..width.min(left + read);
+                let lines = self.lines(&chunk, read, height)?;
                 for (line, target) in lines.zip(band.chunks_exact_mut(width * channels)) {
-                    let target = target.get_mut(left..left + used * channels);
+                    let target = target.get_mut(seen.start * channels..seen.end * channels);
                     let target = target.ok_or_else(|| damaged(SHORT))?;
                     self.write(line, target, channels, inks);
                 }
@@ -316,33 +323,35 @@ fn bytes(samples: DecodingResult) -> Result<Vec<u8>, Error> {
     })
 }
 
-fn reader(input: &mut dyn Input, palette_tag: Option<u64>) -> Result<Decoder<Patched<'_>>, Error> {
+fn reader<'a>(
+    input: &'a mut dyn Input,
+    patches: &'a [(u64, u8)],
+) -> Result<Decoder<Patched<'a>>, Error> {
     let mut limits = Limits::default();
     limits.decoding_buffer_size = MEMORY_MAX as usize;
     limits.intermediate_buffer_size = MEMORY_MAX as usize;
     limits.ifd_value_size = 16 << 20;
     input.rewind().map_err(Error::Read)?;
-    let patched = Patched { input, tag: palette_tag };
+    let patched = Patched { input, patches };
     Ok(Decoder::new(patched).map_err(from_crate)?.with_limits(limits))
 }
 
-/// A file whose palette picture passes for a grey one: the crate decodes indices of grey pictures
-/// only. What they mean is our business.
+/// A file some of whose bytes are read as others.
 struct Patched<'a> {
     input: &'a mut dyn Input,
-    /// Where the value 3 stands that is to be read as 1.
-    tag: Option<u64>,
+    patches: &'a [(u64, u8)],
 }
 
 impl Read for Patched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Some(tag) = self.tag else { return self.input.read(buffer) };
+        if self.patches.is_empty() {
+            return self.input.read(buffer);
+        }
         let start = self.input.stream_position()?;
         let count = self.input.read(buffer)?;
-        // Two bytes, of either order: only one of them is not zero.
-        for at in [tag, tag + 1] {
+        for &(at, byte) in self.patches {
             if let Some(at) = at.checked_sub(start).filter(|&at| at < count as u64) {
-                buffer[at as usize] = u8::from(buffer[at as usize] == 3);
+                buffer[at as usize] = byte;
             }
         }
         Ok(count)

@@ -39,17 +39,18 @@ class Cases:
     def path(self, name):
         return os.path.join(self.place, name)
 
-    def add(self, name, size, peer, *, pixels=None, command=None, side=8, least=None, why=None):
+    def add(self, name, size, peer, *, pixels=None, command=None, side=8, frames=1, least=None,
+            why=None):
         """The peer's pixels, RGBA of `size`: as bytes, or on the output of `command` (PNM, or RGBA).
         Neither where it refuses the file. `least`: dB, or bit for bit. `why`: known to differ."""
-        reference = f'{name}.{side}.rgba' if pixels or command else None
-        self.list.append(dict(
-            file=name, peer=peer, reference=reference, size=size, side=side, least=least, why=why))
+        reference = f'{name}.{side}.{frames}.rgba' if pixels or command else None
+        self.list.append(dict(file=name, peer=peer, reference=reference, size=size, side=side,
+                              frames=frames, least=least, why=why))
         if pixels:
             with open(self.path(reference), 'wb') as file:
                 file.write(pixels)
         elif command:
-            self.jobs.append((command, self.path(reference), size))
+            self.jobs.append((command, self.path(reference), size, frames))
 
     def write(self, name, content):
         with open(self.path(name), 'wb') as file:
@@ -73,7 +74,7 @@ def output(command, given=None):
     return done.stdout
 
 
-def reference(command, path, size):
+def reference(command, path, size, frames):
     """Puts the pixels that a command prints as PNM or RGBA into a file."""
     pixels = output(command)
     if pixels[:2] in (b'P5', b'P6'):
@@ -81,7 +82,7 @@ def reference(command, path, size):
         if (width, height) != tuple(size):
             raise RuntimeError(f'{command}: {width} x {height}, not {size}')
         pixels = opaque(samples, 1 if kind == b'P5' else 3)
-    if len(pixels) != 4 * size[0] * size[1]:
+    if len(pixels) != 4 * size[0] * size[1] * frames:
         raise RuntimeError(f'{command}: {len(pixels)} bytes for {size}')
     with open(path, 'wb') as file:
         file.write(pixels)
@@ -115,8 +116,7 @@ def shown(cases, names, *, least=None, why=None, options=()):
             name, width, height = line.rsplit(' ', 2)
             sizes[name] = int(width), int(height)
         for name in names[start:start + 100]:
-            size = sizes.get(name, (0, 0))
-            whole = name in sizes
+            taken = f'{name}.8.rgba' if name in sizes else None
             cases.list.append(dict(
-                file=name, peer='ImageMagick', reference=f'{name}.8.rgba' if whole else None,
-                size=size, side=8, least=least, why=why))
+                file=name, peer='ImageMagick', reference=taken, size=sizes.get(name, (0, 0)), side=8,
+                frames=1, least=least, why=why))

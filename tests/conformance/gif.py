@@ -81,6 +81,11 @@ def make(cases):
         cases.write(name, content)
     # The canvas, and not only what the frame covers of it.
     shown(cases, list(files), options=['-background', 'none', '-alpha', 'set', '-coalesce'])
+    for name in files:
+        if name.startswith('disposal'):
+            command = ['convert', '-background', 'none', cases.path(name), '-alpha', 'set', '-coalesce',
+                       '-depth', '8', 'rgba:-']
+            cases.add(name, (30, 20), 'ImageMagick', command=command, frames=3)
     whole = gif(20, 10, 3, [frame(20, 10, 3)])
     for name, content in [
         ('no-frame', gif(20, 10, 3, [])), ('no-end', whole[:-1]), ('half', whole[:len(whole) // 2]),

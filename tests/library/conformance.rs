@@ -2,13 +2,14 @@
 //! files, and has other programs say what they show. Some of them here, all of them by its `run`.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 use std::process::Command;
 
-use murald::internals::media::probe;
+use murald::internals::media::{Picture, probe};
 use serde::Deserialize;
 
 /// A file, and what another program makes of it.
@@ -22,6 +23,8 @@ struct Case {
     size: (u32, u32),
     /// Samples of a block's side (JPEG); 8 is the whole picture.
     side: u32,
+    /// So many that follow each other.
+    frames: usize,
     /// In dB; none where each pixel must be the same.
     least: Option<f64>,
     /// How we are known to differ, or a part of what we say where we refuse it.
@@ -67,6 +70,11 @@ fn bmp_is_what_imagemagick_shows() {
 }
 
 #[test]
+fn tiff_is_what_libtiff_shows() {
+    check("tiff");
+}
+
+#[test]
 #[ignore = "takes minutes: tests/conformance/run"]
 fn every_variety_is_what_others_show() {
     let formats = std::env::var("CONFORMANCE_FORMATS").unwrap();
@@ -100,44 +108,60 @@ fn compared(place: &Path, extent: &str, format: &str) -> Vec<(Case, Outcome)> {
 
 fn outcome(place: &Path, case: &Case) -> Outcome {
     let mut input = Cursor::new(fs::read(place.join(&case.file)).unwrap());
+    let pixels = match pixels(&mut input, case) {
+        Ok(pixels) => pixels,
+        Err(error) => {
+            let why = error.source().map_or(error.to_string(), |why| format!("{error}: {why}"));
+            return Outcome::Refused(why);
+        }
+    };
+    let Some(reference) = &case.reference else { return Outcome::Alike(0.0) };
+    let expected = fs::read(place.join(reference)).unwrap();
+    Outcome::Alike(likeness(&pixels, expected.as_chunks().0))
+}
+
+/// RGBA of all frames that are asked for; of none where they have not the size.
+fn pixels(input: &mut Cursor<Vec<u8>>, case: &Case) -> Result<Vec<[u8; 4]>, Box<dyn Error>> {
+    let probe = probe(input)?;
     let target = match case.side {
         8 => (1 << 14, 1 << 14),
         // Less than that is decoded: half as much again is left for the resize that follows.
         _ => (case.size.0 * 2 / 3, case.size.1 * 2 / 3),
     };
-    let decoded = probe(&mut input).and_then(|probe| probe.decode(&mut input, target, &|| false));
-    let picture = match decoded {
-        Ok(picture) => picture.upright(),
-        Err(error) => {
-            let source = std::error::Error::source(&error);
-            return Outcome::Refused(
-                source.map_or(error.to_string(), |why| format!("{error}: {why}")),
-            );
-        }
+    let (mut pixels, mut sound) = (Vec::new(), true);
+    let mut add = |picture: Picture| {
+        sound &= (picture.width(), picture.height()) == case.size;
+        let channels = if picture.has_alpha() { 4 } else { 3 };
+        let own = picture.pixels().chunks_exact(channels);
+        pixels.extend(own.map(|own| [own[0], own[1], own[2], *own.get(3).unwrap_or(&255)]));
     };
-    let Some(reference) = &case.reference else { return Outcome::Alike(0.0) };
-    if (picture.width(), picture.height()) != case.size {
-        return Outcome::Alike(f64::NEG_INFINITY);
+    if case.frames == 1 {
+        add(probe.decode(input, target, &|| false)?.upright());
+    } else {
+        let mut left = case.frames;
+        probe.frames(input, &mut |picture, _| {
+            add(picture);
+            left -= 1;
+            left > 0
+        })?;
     }
-    let expected = fs::read(place.join(reference)).unwrap();
-    let channels = if picture.has_alpha() { 4 } else { 3 };
-    let pixels = picture.pixels().chunks_exact(channels);
-    let pixels = pixels.map(|pixel| [pixel[0], pixel[1], pixel[2], *pixel.get(3).unwrap_or(&255)]);
-    Outcome::Alike(likeness(pixels, expected.as_chunks().0))
+    Ok(if sound { pixels } else { Vec::new() })
 }
 
 /// How alike two pictures are, in dB; infinite where they are the same. What cannot be seen has no
 /// colour.
-fn likeness(ours: impl ExactSizeIterator<Item = [u8; 4]>, theirs: &[[u8; 4]]) -> f64 {
-    let seen = |[r, g, b, alpha]: [u8; 4]| {
+fn likeness(ours: &[[u8; 4]], theirs: &[[u8; 4]]) -> f64 {
+    if ours.len() != theirs.len() {
+        return f64::NEG_INFINITY;
+    }
+    let seen = |&[r, g, b, alpha]: &[u8; 4]| {
         [r, g, b].map(|color| f64::from(color) * f64::from(alpha) / 255.0)
     };
-    let count = 4 * theirs.len();
-    let square = |(ours, &theirs): ([u8; 4], &[u8; 4])| {
+    let square = |(ours, theirs): (&[u8; 4], &[u8; 4])| {
         let alpha = f64::from(ours[3].abs_diff(theirs[3])).powi(2);
         seen(ours).iter().zip(seen(theirs)).map(|(a, b)| (a - b).powi(2)).sum::<f64>() + alpha
     };
-    let error = ours.zip(theirs).map(square).sum::<f64>() / count as f64;
+    let error = ours.iter().zip(theirs).map(square).sum::<f64>() / (4 * theirs.len()) as f64;
     if error == 0.0 { f64::INFINITY } else { 10.0 * (255.0 * 255.0 / error).log10() }
 }
 
