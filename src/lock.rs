@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, fchmod, flock};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 
+use crate::paths::make_directories;
+
 /// Clients that wait to be taken in; the kernel's own limit may be lower.
 const BACKLOG: i32 = 1024;
 
@@ -32,8 +34,7 @@ impl Lock {
             move |source| Error::Io { operation, path, source }
         };
         if let Some(directory) = path.parent() {
-            let mut builder = fs::DirBuilder::new();
-            builder.recursive(true).mode(0o700).create(directory).map_err(failed("make"))?;
+            make_directories(directory).map_err(failed("make"))?;
         }
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::paths::open_regular;
+use crate::paths::{make_directories, open_regular};
 
 /// More than any configuration; what is larger is some other file.
 const MAX: u64 = 1 << 20;
@@ -37,7 +37,7 @@ pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     let target = follow(path)?;
     let directory = target.parent().unwrap_or(Path::new("/"));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    make_directories(directory)?;
     let mode = match fs::metadata(&target) {
         Ok(found) if !found.is_file() => return Err(read_only("it is not a regular file")),
         Ok(found) => found.permissions().mode() & 0o7777,

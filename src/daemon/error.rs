@@ -46,7 +46,9 @@ impl Error {
 
     /// What to do next, where it is not what the exit code says already.
     pub(crate) fn hint(&self) -> Option<&'static str> {
-        let damaged = matches!(self, Self::Store(error) if error.is_damage());
+        // What the user can mend has its own words.
+        let damaged = matches!(self, Self::Store(error)
+            if !error.is_storage() && !matches!(error, store::Error::Newer { .. }));
         damaged.then_some(
             "`murald library check` tells what is wrong, `murald library restore` brings back the \
              last backup",

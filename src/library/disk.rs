@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::Error;
 use crate::digest::Checksum;
 use crate::media::Stop;
-use crate::paths::{self, open_regular};
+use crate::paths::{self, flush_directory, make_directories, open_regular};
 use crate::wire::Timestamp;
 
 /// What temporary files in the library's directory begin with.
@@ -46,7 +46,7 @@ impl Run {
 
 /// Makes a directory of the library where it is missing.
 pub(super) fn make_directory(path: &Path) -> Result<(), Error> {
-    fs::create_dir_all(path).map_err(Error::file("make", path))
+    make_directories(path).map_err(Error::file("make", path))
 }
 
 /// The files and packages of the library's directory, sorted; temporary ones of other runs are
@@ -263,15 +263,7 @@ pub(super) fn is_free(path: &Path) -> bool {
 
 /// So that what was renamed or removed in it stays so after a power loss.
 pub(super) fn sync_directory(path: &Path) -> Result<(), Error> {
-    match File::open(path).and_then(|file| file.sync_all()) {
-        // Network file systems that have no such thing for directories.
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
-        {
-            Ok(())
-        }
-        synced => synced.map_err(Error::file("flush", path)),
-    }
+    flush_directory(path).map_err(Error::file("flush", path))
 }
 
 #[cfg(test)]

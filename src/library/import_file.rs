@@ -6,7 +6,7 @@
 //! start, temporary and pending files are removed: the source was never touched.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,6 +23,7 @@ use super::{AudioDefault, Error, OnRewritten, Thumbnails};
 use crate::digest::Checksum;
 use crate::media::Error::NeedsTranscoder;
 use crate::media::Stop;
+use crate::paths::make_directories;
 use crate::store::images::{self, NewImage};
 use crate::store::{self, Store, pending_files};
 use crate::sys::Patient;
@@ -211,7 +212,7 @@ impl ImportContext {
     pub(super) fn new_copy(&self) -> Copy {
         // Deleted, or on a disk that is away. Where it cannot be made, writing to it says why.
         if !self.directory.is_dir() {
-            fs::create_dir_all(&self.directory).ok();
+            make_directories(&self.directory).ok();
         }
         Copy::new(&self.directory, self.run, self.serial.fetch_add(1, Ordering::Relaxed))
     }

@@ -100,11 +100,11 @@ impl Thumbnails {
         self.answers()?;
         let key = key(image, resolution);
         let path = self.path(&key.0, key.1);
-        if path.exists() {
+        if is_whole(&path) {
             return Ok(path);
         }
         // It may have come between the first look and our turn.
-        let make = || if path.exists() { Ok(()) } else { self.make(image, &key) };
+        let make = || if is_whole(&path) { Ok(()) } else { self.make(image, &key) };
         self.shared.running.run(&key, make)?;
         Ok(path)
     }
@@ -135,7 +135,7 @@ impl Thumbnails {
                 _ => {
                     let may =
                         made == Resolution::Default || lock(&self.shared.extra).has(hex, made);
-                    may.then(|| self.path(hex, made)).filter(|path| path.exists())
+                    may.then(|| self.path(hex, made)).filter(|path| is_whole(path))
                 }
             };
             found.extend(path.clone().map(|path| (resolution, path)));
@@ -354,6 +354,11 @@ impl Extra {
     fn add(&mut self, hex: &str, size: Resolution) {
         *self.made.entry(number(hex)).or_default() |= bit(size);
     }
+}
+
+/// Nobody waits for thumbnails to be flushed: a power loss leaves the name of one, and nothing in it.
+fn is_whole(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.len() > 0)
 }
 
 fn key(image: &Image, wanted: Resolution) -> Key {

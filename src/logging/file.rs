@@ -4,13 +4,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::OFlags;
 
 use super::settings::Settings;
+use crate::paths::make_directories;
 
 #[derive(Debug)]
 pub(super) struct RotatedFile {
@@ -46,7 +47,7 @@ impl RotatedFile {
 
     fn opened(&self) -> io::Result<Open> {
         if let Some(directory) = self.path.parent() {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+            make_directories(directory)?;
         }
         // A pipe that nobody reads does not hold us up, and a terminal does not become ours.
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;

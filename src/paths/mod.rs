@@ -6,6 +6,7 @@
 mod dirs;
 mod env;
 mod error;
+mod lasting;
 mod presence;
 mod runtime;
 mod variables;
@@ -20,6 +21,7 @@ use rustix::fs::OFlags;
 pub use dirs::Dirs;
 pub use env::Env;
 pub(crate) use error::Error;
+pub(crate) use lasting::{flush_directory, make_directories};
 pub(crate) use presence::{Presence, answers, answers_in, presence};
 
 /// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds

@@ -4,14 +4,15 @@
 //! A copy is written by SQLite itself (`VACUUM INTO`) from one snapshot, so it is whole whatever is
 //! written meanwhile; it has its name only when it is on the disk.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
 use super::{Error, migrations, open_reader};
+use crate::paths::make_directories;
 
 const KEPT: usize = 3;
 /// What copies begin and end with; between is the time, so that names sort by age.
@@ -28,19 +29,30 @@ pub(crate) struct Restored {
 
 /// Copies the database that `connection` reads, and removes all copies but the newest.
 pub(super) fn make(connection: &Connection, database: &Path) -> Result<PathBuf, Error> {
+    let path = add(connection, database)?;
+    remove_old(database, &path);
+    Ok(path)
+}
+
+/// The first half of it, for whoever has to see first whether the copy is worth anything.
+pub(super) fn add(connection: &Connection, database: &Path) -> Result<PathBuf, Error> {
     let directory = directory(database);
     let failed = |source| Error::Copy { path: directory.clone(), source };
-    DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
+    make_directories(&directory).map_err(failed)?;
     let new = directory.join(".new");
     let path = directory.join(format!("{BEGINNING}{}{END}", now()));
     copy(connection, &new)?;
     fs::rename(&new, &path).and_then(|()| sync(&directory)).map_err(failed)?;
+    Ok(path)
+}
+
+/// The other half: `newest` is the last one.
+pub(super) fn remove_old(database: &Path, newest: &Path) {
     // Clocks that were wrong once have left names that sort after all others.
-    let others = list(database).into_iter().filter(|other| *other != path);
+    let others = list(database).into_iter().filter(|other| other != newest);
     for old in others.skip(KEPT - 1) {
         fs::remove_file(old).ok();
     }
-    Ok(path)
 }
 
 /// All copies, the newest first.
@@ -62,25 +74,30 @@ pub(super) fn is_of_today(database: &Path) -> bool {
 /// Puts a copy, or the newest that is sound, in the place of the database, which is set aside.
 /// Nobody may have it open: the caller holds its lock.
 pub(crate) fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, Error> {
-    let (from, reader) = match from {
-        Some(path) => (path.to_owned(), open_sound(path)?),
-        None => list(database)
-            .into_iter()
-            .find_map(|path| open_sound(&path).ok().map(|reader| (path, reader)))
-            .ok_or_else(|| Error::NoBackup { path: directory(database) })?,
-    };
     let failed = |source| Error::Copy { path: database.to_owned(), source };
     let new = beside(database, ".new");
-    copy(&reader, &new)?;
-    // By now they may be pictures: what no row owns is adopted, never removed.
-    let mut restored = Connection::open(&new)?;
-    migrations::run(&mut restored, migrations::STEPS)?;
-    restored.execute("DELETE FROM pending_file", [])?;
-    drop(restored);
+    let from = match from {
+        Some(path) => prepare(path, &new).map(|()| path.to_owned())?,
+        // A copy may be of what could not be brought up to date, and sound for all that.
+        None => list(database)
+            .into_iter()
+            .find(|path| prepare(path, &new).is_ok())
+            .ok_or_else(|| Error::NoBackup { path: directory(database) })?,
+    };
     let aside = set_aside(database).map_err(failed)?;
     let home = database.parent().unwrap_or(Path::new("/"));
     fs::rename(&new, database).and_then(|()| sync(home)).map_err(failed)?;
     Ok(Restored { from, aside })
+}
+
+/// Makes what can take the database's place, from a copy that is sound.
+fn prepare(from: &Path, new: &Path) -> Result<(), Error> {
+    copy(&open_sound(from)?, new)?;
+    let mut restored = Connection::open(new)?;
+    migrations::run(&mut restored, migrations::STEPS)?;
+    // By now they may be pictures: what no row owns is adopted, never removed.
+    restored.execute("DELETE FROM pending_file", [])?;
+    Ok(())
 }
 
 /// What SQLite finds wrong, at most ten things, a line each. `check` is `quick_check` or `integrity_check`.
@@ -124,6 +141,8 @@ fn set_aside(database: &Path) -> io::Result<Option<PathBuf>> {
     // A copy where the filesystem has no links.
     let kept = fs::hard_link(database, &aside).or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => Err(error),
+        // A directory, for example.
+        _ if !database.is_file() => fs::rename(database, &aside),
         _ => fs::copy(database, &aside).map(drop),
     });
     fs::rename(log_of(database), log_of(&aside)).or_else(missing_is_fine)?;

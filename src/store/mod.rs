@@ -44,6 +44,7 @@ pub(crate) use glance::{Glance, glance};
 pub use rusqlite::Connection;
 pub(crate) use upkeep::{Upkeep, check};
 
+use crate::paths::make_directories;
 use crate::sys::{FOR_CLIENT, has_descriptors};
 use index_sync::{Missed, SharedIndex, Touched, Unreadable};
 
@@ -55,6 +56,8 @@ const READER_CACHE: i32 = -1024;
 const BUSY: Duration = Duration::from_secs(5);
 /// How long a thread waits for another's reader where descriptors are few.
 const SCARCE: Duration = Duration::from_millis(100);
+/// Bytes of SQLite's smallest page: a file with less is taken for one that is to be begun.
+const SMALLEST: u64 = 512;
 /// Readers kept open; a thread that finds none opens one more and drops it afterwards.
 const READERS_KEPT: usize = 8;
 
@@ -103,19 +106,31 @@ impl Store {
     fn open_with(path: &Path, steps: &[&str]) -> Result<Self, Error> {
         let failed = |source| Error::Open { path: path.to_owned(), source };
         if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory)
+            make_directories(directory)
                 .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
         }
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            let what = "it is no regular file".to_owned();
+            return Err(Error::Unsound { path: path.to_owned(), what });
+        }
+        let length = std::fs::metadata(path).map_or(0, |found| found.len());
+        let is_lost = length < SMALLEST && !backup::list(path).is_empty();
         let was_cut_off = backup::log_of(path).metadata().is_ok_and(|log| log.len() > 0);
         let mut writer = Connection::open(path).map_err(failed)?;
         configure(&writer).map_err(failed)?;
-        if (1..steps.len() as i64).contains(&migrations::version(&writer)?) {
-            backup::make(&writer, path)?;
+        let is_old = (1..steps.len() as i64).contains(&migrations::version(&writer)?);
+        let copy = is_old.then(|| backup::add(&writer, path)).transpose()?;
+        let brought = migrations::run(&mut writer, steps);
+        match &copy {
+            // A start that fails is tried again and again: its copies would drive out the good ones.
+            Some(copy) if brought.is_err() => drop(std::fs::remove_file(copy)),
+            Some(copy) => backup::remove_old(path, copy),
+            None => {}
         }
-        migrations::run(&mut writer, steps)?;
+        brought?;
         let touched = Touched::default();
         touched.watch(&mut writer).map_err(failed)?;
-        Ok(Self {
+        let store = Self {
             shared: Arc::new(Shared {
                 path: path.to_owned(),
                 writer: Mutex::new(writer),
@@ -136,7 +151,11 @@ impl Store {
                 upkeep: bounded(1),
                 trouble: Mutex::default(),
             }),
-        })
+        };
+        if is_lost {
+            store.note_damage("there was nothing in its file, and a new one is begun");
+        }
+        Ok(store)
     }
 
     /// Reads, beside any writer, what was committed when the first statement began.

@@ -159,7 +159,7 @@ impl Store {
         Ok(reader)
     }
 
-    fn note_damage(&self, what: &str) {
+    pub(super) fn note_damage(&self, what: &str) {
         let way_back = match backup::list(&self.shared.path).first() {
             Some(_) => "stop the daemon, and `murald library restore` brings back the last backup",
             None => "there is no backup of it yet",

@@ -88,13 +88,12 @@ fn import(scene: &Scene, path: &Value, when: &str) -> bool {
 fn is_answer(call: &Call, error: Errno) -> bool {
     let writes = ["write", "writev", "pwrite64", "copy_file_range", "sendfile", "ftruncate"];
     let reads = ["read", "pread64"];
-    let flushes = ["fsync", "fdatasync"];
     let opens = ["open", "openat"];
     let is = |names: &[&str]| names.contains(&call.name);
     match error {
         Errno::NOSPC => {
             let names = ["mkdir", "mkdirat", "rename", "renameat", "renameat2", "link", "linkat"];
-            is(&writes) || is(&flushes) || is(&names) || is(&["fallocate"]) || call.creates()
+            is(&writes) || call.flushes() || is(&names) || is(&["fallocate"]) || call.creates()
         }
         Errno::MFILE => is(&opens),
         Errno::INTR => is(&writes) || is(&reads) || is(&opens) || is(&["fallocate"]),
@@ -183,8 +182,7 @@ fn a_refused_deletion_stays_refused_after_a_kill() {
     let mut scene = Scene::new();
     for nth in 1.. {
         let given = (operation.prepare)(&mut scene, 0);
-        let flushes = |call: &Call, _| call.name == "fsync" || call.name == "fdatasync";
-        let count = fail_of(&scene, nth, Errno::IO, flushes);
+        let count = fail_of(&scene, nth, Errno::IO, |call, _| call.flushes());
         let when = format!("flush {nth}");
         let done = (operation.act)(&scene, &given, &when);
         scene.gate.open();

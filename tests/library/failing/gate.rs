@@ -127,6 +127,18 @@ impl Call {
         };
         flags & libc::O_CREAT as u64 != 0
     }
+
+    /// Whether it makes what was written stay where it is.
+    pub fn flushes(&self) -> bool {
+        matches!(self.name, "fsync" | "fdatasync")
+    }
+
+    /// Whether a disk is another after it.
+    pub fn changes(&self) -> bool {
+        let reads = ["read", "pread64", "statx", "newfstatat", "stat", "access", "getdents64"];
+        let opens = ["open", "openat"];
+        self.creates() || !reads.contains(&self.name) && !opens.contains(&self.name)
+    }
 }
 
 /// Says with which error a call fails, if it does.
@@ -137,10 +149,17 @@ pub struct Gate {
     keeper: Arc<Mutex<Keeper>>,
 }
 
+impl Default for Gate {
+    /// Open, and before nothing.
+    fn default() -> Self {
+        Self { keeper: Arc::new(Mutex::new(Box::new(|_| None))) }
+    }
+}
+
 impl Gate {
     /// Puts a gate before what the command will start, and opens it.
     pub fn put_before(command: &mut Command) -> Self {
-        let gate = Self { keeper: Arc::new(Mutex::new(Box::new(|_| None))) };
+        let gate = Self::default();
         let kind = SocketType::SEQPACKET;
         let pair =
             rustix::net::socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).unwrap();

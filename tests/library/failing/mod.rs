@@ -5,7 +5,9 @@
 //! of it, which takes minutes.
 
 mod calls;
+mod damage;
 mod gate;
+mod power;
 mod scene;
 
 /// Tried is every so many-th of what there is.

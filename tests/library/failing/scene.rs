@@ -9,7 +9,7 @@ use murald::internals::store::images::Checksum;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::gate::Gate;
+use super::gate::{Call, Gate};
 use crate::desktop::wait_until;
 use crate::support::House;
 use crate::support::client::Answer;
@@ -35,23 +35,40 @@ pub struct Holdings {
 impl Scene {
     /// Two pictures, a playlist of them, and nothing that is still at work.
     pub fn new() -> Self {
-        let mut house = House::new();
-        house.configure("# kept\n[hooks]\ntimeout_seconds = 7\n");
-        let gate = start(&mut house);
-        let mut scene = Self { house, gate, kept: 0, playlist: 0, serial: 0 };
+        let mut scene = Self::empty();
+        scene.start(|_| None);
         let paths = [scene.picture(), scene.picture()];
         let ids = scene.house.import(&[&paths[0], &paths[1]]);
         scene.kept = ids[0];
-        let items: Vec<Value> = ids.iter().map(|id| json!({ "image_id": id })).collect();
-        let body = json!({ "name": "list", "images": items });
-        let list = scene.house.client().post("/playlists", &body).ok();
-        scene.playlist = list["id"].as_i64().unwrap();
+        scene.make_list(&ids);
         let backups = scene.house.database().with_file_name("backup");
         wait_until("the day's backup", || {
             let entries = fs::read_dir(&backups).into_iter().flatten().flatten();
             entries.into_iter().any(|e| e.file_name().to_string_lossy().starts_with("murald-"))
         });
         scene
+    }
+
+    /// Settings, and no daemon yet.
+    pub fn empty() -> Self {
+        let house = House::new();
+        house.configure("# kept\n[hooks]\ntimeout_seconds = 7\n");
+        Self { house, gate: Gate::default(), kept: 0, playlist: 0, serial: 0 }
+    }
+
+    /// Starts the daemon behind a gate that is kept so.
+    pub fn start(&mut self, keeper: impl FnMut(&Call) -> Option<i32> + Send + 'static) {
+        let mut command = self.house.murald(&["start"]);
+        self.gate = Gate::put_before(&mut command);
+        self.gate.keep(keeper);
+        self.house.start_by(command);
+    }
+
+    pub fn make_list(&mut self, images: &[i64]) {
+        let items: Vec<Value> = images.iter().map(|id| json!({ "image_id": id })).collect();
+        let body = json!({ "name": "list", "images": items });
+        let list = self.house.client().post("/playlists", &body).ok();
+        self.playlist = list["id"].as_i64().unwrap();
     }
 
     /// A picture that no other call has made.
@@ -71,7 +88,7 @@ impl Scene {
             images.as_array().unwrap().iter().map(|image| {
                 (text(&image["checksum"]).to_owned(), text(&image["name"]).to_owned())
             });
-        let list = client.get(&format!("/playlists/{}", self.playlist)).ok();
+        let list = client.get("/playlists").ok()[0].clone();
         Holdings {
             images: named.collect(),
             playlist: format!("{} {}", list["name"], list["images"]),
@@ -110,7 +127,7 @@ impl Scene {
     /// `kill -9`, and another start.
     pub fn again(&mut self) {
         self.house.kill9();
-        self.gate = start(&mut self.house);
+        self.start(|_| None);
     }
 
     fn rows(&self) -> Vec<Value> {
@@ -126,13 +143,6 @@ impl Scene {
         let entries = fs::read_dir(self.house.images()).into_iter().flatten();
         entries.map(|entry| entry.unwrap().path()).collect()
     }
-}
-
-fn start(house: &mut House) -> Gate {
-    let mut command = house.murald(&["start"]);
-    let gate = Gate::put_before(&mut command);
-    house.start_by(command);
-    gate
 }
 
 pub fn text(value: &Value) -> &str {
