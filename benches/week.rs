@@ -34,15 +34,13 @@ const STEPS: u64 = 10;
 const REQUESTS: u64 = 10;
 /// Images at any time.
 const KEPT: usize = 60;
-/// The monitor that goes and comes.
-const PLUGGED: &str = "HEADLESS-3";
 /// Entries of the history that are kept.
 const HISTORY: i64 = 10_000;
 
 fn main() {
     let said = std::env::var("MURALD_WEEK_CHANGES").ok().and_then(|text| text.parse().ok());
     let changes: u64 = said.unwrap_or(10_000);
-    let desktop = Desktop::wayland(&["640x360", "640x360", "640x360"]);
+    let desktop = Desktop::wayland(&["--pluggable", "640x360", "640x360"]);
     let mut week = Week::begin(&desktop);
     println!("{}", Figures::HEAD);
     let (mut settled, mut born) = (None, Instant::now());
@@ -125,7 +123,7 @@ impl<'a> Week<'a> {
         let filled = database.execute(
             "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, backend, \
              images) WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT ?1) \
-             SELECT ?2, 'picture 0000', '[\"HEADLESS-1\",\"HEADLESS-2\"]', 'individual', n, \
+             SELECT ?2, 'picture 0000', '[\"WL-1\",\"WL-2\"]', 'individual', n, \
              'manual', 'builtin', '{}' FROM n",
             (HISTORY, image),
         );
@@ -216,24 +214,19 @@ impl<'a> Week<'a> {
         self.done.restarts += 1;
     }
 
-    /// A monitor goes, comes again and gets its picture.
+    /// A monitor comes, gets its picture, and goes.
     fn plug(&mut self) {
-        let tell = |word: &str| self.desktop.output("swaymsg", &["-q", "output", PLUGGED, word]);
-        let monitors = || self.client().get("/wallpaper/current").ok()["monitors"].clone();
-        let shows = || {
-            let all = monitors();
-            let all = all.as_array().unwrap().iter();
-            all.filter(|one: &&Value| one["connected"] != false)
-                .any(|one| one["monitor_name"] == PLUGGED)
-        };
-        let is_there = || {
-            let all = self.client().get("/monitors").ok();
-            all.as_array().unwrap().iter().any(|one| one["name"] == PLUGGED)
-        };
-        tell("disable");
-        wait_until("that it is gone", || !is_there());
-        tell("enable");
-        wait_until("its picture", || is_there() && shows());
+        let name = self.desktop.run("plug", &["640x360"]);
+        wait_until("its picture", || {
+            let current = self.client().get("/wallpaper/current").ok();
+            let mut monitors = current["monitors"].as_array().unwrap().iter();
+            monitors.any(|one| one["monitor_name"] == name)
+        });
+        self.desktop.run("unplug", &[&name]);
+        wait_until("that it is gone", || {
+            let monitors = self.client().get("/monitors").ok();
+            monitors.as_array().unwrap().iter().all(|one: &Value| one["name"] != name)
+        });
         self.done.hot_plugs += 1;
     }
 

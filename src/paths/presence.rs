@@ -77,23 +77,30 @@ fn look(directory: &Path, path: &Path) -> Presence {
         return Presence::NoAnswer;
     }
     let (tell, told) = bounded(1);
-    let path = path.to_owned();
+    let seen = path.to_owned();
     // Whoever asked may have gone.
-    let look = move || drop(tell.send(fs::metadata(path).map(drop)));
+    let look = move || drop(tell.send(fs::metadata(seen).map(drop)));
     let thread = match thread::expendable("stat", STACK, look) {
         Ok(thread) => thread,
+        // Where there are none to be had, a dead disk as well would be a coincidence.
         Err(error) => {
-            log::warn!("no thread to look at a file: {error}");
-            return Presence::NoAnswer;
+            log::debug!("no thread to look at a file: {error}");
+            return there(&fs::metadata(path).map(drop));
         }
     };
     match told.recv_timeout(WITHIN) {
-        Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => Presence::Missing,
-        Ok(_) => Presence::There,
+        Ok(seen) => there(&seen),
         Err(_) => {
             leave(directory, thread);
             Presence::NoAnswer
         }
+    }
+}
+
+fn there(seen: &io::Result<()>) -> Presence {
+    match seen {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Presence::Missing,
+        _ => Presence::There,
     }
 }
 

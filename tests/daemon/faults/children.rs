@@ -1,0 +1,69 @@
+//! Setters that run wild: they flood, leave children of their own behind, and lie. Who asked
+//! is told, others are served, and nothing of them stays.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::plain;
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+use crate::support::bystander::Bystander;
+
+/// What a mad swaybg does instead of drawing. The processes that it starts write down who they are.
+const MOODS: &[(&str, &str)] = &[
+    ("flood", "exec yes 'and so on, and so on, and so on'"),
+    ("fork", "sleep 600 & echo $! >>\"$PIDS\"; sleep 600 & echo $! >>\"$PIDS\"; exit 0"),
+    ("lie", "exit 0"),
+];
+
+/// Bytes of everything below a directory.
+fn size(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => size(&entry.path()),
+        meta => meta.map_or(0, |meta| meta.len()),
+    };
+    entries.map(of).sum()
+}
+
+#[test]
+fn setters_that_run_wild_cost_their_own_picture_alone() {
+    let desktop = Desktop::wayland(&["320x240"]);
+    let mut house = House::on(&desktop);
+    let (cue, pids) = (house.root().join("cue"), house.root().join("pids"));
+    let real = desktop.output("which", &["swaybg"]);
+    let moods: String = MOODS.iter().map(|(mood, does)| format!("{mood}) {does} ;;\n")).collect();
+    let script = format!(
+        "#!/bin/sh\nPIDS='{}'\ncase \"$1\" in -v|--version) exec '{real}' \"$@\" ;; esac\n\
+         case $(cat '{}' 2>/dev/null) in\n{moods}esac\nexec '{real}' \"$@\"\n",
+        pids.display(),
+        cue.display()
+    );
+    house.stub("swaybg", &script);
+    house.configure("[backend]\ntype = \"swaybg\"\n[backend.builtin]\nenabled = false\n");
+    house.start();
+    let [red, green] = [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])]
+        .map(|(name, color)| house.import(&[&plain(&house, name, color)])[0]);
+    let (client, runtime) = (house.client(), desktop.var("XDG_RUNTIME_DIR").unwrap());
+    let set = |id: i64| client.post("/wallpaper/set", &json!({ "image_id": id }));
+    for (mood, _) in MOODS {
+        set(red).ok();
+        fs::write(&cue, mood).unwrap();
+        let bystander = Bystander::beside(&house, Some(green));
+        let refused = set(green).fails(500);
+        bystander.end(&format!("a setter that would {mood}"));
+        assert!(refused["details"].as_str().unwrap().contains("swaybg"), "{mood}: {refused}");
+        fs::remove_file(&cue).unwrap();
+        let left = || {
+            let pids = fs::read_to_string(&pids).unwrap_or_default();
+            pids.lines().filter(|pid| Path::new("/proc").join(pid).exists()).count()
+        };
+        wait_until(&format!("the end of those that {mood}"), || left() == 0);
+        // A directory that is memory: what a flood leaves there is little.
+        wait_until("short logs", || size(Path::new(runtime)) < 4 << 20);
+        set(green).ok();
+    }
+    house.ends_well();
+}

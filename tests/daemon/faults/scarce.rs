@@ -1,0 +1,160 @@
+//! Descriptors, threads and memory that run out, one by one: what cannot be done is refused, a quiet
+//! client is served, and what was acknowledged is there afterwards.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::plain;
+use crate::desktop::wait_until;
+use crate::support::bystander::Bystander;
+use crate::support::{House, left_out};
+
+/// A control group of our own, removed when it is dropped.
+struct Group(PathBuf);
+
+impl Group {
+    /// None where this user may not make one.
+    fn with(pid: u32) -> Option<Self> {
+        // The second version of them, and the first.
+        ["/sys/fs/cgroup", "/sys/fs/cgroup/pids"].iter().find_map(|above| {
+            let path = Path::new(above).join(format!("murald-test-{pid}"));
+            fs::create_dir(&path).ok()?;
+            let group = Self(path);
+            group.0.join("pids.max").exists().then_some(())?;
+            fs::write(group.0.join("cgroup.procs"), pid.to_string()).ok()?;
+            Some(group)
+        })
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.0.join(file)).unwrap().trim().to_owned()
+    }
+
+    fn write(&self, file: &str, value: &str) {
+        fs::write(self.0.join(file), value).unwrap();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Whoever is in it goes back to where it came from.
+        let above = self.0.parent().unwrap().join("cgroup.procs");
+        for pid in fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default().lines() {
+            fs::write(&above, pid).ok();
+        }
+        fs::remove_dir(&self.0).ok();
+    }
+}
+
+#[test]
+fn crowd_at_64_descriptors_leaves_a_quiet_client_served() {
+    let mut house = House::new();
+    house.start_after("ulimit -n 64");
+    let id = house.import(&[&plain(&house, "red.png", [200, 30, 30])])[0];
+    assert_eq!(house.client().get(&format!("/images/{id}/thumbnail")).status, 200);
+    let bystander = Bystander::beside(&house, Some(id));
+    for round in 0..5_u8 {
+        let silent: Vec<_> =
+            (0..60).map(|_| UnixStream::connect(house.socket()).unwrap()).collect();
+        house.client().get("/images").ok();
+        house.import(&[&plain(&house, &format!("{round}.png"), [round, 9, 9])]);
+        drop(silent);
+    }
+    bystander.end("a crowd at 64 descriptors");
+    house.ends_well();
+}
+
+#[test]
+fn without_another_thread_what_is_there_goes_on() {
+    let mut house = House::started();
+    let id = house.import(&[&plain(&house, "red.png", [200, 30, 30])])[0];
+    let client = house.client();
+    assert_eq!(client.get(&format!("/images/{id}/thumbnail")).status, 200);
+    // Dropped, and so wide again, before the daemon is to end.
+    let Some(group) = Group::with(house.pid()) else {
+        return left_out("the end of threads", "this user may not make a control group");
+    };
+    let crowd = |count: usize| -> Vec<UnixStream> {
+        (0..count).map(|_| UnixStream::connect(house.socket()).unwrap()).collect()
+    };
+    let threads = || fs::read_dir(format!("/proc/{}/task", house.pid())).unwrap().count();
+    let before = threads();
+    let few = crowd(6);
+    wait_until("workers", || threads() >= before + 5);
+    drop(few);
+    group.write("pids.max", &group.read("pids.current"));
+    let refused = || group.read("pids.events").rsplit(' ').next().unwrap().parse::<u32>().unwrap();
+    wait_until("a thread that cannot be started", || {
+        // More than there are workers; who finds none is told so.
+        drop(crowd(20));
+        refused() > 0
+    });
+    wait_until("those that went", || client.get("/healthz").status == 200);
+    let bystander = Bystander::beside(&house, Some(id));
+    let green = plain(&house, "green.png", [30, 180, 60]);
+    client.post("/images", &json!({ "paths": [green] })).ok();
+    let total = || client.get("/images").ok()["pagination"]["total_items"].clone();
+    wait_until("the import", || total() == 2);
+    assert_eq!(client.get(&format!("/images/{id}/raw")).status, 200);
+    bystander.end("the end of threads");
+    group.write("pids.max", "max");
+    drop(group);
+    house.ends_well();
+}
+
+#[test]
+fn what_was_acknowledged_survives_the_end_of_memory() {
+    let mut house = House::started();
+    let kept = house.import(&[&plain(&house, "red.png", [200, 30, 30])])[0];
+    let big = house.root().join("big");
+    fs::create_dir(&big).unwrap();
+    let mut state = 1_u32;
+    for number in 0..4 {
+        // Of grain alone: as large in memory as on the disk.
+        let picture = image::RgbImage::from_fn(2500, 1600, |_, _| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let [_, b, c, d] = state.to_le_bytes();
+            image::Rgb([b, c, d])
+        });
+        picture.save(big.join(format!("{number}.bmp"))).unwrap();
+    }
+    let status = fs::read_to_string(format!("/proc/{}/status", house.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    let kibibytes: u64 = line.trim().split(' ').next().unwrap().parse().unwrap();
+    let limit = format!("--as={}", (kibibytes << 10) + (6 << 20));
+    let pid = house.pid().to_string();
+    let limited = house.command("prlimit").args(["--pid", &pid, &limit]).status().unwrap();
+    assert!(limited.success());
+    let mut told: BTreeSet<i64> = BTreeSet::from([kept]);
+    let mut events = house.events("image_processed,processing_complete");
+    house.client().post("/images", &json!({ "paths": [big] })).ok();
+    // It says what it cannot do, or it ends: both are well where nothing is lost.
+    while let Some((kind, data)) = events.try_next() {
+        if kind == "processing_complete" {
+            break;
+        }
+        told.insert(data["image"]["id"].as_i64().unwrap());
+    }
+    drop(events);
+    house.kill9();
+    house.start();
+    let listed = || house.client().get("/images?per_page=200").ok()["data"].clone();
+    let ids = |all: &Value| -> BTreeSet<i64> {
+        all.as_array().unwrap().iter().map(|image| image["id"].as_i64().unwrap()).collect()
+    };
+    assert!(ids(&listed()).is_superset(&told), "{told:?}");
+    // What was half in the library leaves it; each that is there has its file.
+    wait_until("rows and files that agree", || {
+        let all = listed();
+        let files = fs::read_dir(house.images()).unwrap().count();
+        all.as_array().unwrap().len() == files
+    });
+    for id in ids(&listed()) {
+        assert_eq!(house.client().get(&format!("/images/{id}/raw")).status, 200);
+    }
+    house.ends_well();
+}
