@@ -137,6 +137,9 @@ pub(super) fn each(
     mut hand: impl FnMut(i64, Result<ImageRow<'_>, Error>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id = ?1");
+    // One snapshot for all of them, and the locks of the file taken once.
+    let snapshot = connection.is_autocommit().then(|| connection.unchecked_transaction());
+    let _snapshot = snapshot.transpose()?;
     let mut statement = connection.prepare_cached(&sql)?;
     for &id in ids {
         if let Some(row) = statement.query([id])?.next()? {
