@@ -92,8 +92,12 @@ fn every_variety_is_what_others_show() {
 fn compared(place: &Path, extent: &str, format: &str) -> Vec<(Case, Outcome)> {
     let make = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/make.py");
     // Debian's own: its Pillow is no other Python's.
-    let made =
-        Command::new("/usr/bin/python3").arg(make).arg(place).args([extent, format]).output();
+    let made = Command::new("/usr/bin/python3")
+        .arg("-B")
+        .arg(make)
+        .arg(place)
+        .args([extent, format])
+        .output();
     let made = made.unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let cases = fs::read_to_string(place.join("cases.json")).unwrap();
