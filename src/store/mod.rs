@@ -109,10 +109,7 @@ impl Store {
             make_directories(directory)
                 .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
         }
-        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            let what = "it is no regular file".to_owned();
-            return Err(Error::Unsound { path: path.to_owned(), what });
-        }
+        expect_file(path)?;
         let length = std::fs::metadata(path).map_or(0, |found| found.len());
         let is_lost = length < SMALLEST && !backup::list(path).is_empty();
         let was_cut_off = backup::log_of(path).metadata().is_ok_and(|log| log.len() > 0);
@@ -271,7 +268,19 @@ impl Store {
     }
 }
 
+/// SQLite would wait for ever for somebody to write into a pipe.
+fn expect_file(path: &Path) -> Result<(), Error> {
+    match std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        true => {
+            let what = "it is no regular file".to_owned();
+            Err(Error::Unsound { path: path.to_owned(), what })
+        }
+        false => Ok(()),
+    }
+}
+
 fn open_reader(path: &Path) -> Result<Connection, Error> {
+    expect_file(path)?;
     let failed = |source| Error::Open { path: path.to_owned(), source };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let reader = Connection::open_with_flags(path, flags).map_err(failed)?;

@@ -251,6 +251,17 @@ mod tests {
     }
 
     #[test]
+    fn a_pipe_is_told_of_and_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("library.sqlite3");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let problems = check(&path).problems;
+        assert!(problems.iter().any(|problem| problem.contains("no regular file")), "{problems:?}");
+        assert!(Store::open(&path).is_err());
+    }
+
+    #[test]
     fn damage_is_found_after_an_end_that_was_none() {
         let (_directory, store) = scratch();
         let path = store.shared.path.clone();
