@@ -38,7 +38,7 @@ impl Dispatch<ZwlrOutputHeadV1, ()> for Heard {
         proxy: &ZwlrOutputHeadV1,
         event: zwlr_output_head_v1::Event,
         (): &(),
-        _: &Connection,
+        connection: &Connection,
         _: &QueueHandle<Self>,
     ) {
         use zwlr_output_head_v1::Event;
@@ -51,8 +51,9 @@ impl Dispatch<ZwlrOutputHeadV1, ()> for Heard {
             Event::SerialNumber { serial_number } => identity.serial = serial_number,
             Event::Finished => {
                 heard.heads.remove(at);
-                if proxy.version() >= zwlr_output_head_v1::REQ_RELEASE_SINCE {
-                    proxy.release();
+                match proxy.version() >= zwlr_output_head_v1::REQ_RELEASE_SINCE {
+                    true => proxy.release(),
+                    false => forget(proxy, connection),
                 }
             }
             // The rest is what outputs themselves say.
@@ -72,12 +73,21 @@ impl Dispatch<ZwlrOutputModeV1, ()> for Heard {
         proxy: &ZwlrOutputModeV1,
         event: zwlr_output_mode_v1::Event,
         (): &(),
-        _: &Connection,
+        connection: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        let is_over = matches!(event, zwlr_output_mode_v1::Event::Finished);
-        if is_over && proxy.version() >= zwlr_output_mode_v1::REQ_RELEASE_SINCE {
-            proxy.release();
+        if !matches!(event, zwlr_output_mode_v1::Event::Finished) {
+            return;
+        }
+        match proxy.version() >= zwlr_output_mode_v1::REQ_RELEASE_SINCE {
+            true => proxy.release(),
+            false => forget(proxy, connection),
         }
     }
+}
+
+/// Of a version that has no word for it, what is over is only forgotten here: the compositor gives its
+/// number to the next, which would end the connection.
+fn forget(proxy: &impl Proxy, connection: &Connection) {
+    connection.backend().destroy_object(&proxy.id()).ok();
 }

@@ -9,7 +9,7 @@ use murald::internals::thread::{Deaths, Spawner};
 use serde_json::Value;
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::PATIENCE;
+use crate::support::{House, PATIENCE};
 
 fn watch(env: &Env) -> (Watch, Outputs, Deaths) {
     let (spawner, deaths) = Spawner::new();
@@ -118,6 +118,24 @@ fn hot_plug_over_wayland() {
     assert!(outputs.session().is_some());
     desktop.output("swaymsg", &["-q", "create_output"]);
     wait_until("a third", || outputs.list().len() == 1);
+}
+
+#[test]
+fn a_connection_outlives_monitors_that_come_and_go() {
+    let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
+    let house = House::started_on(&desktop);
+    let connected = || {
+        let monitors = house.client().get("/monitors").ok();
+        monitors.as_array().unwrap().len()
+    };
+    for _ in 0..4 {
+        let another = desktop.run("plug", &["800x600"]);
+        wait_until("another monitor", || connected() == 2);
+        desktop.run("unplug", &[&another]);
+        wait_until("it is gone", || connected() == 1);
+    }
+    let log = house.log();
+    assert!(!log.contains("the connection to the compositor has ended"), "{log}");
 }
 
 #[test]
