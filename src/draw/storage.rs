@@ -70,10 +70,12 @@ pub(super) struct Mapping {
 impl Mapping {
     fn new(descriptor: BorrowedFd<'_>, length: usize) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
+        // All of it is written or read at once: not page by page.
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: the kernel chooses a place that nothing else has, and gives what is asked for or an
         // error. The file is as long as this and cannot shrink.
         let start = unsafe {
-            rustix::mm::mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, descriptor, 0)?
+            rustix::mm::mmap(std::ptr::null_mut(), length, access, flags, descriptor, 0)?
         };
         let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, length })
