@@ -49,7 +49,10 @@ pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Response,
 
 /// `GET /images/{id}/raw`
 pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    /// Renames there and back again that one request may meet.
+    const TRIES: usize = 8;
     let mut image = find(api, request.record()?)?;
+    let mut tries = 0..TRIES;
     // Between the look at its row and at its file it may get another name, and another image its
     // own: a name is free again only once the row says so.
     loop {
@@ -61,6 +64,8 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response,
         };
         match now {
             Some(now) => image = now,
+            // Its file was away for a moment, and is back under the name that it had.
+            None if answer.is_err() && image.path.exists() && tries.next().is_some() => {}
             None => return answer,
         }
     }
