@@ -88,12 +88,12 @@ pub(super) fn paint(tasks: &[Task], stop: media::Stop<'_>) -> Result<Vec<Painted
 
 /// What one and the other give, the one on a thread of its own where there can be one.
 fn beside<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (B, A) {
-    let (other, one_s) = std::thread::scope(|scope| {
+    let (other, done) = std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("frame".to_owned());
         let thread = builder.spawn_scoped(scope, &one);
         (other(), thread.ok().and_then(|thread| thread.join().ok()))
     });
-    (other, one_s.unwrap_or_else(one))
+    (other, done.unwrap_or_else(one))
 }
 
 fn no_memory((width, height): Size, error: &std::io::Error) -> Outcome {

@@ -122,6 +122,9 @@ pub struct Library {
 /// The thread that looks through the library after a start.
 const RECONCILE: &str = "reconcile";
 
+/// How often one request believes that a file was renamed there and back while it looked.
+pub(crate) const TRIES: usize = 3;
+
 /// The threads. Dropping it ends them, each with the file that it has in hand.
 pub struct Running {
     /// Before the imports, which it gives files.
@@ -255,16 +258,20 @@ impl Library {
 
     /// The file of a thumbnail, made now if it is missing.
     pub fn thumbnail(&self, image: &Image, size: Resolution) -> Result<PathBuf, Arc<Error>> {
-        self.answers(&image.path)?;
-        let made = self.thumbnails.get(image, size);
-        // The owner is looking at pictures, and where one was missing there may be more.
-        self.wake.send();
-        match made.as_ref().is_err_and(|error| error.is_missing_file()) {
-            true => match self.moved(image)? {
-                Some(now) => self.thumbnail(&now, size),
-                None => made,
-            },
-            false => made,
+        let (mut image, mut tries) = (image.clone(), TRIES);
+        loop {
+            self.answers(&image.path)?;
+            let made = self.thumbnails.get(&image, size);
+            // The owner is looking at pictures, and where one was missing there may be more.
+            self.wake.send();
+            let again = match made.as_ref().is_err_and(|error| error.is_missing_file()) {
+                true => self.found_again(&image, &mut tries)?,
+                false => None,
+            };
+            match again {
+                Some(now) => image = now,
+                None => return made,
+            }
         }
     }
 
@@ -275,6 +282,21 @@ impl Library {
         // its end.
         let now = self.store.write(|c| images::get(c, image.id))?;
         Ok(now.filter(|now| now.path != image.path))
+    }
+
+    /// The same where its file may also have been renamed there and back: its row is the old one, and
+    /// the file is where it says. That is believed as often as there are `tries` left.
+    pub(crate) fn found_again(
+        &self,
+        image: &Image,
+        tries: &mut usize,
+    ) -> Result<Option<Image>, Error> {
+        let now = self.moved(image)?;
+        if now.is_some() || *tries == 0 || !image.path.exists() {
+            return Ok(now);
+        }
+        *tries -= 1;
+        Ok(Some(image.clone()))
     }
 
     fn ask<T: Send + 'static>(

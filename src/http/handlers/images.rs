@@ -49,10 +49,8 @@ pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Response,
 
 /// `GET /images/{id}/raw`
 pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    /// Renames there and back again that one request may meet.
-    const TRIES: usize = 8;
     let mut image = find(api, request.record()?)?;
-    let mut tries = 0..TRIES;
+    let mut tries = library::TRIES;
     // Between the look at its row and at its file it may get another name, and another image its
     // own: a name is free again only once the row says so.
     loop {
@@ -60,12 +58,10 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response,
         let answer = file(request, &image.path, image.format.content_type());
         let now = match &answer {
             Ok(_) => Some(find(api, image.id)?).filter(|now| now.path != image.path),
-            Err(_) => api.library.moved(&image)?,
+            Err(_) => api.library.found_again(&image, &mut tries)?,
         };
         match now {
             Some(now) => image = now,
-            // Its file was away for a moment, and is back under the name that it had.
-            None if answer.is_err() && image.path.exists() && tries.next().is_some() => {}
             None => return answer,
         }
     }
