@@ -27,6 +27,10 @@ pub enum Error {
         path: PathBuf,
         source: io::Error,
     },
+    /// The disk that the file is on does not answer.
+    NoAnswer {
+        path: PathBuf,
+    },
     /// A request would change a file that cannot be read as it stands: a person is at work on it.
     Broken {
         path: PathBuf,
@@ -113,6 +117,9 @@ impl fmt::Display for Error {
             Self::Read { path, .. } => write!(f, "cannot read {}", path.display()),
             Self::Write { path, .. } => {
                 write!(f, "cannot write {}; nothing was changed", path.display())
+            }
+            Self::NoAnswer { path } => {
+                write!(f, "the disk of {} does not answer", path.display())
             }
             Self::Broken { path, message } => {
                 write!(f, "{} cannot be changed until it is mended: {message}", path.display())

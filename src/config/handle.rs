@@ -13,6 +13,7 @@ use super::overlay::{self, Edit};
 use super::schema::{BackendName, Section};
 use super::{Config, Error, diff, document, file, patch, template};
 use crate::events::EventBus;
+use crate::paths::{Presence, presence};
 use crate::wire::Event;
 
 /// Bytes of the file. As written by us it has about 7000.
@@ -91,6 +92,9 @@ impl ConfigHandle {
     pub fn read(path: PathBuf, bus: EventBus) -> Result<Self, Error> {
         // Said once, where we are now: a directory to look at and to make the file in.
         let path = std::path::absolute(&path).unwrap_or(path);
+        if presence(&path) == Presence::NoAnswer {
+            return Err(Error::NoAnswer { path });
+        }
         let seen =
             file::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
         let text = seen.clone().unwrap_or_else(template::text);
@@ -204,6 +208,10 @@ impl ConfigHandle {
 
     /// Takes up the file as it is now. With `patience`, what may be half of an edit is left alone.
     pub(super) fn refresh(&self, patience: bool) -> Settled {
+        if presence(&self.0.path) == Presence::NoAnswer {
+            // The log has said so. What it says is taken up at the next edit or change.
+            return Settled::Yes;
+        }
         let mut state = self.lock();
         let found = file::read(&self.0.path);
         let (text, problem) = match found {
@@ -234,6 +242,9 @@ impl ConfigHandle {
         source: ChangeSource,
         edits: impl FnOnce(&Config) -> Vec<Edit>,
     ) -> Result<Changed, Error> {
+        if presence(&self.0.path) == Presence::NoAnswer {
+            return Err(Error::NoAnswer { path: self.0.path.clone() });
+        }
         let mut state = self.lock();
         let on_disk = self.take_up_edits(&mut state)?;
         let (text, config) = self.edited(&state.good, &edits(&self.current()))?;

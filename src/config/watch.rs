@@ -13,6 +13,7 @@ use notify::Event;
 use super::handle::Settled;
 use super::watches::{EditPhase, Watches};
 use super::{ConfigHandle, Error};
+use crate::paths::{Presence, presence};
 use crate::thread::{Spawner, Thread};
 
 /// From the end of a change to when it is taken up: editors make several in a row.
@@ -121,6 +122,10 @@ impl Watcher {
     }
 
     fn follow(&mut self) {
+        if presence(&self.path) == Presence::NoAnswer {
+            let path = self.path.display();
+            return self.config.is_unwatched(&format!("the disk of {path} does not answer"));
+        }
         match self.watches.follow(&self.path) {
             Ok(()) => self.config.is_watched(),
             Err(error) => {

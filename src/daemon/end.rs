@@ -31,7 +31,7 @@ impl Daemon {
         self.transcoder.cancel();
         late(self.server.end(deadline.min(Instant::now() + ANSWER_WITHIN)));
         if let Some(watch) = self.watch {
-            in_time("config", watch.end(deadline));
+            in_time("config", watch.end(deadline.min(Instant::now() + LOOK_WITHIN)));
         }
         in_time("parallax", self.parallax.end(deadline));
         in_time("outputs", self.outputs.end(deadline));

@@ -39,6 +39,8 @@ impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Lock(lock::Error::Running { .. }) => 75,
+            // Nothing is wrong in the file.
+            Self::Config(config::Error::NoAnswer { .. }) => 70,
             Self::Config(_) | Self::Setting { .. } => 78,
             _ => 70,
         }

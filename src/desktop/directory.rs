@@ -6,6 +6,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use crate::paths;
+
 /// What temporary names begin with; no link of ours does.
 const TEMPORARY: &str = ".new-";
 /// The link to what was set last.
@@ -22,6 +24,11 @@ pub(super) struct Directory {
 impl Directory {
     pub(super) fn new(root: PathBuf) -> Self {
         Self { root, written: BTreeMap::new(), complained: false }
+    }
+
+    /// Whether its disk answers; the log has said so where it does not.
+    pub(super) fn answers(&self) -> bool {
+        paths::answers_in(&self.root)
     }
 
     /// Brings links (by the names of monitors) and files in line, and touches nothing that is.

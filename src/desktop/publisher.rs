@@ -107,13 +107,16 @@ impl Publisher {
 
     fn clear(&mut self, done: Tell) {
         self.cleared = true;
-        self.directory.clear();
+        if self.directory.answers() {
+            self.directory.clear();
+        }
         done();
     }
 
     /// Has the files say what is shown now; a monitor keeps what it had until its still is made.
     fn bring_in_line(&mut self) {
-        if self.cleared {
+        // Nobody waits for files on a disk that does not answer.
+        if self.cleared || !self.directory.answers() {
             return self.pending.clear();
         }
         let shown = match shown::read(&self.store, &self.outputs) {

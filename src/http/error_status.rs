@@ -56,6 +56,7 @@ impl From<config::Error> for Error {
                 "sections are app, daemon, backend, library, location, hooks, power, monitors, \
                  remote_gallery",
             ),
+            Why::NoAnswer { .. } => Self::new(503, text),
             // A person is at work on the file: what is in it goes before what a program wants.
             Why::Broken { .. } | Why::Syntax { .. } | Why::FileType { .. } => Self::new(409, text),
             // Something the user can mend: the message says what.

@@ -149,3 +149,67 @@ fn database_on_a_dead_disk_is_told_at_the_start_and_left_at_the_end() {
     house.start();
     house.client().get("/images").ok();
 }
+
+/// Settings are in memory: what asks for them, and all else, goes on.
+#[test]
+fn configuration_on_a_dead_disk_refuses_changes_alone() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let (mut house, [red, green]) = house(&desktop);
+    let client = house.client();
+    let config = house.config_file().parent().unwrap().to_owned();
+    let Some(dead) = DeadDisk::over(&config) else {
+        return left_out("a configuration on a dead disk", "this user may not mount");
+    };
+    let bystander = Bystander::beside(&house, Some(red));
+    let begun = Instant::now();
+    let theme = json!({ "theme": "mine" });
+    let changes = |client: &crate::support::client::Client| client.patch("/config/app", &theme);
+    let all: Vec<u16> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..8).map(|_| scope.spawn(|| changes(&client).status)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert_eq!(all, [503; 8]);
+    client.post("/config/reset", &json!({})).fails(503);
+    assert_eq!(client.get("/config").ok()["app"]["theme"], "dark");
+    client.post("/wallpaper/set", &json!({ "image_id": green })).ok();
+    assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
+    bystander.end("a configuration on a dead disk");
+    drop(dead);
+    wait_until("a change", || changes(&client).status == 200);
+    assert!(fs::read_to_string(house.config_file()).unwrap().contains("\"mine\""));
+    let dead = DeadDisk::over(&config).unwrap();
+    // SIGHUP has the file read again, by the thread that ends the daemon as well.
+    house.signal("-HUP");
+    ends(&mut house);
+    let refused = house.murald(&["start"]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(70), "{said}");
+    assert!(said.contains("config.toml does not answer"), "{said}");
+    drop(dead);
+    house.start();
+    assert_eq!(client.get("/config").ok()["app"]["theme"], "mine");
+}
+
+/// What other programs are shown is kept there, and the notes of what was started.
+#[test]
+fn state_on_a_dead_disk_keeps_no_picture_away() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let (mut house, [red, green]) = house(&desktop);
+    let client = house.client();
+    let state = house.root().join(".local/state/murald");
+    assert!(state.is_dir());
+    let Some(dead) = DeadDisk::over(&state) else {
+        return left_out("a state on a dead disk", "this user may not mount");
+    };
+    let bystander = Bystander::beside(&house, Some(red));
+    let begun = Instant::now();
+    client.post("/wallpaper/set", &json!({ "image_id": green })).ok();
+    assert_eq!(client.get("/wallpaper/current").ok()["monitors"][0]["image_id"], green);
+    assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
+    bystander.end("a state on a dead disk");
+    ends(&mut house);
+    house.start();
+    client.post("/wallpaper/set", &json!({ "image_id": red })).ok();
+    ends(&mut house);
+    drop(dead);
+}
