@@ -135,7 +135,7 @@ impl Shuffle {
 
     /// Takes the present image back as if it had not come.
     pub(super) fn leave(&mut self, id: i64) {
-        if self.all.len() > 1 && self.trail.len() > 1 {
+        if self.trail.len() > 1 {
             if let Some(at) = self.trail.iter().rposition(|&other| other == id) {
                 self.trail.remove(at);
             }

@@ -101,10 +101,11 @@ impl PlaybackState {
         self.monitors.len() > before
     }
 
-    /// Takes over an edited list, which is not empty; whether the image is gone that it stood at.
+    /// Takes over an edited list, which is not empty; whether the image is gone that it stood at, or
+    /// where each monitor has its own, whether one of them has another now.
     pub(super) fn edit(&mut self, spec: &PlaylistSpec, seed: u64) -> bool {
         let ids = spec.ids();
-        let before = self.index;
+        let (before, taken) = (self.index, self.taken());
         let index = self.index_in(&ids);
         let lost = ids[index] != self.image_id;
         self.index = index;
@@ -117,15 +118,21 @@ impl PlaybackState {
             None if spec.random => self.shuffle = Some(Shuffle::new(&ids, Some(ids[index]), seed)),
             _ => self.shuffle = None,
         }
-        if lost {
-            self.shown_on.clear();
+        // A random order has its own successor for what is gone.
+        if self.shuffle.is_none() {
+            // Nor is one that takes the place of the first shown twice.
+            let moved_up = if lost { Some(self.image_id) } else { None };
+            self.others.retain(|id| ids.contains(id) && Some(*id) != moved_up);
         }
-        self.others.retain(|id| ids.contains(id));
         self.last_index = match self.others.last() {
             Some(last) => nearest_index(ids.iter().copied(), *last, self.last_index),
             None => index,
         };
         self.follow_shuffle(spec);
+        let lost = lost || self.mode == Mode::Each && self.taken() != taken;
+        if lost {
+            self.shown_on.clear();
+        }
         lost
     }
 

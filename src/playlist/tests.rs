@@ -140,6 +140,12 @@ impl Fixture {
         numbers.iter().enumerate().map(item).collect()
     }
 
+    fn edit(&mut self, id: i64, numbers: Option<&[usize]>, configuration: NewConfiguration) {
+        let images = numbers.map(|numbers| self.items(numbers, &[]));
+        let change = PlaylistChange { configuration, images, ..PlaylistChange::default() };
+        self.command(|reply| Command::Change(id, change, reply)).unwrap();
+    }
+
     fn start(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
         self.command(|reply| Command::Start {
             id,

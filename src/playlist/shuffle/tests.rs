@@ -48,18 +48,23 @@ fn backward_retraces_the_trail() {
     assert_eq!(back, way.iter().rev().skip(1).copied().collect::<Vec<_>>());
     let again: Vec<_> = (0..30).map(|_| shuffle.forward()).collect();
     assert_eq!(again, way[1..]);
+    let mut shuffle = Shuffle::new(&ids(9), Some(4), 1);
+    shuffle.forward();
+    assert_eq!((shuffle.backward(), shuffle.previous()), (4, None));
 }
 
 #[test]
 fn backward_at_beginning_keeps_round_whole() {
-    for number in [2, 3, 8] {
-        let mut shuffle = Shuffle::new(&ids(number), Some(1), 3);
+    for (number, seed) in [2, 3, 8].into_iter().flat_map(|n| (0..20).map(move |seed| (n, seed))) {
+        let mut shuffle = Shuffle::new(&ids(number), Some(1), seed);
         let before = shuffle.backward();
         assert_ne!(before, 1);
-        assert_eq!(shuffle.forward(), 1);
+        assert_eq!((shuffle.forward(), shuffle.previous()), (1, Some(before)));
         let mut round = BTreeSet::from([before, 1]);
         round.extend((2..number).map(|_| shuffle.forward()));
         assert_eq!(round.len() as i64, number);
+        let next: BTreeSet<i64> = (0..number).map(|_| shuffle.forward()).collect();
+        assert_eq!(next.len() as i64, number, "it has had its turn in the round before");
     }
     assert_eq!(Shuffle::new(&[5, 5], None, 0).backward(), 5);
 }
@@ -146,6 +151,59 @@ fn all_that_do_not_fit_are_skipped_in_their_order() {
         assert_eq!(shuffle.skip(false, &|id| id == 7), expected, "seed {seed}");
         assert_eq!((shuffle.current(), shuffle.previous()), (7, Some(1)));
     }
+}
+
+#[test]
+fn what_does_not_fit_any_more_is_left_out_of_the_way_forward() {
+    let mut shuffle = Shuffle::new(&ids(6), Some(1), 2);
+    let way = [shuffle.forward(), shuffle.forward(), shuffle.forward()];
+    (0..3).for_each(|_| _ = shuffle.backward());
+    let (id, left) = shuffle.forward_past(&[1], &|id| id != way[0]);
+    assert_eq!((id, left), (way[1], vec![way[0]]));
+    assert_eq!((shuffle.previous(), shuffle.forward()), (Some(1), way[2]));
+}
+
+#[test]
+fn the_latest_of_fewer_images_than_asked_for_alternate() {
+    let mut shuffle = Shuffle::new(&ids(2), Some(1), 0);
+    shuffle.forward();
+    assert_eq!(shuffle.latest(1), [2]);
+    assert_eq!(shuffle.latest(2), [1, 2]);
+    assert_eq!(shuffle.trail, [1, 2], "nothing was missing");
+    assert_eq!(shuffle.latest(5), [2, 1, 2, 1, 2]);
+    assert_eq!(Shuffle::new(&ids(1), None, 0).latest(3), [1, 1, 1]);
+    let of_three: BTreeSet<i64> = Shuffle::new(&ids(3), None, 0).latest(3).into_iter().collect();
+    assert_eq!(of_three, BTreeSet::from([1, 2, 3]));
+}
+
+#[test]
+fn what_is_taken_back_is_not_in_the_trail() {
+    let mut shuffle = Shuffle::new(&ids(5), Some(1), 2);
+    let (second, third) = (shuffle.forward(), shuffle.forward());
+    shuffle.leave(second);
+    assert_eq!((shuffle.current(), shuffle.previous()), (third, Some(1)));
+    shuffle.leave(third);
+    shuffle.leave(1);
+    assert_eq!((shuffle.current(), shuffle.previous()), (1, None), "one is always there");
+}
+
+#[test]
+fn a_thousand_steps_are_remembered() {
+    let mut shuffle = Shuffle::new(&ids(3), None, 0);
+    let mut past = shuffle.clone();
+    for _ in 0..REMEMBERED + 5 {
+        shuffle.forward();
+        past.forward_past(&[], &|_| true);
+    }
+    assert_eq!([shuffle.trail.len(), past.trail.len()], [REMEMBERED; 2]);
+}
+
+/// The first two numbers that splitmix64 gives from 1234567, as in its test vectors.
+#[test]
+fn keys_are_mixed_by_splitmix64() {
+    let first = mixed(1_234_567);
+    let second = mixed(1_234_567 + 0x9e37_79b9_7f4a_7c15);
+    assert_eq!((first, second), (6_457_827_717_110_365_317, 3_203_168_211_198_807_973));
 }
 
 #[derive(Clone, Debug)]

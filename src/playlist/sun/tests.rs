@@ -89,6 +89,23 @@ fn zone_of_a_traveller_has_every_event_on_every_day() {
     assert!(offset("Pacific/Honolulu").abs_diff(10 * 60 + 22) <= TOLERANCE);
 }
 
+/// What comes later every day leaves out the day on which it passes midnight.
+#[test]
+fn events_that_pass_midnight_are_at_the_edge_of_the_day_without_one() {
+    let days = |event: &str, hours: i8, first: Date| -> Vec<u16> {
+        let zone = TimeZone::fixed(jiff::tz::offset(hours));
+        let (time, first) = (event.parse().unwrap(), first.series(jiff::Span::new().days(1)));
+        first.take(40).map(|day| minute(time, day, &zone, place(LONDON))).collect()
+    };
+    // Sunset at 19:00 UTC in April, by a clock that is five hours ahead: on the 17th at 23:58, and
+    // then on the 19th at 00:00.
+    let sunsets = days("sunset", 5, date(2025, 4, 15));
+    assert_eq!(sunsets[..5], [1436, 1438, 1439, 0, 1]);
+    // Sunrise at 06:00 UTC in September, by a clock that is six hours behind.
+    let sunrises = days("sunrise", -6, date(2025, 9, 27));
+    assert_eq!(sunrises[..5], [1436, 1438, 1439, 0, 1]);
+}
+
 #[test]
 fn offsets_are_kept_and_clamped_into_the_day() {
     let summer = date(2025, 6, 21);

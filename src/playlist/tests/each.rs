@@ -102,6 +102,58 @@ fn shuffle_shows_all_once_before_any_twice_and_none_twice_at_a_time() {
 }
 
 #[test]
+fn edits_that_take_a_picture_out_give_its_monitor_another() {
+    for (random, removed) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+        for _ in 0..5 {
+            let mut fixture = fixture();
+            let numbers = [0, 1, 2, 3];
+            let id = match random {
+                true => fixture.make_random(&numbers),
+                false => fixture.make(PlaylistType::Manual, &numbers, &[]),
+            };
+            fixture.start_each(id, &[]).unwrap();
+            fixture.act(id, Action::Next).unwrap();
+            let before = fixture.dealt().pop().unwrap();
+            let gone = before[removed];
+            let left: Vec<usize> = (0..4).filter(|number| *number != gone).collect();
+            fixture.edit(id, Some(&left), NewConfiguration::default());
+            let after = fixture.dealt().pop().expect("another picture");
+            assert!(!after.contains(&gone) && after[0] != after[1], "{before:?}, then {after:?}");
+            assert!(after.contains(&before[1 - removed]), "{before:?}, then {after:?}");
+            let current = fixture.active()[0].current_image_id.unwrap();
+            assert_eq!(fixture.number(current), after[0], "where it stands is on a screen");
+        }
+    }
+}
+
+#[test]
+fn another_order_shows_where_the_playlist_stands() {
+    for _ in 0..5 {
+        let mut fixture = fixture();
+        let id = fixture.make(PlaylistType::Manual, &[0, 1, 2, 3], &[]);
+        fixture.start_each(id, &[]).unwrap();
+        let change = |order| NewConfiguration { order: Some(order), ..Default::default() };
+        fixture.edit(id, None, change(PlaylistOrder::Random));
+        let shown = fixture.dealt().pop().unwrap();
+        let current = fixture.active()[0].current_image_id.unwrap();
+        assert_eq!(fixture.number(current), shown[0]);
+    }
+}
+
+#[test]
+fn items_that_are_refused_are_left_once_each() {
+    let mut fixture = fixture();
+    fixture.wallpapers.state.lock().unwrap().behaviour = Behaviour::RefusesVideo;
+    let id = fixture.make(PlaylistType::Manual, &[4, 0, 5, 1, 2], &[]);
+    fixture.start_each(id, &[]).unwrap();
+    assert_eq!(fixture.dealt(), [[4, 0], [0, 1]]);
+    let events = fixture.events();
+    let skipped = events.iter().find_map(|(_, event)| event["skipped_items"].as_array());
+    let slots: Vec<_> = skipped.unwrap().iter().map(|item| &item["slot_index"]).collect();
+    assert_eq!(slots, [0, 2]);
+}
+
+#[test]
 fn refused_items_make_room_for_others() {
     for random in [false, true] {
         let mut fixture = fixture();

@@ -65,6 +65,74 @@ fn edit_keeps_position_by_image() {
 }
 
 #[test]
+fn another_order_goes_on_from_the_same_image() {
+    use PlaylistOrder::{Ordered, Random};
+    let mut fixture = fixture();
+    let configuration = NewConfiguration { order: Some(Random), ..fast() };
+    let id = fixture.make_with(configuration, &[0, 1, 2, 3], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.act(id, Action::Next).unwrap();
+    let at = fixture.asked()[1];
+    let order = |order| NewConfiguration { order: Some(order), ..NewConfiguration::default() };
+    fixture.edit(id, None, order(Ordered));
+    assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], at));
+    (0..3).for_each(|_| fixture.act(id, Action::Next).unwrap());
+    let mut shown = fixture.asked();
+    assert_eq!(shown, [1, 2, 3].map(|step| (at + step) % 4));
+    fixture.edit(id, None, order(Random));
+    assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], shown[2]));
+    (0..3).for_each(|_| fixture.act(id, Action::Next).unwrap());
+    shown = [vec![shown[2]], fixture.asked()].concat();
+    shown.sort_unstable();
+    assert_eq!(shown, [0, 1, 2, 3], "a round of its own");
+}
+
+#[test]
+fn a_list_of_one_has_no_neighbours_and_of_two_each_other() {
+    let mut fixture = fixture();
+    let neighbours = |fixture: &mut Fixture| {
+        let active = fixture.active().remove(0);
+        [active.previous_image_id, active.next_image_id].map(|id| id.map(|id| fixture.number(id)))
+    };
+    let id = fixture.make(PlaylistType::Manual, &[3], &[]);
+    fixture.start(id, &[]).unwrap();
+    assert_eq!(neighbours(&mut fixture), [None, None]);
+    fixture.edit(id, Some(&[3, 1]), NewConfiguration::default());
+    assert_eq!(neighbours(&mut fixture), [Some(1), Some(1)]);
+}
+
+/// What a random playlist has of its last run is its way, as long as it stands on it.
+#[test]
+fn a_start_goes_on_with_the_random_order_of_the_last_run() {
+    let order = |order| NewConfiguration { order: Some(order), ..NewConfiguration::default() };
+    let previous_after = |edit: &dyn Fn(&mut Fixture, i64, usize)| {
+        let mut fixture = fixture();
+        let configuration = NewConfiguration { order: Some(PlaylistOrder::Random), ..fast() };
+        let id = fixture.make_with(configuration, &[0, 1, 2, 3], &[]);
+        fixture.start(id, &[]).unwrap();
+        fixture.act(id, Action::Next).unwrap();
+        let way = fixture.asked();
+        fixture.act(id, Action::Stop).unwrap();
+        edit(&mut fixture, id, way[1]);
+        fixture.start(id, &[]).unwrap();
+        let active = fixture.active().remove(0);
+        let numbers = [active.current_image_id, active.previous_image_id];
+        (way, numbers.map(|id| id.map(|id| fixture.number(id))))
+    };
+    let (way, found) = previous_after(&|_, _, _| ());
+    assert_eq!(found, [Some(way[1]), Some(way[0])]);
+    let (_, [_, previous]) = previous_after(&|fixture, id, at| {
+        let left: Vec<usize> = (0..4).filter(|number| *number != at).collect();
+        fixture.edit(id, Some(&left), NewConfiguration::default());
+    });
+    assert_eq!(previous, None, "where it stood is gone");
+    let (way, found) = previous_after(&|fixture, id, _| {
+        fixture.edit(id, None, order(PlaylistOrder::Ordered));
+    });
+    assert_eq!(found, [Some(way[1]), Some((way[1] + 3) % 4)]);
+}
+
+#[test]
 fn edit_into_slots_shows_only_the_current_slot() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1], &[]);

@@ -27,6 +27,54 @@ fn now_micros(fixture: &Fixture) -> i64 {
     fixture.time.lock().unwrap().wall.timestamp().as_microsecond()
 }
 
+/// A change that comes late keeps the beat; one that comes so late that it was missed, or by more
+/// than an interval, begins a new one.
+#[test]
+fn late_changes_keep_the_beat_until_it_is_lost() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2, 3], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.sleep(11 * SECOND);
+    fixture.sleep(9 * SECOND);
+    assert_eq!(fixture.asked(), [0, 1, 2]);
+    fixture.sleep(13 * SECOND);
+    fixture.sleep(9 * SECOND);
+    assert_eq!(fixture.asked(), [3]);
+    fixture.sleep(SECOND);
+    assert_eq!(fixture.asked(), [0]);
+    let brief = NewConfiguration { interval: Some(1), ..fast() };
+    let id = fixture.make_with(brief, &[0, 1, 2, 3], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.sleep(SECOND * 5 / 2);
+    assert_eq!(fixture.asked(), [0, 1]);
+    fixture.sleep(SECOND * 3 / 4);
+    assert_eq!(fixture.asked(), NONE);
+    fixture.sleep(SECOND / 4);
+    assert_eq!(fixture.asked(), [2]);
+}
+
+#[test]
+fn the_time_of_the_next_change_is_the_same_however_often_it_is_asked_for() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1], &[]);
+    fixture.start(id, &[]).unwrap();
+    let next = |fixture: &mut Fixture| fixture.active()[0].next_change_at.map(|at| at.as_micros());
+    let first = next(&mut fixture).unwrap();
+    assert_eq!(first, now_micros(&fixture) + 10_000_000);
+    let ahead = |fixture: &Fixture, by: SignedDuration| {
+        let mut time = fixture.time.lock().unwrap();
+        time.wall = &time.wall + by;
+    };
+    // The two clocks are read one after the other.
+    ahead(&fixture, SignedDuration::from_millis(3));
+    assert_eq!(next(&mut fixture), Some(first));
+    // A clock that was set is another matter.
+    ahead(&fixture, SignedDuration::from_secs(60));
+    assert_eq!(next(&mut fixture), Some(first + 60_003_000));
+    fixture.connect(&[]);
+    assert_eq!(next(&mut fixture), None, "without a monitor nothing changes");
+}
+
 #[test]
 fn pause_keeps_remaining_time() {
     let mut fixture = fixture();
