@@ -75,14 +75,15 @@ fn run(task: &Task, send: &SyncSender<(Storage, Duration)>, ring: &Ring) -> bool
     let Ok(file) = open_regular(Path::new(&task.wanted.path)) else { return false };
     let mut file = BufReader::new(file);
     let Ok(probe) = media::probe(&mut file) else { return false };
-    let (natural, mut any) = ((probe.width, probe.height), false);
+    let (natural, mut count) = ((probe.width, probe.height), 0_u32);
     let mut is_wanted = true;
     let gone_through = probe.frames(&mut file, &mut |picture, stays| {
         let sent = paint::frame(&picture, natural, task)
             .is_ok_and(|frame| send.send((frame, stays)).is_ok());
         ring.0.wake();
-        (any, is_wanted) = (true, sent);
+        (count, is_wanted) = (count.saturating_add(1), sent);
         sent
     });
-    gone_through.is_ok() && is_wanted && any
+    // What is sound of a damaged one goes on moving.
+    is_wanted && count > if gone_through.is_ok() { 0 } else { 1 }
 }

@@ -1,95 +1,90 @@
 //! The frames of a picture that moves, each as it is seen, decoded when it is asked for.
 
-use std::io::BufReader;
 use std::time::Duration;
 
-use image::codecs::gif::GifDecoder;
-use image::codecs::png::PngDecoder;
-use image::codecs::webp::WebPDecoder;
-use image::{AnimationDecoder, Frames, ImageDecoder, ImageResult};
-
+use super::canvas::Canvas;
 use super::decoder::Input;
 use super::error::Error;
-use super::exif::Orientation;
 use super::picture::Picture;
 use super::probe::Probe;
-use super::whole::{from_crate, limits};
+use super::{apng, gif, webp_frames};
 use crate::wire::Format;
 
-/// Read at once: the crate asks for a few bytes at a time.
-const BUFFER: usize = 64 << 10;
 /// What is said to stay no longer than this stays for [`USUAL`], as browsers have it.
 const TOO_SHORT: Duration = Duration::from_millis(10);
 const USUAL: Duration = Duration::from_millis(100);
 
 impl Probe {
-    /// Gives all frames in their order, with the time that each stays, until `each` wants no more.
+    /// Gives all frames in their order, upright, with the time that each stays, until `each` wants no
+    /// more. How often they are to be shown is not looked at: they move as long as they are on the wall.
     pub fn frames(
         &self,
         input: &mut dyn Input,
         each: &mut dyn FnMut(Picture, Duration) -> bool,
     ) -> Result<(), Error> {
-        input.rewind().map_err(Error::Read)?;
-        let failed = |error| from_crate(self.format, error);
-        for frame in frames(self.format, input).map_err(failed)? {
-            let frame = frame.map_err(failed)?;
-            let said = Duration::from(frame.delay());
+        let mut each = |canvas: &Canvas, said: Duration| {
             let stays = if said > TOO_SHORT { said } else { USUAL };
-            let buffer = frame.into_buffer();
-            let (width, height) = buffer.dimensions();
+            let ((width, height), pixels) = (canvas.size(), canvas.pixels().to_vec());
             let extent = (f64::from(width), f64::from(height));
-            let (pixels, upright) = (buffer.into_raw(), Orientation::NoTransforms);
-            let mut picture = Picture::new(width, height, extent, 4, pixels, upright);
+            let mut picture = Picture::new(width, height, extent, 4, pixels, self.orientation());
             if let Some(profile) = self.profile() {
                 picture.convert(profile);
             }
-            if !each(picture, stays) {
-                break;
-            }
+            each(picture.upright(), stays)
+        };
+        match self.format {
+            Format::Gif => gif::frames(input, &mut each),
+            Format::Png => apng::frames(input, &mut each),
+            Format::Webp => webp_frames::frames(input, &mut each),
+            // Nothing else moves.
+            _ => Ok(()),
         }
-        Ok(())
     }
-}
-
-fn frames(format: Format, input: &mut dyn Input) -> ImageResult<Frames<'_>> {
-    let source = BufReader::with_capacity(BUFFER, input);
-    // Any frame but the first may be of another size than what was probed.
-    Ok(match format {
-        Format::Gif => {
-            let mut decoder = GifDecoder::new(source)?;
-            decoder.set_limits(limits())?;
-            decoder.into_frames()
-        }
-        Format::Webp => {
-            let mut decoder = WebPDecoder::new(source)?;
-            decoder.set_limits(limits())?;
-            decoder.into_frames()
-        }
-        Format::Png => PngDecoder::with_limits(source, limits())?.apng()?.into_frames(),
-        // Nothing else moves.
-        _ => Frames::new(Box::new(std::iter::empty())),
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use image::codecs::gif::GifEncoder;
-    use image::{Delay, Frame, Rgba, RgbaImage};
+    use ::gif::{DisposalMethod, Frame};
+    use std::borrow::Cow;
     use std::io::Cursor;
+
+    const RED: [u8; 4] = [255, 0, 0, 255];
+    const BLUE: [u8; 4] = [0, 0, 255, 255];
+    const NONE: [u8; 4] = [0; 4];
+
+    /// Of 4 x 3 pixels, in colours red, blue and none.
+    fn animation(frames: &[Frame<'_>]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let colors = [255, 0, 0, 0, 0, 255, 0, 0, 0];
+        let mut encoder = ::gif::Encoder::new(&mut bytes, 4, 3, &colors).unwrap();
+        frames.iter().for_each(|frame| encoder.write_frame(frame).unwrap());
+        drop(encoder);
+        bytes
+    }
+
+    fn frame(height: u16, index: u8, delay: u16) -> Frame<'static> {
+        let buffer = Cow::Owned(vec![index; 4 * usize::from(height)]);
+        Frame { delay, width: 4, height, buffer, transparent: Some(2), ..Frame::default() }
+    }
+
+    /// The colours of a frame's rows, and its time in milliseconds.
+    type Seen = ([[u8; 4]; 3], u128);
+
+    /// All frames, and how it ended.
+    fn seen(bytes: Vec<u8>) -> (Vec<Seen>, Result<(), Error>) {
+        let (mut seen, mut input) = (Vec::new(), Cursor::new(bytes));
+        let outcome = gif::frames(&mut input, &mut |canvas, stays| {
+            let row = |y: usize| *canvas.pixels()[y * 16..].first_chunk().unwrap();
+            seen.push(([row(0), row(1), row(2)], stays.as_millis()));
+            true
+        });
+        (seen, outcome)
+    }
 
     #[test]
     fn frames_come_whole_with_their_times() {
-        let mut bytes = Vec::new();
-        let frame = |color: [u8; 4], milliseconds| {
-            let delay = Delay::from_numer_denom_ms(milliseconds, 1);
-            Frame::from_parts(RgbaImage::from_pixel(4, 3, Rgba(color)), 0, 0, delay)
-        };
-        let (red, blue) = ([255, 0, 0, 255], [0, 0, 255, 255]);
-        let mut encoder = GifEncoder::new(&mut bytes);
-        encoder.encode_frames([frame(red, 50), frame(blue, 0)]).unwrap();
-        drop(encoder);
-        let mut input = Cursor::new(bytes);
+        let mut input = Cursor::new(animation(&[frame(3, 0, 5), frame(3, 1, 0), frame(3, 1, 1)]));
         let probe = super::super::probe(&mut input).unwrap();
         let mut seen = Vec::new();
         let mut note = |picture: Picture, stays: Duration| {
@@ -97,7 +92,8 @@ mod tests {
             true
         };
         probe.frames(&mut input, &mut note).unwrap();
-        assert_eq!(seen, [(red.to_vec(), 48, 50), (blue.to_vec(), 48, 100)]);
+        let expected = [(RED, 50), (BLUE, 100), (BLUE, 100)];
+        assert_eq!(seen, expected.map(|(color, stays)| (color.to_vec(), 48, stays)));
         let mut count = 0;
         let mut first = |_: Picture, _: Duration| {
             count += 1;
@@ -108,25 +104,57 @@ mod tests {
     }
 
     #[test]
+    fn gif_frame_that_lacks_pixels_shows_what_it_has() {
+        // The second has the data of a frame of one row.
+        let mut bytes = animation(&[frame(3, 0, 5), frame(1, 1, 6), frame(3, 1, 7)]);
+        let place = [0x2c, 0, 0, 0, 0, 4, 0, 1, 0];
+        let second = bytes.windows(9).position(|window| window == place).unwrap();
+        bytes[second + 7] = 3;
+        let (frames, outcome) = seen(bytes.clone());
+        outcome.unwrap();
+        assert_eq!(frames, [([RED; 3], 50), ([BLUE, RED, RED], 60), ([BLUE; 3], 70)]);
+        // And one behind which the file ends; it goes on from the first where it is shown.
+        bytes.truncate(second + 9 + 3);
+        let (frames, outcome) = seen(bytes);
+        assert!(matches!(outcome, Err(Error::Truncated(Format::Gif))), "{outcome:?}");
+        assert_eq!(frames.len(), 2);
+        assert_eq!(frames[1].0[2], RED);
+    }
+
+    #[test]
+    fn gif_first_frame_is_taken_away_like_any_other() {
+        let first = |dispose| Frame { dispose, ..frame(3, 0, 5) };
+        for (dispose, below) in [
+            (DisposalMethod::Keep, RED),
+            (DisposalMethod::Background, NONE),
+            (DisposalMethod::Previous, NONE),
+        ] {
+            let (frames, outcome) = seen(animation(&[first(dispose), frame(1, 1, 5)]));
+            outcome.unwrap();
+            assert_eq!(frames[1].0, [BLUE, below, below], "{dispose:?}");
+        }
+    }
+
+    #[test]
+    fn interlaced_gif_moves() {
+        // Rows are stored 0, 2, 1; a plain bottom is what the crate over the codes refuses.
+        let rows = [[0; 4], [1; 4], [2; 4]].as_flattened().to_vec();
+        let interlaced =
+            || Frame { interlaced: true, buffer: rows.clone().into(), ..frame(3, 0, 5) };
+        let (frames, outcome) = seen(animation(&[interlaced(), interlaced()]));
+        outcome.unwrap();
+        assert_eq!(frames, [([RED, NONE, BLUE], 50), ([RED, NONE, BLUE], 50)]);
+    }
+
+    #[test]
     fn frame_that_is_larger_than_its_picture_is_bounded() {
-        let mut bytes = Vec::new();
-        let mut encoder = GifEncoder::new(&mut bytes);
-        let pixels = |color| Frame::new(RgbaImage::from_pixel(4, 3, Rgba(color)));
-        encoder.encode_frames([pixels([255, 0, 0, 255]), pixels([0, 0, 255, 255])]).unwrap();
-        drop(encoder);
+        let mut bytes = animation(&[frame(3, 0, 5), frame(3, 1, 5)]);
         // The second one's width and height.
         let place = [0x2c, 0, 0, 0, 0, 4, 0, 3, 0];
         let second = bytes.windows(9).rposition(|window| window == place).unwrap();
         bytes[second + 5..second + 9].fill(0xff);
-        let mut input = Cursor::new(bytes);
-        let probe = super::super::probe(&mut input).unwrap();
-        let mut count = 0;
-        let mut each = |_: Picture, _: Duration| {
-            count += 1;
-            true
-        };
-        let error = probe.frames(&mut input, &mut each).unwrap_err();
-        assert!(matches!(error, Error::NeedsTranscoder { .. }), "{error}");
-        assert_eq!(count, 1);
+        let (frames, outcome) = seen(bytes);
+        assert!(matches!(outcome, Err(Error::NeedsTranscoder { .. })), "{outcome:?}");
+        assert_eq!(frames.len(), 1);
     }
 }

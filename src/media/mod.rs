@@ -7,15 +7,17 @@
 //! calls on a thread that must live catches that.
 
 mod animation;
+mod apng;
+mod canvas;
 mod card;
 mod decoder;
 mod error;
 mod exif;
 pub mod fuzz;
 mod gif;
+mod gif_blocks;
 mod icc;
 mod ifd;
-mod interlaced;
 mod jpeg;
 mod kind;
 mod palette;
@@ -31,6 +33,7 @@ mod tiff;
 mod vp8;
 mod vp8l;
 mod webp;
+mod webp_frames;
 mod whole;
 
 pub(crate) use card::card;

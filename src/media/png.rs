@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use png::{ColorType, DecodeOptions, Decoder, DecodingError, Limits, Reader, Transformations};
+use png::{
+    BitDepth, ColorType, DecodeOptions, Decoder, DecodingError, InterlaceInfo, Limits, Reader,
+    Transformations, expand_interlaced_row,
+};
 
 use super::decoder::{self, Goal, Header, Input, Opened, Stop, check_bounds};
 use super::error::Error;
@@ -59,35 +62,38 @@ impl decoder::Decoder for Png {
         stop: Stop<'_>,
     ) -> Result<Picture, Error> {
         let mut reader = reader(input, false)?;
-        let kind = reader.output_color_type().0;
+        if (reader.info().size(), channels(&reader)) != (header.size, header.channels) {
+            return Err(damaged("it has changed meanwhile"));
+        }
+        let kind = reader.output_color_type();
         let mut shrink = header.shrink(goal);
         let mut line = Vec::new();
-        if self.interlaced {
-            let length = reader.output_buffer_size().ok_or_else(|| damaged(TOO_LARGE))?;
-            let mut pixels = vec![0; length];
-            let frame = reader.next_frame(&mut pixels).map_err(from_crate)?;
-            for row in pixels.chunks_exact(frame.line_size) {
-                shrink.row(widened(kind, row, &mut line));
+        let stride = header.size.0 as usize * header.channels;
+        let mut pixels = vec![0; if self.interlaced { stride * header.size.1 as usize } else { 0 }];
+        while let Some(row) = reader.next_interlaced_row().map_err(from_crate)? {
+            if stop() {
+                return Err(Error::Stopped);
             }
-        } else {
-            for _ in 0..header.size.1 {
-                if stop() {
-                    return Err(Error::Stopped);
+            let samples = eight_bits(kind, row.data(), &mut line);
+            match row.interlace() {
+                InterlaceInfo::Adam7(pass) => {
+                    let bits = header.channels as u8 * 8;
+                    expand_interlaced_row(&mut pixels, stride, samples, pass, bits);
                 }
-                let row = reader.next_row().map_err(from_crate)?;
-                let row = row.ok_or(Error::Truncated(Format::Png))?;
-                shrink.row(widened(kind, row.data(), &mut line));
+                InterlaceInfo::Null(_) => shrink.row(samples),
             }
         }
+        shrink.rows(&pixels);
         // To the end chunk: a file that lacks it is cut off.
         reader.finish().map_err(from_crate)?;
         Ok(shrink.finish(header.orientation))
     }
 }
 
-const TOO_LARGE: &str = "a row is too long";
-
-fn reader(input: &mut dyn Input, with_profile: bool) -> Result<Reader<&mut dyn Input>, Error> {
+pub(super) fn reader(
+    input: &mut dyn Input,
+    with_profile: bool,
+) -> Result<Reader<&mut dyn Input>, Error> {
     let mut options = DecodeOptions::default();
     options.set_ignore_text_chunk(true);
     options.set_ignore_iccp_chunk(!with_profile);
@@ -95,7 +101,8 @@ fn reader(input: &mut dyn Input, with_profile: bool) -> Result<Reader<&mut dyn I
     options.set_ignore_adler32(false);
     let mut decoder = Decoder::new_with_options(input, options);
     decoder.set_limits(Limits { bytes: METADATA_MAX });
-    decoder.set_transformations(Transformations::normalize_to_color8());
+    // Of sixteen bits it would drop eight: see [`eight_bits`].
+    decoder.set_transformations(Transformations::EXPAND);
     decoder.read_info().map_err(from_crate)
 }
 
@@ -106,24 +113,43 @@ fn channels(reader: &Reader<&mut dyn Input>) -> usize {
     }
 }
 
-/// A row as RGB or RGBA.
-fn widened<'a>(kind: ColorType, row: &'a [u8], line: &'a mut Vec<u8>) -> &'a [u8] {
+/// A row as RGB or RGBA, of eight bits each.
+pub(super) fn eight_bits<'a>(
+    (color, depth): (ColorType, BitDepth),
+    row: &'a [u8],
+    line: &'a mut Vec<u8>,
+) -> &'a [u8] {
     line.clear();
-    match kind {
-        ColorType::Grayscale => line.extend(row.iter().flat_map(|&v| [v; 3])),
-        ColorType::GrayscaleAlpha => {
-            line.extend(row.chunks_exact(2).flat_map(|v| [v[0], v[0], v[0], v[1]]));
+    // The nearest of eight bits, as libpng and others have it.
+    let near = |[high, low]: [u8; 2]| {
+        ((u32::from(u16::from_be_bytes([high, low])) * 255 + 32_895) >> 16) as u8
+    };
+    match (color, depth) {
+        (ColorType::Grayscale, BitDepth::Sixteen) => {
+            line.extend(row.as_chunks().0.iter().flat_map(|&v| [near(v); 3]));
+        }
+        (ColorType::GrayscaleAlpha, BitDepth::Sixteen) => {
+            let pixels = row.as_chunks().0.iter();
+            line.extend(pixels.flat_map(|&[a, b, c, d]| {
+                let light = near([a, b]);
+                [light, light, light, near([c, d])]
+            }));
+        }
+        (_, BitDepth::Sixteen) => line.extend(row.as_chunks().0.iter().map(|&v| near(v))),
+        (ColorType::Grayscale, _) => line.extend(row.iter().flat_map(|&v| [v; 3])),
+        (ColorType::GrayscaleAlpha, _) => {
+            line.extend(row.as_chunks().0.iter().flat_map(|&[v, alpha]| [v, v, v, alpha]));
         }
         _ => return row,
     }
     line
 }
 
-fn damaged(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+pub(super) fn damaged(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::damaged(Format::Png, what)
 }
 
-fn from_crate(error: DecodingError) -> Error {
+pub(super) fn from_crate(error: DecodingError) -> Error {
     match error {
         DecodingError::IoError(error) => Error::read(Format::Png, error),
         other => damaged(other),

@@ -81,6 +81,11 @@ pub(crate) fn upright(input: &mut dyn Input) -> Result<(Format, bool), Error> {
 }
 
 impl Probe {
+    /// How the stored pixels are to be turned.
+    pub(super) fn orientation(&self) -> Orientation {
+        self.header.orientation
+    }
+
     /// Where the colours are not sRGB's.
     pub(super) fn profile(&self) -> Option<&Profile> {
         self.header.profile.as_ref()

@@ -1,5 +1,5 @@
 //! WebP: counts the frames, and sees whether the file is whole; the first one is decoded by
-//! [`super::whole`]. Thumbnails are written by libwebp.
+//! [`super::whole`], all of them by [`super::webp_frames`]. Thumbnails are written by libwebp.
 
 use std::io::SeekFrom;
 
@@ -19,7 +19,7 @@ const QUALITY: f32 = 80.0;
 /// Effort, 0 to 6: 2 is a third of the default's time for 5% more bytes.
 const METHOD: i32 = 2;
 /// Tag and length of a chunk.
-const CHUNK: u64 = 8;
+pub(super) const CHUNK: u64 = 8;
 
 /// Walks all chunks.
 pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
@@ -63,7 +63,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     // read whole, beside tables or copies of them.
     let scratch = (if frames > 0 { 10 } else { 4 }, largest + tables);
     let format = Format::Webp;
-    Walked { format, create, animated: frames > 1, metadata, interlaced: None, scratch }.open(input)
+    Walked { format, create, animated: frames > 1, metadata, scratch }.open(input)
 }
 
 /// What the tables of a frame take, or copies; it lies before the next chunk.
@@ -98,7 +98,7 @@ fn coded(input: &mut dyn Input, tag: &[u8; 4], length: u64, size: (u32, u32)) ->
 }
 
 /// Less one, in three bytes.
-fn side([low, middle, high]: [u8; 3]) -> u32 {
+pub(super) fn side([low, middle, high]: [u8; 3]) -> u32 {
     u32::from_le_bytes([low, middle, high, 0]) + 1
 }
 
@@ -119,7 +119,7 @@ pub fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
     Ok(encoded.to_vec())
 }
 
-fn bytes<const N: usize>(input: &mut dyn Input) -> Result<[u8; N], Error> {
+pub(super) fn bytes<const N: usize>(input: &mut dyn Input) -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     input.read_exact(&mut bytes).map_err(|error| Error::read(Format::Webp, error))?;
     Ok(bytes)

@@ -1,7 +1,7 @@
-//! BMP, GIF and WebP: decoded as a whole by the `image` crate, within its limits.
+//! BMP and WebP: decoded as a whole by the `image` crate, within its limits.
 //!
-//! It says neither whether a GIF or WebP is cut off nor how many frames there are, so those are
-//! walked through before. What it does not decode, or not in the memory that a picture is given, is
+//! It says neither whether a WebP is cut off nor how many frames there are, so that is walked through
+//! before. What it does not decode, or not in the memory that a picture is given, is
 //! left to the transcoder.
 
 use std::fmt;
@@ -17,7 +17,6 @@ use super::decoder::{
 use super::error::Error;
 use super::exif;
 use super::icc::{Profile, Samples};
-use super::interlaced::Interlaced;
 use super::picture::Picture;
 use crate::wire::Format;
 
@@ -36,8 +35,6 @@ pub(super) struct Walked {
     pub(super) animated: bool,
     /// Profile and EXIF block are of a size that is worth reading.
     pub(super) metadata: bool,
-    /// How the rows lie of a frame that the crate is not to put in order.
-    pub(super) interlaced: Option<Interlaced>,
     /// Bytes that the crate takes for each pixel beside the result, and for all of them.
     pub(super) scratch: (u64, u64),
 }
@@ -45,7 +42,6 @@ pub(super) struct Walked {
 struct Whole {
     format: Format,
     create: Create,
-    interlaced: Option<Interlaced>,
     /// Bytes while it is decoded, with the pixels.
     bytes: u64,
 }
@@ -53,17 +49,16 @@ struct Whole {
 pub(super) fn open_bmp(input: &mut dyn Input) -> Result<Opened, Error> {
     let create: Create = |source| Ok(Box::new(BmpDecoder::new(source)?));
     let format = Format::Bmp;
-    let (animated, metadata, interlaced, scratch) = (false, false, None, (0, 0));
-    Walked { format, create, animated, metadata, interlaced, scratch }.open(input)
+    let (animated, metadata, scratch) = (false, false, (0, 0));
+    Walked { format, create, animated, metadata, scratch }.open(input)
 }
 
 impl Walked {
     pub(super) fn open(self, input: &mut dyn Input) -> Result<Opened, Error> {
-        let Self { format, create, animated, metadata, interlaced, scratch } = self;
+        let Self { format, create, animated, metadata, scratch } = self;
         input.rewind().map_err(Error::Read)?;
         let failed = |error| from_crate(format, error);
-        let mut decoder =
-            decoder(Stoppable { input, interlaced, stop: &|| false }, create).map_err(failed)?;
+        let mut decoder = decoder(Stoppable { input, stop: &|| false }, create).map_err(failed)?;
         let size = decoder.dimensions();
         if size.0 == 0 || size.1 == 0 {
             return Err(Error::damaged(format, "it has no pixels"));
@@ -85,7 +80,7 @@ impl Walked {
             let why = Some(format!("decoding it takes {} MiB of memory", bytes >> 20));
             return Err(Error::NeedsTranscoder { format, why });
         }
-        Ok((header, Arc::new(Whole { format, create, interlaced, bytes })))
+        Ok((header, Arc::new(Whole { format, create, bytes })))
     }
 }
 
@@ -108,7 +103,7 @@ impl Decoder for Whole {
             _ if stop() => Error::Stopped,
             error => from_crate(self.format, error),
         };
-        let input = Stoppable { input, interlaced: self.interlaced, stop };
+        let input = Stoppable { input, stop };
         let decoder = decoder(input, self.create).map_err(failed)?;
         let channels = usize::from(decoder.color_type().channel_count());
         if (decoder.dimensions(), channels) != (header.size, header.channels) {
@@ -116,9 +111,6 @@ impl Decoder for Whole {
         }
         let mut pixels = vec![0; decoder.total_bytes() as usize];
         decoder.read_image_boxed(&mut pixels).map_err(failed)?;
-        if let Some(interlaced) = self.interlaced {
-            interlaced.arrange(&mut pixels, header.size.0 as usize * channels);
-        }
         let mut header = header.clone();
         if channels == 4 && pixels.chunks_exact(4).all(|pixel| pixel[3] == 255) {
             header.channels = 3;
@@ -161,7 +153,6 @@ fn drop_alpha(pixels: &mut Vec<u8>) {
 /// cannot be told otherwise.
 pub(super) struct Stoppable<'a> {
     input: &'a mut dyn Input,
-    interlaced: Option<Interlaced>,
     stop: Stop<'a>,
 }
 
@@ -170,10 +161,7 @@ impl Read for Stoppable<'_> {
         if (self.stop)() {
             return Err(io::Error::other("it is no longer wanted"));
         }
-        match self.interlaced {
-            Some(interlaced) => interlaced.read(&mut self.input, buffer),
-            None => self.input.read(buffer),
-        }
+        self.input.read(buffer)
     }
 }
 

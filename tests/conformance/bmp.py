@@ -108,7 +108,9 @@ def make(cases):
     # OS/2's second version is left to ffmpeg.
     old = [name for name in by_others if 'header64' in name]
     shown(cases, old, least=45, why='Unknown bitmap header type (size=64)')
-    # What a run-length code skips has no colour: ours is black, others' the first of the table.
+    # What a run-length code skips has no colour: the first of the table in ImageMagick, ffmpeg and
+    # Pillow, none in browsers, gdk-pixbuf and imlib2. Ours is black, as all that is none is on a wall
+    # by default.
     skips = [name for name in by_others if 'skips' in name]
     shown(cases, skips, why='skipped pixels')
     # Five bits are made eight by repeating them, or by the nearest.

@@ -82,7 +82,7 @@ def make(cases):
     # The canvas, and not only what the frame covers of it.
     shown(cases, list(files), options=['-background', 'none', '-alpha', 'set', '-coalesce'])
     for name in files:
-        if name.startswith('disposal'):
+        if name.startswith(('disposal', 'moving')):
             command = ['convert', '-background', 'none', cases.path(name), '-alpha', 'set', '-coalesce',
                        '-depth', '8', 'rgba:-']
             cases.add(name, (30, 20), 'ImageMagick', command=command, frames=3)
@@ -115,6 +115,11 @@ def wanted(whole):
         frames = [frame(20, 12, 3, disposal=disposal, clear=clear, delay=10, seed=seed,
                         at=(3 * seed, 2 * seed)) for seed in range(3)]
         yield f'disposal{disposal}-{clear}.gif', gif(30, 20, 3, frames)
+        # Interlaced, with colours of their own, beyond the canvas.
+        frames = [frame(20, 12, 3, disposal=disposal, clear=clear, delay=seed, seed=seed,
+                        at=(5 * seed, 4 * seed), interlaced=seed != 1,
+                        own=table(3, seed) if seed else None) for seed in range(3)]
+        yield f'moving{disposal}-{clear}.gif', gif(30, 20, 3, frames)
     for left, top, background in itertools.product([0, 4], [0, 7], [0, 5]):
         one = frame(20, 10, 3, at=(left, top))
         yield f'offset{left}-{top}-{background}.gif', gif(24, 17, 3, [one], background=background)

@@ -96,13 +96,13 @@ def make(cases):
     files = dict(wanted(cases.whole))
     for name, content in files.items():
         cases.write(name, content)
-    shown(cases, [name for name in files if '16' not in name])
-    # Of sixteen bits we take the upper eight, others the nearest.
-    shown(cases, [name for name in files if '16' in name], least=45)
+    shown(cases, list(files))
     name = 'gamma-linear.png'
     cases.write(name, png(2, 8, 32, 32, before=chunk(b'gAMA', struct.pack('>I', 100000))))
-    # We take gAMA for what most files mean that have it: sRGB. Profiles are another matter.
+    # As gdk-pixbuf, imlib2 and ffmpeg, we don't look at gAMA: most files that have it mean sRGB.
+    # Profiles are another matter.
     shown(cases, [name], why='gamma')
+    moving(cases)
     for name, content in broken():
         cases.write(name, content)
         cases.add(name, (1, 1), 'the specification')
@@ -156,6 +156,60 @@ def wanted(whole):
         ('exif', 2, b'', chunk(b'eXIf', b'II*\0\x08\0\0\0\0\0\0\0\0\0')),
     ]:
         yield name + '.png', png(color, 8, 32, 32, before=before, between=between)
+
+
+def moving(cases):
+    """APNG, against ffmpeg's frames, which are apngdis's: Pillow 9 mixes colours with those of what
+    cannot be seen, and takes what is laid over a clear place for opaque."""
+    files = {}
+    for dispose, blend, hidden in itertools.product(range(3), range(2), [False, True]):
+        name = f'moving-{dispose}-{blend}' + '-hidden' * hidden
+        files[name] = apng(6, 8, [dispose] * 3, [blend] * 3, hidden=hidden)
+    # One manner after the other: what comes back was cleared before.
+    for at, disposals in enumerate(itertools.permutations(range(3))):
+        files[f'moving-mixed{at}'] = apng(6, 8, disposals + disposals, [1, 1, 0, 1, 0, 1])
+    kinds = [(color, depth) for color, depths in DEPTHS.items() for depth in depths]
+    for (color, depth), interlaced in itertools.product(kinds, [False, True]):
+        if cases.whole or depth >= 8:
+            # ffmpeg 5 does not mix what has sixteen bits, and clears what has no alpha to black.
+            blends = [int(depth < 16 or color in (0, 2))] * 3
+            disposals = [0, int(color not in (0, 2)), 2]
+            files[f'moving-color{color}-{depth:02}' + '-interlaced' * interlaced] = apng(
+                color, depth, disposals, blends, interlaced=interlaced)
+    for name, content in files.items():
+        name += '.png'
+        cases.write(name, content)
+        command = ['ffmpeg', '-v', 'error', '-i', cases.path(name), '-fps_mode', 'passthrough',
+                   '-pix_fmt', 'rgba', '-f', 'rawvideo', '-']
+        cases.add(name, (20, 14), 'ffmpeg', command=command, frames=6 if 'mixed' in name else 3,
+                  least=45)
+
+
+def apng(color, depth, disposals, blends, *, hidden=False, interlaced=False):
+    """The first picture is none of the frames where they are `hidden` behind it."""
+    parts, number = [], 0
+
+    def coded(width, height):
+        return zlib.compress(data(samples(color, depth, width, height), color, depth, interlaced,
+                                  lambda y: y % 5))
+
+    if hidden:
+        parts.append(chunk(b'IDAT', coded(20, 14)))
+    for at, (dispose, blend) in enumerate(zip(disposals, blends)):
+        # The first has all of the canvas.
+        width, height, left, top = (20, 14, 0, 0) if at == 0 else (9 + at % 3, 7, 3 * at % 8, 2 * at % 7)
+        parts.append(chunk(b'fcTL', struct.pack(
+            '>IIIIIHHBB', number, width, height, left, top, 1, 10, dispose, blend)))
+        number += 1
+        if at == 0 and not hidden:
+            parts.append(chunk(b'IDAT', coded(width, height)))
+        else:
+            parts.append(chunk(b'fdAT', struct.pack('>I', number) + coded(width, height)))
+            number += 1
+    head = struct.pack('>IIBBBBB', 20, 14, depth, color, 0, 0, interlaced)
+    return (SIGNATURE + chunk(b'IHDR', head) + chunk(b'acTL', struct.pack('>II', len(disposals), 0))
+            + (chunk(b'PLTE', palette(depth)) if color == 3 else b'') + b''.join(parts)
+            + chunk(b'IEND', b''))
 
 
 def broken():

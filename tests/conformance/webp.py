@@ -15,18 +15,68 @@ def make(cases):
         pictures[0].save(file, 'WEBP', **more, **options)
         content = file.getvalue()
         cases.write(name + '.webp', content)
-        shown = Image.open(io.BytesIO(content))
-        shown.seek(0)
-        least = None if options.get('lossless') else 45
-        cases.add(name + '.webp', shown.size, 'Pillow', pixels=shown.convert('RGBA').tobytes(),
-                  least=least)
+        # What moves comes to the same with each way of mixing colours, but for its rounding.
+        add(cases, name + '.webp', content, len(pictures),
+            None if options.get('lossless') and not pictures[1:] else 45)
     whole = content
+    for name, content in moving():
+        add(cases, name + '.webp', content, 4, 45)
     for name, broken in [
         ('half', whole[:len(whole) // 2]), ('no-end', whole[:-1]), ('no-pictures', whole[:12]),
         ('signature', whole[:8] + b'WEBX' + whole[12:]), ('zeros', whole[:30] + bytes(len(whole) - 30)),
     ]:
         cases.write(f'broken-{name}.webp', broken)
         cases.add(f'broken-{name}.webp', (1, 1), 'the specification')
+
+
+def add(cases, name, content, frames, least):
+    cases.write(name, content)
+    shown = Image.open(io.BytesIO(content))
+    pixels = []
+    for number in range(frames):
+        shown.seek(number)
+        pixels.append(shown.convert('RGBA').tobytes())
+    for count in {1, frames}:
+        cases.add(name, shown.size, 'Pillow', pixels=b''.join(pixels[:count]), frames=count,
+                  least=least)
+
+
+def moving():
+    """Frames that are smaller than their canvas, laid over what is there or in its place, and cleared or
+    not: put together here, as Pillow leaves the choice to libwebp."""
+    for lossless, alpha in itertools.product([False, True], [False, True]):
+        for over, keep in itertools.product([False, True], [False, True]):
+            frames = []
+            for at in range(4):
+                width, height, left, top = (61, 43, 0, 0) if at % 3 == 0 else (20 + at, 17, 8 * at, 6)
+                # One frame in between goes the other way.
+                flags = (0 if over else 2) | (0 if keep ^ (at == 2) else 1)
+                frames.append(chunk(b'ANMF', b''.join(
+                    number.to_bytes(3, 'little')
+                    for number in (left // 2, top // 2, width - 1, height - 1, 40 + at))
+                    + bytes([flags]) + coded((width, height), lossless, alpha)))
+            head = bytes([0x12, 0, 0, 0, 60, 0, 0, 42, 0, 0])
+            content = (b'WEBP' + chunk(b'VP8X', head) + chunk(b'ANIM', bytes(6)) + b''.join(frames))
+            name = f'frames-{lossless}-{alpha}-{over}-{keep}'.lower()
+            yield name, chunk(b'RIFF', content)
+
+
+def chunk(tag, content):
+    return tag + len(content).to_bytes(4, 'little') + content + b'\0' * (len(content) % 2)
+
+
+def coded(size, lossless, alpha):
+    """The chunks of the pixels of a picture."""
+    file = io.BytesIO()
+    picture(size, alpha).save(file, 'WEBP', lossless=lossless)
+    at, content, found = 12, file.getvalue(), b''
+    while at < len(content):
+        length = int.from_bytes(content[at + 4:at + 8], 'little')
+        end = at + 8 + length + length % 2
+        if content[at:at + 4] in (b'ALPH', b'VP8 ', b'VP8L'):
+            found += content[at:end]
+        at = end
+    return found
 
 
 def wanted(whole):

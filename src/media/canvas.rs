@@ -1,0 +1,222 @@
+//! What the frames of a moving picture are laid on: GIF, PNG and WebP have it in common. Each frame
+//! covers a part of what is there, and is taken away again in one of three manners before the next.
+//!
+//! Called where frames are decoded; holds the canvas, and what a frame covers that is to come back.
+
+use super::decoder::MEMORY_MAX;
+use super::error::Error;
+use crate::wire::Format;
+
+pub(super) struct Canvas {
+    width: usize,
+    height: usize,
+    /// RGBA, not premultiplied.
+    pixels: Vec<u8>,
+    /// Of the last frame.
+    place: Place,
+    disposal: Disposal,
+    /// What that one covers, where it is to come back.
+    covered: Vec<u8>,
+}
+
+/// Where a frame lies: the part of it that is on the canvas.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    pub(super) left: u32,
+    pub(super) top: u32,
+    pub(super) width: u32,
+    pub(super) height: u32,
+}
+
+/// How a frame goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Disposal {
+    Keep,
+    /// What it covered can be seen through, whatever colour the file has for that: as browsers have it.
+    Clear,
+    /// What it covered comes back.
+    Restore,
+}
+
+/// How a frame lies over what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blend {
+    Over,
+    Replace,
+}
+
+impl Canvas {
+    /// One that can be seen through. `frame`: bytes that a frame takes at most while it is decoded, and
+    /// what it covers where that may come back.
+    pub(super) fn new(format: Format, size: (u32, u32), frame: u64) -> Result<Self, Error> {
+        let bytes = u64::from(size.0) * u64::from(size.1) * 4;
+        // Itself, and the picture of it that is given away.
+        let all = 2 * bytes + frame;
+        if all > MEMORY_MAX {
+            let why = Some(format!("decoding its frames takes {} MiB of memory", all >> 20));
+            return Err(Error::NeedsTranscoder { format, why });
+        }
+        Ok(Self {
+            width: size.0 as usize,
+            height: size.1 as usize,
+            pixels: vec![0; bytes as usize],
+            place: Place::default(),
+            disposal: Disposal::Keep,
+            covered: Vec::new(),
+        })
+    }
+
+    /// Takes the last frame away, and makes ready for the next.
+    pub(super) fn begin(&mut self, place: Place, disposal: Disposal) {
+        let mut covered = std::mem::take(&mut self.covered);
+        match self.disposal {
+            Disposal::Keep => {}
+            Disposal::Clear => self.rows(|row| row.fill(0)),
+            Disposal::Restore => {
+                let mut from = covered.as_slice();
+                self.rows(|row| {
+                    let (before, rest) = from.split_at(row.len());
+                    row.copy_from_slice(before);
+                    from = rest;
+                });
+            }
+        }
+        (self.place, self.disposal) = (place, disposal);
+        covered.clear();
+        if disposal == Disposal::Restore {
+            self.rows(|row| covered.extend_from_slice(row));
+        }
+        self.covered = covered;
+    }
+
+    /// Lays a row of the frame down, RGBA; what is beside the canvas is not seen.
+    pub(super) fn row(&mut self, y: u32, row: &[u8], blend: Blend) {
+        if y >= self.place.height {
+            return;
+        }
+        let at = Place { top: self.place.top.saturating_add(y), height: 1, ..self.place };
+        self.rows_of(at, |below| match blend {
+            Blend::Replace => below.copy_from_slice(&row[..below.len()]),
+            Blend::Over => {
+                for (below, pixel) in below.as_chunks_mut().0.iter_mut().zip(row.as_chunks().0) {
+                    *below = over(*pixel, *below);
+                }
+            }
+        });
+    }
+
+    /// Whether all of a frame is on it.
+    pub(super) fn has(&self, place: Place) -> bool {
+        let ends = |from: u32, length: u32| from as usize + length as usize;
+        ends(place.left, place.width) <= self.width && ends(place.top, place.height) <= self.height
+    }
+
+    pub(super) fn size(&self) -> (u32, u32) {
+        (self.width as u32, self.height as u32)
+    }
+
+    /// What is seen.
+    pub(super) fn pixels(&self) -> &[u8] {
+        &self.pixels
+    }
+
+    fn rows(&mut self, each: impl FnMut(&mut [u8])) {
+        self.rows_of(self.place, each);
+    }
+
+    /// Gives the pixels of a part, as far as it is on the canvas, row by row.
+    fn rows_of(&mut self, place: Place, mut each: impl FnMut(&mut [u8])) {
+        let end = |from: u32, length: u32, most: usize| {
+            (from as usize).saturating_add(length as usize).min(most)
+        };
+        let (left, top) = (place.left as usize, place.top as usize);
+        let right = end(place.left, place.width, self.width);
+        let bottom = end(place.top, place.height, self.height);
+        for y in top..bottom {
+            if left < right {
+                let line = y * self.width;
+                each(&mut self.pixels[(line + left) * 4..(line + right) * 4]);
+            }
+        }
+    }
+}
+
+/// One pixel over another, neither premultiplied.
+fn over(pixel: [u8; 4], below: [u8; 4]) -> [u8; 4] {
+    let (alpha, left) = (u32::from(pixel[3]), u32::from(255 - pixel[3]));
+    match alpha {
+        255 => return pixel,
+        0 => return below,
+        _ => {}
+    }
+    // In parts of 255 * 255.
+    let behind = u32::from(below[3]) * left;
+    let all = alpha * 255 + behind;
+    let mix = |at: usize| {
+        let sum = u32::from(pixel[at]) * alpha * 255 + u32::from(below[at]) * behind;
+        ((sum + all / 2) / all) as u8
+    };
+    [mix(0), mix(1), mix(2), ((all + 127) / 255) as u8]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RED: [u8; 4] = [255, 0, 0, 255];
+    const BLUE: [u8; 4] = [0, 0, 255, 255];
+    const NONE: [u8; 4] = [0; 4];
+
+    #[test]
+    fn frames_go_as_they_are_to() {
+        let check = |disposal, expected: [[u8; 4]; 3]| {
+            let mut canvas = Canvas::new(Format::Gif, (3, 1), 0).unwrap();
+            let mut lay = |left, color: [u8; 4], disposal| {
+                canvas.begin(Place { left, top: 0, width: 1, height: 1 }, disposal);
+                canvas.row(0, &color, Blend::Over);
+                canvas.pixels().to_vec()
+            };
+            lay(0, RED, Disposal::Keep);
+            // One that covers it, and goes.
+            assert_eq!(lay(0, BLUE, disposal), [BLUE, NONE, NONE].as_flattened());
+            assert_eq!(lay(2, BLUE, Disposal::Keep), expected.as_flattened(), "{disposal:?}");
+        };
+        check(Disposal::Keep, [BLUE, NONE, BLUE]);
+        check(Disposal::Clear, [NONE, NONE, BLUE]);
+        check(Disposal::Restore, [RED, NONE, BLUE]);
+    }
+
+    #[test]
+    fn what_a_cleared_frame_left_is_what_comes_back() {
+        let mut canvas = Canvas::new(Format::Png, (1, 1), 0).unwrap();
+        let place = Place { left: 0, top: 0, width: 1, height: 1 };
+        for (color, disposal) in [(RED, Disposal::Clear), (BLUE, Disposal::Restore)] {
+            canvas.begin(place, disposal);
+            canvas.row(0, &color, Blend::Replace);
+        }
+        canvas.begin(place, Disposal::Keep);
+        assert_eq!(canvas.pixels(), NONE);
+    }
+
+    #[test]
+    fn frame_beside_its_canvas_is_cut() {
+        let mut canvas = Canvas::new(Format::Gif, (2, 2), 0).unwrap();
+        for (left, top) in [(1, 1), (2, 0), (0, 2), (u32::MAX, u32::MAX)] {
+            canvas.begin(Place { left, top, width: 5, height: 5 }, Disposal::Restore);
+            (0..6).for_each(|y| canvas.row(y, &RED.repeat(5), Blend::Replace));
+            let seen = if (left, top) == (1, 1) { RED } else { NONE };
+            assert_eq!(canvas.pixels(), [NONE, NONE, NONE, seen].as_flattened(), "{left}, {top}");
+        }
+    }
+
+    #[test]
+    fn colours_are_mixed_as_they_are_seen() {
+        let check = |pixel, below, expected| assert_eq!(over(pixel, below), expected);
+        check([9, 8, 7, 0], [1, 2, 3, 4], [1, 2, 3, 4]);
+        check([9, 8, 7, 255], [1, 2, 3, 4], [9, 8, 7, 255]);
+        check([9, 8, 7, 6], [1, 2, 3, 0], [9, 8, 7, 6]);
+        check([255, 0, 0, 51], [0, 0, 255, 255], [51, 0, 204, 255]);
+        // As much again of what half of is left.
+        check([200, 0, 0, 128], [0, 100, 0, 128], [134, 33, 0, 192]);
+    }
+}
