@@ -311,13 +311,15 @@ fn profile(decoder: &mut Decoder<Patched<'_>>) -> Option<Vec<u8>> {
     read.ok().flatten().map(|_| bytes)
 }
 
-/// The upper eight bits of each sample.
+/// The nearest of eight bits for each sample.
 fn bytes(samples: DecodingResult) -> Result<Vec<u8>, Error> {
     let float = |value: f32| (value.clamp(0.0, 1.0) * 255.0).round() as u8;
+    let short = |value: u16| ((u32::from(value) * 255 + 32_895) >> 16) as u8;
+    let long = |value: u32| short((value >> 16) as u16);
     Ok(match samples {
         DecodingResult::U8(values) => values,
-        DecodingResult::U16(values) => values.into_iter().map(|v| (v >> 8) as u8).collect(),
-        DecodingResult::U32(values) => values.into_iter().map(|v| (v >> 24) as u8).collect(),
+        DecodingResult::U16(values) => values.into_iter().map(short).collect(),
+        DecodingResult::U32(values) => values.into_iter().map(long).collect(),
         DecodingResult::F32(values) => values.into_iter().map(float).collect(),
         _ => return Err(unsupported("its kind of samples".to_owned())),
     })

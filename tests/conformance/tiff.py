@@ -63,7 +63,7 @@ def wanted(whole):
             ('None', 'strips', 'msb'), ('LZW', 'tiles', 'lsb'), ('RLE', 'planes', 'msb'),
             ('Zip', 'rows', 'lsb')]:
             continue
-        lossy = kind in ('rgb16', 'grey16', 'alpha16', 'inks', 'palette')
+        lossy = kind in ('inks', 'palette')
         yield (f'{kind}-{packing}-{layout}-{order}.tiff',
                [*made, '-compress', packing, *laid, '-define', f'tiff:endian={order}'],
                near if lossy else alike, 'alpha.png' if 'alpha' in kind else 'scene.png')
@@ -71,7 +71,7 @@ def wanted(whole):
         for packing in ['LZW', 'Zip']:
             yield (f'predictor{predictor}-{kind}-{packing}.tiff',
                    [*kinds[kind], '-compress', packing, '-define', f'tiff:predictor={predictor}'],
-                   near if '16' in kind else alike, 'alpha.png' if 'alpha' in kind else 'scene.png')
+                   alike, 'alpha.png' if 'alpha' in kind else 'scene.png')
     for turn in ['TopLeft', 'TopRight', 'BottomRight', 'BottomLeft', 'LeftTop', 'RightTop',
                  'RightBottom', 'LeftBottom']:
         yield f'{turn}.tiff', ['-orient', turn, '-compress', 'LZW'], alike, 'scene.png'
