@@ -2,6 +2,9 @@
 
 use super::DocId;
 
+/// Images of a word.
+pub(super) const WORD: usize = 64;
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bitmap {
     words: Vec<u64>,
@@ -42,6 +45,20 @@ impl Bitmap {
     /// In the order of numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = DocId> {
         self.words.iter().enumerate().flat_map(|(at, &word)| docs(at, word))
+    }
+
+    /// Leaves of each word that is not empty what is said of it; the number of its first image comes
+    /// with it. Bits that are not in it do not come in.
+    pub(super) fn retain_words(&mut self, mut left: impl FnMut(DocId, u64) -> u64) {
+        for (at, word) in self.words.iter_mut().enumerate().filter(|(_, word)| **word != 0) {
+            *word &= left((at * WORD) as DocId, *word);
+        }
+    }
+
+    /// The bits of those of a word that fit.
+    pub(super) fn fitting(first: DocId, word: u64, fits: impl Fn(DocId) -> bool) -> u64 {
+        let fitting = docs(first as usize / WORD, word).filter(|&doc| fits(doc));
+        fitting.fold(0, |bits, doc| bits | 1 << (doc % 64))
     }
 
     /// Leaves those that fit.

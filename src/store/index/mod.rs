@@ -9,7 +9,6 @@
 
 mod bitmap;
 pub(crate) mod filter;
-mod lab_grid;
 mod names;
 mod order;
 mod palettes;

@@ -10,6 +10,9 @@ use super::bitmap::Bitmap;
 /// After each name: no byte of UTF-8.
 const END: u8 = 0xff;
 
+/// Bytes that are looked at to guess at the rest.
+const SAMPLE: usize = 32 << 10;
+
 #[derive(Debug, Default)]
 pub(super) struct Names {
     text: Vec<u8>,
@@ -35,9 +38,14 @@ impl Names {
         &self.text[self.starts[doc] as usize..self.end(doc) - 1]
     }
 
+    /// How often a part is in the first of the names: a guess how common it is.
+    pub(super) fn frequency(&self, part: &str) -> usize {
+        let sample = &self.text[..self.text.len().min(SAMPLE)];
+        Finder::new(part).find_iter(sample).count()
+    }
+
     /// Adds the images whose name has this part, which is in lower case.
-    pub(super) fn containing(&self, part: &str, found: &mut Bitmap) {
-        let finder = Finder::new(part);
+    pub(super) fn containing(&self, finder: &Finder<'_>, found: &mut Bitmap) {
         let (mut from, mut doc) = (0, 0);
         while let Some(at) = finder.find(&self.text[from..]) {
             doc = self.at(from + at, doc);

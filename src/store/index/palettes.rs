@@ -1,10 +1,14 @@
 //! The colours of all images in CIELAB, in hundredths: no two colours of three bytes have the same
 //! place there, and the rounding moves a ΔE by less than 0.02.
 
+use std::ops::Range;
+
 use super::DocId;
-use super::bitmap::Bitmap;
-use super::lab_grid::{LabGrid, Place, Reach};
+use super::bitmap::{Bitmap, WORD};
 use crate::color::{self, Lab, Rgb, lab};
+
+/// L, a and b of a colour, none below zero, in steps of a hundredth.
+type Place = [i16; 3];
 
 /// Steps to a unit of Lab.
 const STEPS: f32 = 100.0;
@@ -12,6 +16,11 @@ const STEPS: f32 = 100.0;
 const ORIGIN: [f32; 3] = [0.0, 9_000.0, 11_000.0];
 /// ΔE76 that holds every pair of real colours: those are 259 apart at most (green, blue).
 const FARTHEST: f32 = 300.0;
+
+/// Colours that are compared at once, at the cost of one: most palettes have no more.
+const LANES: usize = 8;
+/// Of so few images in a word of the bitmap, each is looked at by itself.
+const FEW: u32 = 8;
 
 /// Group, and saturation in thousandths: how `hue` sorts.
 pub(super) type Hue = (u8, u16);
@@ -26,19 +35,27 @@ pub struct Near {
 
 #[derive(Debug, Default)]
 pub(super) struct Palettes {
-    places: Vec<Place>,
+    /// L, a and b of all colours, a plane each: the compiler has several compared at once.
+    planes: [Vec<i16>; 3],
     /// Where each image's begin.
     starts: Vec<u32>,
+}
+
+/// The colours of an image, to be compared with all others': a plane for each part, too.
+pub(super) struct Reference {
+    /// Of [`LANES`] colours, and how many of them are used.
+    lanes: Vec<([[f32; LANES]; 3], usize)>,
+    colors: usize,
 }
 
 impl Palettes {
     /// The palette of the next image, whose hue group is known; returns how it sorts.
     pub(super) fn push(&mut self, colors: &[Rgb], group: u8) -> Hue {
-        self.starts.push(self.places.len() as u32);
+        self.starts.push(self.planes[0].len() as u32);
         let mut saturation = None;
         for &rgb in colors {
             let lab = lab(rgb);
-            self.places.push(steps(lab));
+            self.planes.iter_mut().zip(steps(lab)).for_each(|(plane, part)| plane.push(part));
             // The first that is no grey has decided the group.
             if saturation.is_none() && !color::is_grey(lab) {
                 saturation = Some(color::hsl(rgb).saturation);
@@ -50,61 +67,133 @@ impl Palettes {
     /// Leaves the images that have exactly this colour.
     pub(super) fn exactly(&self, color: Rgb, among: &mut Bitmap) {
         let place = steps(lab(color));
-        among.retain(|doc| self.of(doc).contains(&place));
+        self.around(&[place], 0, among);
     }
 
     /// Leaves those some colour of which is near this one.
     pub(super) fn near(&self, near: Near, among: &mut Bitmap) {
-        self.around(&[steps(lab(near.color))], near.within, among);
+        self.around(&[steps(lab(near.color))], limit(near.within), among);
     }
 
     /// Leaves those some colour of which is near some colour of `doc`.
     pub(super) fn similar(&self, doc: DocId, within: f32, among: &mut Bitmap) {
-        self.around(self.of(doc), within, among);
+        let of: Vec<Place> = self.of(doc).collect();
+        self.around(&of, limit(within), among);
     }
 
     /// Leaves those some colour of which is near one of these.
-    fn around(&self, of: &[Place], within: f32, among: &mut Bitmap) {
-        let steps = f64::from(within.min(FARTHEST)) * f64::from(STEPS);
-        let limit = (steps * steps) as u32;
-        let grid = LabGrid::around(of, limit);
-        let is_near = |place: &Place| match grid.reach(*place) {
-            Reach::None => false,
-            Reach::Whole => true,
-            Reach::Part => of.iter().any(|&other| distance(*place, other) <= limit),
+    fn around(&self, of: &[Place], limit: i32, among: &mut Bitmap) {
+        let mut near = Vec::new();
+        let is_near =
+            |doc| self.of(doc).any(|one| of.iter().any(|&other| distance(one, other) <= limit));
+        among.retain_words(|first, word| {
+            if word.count_ones() <= FEW {
+                return Bitmap::fitting(first, word, is_near);
+            }
+            let last = (first as usize + WORD).min(self.starts.len()) - 1;
+            let range = self.range(first).start..self.range(last as DocId).end;
+            let planes = self.planes.each_ref().map(|plane| &plane[range.clone()]);
+            near.clear();
+            // Behind the last, so that a palette is always a part of LANES.
+            near.resize(range.len() + LANES, 0);
+            of.iter().for_each(|&place| mark(&mut near, planes, place, limit));
+            let mut left = 0;
+            for doc in first..=last as DocId {
+                let Range { start, end } = self.range(doc);
+                left |=
+                    u64::from(any(&near, start - range.start..end - range.start)) << (doc - first);
+            }
+            left
+        });
+    }
+
+    /// The colours of an image, for [`Self::unlikeness`].
+    pub(super) fn reference(&self, doc: DocId) -> Reference {
+        let of: Vec<Place> = self.of(doc).collect();
+        let lanes = |colors: &[Place]| {
+            let value =
+                |lane, at: usize| colors.get(lane).map_or(0.0, |c: &Place| f32::from(c[at]));
+            let part = |at| std::array::from_fn(|lane| value(lane, at));
+            ([part(0), part(1), part(2)], colors.len())
         };
-        among.retain(|doc| self.of(doc).iter().any(is_near));
+        Reference { lanes: of.chunks(LANES).map(lanes).collect(), colors: of.len() }
     }
 
-    /// How far the colours of `reference` are, in the mean, from the nearest of another's (ΔE76).
-    pub(super) fn unlikeness(&self, reference: DocId, other: DocId) -> f64 {
-        let (of, other) = (self.of(reference), self.of(other));
-        let nearest = |&color: &Place| other.iter().map(|&one| distance(color, one)).min();
-        let all = of.iter().map(|color| f64::from(nearest(color).unwrap_or(u32::MAX)).sqrt());
-        all.sum::<f64>() / of.len().max(1) as f64
+    /// How far the colours of `reference` are, in the mean, from the nearest of another's (ΔE76 in
+    /// steps).
+    pub(super) fn unlikeness(&self, reference: &Reference, other: DocId) -> f32 {
+        let range = self.range(other);
+        let [l, a, b] = self.planes.each_ref().map(|plane| &plane[range.clone()]);
+        let mut sum = 0.0;
+        for (colors, used) in &reference.lanes {
+            let mut nearest = [f32::MAX; LANES];
+            for ((&l, &a), &b) in l.iter().zip(a).zip(b) {
+                let mut squares = [0.0; LANES];
+                for (part, from) in [l, a, b].map(f32::from).into_iter().zip(colors) {
+                    let apart = from.map(|to| to - part);
+                    squares = std::array::from_fn(|lane| squares[lane] + apart[lane] * apart[lane]);
+                }
+                let least = |lane: usize| {
+                    if squares[lane] < nearest[lane] { squares[lane] } else { nearest[lane] }
+                };
+                nearest = std::array::from_fn(least);
+            }
+            sum += nearest.map(f32::sqrt)[..*used].iter().sum::<f32>();
+        }
+        sum / reference.colors.max(1) as f32
     }
 
-    fn of(&self, doc: DocId) -> &[Place] {
+    fn of(&self, doc: DocId) -> impl Iterator<Item = Place> {
+        self.range(doc).map(|at| self.planes.each_ref().map(|plane| plane[at]))
+    }
+
+    fn range(&self, doc: DocId) -> Range<usize> {
         let doc = doc as usize;
-        let end = self.starts.get(doc + 1).map_or(self.places.len(), |&start| start as usize);
-        &self.places[self.starts[doc] as usize..end]
+        let end = self.starts.get(doc + 1).map_or(self.planes[0].len(), |&start| start as usize);
+        self.starts[doc] as usize..end
     }
 
     pub(super) fn shrink(&mut self) {
-        self.places.shrink_to_fit();
+        self.planes.iter_mut().for_each(Vec::shrink_to_fit);
         self.starts.shrink_to_fit();
     }
 }
 
+/// Flags those that are no farther from a place.
+fn mark(near: &mut [u8], [l, a, b]: [&[i16]; 3], place: Place, limit: i32) {
+    for (((near, &l), &a), &b) in near.iter_mut().zip(l).zip(a).zip(b) {
+        *near |= u8::from(distance([l, a, b], place) <= limit);
+    }
+}
+
+/// Whether a flag of some is set.
+fn any(flags: &[u8], some: Range<usize>) -> bool {
+    match flags[some.start..].first_chunk() {
+        Some(&chunk) if some.len() <= LANES => {
+            let unused = 8 * (LANES - some.len()) as u32;
+            u64::from_le_bytes(chunk) & u64::MAX.checked_shr(unused).unwrap_or(0) != 0
+        }
+        _ => flags[some].iter().any(|&flag| flag != 0),
+    }
+}
+
 /// The square of a distance, in steps.
-fn distance(one: Place, other: Place) -> u32 {
-    one.iter().zip(other).map(|(&one, other)| u32::from(one.abs_diff(other)).pow(2)).sum()
+fn distance(one: Place, other: Place) -> i32 {
+    // Both are positive: the difference has sixteen bits as well, which makes the product cheap.
+    let square = |(one, other): (i16, i16)| i32::from(one.wrapping_sub(other)).pow(2);
+    one.into_iter().zip(other).map(square).sum()
+}
+
+/// The square of a distance (ΔE76), in steps.
+fn limit(within: f32) -> i32 {
+    let steps = f64::from(within.min(FARTHEST)) * f64::from(STEPS);
+    (steps * steps) as i32
 }
 
 fn steps(Lab { l, a, b }: Lab) -> Place {
     let mut place = [0; 3];
     for (to, (from, origin)) in place.iter_mut().zip([l, a, b].into_iter().zip(ORIGIN)) {
-        *to = (from * STEPS + origin).round() as u16;
+        *to = (from * STEPS + origin).round() as i16;
     }
     place
 }

@@ -87,6 +87,9 @@ pub(crate) struct Found {
     pub total: u64,
 }
 
+/// Of the images a part as small as this is looked at one by one.
+const FEW: usize = 8;
+
 /// What of a query only the database knows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
@@ -161,9 +164,7 @@ impl Index {
             let prefix = query.name_prefix.to_lowercase();
             among.retain(|doc| names.of(doc).starts_with(prefix.as_bytes()));
         }
-        for part in query.search.to_lowercase().split_whitespace() {
-            self.search(part, &mut among);
-        }
+        self.search(&query.search.to_lowercase(), &mut among);
         query.colors.iter().for_each(|&color| palettes.exactly(color, &mut among));
         query.colors_near.iter().for_each(|&near| palettes.near(near, &mut among));
         if let Some((id, within)) = query.similar_to {
@@ -178,13 +179,28 @@ impl Index {
         among
     }
 
-    /// Leaves the images that have this, in lower case and without white space, in name or tags.
-    fn search(&self, part: &str, among: &mut Bitmap) {
+    /// Leaves the images that have each of these words, in lower case, in name or tags.
+    fn search(&self, words: &str, among: &mut Bitmap) {
         let Columns { names, tags, .. } = &self.columns;
-        let (finder, mut found) = (Finder::new(part), Bitmap::default());
-        names.containing(part, &mut found);
-        tags.having(|tag| finder.find(tag.as_bytes()).is_some(), &mut found);
-        among.and(&found);
+        let mut words: Vec<&str> = words.split_whitespace().collect();
+        if words.len() > 1 {
+            // What is left by the rare ones is soon looked at.
+            words.sort_by_cached_key(|word| names.frequency(word));
+        }
+        for word in words {
+            let finder = Finder::new(word);
+            let fits = |tag: &str| finder.find(tag.as_bytes()).is_some();
+            if among.count() < self.columns.ids.len() / FEW {
+                let tagged = tags.fitting(fits);
+                let has = |doc| finder.find(names.of(doc)).is_some() || tags.has(doc, &tagged);
+                among.retain(has);
+                continue;
+            }
+            let mut found = Bitmap::default();
+            names.containing(&finder, &mut found);
+            tags.having(fits, &mut found);
+            among.and(&found);
+        }
     }
 
     fn page(&self, query: &Query, matching: &Bitmap, total: usize) -> Vec<DocId> {
@@ -193,11 +209,14 @@ impl Index {
             return Vec::new();
         }
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).min(total - offset);
+        if limit == 0 {
+            return Vec::new();
+        }
         let (columns, sort, descending) = (&self.columns, query.sort_by, query.descending);
         let all = columns.ids.len();
         if let Some(reference) = query.similar_to.filter(|_| query.by_likeness) {
-            let docs = self.by_likeness(reference.0, matching);
-            return docs.into_iter().skip(offset).take(limit).collect();
+            let docs = self.by_likeness(reference.0, matching, offset + limit);
+            return docs.into_iter().skip(offset).collect();
         }
         if total == all {
             return cut(self.orders.walk(columns, sort, descending), offset, limit, total);
@@ -213,14 +232,31 @@ impl Index {
 }
 
 impl Index {
-    /// Those that match, the most alike first; of equal ones in the order of their ids.
-    fn by_likeness(&self, reference: i64, matching: &Bitmap) -> Vec<DocId> {
+    /// The first of those that match, the most alike first; of equal ones in the order of their ids.
+    fn by_likeness(&self, reference: i64, matching: &Bitmap, wanted: usize) -> Vec<DocId> {
         let Columns { ids, palettes, .. } = &self.columns;
         let Some(reference) = self.doc(reference) else { return Vec::new() };
-        let likeness = |doc| (palettes.unlikeness(reference, doc), ids[doc as usize]);
-        let mut docs: Vec<_> = matching.iter().map(|doc| (likeness(doc), doc)).collect();
-        docs.sort_unstable_by(|((a, id), _), ((b, other), _)| a.total_cmp(b).then(id.cmp(other)));
-        docs.into_iter().map(|(_, doc)| doc).collect()
+        let reference = palettes.reference(reference);
+        let order = |&(a, one): &(f32, DocId), &(b, other): &(f32, DocId)| {
+            a.total_cmp(&b).then_with(|| ids[one as usize].cmp(&ids[other as usize]))
+        };
+        // As soon as there are enough, what is less alike than all of them is not kept.
+        let (mut best, mut most) = (Vec::new(), f32::INFINITY);
+        for doc in matching.iter() {
+            let unlikeness = palettes.unlikeness(&reference, doc);
+            if unlikeness > most {
+                continue;
+            }
+            best.push((unlikeness, doc));
+            if best.len() / 2 >= wanted {
+                let (_, &mut (last, _), _) = best.select_nth_unstable_by(wanted - 1, order);
+                best.truncate(wanted);
+                most = last;
+            }
+        }
+        best.sort_unstable_by(order);
+        best.truncate(wanted);
+        best.into_iter().map(|(_, doc)| doc).collect()
     }
 }
 

@@ -61,14 +61,25 @@ impl Tags {
         tags
     }
 
-    /// Adds the images with a tag that fits in lower case.
-    pub(super) fn having(&self, fits: impl Fn(&str) -> bool, found: &mut Bitmap) {
+    /// The numbers of the tags that fit in lower case.
+    pub(super) fn fitting(&self, fits: impl Fn(&str) -> bool) -> Bitmap {
         let mut fitting = Bitmap::default();
         for (number, tag) in (0..).zip(&self.all) {
             if tag.uses > 0 && fits(&tag.lower) {
                 fitting.set(number);
             }
         }
+        fitting
+    }
+
+    /// Whether an image has one of these tags.
+    pub(super) fn has(&self, doc: DocId, tags: &Bitmap) -> bool {
+        !tags.is_empty() && self.lists[self.range(doc)].iter().any(|&number| tags.has(number))
+    }
+
+    /// Adds the images with a tag that fits in lower case.
+    pub(super) fn having(&self, fits: impl Fn(&str) -> bool, found: &mut Bitmap) {
+        let fitting = self.fitting(fits);
         if fitting.is_empty() {
             return;
         }

@@ -12,6 +12,8 @@ fn entry(id: i64) -> Entry {
     let colors = match n % 6 {
         0 => vec![],
         1 => vec![[grey; 3]],
+        // As many as somebody may set by hand.
+        2 => (0..12).map(|at| [pick(91 + at), pick(53 * at), pick(17)]).collect(),
         _ => vec![[pick(91), pick(53), pick(17)], [grey; 3], [200, 30, pick(29)]],
     };
     Entry {
@@ -265,4 +267,20 @@ fn likeness_orders_by_the_mean_of_the_nearest_colours() {
     assert_eq!((found.ids.as_slice(), found.total), (&[3, 5, 4][..], 4));
     let rest = index.find(&Query { offset: 3, ..query }, &Known::default());
     assert_eq!(rest.ids, [2]);
+}
+
+#[test]
+fn pages_by_likeness_are_parts_of_one_order() {
+    let index = build((1..=400).map(entry));
+    let query = Query { similar_to: Some((9, 60.0)), by_likeness: true, ..Query::default() };
+    let page = |offset, limit| {
+        index.find(&Query { offset, limit, ..query.clone() }, &Known::default()).ids
+    };
+    let all = page(0, 1000);
+    assert!(all.len() > 200, "{}", all.len());
+    for limit in [1, 7, 50] {
+        let offsets = (0..all.len() as u64).step_by(limit as usize);
+        let pages: Vec<i64> = offsets.flat_map(|offset| page(offset, limit)).collect();
+        assert_eq!(pages, all);
+    }
 }
