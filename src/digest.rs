@@ -7,13 +7,22 @@ pub type Checksum = [u8; 32];
 
 /// Two letters for each byte.
 pub fn hex(bytes: &[u8]) -> String {
-    letters(bytes).collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    push_hex(bytes, &mut text);
+    text
 }
 
-/// The same, one by one: formatting was a tenth of what a list of images costs.
-pub(crate) fn letters(bytes: &[u8]) -> impl Iterator<Item = char> {
-    let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
-    bytes.iter().flat_map(move |byte| [digit(byte >> 4), digit(byte & 15)])
+/// Appends them; a checksum's at once, because letter by letter they were much of what a list costs.
+pub(crate) fn push_hex(bytes: &[u8], text: &mut String) {
+    let digit = |four: u8| b"0123456789abcdef"[usize::from(four)];
+    for part in bytes.chunks(32) {
+        let mut letters = [0; 64];
+        for (pair, byte) in letters.as_chunks_mut().0.iter_mut().zip(part) {
+            *pair = [digit(byte >> 4), digit(byte & 15)];
+        }
+        let letters = str::from_utf8(&letters[..2 * part.len()]);
+        text.push_str(letters.expect("digits are ASCII"));
+    }
 }
 
 /// A short name for some content: that many bytes of its SHA-256.

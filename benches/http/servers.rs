@@ -28,7 +28,8 @@ pub(crate) struct Nginx {
 }
 
 impl Daemon {
-    /// With a library of so many images, which have files and thumbnails of no content.
+    /// With a library of so many images, which have empty files, and thumbnails of one byte: an empty
+    /// one is none.
     pub(crate) fn start(number: usize) -> Self {
         let home = tempfile::tempdir().unwrap();
         fill(home.path(), number);
@@ -118,7 +119,7 @@ fn fill(home: &Path, number: usize) {
             let image = image(at, &pictures);
             std::fs::write(&image.path, b"").unwrap();
             let hex = digest::hex(&image.checksum);
-            std::fs::write(thumbnails.join(format!("{hex}.webp")), b"").unwrap();
+            std::fs::write(thumbnails.join(format!("{hex}.webp")), b"-").unwrap();
             images::insert(transaction, &image).map(drop)
         })
     };

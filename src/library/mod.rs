@@ -34,6 +34,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod thumbnails;
+mod thumbnails_look;
 mod trash;
 mod turn;
 mod video;

@@ -5,9 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +13,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::memory_budget::MemoryBudget;
 use super::scratch::Scratch;
 use super::single_flight::SingleFlight;
+use super::thumbnails_look::{Directories, Seen};
 use super::{Error, decode, disk, package, video_frame};
+use crate::media;
 use crate::paths::answers_in;
 use crate::store::{Store, images};
 use crate::sys::Patient;
 use crate::transcode::Ffmpeg;
-use crate::wire::{Image, ImageRow, Resolution};
-use crate::{digest, media};
+use crate::wire::{Image, Resolution};
 
 /// What temporary files begin with.
 const TEMPORARY: &str = ".new-";
@@ -47,6 +46,7 @@ struct Shared {
     /// The sizes of which there ever was one, as bits.
     sizes: AtomicU8,
     extra: Mutex<Extra>,
+    seen: Seen,
     running: SingleFlight<Key>,
 }
 
@@ -90,6 +90,7 @@ impl Thumbnails {
             changes: AtomicU64::new(0),
             sizes: AtomicU8::new(sizes),
             extra: Mutex::default(),
+            seen: Seen::default(),
             running: SingleFlight::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -116,32 +117,34 @@ impl Thumbnails {
 
     /// Those that exist now: resolution to path.
     pub fn present(&self, image: &Image) -> BTreeMap<String, PathBuf> {
-        let present = self.find(hex(image), (image.width, image.height));
-        present.map(|(resolution, path)| (resolution.as_str().to_owned(), path)).collect()
+        if self.answers().is_err() {
+            return BTreeMap::new();
+        }
+        let (hex, size) = (hex(image), (image.width, image.height));
+        let is_there = |made| is_whole(&self.path(hex, made));
+        let there = self.there(size, number(hex), is_there);
+        there.map(|(size, made)| (size.as_str().to_owned(), self.path(hex, made))).collect()
     }
 
-    fn find(
+    /// The sizes that a picture has, and as which each was made; `is_there` is asked for those that
+    /// may be.
+    pub(super) fn there(
         &self,
-        hex: &str,
         size: (u32, u32),
-    ) -> impl Iterator<Item = (Resolution, PathBuf)> + use<> {
-        let mut known: Option<(Resolution, Option<PathBuf>)> = None;
-        let mut found = Vec::new();
-        let all = if self.answers().is_ok() { Resolution::ALL } else { &[] };
-        for &resolution in all {
+        number: u64,
+        mut is_there: impl FnMut(Resolution) -> bool,
+    ) -> impl Iterator<Item = (Resolution, Resolution)> {
+        let may = lock(&self.shared.extra).of(number) | bit(Resolution::Default);
+        let mut there = 0;
+        for &resolution in Resolution::ALL {
             let made = made_as(size, resolution);
-            let path = match known.take() {
-                Some((same, path)) if same == made => path,
-                _ => {
-                    let may =
-                        made == Resolution::Default || lock(&self.shared.extra).has(hex, made);
-                    may.then(|| self.path(hex, made)).filter(|path| is_whole(path))
-                }
-            };
-            found.extend(path.clone().map(|path| (resolution, path)));
-            known = Some((made, path));
+            // One that is another's is that one, and stands behind it.
+            if made == resolution && may & bit(made) != 0 && is_there(made) {
+                there |= bit(made);
+            }
         }
-        found.into_iter()
+        let made = move |&resolution| (resolution, made_as(size, resolution));
+        Resolution::ALL.iter().map(made).filter(move |&(_, made)| there & bit(made) != 0)
     }
 
     /// Gives an image what is not in its row: what the cache has of it now.
@@ -153,30 +156,19 @@ impl Thumbnails {
         image.thumbnails = self.present(image);
     }
 
-    /// The same for an image that is being written.
-    pub fn complete_row(&self, row: &mut ImageRow<'_>) {
-        let is_there = |preview: &&str| self.answers().is_ok() && Path::new(preview).exists();
-        row.preview_path = row.preview_path.filter(is_there);
-        let present = self.find(&digest::hex(row.checksum), (row.width, row.height));
-        row.thumbnails = present.map(|(resolution, path)| (resolution.as_str(), path)).collect();
+    /// The directories as they are now, if the disk answers.
+    pub(super) fn directories(&self, answers: bool) -> Directories {
+        let (changes, sizes) = (&self.shared.changes, &self.shared.sizes);
+        let changes = changes.load(Ordering::Acquire);
+        let bits = if answers { sizes.load(Ordering::Acquire) } else { 0 };
+        let sizes = Resolution::ALL.iter().filter(|&&size| bits & bit(size) != 0);
+        let names = sizes.map(|size| size.as_str()).chain(answers.then_some(PREVIEWS));
+        let paths = names.map(|name| self.shared.directory.join(name));
+        Directories::of((changes, bits), paths)
     }
 
-    /// Equal numbers mean that [`Self::present`] would say the same: it differs after each
-    /// thumbnail or preview that comes or goes, also by a stranger's hand (the times of the directories).
-    pub fn generation(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.shared.changes.load(Ordering::Acquire).hash(&mut hasher);
-        if self.answers().is_err() {
-            return hasher.finish();
-        }
-        let sizes = self.shared.sizes.load(Ordering::Acquire);
-        let sizes = Resolution::ALL.iter().filter(|&&size| sizes & bit(size) != 0);
-        for name in sizes.map(|size| size.as_str()).chain([PREVIEWS]) {
-            let directory = fs::metadata(self.shared.directory.join(name));
-            let times = directory.map(|meta| (meta.ino(), meta.mtime(), meta.mtime_nsec()));
-            times.ok().hash(&mut hasher);
-        }
-        hasher.finish()
+    pub(super) fn seen(&self) -> &Seen {
+        &self.shared.seen
     }
 
     /// How many were ever put.
@@ -341,14 +333,20 @@ impl Thumbnails {
         Err(Error::file("read", &image.path)(io::ErrorKind::NotFound.into()))
     }
 
-    fn path(&self, hex: &str, resolution: Resolution) -> PathBuf {
-        self.shared.directory.join(resolution.as_str()).join(format!("{hex}.webp"))
+    pub(super) fn path(&self, hex: &str, resolution: Resolution) -> PathBuf {
+        let (directory, name) = (&self.shared.directory, resolution.as_str());
+        let length = directory.as_os_str().len() + name.len() + hex.len();
+        let mut path = PathBuf::with_capacity(length + "//.webp".len());
+        [directory.as_path(), name.as_ref(), hex.as_ref()].iter().for_each(|part| path.push(part));
+        path.as_mut_os_string().push(".webp");
+        path
     }
 }
 
 impl Extra {
-    fn has(&self, hex: &str, size: Resolution) -> bool {
-        !self.complete || self.made.get(&number(hex)).is_some_and(|sizes| sizes & bit(size) != 0)
+    /// Those that may be there, as bits.
+    fn of(&self, number: u64) -> u8 {
+        if self.complete { self.made.get(&number).copied().unwrap_or_default() } else { u8::MAX }
     }
 
     fn add(&mut self, hex: &str, size: Resolution) {
@@ -357,7 +355,7 @@ impl Extra {
 }
 
 /// Nobody waits for thumbnails to be flushed: a power loss leaves the name of one, and nothing in it.
-fn is_whole(path: &Path) -> bool {
+pub(super) fn is_whole(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.len() > 0)
 }
 
@@ -375,7 +373,7 @@ fn made_as((width, height): (u32, u32), wanted: Resolution) -> Resolution {
     smallest.min(wanted)
 }
 
-fn bit(resolution: Resolution) -> u8 {
+pub(super) fn bit(resolution: Resolution) -> u8 {
     1 << resolution as u8
 }
 

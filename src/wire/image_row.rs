@@ -8,7 +8,7 @@ use serde::ser::{SerializeSeq as _, Serializer};
 use serde_json::value::RawValue;
 
 use super::{Format, Image, MediaType, Timestamp, WebMeta};
-use crate::digest::{hex, letters};
+use crate::digest::{hex, push_hex};
 
 /// [`Image`], borrowed; it is written the same.
 #[derive(Clone, Debug, Serialize)]
@@ -80,7 +80,7 @@ impl From<ImageRow<'_>> for Image {
 fn write_checksum<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
     let mut text = String::with_capacity("sha256:".len() + 2 * bytes.len());
     text.push_str("sha256:");
-    text.extend(letters(bytes));
+    push_hex(bytes, &mut text);
     to.serialize_str(&text)
 }
 
@@ -90,7 +90,7 @@ fn write_colors<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
     for color in bytes.chunks_exact(3) {
         text.clear();
         text.push('#');
-        text.extend(letters(color));
+        push_hex(color, &mut text);
         colors.serialize_element(&text)?;
     }
     colors.end()

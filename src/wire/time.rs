@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use jiff::tz::Offset;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+const FORMAT: &str = "%Y-%m-%dT%H:%M:%S.%6f%:z";
 
 /// A point in time, kept in the database as microseconds since 1970 (UTC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,8 +35,42 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A damaged row may hold any number: it is shown as 1970, not refused.
         let time = jiff::Timestamp::from_microsecond(self.0).unwrap_or_default();
-        write!(f, "{}", time.to_zoned(super::zone::local()).strftime("%Y-%m-%dT%H:%M:%S.%6f%:z"))
+        let zone = super::zone::local();
+        match written(time, zone.to_offset(time)) {
+            Some(text) => f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?),
+            None => write!(f, "{}", time.to_zoned(zone).strftime(FORMAT)),
+        }
     }
+}
+
+/// As [`FORMAT`] has it, digit by digit: a list has a time in each row. None where more letters are
+/// needed: years beyond 9999, and old local times with odd seconds.
+fn written(time: jiff::Timestamp, offset: Offset) -> Option<[u8; 32]> {
+    let (local, away) = (offset.to_datetime(time), offset.seconds());
+    let year = u32::try_from(local.year()).ok().filter(|_| away % 60 == 0)?;
+    let mut text = *b"0000-00-00T00:00:00.000000+00:00";
+    if away < 0 {
+        text[26] = b'-';
+    }
+    let away = away.unsigned_abs() / 60;
+    let small = |number: i8| u32::from(number.unsigned_abs());
+    for (range, mut number) in [
+        (0..4, year),
+        (5..7, small(local.month())),
+        (8..10, small(local.day())),
+        (11..13, small(local.hour())),
+        (14..16, small(local.minute())),
+        (17..19, small(local.second())),
+        (20..26, local.subsec_nanosecond().unsigned_abs() / 1000),
+        (27..29, away / 60),
+        (30..32, away % 60),
+    ] {
+        for digit in text[range].iter_mut().rev() {
+            *digit = b'0' + (number % 10) as u8;
+            number /= 10;
+        }
+    }
+    Some(text)
 }
 
 impl Serialize for Timestamp {
@@ -52,6 +89,23 @@ impl<'de> Deserialize<'de> for Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_written_as_jiff_writes_them() {
+        let seconds = (-62_000_000_000_i64..250_000_000_000).step_by(7_777_777_777);
+        let offsets = [0, 3600, -12_600, 20_700, -35_999, 49_500, 3_599];
+        let (mut plain, mut odd) = (0, 0);
+        for (second, away) in seconds.flat_map(|one| offsets.map(|other| (one, other))) {
+            let time = jiff::Timestamp::new(second, second as i32 % 1_000_000_000).unwrap();
+            let offset = Offset::from_seconds(away).unwrap();
+            let expected = time.to_zoned(offset.to_time_zone()).strftime(FORMAT).to_string();
+            match written(time, offset) {
+                Some(text) => assert_eq!((plain += 1, text.as_slice()).1, expected.as_bytes()),
+                None => assert_ne!((odd += 1, expected.len()).1, 32, "{expected}"),
+            }
+        }
+        assert!(plain > 100 && odd > 50, "{plain} {odd}");
+    }
 
     #[test]
     fn timestamps_round_trip_as_text() {

@@ -5,7 +5,7 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
@@ -15,21 +15,28 @@ use crate::paths::open_regular;
 const FILE: &str = "/etc/localtime";
 const KEPT: Duration = Duration::from_secs(300);
 
-static KNOWN: Mutex<Option<(TimeZone, Instant)>> = Mutex::new(None);
+type Known = Option<(TimeZone, Instant)>;
+
+static KNOWN: RwLock<Known> = RwLock::new(None);
 
 pub(crate) fn local() -> TimeZone {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    match &*known {
-        Some((zone, since)) if since.elapsed() < KEPT => zone.clone(),
-        _ => known.insert((read(), Instant::now())).0.clone(),
-    }
+    let kept = |known: &Known| {
+        let fresh = known.as_ref().filter(|(_, since)| since.elapsed() < KEPT);
+        fresh.map(|(zone, _)| zone.clone())
+    };
+    let zone = kept(&KNOWN.read().unwrap_or_else(PoisonError::into_inner));
+    zone.unwrap_or_else(|| {
+        let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+        // Another may have read it meanwhile.
+        kept(&known).unwrap_or_else(|| known.insert((read(), Instant::now())).0.clone())
+    })
 }
 
 /// Has it looked up anew when it is next asked for.
 pub(crate) fn forget() {
     jiff::tz::reset_system_time_zone_cache();
     jiff::tz::db().reset();
-    *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *KNOWN.write().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 /// Without `TZ` it is the file: jiff would also want its name, and walk through all directories of

@@ -11,7 +11,7 @@ use crate::library;
 use crate::store::images;
 use crate::store::index::{Query, filter};
 use crate::transcode;
-use crate::wire::{DeleteImages, Image, ImageRow, Resolution};
+use crate::wire::{DeleteImages, Image, Resolution};
 
 const WEBP: &str = "image/webp";
 /// For a thumbnail that must be made, and those that wait before it.
@@ -28,10 +28,10 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         // Only to say so: a list would be empty.
         find(api, id)?;
     }
-    let bytes = api.lists.get(&asked, (&api.store, api.library.thumbnails()), || {
+    let look = api.library.thumbnails().look();
+    let bytes = api.lists.get(&asked, (&api.store, look.generation()), || {
         let mut json = br#"{"data":["#.to_vec();
-        let complete = |row: &mut ImageRow<'_>| api.library.thumbnails().complete_row(row);
-        let total = api.store.write_page(query, &mut json, complete)?;
+        let total = api.store.write_page(query, &mut json, |row| look.complete(row))?;
         json.extend(br#"],"pagination":"#);
         serde_json::to_writer(&mut json, &paging.of(total))?;
         json.push(b'}');

@@ -8,7 +8,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::http::{Error, Paging};
-use crate::library::Thumbnails;
 use crate::memory;
 use crate::store::Store;
 use crate::store::index::Query;
@@ -46,11 +45,11 @@ impl ListCache {
     pub(super) fn get(
         &self,
         asked: &Asked,
-        (store, thumbnails): (&Store, &Thumbnails),
+        (store, thumbnails): (&Store, u64),
         make: impl FnOnce() -> Result<Vec<u8>, Error>,
     ) -> Result<Arc<[u8]>, Error> {
         // Before the list is made: what changes meanwhile makes it stale, not wrong.
-        let state = State { generation: store.generation(), thumbnails: thumbnails.generation() };
+        let state = State { generation: store.generation(), thumbnails };
         if let Some(json) = self.find(asked, &state) {
             return Ok(json);
         }

@@ -88,7 +88,8 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
     let playlist = api.store.read(|connection| playlists::get(connection, id))?;
     let playlist = playlist.ok_or(playlist::Error::Refused(Refusal::NoPlaylist { id }))?;
     let mut json = br#"{"data":["#.to_vec();
-    let complete = |row: &mut ImageRow<'_>| api.library.thumbnails().complete_row(row);
+    let look = api.library.thumbnails().look();
+    let complete = |row: &mut ImageRow<'_>| look.complete(row);
     let total = match playlist.source {
         Some(source) => {
             let query = Query { offset, limit, ..*filter::source(source)?.query };

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
 
 use super::*;
 use crate::media;
+use crate::store::index::Query;
 
 /// How often the machine was looked at; the one test that counts is the only one to use it.
 static LOOKS: AtomicUsize = AtomicUsize::new(0);
@@ -82,6 +84,43 @@ fn many_who_ask_at_once_get_the_one_that_is_made() {
         }
     });
     assert_eq!(library.thumbnails().made() - made, 1);
+    alive.end();
+}
+
+#[test]
+fn a_page_knows_what_is_there_until_a_directory_changes() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let paths =
+        [("a.png", 640), ("b.png", 600)].map(|(name, width)| scene.source(name, large(width, 400)));
+    let started = alive.library.import(paths.to_vec(), None).unwrap();
+    alive.batch(&started.batch_id);
+    let image = scene.images().remove(0);
+    let thumbnails = alive.library.thumbnails();
+    let file = alive.library.thumbnail(&image, Resolution::Default).unwrap();
+    let settled = || SystemTime::now() + Duration::from_secs(60);
+    let page = |now| -> Vec<bool> {
+        let look = thumbnails.look_at(now);
+        let (mut json, query) = (b"[".to_vec(), Query::default());
+        scene.store.write_page(&query, &mut json, |row| look.complete(row)).unwrap();
+        json.push(b']');
+        let rows: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
+        rows.iter().map(|row| row["thumbnails"]["default"].is_string()).collect()
+    };
+    assert_eq!(page(SystemTime::UNIX_EPOCH), [true, true]);
+    assert_eq!(thumbnails.seen().len(), 0, "it may yet change without a trace");
+    assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, true], 2));
+    assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, true], 2));
+    // By a stranger's hand.
+    let away = scene.at("away.webp");
+    fs::rename(&file, &away).unwrap();
+    assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, false], 1));
+    fs::rename(&away, &file).unwrap();
+    assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, true], 2));
+    fs::rename(scene.at("thumbnails/default"), scene.at("elsewhere")).unwrap();
+    assert_eq!(page(settled()), [false, false]);
+    fs::create_dir(scene.at("thumbnails/default")).unwrap();
+    assert_eq!(page(settled()), [false, false]);
     alive.end();
 }
 
