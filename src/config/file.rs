@@ -163,6 +163,8 @@ mod tests {
             assert_eq!(fs::read_to_string(&backup).unwrap(), text);
             assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
         }
+        let nowhere = dir.path().join("none/c.toml");
+        assert_eq!(back_up(&nowhere, "d").unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

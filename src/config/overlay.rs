@@ -153,6 +153,20 @@ mod tests {
             json!("ffffff"),
             "[backend.awww]\nfill-color = \"ffffff\"\n",
         );
+        check(
+            "[backend.wal_qt]\nx = 1\n",
+            Section::BackendOptions(BackendName::WalQt),
+            "x",
+            json!(2),
+            "[backend.wal_qt]\nx = 2\n",
+        );
+    }
+
+    #[test]
+    fn numbers_beyond_those_of_toml_are_not_rounded() {
+        assert!(toml::from_json(&json!(u64::MAX)).is_none());
+        let greatest = toml::from_json(&json!(i64::MAX)).unwrap();
+        assert_eq!(greatest.as_integer(), Some(i64::MAX));
     }
 
     #[test]

@@ -192,6 +192,16 @@ mod tests {
     }
 
     #[test]
+    fn patch_of_a_section_has_a_thousand_keys_at_most() {
+        let found = |number: usize| {
+            let body = (0..number).map(|key| (format!("key{key}"), json!(1))).collect();
+            section(Section::App, &body).map(|edits| edits.len()).ok()
+        };
+        assert_eq!(found(KEYS_MAX), Some(KEYS_MAX));
+        assert_eq!((found(KEYS_MAX + 1), found(KEYS_MAX + 2)), (None, None));
+    }
+
+    #[test]
     fn patch_checks_ranges_in_backends_only() {
         check(json!({"app": {"images_per_page": -7, "sort_by": "x"}}), Ok(2));
         check(

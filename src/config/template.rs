@@ -52,4 +52,16 @@ mod tests {
         assert_eq!(parsed.missing, []);
         assert_eq!(parsed.config.to_json(), Config::default().to_json());
     }
+
+    #[test]
+    fn template_says_once_where_the_clients_sections_begin() {
+        let text = text();
+        let (daemons, clients) = text.split_once(CLIENTS).unwrap();
+        assert!(!clients.contains(CLIENTS));
+        for section in Section::ALL {
+            let heading = format!("\n[{}]\n", section.heading());
+            let part = if section.is_client_s() { clients } else { daemons };
+            assert!(part.contains(&heading) || part.starts_with(heading.trim_start()), "{heading}");
+        }
+    }
 }

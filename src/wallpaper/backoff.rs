@@ -211,6 +211,22 @@ mod tests {
     }
 
     #[test]
+    fn the_first_to_be_tried_again_is_waited_for() {
+        let (mut backoffs, now) = (Backoffs::default(), Instant::now());
+        let [feh, builtin] = [crate::config::BackendName::Feh, crate::config::BackendName::Builtin]
+            .map(|backend| WorkerKey { backend, output: None });
+        assert_eq!(backoffs.next_retry(), None);
+        backoffs.of(&feh).failed(now);
+        let later = backoffs.of(&feh).failed(now);
+        let first = backoffs.of(&builtin).failed(now);
+        assert!(first < later);
+        assert_eq!(backoffs.next_retry(), first);
+        backoffs.wake(first.unwrap());
+        assert!(backoffs.may_try(&builtin) && !backoffs.may_try(&feh));
+        assert_eq!(backoffs.next_retry(), later);
+    }
+
+    #[test]
     fn an_outage_is_news_once() {
         let mut backoff = Backoff::default();
         assert_eq!([(); 3].map(|()| backoff.is_news()), [true, false, false]);

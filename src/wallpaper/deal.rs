@@ -68,6 +68,8 @@ mod tests {
         check(three, &[1, 2, 3], &[1, 3], &[2, 1, 3]);
         check(three, &[1, 2, 3], &[1, 2, 3], &[2, 1, 3]);
         check(three, &[1, 2], &[2], &[1, 2, 1]);
+        // A lying one for who lies, though an upright one comes before it.
+        check(&[("A", true), ("B", false), ("C", false)], &[1, 2, 3], &[1, 2], &[1, 3, 2]);
         check(three, &[1], &[], &[1, 1, 1]);
         check(&[("A", true)], &[1, 2], &[2], &[1]);
     }

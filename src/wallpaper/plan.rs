@@ -282,6 +282,11 @@ pub(super) mod tests {
         let [step] = &steps(&before, &after)[..] else { panic!("one step") };
         assert!(uncovers(step, &before, &unseen));
         assert!(!uncovers(step, &before, &Unseen::new()));
+        // Nothing goes where it stays, where it never was, and for the sake of the worker itself.
+        for (backend, output) in [(Mpvpaper, "B"), (Mpvpaper, "C"), (Swaybg, "A")] {
+            let unseen = Unseen::from([(WorkerKey::of(backend, output), vec![output.to_owned()])]);
+            assert!(!uncovers(step, &before, &unseen), "{backend:?} on {output}");
+        }
         // What is not desired any more covers nothing.
         let mut desired = current(&[(Awww, &[("A", 3)])]);
         keep_until_seen(&before, &mut desired, &unseen);

@@ -125,6 +125,39 @@ fn config_change_publishes_one_event() {
 }
 
 #[test]
+fn keys_of_clients_have_room_up_to_a_bound() {
+    let keys = |from: usize, to: usize| -> Map<String, Json> {
+        (from..to).map(|number| (format!("key{number}"), json!(1))).collect()
+    };
+    let room = Room::with("");
+    let free = patch::KEYS_MAX - room.handle.current().entries(Section::App).count();
+    room.patch(json!({ "app": keys(0, free) })).unwrap();
+    let refused = room.patch(json!({ "app": keys(free, free + 1) })).unwrap_err();
+    assert!(refused.contains("app would have more than 1000 keys"), "{refused}");
+    room.patch(json!({ "app": { "key0": 2 } })).unwrap();
+    // A person may write more; then these are as many as there may be.
+    let lines: String =
+        (0..patch::KEYS_MAX + 9).map(|number| format!("own{number} = 1\n")).collect();
+    let room = Room::with(&format!("[app]\n{lines}"));
+    room.patch(json!({ "app": { "own7": 2 } })).unwrap();
+    room.patch(json!({ "app": { "other": 2 } })).unwrap_err();
+}
+
+#[test]
+fn config_file_has_a_mebibyte_at_most() {
+    let room = Room::with("");
+    let put = |length: usize| room.patch(json!({ "app": { "long": "x".repeat(length) } }));
+    put(1).unwrap();
+    let free = TEXT_MAX - room.text().len();
+    put(free + 1).unwrap();
+    assert_eq!(room.text().len(), TEXT_MAX);
+    for more in [2, 3] {
+        let refused = put(free + more).unwrap_err();
+        assert!(refused.contains("more than 1048576 bytes"), "{refused}");
+    }
+}
+
+#[test]
 fn all_sections_or_none() {
     let room = Room::with("");
     let (before, text) = (room.shown(), room.text());

@@ -281,6 +281,7 @@ mod tests {
         check(step, json!(255), true, None);
         check(step, json!(3.0), true, None);
         check(step, json!(3.5), false, None);
+        assert_eq!(step.normal(json!(3.0)), json!(3));
         check(step, json!(0), true, Some("0 is not allowed, only 1 to 255"));
         check(
             step,

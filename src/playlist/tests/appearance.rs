@@ -57,6 +57,17 @@ fn playlist_of_light_and_dark_changes_with_the_appearance() {
 }
 
 #[test]
+fn only_an_appearance_by_the_sun_wakes_for_it() {
+    let mut fixture = fixture();
+    fixture.set_clock("2024-06-01T12:00", "Europe/Berlin");
+    fixture.set_mode(AppearanceMode::Auto);
+    let evening = at("2024-06-01T18:00", "Europe/Berlin").timestamp();
+    assert_eq!(fixture.player.deadlines().wall, Some(evening));
+    fixture.set_mode(AppearanceMode::Dark);
+    assert_eq!(fixture.player.deadlines().wall, None);
+}
+
+#[test]
 fn appearance_is_answered_once_its_pictures_are_up() {
     let mut fixture = fixture();
     let id = fixture.by_tone(0, 1).unwrap();

@@ -173,6 +173,14 @@ fn edit_that_keeps_the_slot_keeps_the_picture() {
 }
 
 #[test]
+fn actions_on_all_tell_of_nothing_where_none_runs() {
+    let mut fixture = fixture();
+    fixture.make(PlaylistType::Timer, &[0, 1], &[]);
+    assert_eq!([Action::Stop, Action::Pause].map(|action| fixture.act_on_all(action)), [0, 0]);
+    assert_eq!(fixture.kinds(), []);
+}
+
+#[test]
 fn deleted_image_leaves_every_playlist() {
     let mut fixture = fixture();
     let one = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);

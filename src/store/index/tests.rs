@@ -86,6 +86,10 @@ fn queries() -> Vec<Query> {
                 (q.sort_by, q.descending) = (*sort_by, descending);
                 (q.offset, q.limit, q.media_type) = (157, 50, Some(MediaFilter::Image));
             }));
+            // So few that they are sorted by themselves.
+            queries.push(some(&|q| {
+                (q.sort_by, q.descending, q.search) = (*sort_by, descending, "lake 3".into());
+            }));
             queries
                 .push(some(&|q| (q.sort_by, q.descending, q.offset) = (*sort_by, descending, 148)));
         }
@@ -201,6 +205,8 @@ fn index_stays_in_step_with_changes() {
     let seventh = Query { folder: Some(Some(7)), ..Query::default() };
     let lie_there = entries.iter().filter(|e| e.folder_id == Some(7)).count() as u64;
     assert_eq!(index.find(&seventh, &Known::default()).total, lie_there);
+    (1..=350).for_each(|id| index.remove(id));
+    assert_eq!(index.tags(), [""; 0], "nobody has one any more");
 }
 
 #[test]
