@@ -87,3 +87,46 @@ fn run(task: &Task, send: &SyncSender<(Storage, Duration)>, ring: &Ring) -> bool
     // What is sound of a damaged one goes on moving.
     is_wanted && count > if gone_through.is_ok() { 0 } else { 1 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fit::{Fit, Point};
+    use super::super::message::{Style, Wanted};
+    use super::*;
+
+    /// A film of three frames that ends within the one of this number: how many come of it, and whether
+    /// it begins again.
+    fn played(cut: usize) -> (usize, bool) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("film.png");
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, 8, 4);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_animated(3, 0).unwrap();
+        let mut writer = encoder.write_header().unwrap();
+        (0..3).for_each(|n| writer.write_image_data(&[n * 90; 96]).unwrap());
+        writer.finish().unwrap();
+        let data = |at: &usize| matches!(&bytes[*at..at + 4], b"IDAT" | b"fdAT" | b"IEND");
+        let end = (0..bytes.len() - 3).filter(data).nth(cut).unwrap() + 9;
+        std::fs::write(&path, &bytes[..end.min(bytes.len())]).unwrap();
+        let position = Point { x: 0.5, y: 0.5 };
+        let style = Style { fit: Fit::Fill, position, fill: [0; 3], span: None, animate: true };
+        let (output, content) = ("A".to_owned(), String::new());
+        let wanted = Wanted { output, path: path.into_os_string(), content, style };
+        let (send, frames) = sync_channel(9);
+        let ring = Ring(Arc::new(Waker::new().unwrap()));
+        let again = run(&Task { wanted, size: (8, 4) }, &send, &ring);
+        drop(send);
+        (frames.iter().count(), again)
+    }
+
+    #[test]
+    fn damaged_film_goes_on_with_its_sound_frames() {
+        // By the end chunk all is said.
+        assert_eq!(played(3), (3, true));
+        assert_eq!(played(2), (2, true));
+        // One that stands still is no film.
+        assert_eq!(played(1), (1, false));
+        assert_eq!(played(0), (0, false));
+    }
+}

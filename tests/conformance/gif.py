@@ -1,5 +1,5 @@
 """GIF, written here: interlaced, tables of one frame, transparency, disposal, frames smaller than the
-canvas; the first frame against ImageMagick's pixels."""
+canvas; the first frame, and those that follow, against ImageMagick's pixels."""
 
 import itertools
 import struct
