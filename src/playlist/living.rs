@@ -45,7 +45,12 @@ pub(super) fn renew(
     if spec.items.is_empty() {
         return Renewed::Empty;
     }
-    let lost = changed && state.edit(spec, seed());
+    let before = state.image_id;
+    if changed {
+        state.edit(spec, seed());
+    }
+    // Where each monitor has its own, the others of this step are over with it.
+    let lost = state.image_id != before;
     if lost && direction == Direction::Forward { Renewed::Stepped } else { Renewed::Ready }
 }
 

@@ -144,6 +144,14 @@ fn keys_of_clients_have_room_up_to_a_bound() {
 }
 
 #[test]
+fn directories_that_cannot_be_watched_are_refused() {
+    let room = Room::with("");
+    let refused = room.patch(json!({ "library": { "watch": ["/a", "relative"] } })).unwrap_err();
+    assert!(refused.contains("library.watch"), "{refused}");
+    room.patch(json!({ "library": { "watch": ["/a"] } })).unwrap();
+}
+
+#[test]
 fn config_file_has_a_mebibyte_at_most() {
     let room = Room::with("");
     let put = |length: usize| room.patch(json!({ "app": { "long": "x".repeat(length) } }));

@@ -103,4 +103,12 @@ mod tests {
             assert!(!is_position(bad), "{bad}");
         }
     }
+
+    #[test]
+    fn curves_are_not_all_zeros() {
+        assert!(is_curve(".54,0,.34,.99") && is_curve("0,0,0,1"));
+        for bad in ["0,0,0,0", "0, 0.0, 0, 0", "1,2,3", "ease"] {
+            assert!(!is_curve(bad), "{bad}");
+        }
+    }
 }

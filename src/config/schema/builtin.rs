@@ -147,6 +147,7 @@ mod tests {
         }
         for bad in ["", "middle", "0.5,0.5", "50%", "-1%,0%", "101%,0%", "a%,b%", "nan%,0%"] {
             assert_eq!(spot(bad), None, "{bad}");
+            assert!(!is_spot(bad), "{bad}");
         }
     }
 
@@ -156,6 +157,15 @@ mod tests {
         assert_eq!(easing("0,-1,1,2.5"), Some([0.0, -1.0, 1.0, 2.5]));
         for bad in ["", "Ease", "1,2,3", "-0.1,0,1,1", "0,0,1.1,1", "0,0,1,inf"] {
             assert_eq!(easing(bad), None, "{bad}");
+            assert!(!is_easing(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn colours_without_transparency() {
+        assert!(is_opaque("00aaFF"));
+        for bad in ["", "00aaFF80", "0aF", "00aaFG"] {
+            assert!(!is_opaque(bad), "{bad}");
         }
     }
 }

@@ -127,6 +127,17 @@ fn edits_that_take_a_picture_out_give_its_monitor_another() {
 }
 
 #[test]
+fn a_picture_that_has_left_a_living_list_holds_up_no_step() {
+    let mut fixture = fixture();
+    (0..4).for_each(|number| fixture.tag(number, &["a"]));
+    let id = fixture.make_living(fast(), serde_json::json!({ "tags": ["a"] }));
+    fixture.start_each(id, &[]).unwrap();
+    fixture.tag(1, &[]);
+    fixture.pass(10 * SECOND);
+    assert_eq!(fixture.dealt(), [[0, 1], [2, 3]]);
+}
+
+#[test]
 fn another_order_shows_where_the_playlist_stands() {
     for _ in 0..5 {
         let mut fixture = fixture();

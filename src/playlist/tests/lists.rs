@@ -173,6 +173,25 @@ fn edit_that_keeps_the_slot_keeps_the_picture() {
 }
 
 #[test]
+fn an_action_on_all_fails_where_none_has_moved() {
+    use crate::playlist::bulk::BulkReply;
+    let overtaken = || Err(Error::Overtaken { name: "x".into() });
+    for (results, expected) in [
+        ([overtaken(), Ok(true)], Some(1)),
+        ([Ok(false), overtaken()], None),
+        ([Ok(true), Ok(true)], Some(2)),
+    ] {
+        let (sender, answer) = bounded(1);
+        let bulk = BulkReply::new(2, Box::new(move |result| drop(sender.try_send(result))));
+        for result in results {
+            assert!(answer.is_empty(), "not before all are through");
+            BulkReply::count(&bulk, result);
+        }
+        assert_eq!(answer.try_recv().unwrap().ok(), expected);
+    }
+}
+
+#[test]
 fn actions_on_all_tell_of_nothing_where_none_runs() {
     let mut fixture = fixture();
     fixture.make(PlaylistType::Timer, &[0, 1], &[]);

@@ -14,7 +14,7 @@ fn source(fields: Value) -> NewSource {
 }
 
 impl Fixture {
-    fn make_living(&self, configuration: NewConfiguration, fields: Value) -> i64 {
+    pub(super) fn make_living(&self, configuration: NewConfiguration, fields: Value) -> i64 {
         let change = PlaylistChange {
             name: Some(format!("list {}", seed())),
             configuration,
@@ -25,7 +25,7 @@ impl Fixture {
         self.store.write(|c| playlists::insert(c, &change)).unwrap()
     }
 
-    fn tag(&self, number: usize, tags: &[&str]) {
+    pub(super) fn tag(&self, number: usize, tags: &[&str]) {
         let tags = Some(names(tags));
         let change = ImageChange { tags, ..ImageChange::default() };
         self.store.write(|c| edits::change(c, self.images[number], &change)).unwrap();
