@@ -3,13 +3,12 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::Child;
 
 use murald::internals::process::Identity;
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::{Ended, House};
 
 /// What `GET /backends` has in the way of a backend.
 fn conflicts(house: &House, backend: &str) -> Vec<Value> {
@@ -68,13 +67,4 @@ fn a_swaybg_that_draws_nothing_is_no_conflict() {
     wait_until("the one that draws", || !conflicts(&house, "mpvpaper").is_empty());
     let told = conflicts(&house, "mpvpaper");
     assert_eq!(told, [json!({ "program": "swaybg", "pid": pid(&drawing) })], "not {}", pid(&idle));
-}
-
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
 }

@@ -5,12 +5,12 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::{House, left_out};
+use crate::support::{Ended, House, left_out};
 
 /// All that is found, and the exit code, which says whether anything is to be mended.
 fn examine_by(mut command: Command) -> Vec<Value> {
@@ -58,15 +58,6 @@ fn follow(house: &House, step: &str) {
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
-}
-
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
 }
 
 #[test]

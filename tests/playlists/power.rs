@@ -3,14 +3,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{active, house, make, pictures_of, see, start};
 use crate::desktop::{Desktop, wait_until};
-use crate::support::House;
+use crate::support::{Ended, House};
 
 fn told(house: &House, state: &str) -> Value {
     let output = house.murald(&["power", state, "--json"]).output().unwrap();
@@ -134,16 +134,6 @@ fn playlists_rest_on_the_battery_as_the_kernel_tells() {
     assert_eq!(now(&house), (Value::Null, Value::Null));
     wait_until("nobody to look", || sleeps(&house).is_none());
     house.ends_well();
-}
-
-/// Ended with the test.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
 }
 
 #[test]

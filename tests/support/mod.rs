@@ -315,6 +315,16 @@ pub fn end_of(mut child: Child) -> ExitStatus {
     }
 }
 
+/// A program that is ended with its test.
+pub struct Ended(pub Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
 impl Drop for House {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
