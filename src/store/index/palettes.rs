@@ -128,17 +128,15 @@ impl Palettes {
         for (colors, used) in &reference.lanes {
             let mut nearest = [f32::MAX; LANES];
             for ((&l, &a), &b) in l.iter().zip(a).zip(b) {
-                let mut squares = [0.0; LANES];
-                for (part, from) in [l, a, b].map(f32::from).into_iter().zip(colors) {
-                    let apart = from.map(|to| to - part);
-                    squares = std::array::from_fn(|lane| squares[lane] + apart[lane] * apart[lane]);
+                let (l, a, b) = (f32::from(l), f32::from(a), f32::from(b));
+                let lanes = nearest.iter_mut().zip(&colors[0]).zip(&colors[1]).zip(&colors[2]);
+                for (((nearest, of_l), of_a), of_b) in lanes {
+                    let (l, a, b) = (of_l - l, of_a - a, of_b - b);
+                    let square = l * l + a * a + b * b;
+                    *nearest = if square < *nearest { square } else { *nearest };
                 }
-                let least = |lane: usize| {
-                    if squares[lane] < nearest[lane] { squares[lane] } else { nearest[lane] }
-                };
-                nearest = std::array::from_fn(least);
             }
-            sum += nearest.map(f32::sqrt)[..*used].iter().sum::<f32>();
+            sum += nearest[..*used].iter().map(|square| square.sqrt()).sum::<f32>();
         }
         sum / reference.colors.max(1) as f32
     }
@@ -177,11 +175,15 @@ fn any(flags: &[u8], some: Range<usize>) -> bool {
     }
 }
 
-/// The square of a distance, in steps.
+/// The square of a distance, in steps. Written out: the loops over it are to be taken several at once
+/// whatever the compiler is told to do between the parts of a crate.
+#[inline(always)]
 fn distance(one: Place, other: Place) -> i32 {
     // Both are positive: the difference has sixteen bits as well, which makes the product cheap.
-    let square = |(one, other): (i16, i16)| i32::from(one.wrapping_sub(other)).pow(2);
-    one.into_iter().zip(other).map(square).sum()
+    let l = i32::from(one[0].wrapping_sub(other[0]));
+    let a = i32::from(one[1].wrapping_sub(other[1]));
+    let b = i32::from(one[2].wrapping_sub(other[2]));
+    l * l + a * a + b * b
 }
 
 /// The square of a distance (ΔE76), in steps.
