@@ -66,7 +66,7 @@ impl Listener {
                     self.complain(error);
                     // One that keeps its worker waiting has a descriptor to give. It takes a moment,
                     // and another process may take what was given: so it rests in any case.
-                    self.pool.shared.service.spare_descriptors();
+                    self.pool.shared.service.spare();
                     self.pool.shared.seats.shut_longest(|_| true);
                     let mut end = [PollFd::new(&*self.end, PollFlags::IN)];
                     poll_until(&mut end, Some(Instant::now() + REST)).ok();

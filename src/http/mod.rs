@@ -58,8 +58,9 @@ use crate::thread::{Spawner, Thread};
 pub trait Service: Send + Sync + 'static {
     fn handle(&self, request: Request<'_>) -> Result<Response, Error>;
 
-    /// The process has no descriptor left for a client: what nobody uses is closed.
-    fn spare_descriptors(&self) {}
+    /// Nobody has asked for a while, or the process has no descriptor left for a client: what is kept
+    /// for the next request goes.
+    fn spare(&self) {}
 }
 
 /// A running server. Dropping it ends it at once; [`Server::end`] lets requests finish.

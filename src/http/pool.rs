@@ -2,7 +2,7 @@
 //!
 //! One is started when none is free, and ends after a minute without work. How many are free is
 //! counted by whoever hands out work, under the lock, so that no connection waits for a worker that
-//! only seems free.
+//! only seems free. With the last one goes the memory that the service keeps for the next request.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use super::connection::{Buffers, Connection, Shared};
 use super::seats::Seat;
+use crate::memory;
 use crate::thread::{Spawner, Thread, panic_text};
 
 pub(super) struct Pool {
@@ -100,6 +101,18 @@ impl Pool {
             drop(seat);
             next = self.next();
         }
+        drop(buffers);
+        if self.is_at_rest() {
+            // A burst leaves readers with their caches, and an allocator with free memory.
+            self.shared.service.spare();
+            memory::trim();
+        }
+    }
+
+    /// Whether the last worker has ended because nobody asked.
+    fn is_at_rest(&self) -> bool {
+        let state = self.lock();
+        state.running == 0 && !state.ended
     }
 
     /// Waits for the next connection; `None` after a minute without any, and at the end.
@@ -149,5 +162,52 @@ impl Pool {
     /// Counters and lists are whole between any two statements that could panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    use crossbeam_channel::{Sender, unbounded};
+
+    use super::*;
+    use crate::http::{Error, Limits, Request, Response, Service};
+    use crate::sys::Waker;
+
+    struct Sparing(Sender<()>);
+
+    impl Service for Sparing {
+        fn handle(&self, _request: Request<'_>) -> Result<Response, Error> {
+            Ok(Response::empty(204))
+        }
+
+        fn spare(&self) {
+            self.0.send(()).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_kept_goes_with_the_last_worker() {
+        let (spawner, _deaths) = Spawner::new();
+        let (spare, spared) = unbounded();
+        let limits = Limits { worker_idle: Duration::from_millis(10), ..Limits::default() };
+        let end = Waker::new().unwrap();
+        let pool = Pool::new(Shared::new(Sparing(spare), &spawner, end, limits), &spawner);
+        let client = || {
+            let (near, mut far) = UnixStream::pair().unwrap();
+            assert!(matches!(pool.place(pool.shared.seats.take(near)), Placed::Yes));
+            far.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+            far.read_exact(&mut [0; 12]).unwrap();
+            far
+        };
+        let clients = [client(), client(), client()];
+        assert!(spared.is_empty(), "each of them has a worker");
+        drop(clients);
+        spared.recv_timeout(Duration::from_secs(60)).expect("they end");
+        pool.dismiss();
+        assert!(pool.end(Instant::now() + Duration::from_secs(60)).is_empty());
     }
 }

@@ -58,7 +58,7 @@ impl<C> Router<C> {
         Self { context, resources, spare: |_| {} }
     }
 
-    /// With what frees descriptors where they are short.
+    /// With what frees descriptors and memory that nobody uses.
     pub(crate) fn sparing(self, spare: fn(&C)) -> Self {
         Self { spare, ..self }
     }
@@ -93,7 +93,7 @@ impl<C: Send + Sync> Service for Router<C> {
         handler(&self.context, &request)
     }
 
-    fn spare_descriptors(&self) {
+    fn spare(&self) {
         (self.spare)(&self.context);
     }
 }
