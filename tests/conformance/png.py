@@ -170,12 +170,18 @@ def moving(cases):
         files[f'moving-mixed{at}'] = apng(6, 8, disposals + disposals, [1, 1, 0, 1, 0, 1])
     kinds = [(color, depth) for color, depths in DEPTHS.items() for depth in depths]
     for (color, depth), interlaced in itertools.product(kinds, [False, True]):
-        if cases.whole or depth >= 8:
-            # ffmpeg 5 does not mix what has sixteen bits, and clears what has no alpha to black.
-            blends = [int(depth < 16 or color in (0, 2))] * 3
-            disposals = [0, int(color not in (0, 2)), 2]
-            files[f'moving-color{color}-{depth:02}' + '-interlaced' * interlaced] = apng(
-                color, depth, disposals, blends, interlaced=interlaced)
+        name = f'moving-color{color}-{depth:02}' + '-interlaced' * interlaced
+        if depth < 8:
+            # ffmpeg 5 gets small frames wrong that have more than a pixel in a byte.
+            content = apng(color, depth, [0, 1, 2], [1] * 3, interlaced=interlaced)
+            cases.write(name + '.png', content)
+            cases.add(name + '.png', (20, 14), 'the specification', frames=3,
+                      pixels=opaque_frames(color, depth))
+            continue
+        # It does not mix what has sixteen bits, and clears what has no alpha to black.
+        blends = [int(depth < 16 or color in (0, 2))] * 3
+        disposals = [0, int(color not in (0, 2)), 2]
+        files[name] = apng(color, depth, disposals, blends, interlaced=interlaced)
     for name, content in files.items():
         name += '.png'
         cases.write(name, content)
@@ -183,6 +189,29 @@ def moving(cases):
                    '-pix_fmt', 'rgba', '-f', 'rawvideo', '-']
         cases.add(name, (20, 14), 'ffmpeg', command=command, frames=6 if 'mixed' in name else 3,
                   least=45)
+
+
+def opaque_frames(color, depth):
+    """What is seen of three frames the second of which is cleared."""
+    seen, canvas, colors = [], [bytes(4)] * (20 * 14), palette(depth)
+    for at in range(3):
+        width, height, left, top = place(at)
+        if at == 2:
+            canvas = [bytes(4) if covered else pixel for pixel, covered in zip(canvas, cleared)]
+        cleared = [False] * len(canvas)
+        for y, row in enumerate(samples(color, depth, width, height)):
+            for x, (value,) in enumerate(row):
+                spot = (top + y) * 20 + left + x
+                cleared[spot] = True
+                light = bytes([value * 255 // ((1 << depth) - 1)] * 3)
+                canvas[spot] = (colors[3 * value:3 * value + 3] if color == 3 else light) + b'\xff'
+        seen += canvas
+    return b''.join(seen)
+
+
+def place(at):
+    """Width, height, left and top of a frame: the first has all of the canvas."""
+    return (20, 14, 0, 0) if at == 0 else (9 + at % 3, 7, 3 * at % 8, 2 * at % 7)
 
 
 def apng(color, depth, disposals, blends, *, hidden=False, interlaced=False):
@@ -196,8 +225,7 @@ def apng(color, depth, disposals, blends, *, hidden=False, interlaced=False):
     if hidden:
         parts.append(chunk(b'IDAT', coded(20, 14)))
     for at, (dispose, blend) in enumerate(zip(disposals, blends)):
-        # The first has all of the canvas.
-        width, height, left, top = (20, 14, 0, 0) if at == 0 else (9 + at % 3, 7, 3 * at % 8, 2 * at % 7)
+        width, height, left, top = place(at)
         parts.append(chunk(b'fcTL', struct.pack(
             '>IIIIIHHBB', number, width, height, left, top, 1, 10, dispose, blend)))
         number += 1
