@@ -91,15 +91,20 @@ fn playlist_each(desktop: &Desktop, monitors: [&str; 3]) {
     // Without the one that stands, two are left for three.
     let items = json!({ "images": [{ "image_id": red }, { "image_id": green }] });
     client.send("PATCH", &format!("/playlists/{id}"), "", items.to_string().as_bytes()).ok();
+    let mut shown = || {
+        let images = events.wait_for("playlist_image_changed")["images"].clone();
+        let values: Vec<&Value> = images.as_object().unwrap().values().collect();
+        assert!(values.contains(&&json!(red)) && values.contains(&&json!(green)), "{images}");
+        look(desktop, &house, &images, &gallery);
+        images
+    };
+    // Its monitor has one of those at once.
+    let fewer = shown();
     client.post(&path("next"), &json!({})).ok();
-    let fewer = events.wait_for("playlist_image_changed")["images"].clone();
-    let values: Vec<&Value> = fewer.as_object().unwrap().values().collect();
-    assert!(values.contains(&&json!(red)) && values.contains(&&json!(green)), "{fewer}");
-    look(desktop, &house, &fewer, &gallery);
+    let next = shown();
+    assert_ne!(next, fewer);
     client.post(&path("previous"), &json!({})).ok();
-    let back = events.wait_for("playlist_image_changed")["images"].clone();
-    assert_ne!(back, fewer);
-    look(desktop, &house, &back, &gallery);
+    assert_ne!(shown(), next);
 }
 
 /// Three monitors of sway, of which the second stands.
