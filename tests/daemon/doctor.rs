@@ -94,7 +94,9 @@ fn no_compositor() {
 #[test]
 fn a_compositor_of_the_other_kind_is_wanted() {
     let desktop = Desktop::wayland(&["640x360"]);
-    let house = House::on(&desktop);
+    let mut house = House::on(&desktop);
+    // Not that of somebody else.
+    house.env("DISPLAY", ":58000");
     house.configure("[daemon]\ncompositor = \"x11\"\n");
     step(&examine(&house), "fix", "compositor", &["X server (as daemon.compositor wants)"]);
     house.configure("[daemon]\ncompositor = \"auto\"\n");
