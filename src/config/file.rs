@@ -6,12 +6,21 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::paths::{make_directories, open_regular};
+use super::Error;
+use crate::paths::{Presence, make_directories, open_regular, presence};
 
 /// More than any configuration; what is larger is some other file.
 const MAX: u64 = 1 << 20;
 /// Links followed, as the kernel does.
 const MAX_LINKS: usize = 40;
+
+/// Whether its disk answers: nothing below waits for one that does not.
+pub(super) fn answers(path: &Path) -> Result<(), Error> {
+    match presence(path) {
+        Presence::NoAnswer => Err(Error::NoAnswer { path: path.to_owned() }),
+        Presence::There | Presence::Missing => Ok(()),
+    }
+}
 
 /// The file's text; `None` where there is no file.
 pub(super) fn read(path: &Path) -> io::Result<Option<String>> {

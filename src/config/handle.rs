@@ -13,7 +13,6 @@ use super::overlay::{self, Edit};
 use super::schema::{BackendName, Section};
 use super::{Config, Error, diff, document, file, patch, template};
 use crate::events::EventBus;
-use crate::paths::{Presence, presence};
 use crate::wire::Event;
 
 /// Bytes of the file. As written by us it has about 7000.
@@ -92,9 +91,7 @@ impl ConfigHandle {
     pub fn read(path: PathBuf, bus: EventBus) -> Result<Self, Error> {
         // Said once, where we are now: a directory to look at and to make the file in.
         let path = std::path::absolute(&path).unwrap_or(path);
-        if presence(&path) == Presence::NoAnswer {
-            return Err(Error::NoAnswer { path });
-        }
+        file::answers(&path)?;
         let seen =
             file::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
         let text = seen.clone().unwrap_or_else(template::text);
@@ -206,15 +203,14 @@ impl ConfigHandle {
         }
     }
 
-    /// Takes up the file as it is now. With `patience`, what may be half of an edit is left alone.
+    /// Takes up the file as it is now, unless its disk does not answer: the log says so.
+    /// With `patience`, what may be half of an edit is left alone.
     pub(super) fn refresh(&self, patience: bool) -> Settled {
-        if presence(&self.0.path) == Presence::NoAnswer {
-            // The log has said so. What it says is taken up at the next edit or change.
+        if file::answers(&self.0.path).is_err() {
             return Settled::Yes;
         }
         let mut state = self.lock();
-        let found = file::read(&self.0.path);
-        let (text, problem) = match found {
+        let (text, problem) = match file::read(&self.0.path) {
             Ok(seen) if seen == state.seen && state.trouble.is_none() => return Settled::Yes,
             Ok(Some(text)) if text.trim().is_empty() => {
                 (Some(text), format!("{} is empty", self.0.path.display()))
@@ -242,9 +238,7 @@ impl ConfigHandle {
         source: ChangeSource,
         edits: impl FnOnce(&Config) -> Vec<Edit>,
     ) -> Result<Changed, Error> {
-        if presence(&self.0.path) == Presence::NoAnswer {
-            return Err(Error::NoAnswer { path: self.0.path.clone() });
-        }
+        file::answers(&self.0.path)?;
         let mut state = self.lock();
         let on_disk = self.take_up_edits(&mut state)?;
         let (text, config) = self.edited(&state.good, &edits(&self.current()))?;

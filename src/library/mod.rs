@@ -35,6 +35,7 @@ mod task;
 mod tests;
 mod thumbnails;
 mod thumbnails_look;
+mod thumbnails_seen;
 mod trash;
 mod turn;
 mod video;

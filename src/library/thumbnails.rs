@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::memory_budget::MemoryBudget;
 use super::scratch::Scratch;
 use super::single_flight::SingleFlight;
-use super::thumbnails_look::{Directories, Seen};
+use super::thumbnails_seen::{Directories, Seen};
 use super::{Error, decode, disk, package, video_frame};
 use crate::media;
 use crate::paths::answers_in;

@@ -1,0 +1,87 @@
+//! What a page of the library saw of thumbnails, kept as long as their directories are as they were: a
+//! directory that has not changed has lost none.
+//!
+//! Runs in the threads that write pages; never writes to the disk.
+
+use std::collections::HashMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, SystemTime};
+
+/// Pictures of which something is known; with more it begins anew.
+const SEEN_MAX: usize = 50_000;
+
+/// The directories of thumbnails, just now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Directories {
+    /// Equal numbers mean that nothing has come or gone.
+    pub(super) generation: u64,
+    /// The sizes of these directories, as bits.
+    pub(super) sizes: u8,
+    /// When one of them changed last, to the second.
+    pub(super) changed: SystemTime,
+}
+
+/// Thumbnails that were there while the directories were as they are.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    known: RwLock<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    generation: u64,
+    /// The first eight bytes of a checksum to its sizes as bits.
+    sizes: HashMap<u64, u8>,
+}
+
+impl Directories {
+    /// Of these sizes, after so many changes by ourselves.
+    pub(super) fn of((changes, sizes): (u64, u8), paths: impl Iterator<Item = PathBuf>) -> Self {
+        let mut hasher = DefaultHasher::new();
+        changes.hash(&mut hasher);
+        let mut changed = 0;
+        for path in paths {
+            let found = fs::metadata(path).ok();
+            // The one of its times that nobody can set.
+            let time = |meta: &fs::Metadata| (meta.ctime(), meta.ctime_nsec());
+            let is = found.map(|meta| (meta.dev(), meta.ino(), time(&meta)));
+            is.hash(&mut hasher);
+            changed = is.map_or(changed, |(.., (seconds, _))| changed.max(seconds));
+        }
+        let changed = Duration::from_secs(u64::try_from(changed).unwrap_or_default());
+        Self { generation: hasher.finish(), sizes, changed: SystemTime::UNIX_EPOCH + changed }
+    }
+}
+
+impl Seen {
+    /// The sizes that were seen, as bits.
+    pub(super) fn of(&self, number: u64, generation: u64) -> u8 {
+        let known = self.read();
+        let sizes = known.sizes.get(&number).filter(|_| known.generation == generation);
+        sizes.copied().unwrap_or_default()
+    }
+
+    /// Keeps what was seen after the directories were looked at: whoever finds them the same later
+    /// knows that it has stayed.
+    pub(super) fn add(&self, number: u64, sizes: u8, generation: u64) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.generation != generation || known.sizes.len() >= SEEN_MAX {
+            *known = Known { generation, sizes: HashMap::new() };
+        }
+        *known.sizes.entry(number).or_default() |= sizes;
+    }
+
+    /// Pictures of which something is known.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.read().sizes.len()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
