@@ -105,3 +105,43 @@ fn from_row(row: &Row<'_>) -> Result<Assignment, Error> {
         fit: optional_word(row, 6)?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::images::{self, tests::picture};
+    use crate::store::tests::scratch;
+
+    #[test]
+    fn what_is_for_all_monitors_is_none_of_theirs() {
+        let (_directory, store) = scratch();
+        let [a, b] =
+            ["a", "b"].map(|name| store.write(|c| images::insert(c, &picture(name, 1))).unwrap());
+        let of = |image_id, fit| Assignment {
+            monitor: "DP-1".to_owned(),
+            image_id,
+            mode: Mode::Extend,
+            together: vec!["DP-1".to_owned(), "DP-2".to_owned()],
+            backend: "feh".to_owned(),
+            set_at: Timestamp::from_micros(7),
+            fit,
+        };
+        let (own, every) = (of(a, Some(Fit::Contain)), of(b, None));
+        let read = |get: fn(&Connection) -> Result<Option<Assignment>, Error>| {
+            store.read(get).unwrap().map(|found| found.image_id)
+        };
+        assert_eq!((read(for_every_monitor), read(default)), (None, None));
+        store.write(|c| put(c, &every)).unwrap();
+        store.write(|c| put(c, &own)).unwrap();
+        store.write(|c| put_for_every_monitor(c, &every)).unwrap();
+        assert_eq!((read(for_every_monitor), read(default)), (Some(b), None));
+        store.write(|c| put_default(c, &own)).unwrap();
+        assert_eq!((read(for_every_monitor), read(default)), (Some(b), Some(a)));
+        assert_eq!(store.read(all).unwrap(), [own]);
+        // Only monitors are counted.
+        assert_eq!(store.write(|c| purge_image(c, b)).unwrap(), 0);
+        assert_eq!((read(for_every_monitor), read(default)), (None, Some(a)));
+        assert_eq!(store.write(|c| purge_image(c, a)).unwrap(), 1);
+        assert_eq!((read(default), store.read(all).unwrap()), (None, Vec::new()));
+    }
+}

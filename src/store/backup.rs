@@ -247,4 +247,55 @@ mod tests {
         assert_eq!(count(&aside.unwrap()), 2);
         assert!(Store::open(&database).unwrap().read(pending_files::list).unwrap().is_empty());
     }
+    #[test]
+    fn what_takes_the_databases_place_is_set_aside() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("murald.sqlite3");
+        let store = Store::open(&database).unwrap();
+        store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+        let copy = store.read(|c| make(c, &database)).unwrap();
+        store.checkpoint().unwrap();
+        drop(store);
+        fs::remove_file(&database).unwrap();
+        assert!(restore(&database, None).unwrap().aside.is_none(), "there is none");
+        // A log of the one that was there is not read into the new one.
+        fs::write(log_of(&database), "its log").unwrap();
+        let aside = restore(&database, Some(&copy)).unwrap().aside.unwrap();
+        assert_eq!(fs::read(log_of(&aside)).unwrap(), b"its log");
+        assert!(!log_of(&database).exists());
+        assert_eq!(count(&database), 1);
+        fs::remove_file(&database).unwrap();
+        fs::remove_file(&aside).unwrap();
+        fs::remove_file(log_of(&aside)).unwrap();
+        fs::create_dir(&database).unwrap();
+        fs::write(database.join("in it"), "").unwrap();
+        let aside = restore(&database, Some(&copy)).unwrap().aside.unwrap();
+        assert!(aside.join("in it").exists(), "a directory is moved whole");
+        assert_eq!(count(&database), 1);
+        let mode = fs::metadata(&database).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "nobody else reads it");
+    }
+
+    #[test]
+    fn backup_that_is_none_of_ours_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("murald.sqlite3");
+        drop(Store::open(&database).unwrap());
+        let other = directory.path().join("other.sqlite3");
+        let known = migrations::STEPS.len() as i64;
+        let put = |version: i64| {
+            let connection = Connection::open(&other).unwrap();
+            connection.pragma_update(None, "user_version", version).unwrap();
+            restore(&database, Some(&other)).unwrap_err()
+        };
+        assert!(matches!(put(0), Error::Unsound { .. }));
+        assert!(matches!(put(known + 1), Error::Newer { .. }));
+        assert!(matches!(put(-1), Error::Newer { .. }));
+        fs::write(&other, "text, and no database at all").unwrap();
+        let refused = restore(&database, Some(&other)).unwrap_err();
+        assert!(refused.is_damage(), "{refused:?}");
+        let none = restore(&database, None).unwrap_err();
+        assert!(matches!(none, Error::NoBackup { .. }), "{none:?}");
+        assert_eq!(count(&database), 0, "it is as it was");
+    }
 }

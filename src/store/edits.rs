@@ -258,3 +258,6 @@ pub fn renames(connection: &Connection) -> Result<Vec<Rename>, Error> {
 fn text(path: &Path) -> std::borrow::Cow<'_, str> {
     path.to_string_lossy()
 }
+
+#[cfg(test)]
+mod tests;

@@ -161,3 +161,84 @@ impl From<rusqlite::Error> for Error {
         Self::Query(source)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use rusqlite::ffi;
+    use rusqlite::types::{FromSqlError, Type};
+
+    use super::*;
+
+    fn failure(code: i32) -> rusqlite::Error {
+        rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)
+    }
+
+    fn unfit() -> rusqlite::Error {
+        rusqlite::Error::FromSqlConversionFailure(1, Type::Text, FromSqlError::InvalidType.into())
+    }
+
+    fn kinds(error: &Error) -> Vec<&'static str> {
+        let kinds = [
+            (error.is_storage(), "storage"),
+            (error.is_of_a_row(), "row"),
+            (error.is_damage(), "damage"),
+            (error.is_taken(), "taken"),
+        ];
+        kinds.into_iter().filter(|(is, _)| *is).map(|(_, kind)| kind).collect()
+    }
+
+    #[test]
+    fn fault_of_a_statement_has_its_kind_and_words() {
+        let unwritten = "the database cannot be written";
+        let damaged = "the database is damaged";
+        let refused = "the database refused a statement";
+        let storage: &[&str] = &["storage"];
+        let cases: [(rusqlite::Error, &[&str], &str, &str); 14] = [
+            (failure(ffi::SQLITE_FULL), storage, unwritten, ": the disk is full"),
+            (failure(ffi::SQLITE_READONLY), storage, unwritten, ": it may not be written to"),
+            (failure(ffi::SQLITE_PERM), storage, unwritten, ": it may not be written to"),
+            (failure(ffi::SQLITE_BUSY), storage, unwritten, ": another program holds it"),
+            (failure(ffi::SQLITE_PROTOCOL), storage, unwritten, ": another program holds it"),
+            (failure(ffi::SQLITE_NOMEM), storage, unwritten, ": there is no memory left"),
+            (failure(ffi::SQLITE_IOERR), storage, unwritten, ""),
+            (failure(ffi::SQLITE_CANTOPEN), storage, unwritten, ""),
+            (failure(ffi::SQLITE_CORRUPT), &["damage"], damaged, ""),
+            (failure(ffi::SQLITE_NOTADB), &["damage"], damaged, ""),
+            (unfit(), &["row", "damage"], damaged, ""),
+            (rusqlite::Error::IntegralValueOutOfRange(1, -1), &["row", "damage"], damaged, ""),
+            (failure(ffi::SQLITE_CONSTRAINT), &["taken"], refused, ""),
+            (failure(ffi::SQLITE_INTERRUPT), &[], refused, ""),
+        ];
+        for (fault, expected, words, why) in cases {
+            let error = Error::from(fault);
+            assert_eq!(kinds(&error), expected, "{error:?}");
+            assert_eq!(error.to_string(), format!("{words}{why}"));
+            assert!(error.source().is_some(), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn fault_of_the_file_has_its_kind() {
+        let path = || PathBuf::from("/x");
+        let open = |code| Error::Open { path: path(), source: failure(code) };
+        let io = || io::Error::other("on purpose");
+        let what = || "on purpose".to_owned();
+        let cases: [(Error, &[&str], bool); 9] = [
+            (Error::Directory { path: path(), source: io() }, &["storage"], true),
+            (Error::Copy { path: path(), source: io() }, &["storage"], true),
+            (open(ffi::SQLITE_CANTOPEN), &["storage"], true),
+            (open(ffi::SQLITE_NOTADB), &["damage"], true),
+            (open(ffi::SQLITE_CONSTRAINT), &[], true),
+            (Error::Newer { found: 9, known: 8 }, &[], false),
+            (Error::Damaged { what: what() }, &["row", "damage"], false),
+            (Error::Unsound { path: path(), what: what() }, &[], false),
+            (Error::NoBackup { path: path() }, &[], false),
+        ];
+        for (error, expected, has_cause) in cases {
+            assert_eq!(kinds(&error), expected, "{error:?}");
+            assert_eq!(error.source().is_some(), has_cause, "{error:?}");
+        }
+    }
+}

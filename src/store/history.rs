@@ -210,6 +210,52 @@ mod tests {
         }
     }
 
+    #[test]
+    fn entry_before_another_is_of_an_image_that_is_there() {
+        let (_directory, store) = scratch();
+        let image = crate::store::images::tests::picture("a", 1);
+        let there = store.write(|c| crate::store::images::insert(c, &image)).unwrap();
+        let source = HistorySource {
+            kind: Source::Playlist,
+            playlist_id: Some(4),
+            playlist_name: Some("p".to_owned()),
+        };
+        let both = ["DP-1".to_owned(), "DP-2".to_owned()];
+        let images = BTreeMap::from([("DP-1".to_owned(), there)]);
+        let entry = |image_id, monitors, time, images| NewEntry {
+            image_id,
+            image_name: "x",
+            monitors,
+            mode: Mode::Each,
+            set_at: Timestamp::from_micros(time),
+            source: &source,
+            backend: "feh",
+            fit: Some(Fit::Contain),
+            images,
+        };
+        let none = BTreeMap::new();
+        let entries = [
+            entry(there, &both[..], 10, &images),
+            entry(99, &both[..1], 20, &none),
+            entry(there, &both[1..], 30, &none),
+        ];
+        for one in &entries {
+            store.write(|c| insert(c, one)).unwrap();
+        }
+        let before = |monitor, id| store.read(|c| before(c, monitor, id)).unwrap();
+        let at =
+            |monitor, time| store.read(|c| at(c, monitor, Timestamp::from_micros(time))).unwrap();
+        let first = before("DP-1", i64::MAX).unwrap();
+        assert_eq!((first.id, &first.source, first.fit), (1, &source, Some(Fit::Contain)));
+        assert_eq!((&first.monitors[..], &first.images), (&both[..], &images));
+        assert_eq!(before("DP-1", 1), None);
+        assert_eq!(before("DP-2", i64::MAX).unwrap().id, 3);
+        assert_eq!(before("DP-2", 3).unwrap().id, 1);
+        assert_eq!(at("DP-1", 20).unwrap().image_id, 99);
+        assert_eq!((at("DP-2", 20), at("DP-1", 21)), (None, None));
+        assert_eq!(at("DP-1", 10), Some(first));
+    }
+
     fn clear_all(transaction: &rusqlite::Transaction<'_>) -> Result<usize, Error> {
         clear(transaction)
     }

@@ -107,6 +107,25 @@ mod tests {
     }
 
     #[test]
+    fn monitor_is_new_until_something_is_set_while_it_is_there() {
+        let (_directory, store) = scratch();
+        let of = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let note = |names| store.write(|c| note_seen(c, &of(names))).unwrap();
+        let seen = || store.read(seen).unwrap();
+        assert_eq!(seen(), of(&[]));
+        note(&["B", "A"]);
+        note(&["B"]);
+        assert_eq!(seen(), ["A", "B"]);
+        // Another monitor takes the connector: it is a new one.
+        for who in ["one", "two"] {
+            store.write(|c| follow(c, &names(&[("A", who), ("C", "three")]), &[])).unwrap();
+        }
+        assert_eq!(seen(), ["B"]);
+        note(&["A"]);
+        assert_eq!(seen(), ["A", "B"]);
+    }
+
+    #[test]
     fn pictures_follow_their_monitors() {
         let (_directory, store) = scratch();
         let ids: Vec<i64> = ["a", "b", "c"]

@@ -69,8 +69,12 @@ impl Store {
 
     /// All images that pass the filters of a query.
     pub fn find_all(&self, query: &Query) -> Result<Vec<i64>, Error> {
-        let all = Query { offset: 0, limit: u64::MAX, ..query.clone() };
-        self.find(&all).map(|found| found.ids)
+        let known = self.known(query)?;
+        self.with_index(|index| {
+            let mut ids = Vec::new();
+            index.each(query, &known, |id, _| ids.push(id));
+            ids
+        })
     }
 
     /// The same as items of a playlist.
@@ -94,8 +98,8 @@ impl Store {
 
     /// Whether any image passes the filters of a query.
     pub(crate) fn finds_any(&self, query: &Query) -> Result<bool, Error> {
-        let one = Query { offset: 0, limit: 1, ..query.clone() };
-        self.find(&one).map(|found| found.total > 0)
+        let known = self.known(query)?;
+        self.with_index(|index| index.has_any(query, &known))
     }
 
     fn known(&self, query: &Query) -> Result<Known, Error> {
@@ -177,6 +181,7 @@ fn write(row: &ImageRow<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::edits::{self, ImageChange};
     use crate::store::images::tests::picture;
     use crate::store::tests::scratch;
 
@@ -197,5 +202,91 @@ mod tests {
                 *store.shared.index.write().unwrap() = None;
             }
         }
+    }
+    /// A library whose first is in a folder, the second in one within it, the others at the root.
+    fn of_sixty() -> (tempfile::TempDir, Store, (i64, i64)) {
+        let (directory, store) = scratch();
+        let filled = store.write(|c| -> Result<_, folders::Refusal> {
+            for number in 0..60 {
+                let mut new = picture(&format!("{number:032}"), number);
+                new.checksum[0] = u8::try_from(number).unwrap();
+                images::insert(c, &new)?;
+            }
+            let outer = folders::insert(c, "outer", None)?;
+            let inner = folders::insert(c, "inner", Some(outer))?;
+            folders::move_images(c, &[1], Some(outer))?;
+            folders::move_images(c, &[2], Some(inner))?;
+            let tags = |tags: &[&str]| ImageChange {
+                tags: Some(tags.iter().map(ToString::to_string).collect()),
+                ..ImageChange::default()
+            };
+            edits::change(c, 3, &tags(&["sea", "Alps"]))?;
+            edits::change(c, 4, &tags(&["sea"]))?;
+            Ok((outer, inner))
+        });
+        (directory, store, filled.unwrap())
+    }
+
+    #[test]
+    fn all_are_found_whatever_the_page() {
+        let (_directory, store, (outer, inner)) = of_sixty();
+        let page = Query { offset: 58, limit: 9, sort_by: SortBy::FileSize, ..Query::default() };
+        let down: Vec<i64> = (1..=60).rev().collect();
+        assert_eq!(store.find(&page).unwrap().ids, [2, 1]);
+        assert_eq!(store.find_all(&page).unwrap(), down);
+        let items = store.find_items(&page).unwrap();
+        assert_eq!(items.iter().map(|item| item.image_id).collect::<Vec<_>>(), down);
+        let within = |folder, recursive| {
+            let query = Query { folder: Some(folder), recursive, offset: 9, ..Query::default() };
+            let found = store.find_all(&query).unwrap();
+            assert_eq!(store.finds_any(&query).unwrap(), !found.is_empty());
+            found.len()
+        };
+        assert_eq!((within(Some(outer), false), within(Some(outer), true)), (1, 2));
+        assert_eq!((within(Some(inner), false), within(Some(inner), true)), (1, 1));
+        assert_eq!((within(Some(99), false), within(Some(99), true)), (0, 0));
+        assert_eq!((within(None, false), within(None, true)), (58, 60));
+        assert_eq!(store.tags().unwrap(), ["Alps", "sea"]);
+    }
+
+    #[test]
+    fn name_and_content_are_those_of_one_image() {
+        let (_directory, store, _) = of_sixty();
+        let [one, other] = [7, 8].map(|id| store.read(|c| images::get(c, id)).unwrap().unwrap());
+        let sum = |image: &crate::wire::Image| {
+            let mut sum = picture(&image.name, 1).checksum;
+            sum[0] = u8::try_from(image.id - 1).unwrap();
+            sum
+        };
+        let find = |name: Option<&str>, checksum| {
+            let name = name.map(str::to_owned);
+            store.find_all(&Query { name, checksum, ..Query::default() }).unwrap()
+        };
+        assert_eq!(find(Some(&one.name), None), [7]);
+        assert_eq!(find(None, Some(sum(&other))), [8]);
+        assert_eq!(find(Some(&one.name), Some(sum(&one))), [7]);
+        assert_eq!(find(Some(&one.name), Some(sum(&other))), [0; 0]);
+        assert_eq!(find(Some("nobody"), None), [0; 0]);
+    }
+
+    #[test]
+    fn fault_that_is_of_no_row_fails_the_list() {
+        let (directory, store, _) = of_sixty();
+        store.warm().unwrap();
+        let query = Query { name_prefix: "0".to_owned(), ..Query::default() };
+        let mut out = Vec::new();
+        store.write_page(&query, &mut out, |_| ()).unwrap();
+        assert!(!out.is_empty());
+        // The readers see another database than the index is of.
+        let other = Store::open(&directory.path().join("other/murald.sqlite3")).unwrap();
+        other
+            .write(|c| Ok::<_, Error>(c.execute_batch("ALTER TABLE image RENAME TO was")?))
+            .unwrap();
+        let mut readers = lock(&store.shared.readers);
+        readers.clear();
+        readers.push(other.reader().unwrap());
+        drop(readers);
+        let error = store.write_page(&query, &mut out, |_| ()).unwrap_err();
+        assert!(!error.is_of_a_row(), "{error:?}");
     }
 }

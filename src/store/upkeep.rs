@@ -337,4 +337,30 @@ mod tests {
         assert_eq!(names(), "cba");
         assert!(store.warnings().is_empty());
     }
+    #[test]
+    fn work_is_given_up_at_the_end_and_at_its_time() {
+        let (_directory, store) = scratch();
+        let many = "INSERT INTO pending_file (path) WITH RECURSIVE n(i) AS \
+                    (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT i FROM n";
+        store.write(|c| Ok::<_, Error>(c.execute(many, [])?)).unwrap();
+        let (end, ended) = bounded(0);
+        let look = |until| -> Result<i64, Error> {
+            let long = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 90000) \
+                        SELECT max(i) FROM n";
+            let reader = store.reader_until(&ended, until)?;
+            Ok(reader.query_row(long, [], |row| row.get(0))?)
+        };
+        let later = Some(Instant::now() + Duration::from_secs(600));
+        assert_eq!((look(None).unwrap(), look(later).unwrap()), (90_000, 90_000));
+        assert!(is_given_up(&look(Some(Instant::now())).unwrap_err()));
+        drop(end);
+        for until in [None, later] {
+            assert!(is_given_up(&look(until).unwrap_err()));
+        }
+        // What is given up is no fault, and nothing is left of it.
+        store.back_up(&ended);
+        store.check_after_cut(&ended).unwrap();
+        assert_eq!(store.warnings(), [""; 0]);
+        assert!(backup::list(&store.shared.path).is_empty());
+    }
 }

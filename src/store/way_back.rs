@@ -27,3 +27,24 @@ pub(super) fn end_all(connection: &Connection) -> Result<(), Error> {
     connection.execute("DELETE FROM walk", [])?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::scratch;
+
+    #[test]
+    fn monitor_has_a_place_until_it_ends() {
+        let (_directory, store) = scratch();
+        let places = || ["A", "B"].map(|monitor| store.read(|c| place(c, monitor)).unwrap());
+        assert_eq!(places(), [None, None]);
+        for (monitor, entry) in [("A", 7), ("B", 9), ("A", 5)] {
+            store.write(|c| put(c, monitor, entry)).unwrap();
+        }
+        assert_eq!(places(), [Some(5), Some(9)]);
+        store.write(|c| end(c, "A")).unwrap();
+        assert_eq!(places(), [None, Some(9)]);
+        store.write(|c| end_all(c)).unwrap();
+        assert_eq!(places(), [None, None]);
+    }
+}

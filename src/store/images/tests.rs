@@ -25,6 +25,24 @@ pub(in crate::store) fn picture(name: &str, size: u64) -> NewImage {
     }
 }
 
+/// A page with a preview in it, which may use the network.
+pub(in crate::store) fn package(name: &str) -> NewImage {
+    let root = Path::new("/library").join(name);
+    let entry = root.join("index.html");
+    let meta = serde_json::json!({
+        "package_root": root, "manifest_path": root.join("m.json"), "entry_path": entry,
+        "title": "t", "description": "", "author": "", "wallpaper_config": {"b": 1, "a": {}},
+        "capabilities": {"network": true, "keyboard": false, "audio_reactive": false,
+            "parallax_aware": false, "pointer_interactive": false},
+    });
+    let web = NewPackage {
+        meta: serde_json::from_value(meta).unwrap(),
+        preview: Some("p.png".into()),
+        overrides: Map::new(),
+    };
+    NewImage { path: entry, format: Format::Html, web: Some(web), ..picture(name, 2) }
+}
+
 #[test]
 fn a_row_comes_back_as_it_went_in() {
     let (_directory, store) = scratch();
@@ -59,21 +77,9 @@ fn pages_are_sorted() {
 fn row_is_written_as_the_record_that_it_becomes() {
     let (_directory, store) = scratch();
     let plain = NewImage { colors: vec![[0, 9, 255]; 3], duration: 1.5, ..picture("a\"ü\n", 1) };
-    let root = Path::new("/library/page");
-    let meta = serde_json::json!({
-        "package_root": root, "manifest_path": root.join("m.json"), "entry_path": root.join("i.html"),
-        "title": "t", "description": "", "author": "", "wallpaper_config": {"b": 1, "a": {}},
-        "capabilities": {"network": true, "keyboard": false, "audio_reactive": false,
-            "parallax_aware": false, "pointer_interactive": false},
-    });
-    let web = |overrides| NewPackage {
-        meta: serde_json::from_value(meta.clone()).unwrap(),
-        preview: Some("p.png".into()),
-        overrides,
-    };
     let some = Map::from_iter([("b".to_owned(), 2.into()), ("a".to_owned(), "x".into())]);
-    let full = NewImage { web: Some(web(some)), format: Format::Html, ..picture("full", 2) };
-    let bare = NewImage { web: Some(web(Map::new())), format: Format::Html, ..picture("bare", 3) };
+    let (mut full, bare) = (package("full"), package("bare"));
+    full.web.as_mut().unwrap().overrides = some;
     let change = super::super::edits::ImageChange {
         tags: Some(vec!["ä".to_owned(), "b c".to_owned()]),
         ..Default::default()
@@ -142,4 +148,58 @@ fn deleting_marks_the_files_and_never_reuses_an_id() {
     store.write(|c| pending_files::unmark(c, &gone.images[0].path)).unwrap();
     assert!(store.read(pending_files::list).unwrap().is_empty());
     assert!(store.write(|c| insert(c, &picture("a", 1))).unwrap() > id);
+}
+
+#[test]
+fn image_is_found_by_what_is_its_own() {
+    let (_directory, store) = scratch();
+    let [plain, page] =
+        [picture("a", 9), package("page")].map(|new| store.write(|c| insert(c, &new)).unwrap());
+    let sizes = [8, 9, 10, u64::MAX].map(|size| store.read(|c| has_size(c, size)).unwrap());
+    assert_eq!(sizes, [false, true, false, false]);
+    let ids = ["a", "A", "page", ""].map(|name| store.read(|c| named(c, name)).unwrap());
+    assert_eq!(ids, [Some(plain), None, Some(page), None]);
+    let paths = ["/library/a.png", "/library/page/index.html", "/library/page", "/library"]
+        .map(|path| store.read(|c| by_path(c, Path::new(path))).unwrap().map(|image| image.id));
+    assert_eq!(paths, [Some(plain), Some(page), None, None]);
+    let sums = ["61".repeat(32), "62".repeat(32), "6".to_owned(), "no digits".to_owned()]
+        .map(|hex| store.read(|c| has_checksum(c, &hex)).unwrap());
+    assert_eq!(sums, [true, false, false, false]);
+    let places = [plain, page, 99].map(|id| store.read(|c| places(c, id)).unwrap());
+    let preview = Some(PathBuf::from("/library/page/p.png"));
+    let expected = [("/library/a.png", None), ("/library/page", preview)]
+        .map(|(home, preview)| Some((PathBuf::from(home), preview)));
+    assert_eq!(places, [expected[0].clone(), expected[1].clone(), None]);
+    let listed = [(plain, MediaType::Image, false), (page, MediaType::Web, false)];
+    assert_eq!(store.read(ids_of).unwrap(), listed);
+}
+
+fn ids_of(connection: &Connection) -> Result<Vec<(i64, MediaType, bool)>, Error> {
+    super::ids(connection)
+}
+
+#[test]
+fn fault_that_is_of_no_row_is_told() {
+    let (_directory, store) = scratch();
+    for name in ["a", "b", "c"] {
+        store.write(|c| insert(c, &picture(name, 1))).unwrap();
+    }
+    let spoil = "UPDATE image SET tags = '{' WHERE id = 2";
+    store.write(|c| Ok::<_, Error>(c.execute(spoil, [])?)).unwrap();
+    let mut reader = crate::store::open_reader(&store.shared.path).unwrap();
+    let read = by_ids(&reader, &[1, 2, 3, 99]).unwrap();
+    assert_eq!(read.iter().map(|image| image.id).collect::<Vec<_>>(), [1, 3]);
+    let spoilt: Vec<i64> = unreadable(&reader).unwrap().into_iter().map(|(id, _)| id).collect();
+    assert_eq!(spoilt, [2]);
+    // Given up in the middle, as a reader is at the end.
+    reader.progress_handler(1, Some(|| true)).unwrap();
+    let given_up = [
+        by_ids(&reader, &[1, 2, 3]).map(drop),
+        unreadable(&reader).map(drop),
+        entries(&reader, |_, _| ()),
+        super::ids(&reader).map(drop),
+    ];
+    for error in given_up.map(Result::unwrap_err) {
+        assert!(!error.is_of_a_row(), "{error:?}");
+    }
 }

@@ -35,7 +35,7 @@ impl Bitmap {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.words.is_empty()
+        self.words.iter().all(|&word| word == 0)
     }
 
     pub(super) fn count(&self) -> usize {

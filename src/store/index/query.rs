@@ -102,10 +102,9 @@ pub(crate) struct Known {
 impl Index {
     pub(crate) fn find(&self, query: &Query, known: &Known) -> Found {
         let matching = self.matching(query, known);
-        let total = matching.count();
-        let docs = self.page(query, &matching, total);
+        let docs = self.page(query, &matching, (query.offset, query.limit));
         let ids = docs.into_iter().map(|doc| self.columns.ids[doc as usize]).collect();
-        Found { ids, total: total as u64 }
+        Found { ids, total: matching.count() as u64 }
     }
 
     /// Hands over all that match, in their order: ids, and what decides who can show them.
@@ -116,11 +115,15 @@ impl Index {
         mut hand: impl FnMut(i64, (MediaType, bool)),
     ) {
         let matching = self.matching(query, known);
-        let all = Query { offset: 0, limit: u64::MAX, ..query.clone() };
         let Columns { ids, kinds, .. } = &self.columns;
-        for doc in self.page(&all, &matching, matching.count()) {
+        for doc in self.page(query, &matching, (0, u64::MAX)) {
             hand(ids[doc as usize], kinds[doc as usize]);
         }
+    }
+
+    /// Whether anything matches.
+    pub(crate) fn has_any(&self, query: &Query, known: &Known) -> bool {
+        !self.matching(query, known).is_empty()
     }
 
     /// What is quick and leaves little comes first, what must look at palettes looks only at what is
@@ -203,12 +206,14 @@ impl Index {
         }
     }
 
-    fn page(&self, query: &Query, matching: &Bitmap, total: usize) -> Vec<DocId> {
-        let offset = usize::try_from(query.offset).unwrap_or(usize::MAX);
+    /// Those of a page in the order of the query, whose own page counts for nothing.
+    fn page(&self, query: &Query, matching: &Bitmap, (offset, limit): (u64, u64)) -> Vec<DocId> {
+        let total = matching.count();
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         if offset >= total {
             return Vec::new();
         }
-        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).min(total - offset);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX).min(total - offset);
         if limit == 0 {
             return Vec::new();
         }

@@ -1,0 +1,182 @@
+//! Opening the database, its readers and its writer.
+
+use super::*;
+
+/// A fresh database; it goes with the directory.
+pub(crate) fn scratch() -> (tempfile::TempDir, Store) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("db/murald.sqlite3")).unwrap();
+    (directory, store)
+}
+
+#[test]
+fn a_failed_transaction_leaves_nothing() {
+    let (_directory, store) = scratch();
+    let before = store.generation();
+    let failed: Result<(), Error> = store.write(|transaction| {
+        transaction.execute("INSERT INTO pending_file (path) VALUES ('/x')", [])?;
+        Err(Error::Damaged { what: "on purpose".into() })
+    });
+    assert!(failed.is_err());
+    let count: i64 = store
+        .read(|c| {
+            Ok::<_, Error>(c.query_row("SELECT count(*) FROM pending_file", [], |r| r.get(0))?)
+        })
+        .unwrap();
+    assert_eq!((count, store.generation()), (0, before));
+}
+
+#[test]
+fn where_no_reader_can_be_opened_the_writer_reads() {
+    let (directory, store) = scratch();
+    std::fs::remove_file(directory.path().join("db/murald.sqlite3")).unwrap();
+    let count = |connection: &Connection| {
+        let one = "SELECT count(*) FROM pending_file";
+        connection.query_row(one, [], |row| row.get::<_, i64>(0)).map_err(Error::from)
+    };
+    assert_eq!(store.read(count).unwrap(), 0);
+    // Or the next reader that comes back does.
+    let beside = store.clone();
+    store
+        .write(|_| {
+            std::thread::scope(|scope| {
+                let waits = scope.spawn(|| beside.read(count));
+                lock(&store.shared.readers).push(Connection::open_in_memory()?);
+                store.shared.reader_kept.notify_one();
+                assert!(waits.join().unwrap().is_err(), "it has no such table");
+                Ok::<_, Error>(())
+            })
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_newer_database_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("murald.sqlite3");
+    drop(Store::open(&path).unwrap());
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    assert!(matches!(Store::open(&path), Err(Error::Newer { found: 99, .. })));
+}
+
+#[test]
+fn old_tables_are_backed_up_before_they_change() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("murald.sqlite3");
+    drop(Store::open(&path).unwrap());
+    assert!(backup::list(&path).is_empty(), "there was nothing to keep");
+    let known = migrations::STEPS.len() as i64;
+    let steps = [migrations::STEPS, &["DROP TABLE pending_file"]].concat();
+    drop(Store::open_with(&path, &steps).unwrap());
+    let copies = backup::list(&path);
+    assert_eq!(copies.len(), 1);
+    assert_eq!(migrations::version(&open_reader(&copies[0]).unwrap()).unwrap(), known);
+    drop(Store::open_with(&path, &steps).unwrap());
+    assert_eq!(backup::list(&path), copies);
+}
+
+#[test]
+fn as_many_readers_stay_open_as_are_kept() {
+    let (_directory, store) = scratch();
+    let kept = || lock(&store.shared.readers).len();
+    // One within the other: each needs a reader of its own.
+    fn nested(store: &Store, depth: usize) {
+        let within = |_: &Connection| {
+            if depth > 1 {
+                nested(store, depth - 1);
+            }
+            Ok::<_, Error>(())
+        };
+        store.read(within).unwrap();
+    }
+    for (depth, expected) in [(1, 1), (3, 3), (2, 3), (READERS_KEPT + 2, READERS_KEPT)] {
+        nested(&store, depth);
+        assert_eq!(kept(), expected, "after {depth} at once");
+    }
+    store.close_idle_readers();
+    assert_eq!(kept(), 0);
+    nested(&store, 1);
+    store.checkpoint().unwrap();
+    assert_eq!(kept(), 0);
+}
+
+#[test]
+fn checkpoint_empties_the_log() {
+    let (_directory, store) = scratch();
+    store.write(|c| pending_files::mark(c, Path::new("/x"))).unwrap();
+    let length = || backup::log_of(&store.shared.path).metadata().unwrap().len();
+    assert!(length() > 0);
+    store.checkpoint().unwrap();
+    assert_eq!(length(), 0);
+}
+
+#[test]
+fn commits_wait_for_the_disk_unless_they_are_notes() {
+    let (_directory, store) = scratch();
+    let mode = |c: &Connection| {
+        let mode = c.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0));
+        mode.map_err(Error::from)
+    };
+    let (full, normal) = (2, 1);
+    assert_eq!(store.write(|c| mode(c)).unwrap(), full);
+    assert_eq!(store.note(|c| mode(c)).unwrap(), normal);
+    assert_eq!(store.write(|c| mode(c)).unwrap(), full);
+    let failed: Result<(), Error> = store.note(|_| Err(Error::Damaged { what: "x".into() }));
+    assert!(failed.is_err());
+    assert_eq!(store.write(|c| mode(c)).unwrap(), full);
+    // As where it could not be set back.
+    store.flush_commits(&lock(&store.shared.writer), false).unwrap();
+    assert_eq!(store.write(|c| mode(c)).unwrap(), full);
+}
+
+#[test]
+fn what_is_said_of_missing_files_holds_for_all_clones() {
+    let (_directory, store) = scratch();
+    let other = store.clone();
+    assert!(!store.keeps_rows() && !store.is_missing(1));
+    other.keep_rows(true);
+    other.set_missing(HashSet::from([1]));
+    assert!(store.keeps_rows() && store.is_missing(1) && !store.is_missing(2));
+    other.keep_rows(false);
+    other.set_missing(HashSet::from([2]));
+    assert!(!store.keeps_rows() && !store.is_missing(1) && store.is_missing(2));
+}
+
+#[test]
+fn database_that_is_lost_is_told_of_where_it_had_a_backup() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("murald.sqlite3");
+    let warnings = || Store::open(&path).unwrap().warnings();
+    assert_eq!(warnings(), [""; 0], "the first start");
+    let copy = backup::make(&open_reader(&path).unwrap(), &path).unwrap();
+    assert_eq!(warnings(), [""; 0]);
+    for left in [None, Some(0), Some(SMALLEST as usize - 1)] {
+        std::fs::remove_file(&path).unwrap();
+        if let Some(length) = left {
+            std::fs::write(&path, vec![0; length]).unwrap();
+        }
+        match Store::open(&path) {
+            Ok(store) => assert!(store.warnings()[0].contains("a new one is begun"), "{left:?}"),
+            Err(error) => assert!(error.is_damage() && left > Some(0), "{left:?}: {error:?}"),
+        }
+    }
+    std::fs::remove_file(copy).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(warnings(), [""; 0], "there is no backup to go back to");
+}
+
+#[test]
+fn start_that_fails_leaves_no_backup() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("murald.sqlite3");
+    drop(Store::open(&path).unwrap());
+    let kept = backup::make(&open_reader(&path).unwrap(), &path).unwrap();
+    // Of another second than the next.
+    let old = kept.with_file_name("murald-20200101T000000Z.sqlite3");
+    std::fs::rename(kept, &old).unwrap();
+    let steps = [migrations::STEPS, &["no step"]].concat();
+    for _ in 0..2 {
+        assert!(Store::open_with(&path, &steps).is_err());
+        assert_eq!(backup::list(&path), [old.as_path()]);
+    }
+}
