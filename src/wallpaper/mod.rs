@@ -77,3 +77,6 @@ pub fn start(
     let handle = Handle::new(inbox, status);
     Ok((handle.clone(), ReconcilerOwner::new(handle, thread)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Requests against a library on the disk and monitors that no compositor has: what they come to, and
+//! what is written of it. No worker runs.
+
+mod picks;
+mod requests;
+mod world;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, unbounded};
+
+use super::job::{Feasible, PendingApply};
+use super::request::{Applied, Ask, Reply, Request};
+use super::targets::Targets;
+use super::world_state::WorldState;
+use super::{Backends, Error};
+use crate::backends::{RootPainter, Versions};
+use crate::compositor::{Output, Outputs, Session};
+use crate::config::{BackendName, Config};
+use crate::events::EventBus;
+use crate::paths::{Dirs, Env};
+use crate::process::{ProcessRecords, Reaper};
+use crate::store::images::{self, NewImage};
+use crate::store::{Store, history};
+use crate::thread::Spawner;
+use crate::wire::{Format, HistoryEntry, HistorySource, Mode, Source};
+
+pub(super) struct Room {
+    pub(super) directory: tempfile::TempDir,
+    pub(super) store: Store,
+    pub(super) bus: EventBus,
+    pub(super) backends: Backends,
+}
+
+/// As requests and rows name them.
+pub(super) fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+pub(super) fn outputs(names: &[&str]) -> Vec<Output> {
+    names.iter().map(|name| Output::plain(name)).collect()
+}
+
+/// For these monitors; for all where none is named.
+pub(super) fn request(ask: Ask, monitors: &[&str]) -> Request {
+    Request {
+        ask,
+        filter: None,
+        targets: Targets::from_names(names(monitors)),
+        mode: Mode::Clone,
+        fit: None,
+        transition: None,
+        source: HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None },
+        by_hook: false,
+    }
+}
+
+/// A reply, and what comes of it for whoever looks.
+pub(super) fn reply<T: Send + 'static>() -> (Reply<T>, Receiver<Result<T, Error>>) {
+    let (told, answer) = unbounded();
+    (Box::new(move |result| drop(told.send(result))), answer)
+}
+
+impl Room {
+    /// With these outputs, where murald draws by itself.
+    pub(super) fn of(outputs: Vec<Output>) -> Self {
+        Self::with(outputs, &[], |_| ())
+    }
+
+    /// With these programs on `PATH`, and settings other than they are.
+    pub(super) fn with(
+        outputs: Vec<Output>,
+        programs: &[&str],
+        settings: impl Fn(&mut Config),
+    ) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        for name in ["bin", "library", "processes"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        for program in programs {
+            let path = at("bin").join(program);
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let (path, home) = (at("bin"), directory.path().to_owned());
+        let env = Env::new(move |name| match name {
+            "PATH" => Some(path.clone().into()),
+            "HOME" => Some(home.clone().into()),
+            _ => None,
+        });
+        let mut config = Config::default();
+        settings(&mut config);
+        let config = Arc::new(config);
+        let (spawner, _) = Spawner::new();
+        let backends = Backends {
+            settings: Arc::new(move || Arc::clone(&config)),
+            outputs: Outputs::fixed(Session::Wayland { socket: at("socket") }, outputs),
+            records: ProcessRecords::open(&at("processes")).unwrap(),
+            reaper: Reaper::start(&spawner, &at("processes")).unwrap(),
+            cache: at("cache"),
+            dirs: Dirs::new(env).unwrap(),
+            versions: Versions::default(),
+            own_program: None,
+            root_painter: RootPainter::default(),
+        };
+        let store = Store::open(&at("murald.sqlite3")).unwrap();
+        Self { directory, store, bus: EventBus::new(), backends }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join("library").join(name)
+    }
+
+    /// Takes a picture in that is wider than high, with a file.
+    pub(super) fn add(&self, name: &str) -> i64 {
+        self.add_as(name, |_| ())
+    }
+
+    pub(super) fn add_as(&self, name: &str, change: impl Fn(&mut NewImage)) -> i64 {
+        let mut image = NewImage {
+            name: name.to_owned(),
+            path: self.path(name),
+            format: Format::Png,
+            width: 40,
+            height: 30,
+            duration: 0.0,
+            animated: false,
+            audio_enabled: false,
+            file_size: 1,
+            checksum: std::array::from_fn(|at| name.as_bytes()[at % name.len()]),
+            colors: Vec::new(),
+            hue_group: 99,
+            folder_id: None,
+            source_path: "/from".into(),
+            in_place: false,
+            web: None,
+        };
+        change(&mut image);
+        fs::write(&image.path, name).unwrap();
+        self.store.write(|c| images::insert(c, &image)).unwrap()
+    }
+
+    pub(super) fn world(&self) -> WorldState {
+        WorldState::read(&self.store, &self.bus, &self.backends, None).unwrap()
+    }
+
+    pub(super) fn feasible(&self, request: &Request) -> Result<Feasible, Error> {
+        self.world().feasible(&self.store, request)
+    }
+
+    /// As if a request had been carried out.
+    pub(super) fn set(&self, request: Request) -> Applied {
+        let feasible = self.feasible(&request).unwrap();
+        let applied = feasible.applied.clone();
+        let pending = PendingApply { request, feasible, reply: reply().0 };
+        pending.commit(&self.store).unwrap();
+        applied
+    }
+
+    /// What each monitor shows by the rows.
+    pub(super) fn rows(&self) -> BTreeMap<String, i64> {
+        let rows = self.store.read(crate::store::assignments::all).unwrap();
+        rows.into_iter().map(|row| (row.monitor, row.image_id)).collect()
+    }
+
+    /// The newest first.
+    pub(super) fn history(&self) -> Vec<HistoryEntry> {
+        let query = history::HistoryQuery { limit: 99, ..Default::default() };
+        self.store.read(|c| history::list(c, &query)).unwrap()
+    }
+}
+
+/// What a request brings where.
+pub(super) fn images_of(applied: &Applied) -> Vec<(&str, i64)> {
+    applied.images.iter().map(|(monitor, id)| (monitor.as_str(), *id)).collect()
+}
+
+#[test]
+fn murald_draws_where_nothing_else_is_there() {
+    let active = |programs: &[&str]| Room::with(outputs(&["A"]), programs, |_| ()).world().active();
+    assert_eq!(active(&[]), Some(BackendName::Builtin));
+    assert_eq!(active(&["swaybg"]), Some(BackendName::Swaybg));
+    let room = Room::with(outputs(&["A"]), &[], |config| config.builtin.enabled = false);
+    assert_eq!(room.world().active(), None);
+}

@@ -1,0 +1,264 @@
+//! Which picture a request means for which monitor.
+
+use super::*;
+use crate::store::index::Query;
+use crate::wire::{Fit, MediaFilter, SetStatus};
+
+fn upright(image: &mut NewImage) {
+    (image.width, image.height) = (30, 40);
+}
+
+/// A wide one, one that is turned on its side, and one that is high by itself.
+fn standing() -> Vec<Output> {
+    let [wide, mut turned, mut high] = ["A", "B", "C"].map(Output::plain);
+    turned.transform = 1;
+    (high.width, high.height) = (1080, 1920);
+    vec![wide, turned, high]
+}
+
+fn pick(room: &Room, ask: Ask, monitors: &[&str]) -> Result<Applied, Error> {
+    room.feasible(&request(ask, monitors)).map(|feasible| feasible.applied)
+}
+
+fn each(room: &Room, ask: Ask, monitors: &[&str]) -> Result<Applied, Error> {
+    let request = Request { mode: Mode::Each, ..request(ask, monitors) };
+    room.feasible(&request).map(|feasible| feasible.applied)
+}
+
+#[test]
+fn one_picture_is_for_all_that_are_meant() {
+    let room = Room::of(outputs(&["A", "B", "C"]));
+    let [one, _] = ["one", "two"].map(|name| room.add(name));
+    let applied = pick(&room, Ask::Image(one), &[]).unwrap();
+    assert_eq!((applied.outcome, applied.image_id), (SetStatus::Set, one));
+    assert_eq!(images_of(&applied), [("A", one), ("B", one), ("C", one)]);
+    assert_eq!((applied.skipped, applied.note), (names(&[]), None));
+    let applied = pick(&room, Ask::Image(one), &["X", "C", "A"]).unwrap();
+    assert_eq!(images_of(&applied), [("A", one), ("C", one)]);
+    assert_eq!((applied.monitors, applied.skipped), (names(&["C", "A"]), names(&["X"])));
+}
+
+#[test]
+fn what_is_not_there_is_told_of() {
+    let room = Room::of(outputs(&["A"]));
+    let refused = |ask: Ask, monitors: &[&str]| pick(&room, ask, monitors).unwrap_err();
+    assert!(matches!(refused(Ask::Random, &[]), Error::EmptyLibrary));
+    let kept = room.add("kept");
+    let own = room.add_as("own", |image| image.in_place = true);
+    let gone = room.add("gone");
+    for name in ["own", "gone"] {
+        fs::remove_file(room.path(name)).unwrap();
+    }
+    // That of the picture before that of the monitor.
+    assert!(matches!(refused(Ask::Image(99), &["X"]), Error::NoImage { id: 99 }));
+    let error = refused(Ask::Image(gone), &[]);
+    assert!(matches!(error, Error::FileGone { id, away: false, .. } if id == gone));
+    let error = refused(Ask::Image(own), &[]);
+    assert!(matches!(error, Error::FileGone { id, away: true, .. } if id == own));
+    let Error::UnknownMonitors { names: unknown, connected } = refused(Ask::Image(kept), &["X"])
+    else {
+        panic!("X is not there");
+    };
+    assert_eq!((unknown, connected), (names(&["X"]), names(&["A"])));
+    let none = Room::of(Vec::new());
+    let id = none.add("one");
+    assert!(matches!(pick(&none, Ask::Image(id), &[]).unwrap_err(), Error::NoMonitor));
+    assert!(matches!(pick(&none, Ask::Random, &[]).unwrap_err(), Error::NoMonitor));
+}
+
+#[test]
+fn random_one_is_another_and_can_be_shown() {
+    let room = Room::of(outputs(&["A", "B"]));
+    let [one, other] = ["one", "other"].map(|name| room.add(name));
+    room.add_as("film", |image| image.format = Format::Mp4);
+    room.set(request(Ask::Image(one), &["A"]));
+    let random = |monitors: &[&str]| pick(&room, Ask::Random, monitors).unwrap();
+    for _ in 0..20 {
+        assert_eq!(images_of(&random(&["A"])), [("A", other)]);
+        assert_ne!(random(&["B"]).image_id, 3, "nothing shows films");
+        let all = random(&[]);
+        assert_eq!(images_of(&all), [("A", all.image_id), ("B", all.image_id)]);
+    }
+    room.set(request(Ask::Image(other), &["B"]));
+    for _ in 0..20 {
+        assert!([one, other].contains(&random(&[]).image_id), "both are shown: either will do");
+    }
+}
+
+#[test]
+fn random_one_is_of_those_that_pass() {
+    let room = Room::of(outputs(&["A"]));
+    let [wide, _, high] = [
+        room.add("wide"),
+        room.add_as("film", |image| image.format = Format::Mp4),
+        room.add_as("high", upright),
+    ];
+    let with = |change: &dyn Fn(&mut Query)| {
+        // The page of a list says nothing.
+        let mut query = Query { offset: 9, ..Query::default() };
+        change(&mut query);
+        let asked = Request { filter: Some(Box::new(query)), ..request(Ask::Random, &[]) };
+        room.feasible(&asked).map(|feasible| feasible.applied.image_id)
+    };
+    for _ in 0..10 {
+        let found = with(&|query| query.orientation = Some(crate::wire::Orientation::Portrait));
+        assert_eq!(found.unwrap(), high);
+        assert_eq!(with(&|query| query.search = "wide".to_owned()).unwrap(), wide);
+    }
+    let nothing = with(&|query| query.search = "nobody".to_owned());
+    assert!(matches!(nothing, Err(Error::NoMatch)));
+    // Where nothing can be shown, why not is told of one that passes.
+    let film = with(&|query| query.media_type = Some(MediaFilter::Video));
+    assert!(matches!(film, Err(Error::Incompatible { image_id: 2, .. })));
+}
+
+#[test]
+fn image_on_a_disk_that_is_away_is_passed_over_unless_all_are() {
+    let room = Room::of(outputs(&["A"]));
+    let [there, away] = ["there", "away"].map(|name| room.add(name));
+    room.store.set_missing([away].into());
+    for _ in 0..20 {
+        assert_eq!(pick(&room, Ask::Random, &[]).unwrap().image_id, there);
+    }
+    room.store.set_missing([away, there].into());
+    assert!([there, away].contains(&pick(&room, Ask::Random, &[]).unwrap().image_id));
+}
+
+#[test]
+fn upright_pictures_are_dealt_to_upright_monitors() {
+    let room = Room::of(standing());
+    let high = room.add_as("high", upright);
+    let [wide, also_wide] = ["wide", "also wide"].map(|name| room.add(name));
+    let dealt = each(&room, Ask::Each(vec![high, wide]), &[]).unwrap();
+    assert_eq!(images_of(&dealt), [("A", wide), ("B", high), ("C", high)]);
+    assert_eq!((dealt.image_id, dealt.mode), (wide, Mode::Each));
+    let dealt = each(&room, Ask::Each(vec![wide, high, also_wide]), &["C", "A", "B"]).unwrap();
+    assert_eq!(images_of(&dealt), [("A", wide), ("B", high), ("C", also_wide)]);
+}
+
+#[test]
+fn random_ones_suit_their_monitors_and_differ() {
+    let room = Room::of(standing());
+    let high: Vec<i64> = ["h1", "h2"].map(|name| room.add_as(name, upright)).into();
+    let wide: Vec<i64> = ["w1", "w2", "w3"].map(|name| room.add(name)).into();
+    for _ in 0..20 {
+        let dealt = each(&room, Ask::Random, &[]).unwrap().images;
+        assert!(wide.contains(&dealt["A"]), "{dealt:?}");
+        assert!(high.contains(&dealt["B"]) && high.contains(&dealt["C"]), "{dealt:?}");
+        assert_ne!(dealt["B"], dealt["C"], "{dealt:?}");
+    }
+    // Where there are too few that suit: one that does not, before one twice.
+    let room = Room::of(standing());
+    let high = room.add_as("high", upright);
+    let [w1, w2] = ["w1", "w2"].map(|name| room.add(name));
+    for _ in 0..20 {
+        let dealt = each(&room, Ask::Random, &[]).unwrap().images;
+        assert_eq!(dealt["B"], high, "{dealt:?}");
+        let mut others = [dealt["A"], dealt["C"]];
+        others.sort_unstable();
+        assert_eq!(others, [w1, w2]);
+    }
+    // At last one that suits, twice.
+    fs::remove_file(room.path("w2")).unwrap();
+    room.store.write(|c| crate::store::purge::delete(c, &[w2], false)).unwrap();
+    for _ in 0..20 {
+        let dealt = each(&room, Ask::Random, &["B", "C"]).unwrap();
+        let mut both: Vec<i64> = dealt.images.into_values().collect();
+        both.sort_unstable();
+        assert_eq!(both, [high, w1]);
+        let dealt = each(&room, Ask::Random, &[]).unwrap().images;
+        assert_eq!((dealt["A"], dealt["B"]), (w1, high));
+        assert_eq!(dealt["C"], high);
+    }
+}
+
+#[test]
+fn what_was_picked_stays_picked() {
+    let room = Room::of(outputs(&["A", "B", "C"]));
+    let [one, two] = ["one", "two"].map(|name| room.add(name));
+    let picked = [("A".to_owned(), two), ("B".to_owned(), one)].into();
+    let applied = each(&room, Ask::Picked(picked), &[]).unwrap();
+    // C came while it waited.
+    assert_eq!(images_of(&applied), [("A", two), ("B", one), ("C", two)]);
+    let mut asked = request(Ask::Random, &[]);
+    asked.settle(&applied);
+    assert_eq!(asked.ask, Ask::Image(two));
+    for ask in [Ask::Random, Ask::Each(vec![one])] {
+        let mut asked = Request { mode: Mode::Each, ..request(ask, &[]) };
+        asked.settle(&applied);
+        assert_eq!(asked.ask, Ask::Picked(applied.images.clone()));
+    }
+    for ask in [Ask::Image(one), Ask::Back(2)] {
+        let mut asked = request(ask.clone(), &[]);
+        asked.settle(&applied);
+        assert_eq!(asked.ask, ask);
+    }
+}
+
+#[test]
+fn back_goes_through_what_was_there() {
+    let room = Room::of(outputs(&["A", "B"]));
+    let [one, two, three] = ["one", "two", "three"].map(|name| room.add(name));
+    let back = |steps, monitors: &[&str]| pick(&room, Ask::Back(steps), monitors);
+    assert!(matches!(back(1, &["A"]), Err(Error::NothingBefore { monitors }) if monitors == ["A"]));
+    room.set(request(Ask::Image(one), &[]));
+    for id in [two, two, three] {
+        room.set(request(Ask::Image(id), &["A"]));
+    }
+    assert_eq!(images_of(&back(1, &["A"]).unwrap()), [("A", two)]);
+    // What would change nothing is stepped over, and the last stays where there are too few.
+    assert_eq!(images_of(&back(2, &["A"]).unwrap()), [("A", one)]);
+    assert_eq!(images_of(&back(9, &["A"]).unwrap()), [("A", one)]);
+    // B has nothing before.
+    let applied = back(1, &[]).unwrap();
+    assert_eq!((images_of(&applied), &applied.skipped), (vec![("A", two)], &names(&["B"])));
+    room.set(request(Ask::Back(1), &["A"]));
+    assert_eq!(images_of(&back(1, &["A"]).unwrap()), [("A", one)]);
+    room.set(request(Ask::Back(1), &["A"]));
+    assert!(matches!(back(1, &["A"]), Err(Error::NothingBefore { .. })));
+    // Any other change ends the way back.
+    room.set(request(Ask::Image(three), &["A"]));
+    assert_eq!(images_of(&back(1, &["A"]).unwrap()), [("A", one)], "what was there last");
+    assert_eq!(images_of(&back(2, &["A"]).unwrap()), [("A", two)]);
+}
+
+#[test]
+fn back_tells_pictures_by_what_is_to_be_seen() {
+    let room = Room::of(outputs(&["A", "B"]));
+    let [one, gone] = ["one", "gone"].map(|name| room.add(name));
+    let set = |id, mode, fit, monitors: &[&str]| {
+        room.set(Request { mode, fit, ..request(Ask::Image(id), monitors) });
+    };
+    set(one, Mode::Extend, None, &[]);
+    set(one, Mode::Clone, Some(Fit::Contain), &[]);
+    set(gone, Mode::Clone, None, &[]);
+    set(one, Mode::Clone, None, &[]);
+    set(one, Mode::Individual, None, &["A"]);
+    fs::remove_file(room.path("gone")).unwrap();
+    let back = |steps| {
+        let feasible = room.feasible(&request(Ask::Back(steps), &[])).unwrap();
+        let pictures = feasible.pictures.iter().map(|picture| {
+            let row = &picture.rows[0];
+            (picture.rows.len(), row.mode, row.fit, row.together.join(" "))
+        });
+        (pictures.collect::<Vec<_>>(), feasible.walk, feasible.for_all)
+    };
+    let entries = |id| vec![("A".to_owned(), id), ("B".to_owned(), id)];
+    let fitted = (2, Mode::Clone, Some(Fit::Contain), "A B".to_owned());
+    assert_eq!(back(1), (vec![fitted], entries(2), true));
+    let extended = (2, Mode::Extend, None, "A B".to_owned());
+    assert_eq!(back(2), (vec![extended], entries(1), true));
+}
+
+#[test]
+fn monitors_that_go_back_to_different_pictures_have_each_their_own() {
+    let room = Room::of(outputs(&["A", "B"]));
+    let [one, two, three] = ["one", "two", "three"].map(|name| room.add(name));
+    room.set(request(Ask::Image(one), &["A"]));
+    room.set(request(Ask::Image(two), &["B"]));
+    room.set(request(Ask::Image(three), &[]));
+    let feasible = room.feasible(&request(Ask::Back(1), &[])).unwrap();
+    assert_eq!(images_of(&feasible.applied), [("A", one), ("B", two)]);
+    assert_eq!((feasible.pictures.len(), feasible.for_all), (2, false));
+    assert_eq!(feasible.walk, [("A".to_owned(), 1), ("B".to_owned(), 2)]);
+}

@@ -1,0 +1,237 @@
+//! What there is to show: rows, images that are gone, monitors that are others by now.
+
+use super::*;
+use crate::config::SelectionMode;
+use crate::events::{EventFilter, Subscription};
+use crate::store::assignments;
+use crate::wallpaper::orphan;
+use crate::wallpaper::plan::tests::placement;
+use crate::wallpaper::plan::{Placements, Step};
+use crate::wallpaper::retained::Retained;
+use crate::wallpaper::worker_key::WorkerKey;
+use crate::wire::{EventKind, Fit, OrphanReason};
+
+fn heard(events: &Subscription) -> Vec<EventKind> {
+    events.receiver().try_iter().map(|message| message.kind).collect()
+}
+
+fn builtin() -> WorkerKey {
+    WorkerKey::of(BackendName::Builtin, "A")
+}
+
+#[test]
+fn image_whose_file_is_gone_leaves_with_all_that_refers_to_it() {
+    let room = Room::of(outputs(&["A", "B"]));
+    let [kept, gone] = ["kept", "gone"].map(|name| room.add(name));
+    room.set(request(Ask::Image(kept), &["A"]));
+    room.set(request(Ask::Image(gone), &[]));
+    let meant = room.store.read(assignments::for_every_monitor).unwrap().unwrap();
+    room.store.write(|c| assignments::put_default(c, &meant)).unwrap();
+    room.set(request(Ask::Image(kept), &["A"]));
+    fs::remove_file(room.path("gone")).unwrap();
+    let events = room.bus.subscribe(EventFilter::ALL, || ());
+    let world = room.world();
+    assert_eq!(room.rows(), BTreeMap::from([("A".to_owned(), kept)]));
+    assert_eq!(world.row("A").map(|row| row.image_id), Some(kept));
+    assert!(world.row("B").is_none(), "B has been seen: nothing is put there");
+    assert_eq!(heard(&events), [EventKind::ImageOrphanPurged, EventKind::GalleryChanged]);
+    assert_eq!(room.history().len(), 2);
+    for read in [assignments::for_every_monitor, assignments::default] {
+        assert_eq!(room.store.read(read).unwrap(), None);
+    }
+    room.world();
+    assert_eq!(heard(&events), []);
+}
+
+#[test]
+fn image_that_may_come_back_stays() {
+    let check = |why: &str, in_place: bool, away: &dyn Fn(&Room)| {
+        let room = Room::of(outputs(&["A"]));
+        let [id, _] = ["a", "b"].map(|name| room.add_as(name, |image| image.in_place = in_place));
+        room.set(request(Ask::Image(id), &[]));
+        away(&room);
+        let world = room.world();
+        assert_eq!(room.rows(), BTreeMap::from([("A".to_owned(), id)]), "{why}");
+        assert_eq!(world.desired(&Placements::new()), Placements::new(), "{why}");
+        let purged = || orphan::purge(&room.store, &room.bus, id, OrphanReason::FileMissing);
+        assert!(!purged().unwrap(), "{why}");
+        // Asked for, it is not purged either.
+        let error = room.feasible(&request(Ask::Image(id), &[])).err().unwrap();
+        orphan::purge_if_gone(&room.store, &room.bus, &error);
+        assert_eq!(room.rows().len(), 1, "{why}");
+    };
+    let remove = |room: &Room| fs::remove_file(room.path("a")).unwrap();
+    check("its owner's file", true, &remove);
+    check("rows are kept", false, &|room| {
+        remove(room);
+        room.store.keep_rows(true);
+    });
+    check("the library's disk is away", false, &|room| {
+        fs::remove_dir_all(room.directory.path().join("library")).unwrap();
+    });
+    check("its disk is not mounted", false, &|room| {
+        remove(room);
+        fs::remove_file(room.path("b")).unwrap();
+    });
+}
+
+#[test]
+fn only_image_of_a_library_is_gone_when_its_file_is() {
+    let room = Room::of(outputs(&["A"]));
+    let id = room.add("one");
+    room.set(request(Ask::Image(id), &[]));
+    let purge = |reason| orphan::purge(&room.store, &room.bus, id, reason).unwrap();
+    assert!(!purge(OrphanReason::FileMissing), "it is there");
+    fs::remove_file(room.path("one")).unwrap();
+    assert!(purge(OrphanReason::FileMissing));
+    assert!(room.rows().is_empty() && room.history().is_empty());
+}
+
+#[test]
+fn what_refers_to_a_row_that_is_gone_is_removed_once() {
+    let room = Room::of(outputs(&["A"]));
+    let id = room.add("one");
+    room.set(request(Ask::Image(id), &[]));
+    // As nothing of ours leaves it.
+    let stale = "UPDATE history SET image_id = 98";
+    room.store.write(|c| Ok::<_, crate::store::Error>(c.execute(stale, [])?)).unwrap();
+    let events = room.bus.subscribe(EventFilter::ALL, || ());
+    let purge = |id| orphan::purge_if_gone(&room.store, &room.bus, &Error::NoImage { id });
+    purge(98);
+    assert_eq!(heard(&events), [EventKind::ImageOrphanPurged], "the gallery is as it was");
+    assert!(room.history().is_empty());
+    purge(98);
+    purge(99);
+    orphan::purge_if_gone(&room.store, &room.bus, &Error::NoMonitor);
+    assert_eq!(heard(&events), []);
+    assert!(orphan::purge(&room.store, &room.bus, 99, OrphanReason::RowMissing).unwrap());
+    assert_eq!(room.rows().len(), 1);
+}
+
+#[test]
+fn image_without_a_file_is_shown_as_long_as_it_is_retained() {
+    let room = Room::of(outputs(&["A", "B"]));
+    let [own, other] =
+        ["own", "other"].map(|name| room.add_as(name, |image| image.in_place = name == "own"));
+    room.set(request(Ask::Image(own), &["A"]));
+    room.set(request(Ask::Image(other), &["B"]));
+    let shown = || {
+        let desired = room.world().desired(&Placements::new());
+        let placements = desired.get(&builtin()).cloned().unwrap_or_default();
+        placements.into_iter().map(|one| (one.output.name, one.image_id)).collect::<Vec<_>>()
+    };
+    let both = vec![("A".to_owned(), own), ("B".to_owned(), other)];
+    assert_eq!(shown(), both);
+    let retained = Retained::new(&room.backends.cache_of(BackendName::Builtin, None));
+    let desired = room.world().desired(&Placements::new());
+    let placement = &desired[&builtin()][0];
+    assert!(!retained.has(placement));
+    retained.retain(vec![placement.clone()]);
+    assert!(retained.has(placement));
+    fs::remove_file(room.path("own")).unwrap();
+    assert_eq!(shown(), both);
+    retained.tidy(&[]);
+    assert_eq!(shown(), both[1..]);
+}
+
+#[test]
+fn pictures_follow_their_monitors_to_other_connectors() {
+    let of = |pairs: &[(&str, &str)]| -> Vec<Output> {
+        let known = |(name, serial): &(&str, &str)| Output {
+            make: "Maker".to_owned(),
+            model: "Model".to_owned(),
+            serial: (*serial).to_owned(),
+            ..Output::plain(name)
+        };
+        pairs.iter().map(known).collect()
+    };
+    let mut room = Room::of(of(&[("A", "1"), ("B", "2")]));
+    let [one, two] = ["one", "two"].map(|name| room.add(name));
+    // Which monitors these are is known before anything is set.
+    room.world();
+    room.set(request(Ask::Image(one), &["A"]));
+    room.set(request(Ask::Image(two), &["B"]));
+    let connect = |room: &mut Room, pairs: &[(&str, &str)]| {
+        let session = room.backends.outputs.session().unwrap();
+        room.backends.outputs = Outputs::fixed(session, of(pairs));
+        room.world();
+    };
+    let rows = |a, b| BTreeMap::from([("A".to_owned(), a), ("B".to_owned(), b)]);
+    connect(&mut room, &[("A", "2"), ("B", "1")]);
+    assert_eq!(room.rows(), rows(two, one));
+    // Nothing tells these two from each other: the connectors count.
+    connect(&mut room, &[("A", "1"), ("B", "1")]);
+    assert_eq!(room.rows(), rows(two, one));
+    connect(&mut room, &[("B", "1")]);
+    assert_eq!(room.rows(), rows(two, one), "which of the two it is nobody knows");
+}
+
+#[test]
+fn backend_that_was_activated_is_used() {
+    let room = Room::with(outputs(&["A"]), &["swaybg", "feh"], |config| {
+        config.backend.selection_mode = SelectionMode::Auto;
+    });
+    let with = |activated| WorldState::read(&room.store, &room.bus, &room.backends, activated);
+    let image = room.store.read(|c| images::get(c, room.add("one"))).unwrap().unwrap();
+    let kind = crate::backends::Kind::StaticImage;
+    let chosen = |activated| with(activated).unwrap().choose(&image, kind).unwrap().backend;
+    assert_eq!(chosen(None), BackendName::Swaybg);
+    assert_eq!(chosen(Some(BackendName::Builtin)), BackendName::Builtin);
+    let film = (crate::wire::MediaType::Video, false);
+    assert!(!with(None).unwrap().can_show(film.0, film.1));
+    assert!(with(None).unwrap().can_show(image.media_type, false));
+}
+
+#[test]
+fn picture_is_restored_where_it_was_not_shown_before() {
+    let room = Room::of(outputs(&["A", "B", "C"]));
+    let [one, two] = ["one", "two"].map(|name| room.add(name));
+    room.set(request(Ask::Image(one), &["A", "B"]));
+    room.set(Request { fit: Some(Fit::Fill), ..request(Ask::Image(two), &["C"]) });
+    let world = room.world();
+    let desired = world.desired(&Placements::new());
+    let shown = &desired[&builtin()];
+    assert_eq!(shown.len(), 3);
+    let mut more = shown.clone();
+    // Nobody has put anything there.
+    more.push(placement("D", one));
+    let steps = [
+        Step::Clear { key: WorkerKey::of(BackendName::Feh, "A") },
+        Step::Show { key: builtin(), placements: more },
+    ];
+    let restored = |change: &dyn Fn(&mut Vec<crate::backends::Placement>)| {
+        let mut before = shown.clone();
+        change(&mut before);
+        let current = Placements::from([(builtin(), before)]);
+        let pictures = world.restored(&current, &steps).into_iter();
+        let seen = pictures.map(|picture| {
+            let monitors: Vec<String> = picture.monitors().map(str::to_owned).collect();
+            (picture.image.id, monitors.join(" "), picture.is_rewritten)
+        });
+        seen.collect::<Vec<_>>()
+    };
+    let of = |id, monitors: &str, rewritten| (id, monitors.to_owned(), rewritten);
+    assert_eq!(restored(&|_| ()), []);
+    let all = [of(one, "A B", false), of(two, "C", false)];
+    assert_eq!(restored(&|before| before.clear()), all);
+    assert_eq!(restored(&|before| drop(before.remove(1))), [of(one, "B", false)]);
+    // Moved or resized is no other picture.
+    assert_eq!(restored(&|before| before[0].output.x = 7), []);
+    assert_eq!(restored(&|before| before[0].image_id = two), [of(one, "A", false)]);
+    let stretched = names(&["A", "B"]);
+    let was = restored(&|before| before[0].extended_over.clone_from(&stretched));
+    assert_eq!(was, [of(one, "A", false)]);
+    // What its file holds is other than it was.
+    let was = restored(&|before| before[2].content = "other".to_owned());
+    assert_eq!(was, [of(two, "C", true)]);
+    let was = restored(&|before| {
+        before[0].content = "other".to_owned();
+        before.remove(1);
+    });
+    assert_eq!(was, [of(one, "A", true), of(one, "B", false)]);
+    // By another backend it is shown anew, and the row is to say so.
+    let pictures = world.restored(&Placements::new(), &steps);
+    assert!(pictures.iter().flat_map(|one| &one.rows).all(|row| row.backend == "builtin"));
+    let elsewhere = Placements::from([(WorkerKey::of(BackendName::Feh, "A"), shown.clone())]);
+    assert_eq!(world.restored(&elsewhere, &steps).len(), 2);
+}
