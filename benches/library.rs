@@ -3,8 +3,11 @@
 //!
 //! `cargo bench --bench library [-- WORD]`; with a word only the lines that contain it. The daemon is
 //! the real executable; its images are rows without files. No two requests in a row are the same, so
-//! that no answer is one that was written before. `MURALD_BENCH_SIZES` (10000,100000) are the sizes
-//! of the libraries, `MURALD_BENCH_SECONDS` (1) is the length of one measurement.
+//! that no answer is one that was written before. At last the tags of images are changed, one after
+//! another, beside what the disk takes to flush as much. `MURALD_BENCH_SIZES` (10000,100000) are the
+//! sizes of the libraries, `MURALD_BENCH_SECONDS` (1) is the length of one measurement;
+//! `MURALD_BENCH_KEPT` is a directory where the libraries are kept for the next run: a million images
+//! take a while.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -16,6 +19,7 @@
 #[path = "http/load.rs"]
 mod load;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -34,6 +38,10 @@ const WORDS: &[&str] = &[
     "autumn", "river", "valley", "street", "lights", "abstract", "neon", "fog", "meadow", "canyon",
 ];
 const TAGS: u64 = 240;
+const DATA: &str = ".local/share/murald";
+/// Tags that are changed, and pages of the database's log that each takes.
+const CHANGES: u32 = 500;
+const PAGES_OF_CHANGE: usize = 2;
 /// Every other palette has one of them.
 const COMMON: u64 = 16;
 
@@ -61,6 +69,7 @@ const QUERIES: &[(&str, &str)] = &[
     ("hue_group by hue", "hue_group=3&sort_by=hue&page={}"),
     ("colors", "colors=%23003e1f&page={}"),
     ("colors_near", "colors_near=%23408020~{}.5"),
+    ("colors_near, wide", "colors_near=%23808020~40&page={}"),
     ("colors_near, two", "colors_near=%23408020~20,%23c04060~{}.5"),
     ("palette_similar_to", "palette_similar_to={}"),
     ("all together", "search=lake&tags=tag%20{}&colors_near=%23408020~40&sort_by=hue"),
@@ -92,6 +101,9 @@ fn main() {
             let (p50, p99) = (p50 / 1e3, p99 / 1e3);
             println!("{what:24} {per_second:>10.0} {p50:>8.2} {p99:>8.2} {spent:>8.0}");
         }
+        if "change of a tag".contains(&word) {
+            change_tags(&daemon, size);
+        }
         println!("after the load           {:>10.0} MiB", daemon.memory());
     }
 }
@@ -100,27 +112,81 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
+/// One client, as somebody who sorts a gallery.
+fn change_tags(daemon: &Daemon, size: u64) {
+    let mut dice = Dice(size);
+    let mut change = || {
+        let (id, tag) = (dice.below(size) + 1, dice.below(TAGS));
+        let body = format!("{{\"tags\":[\"tag {tag}\"]}}");
+        let head = format!("PATCH /images/{id} HTTP/1.1\r\nHost: localhost");
+        let length = body.len();
+        load::body(
+            &daemon.socket,
+            &format!(
+                "{head}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+            ),
+        );
+    };
+    change();
+    // With the first change of a day comes a copy of the database.
+    let mut spent = f64::NAN;
+    while spent != std::mem::replace(&mut spent, daemon.processor()) {
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let before = daemon.processor();
+    let (p50, p99) = times(change);
+    let cpu = (daemon.processor() - before) / f64::from(CHANGES) * 1e6;
+    let what = "change of a tag";
+    println!("{what:24} {:>10.0} {p50:>8.2} {p99:>8.2} {cpu:>8.0}", 1e3 / p50);
+    let mut file = std::fs::File::create(daemon.home.join("flushed")).unwrap();
+    let (p50, p99) = times(|| {
+        file.write_all(&[0; PAGES_OF_CHANGE << 12]).unwrap();
+        file.sync_data().unwrap();
+    });
+    println!("{:24} {:>10.0} {p50:>8.2} {p99:>8.2}", "  a flush of the disk", 1e3 / p50);
+}
+
+/// Milliseconds of one of many: p50 and p99.
+fn times(mut one: impl FnMut()) -> (f64, f64) {
+    let mut times: Vec<f64> = (0..CHANGES)
+        .map(|_| {
+            let began = Instant::now();
+            one();
+            began.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    (times[times.len() / 2], times[times.len() * 99 / 100])
+}
+
 struct Daemon {
+    home: PathBuf,
     socket: PathBuf,
     first_answer: Duration,
     /// The index is built by then.
     first_list: Duration,
     child: Child,
-    _home: tempfile::TempDir,
+    _scratch: tempfile::TempDir,
 }
 
 impl Daemon {
     fn start(size: u64) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        fill(home.path(), size);
-        let run = home.path().join("run");
+        let scratch = tempfile::tempdir().unwrap();
+        let home = match std::env::var_os("MURALD_BENCH_KEPT") {
+            Some(kept) => PathBuf::from(kept).join(size.to_string()),
+            None => scratch.path().join("home"),
+        };
+        if !home.join(DATA).join("db").exists() {
+            fill(&home, size);
+        }
+        let run = scratch.path().join("run");
         std::fs::create_dir(&run).unwrap();
         let socket = run.join("murald.sock");
         let began = Instant::now();
         let child = Command::new(env!("CARGO_BIN_EXE_murald"))
             .arg("start")
             .env_clear()
-            .env("HOME", home.path())
+            .env("HOME", &home)
             .env("PATH", "/usr/bin:/bin")
             .env("XDG_RUNTIME_DIR", &run)
             .stdout(Stdio::null())
@@ -135,7 +201,7 @@ impl Daemon {
         let first_answer = began.elapsed();
         load::body(&socket, &get("/images"));
         let first_list = began.elapsed();
-        Self { socket, first_answer, first_list, child, _home: home }
+        Self { home, socket, first_answer, first_list, child, _scratch: scratch }
     }
 
     /// Seconds of processor time.
@@ -164,7 +230,7 @@ impl Drop for Daemon {
 }
 
 fn fill(home: &Path, size: u64) {
-    let data = home.join(".local/share/murald");
+    let data = home.join(DATA);
     let store = Store::open(&data.join("db/murald.sqlite3")).unwrap();
     let pictures = data.join("images");
     let insert = |c: &rusqlite::Transaction<'_>| -> Result<(), folders::Refusal> {
