@@ -4,6 +4,8 @@ use super::DocId;
 
 /// Images of a word.
 pub(super) const WORD: usize = 64;
+/// So few of them are looked at one by one.
+pub(super) const FEW: u32 = 8;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bitmap {
@@ -56,9 +58,21 @@ impl Bitmap {
     }
 
     /// The bits of those of a word that fit.
-    pub(super) fn fitting(first: DocId, word: u64, fits: impl Fn(DocId) -> bool) -> u64 {
+    pub(super) fn fitting(first: DocId, word: u64, mut fits: impl FnMut(DocId) -> bool) -> u64 {
         let fitting = docs(first as usize / WORD, word).filter(|&doc| fits(doc));
         fitting.fold(0, |bits, doc| bits | 1 << (doc % 64))
+    }
+
+    /// Leaves those whose value in a column fits.
+    pub(super) fn retain_by<T: Copy>(&mut self, column: &[T], fits: impl Fn(T) -> bool) {
+        self.retain_words(|first, word| {
+            let values = &column[first as usize..];
+            if word.count_ones() <= FEW {
+                return Self::fitting(first, word, |doc| fits(values[(doc - first) as usize]));
+            }
+            let values = values[..values.len().min(WORD)].iter().rev();
+            values.fold(0, |bits, &value| bits << 1 | u64::from(fits(value)))
+        });
     }
 
     /// Leaves those that fit.

@@ -10,6 +10,7 @@
 mod bitmap;
 pub(crate) mod filter;
 mod names;
+mod nearness;
 mod order;
 mod palettes;
 mod query;
@@ -99,21 +100,21 @@ impl Index {
 
     /// Takes in images, or what has become of them.
     pub(crate) fn put(&mut self, entries: &[Entry]) {
-        let mut docs = Vec::with_capacity(entries.len());
+        let mut changes = Vec::with_capacity(entries.len());
         for entry in entries {
+            let before = self.doc(entry.id);
             self.remove(entry.id);
             let doc = self.columns.push(entry);
             self.alive.set(doc);
             self.later.insert(entry.id, doc);
-            docs.push(doc);
+            changes.push((before, doc));
         }
-        self.orders.insert(&self.columns, docs);
+        self.orders.take_in(&self.columns, &changes);
     }
 
     pub(crate) fn remove(&mut self, id: i64) {
         if let Some(doc) = self.doc(id) {
             self.alive.unset(doc);
-            self.columns.tags.release(doc);
             self.later.remove(&id);
         }
     }
@@ -130,7 +131,7 @@ impl Index {
 
     /// All tags in use, sorted.
     pub(crate) fn tags(&self) -> Vec<String> {
-        self.columns.tags.in_use()
+        self.columns.tags.of(&self.alive)
     }
 
     fn doc(&self, id: i64) -> Option<DocId> {
@@ -142,6 +143,7 @@ impl Index {
 
 impl Columns {
     fn push(&mut self, entry: &Entry) -> DocId {
+        let doc = self.ids.len() as DocId;
         self.ids.push(entry.id);
         self.kinds.push((entry.media_type, entry.animated));
         self.folders.push(entry.folder_id.unwrap_or(ROOT));
@@ -149,9 +151,9 @@ impl Columns {
         self.file_sizes.push(entry.file_size);
         self.imported.push(entry.imported_at);
         self.names.push(&entry.name);
-        self.tags.push(&entry.tags);
+        self.tags.push(doc, &entry.tags);
         self.hues.push(self.palettes.push(&entry.colors, entry.hue_group));
-        self.ids.len() as DocId - 1
+        doc
     }
 
     fn shrink(&mut self) {

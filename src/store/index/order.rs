@@ -25,22 +25,25 @@ impl Orders {
         orders
     }
 
-    /// Sorts more images in.
-    pub(super) fn insert(&mut self, columns: &Columns, mut docs: Vec<DocId>) {
+    /// Takes in images, each with the number that it had before. Where the key is the same, it takes
+    /// the place of the old one, and nothing else moves.
+    pub(super) fn take_in(&mut self, columns: &Columns, changes: &[(Option<DocId>, DocId)]) {
         for &sort in SortBy::ALL {
-            let compare = |one: DocId, other: DocId| columns.compare(sort, one, other);
-            docs.sort_unstable_by(|&one, &other| compare(one, other));
             let order = &mut self.0[sort as usize];
-            let mut end = order.len();
-            order.resize(end + docs.len(), 0);
-            // From the last on: what stands behind it moves once, and far enough for all before it.
-            for (before, &doc) in docs.iter().enumerate().rev() {
-                let at = order[..end].partition_point(|&other| compare(other, doc).is_lt());
-                order.copy_within(at..end, at + before + 1);
-                order[at + before] = doc;
-                end = at;
+            let mut moved = Vec::new();
+            for &(before, doc) in changes {
+                match before.and_then(|old| place(order, columns, sort, (old, doc))) {
+                    Some(at) => order[at] = doc,
+                    None => moved.push(doc),
+                }
             }
+            insert(order, columns, sort, moved);
         }
+    }
+
+    /// The images in one of the orders: of an image that was moved, more than once.
+    pub(super) fn len(&self, sort: SortBy) -> usize {
+        self.0[sort as usize].len()
     }
 
     /// All images in the order asked for; those that no colour decides stand last in `hue`, in
@@ -89,6 +92,37 @@ impl Columns {
 
     fn is_neutral(&self, doc: DocId) -> bool {
         self.hues[doc as usize].0 == NEUTRAL
+    }
+}
+
+/// Where an image stands whose number is another now, if that is where it belongs.
+fn place(
+    order: &[DocId],
+    columns: &Columns,
+    sort: SortBy,
+    (old, doc): (DocId, DocId),
+) -> Option<usize> {
+    let compare = |other| columns.compare(sort, other, doc);
+    if compare(old).is_ne() {
+        return None;
+    }
+    let from = order.partition_point(|&other| compare(other).is_lt());
+    let equal = order[from..].iter().take_while(|&&other| compare(other).is_eq());
+    equal.copied().position(|other| other == old).map(|at| from + at)
+}
+
+/// Sorts more images in.
+fn insert(order: &mut Vec<DocId>, columns: &Columns, sort: SortBy, mut docs: Vec<DocId>) {
+    let compare = |one: DocId, other: DocId| columns.compare(sort, one, other);
+    docs.sort_unstable_by(|&one, &other| compare(one, other));
+    let mut end = order.len();
+    order.resize(end + docs.len(), 0);
+    // From the last on: what stands behind it moves once, and far enough for all before it.
+    for (before, &doc) in docs.iter().enumerate().rev() {
+        let at = order[..end].partition_point(|&other| compare(other, doc).is_lt());
+        order.copy_within(at..end, at + before + 1);
+        order[at + before] = doc;
+        end = at;
     }
 }
 

@@ -4,11 +4,9 @@
 use std::ops::Range;
 
 use super::DocId;
-use super::bitmap::{Bitmap, WORD};
+use super::bitmap::{Bitmap, FEW, WORD};
+use super::nearness::{Comparison, LANES, Place, Reference, Row, distance, mark};
 use crate::color::{self, Lab, Rgb, lab};
-
-/// L, a and b of a colour, none below zero, in steps of a hundredth.
-type Place = [i16; 3];
 
 /// Steps to a unit of Lab.
 const STEPS: f32 = 100.0;
@@ -16,11 +14,6 @@ const STEPS: f32 = 100.0;
 const ORIGIN: [f32; 3] = [0.0, 9_000.0, 11_000.0];
 /// ΔE76 that holds every pair of real colours: those are 259 apart at most (green, blue).
 const FARTHEST: f32 = 300.0;
-
-/// Colours that are compared at once, at the cost of one: most palettes have no more.
-const LANES: usize = 8;
-/// Of so few images in a word of the bitmap, each is looked at by itself.
-const FEW: u32 = 8;
 
 /// Group, and saturation in thousandths: how `hue` sorts.
 pub(super) type Hue = (u8, u16);
@@ -37,21 +30,13 @@ pub struct Near {
 pub(super) struct Palettes {
     /// L, a and b of all colours, a plane each: the compiler has several compared at once.
     planes: [Vec<i16>; 3],
-    /// Where each image's begin.
-    starts: Vec<u32>,
-}
-
-/// The colours of an image, to be compared with all others': a plane for each part, too.
-pub(super) struct Reference {
-    /// Of [`LANES`] colours, and how many of them are used.
-    lanes: Vec<([[f32; LANES]; 3], usize)>,
-    colors: usize,
+    /// Where each image's end.
+    ends: Vec<u32>,
 }
 
 impl Palettes {
     /// The palette of the next image, whose hue group is known; returns how it sorts.
     pub(super) fn push(&mut self, colors: &[Rgb], group: u8) -> Hue {
-        self.starts.push(self.planes[0].len() as u32);
         let mut saturation = None;
         for &rgb in colors {
             let lab = lab(rgb);
@@ -61,106 +46,91 @@ impl Palettes {
                 saturation = Some(color::hsl(rgb).saturation);
             }
         }
+        self.ends.push(self.planes[0].len() as u32);
         (group, (saturation.unwrap_or_default() * 1000.0) as u16)
     }
 
     /// Leaves the images that have exactly this colour.
     pub(super) fn exactly(&self, color: Rgb, among: &mut Bitmap) {
-        let place = steps(lab(color));
-        self.around(&[place], 0, among);
+        self.around(steps(lab(color)), 0, among);
     }
 
     /// Leaves those some colour of which is near this one.
     pub(super) fn near(&self, near: Near, among: &mut Bitmap) {
-        self.around(&[steps(lab(near.color))], limit(near.within), among);
+        self.around(steps(lab(near.color)), limit(near.within), among);
     }
 
-    /// Leaves those some colour of which is near some colour of `doc`.
-    pub(super) fn similar(&self, doc: DocId, within: f32, among: &mut Bitmap) {
-        let of: Vec<Place> = self.of(doc).collect();
-        self.around(&of, limit(within), among);
+    /// Leaves those some colour of which is near some colour of the reference, and tells of each how
+    /// far the reference's colours are from its own in all.
+    pub(super) fn similar(
+        &self,
+        reference: &Reference,
+        within: f32,
+        among: &mut Bitmap,
+        mut tell: impl FnMut(DocId, f32),
+    ) {
+        let limit = limit(within);
+        let mut compared = [Comparison::default(); WORD];
+        among.retain_words(|first, word| {
+            reference.compare(self.row(first), word, &mut compared);
+            Bitmap::fitting(first, word, |doc| {
+                let (least, sum) = compared[(doc - first) as usize];
+                let is_near = least <= limit;
+                if is_near {
+                    tell(doc, sum);
+                }
+                is_near
+            })
+        });
     }
 
-    /// Leaves those some colour of which is near one of these.
-    fn around(&self, of: &[Place], limit: i32, among: &mut Bitmap) {
+    /// The colours of an image, for [`Self::similar`].
+    pub(super) fn reference(&self, doc: DocId) -> Reference {
+        Reference::new(self.of(doc).collect())
+    }
+
+    /// Leaves those some colour of which is near this one.
+    fn around(&self, place: Place, limit: i32, among: &mut Bitmap) {
         let mut near = Vec::new();
-        let is_near =
-            |doc| self.of(doc).any(|one| of.iter().any(|&other| distance(one, other) <= limit));
         among.retain_words(|first, word| {
             if word.count_ones() <= FEW {
+                let is_near = |doc| self.of(doc).any(|own| distance(own, place) <= limit);
                 return Bitmap::fitting(first, word, is_near);
             }
-            let last = (first as usize + WORD).min(self.starts.len()) - 1;
-            let range = self.range(first).start..self.range(last as DocId).end;
-            let planes = self.planes.each_ref().map(|plane| &plane[range.clone()]);
-            near.clear();
+            let Row { planes, begin, ends } = self.row(first);
+            let range = begin as usize..ends[ends.len() - 1] as usize;
             // Behind the last, so that a palette is always a part of LANES.
             near.resize(range.len() + LANES, 0);
-            of.iter().for_each(|&place| mark(&mut near, planes, place, limit));
-            let mut left = 0;
-            for doc in first..=last as DocId {
-                let Range { start, end } = self.range(doc);
+            mark(&mut near, planes.map(|plane| &plane[range.clone()]), place, limit);
+            let (mut left, mut start) = (0, begin);
+            for (at, &end) in ends.iter().enumerate() {
                 left |=
-                    u64::from(any(&near, start - range.start..end - range.start)) << (doc - first);
+                    u64::from(any(&near, (start - begin) as usize..(end - begin) as usize)) << at;
+                start = end;
             }
             left
         });
     }
 
-    /// The colours of an image, for [`Self::unlikeness`].
-    pub(super) fn reference(&self, doc: DocId) -> Reference {
-        let of: Vec<Place> = self.of(doc).collect();
-        let lanes = |colors: &[Place]| {
-            let value =
-                |lane, at: usize| colors.get(lane).map_or(0.0, |c: &Place| f32::from(c[at]));
-            let part = |at| std::array::from_fn(|lane| value(lane, at));
-            ([part(0), part(1), part(2)], colors.len())
-        };
-        Reference { lanes: of.chunks(LANES).map(lanes).collect(), colors: of.len() }
-    }
-
-    /// How far the colours of `reference` are, in the mean, from the nearest of another's (ΔE76 in
-    /// steps).
-    pub(super) fn unlikeness(&self, reference: &Reference, other: DocId) -> f32 {
-        let range = self.range(other);
-        let [l, a, b] = self.planes.each_ref().map(|plane| &plane[range.clone()]);
-        let mut sum = 0.0;
-        for (colors, used) in &reference.lanes {
-            let mut nearest = [f32::MAX; LANES];
-            for ((&l, &a), &b) in l.iter().zip(a).zip(b) {
-                let (l, a, b) = (f32::from(l), f32::from(a), f32::from(b));
-                let lanes = nearest.iter_mut().zip(&colors[0]).zip(&colors[1]).zip(&colors[2]);
-                for (((nearest, of_l), of_a), of_b) in lanes {
-                    let (l, a, b) = (of_l - l, of_a - a, of_b - b);
-                    let square = l * l + a * a + b * b;
-                    *nearest = if square < *nearest { square } else { *nearest };
-                }
-            }
-            sum += nearest[..*used].iter().map(|square| square.sqrt()).sum::<f32>();
-        }
-        sum / reference.colors.max(1) as f32
-    }
-
     fn of(&self, doc: DocId) -> impl Iterator<Item = Place> {
-        self.range(doc).map(|at| self.planes.each_ref().map(|plane| plane[at]))
+        let range = self.begin(doc) as usize..self.ends[doc as usize] as usize;
+        range.map(|at| self.planes.each_ref().map(|plane| plane[at]))
     }
 
-    fn range(&self, doc: DocId) -> Range<usize> {
-        let doc = doc as usize;
-        let end = self.starts.get(doc + 1).map_or(self.planes[0].len(), |&start| start as usize);
-        self.starts[doc] as usize..end
+    /// The palettes of a word of images.
+    fn row(&self, first: DocId) -> Row<'_> {
+        let (begin, ends) = (self.begin(first), &self.ends[first as usize..]);
+        let planes = self.planes.each_ref().map(Vec::as_slice);
+        Row { planes, begin, ends: &ends[..ends.len().min(WORD)] }
+    }
+
+    fn begin(&self, doc: DocId) -> u32 {
+        doc.checked_sub(1).map_or(0, |before| self.ends[before as usize])
     }
 
     pub(super) fn shrink(&mut self) {
         self.planes.iter_mut().for_each(Vec::shrink_to_fit);
-        self.starts.shrink_to_fit();
-    }
-}
-
-/// Flags those that are no farther from a place.
-fn mark(near: &mut [u8], [l, a, b]: [&[i16]; 3], place: Place, limit: i32) {
-    for (((near, &l), &a), &b) in near.iter_mut().zip(l).zip(a).zip(b) {
-        *near |= u8::from(distance([l, a, b], place) <= limit);
+        self.ends.shrink_to_fit();
     }
 }
 
@@ -173,17 +143,6 @@ fn any(flags: &[u8], some: Range<usize>) -> bool {
         }
         _ => flags[some].iter().any(|&flag| flag != 0),
     }
-}
-
-/// The square of a distance, in steps. Written out: the loops over it are to be taken several at once
-/// whatever the compiler is told to do between the parts of a crate.
-#[inline(always)]
-fn distance(one: Place, other: Place) -> i32 {
-    // Both are positive: the difference has sixteen bits as well, which makes the product cheap.
-    let l = i32::from(one[0].wrapping_sub(other[0]));
-    let a = i32::from(one[1].wrapping_sub(other[1]));
-    let b = i32::from(one[2].wrapping_sub(other[2]));
-    l * l + a * a + b * b
 }
 
 /// The square of a distance (ΔE76), in steps.

@@ -1,5 +1,7 @@
 //! What a gallery can ask, and the answer.
 
+use std::cmp::Ordering;
+
 use memchr::memmem::Finder;
 
 use super::bitmap::Bitmap;
@@ -101,10 +103,9 @@ pub(crate) struct Known {
 
 impl Index {
     pub(crate) fn find(&self, query: &Query, known: &Known) -> Found {
-        let matching = self.matching(query, known);
-        let docs = self.page(query, &matching, (query.offset, query.limit));
+        let (docs, total) = self.docs(query, known, (query.offset, query.limit));
         let ids = docs.into_iter().map(|doc| self.columns.ids[doc as usize]).collect();
-        Found { ids, total: matching.count() as u64 }
+        Found { ids, total: total as u64 }
     }
 
     /// Hands over all that match, in their order: ids, and what decides who can show them.
@@ -114,21 +115,35 @@ impl Index {
         known: &Known,
         mut hand: impl FnMut(i64, (MediaType, bool)),
     ) {
-        let matching = self.matching(query, known);
         let Columns { ids, kinds, .. } = &self.columns;
-        for doc in self.page(query, &matching, (0, u64::MAX)) {
+        for doc in self.docs(query, known, (0, u64::MAX)).0 {
             hand(ids[doc as usize], kinds[doc as usize]);
         }
     }
 
     /// Whether anything matches.
     pub(crate) fn has_any(&self, query: &Query, known: &Known) -> bool {
-        !self.matching(query, known).is_empty()
+        !self.matching(query, known, &mut Likest::new(0)).is_empty()
+    }
+
+    /// Those of a page in the order of the query, whose own page counts for nothing; and how many
+    /// match.
+    fn docs(&self, query: &Query, known: &Known, page: (u64, u64)) -> (Vec<DocId>, usize) {
+        let (offset, limit) = page;
+        let wanted = if query.by_likeness { offset.saturating_add(limit) } else { 0 };
+        let mut likest = Likest::new(wanted);
+        let matching = self.matching(query, known, &mut likest);
+        let total = matching.count();
+        let docs = match query.by_likeness {
+            true => likest.skip(offset, &self.columns),
+            false => self.page(query, (&matching, total), page),
+        };
+        (docs, total)
     }
 
     /// What is quick and leaves little comes first, what must look at palettes looks only at what is
     /// left.
-    fn matching(&self, query: &Query, known: &Known) -> Bitmap {
+    fn matching(&self, query: &Query, known: &Known, likest: &mut Likest) -> Bitmap {
         let mut among = self.alive.clone();
         let Columns { kinds, folders, hues, tags, palettes, sizes, names, .. } = &self.columns;
         if let Some(ids) = &known.only {
@@ -137,31 +152,30 @@ impl Index {
             among.and(&found);
         }
         for tag in &query.tags {
-            let (tag, mut found) = (tag.to_lowercase(), Bitmap::default());
-            tags.having(|other| other == tag, &mut found);
-            among.and(&found);
+            let tag = tag.to_lowercase();
+            among.and(&tags.having(|other| other == tag));
         }
         if let Some(within) = &known.folders {
-            among.retain(|doc| within.contains(&folders[doc as usize]));
+            among.retain_by(folders, |folder| within.contains(&folder));
         } else if let (Some(folder), false) = (query.folder, query.recursive) {
-            among.retain(|doc| folders[doc as usize] == folder.unwrap_or(ROOT));
+            among.retain_by(folders, |own| own == folder.unwrap_or(ROOT));
         }
         if let Some(filter) = query.media_type {
-            among.retain(|doc| is_of(filter, kinds[doc as usize]));
+            among.retain_by(kinds, |kind| is_of(filter, kind));
         }
         if let Some(animated) = query.animated {
-            among.retain(|doc| kinds[doc as usize].1 == animated);
+            among.retain_by(kinds, |kind| kind.1 == animated);
         }
         if !query.hue_groups.is_empty() {
-            among.retain(|doc| query.hue_groups.contains(&hues[doc as usize].0));
+            among.retain_by(hues, |hue| query.hue_groups.contains(&hue.0));
         }
         if let Some(orientation) = query.orientation {
-            among.retain(|doc| Orientation::of(sizes[doc as usize]) == orientation);
+            among.retain_by(sizes, |size| Orientation::of(size) == orientation);
         }
         let least = (query.min_width, query.min_height);
         if least != (0, 0) {
             let is_large = |(width, height)| width >= least.0 && height >= least.1;
-            among.retain(|doc| is_large(sizes[doc as usize]));
+            among.retain_by(sizes, is_large);
         }
         if !query.name_prefix.is_empty() {
             let prefix = query.name_prefix.to_lowercase();
@@ -173,8 +187,11 @@ impl Index {
         if let Some((id, within)) = query.similar_to {
             match self.doc(id) {
                 Some(doc) => {
-                    palettes.similar(doc, within, &mut among);
                     among.unset(doc);
+                    let reference = palettes.reference(doc);
+                    palettes.similar(&reference, within, &mut among, |doc, unlikeness| {
+                        likest.take(unlikeness, doc, &self.columns);
+                    });
                 }
                 None => among = Bitmap::default(),
             }
@@ -192,23 +209,22 @@ impl Index {
         }
         for word in words {
             let finder = Finder::new(word);
-            let fits = |tag: &str| finder.find(tag.as_bytes()).is_some();
+            let mut found = tags.having(|tag| finder.find(tag.as_bytes()).is_some());
             if among.count() < self.columns.ids.len() / FEW {
-                let tagged = tags.fitting(fits);
-                let has = |doc| finder.find(names.of(doc)).is_some() || tags.has(doc, &tagged);
-                among.retain(has);
-                continue;
+                among.retain(|doc| found.has(doc) || finder.find(names.of(doc)).is_some());
+            } else {
+                names.containing(&finder, &mut found);
+                among.and(&found);
             }
-            let mut found = Bitmap::default();
-            names.containing(&finder, &mut found);
-            tags.having(fits, &mut found);
-            among.and(&found);
         }
     }
 
-    /// Those of a page in the order of the query, whose own page counts for nothing.
-    fn page(&self, query: &Query, matching: &Bitmap, (offset, limit): (u64, u64)) -> Vec<DocId> {
-        let total = matching.count();
+    fn page(
+        &self,
+        query: &Query,
+        (matching, total): (&Bitmap, usize),
+        (offset, limit): (u64, u64),
+    ) -> Vec<DocId> {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         if offset >= total {
             return Vec::new();
@@ -218,11 +234,8 @@ impl Index {
             return Vec::new();
         }
         let (columns, sort, descending) = (&self.columns, query.sort_by, query.descending);
-        let all = columns.ids.len();
-        if let Some(reference) = query.similar_to.filter(|_| query.by_likeness) {
-            let docs = self.by_likeness(reference.0, matching, offset + limit);
-            return docs.into_iter().skip(offset).collect();
-        }
+        // With one more for each dead image that still stands there.
+        let all = self.orders.len(sort);
         if total == all {
             return cut(self.orders.walk(columns, sort, descending), offset, limit, total);
         }
@@ -236,32 +249,49 @@ impl Index {
     }
 }
 
-impl Index {
-    /// The first of those that match, the most alike first; of equal ones in the order of their ids.
-    fn by_likeness(&self, reference: i64, matching: &Bitmap, wanted: usize) -> Vec<DocId> {
-        let Columns { ids, palettes, .. } = &self.columns;
-        let Some(reference) = self.doc(reference) else { return Vec::new() };
-        let reference = palettes.reference(reference);
-        let order = |&(a, one): &(f32, DocId), &(b, other): &(f32, DocId)| {
-            a.total_cmp(&b).then_with(|| ids[one as usize].cmp(&ids[other as usize]))
-        };
-        // As soon as there are enough, what is less alike than all of them is not kept.
-        let (mut best, mut most) = (Vec::new(), f32::INFINITY);
-        for doc in matching.iter() {
-            let unlikeness = palettes.unlikeness(&reference, doc);
-            if unlikeness > most {
-                continue;
-            }
-            best.push((unlikeness, doc));
-            if best.len() / 2 >= wanted {
-                let (_, &mut (last, _), _) = best.select_nth_unstable_by(wanted - 1, order);
-                best.truncate(wanted);
-                most = last;
-            }
+/// The most alike, as many as are wanted; of equal ones in the order of their ids.
+struct Likest {
+    wanted: usize,
+    best: Vec<(f32, DocId)>,
+    /// What is less alike is not kept: there are enough.
+    most: f32,
+}
+
+impl Likest {
+    fn new(wanted: u64) -> Self {
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        let most = if wanted == 0 { f32::NEG_INFINITY } else { f32::INFINITY };
+        Self { wanted, best: Vec::new(), most }
+    }
+
+    fn take(&mut self, unlikeness: f32, doc: DocId, columns: &Columns) {
+        if unlikeness > self.most {
+            return;
         }
-        best.sort_unstable_by(order);
-        best.truncate(wanted);
-        best.into_iter().map(|(_, doc)| doc).collect()
+        self.best.push((unlikeness, doc));
+        if self.best.len() / 2 >= self.wanted {
+            let last = self.wanted - 1;
+            let order = |one: &_, other: &_| Self::compare(columns, one, other);
+            let (_, &mut (most, _), _) = self.best.select_nth_unstable_by(last, order);
+            self.best.truncate(self.wanted);
+            self.most = most;
+        }
+    }
+
+    /// The rest behind the first so many, in order.
+    fn skip(mut self, offset: u64, columns: &Columns) -> Vec<DocId> {
+        self.best.sort_unstable_by(|one, other| Self::compare(columns, one, other));
+        let best = self.best.into_iter().take(self.wanted).map(|(_, doc)| doc);
+        best.skip(usize::try_from(offset).unwrap_or(usize::MAX)).collect()
+    }
+
+    fn compare(
+        columns: &Columns,
+        &(a, one): &(f32, DocId),
+        &(b, other): &(f32, DocId),
+    ) -> Ordering {
+        let ids = &columns.ids;
+        a.total_cmp(&b).then_with(|| ids[one as usize].cmp(&ids[other as usize]))
     }
 }
 

@@ -210,6 +210,27 @@ fn index_stays_in_step_with_changes() {
 }
 
 #[test]
+fn what_sorts_as_before_stays_where_it_is() {
+    let mut entries: Vec<Entry> = (1..=300).map(entry).collect();
+    let mut index = build(entries.iter().cloned());
+    for entry in entries.iter_mut().filter(|entry| entry.id % 4 == 0) {
+        entry.tags = vec!["calm".into()];
+    }
+    (0..3).for_each(|_| index.put(&entries));
+    assert!(SortBy::ALL.iter().all(|&sort| index.orders.len(sort) == 300));
+    check_all(&index, &entries);
+    // There and back: the dead stand among the living.
+    for name in ["else", "again", "else"] {
+        entries[7].name = name.into();
+        index.put(&entries[7..8]);
+    }
+    index.put(&entries[5..9]);
+    assert_eq!(index.orders.len(SortBy::Name), 303);
+    assert_eq!(index.orders.len(SortBy::Hue), 300);
+    check_all(&index, &entries);
+}
+
+#[test]
 fn index_takes_many_changes_at_once() {
     let mut entries: Vec<Entry> = (1..=100).map(entry).collect();
     let mut index = build(entries.iter().cloned());
