@@ -292,4 +292,99 @@ pub(super) mod tests {
         keep_until_seen(&before, &mut desired, &unseen);
         assert_eq!(desired, current(&[(Awww, &[("A", 3)])]));
     }
+    fn show(backend: BackendName, outputs: &[&str]) -> Step {
+        let placements = outputs.iter().map(|name| placement(name, 1)).collect();
+        Step::Show { key: WorkerKey::of(backend, outputs[0]), placements }
+    }
+
+    fn clear(backend: BackendName, output: &str) -> Step {
+        Step::Clear { key: WorkerKey::of(backend, output) }
+    }
+
+    #[test]
+    fn worker_is_told_once_where_nothing_differs() {
+        let desired = current(&[(Swaybg, &[("A", 1)]), (Mpvpaper, &[("B", 1)])]);
+        let told = |key: WorkerKey, steps: Vec<Step>| {
+            let mut told = steps;
+            force(&mut told, &desired, &key);
+            told
+        };
+        let (swaybg, mpv) = (show(Swaybg, &["A"]), show(Mpvpaper, &["B"]));
+        assert_eq!(told(WorkerKey::of(Swaybg, "A"), vec![]), std::slice::from_ref(&swaybg));
+        let first = told(WorkerKey::of(Swaybg, "A"), vec![mpv.clone()]);
+        assert_eq!(first, [swaybg.clone(), mpv.clone()]);
+        assert_eq!(told(WorkerKey::of(Mpvpaper, "B"), vec![mpv.clone()]), [mpv]);
+        assert_eq!(told(WorkerKey::of(Feh, "A"), vec![]), []);
+        assert_eq!(swaybg.covers(), ["A"]);
+        assert_eq!(clear(Swaybg, "A").covers(), [""; 0]);
+    }
+
+    #[test]
+    fn worker_that_is_not_tried_shows_nothing_anywhere() {
+        let desired = current(&[(Swaybg, &[("A", 1), ("B", 1)]), (Mpvpaper, &[("C", 1)])]);
+        let resting = untried(&desired, |key| key.backend == Mpvpaper);
+        let both = vec!["A".to_owned(), "B".to_owned()];
+        assert_eq!(resting, Unseen::from([(WorkerKey::of(Swaybg, "A"), both)]));
+        assert_eq!(untried(&desired, |_| true), Unseen::new());
+    }
+
+    #[test]
+    fn file_is_rewritten_where_the_same_path_has_another_content() {
+        let with = |path: &str, content: &str| Placement {
+            path: path.into(),
+            content: content.to_owned(),
+            ..placement("A", 1)
+        };
+        let key = WorkerKey::of(Swaybg, "A");
+        let before = Placements::from([(key.clone(), vec![with("/a", "1"), with("/b", "1")])]);
+        let now = |new: &[Placement]| rewritten(&before, &key, new);
+        assert_eq!(now(&[with("/a", "2"), with("/b", "1"), with("/c", "3")]), ["2"]);
+        assert_eq!(now(&[with("/a", "1")]), [""; 0]);
+        assert_eq!(rewritten(&before, &WorkerKey::of(Feh, "A"), &[with("/a", "2")]), [""; 0]);
+    }
+
+    #[test]
+    fn what_depends_on_a_step_that_waits_waits_with_it() {
+        let before = current(&[(Swaybg, &[("A", 1), ("B", 1)]), (Mpvpaper, &[("C", 1)])]);
+        assert_eq!(outputs_of(&show(Feh, &["D"]), &before), ["D"]);
+        assert_eq!(outputs_of(&clear(Swaybg, "A"), &before), ["A", "B"]);
+        let waits = || vec![show(Mpvpaper, &["A"])];
+        let all = || vec![clear(Swaybg, "A"), show(Feh, &["B"]), clear(Mpvpaper, "C")];
+        let mut steps = all();
+        // Who lets go of A waits for whom covers it, and so does who shows where that lets go.
+        let later = with_dependants(waits(), &mut steps, &[], &before);
+        assert_eq!(later, [waits(), all()[..2].to_vec()].concat());
+        assert_eq!(steps, all()[2..]);
+        let mut steps = all();
+        let asked = [WorkerKey::of(Swaybg, "A")];
+        assert_eq!(with_dependants(waits(), &mut steps, &asked, &before), waits());
+        assert_eq!(steps, all());
+    }
+
+    #[test]
+    fn steps_that_have_nothing_in_common_do_not_wait_for_each_other() {
+        let before = current(&[(Swaybg, &[("A", 1)])]);
+        let parts = |steps: &[Step]| groups(steps.to_vec(), &before);
+        let (a, b) = (show(Mpvpaper, &["A"]), show(Mpvpaper, &["B"]));
+        let (c, d) = (show(Awww, &["C"]), show(Feh, &["D"]));
+        let apart = [a.clone(), c.clone(), d.clone()];
+        assert_eq!(parts(&apart), apart.clone().map(|step| vec![step]));
+        // Those of one backend stay together, wherever they stand.
+        let joined = [vec![c.clone()], vec![a.clone(), b.clone()]];
+        assert_eq!(parts(&[a.clone(), c.clone(), b.clone()]), joined);
+        // The one that lets go of A belongs to the one that covers it.
+        let goes = clear(Swaybg, "A");
+        assert_eq!(parts(&[a.clone(), goes.clone()]), [vec![a.clone(), goes.clone()]]);
+        // One that has to do with two groups makes one of them, in their order.
+        let both = show(Awww, &["D", "A"]);
+        let all = vec![a, d, c, both];
+        assert_eq!(parts(&all), [all]);
+    }
+
+    #[test]
+    fn monitors_are_apart_where_none_is_in_both() {
+        let some = ["A".to_owned(), "B".to_owned()];
+        assert!(are_apart(&some, &["C"]) && are_apart(&[], &["C"]) && are_apart(&some, &[]));
+        assert!(!are_apart(&some, &["C", "B"]));
+    }
 }

@@ -167,3 +167,117 @@ impl Recovery {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BackendName::{self, Feh, Mpvpaper, Swaybg};
+    use crate::wallpaper::plan::tests::placement;
+    use crate::wallpaper::tests::{Room, outputs};
+
+    fn of(entries: &[(BackendName, &str)]) -> Placements {
+        let mut all = Placements::new();
+        for &(backend, output) in entries {
+            all.entry(WorkerKey::of(backend, output)).or_default().push(placement(output, 1));
+        }
+        all
+    }
+
+    fn keys(entries: &[(BackendName, &str)]) -> BTreeSet<WorkerKey> {
+        entries.iter().map(|&(backend, output)| WorkerKey::of(backend, output)).collect()
+    }
+
+    /// As if these still ran.
+    fn with_left(room: &Room, left: &[(BackendName, &str)]) -> Recovery {
+        Recovery { left: keys(left), ..Recovery::open(&room.backends) }
+    }
+
+    #[test]
+    fn what_is_noted_is_recalled_once_where_its_process_runs() {
+        let room = Room::of(Vec::new());
+        let noted = of(&[(Swaybg, "A"), (Swaybg, "GONE"), (Mpvpaper, "B"), (Feh, "A")]);
+        Recovery::open(&room.backends).note(&noted);
+        let mut recovery = with_left(&room, &[(Swaybg, "A"), (Mpvpaper, "C"), (Mpvpaper, "GONE")]);
+        let wayland = Some(Compositor::Wayland);
+        assert_eq!(recovery.recall(&[], wayland), None, "there may be outputs later");
+        let outputs = outputs(&["A", "B", "C"]);
+        assert_eq!(recovery.recall(&outputs, wayland), Some(of(&[(Swaybg, "A")])));
+        assert_eq!(recovery.recall(&outputs, wayland), None);
+        let swaybg = WorkerKey::of(Swaybg, "A");
+        assert!(recovery.is_unannounced(&swaybg));
+        assert!(!recovery.is_unannounced(&WorkerKey::of(Mpvpaper, "C")));
+        recovery.announced(&swaybg);
+        assert!(!recovery.is_unannounced(&swaybg));
+        // Nobody has seen to the others.
+        assert_eq!(recovery.take_left(), keys(&[(Mpvpaper, "C"), (Mpvpaper, "GONE")]));
+        assert_eq!(recovery.take_left(), BTreeSet::new());
+    }
+
+    #[test]
+    fn server_of_x11_keeps_its_pictures_without_a_process() {
+        let room = Room::of(Vec::new());
+        Recovery::open(&room.backends).note(&of(&[(Feh, "A"), (Swaybg, "A")]));
+        let outputs = outputs(&["A"]);
+        let recall = |running| with_left(&room, &[]).recall(&outputs, running).unwrap();
+        assert_eq!(recall(Some(Compositor::X11)), of(&[(Feh, "A")]));
+        assert_eq!(recall(Some(Compositor::Wayland)), Placements::new());
+        assert_eq!(recall(None), Placements::new());
+    }
+
+    #[test]
+    fn note_goes_when_nothing_is_shown() {
+        let room = Room::of(Vec::new());
+        let recovery = with_left(&room, &[]);
+        recovery.note(&of(&[(Feh, "A")]));
+        assert!(recovery.path.exists());
+        recovery.note(&Placements::new());
+        assert!(!recovery.path.exists());
+        recovery.note(&Placements::new());
+        fs::write(&recovery.path, "no JSON").unwrap();
+        let mut again = with_left(&room, &[(Feh, "A")]);
+        assert_eq!(again.recall(&outputs(&["A"]), None), Some(Placements::new()));
+    }
+
+    #[test]
+    fn process_is_covered_where_another_shows_on_all_that_it_serves() {
+        let room = Room::of(Vec::new());
+        let both = outputs(&["A", "B"]);
+        let mut recovery = with_left(&room, &[(Swaybg, "A"), (Mpvpaper, "A"), (Mpvpaper, "B")]);
+        let mut take = |desired| recovery.take_covered(&desired, &both);
+        // Mpvpaper's on A has let go of nothing yet, swaybg is to show on both.
+        assert_eq!(take(of(&[(Feh, "B")])), keys(&[(Mpvpaper, "B")]));
+        assert_eq!(take(of(&[(Mpvpaper, "A")])), keys(&[]));
+        // What is desired itself has been seen to.
+        let mut recovery = with_left(&room, &[(Swaybg, "A"), (Mpvpaper, "A")]);
+        let mut take = |desired| recovery.take_covered(&desired, &both);
+        assert_eq!(take(of(&[(Swaybg, "A"), (Swaybg, "B")])), keys(&[(Mpvpaper, "A")]));
+        assert_eq!(take(of(&[(Feh, "A"), (Feh, "B")])), keys(&[]));
+        let mut recovery = with_left(&room, &[(Swaybg, "A")]);
+        assert_eq!(recovery.take_covered(&of(&[(Feh, "A")]), &both), keys(&[]));
+        let all = of(&[(Feh, "A"), (Mpvpaper, "B")]);
+        assert_eq!(recovery.take_covered(&all, &both), keys(&[(Swaybg, "A")]));
+    }
+
+    #[test]
+    fn caches_that_nobody_uses_are_removed() {
+        let room = Room::of(Vec::new());
+        let backends = &room.backends;
+        let all = [(Swaybg, "A"), (Feh, "A"), (Mpvpaper, "A"), (Mpvpaper, "B"), (Mpvpaper, "C/1")];
+        let cache = |(backend, output): (BackendName, &str)| {
+            let key = WorkerKey::of(backend, output);
+            backends.cache_of(key.backend, key.output.as_deref())
+        };
+        for one in all {
+            fs::create_dir_all(cache(one)).unwrap();
+        }
+        let there = || all.map(|one| cache(one).exists());
+        let sweep = |left: &[(BackendName, &str)], used: &[(BackendName, &str)]| {
+            let used = keys(used);
+            with_left(&room, left).sweep(backends, used.iter());
+        };
+        sweep(&[(Mpvpaper, "A")], &[(Swaybg, "A"), (Mpvpaper, "C/1")]);
+        assert_eq!(there(), [true, false, true, false, true]);
+        sweep(&[], &[(Swaybg, "B")]);
+        assert_eq!(there(), [true, false, false, false, false]);
+    }
+}

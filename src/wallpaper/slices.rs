@@ -167,3 +167,89 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     File::create(&part)?.write_all(bytes)?;
     fs::rename(&part, path)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use image::{DynamicImage, Rgb, RgbImage};
+
+    use super::*;
+    use crate::wallpaper::plan::tests::placement;
+
+    /// A placement on A, and one on B to the right of it.
+    fn stretched(path: &Path) -> Vec<Placement> {
+        let both = vec!["A".to_owned(), "B".to_owned()];
+        let of = |name: &str| {
+            let whole = placement(name, 1);
+            Placement { path: path.to_owned(), extended_over: both.clone(), ..whole }
+        };
+        let mut placements = vec![of("A"), of("B")];
+        placements[1].output.x = 1920;
+        placements
+    }
+
+    #[test]
+    fn each_monitor_has_its_part_until_it_is_not_used() {
+        let room = tempfile::tempdir().unwrap();
+        let (red, blue) = (Rgb([255, 0, 0]), Rgb([0, 0, 255]));
+        let picture = RgbImage::from_fn(64, 18, |x, _| if x < 32 { red } else { blue });
+        let path = room.path().join("whole.png");
+        DynamicImage::ImageRgb8(picture).save(&path).unwrap();
+        let slices = Slices::new(room.path().join("slices"));
+        let cut = |placements| slices.cut(placements, &Cancel::new().unwrap()).unwrap();
+        let whole = stretched(&path);
+        let parts = cut(whole.clone());
+        let colors = [red, blue];
+        for ((part, whole), color) in parts.iter().zip(&whole).zip(colors) {
+            let drawn = image::open(&part.path).unwrap().to_rgb8();
+            assert_eq!(*drawn.get_pixel(drawn.width() / 2, drawn.height() / 2), color);
+            assert_eq!(Placement { path: path.clone(), ..part.clone() }, *whole);
+        }
+        assert_eq!(cut(whole.clone()), parts, "they are there already");
+        // Of another picture that is stretched over the same monitors, and of one that is not.
+        let mut mixed = stretched(&path);
+        mixed[1].image_id = 2;
+        let own = Placement { extended_over: vec!["A".to_owned()], ..whole[0].clone() };
+        assert_eq!(cut(vec![own.clone()]), [own]);
+        let other = cut(mixed);
+        let drawn = image::open(&other[0].path).unwrap().to_rgb8();
+        assert_eq!(*drawn.get_pixel(drawn.width() - 1, 0), blue, "it has all of its picture");
+        let there = || -> BTreeSet<PathBuf> {
+            let entries = fs::read_dir(room.path().join("slices")).unwrap();
+            entries.map(|entry| entry.unwrap().path()).collect()
+        };
+        let all = parts.iter().chain(&other).map(|part| part.path.clone()).collect();
+        assert_eq!(there(), all);
+        slices.tidy(&parts[..1]);
+        assert_eq!(there(), BTreeSet::from([parts[0].path.clone()]));
+        // What is in the file is another picture now.
+        fs::remove_file(&path).unwrap();
+        DynamicImage::ImageRgb8(RgbImage::new(64, 18)).save(&path).unwrap();
+        assert_ne!(cut(whole)[0].path, parts[0].path);
+    }
+
+    #[test]
+    fn what_is_no_picture_is_told_of() {
+        let room = tempfile::tempdir().unwrap();
+        let path = room.path().join("x.png");
+        let slices = Slices::new(room.path().join("slices"));
+        let cut = || slices.cut(stretched(&path), &Cancel::new().unwrap()).unwrap_err();
+        assert!(matches!(cut(), Error::File { path: told, .. } if told == path));
+        fs::write(&path, "no picture").unwrap();
+        assert!(matches!(cut(), Error::File { path: told, .. } if told == path));
+    }
+
+    #[test]
+    fn tile_is_of_the_pixels_that_are_seen() {
+        let mut output = placement("A", 1).output;
+        let pixels = |output: &Output| tile(output).pixels;
+        for (transform, expected) in [(0, (1920, 1080)), (1, (1080, 1920)), (2, (1920, 1080))] {
+            output.transform = transform;
+            assert_eq!(pixels(&output), expected);
+        }
+        (output.x, output.y, output.logical_width) = (5, -7, 960);
+        let Tile { x, y, width, height, .. } = tile(&output);
+        assert_eq!((x, y, width, height), (5, -7, 960, 1080));
+    }
+}

@@ -168,3 +168,111 @@ impl SharedStatus {
         self.lock().changes.take()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BackendName::{Awww, Feh};
+    use crate::wallpaper::plan::tests::placement;
+    use crate::wire::Timestamp;
+
+    fn failure(number: usize) -> ApplyFailure {
+        ApplyFailure {
+            image_id: number as i64,
+            image_name: "x".to_owned(),
+            backend: "feh".to_owned(),
+            error: "on purpose".to_owned(),
+            at: Timestamp::from_micros(1),
+        }
+    }
+
+    #[test]
+    fn that_there_is_no_backend_is_news_once() {
+        let status = SharedStatus::default();
+        let checked = ["feh".to_owned()];
+        let set = |active, checked: &[String]| status.set_active(active, checked);
+        assert!(!set(Some(Feh), &[]));
+        assert_eq!(status.get().active, Some(Feh));
+        assert!(set(None, &checked));
+        assert!(!set(None, &checked));
+        let Status { active, checked: looked_for } = status.get();
+        assert_eq!((active, looked_for), (None, checked.to_vec()));
+        assert!(!set(Some(Awww), &[]) && set(None, &checked));
+    }
+
+    #[test]
+    fn what_is_shown_is_known_of_each_backend() {
+        let status = SharedStatus::default();
+        status.set_current(Feh, vec![placement("A", 1)]);
+        assert_eq!(status.current(Feh)[..], [placement("A", 1)]);
+        assert!(status.current(Awww).is_empty());
+        status.set_current(Feh, Vec::new());
+        assert!(status.current(Feh).is_empty());
+        status.note_shown(["A", "B"].into_iter(), true);
+        status.note_shown(["B"].into_iter(), false);
+        assert!(status.is_restored("A") && !status.is_restored("B") && !status.is_restored("C"));
+    }
+
+    #[test]
+    fn failures_are_remembered_within_bounds() {
+        let status = SharedStatus::default();
+        for number in 0..RECENT + 5 {
+            status.note_failure(["A"].into_iter(), &failure(number));
+        }
+        let last = (RECENT + 4) as i64;
+        assert_eq!(status.failure("A").map(|one| one.image_id), Some(last));
+        assert!(status.failure("B").is_none());
+        let recent: Vec<i64> = status.failures().iter().map(|one| one.failure.image_id).collect();
+        assert_eq!(recent, (5..=last).collect::<Vec<_>>());
+        // A name each: they do not grow for ever.
+        let names: Vec<String> = (0..=FAILURES).map(|number| number.to_string()).collect();
+        status.note_failure(names.iter().map(String::as_str), &failure(1));
+        assert!(status.failure("0").is_some() && status.failure("A").is_some());
+        status.note_failure(["B"].into_iter(), &failure(2));
+        assert!(status.failure("0").is_none() && status.failure("B").is_some());
+        let status = SharedStatus::default();
+        status.note_failure(names[1..].iter().map(String::as_str), &failure(1));
+        status.note_failure(["B"].into_iter(), &failure(2));
+        assert!(status.failure("1").is_some(), "as many are remembered");
+    }
+
+    #[test]
+    fn hook_waits_for_its_playlist_while_it_lives() {
+        let status = SharedStatus::default();
+        let of = |kind, playlist_id| HistorySource { kind, playlist_id, playlist_name: None };
+        let by_hook = |id| status.is_by_hook(&of(Source::Playlist, Some(id)));
+        assert!(!by_hook(1));
+        let [one, again] = [Some(1), Some(1)].map(|id| status.hook_request(id));
+        assert!(by_hook(1) && !by_hook(2));
+        assert!(!status.is_by_hook(&of(Source::Manual, Some(1))));
+        drop(one);
+        assert!(by_hook(1), "it is asked twice");
+        let all = status.hook_request(None);
+        drop(again);
+        assert!(by_hook(1) && by_hook(2));
+        drop(all);
+        assert!(!by_hook(1) && !by_hook(2));
+    }
+
+    #[test]
+    fn changes_are_gathered_until_they_are_looked_at() {
+        let status = SharedStatus::default();
+        assert!(status.take_changes().is_none());
+        status.note(Changes { backends: vec![Feh], rests: Some(true), ..Changes::default() });
+        status.note(Changes { deactivated: true, rewritten: [1].into(), ..Changes::default() });
+        status.note(Changes { anything: true, rewritten: [2].into(), ..Changes::default() });
+        status.note(Changes { backends: vec![Awww], ..Changes::default() });
+        let changes = status.take_changes().unwrap();
+        assert_eq!((changes.backends, changes.rests), (vec![Feh, Awww], Some(true)));
+        assert_eq!(changes.rewritten, [1, 2].into());
+        assert!(changes.deactivated && changes.anything);
+        assert!(status.take_changes().is_none());
+        status.note(Changes { rests: Some(true), ..Changes::default() });
+        status.note(Changes { rests: Some(false), ..Changes::default() });
+        let changes = status.take_changes().unwrap();
+        assert_eq!(
+            (changes.rests, changes.deactivated, changes.anything),
+            (Some(false), false, false)
+        );
+    }
+}

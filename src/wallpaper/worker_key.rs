@@ -34,3 +34,17 @@ impl fmt::Display for WorkerKey {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worker_is_of_an_output_where_each_has_its_own() {
+        let [film, still] =
+            [BackendName::Mpvpaper, BackendName::Swaybg].map(|name| WorkerKey::of(name, "A"));
+        let serves = |key: &WorkerKey| ["A", "B"].map(|output| key.serves(output));
+        assert_eq!((serves(&film), film.to_string().as_str()), ([true, false], "mpvpaper on A"));
+        assert_eq!((serves(&still), still.to_string().as_str()), ([true, true], "swaybg"));
+    }
+}
