@@ -298,4 +298,28 @@ mod tests {
         assert!(matches!(none, Error::NoBackup { .. }), "{none:?}");
         assert_eq!(count(&database), 0, "it is as it was");
     }
+    #[test]
+    fn backup_of_an_older_version_is_brought_up_to_date() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("murald.sqlite3");
+        let old = directory.path().join("old.sqlite3");
+        drop(Store::open(&database).unwrap());
+        let mut connection = Connection::open(&old).unwrap();
+        migrations::run(&mut connection, &migrations::STEPS[..2]).unwrap();
+        drop(connection);
+        restore(&database, Some(&old)).unwrap();
+        assert_eq!(count(&database), 0);
+        let version = migrations::version(&open_reader(&database).unwrap()).unwrap();
+        assert_eq!(version, migrations::STEPS.len() as i64);
+    }
+
+    #[test]
+    fn what_is_in_the_way_of_a_copy_is_told_of() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("murald.sqlite3");
+        let store = Store::open(&database).unwrap();
+        fs::create_dir_all(database.with_file_name("backup").join(".new")).unwrap();
+        let error = store.read(|c| make(c, &database)).unwrap_err();
+        assert!(matches!(error, Error::Copy { .. }), "{error:?}");
+    }
 }

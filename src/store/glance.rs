@@ -96,4 +96,18 @@ mod tests {
         assert!(look().unwrap_err().is_damage());
         assert_eq!(files(), 1);
     }
+    #[test]
+    fn a_look_has_an_end_and_passes_over_an_empty_log() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("murald.sqlite3");
+        let store = Store::open(&path).unwrap();
+        let many = "INSERT INTO pending_file (path) WITH RECURSIVE n(i) AS \
+                    (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT i FROM n";
+        store.write(|c| Ok::<_, Error>(c.execute(many, [])?)).unwrap();
+        drop(store);
+        std::fs::write(backup::log_of(&path), "").unwrap();
+        assert_eq!(glance(&path, Instant::now()).unwrap(), Glance::TooLarge);
+        let later = Instant::now() + Duration::from_secs(600);
+        assert_eq!(glance(&path, later).unwrap(), Glance::Sound);
+    }
 }

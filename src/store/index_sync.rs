@@ -258,7 +258,11 @@ pub(super) mod tests {
         assert_eq!(selected, 1500);
         assert!(store.shared.index.read().unwrap().is_some(), "the index is still there");
         assert!(store.generation() > generation, "lists are written anew");
-        store.write(|c| purge::delete(c, &ids[..1200], false)).unwrap();
+        let stands = || store.shared.index.read().unwrap().is_some();
+        store.write(|c| purge::delete(c, &ids[..300], false)).unwrap();
+        assert!(stands(), "it has learnt what has changed");
+        store.write(|c| purge::delete(c, &ids[300..1200], false)).unwrap();
+        assert!(!stands(), "so much is dead that it is built anew");
         assert_eq!(total(), 300);
     }
 

@@ -145,7 +145,10 @@ fn deleting_marks_the_files_and_never_reuses_an_id() {
     let gone = store.write(|c| purge::delete(c, &[id, id + 7], false)).unwrap();
     assert_eq!(gone.images.len(), 1);
     assert_eq!(store.read(pending_files::list).unwrap(), [gone.images[0].path.clone()]);
+    let pends = || store.read(|c| pending_files::has(c, &gone.images[0].path)).unwrap();
+    assert!(pends());
     store.write(|c| pending_files::unmark(c, &gone.images[0].path)).unwrap();
+    assert!(!pends());
     assert!(store.read(pending_files::list).unwrap().is_empty());
     assert!(store.write(|c| insert(c, &picture("a", 1))).unwrap() > id);
 }
@@ -201,5 +204,33 @@ fn fault_that_is_of_no_row_is_told() {
     ];
     for error in given_up.map(Result::unwrap_err) {
         assert!(!error.is_of_a_row(), "{error:?}");
+    }
+}
+
+#[test]
+fn file_in_place_goes_only_where_it_is_said() {
+    let (_directory, store) = scratch();
+    let [copy, own] = [false, true].map(|in_place| {
+        let name = if in_place { "own" } else { "copy" };
+        store.write(|c| insert(c, &NewImage { in_place, ..picture(name, 1) })).unwrap()
+    });
+    let on_disk = |with_files| {
+        let gone = store.read(|c| purge::Gone::would_be(c, &[own, copy, own], with_files)).unwrap();
+        let mut paths: Vec<PathBuf> = gone.on_disk().map(Path::to_owned).collect();
+        paths.sort();
+        (gone.images.iter().map(|image| gone.takes(image)).collect::<Vec<_>>(), paths)
+    };
+    let paths = ["/library/copy.png", "/library/own.png"].map(PathBuf::from);
+    assert_eq!(on_disk(false), (vec![true, false], paths[..1].to_vec()));
+    assert_eq!(on_disk(true), (vec![true, true], paths.to_vec()));
+    for (with_files, pending) in [(false, &paths[..1]), (true, &paths[..])] {
+        let noted = store.write(|c| -> Result<_, Error> {
+            c.execute("SAVEPOINT before", [])?;
+            purge::delete(c, &[own, copy], with_files)?;
+            let noted = pending_files::list(c)?;
+            c.execute_batch("ROLLBACK TO before")?;
+            Ok(noted)
+        });
+        assert_eq!(noted.unwrap(), pending);
     }
 }

@@ -307,4 +307,28 @@ mod tests {
         refused(serde_json::json!({ "tags": null }), "tags cannot be null");
         refused(serde_json::json!({ "min_width": 0 }), "from 1");
     }
+    #[test]
+    fn source_finds_all_below_a_folder_by_name() {
+        let read = |json: Value| of_source(json.as_object().unwrap()).unwrap();
+        let order = |query: Query| (query.recursive, query.sort_by, query.descending);
+        assert_eq!(order(read(serde_json::json!({}))), (true, SortBy::Name, false));
+        let given = serde_json::json!({
+            "folder_id": 3, "recursive": false, "sort_by": "hue", "sort_order": "desc",
+        });
+        assert_eq!(order(read(given)), (false, SortBy::Hue, true));
+        let deep = read(serde_json::json!({ "folder_id": 3, "recursive": true }));
+        assert_eq!((order(deep.clone()).0, deep.folder), (true, Some(Some(3))));
+        assert_eq!((deep.offset, deep.limit), (0, u64::MAX));
+    }
+
+    #[test]
+    fn numbers_are_taken_as_they_are_written() {
+        let within = parse("palette_similar_to=7&palette_max_delta_e=12.5").unwrap().similar_to;
+        assert_eq!(within, Some((7, 12.5)));
+        let digits = "0f".repeat(31);
+        for end in ["0f0f", "+f", "0g", "é"] {
+            let text = parse(&format!("checksum={digits}{end}")).unwrap_err();
+            assert!(text.contains("64"), "{end}: {text}");
+        }
+    }
 }

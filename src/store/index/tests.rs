@@ -250,6 +250,24 @@ fn index_takes_many_changes_at_once() {
 }
 
 #[test]
+fn index_is_worn_by_a_quarter_and_by_a_thousand_at_least() {
+    for (living, borne) in [(400, 1000), (8000, 2000)] {
+        let entries: Vec<Entry> = (1..=living).map(entry).collect();
+        let mut index = build(entries.iter().cloned());
+        let mut left = borne;
+        while left > 0 {
+            let now = entries.len().min(left);
+            index.put(&entries[..now]);
+            left -= now;
+        }
+        assert!(!index.is_worn(), "{borne} of {living}");
+        index.put(&entries[..1]);
+        assert!(index.is_worn(), "{borne} and one of {living}");
+        assert_eq!(index.len() as i64, living);
+    }
+}
+
+#[test]
 fn words_that_go_and_come_back_are_found() {
     let named = |id: i64, name: String| Entry { name, ..entry(id) };
     let mut index = build((1..=300).map(|id| named(id, format!("only{id} lake lake"))));
@@ -294,6 +312,40 @@ fn likeness_orders_by_the_mean_of_the_nearest_colours() {
     assert_eq!((found.ids.as_slice(), found.total), (&[3, 5, 4][..], 4));
     let rest = index.find(&Query { offset: 3, ..query }, &Known::default());
     assert_eq!(rest.ids, [2]);
+}
+
+#[test]
+fn likeness_is_the_mean_of_the_nearest() {
+    let entries: Vec<Entry> = (1..=300).map(entry).collect();
+    let index = build(entries.iter().cloned());
+    let apart = |one: &Rgb, other: &Rgb| {
+        let (one, other) = (color::lab(*one), color::lab(*other));
+        let parts = [one.l - other.l, one.a - other.a, one.b - other.b];
+        parts.map(|part| f64::from(part).powi(2)).iter().sum::<f64>().sqrt()
+    };
+    let unlike = |of: &Entry, other: &Entry| {
+        let nearest = |one: &Rgb| other.colors.iter().map(|c| apart(one, c)).reduce(f64::min);
+        let sum: f64 = of.colors.iter().filter_map(nearest).sum();
+        sum / of.colors.len() as f64
+    };
+    // Of one colour, of three and of twelve.
+    for reference in [7, 9, 8] {
+        let query = Query {
+            similar_to: Some((reference, 300.0)),
+            by_likeness: true,
+            limit: 1000,
+            ..Query::default()
+        };
+        let found = index.find(&query, &Known::default()).ids;
+        let with_colors = entries.iter().filter(|entry| !entry.colors.is_empty()).count();
+        assert_eq!(found.len(), with_colors - 1);
+        let of = |id: i64| &entries[id as usize - 1];
+        let seen: Vec<f64> = found.iter().map(|&id| unlike(of(reference), of(id))).collect();
+        // Colours are kept to a hundredth.
+        for (at, pair) in seen.windows(2).enumerate() {
+            assert!(pair[0] < pair[1] + 0.05, "{reference}: {at}: {pair:?}");
+        }
+    }
 }
 
 #[test]

@@ -145,3 +145,88 @@ fn nearest_of_equal_images_is_chosen() {
     check(3, 9, &[5, 1, 1, 5], 3);
     check(7, 9, &[5, 1], 1);
 }
+
+#[test]
+fn edit_of_images_asks_for_nothing_that_was_not_edited() {
+    let (_directory, store) = scratch();
+    let ids = pictures(&store, 1);
+    let dawn = |located| PlaylistChange {
+        images: Some(vec![NewPlaylistItem {
+            image_id: ids[0],
+            media_type: None,
+            time: None,
+            at: Some("sunrise".to_owned()),
+            when: None,
+        }]),
+        configuration: NewConfiguration {
+            kind: Some(PlaylistType::TimeOfDay),
+            ..NewConfiguration::default()
+        },
+        located,
+        ..change("by the sun", &[])
+    };
+    let refused = store.write(|c| insert(c, &dawn(false)));
+    assert!(matches!(refused, Err(Refusal::NoLocation { .. })), "{refused:?}");
+    let id = store.write(|c| insert(c, &dawn(true))).unwrap();
+    let put = |what: PlaylistChange| store.write(|c| update(c, id, &what));
+    let plain = |kind| PlaylistChange {
+        configuration: NewConfiguration { kind, ..NewConfiguration::default() },
+        ..PlaylistChange::default()
+    };
+    // Nobody asks where the sun is looked at from for another name.
+    let renamed = PlaylistChange { name: Some("dawn".to_owned()), ..plain(None) };
+    assert!(put(renamed.clone()).unwrap());
+    let before = record(&store, id);
+    assert!(!put(renamed).unwrap(), "it is called so");
+    assert!(!put(plain(Some(PlaylistType::TimeOfDay))).unwrap());
+    assert_eq!(record(&store, id), before);
+    assert!(put(plain(Some(PlaylistType::Timer))).unwrap());
+    let back = put(plain(Some(PlaylistType::TimeOfDay)));
+    assert!(matches!(back, Err(Refusal::NoLocation { .. })), "{back:?}");
+    assert!(!put(plain(Some(PlaylistType::Timer))).unwrap());
+}
+
+#[test]
+fn only_what_runs_on_all_monitors_runs_everywhere() {
+    let (_directory, store) = scratch();
+    let id = store.write(|c| insert(c, &change("one", &[]))).unwrap();
+    let everywhere = |runs, state: serde_json::Value| {
+        store.write(|c| save(c, id, runs, &state)).unwrap();
+        store.read(runs_everywhere).unwrap()
+    };
+    assert!(!store.read(runs_everywhere).unwrap());
+    assert!(everywhere(true, json!({ "everywhere": true })));
+    assert!(!everywhere(false, json!({ "everywhere": true })));
+    assert!(!everywhere(true, json!({ "everywhere": false })));
+    assert!(!everywhere(true, json!({})));
+    let spoil = "UPDATE playback SET state = '{'";
+    store.write(|c| Ok::<_, Error>(c.execute(spoil, [])?)).unwrap();
+    assert!(!store.read(runs_everywhere).unwrap());
+}
+
+#[test]
+fn refusal_names_what_it_can() {
+    use std::error::Error as _;
+    let (_directory, store) = scratch();
+    let of = |last: i64| {
+        let ids: Vec<i64> = (1..=last).collect();
+        store.write(|c| insert(c, &change("one", &ids))).unwrap_err().to_string()
+    };
+    assert!(of(20).ends_with(", 20") && of(21).ends_with(", 20 and more"));
+    assert!(of(22).ends_with(", 20 and more"));
+    assert!(of(10_001).starts_with("images cannot have 10001 items"));
+    let unwritten = store.read(|c| insert(c, &change("one", &[]))).unwrap_err();
+    assert!(matches!(&unwritten, Refusal::Store(error) if error.is_storage()), "{unwritten:?}");
+    assert!(unwritten.source().is_some() && Refusal::Tones.source().is_none());
+}
+
+#[test]
+fn playlists_of_what_is_deleted_are_counted() {
+    let (_directory, store) = scratch();
+    let ids = pictures(&store, 3);
+    for (name, members) in [("one", &ids[..2]), ("two", &ids[1..])] {
+        store.write(|c| insert(c, &change(name, members))).unwrap();
+    }
+    let gone = store.write(|c| purge::delete(c, &ids, false)).unwrap();
+    assert_eq!(gone.references.playlists, 4, "each picture's own");
+}
