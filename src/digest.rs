@@ -7,21 +7,20 @@ pub type Checksum = [u8; 32];
 
 /// Two letters for each byte.
 pub fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
+    let mut text = Vec::with_capacity(2 * bytes.len());
     push_hex(bytes, &mut text);
-    text
+    String::from_utf8(text).expect("digits are ASCII")
 }
 
 /// Appends them; a checksum's at once, because letter by letter they were much of what a list costs.
-pub(crate) fn push_hex(bytes: &[u8], text: &mut String) {
-    let digit = |four: u8| b"0123456789abcdef"[usize::from(four)];
+pub(crate) fn push_hex(bytes: &[u8], text: &mut Vec<u8>) {
+    let digit = |four: u8| four + if four < 10 { b'0' } else { b'a' - 10 };
     for part in bytes.chunks(32) {
         let mut letters = [0; 64];
         for (pair, byte) in letters.as_chunks_mut().0.iter_mut().zip(part) {
             *pair = [digit(byte >> 4), digit(byte & 15)];
         }
-        let letters = str::from_utf8(&letters[..2 * part.len()]);
-        text.push_str(letters.expect("digits are ASCII"));
+        text.extend(&letters[..2 * part.len()]);
     }
 }
 

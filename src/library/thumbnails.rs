@@ -121,30 +121,24 @@ impl Thumbnails {
             return BTreeMap::new();
         }
         let (hex, size) = (hex(image), (image.width, image.height));
-        let is_there = |made| is_whole(&self.path(hex, made));
-        let there = self.there(size, number(hex), is_there);
-        there.map(|(size, made)| (size.as_str().to_owned(), self.path(hex, made))).collect()
+        let there = self.there(size, number(hex), |made| is_whole(&self.path(hex, made)));
+        let all = Resolution::ALL.iter();
+        let found = all.filter_map(|&asked| Some((asked, serves(size, asked, there)?)));
+        found.map(|(size, made)| (size.as_str().to_owned(), self.path(hex, made))).collect()
     }
 
-    /// The sizes that a picture has, and as which each was made; `is_there` is asked for those that
-    /// may be.
+    /// Those that a picture has, as bits; `is_there` is asked for those that may be.
     pub(super) fn there(
         &self,
         size: (u32, u32),
         number: u64,
-        mut is_there: impl FnMut(Resolution) -> bool,
-    ) -> impl Iterator<Item = (Resolution, Resolution)> {
+        is_there: impl Fn(Resolution) -> bool,
+    ) -> u8 {
         let may = lock(&self.shared.extra).of(number) | bit(Resolution::Default);
-        let mut there = 0;
-        for &resolution in Resolution::ALL {
-            let made = made_as(size, resolution);
-            // One that is another's is that one, and stands behind it.
-            if made == resolution && may & bit(made) != 0 && is_there(made) {
-                there |= bit(made);
-            }
-        }
-        let made = move |&resolution| (resolution, made_as(size, resolution));
-        Resolution::ALL.iter().map(made).filter(move |&(_, made)| there & bit(made) != 0)
+        // One that is another's is that one, and stands behind it.
+        let own = |made: &&Resolution| made_as(size, **made) == **made && may & bit(**made) != 0;
+        let there = Resolution::ALL.iter().filter(own).filter(|&&made| is_there(made));
+        there.fold(0, |bits, &made| bits | bit(made))
     }
 
     /// Gives an image what is not in its row: what the cache has of it now.
@@ -165,6 +159,10 @@ impl Thumbnails {
         let names = sizes.map(|size| size.as_str()).chain(answers.then_some(PREVIEWS));
         let paths = names.map(|name| self.shared.directory.join(name));
         Directories::of((changes, bits), paths)
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.shared.directory
     }
 
     pub(super) fn seen(&self) -> &Seen {
@@ -361,6 +359,11 @@ pub(super) fn is_whole(path: &Path) -> bool {
 
 fn key(image: &Image, wanted: Resolution) -> Key {
     (hex(image).to_owned(), made_as((image.width, image.height), wanted))
+}
+
+/// The one of those that are there, as bits, that serves for a size.
+pub(super) fn serves(size: (u32, u32), asked: Resolution, there: u8) -> Option<Resolution> {
+    Some(made_as(size, asked)).filter(|&made| there & bit(made) != 0)
 }
 
 /// A picture that fits into a smaller frame has the same thumbnail there: it is made once.

@@ -6,14 +6,17 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::thumbnails::{Thumbnails, bit, is_whole};
+use jiff::tz::TimeZone;
+
+use super::thumbnails::{Thumbnails, is_whole, serves};
 use super::thumbnails_seen::Directories;
 use crate::digest;
-use crate::wire::ImageRow;
+use crate::wire::{ImageRow, Resolution, zone};
 
 /// The clock of a file system stands still for up to two seconds: within them a directory can change
 /// and keep its times.
 const SETTLED: Duration = Duration::from_secs(3);
+
 /// For the rows of one page.
 #[derive(Debug)]
 pub(crate) struct Look<'t> {
@@ -22,6 +25,11 @@ pub(crate) struct Look<'t> {
     /// The sizes of which what is seen now may be known later, as bits.
     lasting: u8,
     answers: bool,
+    /// Where the cache is, as JSON has it between quotes.
+    cache: Vec<u8>,
+    /// As records have them: by name.
+    sizes: Vec<Resolution>,
+    zone: TimeZone,
 }
 
 impl Thumbnails {
@@ -34,35 +42,49 @@ impl Thumbnails {
         let Directories { generation, sizes, changed } = self.directories(answers);
         let is_settled = now.duration_since(changed).is_ok_and(|age| age > SETTLED);
         let lasting = if is_settled { sizes } else { 0 };
-        Look { thumbnails: self, generation, lasting, answers }
+        let cache = serde_json::Value::from(self.directory().to_string_lossy()).to_string();
+        let cache = cache.as_bytes()[1..cache.len() - 1].to_owned();
+        let mut sizes = Resolution::ALL.to_vec();
+        sizes.sort_by_key(|size| size.as_str());
+        let zone = zone::local();
+        Look { thumbnails: self, generation, lasting, answers, cache, sizes, zone }
     }
 }
 
 impl Look<'_> {
-    /// Equal numbers mean that [`Self::complete`] would say the same: it differs after each
+    /// Equal numbers mean that [`Self::write`] would write the same: it differs after each
     /// thumbnail or preview that comes or goes, also by a stranger's hand.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Gives an image that is being written what is not in its row: what the cache has of it.
-    pub(crate) fn complete(&self, row: &mut ImageRow<'_>) {
+    /// Appends an image with what is not in its row: what the cache has of it.
+    pub(crate) fn write(&self, mut row: ImageRow<'_>, out: &mut Vec<u8>) -> serde_json::Result<()> {
         let is_there = |preview: &&str| self.answers && Path::new(preview).exists();
         row.preview_path = row.preview_path.filter(is_there);
-        let Some(&first) = row.checksum.first_chunk().filter(|_| self.answers) else { return };
-        let (number, hex) = (u64::from_be_bytes(first), digest::hex(row.checksum));
-        let seen = self.thumbnails.seen();
-        let known = self.lasting & seen.of(number, self.generation);
-        let mut fresh = 0;
-        let path = |size| self.thumbnails.path(&hex, size);
-        let there = self.thumbnails.there((row.width, row.height), number, |size| {
-            let whole = known & bit(size) != 0 || is_whole(&path(size));
-            fresh |= if whole { bit(size) & !known } else { 0 };
-            whole
-        });
-        row.thumbnails = there.map(|(size, made)| (size.as_str(), path(made))).collect();
-        if fresh & self.lasting != 0 {
-            seen.add(number, fresh & self.lasting, self.generation);
+        let (size, there) = ((row.width, row.height), self.there(&row));
+        let thumbnails = self
+            .sizes
+            .iter()
+            .filter_map(|&asked| Some((asked.as_str(), serves(size, asked, there)?.as_str())));
+        row.write(out, &self.zone, &self.cache, thumbnails)
+    }
+
+    /// The sizes that are there, as bits.
+    fn there(&self, row: &ImageRow<'_>) -> u8 {
+        let Some(&first) = row.checksum.first_chunk().filter(|_| self.answers) else { return 0 };
+        let (number, seen) = (u64::from_be_bytes(first), self.thumbnails.seen());
+        if self.lasting != 0
+            && let Some(known) = seen.of(number, self.generation)
+        {
+            return known;
         }
+        let hex = digest::hex(row.checksum);
+        let is_there = |made| is_whole(&self.thumbnails.path(&hex, made));
+        let there = self.thumbnails.there((row.width, row.height), number, is_there);
+        if self.lasting != 0 && there & !self.lasting == 0 {
+            seen.add(number, there, self.generation);
+        }
+        there
     }
 }

@@ -1,5 +1,5 @@
 //! What a page of the library saw of thumbnails, kept as long as their directories are as they were: a
-//! directory that has not changed has lost none.
+//! directory that has not changed has lost none, and has no new one.
 //!
 //! Runs in the threads that write pages; never writes to the disk.
 
@@ -25,7 +25,7 @@ pub(super) struct Directories {
     pub(super) changed: SystemTime,
 }
 
-/// Thumbnails that were there while the directories were as they are.
+/// The thumbnails of pictures while the directories were as they are.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     known: RwLock<Known>,
@@ -58,11 +58,10 @@ impl Directories {
 }
 
 impl Seen {
-    /// The sizes that were seen, as bits.
-    pub(super) fn of(&self, number: u64, generation: u64) -> u8 {
+    /// The sizes that were there, as bits, if anybody looked.
+    pub(super) fn of(&self, number: u64, generation: u64) -> Option<u8> {
         let known = self.read();
-        let sizes = known.sizes.get(&number).filter(|_| known.generation == generation);
-        sizes.copied().unwrap_or_default()
+        known.sizes.get(&number).copied().filter(|_| known.generation == generation)
     }
 
     /// Keeps what was seen after the directories were looked at: whoever finds them the same later
@@ -72,7 +71,7 @@ impl Seen {
         if known.generation != generation || known.sizes.len() >= SEEN_MAX {
             *known = Known { generation, sizes: HashMap::new() };
         }
-        *known.sizes.entry(number).or_default() |= sizes;
+        known.sizes.insert(number, sizes);
     }
 
     /// Pictures of which something is known.

@@ -10,12 +10,12 @@ use crate::wire::ImageRow;
 
 impl Store {
     /// Appends the records of one page to `out`, with commas between them, and returns the number of
-    /// images on all pages. `complete` gives each what is not in its row.
+    /// images on all pages. `write` knows what is not in a row.
     pub fn write_page(
         &self,
         query: &Query,
         out: &mut Vec<u8>,
-        complete: impl Fn(&mut ImageRow<'_>),
+        write: impl Fn(ImageRow<'_>, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<u64, Error> {
         let begin = out.len();
         let mut page = match self.page_without_index(query)? {
@@ -23,7 +23,7 @@ impl Store {
             None => self.find(query)?,
         };
         loop {
-            let unreadable = self.write_rows(&page.ids, out, &complete)?;
+            let unreadable = self.write_rows(&page.ids, out, &write)?;
             if unreadable.is_empty() {
                 return Ok(page.total);
             }
@@ -38,18 +38,17 @@ impl Store {
         &self,
         ids: &[i64],
         out: &mut Vec<u8>,
-        complete: impl Fn(&mut ImageRow<'_>),
+        write: impl Fn(ImageRow<'_>, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<Vec<i64>, Error> {
         let begin = out.len();
         let mut unreadable = Vec::new();
         self.read(|connection| {
             images::each(connection, ids, |id, row| match row {
-                Ok(mut row) => {
-                    complete(&mut row);
+                Ok(row) => {
                     if out.len() > begin {
                         out.push(b',');
                     }
-                    write(&row, out)
+                    write(row, out).map_err(|error| Error::Damaged { what: error.to_string() })
                 }
                 Err(error) if error.is_of_a_row() => {
                     unreadable.push(id);
@@ -173,11 +172,6 @@ impl Store {
     }
 }
 
-fn write(row: &ImageRow<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
-    let written = serde_json::to_writer(out, row);
-    written.map_err(|error| Error::Damaged { what: error.to_string() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,7 +269,8 @@ mod tests {
         store.warm().unwrap();
         let query = Query { name_prefix: "0".to_owned(), ..Query::default() };
         let mut out = Vec::new();
-        store.write_page(&query, &mut out, |_| ()).unwrap();
+        let write = |row: ImageRow<'_>, out: &mut Vec<u8>| serde_json::to_writer(out, row.name);
+        store.write_page(&query, &mut out, write).unwrap();
         assert!(!out.is_empty());
         // The readers see another database than the index is of.
         let other = Store::open(&directory.path().join("other/murald.sqlite3")).unwrap();
@@ -286,7 +281,7 @@ mod tests {
         readers.clear();
         readers.push(other.reader().unwrap());
         drop(readers);
-        let error = store.write_page(&query, &mut out, |_| ()).unwrap_err();
+        let error = store.write_page(&query, &mut out, write).unwrap_err();
         assert!(!error.is_of_a_row(), "{error:?}");
     }
 }

@@ -68,7 +68,6 @@ pub(super) fn image_row<'r>(row: &'r Row<'_>) -> Result<ImageRow<'r>, Error> {
         imported_at: Timestamp::from_micros(row.get(16)?),
         source_path: text(row, 17)?,
         in_place: row.get(22)?,
-        thumbnails: Default::default(),
         preview_path: optional_text(row, 18)?,
         web_meta,
         wallpaper_config_overrides: overrides,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use jiff::tz::Offset;
+use jiff::tz::{Offset, TimeZone};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const FORMAT: &str = "%Y-%m-%dT%H:%M:%S.%6f%:z";
@@ -31,15 +31,23 @@ impl From<jiff::Timestamp> for Timestamp {
     }
 }
 
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Timestamp {
+    /// Appends it as it is shown, in this zone.
+    pub(crate) fn write(self, out: &mut Vec<u8>, zone: &TimeZone) {
         // A damaged row may hold any number: it is shown as 1970, not refused.
         let time = jiff::Timestamp::from_microsecond(self.0).unwrap_or_default();
-        let zone = super::zone::local();
         match written(time, zone.to_offset(time)) {
-            Some(text) => f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?),
-            None => write!(f, "{}", time.to_zoned(zone).strftime(FORMAT)),
+            Some(text) => out.extend(text),
+            None => out.extend(time.to_zoned(zone.clone()).strftime(FORMAT).to_string().bytes()),
         }
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Vec::with_capacity(32);
+        self.write(&mut text, &super::zone::local());
+        f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 

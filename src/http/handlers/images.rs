@@ -31,7 +31,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
     let look = api.library.thumbnails().look();
     let bytes = api.lists.get(&asked, (&api.store, look.generation()), || {
         let mut json = br#"{"data":["#.to_vec();
-        let total = api.store.write_page(query, &mut json, |row| look.complete(row))?;
+        let total = api.store.write_page(query, &mut json, |row, json| look.write(row, json))?;
         json.extend(br#"],"pagination":"#);
         serde_json::to_writer(&mut json, &paging.of(total))?;
         json.push(b'}');

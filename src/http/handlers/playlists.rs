@@ -89,17 +89,17 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
     let playlist = playlist.ok_or(playlist::Error::Refused(Refusal::NoPlaylist { id }))?;
     let mut json = br#"{"data":["#.to_vec();
     let look = api.library.thumbnails().look();
-    let complete = |row: &mut ImageRow<'_>| look.complete(row);
+    let write = |row: ImageRow<'_>, json: &mut Vec<u8>| look.write(row, json);
     let total = match playlist.source {
         Some(source) => {
             let query = Query { offset, limit, ..*filter::source(source)?.query };
-            api.store.write_page(&query, &mut json, complete)?
+            api.store.write_page(&query, &mut json, write)?
         }
         None => {
             let ids = playlist.images.iter().map(|item| item.image_id);
             let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
             let page: Vec<i64> = ids.skip(skipped).take(limit as usize).collect();
-            api.store.write_rows(&page, &mut json, complete)?;
+            api.store.write_rows(&page, &mut json, write)?;
             playlist.images.len() as u64
         }
     };

@@ -102,7 +102,7 @@ fn a_page_knows_what_is_there_until_a_directory_changes() {
     let page = |now| -> Vec<bool> {
         let look = thumbnails.look_at(now);
         let (mut json, query) = (b"[".to_vec(), Query::default());
-        scene.store.write_page(&query, &mut json, |row| look.complete(row)).unwrap();
+        scene.store.write_page(&query, &mut json, |row, json| look.write(row, json)).unwrap();
         json.push(b']');
         let rows: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
         rows.iter().map(|row| row["thumbnails"]["default"].is_string()).collect()
@@ -114,7 +114,7 @@ fn a_page_knows_what_is_there_until_a_directory_changes() {
     // By a stranger's hand.
     let away = scene.at("away.webp");
     fs::rename(&file, &away).unwrap();
-    assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, false], 1));
+    assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, false], 2));
     fs::rename(&away, &file).unwrap();
     assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, true], 2));
     fs::rename(scene.at("thumbnails/default"), scene.at("elsewhere")).unwrap();

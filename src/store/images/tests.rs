@@ -3,6 +3,7 @@
 use super::*;
 use crate::store::tests::scratch;
 use crate::store::{pending_files, purge};
+use crate::wire::zone;
 
 pub(in crate::store) fn picture(name: &str, size: u64) -> NewImage {
     NewImage {
@@ -93,9 +94,16 @@ fn row_is_written_as_the_record_that_it_becomes() {
     let mut written = 0;
     let check = |id, row: Result<ImageRow<'_>, Error>| {
         let row = row?;
-        let record = Image::from(row.clone());
+        let mut record = Image::from(row.clone());
         assert_eq!(record.id, id);
-        assert_eq!(serde_json::to_string(&row).unwrap(), serde_json::to_string(&record).unwrap());
+        let hex = record.checksum.split_once(':').unwrap().1;
+        let at = |made| PathBuf::from(format!("/a\"/{made}/{hex}.webp"));
+        let thumbnails = [("4k", "720p"), ("720p", "720p")].into_iter().take(written);
+        let all = thumbnails.clone().map(|(size, made)| (size.to_owned(), at(made)));
+        record.thumbnails = all.collect();
+        let mut json = Vec::new();
+        row.write(&mut json, &zone::local(), br#"/a\""#, thumbnails).unwrap();
+        assert_eq!(String::from_utf8(json).unwrap(), serde_json::to_string(&record).unwrap());
         written += 1;
         Ok(())
     };
