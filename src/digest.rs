@@ -12,16 +12,17 @@ pub fn hex(bytes: &[u8]) -> String {
     String::from_utf8(text).expect("digits are ASCII")
 }
 
-/// Appends them; a checksum's at once, because letter by letter they were much of what a list costs.
+/// Appends them; a checksum's at once, because byte by byte they were much of what a list costs.
 pub(crate) fn push_hex(bytes: &[u8], text: &mut Vec<u8>) {
+    let (checksums, rest) = bytes.as_chunks::<32>();
+    checksums.iter().for_each(|checksum| text.extend(hex_of(checksum).as_flattened()));
+    rest.iter().for_each(|&byte| text.extend(hex_of(&[byte]).as_flattened()));
+}
+
+/// The same of so few that their number is known.
+pub(crate) fn hex_of<const BYTES: usize>(bytes: &[u8; BYTES]) -> [[u8; 2]; BYTES] {
     let digit = |four: u8| four + if four < 10 { b'0' } else { b'a' - 10 };
-    for part in bytes.chunks(32) {
-        let mut letters = [0; 64];
-        for (pair, byte) in letters.as_chunks_mut().0.iter_mut().zip(part) {
-            *pair = [digit(byte >> 4), digit(byte & 15)];
-        }
-        text.extend(&letters[..2 * part.len()]);
-    }
+    bytes.map(|byte| [digit(byte >> 4), digit(byte & 15)])
 }
 
 /// A short name for some content: that many bytes of its SHA-256.

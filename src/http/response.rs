@@ -27,7 +27,7 @@ pub struct Response {
 pub(super) enum Body {
     Bytes(Cow<'static, [u8]>),
     /// The same bytes for several clients.
-    Shared(Arc<[u8]>),
+    Shared(Arc<Vec<u8>>),
     /// `length` bytes of a file, sent from the disk as the client takes them.
     File {
         file: File,
@@ -59,7 +59,7 @@ impl Response {
     }
 
     /// A success that is JSON already.
-    pub fn shared_json(json: Arc<[u8]>) -> Self {
+    pub fn shared_json(json: Arc<Vec<u8>>) -> Self {
         Self::new(200, JSON, Body::Shared(json))
     }
 

@@ -3,17 +3,17 @@
 //!
 //! Runs in the thread that asks; decoding waits for its share of the memory budget.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::memory_budget::MemoryBudget;
 use super::scratch::Scratch;
 use super::single_flight::SingleFlight;
-use super::thumbnails_seen::{Directories, Seen};
+use super::thumbnails_seen::{Directories, Extra, Seen};
 use super::{Error, decode, disk, package, video_frame};
 use crate::media;
 use crate::paths::answers_in;
@@ -36,6 +36,8 @@ pub struct Thumbnails {
 #[derive(Debug)]
 struct Shared {
     directory: PathBuf,
+    /// The same between quotes.
+    as_json: Vec<u8>,
     budget: Arc<MemoryBudget>,
     /// For what it alone decodes.
     ffmpeg: Ffmpeg,
@@ -45,21 +47,11 @@ struct Shared {
     changes: AtomicU64,
     /// The sizes of which there ever was one, as bits.
     sizes: AtomicU8,
+    /// Whether a row was written that speaks of one.
+    has_previews: AtomicBool,
     extra: Mutex<Extra>,
     seen: Seen,
     running: SingleFlight<Key>,
-}
-
-/// Those beside `default` that were ever made: nobody need look for the others on the disk.
-#[derive(Debug, Default)]
-struct Extra {
-    /// The first eight bytes of a checksum to its sizes as bits. Two pictures that shared them would
-    /// cost a look at the disk, no more.
-    made: HashMap<u64, u8>,
-    /// The directories have been read; until then any might be there.
-    complete: bool,
-    /// Put since the start, until then: those of images whose rows are still to come are no rubbish.
-    fresh: HashSet<String>,
 }
 
 /// Checksum in hexadecimal, and size.
@@ -81,14 +73,17 @@ impl Thumbnails {
         };
         let used = Resolution::ALL.iter().filter(|size| used(size));
         let sizes = used.fold(bit(Resolution::Default), |bits, &size| bits | bit(size));
+        let as_json = serde_json::Value::from(directory.to_string_lossy()).to_string();
         let shared = Shared {
             directory: directory.to_owned(),
+            as_json: as_json.as_bytes()[1..as_json.len() - 1].to_owned(),
             budget,
             ffmpeg,
             store,
             serial: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             sizes: AtomicU8::new(sizes),
+            has_previews: AtomicBool::new(false),
             extra: Mutex::default(),
             seen: Seen::default(),
             running: SingleFlight::default(),
@@ -96,7 +91,7 @@ impl Thumbnails {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The file of a thumbnail, made now if it is not there: tens to hundreds of milliseconds.
+    /// The file of one, made now if it is not there: tens to hundreds of milliseconds.
     pub fn get(&self, image: &Image, resolution: Resolution) -> Result<PathBuf, Arc<Error>> {
         self.answers()?;
         let key = key(image, resolution);
@@ -156,13 +151,15 @@ impl Thumbnails {
         let changes = changes.load(Ordering::Acquire);
         let bits = if answers { sizes.load(Ordering::Acquire) } else { 0 };
         let sizes = Resolution::ALL.iter().filter(|&&size| bits & bit(size) != 0);
-        let names = sizes.map(|size| size.as_str()).chain(answers.then_some(PREVIEWS));
+        let previews = answers && self.shared.has_previews.load(Ordering::Acquire);
+        let names = sizes.map(|size| size.as_str()).chain(previews.then_some(PREVIEWS));
         let paths = names.map(|name| self.shared.directory.join(name));
         Directories::of((changes, bits), paths)
     }
 
-    pub(super) fn directory(&self) -> &Path {
-        &self.shared.directory
+    /// Where the cache is, as JSON has it between quotes.
+    pub(super) fn directory_as_json(&self) -> &[u8] {
+        &self.shared.as_json
     }
 
     pub(super) fn seen(&self) -> &Seen {
@@ -188,6 +185,11 @@ impl Thumbnails {
         }
         fs::remove_file(self.preview(image)).ok();
         self.shared.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// From now on their directory is one of those that are looked at.
+    pub(super) fn expect_previews(&self) {
+        self.shared.has_previews.store(true, Ordering::Release);
     }
 
     /// Where the preview of a video is, or will be.
@@ -232,7 +234,7 @@ impl Thumbnails {
             Error::file("write", &path)(error)
         })?;
         if resolution != Resolution::Default {
-            lock(&self.shared.extra).add(hex, resolution);
+            lock(&self.shared.extra).add(number(hex), bit(resolution));
             self.shared.sizes.fetch_or(bit(resolution), Ordering::Release);
         }
         self.shared.changes.fetch_add(1, Ordering::Release);
@@ -265,7 +267,7 @@ impl Thumbnails {
                         }
                     }
                     (false, Some(hex), Some(size)) if size != Resolution::Default => {
-                        lock(&self.shared.extra).add(hex, size);
+                        lock(&self.shared.extra).add(number(hex), bit(size));
                     }
                     _ => {}
                 }
@@ -338,17 +340,6 @@ impl Thumbnails {
         [directory.as_path(), name.as_ref(), hex.as_ref()].iter().for_each(|part| path.push(part));
         path.as_mut_os_string().push(".webp");
         path
-    }
-}
-
-impl Extra {
-    /// Those that may be there, as bits.
-    fn of(&self, number: u64) -> u8 {
-        if self.complete { self.made.get(&number).copied().unwrap_or_default() } else { u8::MAX }
-    }
-
-    fn add(&mut self, hex: &str, size: Resolution) {
-        *self.made.entry(number(hex)).or_default() |= bit(size);
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Runs in the thread that writes the page; never writes to the disk.
 
+use std::cell::OnceCell;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -16,6 +17,14 @@ use crate::wire::{ImageRow, Resolution, zone};
 /// The clock of a file system stands still for up to two seconds: within them a directory can change
 /// and keep its times.
 const SETTLED: Duration = Duration::from_secs(3);
+/// The sizes as records have them.
+const BY_NAME: [Resolution; Resolution::ALL.len()] = [
+    Resolution::P1080,
+    Resolution::P1440,
+    Resolution::P2160,
+    Resolution::P720,
+    Resolution::Default,
+];
 
 /// For the rows of one page.
 #[derive(Debug)]
@@ -25,11 +34,8 @@ pub(crate) struct Look<'t> {
     /// The sizes of which what is seen now may be known later, as bits.
     lasting: u8,
     answers: bool,
-    /// Where the cache is, as JSON has it between quotes.
-    cache: Vec<u8>,
-    /// As records have them: by name.
-    sizes: Vec<Resolution>,
-    zone: TimeZone,
+    /// Of the times in its rows.
+    zone: OnceCell<TimeZone>,
 }
 
 impl Thumbnails {
@@ -42,12 +48,7 @@ impl Thumbnails {
         let Directories { generation, sizes, changed } = self.directories(answers);
         let is_settled = now.duration_since(changed).is_ok_and(|age| age > SETTLED);
         let lasting = if is_settled { sizes } else { 0 };
-        let cache = serde_json::Value::from(self.directory().to_string_lossy()).to_string();
-        let cache = cache.as_bytes()[1..cache.len() - 1].to_owned();
-        let mut sizes = Resolution::ALL.to_vec();
-        sizes.sort_by_key(|size| size.as_str());
-        let zone = zone::local();
-        Look { thumbnails: self, generation, lasting, answers, cache, sizes, zone }
+        Look { thumbnails: self, generation, lasting, answers, zone: OnceCell::new() }
     }
 }
 
@@ -60,14 +61,17 @@ impl Look<'_> {
 
     /// Appends an image with what is not in its row: what the cache has of it.
     pub(crate) fn write(&self, mut row: ImageRow<'_>, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        if row.preview_path.is_some() {
+            self.thumbnails.expect_previews();
+        }
         let is_there = |preview: &&str| self.answers && Path::new(preview).exists();
         row.preview_path = row.preview_path.filter(is_there);
         let (size, there) = ((row.width, row.height), self.there(&row));
-        let thumbnails = self
-            .sizes
-            .iter()
-            .filter_map(|&asked| Some((asked.as_str(), serves(size, asked, there)?.as_str())));
-        row.write(out, &self.zone, &self.cache, thumbnails)
+        let serving =
+            |asked: &Resolution| Some((asked.as_str(), serves(size, *asked, there)?.as_str()));
+        let thumbnails = BY_NAME.iter().filter_map(serving);
+        let zone = self.zone.get_or_init(zone::local);
+        row.write(out, zone, self.thumbnails.directory_as_json(), thumbnails)
     }
 
     /// The sizes that are there, as bits.
@@ -86,5 +90,17 @@ impl Look<'_> {
             seen.add(number, there, self.generation);
         }
         there
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_have_all_sizes_by_their_names() {
+        let mut all = Resolution::ALL.to_vec();
+        all.sort_by_key(|size| size.as_str());
+        assert_eq!(all, BY_NAME);
     }
 }

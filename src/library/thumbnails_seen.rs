@@ -1,9 +1,10 @@
-//! What a page of the library saw of thumbnails, kept as long as their directories are as they were: a
-//! directory that has not changed has lost none, and has no new one.
+//! What is known of thumbnails without a look: the sizes that were ever made, and what a page of the
+//! library saw, as long as their directories are as they were: one that has not changed has lost none,
+//! and has no new one.
 //!
 //! Runs in the threads that write pages; never writes to the disk.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
@@ -36,6 +37,29 @@ struct Known {
     generation: u64,
     /// The first eight bytes of a checksum to its sizes as bits.
     sizes: HashMap<u64, u8>,
+}
+
+/// Those beside `default` that were ever made: nobody need look for the others on the disk.
+#[derive(Debug, Default)]
+pub(super) struct Extra {
+    /// The first eight bytes of a checksum to its sizes as bits. Two pictures that shared them would
+    /// cost a look at the disk, no more.
+    pub(super) made: HashMap<u64, u8>,
+    /// The directories have been read; until then any might be there.
+    pub(super) complete: bool,
+    /// Put since the start, until then: those of images whose rows are still to come are no rubbish.
+    pub(super) fresh: HashSet<String>,
+}
+
+impl Extra {
+    /// Those that may be there, as bits.
+    pub(super) fn of(&self, number: u64) -> u8 {
+        if self.complete { self.made.get(&number).copied().unwrap_or_default() } else { u8::MAX }
+    }
+
+    pub(super) fn add(&mut self, number: u64, size: u8) {
+        *self.made.entry(number).or_default() |= size;
+    }
 }
 
 impl Directories {

@@ -79,10 +79,11 @@ impl ImageRow<'_> {
         out.extend(br#"","tags":"#);
         put(out, &self.tags)?;
         out.extend(br#","colors":["#);
-        for (at, color) in self.colors.as_chunks::<3>().0.iter().enumerate() {
-            out.extend(if at == 0 { br##""#"##.as_slice() } else { br##","#"## });
-            digest::push_hex(color, out);
-            out.push(b'"');
+        for (at, color) in self.colors.as_chunks().0.iter().enumerate() {
+            let [r, g, b] = digest::hex_of(color);
+            let text = [*b",\"", [b'#', r[0]], [r[1], g[0]], [g[1], b[0]], [b[1], b'"']];
+            // The first stands behind no comma.
+            out.extend(&text.as_flattened()[usize::from(at == 0)..]);
         }
         out.extend(br#"],"hue_group":"#);
         put(out, &self.hue_group)?;

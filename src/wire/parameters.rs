@@ -96,13 +96,9 @@ impl<'a> Parameters<'a> {
             u64::MAX => format!("{name} is an integer from {from}"),
             _ => format!("{name} is an integer from {from} to {to}"),
         };
-        let number = self.value(name, allowed())?;
-        match number {
-            Some(number) if !(from..=to).contains(&number) => {
-                Err(BadParameter::new(name, &number.to_string(), allowed()))
-            }
-            _ => Ok(number),
-        }
+        let Some(text) = self.get(name) else { return Ok(None) };
+        let number = text.parse().ok().filter(|number| (from..=to).contains(number));
+        number.map(Some).ok_or_else(|| BadParameter::new(name, text, allowed()))
     }
 
     /// The items of a comma list; an absent parameter has none. Empty items are malformed.

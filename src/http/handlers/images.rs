@@ -14,6 +14,8 @@ use crate::transcode;
 use crate::wire::{DeleteImages, Image, Resolution};
 
 const WEBP: &str = "image/webp";
+/// What most rows fit into.
+const ROW_BYTES: usize = 1 << 10;
 /// For a thumbnail that must be made, and those that wait before it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -30,7 +32,8 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
     }
     let look = api.library.thumbnails().look();
     let bytes = api.lists.get(&asked, (&api.store, look.generation()), || {
-        let mut json = br#"{"data":["#.to_vec();
+        let mut json = Vec::with_capacity(paging.per_page as usize * ROW_BYTES);
+        json.extend(br#"{"data":["#);
         let total = api.store.write_page(query, &mut json, |row, json| look.write(row, json))?;
         json.extend(br#"],"pagination":"#);
         serde_json::to_writer(&mut json, &paging.of(total))?;

@@ -27,7 +27,7 @@ pub struct ListCache {
 struct List {
     asked: Asked,
     state: State,
-    json: Arc<[u8]>,
+    json: Arc<Vec<u8>>,
 }
 
 /// The page stands in the answer: beyond all offsets, different pages have the same query.
@@ -47,13 +47,15 @@ impl ListCache {
         asked: &Asked,
         (store, thumbnails): (&Store, u64),
         make: impl FnOnce() -> Result<Vec<u8>, Error>,
-    ) -> Result<Arc<[u8]>, Error> {
+    ) -> Result<Arc<Vec<u8>>, Error> {
         // Before the list is made: what changes meanwhile makes it stale, not wrong.
         let state = State { generation: store.generation(), thumbnails };
         if let Some(json) = self.find(asked, &state) {
             return Ok(json);
         }
-        let json: Arc<[u8]> = make()?.into();
+        let mut json = make()?;
+        json.shrink_to_fit();
+        let json = Arc::new(json);
         self.keep(List { asked: asked.clone(), state, json: Arc::clone(&json) });
         Ok(json)
     }
@@ -76,7 +78,7 @@ impl ListCache {
         kept.truncate(fitting);
     }
 
-    fn find(&self, asked: &Asked, state: &State) -> Option<Arc<[u8]>> {
+    fn find(&self, asked: &Asked, state: &State) -> Option<Arc<Vec<u8>>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let at = kept.iter().position(|list| list.state == *state && list.asked == *asked)?;
         kept.swap(0, at);

@@ -125,6 +125,40 @@ fn a_page_knows_what_is_there_until_a_directory_changes() {
 }
 
 #[test]
+fn previews_are_looked_at_once_a_page_speaks_of_one() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let started = alive.library.import(vec![scene.source("a.png", png(1))], None).unwrap();
+    alive.batch(&started.batch_id);
+    let thumbnails = alive.library.thumbnails();
+    let page = || {
+        let look = thumbnails.look();
+        let (mut json, query) = (Vec::new(), Query::default());
+        scene.store.write_page(&query, &mut json, |row, json| look.write(row, json)).unwrap();
+        let row: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        (look.generation(), row["preview_path"].is_string())
+    };
+    let without = page();
+    assert_eq!((page(), without.1), (without, false));
+    let image = scene.images().remove(0);
+    let preview = thumbnails.preview(&image);
+    fs::create_dir_all(preview.parent().unwrap()).unwrap();
+    fs::write(&preview, "a preview").unwrap();
+    let path = preview.to_str().unwrap();
+    scene
+        .store
+        .write(|c| Ok::<_, store::Error>(c.execute("UPDATE image SET preview_path = ?1", [path])?))
+        .unwrap();
+    assert!(page().1);
+    let with = page();
+    assert_eq!((page(), with.1), (with, true));
+    fs::remove_file(&preview).unwrap();
+    let after = page();
+    assert!(after.0 != with.0 && !after.1);
+    alive.end();
+}
+
+#[test]
 fn what_is_missing_is_made_in_quiet_times_and_then_there_is_rest() {
     let scene = Scene::new();
     let path = scene.source("a.png", large(1400, 900));
