@@ -134,3 +134,126 @@ impl Watcher {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use crossbeam_channel::unbounded;
+    use notify::event::{AccessKind, AccessMode, DataChange, EventKind, ModifyKind, RenameMode};
+
+    use super::*;
+    use crate::events::EventBus;
+
+    const WRITTEN: EventKind = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+    const CLOSED: EventKind = EventKind::Access(AccessKind::Close(AccessMode::Write));
+    const MOVED: EventKind = EventKind::Modify(ModifyKind::Name(RenameMode::To));
+
+    struct Room {
+        directory: tempfile::TempDir,
+        watcher: Watcher,
+        /// What comes behind the event in hand.
+        more: Sender<notify::Result<Event>>,
+    }
+
+    /// `link` leads to the file `one`; what the kernel says of them is not heard.
+    fn room() -> Room {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for name in ["one", "two"] {
+            fs::write(root.join(name), "").unwrap();
+        }
+        symlink(root.join("one"), root.join("link")).unwrap();
+        let path = root.join("link");
+        let config = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
+        let (unheard, _) = unbounded();
+        let mut watches = Watches::new(&unheard).unwrap();
+        watches.follow(&path).unwrap();
+        let (more, events) = unbounded();
+        let written = Instant::now();
+        let watcher = Watcher { config, path, watches, events, due: None, written };
+        Room { directory, watcher, more }
+    }
+
+    impl Room {
+        fn event(&self, kind: EventKind, name: &str) -> notify::Result<Event> {
+            let root = self.directory.path().canonicalize().unwrap();
+            Ok(Event::new(kind).add_path(root.join(name)))
+        }
+
+        /// These in one go; how long the edit is given then.
+        fn on(&mut self, events: &[(EventKind, &str)]) -> Option<Duration> {
+            self.watcher.due = None;
+            for &(kind, name) in &events[1..] {
+                self.more.send(self.event(kind, name)).unwrap();
+            }
+            let (kind, name) = events[0];
+            self.watcher.on_event(self.event(kind, name));
+            self.watcher.due.map(|due| due - self.watcher.written)
+        }
+
+        /// Whether events of the other file would be heard.
+        fn follows_two(&self) -> bool {
+            let event = self.event(WRITTEN, "two").unwrap();
+            self.watcher.watches.phase(&event).is_some()
+        }
+
+        fn turn_the_link(&self) {
+            let root = self.directory.path();
+            fs::remove_file(root.join("link")).unwrap();
+            symlink(root.join("two"), root.join("link")).unwrap();
+        }
+    }
+
+    #[test]
+    fn edit_is_waited_for_as_long_as_somebody_may_write() {
+        let mut room = room();
+        assert_eq!(room.on(&[(WRITTEN, "one")]), Some(LAST));
+        assert_eq!(room.on(&[(CLOSED, "one")]), Some(SETTLE));
+        assert_eq!(room.on(&[(WRITTEN, "one"), (CLOSED, "one")]), Some(SETTLE));
+        assert_eq!(room.on(&[(WRITTEN, "one"), (CLOSED, "other")]), Some(LAST));
+        assert_eq!(room.on(&[(CLOSED, "other")]), None);
+        // One that was missed may have been any.
+        room.watcher.on_event(Err(notify::Error::generic("on purpose")));
+        assert_eq!(room.watcher.due, Some(room.watcher.written + SETTLE));
+    }
+
+    #[test]
+    fn link_that_leads_elsewhere_is_followed_at_once() {
+        let mut room = room();
+        room.turn_the_link();
+        room.on(&[(WRITTEN, "one"), (CLOSED, "one")]);
+        assert!(!room.follows_two(), "nothing says so");
+        room.on(&[(MOVED, "link"), (CLOSED, "one")]);
+        assert!(room.follows_two());
+    }
+
+    #[test]
+    fn file_that_may_be_on_its_way_is_looked_at_once_more() {
+        let mut room = room();
+        let sound = fs::read_to_string(&room.watcher.path).unwrap();
+        let later = Instant::now() + Duration::from_secs(600);
+        let mut due = |text: &str, written: Instant| {
+            fs::write(&room.watcher.path, text).unwrap();
+            room.watcher.written = written;
+            room.watcher.take_up();
+            room.watcher.due
+        };
+        assert_eq!(due(&format!("{sound}# more"), later), None);
+        assert_eq!(due("[app", later), Some(later + LAST));
+        assert_eq!(due("[app", Instant::now().checked_sub(LAST).unwrap()), None);
+        assert_eq!(due(&sound, later), None);
+    }
+
+    #[test]
+    fn other_file_of_the_same_name_is_watched_once_an_edit_is_taken_up() {
+        let mut room = room();
+        room.turn_the_link();
+        room.watcher.config.is_unwatched("on purpose");
+        assert_eq!(room.watcher.config.warnings().len(), 1);
+        room.watcher.take_up();
+        assert!(room.follows_two());
+        assert_eq!(room.watcher.config.warnings(), [""; 0], "it is watched again");
+    }
+}

@@ -143,3 +143,126 @@ fn is_gone(error: &notify::Error) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use crossbeam_channel::{Receiver, unbounded};
+    use notify::event::{AccessMode, DataChange, Flag, MetadataKind, RemoveKind, RenameMode};
+
+    use super::*;
+
+    struct Room {
+        root: PathBuf,
+        watches: Watches,
+        _events: Receiver<notify::Result<Event>>,
+        _directory: tempfile::TempDir,
+    }
+
+    /// `link` leads to `a/file`.
+    fn room(watched: &str) -> Room {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        fs::create_dir(root.join("a")).unwrap();
+        fs::write(root.join("a/file"), "").unwrap();
+        symlink("a/file", root.join("link")).unwrap();
+        let (sender, events) = unbounded();
+        let mut watches = Watches::new(&sender).unwrap();
+        watches.follow(&root.join(watched)).unwrap();
+        Room { root, watches, _events: events, _directory: directory }
+    }
+
+    impl Room {
+        fn event(&self, kind: EventKind, path: &str) -> Event {
+            Event::new(kind).add_path(self.root.join(path))
+        }
+    }
+
+    const WRITTEN: EventKind = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+    const CLOSED: EventKind = EventKind::Access(AccessKind::Close(AccessMode::Write));
+    const OPENED: EventKind = EventKind::Access(AccessKind::Open(AccessMode::Read));
+    const MADE: EventKind = EventKind::Create(CreateKind::File);
+    const MADE_FOLDER: EventKind = EventKind::Create(CreateKind::Folder);
+    const MOVED: EventKind = EventKind::Modify(ModifyKind::Name(RenameMode::From));
+    const ALLOWED: EventKind = EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any));
+    const REMOVED: EventKind = EventKind::Remove(RemoveKind::Any);
+
+    #[test]
+    fn event_says_how_far_an_edit_of_the_file_is() {
+        let room = room("a/file");
+        let phase = |kind, path| room.watches.phase(&room.event(kind, path));
+        for (kind, expected) in [
+            (WRITTEN, Some(EditPhase::Open)),
+            (MADE, Some(EditPhase::Open)),
+            (OPENED, None),
+            (CLOSED, Some(EditPhase::Done)),
+            (MADE_FOLDER, Some(EditPhase::Done)),
+            (MOVED, Some(EditPhase::Done)),
+            (ALLOWED, Some(EditPhase::Done)),
+            (REMOVED, Some(EditPhase::Done)),
+        ] {
+            assert_eq!(phase(kind, "a/file"), expected, "{kind:?}");
+            for other in ["a/other", "file", "link", "a/file/in"] {
+                assert_eq!(phase(kind, other), None, "{kind:?} of {other}");
+            }
+        }
+        // Of a directory on the way only that it goes.
+        for directory in ["a", ""] {
+            assert_eq!(phase(MOVED, directory), Some(EditPhase::Done));
+            assert_eq!(phase(REMOVED, directory), Some(EditPhase::Done));
+            assert_eq!(phase(ALLOWED, directory), None);
+        }
+        assert_eq!(room.watches.phase(&Event::new(REMOVED)), None);
+        let missed = Event::new(EventKind::Other).set_flag(Flag::Rescan);
+        assert_eq!(room.watches.phase(&missed), Some(EditPhase::Done));
+        let two = room.event(MOVED, "a/other").add_path(room.root.join("a/file"));
+        assert_eq!(room.watches.phase(&two), Some(EditPhase::Done));
+    }
+
+    #[test]
+    fn name_on_the_way_is_of_the_edit_where_it_is_a_link() {
+        let room = room("link");
+        let watches = &room.watches;
+        for path in ["link", "a/file"] {
+            assert_eq!(watches.phase(&room.event(MADE, path)), Some(EditPhase::Open), "{path}");
+        }
+        assert_eq!(watches.phase(&room.event(MADE, "a/other")), None);
+        let leads = |path| watches.leads_elsewhere(&room.event(MOVED, path));
+        assert!(leads("link") && leads("a") && leads(""));
+        assert!(!leads("a/file"), "the watch on its directory still sees it");
+        assert!(!leads("a/other") && !leads("other"));
+        assert!(!watches.leads_elsewhere(&Event::new(MOVED)));
+        let missed = Event::new(EventKind::Other).set_flag(Flag::Rescan);
+        assert!(watches.leads_elsewhere(&missed));
+    }
+
+    #[test]
+    fn only_where_names_matter_all_is_seen() {
+        let room = room("link");
+        let sees_all = [room.root.clone(), room.root.join("a"), room.root.join("a/file")];
+        let Watches { content, moves, .. } = &room.watches;
+        assert_eq!(content.paths, sees_all);
+        assert!(moves.paths.contains(&PathBuf::from("/")));
+        assert!(sees_all.iter().all(|path| !moves.paths.contains(path)));
+    }
+
+    #[test]
+    fn what_is_gone_again_is_no_fault() {
+        let mut room = room("a/file");
+        let gone = room.root.join("a/gone");
+        room.watches.content.set(vec![gone.clone(), gone.join("in it")]).unwrap();
+        // The kernel takes no such name.
+        room.watches.content.set(vec!["no\0name".into()]).unwrap_err();
+        let io = |kind: io::ErrorKind| notify::Error::io(kind.into());
+        assert!(is_gone(&notify::Error::path_not_found()));
+        for kind in
+            [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory, io::ErrorKind::PermissionDenied]
+        {
+            assert!(is_gone(&io(kind)), "{kind:?}");
+        }
+        assert!(!is_gone(&io(io::ErrorKind::StorageFull)));
+        assert!(!is_gone(&notify::Error::new(ErrorKind::MaxFilesWatch)));
+    }
+}
