@@ -1,8 +1,9 @@
 //! Decoded pixels, and what is made of them: other sizes, turned upright.
 
 use fast_image_resize as fir;
-use fir::images::{Image, ImageRef};
-use fir::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fir::images::{TypedImage, TypedImageRef};
+use fir::pixels::{U8x3, U8x4};
+use fir::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
 
 use super::exif::{self, Orientation};
 use super::icc::Profile;
@@ -134,27 +135,36 @@ impl Picture {
     }
 
     fn scaled(&self, region: Region, width: u32, height: u32, filter: FilterType) -> Self {
-        let kind = if self.channels == 4 { PixelType::U8x4 } else { PixelType::U8x3 };
-        let source = ImageRef::new(self.width, self.height, &self.pixels, kind)
-            .expect("as many bytes as pixels, by construction");
-        let mut target = Image::new(width, height, kind);
         let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter)).crop(
             region.x,
             region.y,
             region.width,
             region.height,
         );
-        Resizer::new()
-            .resize(&source, &mut target, &options)
-            .expect("same kind of pixels, and a region inside the source");
+        let pixels = match self.channels {
+            4 => self.resample::<U8x4>(&options, width, height),
+            _ => self.resample::<U8x3>(&options, width, height),
+        };
         Self {
             width,
             height,
             extent: (f64::from(width), f64::from(height)),
             channels: self.channels,
-            pixels: target.into_vec(),
+            pixels,
             orientation: self.orientation,
         }
+    }
+
+    /// For one kind of pixels: the crate's own choice brings code for the thirteen that it knows.
+    fn resample<P: PixelTrait>(&self, options: &ResizeOptions, width: u32, height: u32) -> Vec<u8> {
+        let mut pixels = vec![0; width as usize * height as usize * self.channels];
+        let sound = "as many bytes as pixels, by construction";
+        let source = TypedImageRef::<P>::from_buffer(self.width, self.height, &self.pixels);
+        let mut target = TypedImage::from_buffer(width, height, &mut pixels).expect(sound);
+        Resizer::new()
+            .resize_typed(&source.expect(sound), &mut target, options)
+            .expect("a region inside the source");
+        pixels
     }
 }
 
