@@ -20,6 +20,7 @@ use servers::{Daemon, Nginx};
 const ROUNDS: usize = 5;
 const IMAGES: usize = 10_000;
 const LIST: &str = "/images?per_page=50";
+const ONE: &str = "/images/4711";
 
 struct Subject<'a> {
     what: &'static str,
@@ -46,8 +47,8 @@ fn main() {
     let (memory, wakes) = daemon.idle(idle);
     println!("idle daemon        {memory:>8.1} MiB resident, {wakes} wake-ups in {idle:?}");
 
-    let list = load::body(&daemon.socket, &get(LIST));
-    let nginx = Nginx::start(&list);
+    let body = |path| load::body(&daemon.socket, &get(path));
+    let nginx = Nginx::start(&[("images", body(LIST)), ("one", body(ONE))]);
     let mut subjects = subjects(&daemon, nginx.as_ref());
     if let Some(word) = std::env::args().skip(1).find(|word| !word.starts_with('-')) {
         subjects.retain(|subject| subject.what.contains(&word));
@@ -73,16 +74,16 @@ fn main() {
 
 fn subjects<'a>(daemon: &'a Daemon, nginx: Option<&'a Nginx>) -> Vec<Subject<'a>> {
     let mut subjects = Vec::new();
-    for (path, what, static_what) in [
-        ("/healthz", "/healthz", "nginx, the same bytes"),
-        (LIST, "a list of 50 of 10,000", "nginx, the same bytes"),
+    for (path, what, file) in [
+        ("/healthz", "/healthz", "/healthz"),
+        (LIST, "a list of 50 of 10,000", "/images"),
+        (ONE, "one of 10,000", "/one"),
     ] {
         for connections in [1, 8, 64] {
             let beside = nginx.map(|nginx| {
                 let (pid, socket) = (nginx.pid(), &nginx.socket);
-                let request = get(path.split('?').next().unwrap());
-                let subject =
-                    Subject { what: static_what, pid, socket, request, connections, beside: None };
+                let (what, request) = ("nginx, the same bytes", get(file));
+                let subject = Subject { what, pid, socket, request, connections, beside: None };
                 subjects.push(subject);
                 subjects.len() - 1
             });

@@ -150,11 +150,11 @@ fn image(at: usize, pictures: &Path) -> NewImage {
 }
 
 impl Nginx {
-    /// `None` where it is not installed.
-    pub(crate) fn start(list: &[u8]) -> Option<Self> {
+    /// With these files. `None` where it is not installed.
+    pub(crate) fn start(files: &[(&str, Vec<u8>)]) -> Option<Self> {
         let home = tempfile::tempdir().unwrap();
         let (root, socket) = (home.path(), home.path().join("s"));
-        std::fs::write(root.join("images"), list).unwrap();
+        files.iter().for_each(|(name, bytes)| std::fs::write(root.join(name), bytes).unwrap());
         // Nothing else than what the daemon does: no log, JSON, connections kept.
         let configuration = format!(
             "daemon off; worker_processes auto; pid {0}/pid; error_log stderr crit;\n\

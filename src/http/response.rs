@@ -59,6 +59,11 @@ impl Response {
     }
 
     /// A success that is JSON already.
+    pub(super) fn written_json(json: Vec<u8>) -> Self {
+        Self::bytes(200, JSON, json)
+    }
+
+    /// The same, for several clients.
     pub fn shared_json(json: Arc<Vec<u8>>) -> Self {
         Self::new(200, JSON, Body::Shared(json))
     }

@@ -138,8 +138,8 @@ pub(super) fn each(
 ) -> Result<(), Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id = ?1");
     // One snapshot for all of them, and the locks of the file taken once.
-    let snapshot = connection.is_autocommit().then(|| connection.unchecked_transaction());
-    let _snapshot = snapshot.transpose()?;
+    let several = ids.len() > 1 && connection.is_autocommit();
+    let _snapshot = several.then(|| connection.unchecked_transaction()).transpose()?;
     let mut statement = connection.prepare_cached(&sql)?;
     for &id in ids {
         if let Some(row) = statement.query([id])?.next()? {

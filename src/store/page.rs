@@ -48,7 +48,7 @@ impl Store {
                     if out.len() > begin {
                         out.push(b',');
                     }
-                    write(row, out).map_err(|error| Error::Damaged { what: error.to_string() })
+                    put(row, out, &write)
                 }
                 Err(error) if error.is_of_a_row() => {
                     unreadable.push(id);
@@ -58,6 +58,18 @@ impl Store {
             })
         })?;
         Ok(unreadable)
+    }
+
+    /// Appends the record of one image; false where there is none.
+    pub(crate) fn write_row(
+        &self,
+        id: i64,
+        out: &mut Vec<u8>,
+        write: impl Fn(ImageRow<'_>, &mut Vec<u8>) -> serde_json::Result<()>,
+    ) -> Result<bool, Error> {
+        let begin = out.len();
+        self.read(|connection| images::each(connection, &[id], |_, row| put(row?, out, &write)))?;
+        Ok(out.len() > begin)
     }
 
     /// The ids of one page.
@@ -170,6 +182,14 @@ impl Store {
             Ok(Some(Found { ids, total }))
         })
     }
+}
+
+fn put(
+    row: ImageRow<'_>,
+    out: &mut Vec<u8>,
+    write: impl Fn(ImageRow<'_>, &mut Vec<u8>) -> serde_json::Result<()>,
+) -> Result<(), Error> {
+    write(row, out).map_err(|error| Error::Damaged { what: error.to_string() })
 }
 
 #[cfg(test)]

@@ -45,9 +45,13 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
 
 /// `GET /images/{id}`
 pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let mut image = find(api, request.record()?)?;
-    api.library.thumbnails().complete(&mut image);
-    Ok(Response::json(200, &image)?)
+    let id = request.record()?;
+    let mut json = Vec::with_capacity(ROW_BYTES);
+    let look = api.library.thumbnails().look();
+    match api.store.write_row(id, &mut json, |row, json| look.write(row, json))? {
+        true => Ok(Response::written_json(json)),
+        false => Err(nowhere(id)),
+    }
 }
 
 /// `GET /images/{id}/raw`
@@ -107,7 +111,11 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Respon
 
 fn find(api: &Api, id: i64) -> Result<Image, Error> {
     let found = api.store.read(|connection| images::get(connection, id))?;
-    found.ok_or_else(|| Error::not_found(format!("there is no image {id}")))
+    found.ok_or_else(|| nowhere(id))
+}
+
+fn nowhere(id: i64) -> Error {
+    Error::not_found(format!("there is no image {id}"))
 }
 
 /// Several may have waited for the same thumbnail: the error is theirs together.

@@ -106,7 +106,7 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
     json.extend(br#"],"pagination":"#);
     serde_json::to_writer(&mut json, &paging.of(total))?;
     json.push(b'}');
-    Ok(Response::shared_json(json.into()))
+    Ok(Response::written_json(json))
 }
 
 /// `DELETE /playlists/{id}`
