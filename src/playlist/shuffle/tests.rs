@@ -318,3 +318,15 @@ proptest! {
         prop_assert!(rest.contains(&new), "{:?}", rest);
     }
 }
+
+#[test]
+fn no_seed_leaves_a_list_in_its_order() {
+    // As many bits of a seed are set as there are, and none.
+    for seed in [0, 1, 1 << 63, u64::MAX] {
+        let mut shuffle = Shuffle::new(&ids(20), None, seed);
+        let mut order = vec![shuffle.current()];
+        order.extend((1..20).map(|_| shuffle.forward()));
+        assert_ne!(order, ids(20), "{seed}");
+        assert!(order.windows(2).filter(|pair| pair[0] > pair[1]).count() > 3, "{order:?}");
+    }
+}

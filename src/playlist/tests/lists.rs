@@ -297,3 +297,70 @@ fn edit_during_apply_updates_reported_index() {
     assert_eq!(events[2].1["image_index"], 0);
     assert_eq!(fixture.asked(), [4, 0]);
 }
+
+#[test]
+fn slot_that_is_taken_up_already_is_not_taken_up_again_after_an_edit() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[360, 1200]);
+    fixture.start(id, &["A"]).unwrap();
+    assert_eq!(fixture.asked(), [0]);
+    // While its monitor is away nothing is due, and nothing can tell that the slot is the same.
+    fixture.connect(&["B"]);
+    let images = Some(fixture.items(&[2, 0, 1], &[300, 360, 1200]));
+    let change = PlaylistChange { images, ..PlaylistChange::default() };
+    fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+    let began = fixture.active()[0].slot_started_at;
+    fixture.pass(60 * SECOND);
+    fixture.connect(&["A", "B"]);
+    let active = &fixture.active()[0];
+    assert_eq!((active.current_index, active.slot_started_at), (1, began));
+}
+
+#[test]
+fn news_that_were_missed_may_have_been_of_images() {
+    use crate::wire::GalleryDomain::History;
+    let check = |kind: EventKind, lost: u64, heard: bool| {
+        let mut fixture = fixture();
+        let listed = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+        fixture.tag(3, &["a"]);
+        let living = fixture.make_living(fast(), serde_json::json!({ "tags": ["a"] }));
+        fixture.start(listed, &["A"]).unwrap();
+        fixture.start(living, &["B"]).unwrap();
+        let bus = fixture.bus.clone();
+        let news = bus.subscribe(NEWS.iter().copied().collect(), || ());
+        fixture.store.write(|c| purge::delete(c, &fixture.images[1..2], false)).unwrap();
+        fixture.tag(3, &[]);
+        bus.publish(&Event::GalleryChanged { domain: History });
+        let message = news.receiver().recv().unwrap();
+        fixture.player.on_event(&Message { kind, lost, ..message });
+        fixture.settle();
+        let mut totals: Vec<usize> =
+            fixture.active().iter().map(|active| active.total_images).collect();
+        totals.sort_unstable();
+        let expected = if heard { [0, 2] } else { [1, 3] };
+        assert_eq!(totals, expected, "{kind:?} behind {lost} that were lost");
+    };
+    check(EventKind::GalleryChanged, 0, false);
+    check(EventKind::GalleryChanged, 1, true);
+    check(EventKind::ConfigChanged, 0, false);
+    check(EventKind::ConfigChanged, 2, true);
+    check(EventKind::ImageOrphanPurged, 0, true);
+}
+
+#[test]
+fn list_that_is_edited_to_one_while_its_picture_is_on_its_way_stands_at_it() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &["A"]).unwrap();
+    fixture.events();
+    fixture.behaviour(Behaviour::Silent);
+    let answer = fixture.begin(|reply| Command::Act(id, Action::Next, reply));
+    let images = Some(fixture.items(&[1], &[]));
+    let change = PlaylistChange { images, ..PlaylistChange::default() };
+    drop(fixture.begin(|reply| Command::Change(id, change, reply)));
+    fixture.release(Behaviour::Shows);
+    answer.try_recv().unwrap().unwrap();
+    let active = &fixture.active()[0];
+    assert_eq!((active.current_index, active.total_images), (0, 1));
+    assert_eq!(active.current_image_id, Some(fixture.images[1]));
+}
