@@ -1,8 +1,9 @@
 //! What an import costs, against `vipsthumbnail` making the same thumbnails of the same files.
 //!
-//! `cargo bench --bench import [-- PICTURES]`. Times are processor time, so that a busy machine
+//! `cargo bench --bench import [-- PICTURES] [jpg] [progressive] [png] [small]`. Times are processor time, so that a busy machine
 //! changes them little; the ratio is of the same run. The import hashes, copies, flushes, decodes,
-//! makes the thumbnail and the palette and writes the row; vipsthumbnail makes the thumbnail.
+//! makes the thumbnail and the palette and writes the row; vipsthumbnail makes the thumbnail. Then
+//! many small pictures, where the landing costs more than the pixels.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/support/photo.rs"]
@@ -29,16 +30,30 @@ use rustix::time::{ClockId, clock_gettime};
 const WIDTH: u32 = 3840;
 const HEIGHT: u32 = 2160;
 const FRAME: (u32, u32) = (500, 500);
+const KINDS: [&str; 4] = ["jpg", "progressive", "png", "small"];
+/// Of the small ones.
+const SMALL: (u32, u32) = (320, 200);
+const SMALL_COUNT: u32 = 2000;
 
 fn main() {
     memory::restrain();
     let pictures = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(24);
     let directory = tempfile::tempdir().unwrap();
     println!("{pictures} pictures of {WIDTH} × {HEIGHT}, processor time each\n");
-    for kind in ["jpg", "png"] {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|word| KINDS.contains(&&**word)).collect();
+    let is_wanted = |kind: &str| wanted.is_empty() || wanted.iter().any(|word| word == kind);
+    for kind in KINDS[..3].iter().copied().filter(|kind| is_wanted(kind)) {
         let source = directory.path().join(kind);
         fs::create_dir(&source).unwrap();
-        let files: Vec<_> = (0..pictures).map(|number| make(&source, number, kind)).collect();
+        let files = (0..pictures).map(|number| match kind {
+            "progressive" => make_progressive(&source, number),
+            _ => Some(make(&source, number, kind)),
+        });
+        let Some(files) = files.collect::<Option<Vec<_>>>() else {
+            println!("{kind}: jpegtran is missing (Debian: libjpeg-turbo-progs)\n");
+            continue;
+        };
         let bytes: u64 = files.iter().map(|file| fs::metadata(file).unwrap().len()).sum();
         println!("{kind}, {} kB each", bytes / 1000 / u64::from(pictures));
         stages(&files);
@@ -51,6 +66,14 @@ fn main() {
         compare("vipsthumbnail, one for each file", ours, single.collect());
         println!();
     }
+    if !is_wanted("small") {
+        return;
+    }
+    let source = directory.path().join("small");
+    fs::create_dir(&source).unwrap();
+    (0..SMALL_COUNT).for_each(|number| write_jpeg(&source, number, SMALL));
+    println!("{SMALL_COUNT} of {} × {}", SMALL.0, SMALL.1);
+    import(directory.path(), "small", SMALL_COUNT);
 }
 
 /// The parts of the work, one after the other.
@@ -100,7 +123,7 @@ fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
     });
     let (each, wall) = (cpu / f64::from(pictures), start.elapsed().as_secs_f64());
     drop(running);
-    println!("  {:<34} {each:>8.1} ms", "import, everything");
+    println!("  {:<34} {each:>8.2} ms", "import, everything");
     println!("  {:<34} {:>8.1} /s", "imports for each processor", 1000.0 / each);
     println!("  {:<34} {:>8.1} /s", "imports by the clock", f64::from(pictures) / wall);
     let (peak, now) = (status("VmHWM") >> 10, status("VmRSS") >> 10);
@@ -152,12 +175,28 @@ fn make(directory: &Path, number: u32, kind: &str) -> PathBuf {
     let output = format!("{}[Q=88,subsample-mode=on]", path.display());
     if !Command::new("vips").arg("copy").arg(&plain).arg(output).status().is_ok_and(|s| s.success())
     {
-        let mut bytes = Vec::new();
-        let encoder = JpegEncoder::new_with_quality(&mut bytes, 85);
-        encoder.write_image(&pixels, WIDTH, HEIGHT, color).unwrap();
-        fs::write(&path, bytes).unwrap();
+        write_jpeg(directory, number, (WIDTH, HEIGHT));
     }
     path
+}
+
+/// In the scans that jpegtran makes of it. None where that is missing.
+fn make_progressive(directory: &Path, number: u32) -> Option<PathBuf> {
+    let path = make(directory, number, "jpg");
+    let scans = directory.join("scans");
+    let mut run = Command::new("jpegtran");
+    let status = run.arg("-progressive").arg("-outfile").arg(&scans).arg(&path).status();
+    assert!(status.ok()?.success());
+    fs::rename(scans, &path).unwrap();
+    Some(path)
+}
+
+fn write_jpeg(directory: &Path, number: u32, (width, height): (u32, u32)) {
+    let mut bytes = Vec::new();
+    let encoder = JpegEncoder::new_with_quality(&mut bytes, 85);
+    let pixels = photo::photo(width, height, number);
+    encoder.write_image(&pixels, width, height, ExtendedColorType::Rgb8).unwrap();
+    fs::write(directory.join(format!("photo-{number}.jpg")), bytes).unwrap();
 }
 
 /// With the milliseconds that all threads of ours spent on it, in user and kernel.
