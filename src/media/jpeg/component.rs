@@ -5,6 +5,7 @@ use super::damage::{Damage, NO_CODE};
 use super::frame::{ComponentHeader, Shape};
 use super::huffman::{END, Table};
 use super::idct::{rounded, transform};
+use super::progressive::Stretch;
 
 pub(super) struct Component {
     pub(super) header: ComponentHeader,
@@ -15,6 +16,8 @@ pub(super) struct Component {
     pub(super) last_wanted: usize,
     /// Where they are buffered: [`Shape::kept`] of each block.
     coefficients: Vec<i16>,
+    /// Of each block those that are not zero, as bits, where [`Shape::tracked`].
+    known: Vec<u64>,
     pub(super) prediction: i32,
     /// In force when its first scan began.
     pub(super) quantiser: Option<Box<[f32; 64]>>,
@@ -36,6 +39,7 @@ impl Component {
             wanted: shape.size.wanted(),
             last_wanted: shape.size.last_wanted(),
             coefficients: vec![0; shape.stride * shape.rows * shape.kept],
+            known: vec![0; if shape.tracked { shape.stride * shape.rows } else { 0 }],
             prediction: 0,
             quantiser: None,
             lacking: [None; 64],
@@ -51,6 +55,15 @@ impl Component {
     pub(super) fn buffered(&mut self, (x, y): (usize, usize)) -> &mut [i16] {
         let start = (y * self.shape.stride + x) * self.shape.kept;
         &mut self.coefficients[start..start + self.shape.kept]
+    }
+
+    /// Of a row of blocks those from `from` on, `count` of them.
+    pub(super) fn stretch(&mut self, y: usize, from: usize, count: usize) -> Stretch<'_> {
+        let (start, kept) = (y * self.shape.stride + from, self.shape.kept);
+        Stretch {
+            coefficients: &mut self.coefficients[start * kept..(start + count) * kept],
+            known: &mut self.known[start..start + count],
+        }
     }
 
     /// Reads a block that is coded in one go; returns the place of its last coefficient that is
@@ -98,8 +111,11 @@ impl Component {
         for y in 0..down {
             for x in 0..self.shape.stride {
                 let mut block = [0; 64];
-                block[..kept].copy_from_slice(self.buffered((x, mcu * down + y)));
-                self.transform(&block, kept - 1, (x, y));
+                let place = (x, mcu * down + y);
+                block[..kept].copy_from_slice(self.buffered(place));
+                let known = self.known.get(place.1 * self.shape.stride + x);
+                let last = known.map_or(63, |known| (known | 1).ilog2() as usize);
+                self.transform(&block, last.min(kept - 1), (x, y));
             }
         }
     }

@@ -12,7 +12,7 @@ use super::component::{Component, dc_difference};
 use super::damage::{Damage, damaged};
 use super::frame::{Frame, Plan};
 use super::huffman::Table;
-use super::progressive::{Scan, first_pass, refine};
+use super::progressive::Scan;
 use super::rows::{Colors, Rows, Sink};
 use crate::media::decoder::Stop;
 use crate::media::error::Error;
@@ -162,8 +162,10 @@ impl<'a> Decoder<'a> {
         // Where nothing but means is wanted, scans without them are skipped unread. Else all must
         // be read: each one leaves out what the others have told.
         let wanted = |&(part, ..): &(usize, usize, usize)| self.components[part].last_wanted > 0;
-        if scan.first == 0 || scan.parts.iter().any(wanted) {
+        if scan.first == 0 {
             self.blocks(&scan, &mut bits, sink)?;
+        } else if scan.parts.iter().any(wanted) {
+            self.band(&scan, &mut bits)?;
         }
         let mut next = bits.marker().ok_or_else(|| damaged(SHORT))?;
         // Restarts that belong to what was skipped.
@@ -225,15 +227,16 @@ impl<'a> Decoder<'a> {
         let single = (scan.parts.len() == 1).then(|| scan.parts[0].0);
         let mcus = self.frame.mcus();
         let (across, down) = single.map_or(mcus, |part| self.components[part].shape.covered);
-        let (mut until_restart, mut run) = (self.restart, 0);
+        let mut until_restart = self.restart;
         self.components.iter_mut().for_each(|component| component.prediction = 0);
         for y in 0..down {
             self.check_stop()?;
             for x in 0..across {
                 if self.restart > 0 {
                     if until_restart == 0 {
-                        self.restart(bits).map_err(damaged)?;
-                        (until_restart, run) = (self.restart, 0);
+                        restart(bits).map_err(damaged)?;
+                        self.components.iter_mut().for_each(|component| component.prediction = 0);
+                        until_restart = self.restart;
                     }
                     until_restart -= 1;
                 }
@@ -245,7 +248,7 @@ impl<'a> Decoder<'a> {
                     };
                     for at in 0..w * h {
                         let place = (x * w + at % w, y * h + at / w);
-                        self.block(scan, part, place, bits, &mut run).map_err(damaged)?;
+                        self.block(scan, part, place, bits).map_err(damaged)?;
                     }
                 }
             }
@@ -259,13 +262,31 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn restart(&mut self, bits: &mut Bits<'_>) -> Result<(), Damage> {
-        if bits.is_overrun() {
-            return Err(SHORT);
+    /// Goes through the blocks of a scan over frequencies, which is of one component.
+    fn band(&mut self, scan: &Scan, bits: &mut Bits<'_>) -> Result<(), Error> {
+        let [(part, _, ac), ..] = scan.parts[..] else { return Err(damaged(NO_TABLE)) };
+        let (across, down) = self.components[part].shape.covered;
+        let (mut until_restart, mut run) = (self.restart, 0);
+        for y in 0..down {
+            self.check_stop()?;
+            let mut x = 0;
+            while x < across {
+                if self.restart > 0 && until_restart == 0 {
+                    restart(bits).map_err(damaged)?;
+                    (until_restart, run) = (self.restart, 0);
+                }
+                let table = self.ac[ac].as_ref().ok_or_else(|| damaged(NO_TABLE))?;
+                let most = if self.restart > 0 { until_restart } else { across };
+                let count = most.min(across - x);
+                let stretch = self.components[part].stretch(y, x, count);
+                stretch.read(scan, table, bits, &mut run).map_err(damaged)?;
+                x += count;
+                until_restart = until_restart.saturating_sub(count);
+            }
+            if bits.is_overrun() {
+                return Err(damaged(SHORT));
+            }
         }
-        let at = bits.marker().ok_or(SHORT)?;
-        bits.restart(at).ok_or("a restart is missing")?;
-        self.components.iter_mut().for_each(|component| component.prediction = 0);
         Ok(())
     }
 
@@ -276,14 +297,13 @@ impl<'a> Decoder<'a> {
         (part, dc, ac): (usize, usize, usize),
         place: (usize, usize),
         bits: &mut Bits<'_>,
-        run: &mut u32,
     ) -> Result<(), Damage> {
         let component = &mut self.components[part];
         let dc = || self.dc[dc].as_ref().ok_or(NO_TABLE);
-        let ac = || self.ac[ac].as_ref().ok_or(NO_TABLE);
         if !self.frame.progressive {
             let mut block = [0; 64];
-            let seen = component.read((dc()?, ac()?), bits, &mut block)?;
+            let ac = self.ac[ac].as_ref().ok_or(NO_TABLE)?;
+            let seen = component.read((dc()?, ac), bits, &mut block)?;
             if self.plan.buffered {
                 let buffered = component.buffered(place);
                 buffered.copy_from_slice(&block[..buffered.len()]);
@@ -292,15 +312,12 @@ impl<'a> Decoder<'a> {
             }
             return Ok(());
         }
-        match (scan.first, scan.high) {
-            (0, 0) => {
-                let step = dc_difference(dc()?, bits)?;
-                component.prediction = component.prediction.wrapping_add(step);
-                component.buffered(place)[0] = (component.prediction << scan.low) as i16;
-            }
-            (0, _) => component.buffered(place)[0] |= i16::from(bits.bit()) << scan.low,
-            (_, 0) => first_pass(component.buffered(place), scan, ac()?, bits, run)?,
-            _ => refine(component.buffered(place), scan, ac()?, bits, run)?,
+        if scan.high == 0 {
+            let step = dc_difference(dc()?, bits)?;
+            component.prediction = component.prediction.wrapping_add(step);
+            component.buffered(place)[0] = (component.prediction << scan.low) as i16;
+        } else {
+            component.buffered(place)[0] |= i16::from(bits.bit()) << scan.low;
         }
         Ok(())
     }
@@ -345,4 +362,13 @@ impl<'a> Decoder<'a> {
     fn check_stop(&self) -> Result<(), Error> {
         if (self.stop)() { Err(Error::Stopped) } else { Ok(()) }
     }
+}
+
+/// Goes on behind the restart that is due.
+fn restart(bits: &mut Bits<'_>) -> Result<(), Damage> {
+    if bits.is_overrun() {
+        return Err(SHORT);
+    }
+    let at = bits.marker().ok_or(SHORT)?;
+    bits.restart(at).ok_or("a restart is missing")
 }

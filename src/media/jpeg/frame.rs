@@ -63,6 +63,9 @@ pub(super) struct Shape {
     pub(super) covered: (usize, usize),
     /// So many coefficients of each block are buffered, in the coded order.
     pub(super) kept: usize,
+    /// Of each block it is on record which coefficients are not zero: what scans over frequencies say
+    /// depends on all that the ones before have said.
+    pub(super) tracked: bool,
 }
 
 impl Frame {
@@ -153,9 +156,6 @@ impl Frame {
         let mcus = self.mcus();
         let kept = match size.last_wanted() {
             _ if !plan.buffered => 0,
-            0 => 1,
-            // Each pass over a band must know all that the ones before have left of it.
-            _ if self.progressive => 64,
             last => last + 1,
         };
         Shape {
@@ -166,6 +166,7 @@ impl Frame {
             rows: mcus.1 * blocks.1,
             covered: cover(1, 1),
             kept,
+            tracked: self.progressive && kept > 1,
         }
     }
 
@@ -173,7 +174,8 @@ impl Frame {
     pub(super) fn memory(&self, plan: &Plan) -> u64 {
         let part = |part: usize| {
             let shape = self.shape(plan, part);
-            (2 * shape.stride * shape.rows * shape.kept + shape.band(self.components[part])) as u64
+            let block = 2 * shape.kept + if shape.tracked { 8 } else { 0 };
+            (shape.stride * shape.rows * block + shape.band(self.components[part])) as u64
         };
         // The last of it: a row as it is put together.
         (0..self.components.len()).map(part).sum::<u64>() + 16 * u64::from(self.size.0)

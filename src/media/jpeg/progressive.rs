@@ -1,8 +1,11 @@
 //! The scans of a progressive JPEG over the frequencies of a block.
+//!
+//! Which coefficients of a block are not zero is on record as bits: where they are is what a later scan
+//! needs to know of those whose values nobody asks for, and what it says of them is passed over at once.
 
 use super::bits::Bits;
 use super::damage::{Damage, NO_CODE};
-use super::huffman::Table;
+use super::huffman::{END, Table};
 
 /// One pass over the data.
 pub(super) struct Scan {
@@ -15,31 +18,73 @@ pub(super) struct Scan {
     pub(super) low: u32,
 }
 
-/// The first look at a band of frequencies. `run` counts blocks that have none of it.
-pub(super) fn first_pass(
-    block: &mut [i16],
+/// Blocks of a component that follow each other, without a restart between them.
+pub(super) struct Stretch<'a> {
+    /// As many of each block as are wanted, in the coded order.
+    pub(super) coefficients: &'a mut [i16],
+    /// Of each block the coefficients that are not zero, as bits.
+    pub(super) known: &'a mut [u64],
+}
+
+impl Stretch<'_> {
+    /// Reads what a scan over frequencies has of them. `run` counts blocks that have none of it.
+    pub(super) fn read(
+        self,
+        scan: &Scan,
+        table: &Table,
+        bits: &mut Bits<'_>,
+        run: &mut u32,
+    ) -> Result<(), Damage> {
+        // A copy of its own, which stays in registers.
+        let mut local = *bits;
+        let (mut at, count) = (0, self.known.len());
+        let kept = self.coefficients.len() / count.max(1);
+        while at < count {
+            if scan.high == 0 && *run > 0 {
+                let passed = (count - at).min(*run as usize);
+                (at, *run) = (at + passed, *run - passed as u32);
+                continue;
+            }
+            let block = &mut self.coefficients[at * kept..(at + 1) * kept];
+            let pass = if scan.high == 0 { first_pass } else { refine };
+            pass((block, &mut self.known[at]), scan, table, &mut local, run)?;
+            at += 1;
+        }
+        *bits = local;
+        Ok(())
+    }
+}
+
+/// The first look at a band of frequencies.
+#[inline(always)]
+fn first_pass(
+    (block, known): (&mut [i16], &mut u64),
     scan: &Scan,
     table: &Table,
     bits: &mut Bits<'_>,
     run: &mut u32,
 ) -> Result<(), Damage> {
-    if *run > 0 {
-        *run -= 1;
-        return Ok(());
-    }
     let mut at = scan.first;
     while at <= scan.last {
         bits.refill();
-        let symbol = table.symbol(bits).ok_or(NO_CODE)?;
-        let (zeros, size) = (usize::from(symbol >> 4), u32::from(symbol & 15));
-        if size == 0 && zeros < 15 {
-            *run = (1 << zeros) + bits.number(zeros as u32) as u32 - 1;
+        let entry = table.coefficient(bits).ok_or(NO_CODE)?;
+        if entry.zeros() == END {
+            let zeros = u32::from(table.symbol(bits).ok_or(NO_CODE)? >> 4);
+            *run = (1 << zeros) + bits.number(zeros) as u32 - 1;
             return Ok(());
         }
-        at += zeros;
-        if size > 0 {
-            let value = (bits.value(size) << scan.low) as i16;
-            *block.get_mut(at).ok_or(NO_CODE)? = value;
+        at += entry.zeros();
+        let rest = entry.rest();
+        bits.skip(entry.bits() - rest);
+        let value = if rest > 0 { bits.value(rest) } else { entry.value() };
+        if value != 0 {
+            if at > 63 {
+                return Err(NO_CODE);
+            }
+            *known |= 1 << at;
+            if let Some(kept) = block.get_mut(at) {
+                *kept = (value << scan.low) as i16;
+            }
         }
         at += 1;
     }
@@ -47,24 +92,22 @@ pub(super) fn first_pass(
 }
 
 /// One more bit for the coefficients of a band that are known, and new ones between them.
-pub(super) fn refine(
-    block: &mut [i16],
+#[inline(always)]
+fn refine(
+    (block, known): (&mut [i16], &mut u64),
     scan: &Scan,
     table: &Table,
     bits: &mut Bits<'_>,
     run: &mut u32,
 ) -> Result<(), Damage> {
     let step = 1_i16 << scan.low;
-    let known = |value: &mut i16, bits: &mut Bits<'_>| {
-        if bits.bit() && *value & step == 0 {
-            *value = value.wrapping_add(if *value > 0 { step } else { -step });
-        }
-    };
-    let mut band = block.get_mut(scan.first..=scan.last).ok_or(NO_CODE)?.iter_mut();
-    while *run == 0 && band.len() > 0 {
+    let from = |at: usize| u64::MAX.checked_shl(at as u32).unwrap_or(0);
+    let band = !from(scan.last + 1);
+    let mut at = scan.first;
+    while *run == 0 && at <= scan.last {
         bits.refill();
         let symbol = table.symbol(bits).ok_or(NO_CODE)?;
-        let (mut zeros, size) = (symbol >> 4, symbol & 15);
+        let (zeros, size) = (symbol >> 4, symbol & 15);
         if size == 0 && zeros < 15 {
             *run = (1 << zeros) + bits.number(u32::from(zeros)) as u32;
             break;
@@ -74,20 +117,41 @@ pub(super) fn refine(
             _ if bits.bit() => step,
             _ => -step,
         };
-        for value in band.by_ref() {
-            if *value != 0 {
-                known(value, bits);
-            } else if zeros == 0 {
-                *value = new;
-                break;
-            } else {
-                zeros -= 1;
+        // Behind so many zeros; what is known between them gets its bit first.
+        let free =
+            (0..zeros).fold(!*known & band & from(at), |free, _| free & free.wrapping_sub(1));
+        let place = (free.trailing_zeros() as usize).min(scan.last + 1);
+        correct(block, *known & from(at) & !from(place), step, bits);
+        if new != 0 && place <= scan.last {
+            *known |= 1 << place;
+            if let Some(kept) = block.get_mut(place) {
+                *kept = new;
             }
         }
+        at = place + 1;
     }
     if *run > 0 {
-        band.filter(|value| **value != 0).for_each(|value| known(value, bits));
+        correct(block, *known & band & from(at), step, bits);
         *run -= 1;
     }
     Ok(())
+}
+
+/// One more bit for each coefficient of a set; those that are not kept are the last.
+#[inline(always)]
+fn correct(block: &mut [i16], set: u64, step: i16, bits: &mut Bits<'_>) {
+    let mut left = set;
+    while let Some(value) = block.get_mut(left.trailing_zeros() as usize) {
+        left &= left - 1;
+        if bits.bit() && *value & step == 0 {
+            *value = value.wrapping_add(if *value > 0 { step } else { -step });
+        }
+    }
+    let mut others = left.count_ones();
+    while others > 0 {
+        bits.refill();
+        let passed = others.min(32);
+        bits.skip(passed);
+        others -= passed;
+    }
 }

@@ -110,6 +110,20 @@ fn scaled_decoding_matches_the_averaged_whole() {
     }
 }
 
+/// By jpegtran: other scans of the same coefficients.
+#[test]
+fn scans_come_to_what_is_coded_in_one_go() {
+    let restarts = include_bytes!("samples/fine-progressive-restarts.jpg");
+    let pairs = [(sample("progressive"), sample("halved")), (restarts, sample("fine-chroma"))];
+    for (at, (scans, plain)) in pairs.into_iter().enumerate() {
+        assert!(looked(scans).unwrap().frame.progressive);
+        for side in [1, 2, 4, 8] {
+            let same = decoded(scans, side).unwrap() == decoded(plain, side).unwrap();
+            assert!(same, "pair {at} at {side}");
+        }
+    }
+}
+
 #[test]
 fn dc_coefficients_alone_are_close() {
     let data = sample("progressive");
