@@ -27,6 +27,7 @@ use super::{Error, walk::looks_like_picture};
 use crate::digest;
 use crate::digest::Checksum;
 use crate::events::EventBus;
+use crate::memory;
 use crate::store::edits::{self, Rename};
 use crate::store::images;
 use crate::store::pending_files;
@@ -59,6 +60,8 @@ impl Reconciler {
                 log::error!("the library could not be looked through: {}", error.reason());
             }
         }
+        // A path and a checksum of each row: in a large library most of what the daemon would hold.
+        memory::trim();
         if context.store.read(images::count).is_ok_and(|images| images > 0) {
             // The last run may not have come round to all thumbnails.
             wake.send();
@@ -84,10 +87,14 @@ impl Reconciler {
         purge(store, &self.bus, &verdict.purge)?;
         let gone: HashSet<i64> = verdict.purge.into_iter().collect();
         rows.retain(|(id, ..)| !gone.contains(id));
-        let checksums: HashSet<String> =
-            rows.iter().map(|(.., checksum)| digest::hex(checksum)).collect();
+        let mut checksums: Vec<&Checksum> = rows.iter().map(|(.., checksum)| checksum).collect();
+        checksums.sort_unstable();
+        // Digits sort as what they are the digits of.
+        let compare =
+            |sum: &Checksum, hex: &str| digest::hex_of(sum).as_flattened().cmp(hex.as_bytes());
+        let had = |hex: &str| checksums.binary_search_by(|sum| compare(sum, hex)).is_ok();
         let imported = |hex: &str| store.read(|c| images::has_checksum(c, hex)).unwrap_or(true);
-        context.thumbnails.sweep(|hex| checksums.contains(hex) || imported(hex));
+        context.thumbnails.sweep(|hex| had(hex) || imported(hex));
         let strangers = strangers(&rows, &files).into_iter();
         let fit = |path: &&PathBuf| looks_like_picture(path) || looks_like_package(path);
         let is_ours = |path: &Path| {

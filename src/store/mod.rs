@@ -51,7 +51,7 @@ use index_sync::{Missed, SharedIndex, Touched, Unreadable};
 /// Page cache of the writer and of a reader, in KiB (negative: SQLite counts pages otherwise). What a
 /// reader has not, the kernel has: its caches are as many as there are readers.
 const WRITER_CACHE: i32 = -8192;
-const READER_CACHE: i32 = -1024;
+const READER_CACHE: i32 = -256;
 /// How long a connection waits for another process's lock, a backup's for example.
 const BUSY: Duration = Duration::from_secs(5);
 /// How long a thread waits for another's reader where descriptors are few.
