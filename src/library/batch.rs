@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Error;
-use super::import_file::Imported;
+use super::landed::Imported;
 use super::task::Task;
 use super::walk::{Found, looks_like_picture};
 use crate::events::EventBus;

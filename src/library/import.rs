@@ -13,7 +13,8 @@ use crossbeam_channel::{Receiver, after, never, select};
 
 use super::batch::{Batch, Done};
 use super::idle::Wake;
-use super::import_file::{ImportContext, Imported};
+use super::import_file::ImportContext;
+use super::landed::Landed;
 use super::task::Task;
 use super::turn::Turns;
 use super::walk::Found;
@@ -57,7 +58,7 @@ pub(super) enum Message {
 pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What the workers do.
-pub(super) fn work(context: &ImportContext, job: &Job, stop: Stop<'_>) -> Result<Imported, Error> {
+pub(super) fn work(context: &ImportContext, job: &Job, stop: Stop<'_>) -> Landed {
     let stop = || stop() || context.ended.load(Ordering::Relaxed);
     let (path, folder, turn) = (&job.path, job.folder, &*job.turn);
     match &job.task {
@@ -94,6 +95,7 @@ impl Importer {
     /// The body of the thread.
     pub(super) fn run(mut self) {
         let mut state = State::default();
+        let rested = state.turns.rested().clone();
         loop {
             self.dispatch(&mut state);
             let due = state.batches.front().and_then(Batch::gallery_due);
@@ -111,6 +113,8 @@ impl Importer {
                         self.tell(&mut state, &path, inside, result);
                     }
                 },
+                // There is room for another.
+                recv(rested) -> _ => {}
                 recv(due) -> _ => {
                     for (path, error) in self.workers.leave_hung() {
                         self.tell(&mut state, &path, false, Err(error));
@@ -129,7 +133,7 @@ impl Importer {
     }
 
     /// A file of the first batch has ended: workers have none of another.
-    fn tell(&self, state: &mut State, path: &Path, inside: bool, result: Result<Imported, Error>) {
+    fn tell(&self, state: &mut State, path: &Path, inside: bool, result: Landed) {
         if let Some(batch) = state.batches.front_mut() {
             batch.ended(path, inside, result, &self.bus);
         }
@@ -143,7 +147,7 @@ impl Importer {
                 batch.start(&self.bus);
                 self.wake.send();
             }
-            while self.workers.has_idle() || self.workers.are_gone() {
+            while self.workers.make_room() || self.workers.are_gone() {
                 let Some(Found { path, inside, problem }) = batch.next() else { break };
                 if let Some(problem) = problem {
                     batch.ended(&path, inside, Err(problem), &self.bus);
@@ -165,6 +169,7 @@ impl Importer {
             }
             if state.batches.is_empty() {
                 self.context.names.forget();
+                self.workers.shrink();
                 memory::trim();
                 self.wake.send();
             }

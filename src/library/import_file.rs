@@ -1,22 +1,21 @@
 //! One file's way into the library: looked at, copied, decoded, landed. Runs in the import workers.
 //!
 //! The order makes a kill harmless at every instant. The copy is made under a temporary name and
-//! flushed. The name that it will have is noted as pending in the database; then it is renamed, the
-//! directory flushed, and in one transaction the row written and the note removed. At the next
-//! start, temporary and pending files are removed: the source was never touched.
+//! flushed; then it lands (`landing`). At the next start, temporary and pending files are
+//! removed: the source was never touched.
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::decode::{self, Decoded, guarded};
-use super::disk::{self, Copy, rename, sync_directory};
-use super::landed;
+use super::disk::{self, Copy, rename};
+use super::landed::{self, Imported, Ready};
 use super::memory_budget::MemoryBudget;
-use super::name::{Name, Names, Reserved};
+use super::name::{Name, Names};
 use super::turn::Turn;
 use super::video_frame::{self, VideoFrame};
 use super::{AudioDefault, Error, OnRewritten, Thumbnails};
@@ -25,7 +24,7 @@ use crate::media::Error::NeedsTranscoder;
 use crate::media::Stop;
 use crate::paths::make_directories;
 use crate::store::images::{self, NewImage};
-use crate::store::{self, Store, pending_files};
+use crate::store::{Store, pending_files};
 use crate::sys::Patient;
 use crate::transcode::{self, Ffmpeg};
 use crate::wire::{Format, Image, MediaType, Resolution};
@@ -65,14 +64,6 @@ struct Look {
     thumbnail: media::Thumbnail,
 }
 
-/// A picture that is in the library now.
-#[derive(Debug)]
-pub(super) struct Imported {
-    pub(super) image: Image,
-    /// It was there before.
-    pub(super) duplicate: bool,
-}
-
 impl ImportContext {
     /// Takes a copy of `source` into the library when it is its turn, unless its content is there
     /// already.
@@ -107,12 +98,9 @@ impl ImportContext {
             return Ok(imported);
         }
         let row = self.describe(source, &copy, folder, stop)?;
+        turn.rest();
         flush(&copy)?;
-        if !turn.wait() {
-            // Too late: its file has been told of as failed.
-            return Err(Error::Stopped);
-        }
-        self.land(copy, &name, row)
+        turn.land(Ready { copy, name, row }, |all| self.land_all(all))
     }
 
     /// Looks at the headers of what would be taken, and refuses what is none of ours, or too much,
@@ -288,72 +276,6 @@ impl ImportContext {
                 let Decoded { probe, thumbnail } = decoded?;
                 let media::Probe { format, width, height, animated, .. } = probe;
                 Ok(Look { format, width, height, duration: 0.0, animated, thumbnail })
-            }
-        }
-    }
-
-    pub(super) fn land(
-        &self,
-        mut copy: Copy,
-        name: &Name,
-        mut row: NewImage,
-    ) -> Result<Imported, Error> {
-        let reserved = self.rename_to_free(&mut copy, name)?;
-        row.settle(&reserved.name, &reserved.path);
-        // The name must not be forgotten after the row is remembered.
-        let landed = sync_directory(&self.directory).and_then(|()| self.insert(&mut row));
-        copy.kept = matches!(&landed, Ok(imported) if !imported.duplicate);
-        if !copy.kept {
-            // The file before its note, and both before the name is anybody else's. What cannot be
-            // removed stays noted: the next start tries again.
-            drop(copy);
-            if disk::is_free(&reserved.path) {
-                self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
-            }
-        }
-        landed.map(|imported| self.complete(imported))
-    }
-
-    /// Writes the row, or finds that another worker has landed the same content meanwhile.
-    pub(super) fn insert(&self, row: &mut NewImage) -> Result<Imported, Error> {
-        self.store.write(|transaction| {
-            if let Some(image) = images::by_checksum(transaction, &row.checksum)? {
-                return Ok(Imported { image, duplicate: true });
-            }
-            // A folder that was deleted meanwhile leaves its pictures at the root.
-            if let Some(folder) = row.folder_id
-                && !store::folders::exists(transaction, folder)?
-            {
-                row.folder_id = None;
-            }
-            pending_files::unmark(transaction, row.home())?;
-            let image = landed::insert(transaction, row)?;
-            Ok(Imported { image, duplicate: false })
-        })
-    }
-
-    /// Moves a copy to the first free name. From then on only its row, or the removal of the
-    /// note, decides whether it stays.
-    pub(super) fn rename_to_free(
-        &self,
-        copy: &mut Copy,
-        name: &Name,
-    ) -> Result<Reserved<'_>, Error> {
-        loop {
-            let reserved = self.names.reserve(name, &self.directory, &self.store)?;
-            self.store.note(|c| pending_files::mark(c, &reserved.path))?;
-            match rename(&copy.path, &reserved.path) {
-                Ok(()) => {
-                    copy.path.clone_from(&reserved.path);
-                    return Ok(reserved);
-                }
-                Err(error) => {
-                    // Whatever is there is not ours.
-                    self.store.note(|c| pending_files::unmark(c, &reserved.path))?;
-                    if error.kind() != io::ErrorKind::AlreadyExists {
-                        return Err(Error::file("rename", &copy.path)(error));
-                    }
-                }
             }
         }
     }

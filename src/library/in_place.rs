@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::Error;
 use super::disk::{self, Copy};
-use super::import_file::{ImportContext, Imported, format};
+use super::import_file::{ImportContext, format};
+use super::landed::Imported;
 use super::name::Name;
 use super::turn::Turn;
 use crate::digest::Checksum;

@@ -19,6 +19,7 @@ mod import;
 mod import_file;
 mod in_place;
 mod landed;
+mod landing;
 mod leftovers;
 mod memory_budget;
 mod missing;

@@ -1,32 +1,46 @@
 //! The order of an import: workers look at files as they come to them, and files land in the order in
-//! which they were named, so that ids and times follow it.
+//! which they were named, so that ids and times follow it. What is ready and next to each other lands
+//! together, by the first one's worker.
 //!
 //! Used by the thread `import`, which gives turns out, and its workers, which wait for theirs: the
 //! first of all that are out never waits, so that all come to an end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::Error;
+use super::landed::{Landed, Ready};
+
 /// Gives turns out.
-#[derive(Default)]
 pub(super) struct Turns {
     given: u64,
     line: Arc<Line>,
+    rested: Receiver<()>,
 }
 
 /// A place in the line, left when dropped.
 pub(super) struct Turn {
     number: u64,
     line: Arc<Line>,
-    left: AtomicBool,
-    waiting: AtomicBool,
+    place: Arc<Place>,
 }
 
 #[derive(Default)]
+struct Place {
+    moved: Condvar,
+    left: AtomicBool,
+    /// For others, whose signs of life are its own.
+    waiting: AtomicBool,
+    /// It has nothing more to do for the processor.
+    resting: AtomicBool,
+}
+
 struct Line {
     state: Mutex<State>,
-    moved: Condvar,
+    rested: Sender<()>,
 }
 
 #[derive(Default)]
@@ -35,48 +49,124 @@ struct State {
     first: u64,
     /// Those after it that have left.
     left: BTreeSet<u64>,
+    waiting: BTreeMap<u64, Waiting>,
+}
+
+/// One that is in its place until its turn comes.
+struct Waiting {
+    place: Arc<Place>,
+    /// What is to be landed, until somebody has it in hand.
+    ready: Option<Ready>,
+    landed: Option<Landed>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        let (sender, rested) = bounded(1);
+        Self { given: 0, line: Arc::new(Line { state: Mutex::default(), rested: sender }), rested }
+    }
 }
 
 impl Turns {
     pub(super) fn next(&mut self) -> Turn {
         self.given += 1;
-        let (number, line) = (self.given - 1, Arc::clone(&self.line));
-        Turn { number, line, left: AtomicBool::new(false), waiting: AtomicBool::new(false) }
+        Turn { number: self.given - 1, line: Arc::clone(&self.line), place: Arc::default() }
+    }
+
+    /// Told when one has begun to rest.
+    pub(super) fn rested(&self) -> &Receiver<()> {
+        &self.rested
     }
 }
 
 impl Turn {
     /// Returns when all that are before it have left; false where it was left meanwhile.
     pub(super) fn wait(&self) -> bool {
-        let state = self.line.lock();
-        let waits = |state: &mut State| state.first < self.number && !self.has_left();
-        self.waiting.store(true, Ordering::Relaxed);
-        drop(self.line.moved.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner));
-        self.waiting.store(false, Ordering::Relaxed);
+        let mut state = self.wait_with(None);
+        state.waiting.remove(&self.number);
         !self.has_left()
     }
 
+    /// Waits for its turn, and lands what is ready; with all that is next in the line and ready by then.
+    /// Or somebody before it does: `land` is for several, in their order.
+    pub(super) fn land(
+        &self,
+        ready: Ready,
+        land: impl FnOnce(Vec<Ready>) -> Vec<Landed>,
+    ) -> Landed {
+        let mut state = self.wait_with(Some(ready));
+        let group = if self.has_left() { Vec::new() } else { state.take_ready(self.number) };
+        if group.is_empty() {
+            let own = state.waiting.remove(&self.number);
+            // What nobody took removes its file: not in there.
+            drop(state);
+            return own.and_then(|own| own.landed).unwrap_or(Err(Error::Stopped));
+        }
+        drop(state);
+        let (numbers, group): (Vec<_>, Vec<_>) = group.into_iter().unzip();
+        let mut landed = numbers.into_iter().zip(land(group));
+        let own = landed.next().map(|(_, landed)| landed);
+        let mut state = self.line.lock();
+        state.waiting.remove(&self.number);
+        landed.for_each(|(number, landed)| state.hand(number, landed));
+        own.unwrap_or(Err(Error::Ended))
+    }
+
+    /// Lets another file be begun: what is left of this one is for the disk.
+    pub(super) fn rest(&self) {
+        if !self.place.resting.swap(true, Ordering::Relaxed) {
+            // Full means that it is about to be seen.
+            self.line.rested.try_send(()).ok();
+        }
+    }
+
+    pub(super) fn is_resting(&self) -> bool {
+        self.place.resting.load(Ordering::Relaxed)
+    }
+
     pub(super) fn is_waiting(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed)
+        self.place.waiting.load(Ordering::Relaxed)
     }
 
     pub(super) fn has_left(&self) -> bool {
-        self.left.load(Ordering::Relaxed)
+        self.place.left.load(Ordering::Relaxed)
     }
 
     /// Gives the place up, whoever has it; once.
     pub(super) fn leave(&self) {
         let mut state = self.line.lock();
-        if self.left.swap(true, Ordering::Relaxed) {
+        if self.place.left.swap(true, Ordering::Relaxed) {
             return;
         }
         state.left.insert(self.number);
-        while let State { first, left } = &mut *state
+        while let State { first, left, .. } = &mut *state
             && left.remove(first)
         {
             *first += 1;
         }
-        self.line.moved.notify_all();
+        if let Some(next) = state.waiting.get(&state.first) {
+            next.place.moved.notify_one();
+        }
+        self.place.moved.notify_one();
+    }
+
+    /// Until its turn has come, or it was left, or `ready` is in another one's hands and has ended there.
+    fn wait_with(&self, ready: Option<Ready>) -> MutexGuard<'_, State> {
+        self.rest();
+        let mut state = self.line.lock();
+        let (number, lands) = (self.number, ready.is_some());
+        let place = Arc::clone(&self.place);
+        state.waiting.insert(number, Waiting { place, ready, landed: None });
+        self.place.waiting.store(true, Ordering::Relaxed);
+        let waits = |state: &mut State| {
+            let own = state.waiting.get(&number);
+            let taken = own.is_some_and(|own| lands && own.ready.is_none());
+            let ended = own.is_none_or(|own| own.landed.is_some());
+            !self.has_left() && !ended && (taken || state.first < number)
+        };
+        let state = self.place.moved.wait_while(state, waits);
+        self.place.waiting.store(false, Ordering::Relaxed);
+        state.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -89,6 +179,34 @@ impl Drop for Turn {
 impl Line {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// What is ready at this number, and at those that follow without a gap.
+    fn take_ready(&mut self, first: u64) -> Vec<(u64, Ready)> {
+        let mut group = Vec::new();
+        for number in first.. {
+            let waiting = self.waiting.get_mut(&number);
+            match waiting.and_then(|one| Some((&one.place, one.ready.take()?))) {
+                Some((place, ready)) => {
+                    // From here on it hangs where that one hangs.
+                    place.waiting.store(false, Ordering::Relaxed);
+                    group.push((number, ready));
+                }
+                None if number > first && self.left.contains(&number) => {}
+                None => break,
+            }
+        }
+        group
+    }
+
+    fn hand(&mut self, number: u64, landed: Landed) {
+        // Where it was left meanwhile, its file has been told of as failed.
+        if let Some(waiting) = self.waiting.get_mut(&number) {
+            waiting.landed = Some(landed);
+            waiting.place.moved.notify_one();
+        }
     }
 }
 

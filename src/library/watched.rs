@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::disk::{self, checksum};
-use super::import_file::{ImportContext, Imported, flush, format};
-use super::landed;
+use super::import_file::{ImportContext, flush, format};
+use super::landed::{self, Imported};
 use super::name::Name;
 use super::task::{Directory, Pass};
 use super::turn::Turn;

@@ -3,6 +3,9 @@
 //! A read from a dead disk does not return, and its thread cannot be ended. A worker that shows no
 //! sign of life is left behind: its file has failed, another worker is started in its place, and the
 //! end of the daemon does not wait for it.
+//!
+//! So many work at once as there are processors. A file that only waits for the disk and its turn does
+//! not count: there is a worker more for the next one, and what waits lands together.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,7 +16,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::Error;
-use super::import_file::Imported;
+use super::landed::Landed;
 use super::task::Task;
 use super::turn::Turn;
 use crate::media::Stop;
@@ -21,6 +24,8 @@ use crate::thread::{Spawner, Thread};
 
 /// Workers that are left behind at once.
 const HUNG_MAX: usize = 8;
+/// Files that wait to be landed.
+const RESTING_MAX: usize = 24;
 /// What the files in hand get at the end of the daemon.
 const LAST: Duration = Duration::from_secs(2);
 
@@ -38,15 +43,17 @@ pub(super) struct Job {
 
 pub(super) struct Done {
     worker: u64,
-    pub(super) result: Result<Imported, Error>,
+    pub(super) result: Landed,
 }
 
 /// What a worker does with its file; it asks often whether it is to stop.
-pub(super) type Work = Arc<dyn Fn(&Job, Stop<'_>) -> Result<Imported, Error> + Send + Sync>;
+pub(super) type Work = Arc<dyn Fn(&Job, Stop<'_>) -> Landed + Send + Sync>;
 
 pub(super) struct Workers {
     work: Work,
     spawner: Spawner,
+    /// Those that work at once.
+    count: usize,
     /// A worker without a sign of life for so long hangs.
     patience: Duration,
     all: Vec<Worker>,
@@ -83,11 +90,12 @@ impl Workers {
         let mut workers = Self {
             work,
             spawner: spawner.clone(),
+            count,
             patience,
             all: Vec::with_capacity(count),
             started: 0,
             hung: 0,
-            done: bounded(count + HUNG_MAX),
+            done: bounded(count + RESTING_MAX + HUNG_MAX),
         };
         (1..=count).try_for_each(|place| workers.add(place))?;
         Ok(workers)
@@ -127,8 +135,25 @@ impl Workers {
         self.all.iter().any(|worker| worker.in_hand.is_some())
     }
 
-    pub(super) fn has_idle(&self) -> bool {
+    fn has_idle(&self) -> bool {
         self.all.iter().any(|worker| worker.in_hand.is_none())
+    }
+
+    /// Whether another file is to be begun; there is a worker for it then.
+    pub(super) fn make_room(&mut self) -> bool {
+        let in_hand = self.all.iter().filter_map(|worker| worker.in_hand.as_ref());
+        if in_hand.filter(|file| !file.turn.is_resting()).count() >= self.count {
+            return false;
+        }
+        let most = self.count + RESTING_MAX;
+        let may_add = !self.are_gone() && self.all.len() + self.hung < most;
+        // Where none can be started, the next one that is idle has it.
+        self.has_idle() || may_add && self.add(self.all.len() + 1).is_ok()
+    }
+
+    /// Ends those that were started for what waits.
+    pub(super) fn shrink(&mut self) {
+        self.all.truncate(self.count);
     }
 
     /// Whether all hang.
@@ -148,10 +173,7 @@ impl Workers {
     }
 
     /// Takes a worker's result, with its file and whether that was found in a directory; none of one that was left behind, whose file has failed already.
-    pub(super) fn settle(
-        &mut self,
-        done: Done,
-    ) -> Option<(PathBuf, bool, Result<Imported, Error>)> {
+    pub(super) fn settle(&mut self, done: Done) -> Option<(PathBuf, bool, Landed)> {
         let worker = self.all.iter_mut().find(|worker| worker.number == done.worker);
         let Some(InHand { path, inside, .. }) = worker.and_then(|worker| worker.in_hand.take())
         else {

@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::import_file::{ImportContext, Imported};
+use super::import_file::ImportContext;
+use super::landed::Imported;
 use super::name::Name;
 use super::{Error, Library, disk};
 use crate::store::images::{NewImage, NewPackage};

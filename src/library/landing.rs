@@ -1,0 +1,177 @@
+//! The last step of a file's way into the library: its name, and its row. Runs in the import workers,
+//! and wherever else something is taken in.
+//!
+//! The name is noted as pending in the database; then the copy is renamed, the directory flushed, and in
+//! one transaction the row written and the note removed. What is ready together goes through that
+//! together: the disk is waited for once.
+
+use std::io;
+
+use super::Error;
+use super::disk::{self, Copy, rename, sync_directory};
+use super::import_file::ImportContext;
+use super::landed::{self, Imported, Landed, Ready};
+use super::name::{Name, Reserved};
+use crate::paths::flush_directory;
+use crate::store::images::{self, NewImage};
+use crate::store::{self, Connection, pending_files};
+
+/// What is about to have its name, or has it.
+struct Placed<'a> {
+    ready: Ready,
+    reserved: Reserved<'a>,
+}
+
+/// What is no longer on its way with the others.
+type Ended = Box<Landed>;
+
+impl ImportContext {
+    pub(super) fn land(&self, mut copy: Copy, name: &Name, mut row: NewImage) -> Landed {
+        let reserved = self.rename_to_free(&mut copy, name)?;
+        row.settle(&reserved.name, &reserved.path);
+        // The name must not be forgotten after the row is remembered.
+        let landed = sync_directory(&self.directory).and_then(|()| self.insert(&mut row));
+        self.settle(copy, reserved, landed)
+    }
+
+    /// Lands several in this order; what becomes of one does not hang on the others.
+    pub(super) fn land_all(&self, all: Vec<Ready>) -> Vec<Landed> {
+        let reserved: Vec<_> = all.into_iter().map(|ready| self.reserve(ready)).collect();
+        let mut paths = reserved.iter().flatten().map(|placed| &*placed.reserved.path);
+        let noted = self.store.note(|c| paths.try_for_each(|path| pending_files::mark(c, path)));
+        let is_noted = noted.is_ok();
+        let mut landed = Vec::with_capacity(reserved.len());
+        let (mut placed, mut places) = (Vec::new(), Vec::new());
+        for (place, reserved) in reserved.into_iter().enumerate() {
+            match reserved.and_then(|reserved| self.name(reserved, is_noted)) {
+                Ok(one) => {
+                    placed.push(one);
+                    places.push(place);
+                    landed.push(None);
+                }
+                Err(ended) => landed.push(Some(*ended)),
+            }
+        }
+        for (place, ended) in places.into_iter().zip(self.write_rows(placed)) {
+            landed[place] = Some(ended);
+        }
+        landed.into_iter().map(|ended| ended.unwrap_or(Err(Error::Ended))).collect()
+    }
+
+    fn reserve(&self, mut ready: Ready) -> Result<Placed<'_>, Ended> {
+        let reserved = self.names.reserve(&ready.name, &self.directory, &self.store);
+        let reserved = reserved.map_err(|error| Box::new(Err(error)))?;
+        ready.row.settle(&reserved.name, &reserved.path);
+        Ok(Placed { ready, reserved })
+    }
+
+    /// Gives the name that is noted. Where that does not go, it is landed alone, and told why if that
+    /// does not go either.
+    fn name<'a>(&'a self, placed: Placed<'a>, is_noted: bool) -> Result<Placed<'a>, Ended> {
+        let Placed { mut ready, reserved } = placed;
+        if is_noted {
+            if rename(&ready.copy.path, &reserved.path).is_ok() {
+                ready.copy.path.clone_from(&reserved.path);
+                return Ok(Placed { ready, reserved });
+            }
+            // Whatever is there is not ours.
+            let unmarked = self.store.note(|c| pending_files::unmark(c, &reserved.path));
+            unmarked.map_err(|error| Box::new(Err(Error::from(error))))?;
+        }
+        drop(reserved);
+        Err(Box::new(self.land(ready.copy, &ready.name, ready.row)))
+    }
+
+    fn write_rows(&self, mut placed: Vec<Placed<'_>>) -> Vec<Landed> {
+        if placed.is_empty() {
+            return Vec::new();
+        }
+        // The names must not be forgotten after the rows are remembered. Not tried again: a disk tells
+        // once that it has lost something.
+        if let Err(error) = flush_directory(&self.directory) {
+            let failed = || Error::file("flush", &self.directory)(again(&error));
+            let give_up =
+                |one: Placed<'_>| self.settle(one.ready.copy, one.reserved, Err(failed()));
+            return placed.into_iter().map(give_up).collect();
+        }
+        let written = self.store.write(|c| -> Result<Vec<_>, Error> {
+            placed.iter_mut().map(|one| insert(c, &mut one.ready.row)).collect()
+        });
+        let mut written = written.ok().map(Vec::into_iter);
+        let settle = |one: Placed<'_>| {
+            let Ready { copy, mut row, .. } = one.ready;
+            let landed = match &mut written {
+                Some(written) => written.next().ok_or(Error::Ended),
+                // All of them or none: which one it was is seen where each is alone.
+                None => self.insert(&mut row),
+            };
+            self.settle(copy, one.reserved, landed)
+        };
+        placed.into_iter().map(settle).collect()
+    }
+
+    /// The end of it, whichever: the copy stays where its row was written.
+    fn settle(&self, mut copy: Copy, reserved: Reserved<'_>, landed: Landed) -> Landed {
+        copy.kept = matches!(&landed, Ok(imported) if !imported.duplicate);
+        if !copy.kept {
+            // The file before its note, and both before the name is anybody else's. What cannot be
+            // removed stays noted: the next start tries again.
+            drop(copy);
+            if disk::is_free(&reserved.path) {
+                self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
+            }
+        }
+        landed.map(|imported| self.complete(imported))
+    }
+
+    /// Writes the row, or finds that another worker has landed the same content meanwhile.
+    pub(super) fn insert(&self, row: &mut NewImage) -> Landed {
+        self.store.write(|transaction| insert(transaction, row))
+    }
+
+    /// Moves a copy to the first free name. From then on only its row, or the removal of the
+    /// note, decides whether it stays.
+    pub(super) fn rename_to_free(
+        &self,
+        copy: &mut Copy,
+        name: &Name,
+    ) -> Result<Reserved<'_>, Error> {
+        loop {
+            let reserved = self.names.reserve(name, &self.directory, &self.store)?;
+            self.store.note(|c| pending_files::mark(c, &reserved.path))?;
+            match rename(&copy.path, &reserved.path) {
+                Ok(()) => {
+                    copy.path.clone_from(&reserved.path);
+                    return Ok(reserved);
+                }
+                Err(error) => {
+                    // Whatever is there is not ours.
+                    self.store.note(|c| pending_files::unmark(c, &reserved.path))?;
+                    if error.kind() != io::ErrorKind::AlreadyExists {
+                        return Err(Error::file("rename", &copy.path)(error));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn insert(transaction: &Connection, row: &mut NewImage) -> Landed {
+    if let Some(image) = images::by_checksum(transaction, &row.checksum)? {
+        return Ok(Imported { image, duplicate: true });
+    }
+    // A folder that was deleted meanwhile leaves its pictures at the root.
+    if let Some(folder) = row.folder_id
+        && !store::folders::exists(transaction, folder)?
+    {
+        row.folder_id = None;
+    }
+    pending_files::unmark(transaction, row.home())?;
+    let image = landed::insert(transaction, row)?;
+    Ok(Imported { image, duplicate: false })
+}
+
+/// The same error once more.
+fn again(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+}
