@@ -137,9 +137,13 @@ pub(super) fn each(
     mut hand: impl FnMut(i64, Result<ImageRow<'_>, Error>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id = ?1");
-    // One snapshot for all of them, and the locks of the file taken once.
-    let several = ids.len() > 1 && connection.is_autocommit();
-    let _snapshot = several.then(|| connection.unchecked_transaction()).transpose()?;
+    // One snapshot for all of them, and the locks of the file taken once: it stands as long as a
+    // statement is amid its rows.
+    let mut amid = connection.prepare_cached("SELECT 1 FROM sqlite_schema")?;
+    let mut snapshot = amid.query([])?;
+    if ids.len() > 1 {
+        snapshot.next()?;
+    }
     let mut statement = connection.prepare_cached(&sql)?;
     for &id in ids {
         if let Some(row) = statement.query([id])?.next()? {

@@ -112,6 +112,25 @@ fn row_is_written_as_the_record_that_it_becomes() {
 }
 
 #[test]
+fn rows_of_one_look_are_of_one_moment() {
+    let (_directory, store) = scratch();
+    let [one, other] = ["one", "other"].map(|name| store.write(|c| insert(c, &picture(name, 1))));
+    let ids = [one.unwrap(), other.unwrap()];
+    let look = || {
+        let mut names = Vec::new();
+        let hand = |id, row: Result<ImageRow<'_>, Error>| {
+            names.push(row?.name.to_owned());
+            let rename = "UPDATE image SET name = ?1 || id WHERE id != ?2";
+            store.write(|c| Ok::<_, Error>(drop(c.execute(rename, ("new", id))?)))
+        };
+        store.read(|c| each(c, &ids, hand)).unwrap();
+        names
+    };
+    assert_eq!(look(), ["one", "other"]);
+    assert_eq!(look(), [format!("new{}", ids[0]), format!("new{}", ids[1])]);
+}
+
+#[test]
 fn nothing_refers_to_what_is_deleted() {
     let (_directory, store) = scratch();
     let [gone, stays] =
