@@ -121,7 +121,7 @@ fn rows_of_one_look_are_of_one_moment() {
         let hand = |id, row: Result<ImageRow<'_>, Error>| {
             names.push(row?.name.to_owned());
             let rename = "UPDATE image SET name = ?1 || id WHERE id != ?2";
-            store.write(|c| Ok::<_, Error>(drop(c.execute(rename, ("new", id))?)))
+            store.write(|c| Ok::<_, Error>(c.execute(rename, ("new", id)).map(drop)?))
         };
         store.read(|c| each(c, &ids, hand)).unwrap();
         names
