@@ -31,7 +31,7 @@ pub(crate) mod way_back;
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -72,6 +72,8 @@ struct Shared {
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
     reader_kept: Condvar,
+    /// Threads that wait for one, counted with the readers locked.
+    readers_awaited: AtomicUsize,
     /// The writer's commits do not wait for the disk. Changed under its lock.
     is_lax: AtomicBool,
     generation: AtomicU64,
@@ -133,6 +135,7 @@ impl Store {
                 writer: Mutex::new(writer),
                 readers: Mutex::default(),
                 reader_kept: Condvar::new(),
+                readers_awaited: AtomicUsize::new(0),
                 is_lax: AtomicBool::new(false),
                 generation: AtomicU64::new(1),
                 findings: AtomicU64::new(1),
@@ -172,7 +175,10 @@ impl Store {
         let mut kept = lock(&self.shared.readers);
         if kept.len() < READERS_KEPT {
             kept.push(reader);
-            self.shared.reader_kept.notify_one();
+            // The kernel is asked only where somebody waits.
+            if self.shared.readers_awaited.load(Ordering::Relaxed) > 0 {
+                self.shared.reader_kept.notify_one();
+            }
         }
         result
     }
@@ -248,8 +254,10 @@ impl Store {
     /// The next reader that comes back.
     fn await_reader(&self, patience: Duration) -> Option<Connection> {
         let kept = lock(&self.shared.readers);
-        let come = &self.shared.reader_kept;
-        let kept = come.wait_timeout_while(kept, patience, |kept| kept.is_empty());
+        let Shared { reader_kept, readers_awaited, .. } = &*self.shared;
+        readers_awaited.fetch_add(1, Ordering::Relaxed);
+        let kept = reader_kept.wait_timeout_while(kept, patience, |kept| kept.is_empty());
+        readers_awaited.fetch_sub(1, Ordering::Relaxed);
         kept.unwrap_or_else(PoisonError::into_inner).0.pop()
     }
 
