@@ -1,9 +1,9 @@
 //! What an import costs, against `vipsthumbnail` making the same thumbnails of the same files.
 //!
-//! `cargo bench --bench import [-- PICTURES] [jpg] [progressive] [png] [small]`. Times are processor time, so that a busy machine
-//! changes them little; the ratio is of the same run. The import hashes, copies, flushes, decodes,
-//! makes the thumbnail and the palette and writes the row; vipsthumbnail makes the thumbnail. Then
-//! many small pictures, where the landing costs more than the pixels.
+//! `cargo bench --bench import [-- PICTURES] [jpg] [progressive] [png] [small]`. Times are processor
+//! time, so that a busy machine changes them little; the ratio is of the same run. The import hashes,
+//! copies, flushes, decodes, makes the thumbnail and the palette and writes the row; vipsthumbnail makes
+//! the thumbnail. Then many small pictures, which land together.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/support/photo.rs"]
