@@ -332,6 +332,23 @@ fn a_frame_larger_than_its_canvas_is_counted() {
 }
 
 #[test]
+fn a_lossy_frame_larger_than_its_canvas_is_counted() {
+    let coded = webp::Encoder::from_rgb(&[9; 3 * 16 * 16], 16, 16).encode(50.0).to_vec();
+    let memory = |sides: [u8; 4]| {
+        let mut frame = coded[12..].to_vec();
+        // Behind its chunk's head, its tag and three bytes that are always the same.
+        frame[14..18].copy_from_slice(&sides);
+        let canvas = *b"VP8X\x0a\0\0\0\0\0\0\0\x0f\0\0\x0f\0\0";
+        let length = (4 + canvas.len() + frame.len()) as u32;
+        let head = [b"RIFF".as_slice(), &length.to_le_bytes(), b"WEBP", &canvas];
+        probed(&[&head.concat(), &frame[..]].concat()).unwrap().memory((16, 16))
+    };
+    // 1043 x 13216, as a fuzzer found them, with bits of how they are to be shown.
+    let (same, larger) = (memory([16, 0, 16, 0]), memory([0x13, 0xc4, 0xa0, 0xf3]));
+    assert!(larger >= same + 1043 * 13_216 * 3 / 2, "{same} {larger}");
+}
+
+#[test]
 fn what_takes_too_much_memory_is_left_to_the_transcoder() {
     let mut bytes = coded(&DynamicImage::ImageRgb8(scene(16, 16)), ImageFormat::Bmp);
     assert!(probed(&bytes).unwrap().memory((16, 16)) < 1 << 20);

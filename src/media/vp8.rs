@@ -13,6 +13,21 @@ const HEAD: u64 = 10;
 /// More than all that stands before the number of partitions: some 180 bits.
 const NEEDED: u64 = 64;
 
+/// Bytes of planes for what a frame, which begins here, has more than its canvas: the decoder sees
+/// that they differ once it has all of them.
+pub(super) fn beyond(input: &mut dyn Input, canvas: (u32, u32)) -> Option<u64> {
+    let start = input.stream_position().ok()?;
+    let mut head = [0; HEAD as usize];
+    input.read_exact(&mut head).ok()?;
+    input.seek(SeekFrom::Start(start)).ok()?;
+    // The upper two bits of a side say how it is to be shown.
+    let side = |low, high| u64::from(u16::from_le_bytes([low, high]) & 0x3fff).next_multiple_of(16);
+    let pixels = side(head[6], head[7]) * side(head[8], head[9]);
+    let shown = u64::from(canvas.0) * u64::from(canvas.1);
+    // One of brightness, and two of a quarter each.
+    Some(pixels.checked_sub(shown).filter(|_| shown > 0)? * 3 / 2)
+}
+
 /// Bytes for what a frame of so many, which begins here, claims beyond its end, or for the copies of
 /// its last partition. None where it is no such frame: the decoder says what is wrong with it.
 pub(super) fn beside(input: &mut dyn Input, length: u64) -> Option<u64> {

@@ -86,7 +86,10 @@ fn frame(input: &mut dyn Input, length: u64) -> Result<u64, Error> {
 /// What the tables of lossless pixels or of an alpha channel take, or copies of lossy data.
 fn coded(input: &mut dyn Input, tag: &[u8; 4], length: u64, size: (u32, u32)) -> u64 {
     let tables = match tag {
-        b"VP8 " => vp8::beside(input, length),
+        b"VP8 " => {
+            let planes = vp8::beyond(input, size).unwrap_or_default();
+            Some(planes + vp8::beside(input, length).unwrap_or_default())
+        }
         b"VP8L" => vp8l::tables(input, length, None),
         b"ALPH" => match bytes(input) {
             Ok([how]) if how & 3 == 1 => vp8l::tables(input, length.saturating_sub(1), Some(size)),
