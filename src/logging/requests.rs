@@ -3,7 +3,10 @@
 //! There may be a hundred thousand a second, and a line of its own for each would cost more than the
 //! answer. They go to the file alone; to stderr only where there is no file.
 
+use std::cell::RefCell;
+use std::fmt;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,11 +44,10 @@ struct Gathered {
     bytes: Vec<u8>,
     lost: u64,
     ended: bool,
-    clock: Clock,
 }
 
 /// The time as the log writes it, made once a second.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Clock {
     second: i64,
     text: String,
@@ -73,13 +75,25 @@ impl Requests {
     }
 
     fn add(&self, line: &RequestLine<'_>, now: Timestamp) {
+        // Each thread has its own for what is being written: all wait for `gathered`.
+        thread_local! {
+            static WRITTEN: RefCell<(Clock, Vec<u8>)> = const { RefCell::new((Clock::new(), Vec::new())) };
+        }
+        WRITTEN.with_borrow_mut(|(clock, bytes)| {
+            bytes.clear();
+            write(line, now, clock, bytes);
+            self.gather(bytes);
+        });
+    }
+
+    fn gather(&self, line: &[u8]) {
         let mut gathered = self.lock();
         let before = gathered.bytes.len();
         if before > MOST {
             gathered.lost += 1;
             return;
         }
-        gathered.push(line, now);
+        gathered.bytes.extend_from_slice(line);
         let crossed = before < ENOUGH && gathered.bytes.len() >= ENOUGH;
         drop(gathered);
         if before == 0 || crossed {
@@ -143,28 +157,56 @@ impl Requests {
     }
 }
 
-impl Gathered {
-    fn push(&mut self, line: &RequestLine<'_>, now: Timestamp) {
-        let RequestLine { id, method, path, status, duration } = *line;
-        let micros = duration.as_micros();
-        let (whole, part) = (micros / 1000, micros % 1000);
-        let (before, after) = self.clock.around(now);
-        let (bytes, fraction) = (&mut self.bytes, now.as_micros().rem_euclid(1_000_000));
-        let mut put = |text: std::fmt::Arguments<'_>| {
-            bytes.write_fmt(text).expect("a Vec takes everything");
-        };
-        put(format_args!(
-            r#"{{"ts":"{before}{fraction:06}{after}","level":"info","target":"http","#
-        ));
-        // Both may have anything in them that is no control character.
-        let (method, path) = (Escaped(method), Escaped(path));
-        put(format_args!(r#""msg":"{method} {path} {status} in {whole}.{part:03} ms","#));
-        put(format_args!(r#""request_id":"{id}","method":"{method}","path":"{path}","#));
-        put(format_args!("\"status\":{status},\"duration_ms\":{whole}.{part:03}}}\n"));
+/// Appends the line of a request. What stands in it twice is written once, and copied.
+fn write(line: &RequestLine<'_>, now: Timestamp, clock: &mut Clock, out: &mut Vec<u8>) {
+    let (before, after) = clock.around(now);
+    let fraction = now.as_micros().rem_euclid(1_000_000);
+    let micros = line.duration.as_micros();
+    let (status, whole, part) = (line.status, micros / 1000, micros % 1000);
+    put(out, format_args!(r#"{{"ts":"{before}{fraction:06}{after}","#));
+    out.extend_from_slice(br#""level":"info","target":"http","msg":""#);
+    // Both may have anything in them that is no control character.
+    let method = place(out, |out| put_escaped(out, line.method));
+    out.push(b' ');
+    let path = place(out, |out| put_escaped(out, line.path));
+    put(out, format_args!(" {status} in "));
+    let took = place(out, |out| put(out, format_args!("{whole}.{part:03}")));
+    out.extend_from_slice(br#" ms","request_id":""#);
+    out.extend_from_slice(line.id.as_bytes());
+    out.extend_from_slice(br#"","method":""#);
+    out.extend_from_within(method);
+    out.extend_from_slice(br#"","path":""#);
+    out.extend_from_within(path);
+    put(out, format_args!("\",\"status\":{status},\"duration_ms\":"));
+    out.extend_from_within(took);
+    out.extend_from_slice(b"}\n");
+}
+
+/// Where it has put what it appends.
+fn place(out: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) -> Range<usize> {
+    let from = out.len();
+    append(out);
+    from..out.len()
+}
+
+fn put(out: &mut Vec<u8>, text: fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("a Vec takes everything");
+}
+
+/// Appends a text as it stands within a string of JSON.
+fn put_escaped(out: &mut Vec<u8>, text: &str) {
+    if !text.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
+        return out.extend_from_slice(text.as_bytes());
     }
+    let quoted = serde_json::Value::from(text).to_string();
+    out.extend_from_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
 }
 
 impl Clock {
+    const fn new() -> Self {
+        Self { second: 0, text: String::new() }
+    }
+
     /// What stands before and after the fraction of the second.
     fn around(&mut self, now: Timestamp) -> (&str, &str) {
         let second = now.as_micros().div_euclid(1_000_000);
@@ -175,20 +217,6 @@ impl Clock {
         let (before, rest) = self.text.split_once('.').unwrap_or((&self.text, ""));
         let fraction = rest.bytes().take_while(u8::is_ascii_digit).count();
         (&self.text[..=before.len().min(self.text.len() - 1)], &rest[fraction..])
-    }
-}
-
-/// Within a string of JSON.
-#[derive(Clone, Copy)]
-struct Escaped<'a>(&'a str);
-
-impl std::fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if !self.0.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
-            return f.write_str(self.0);
-        }
-        let quoted = serde_json::to_string(self.0).map_err(|_| std::fmt::Error)?;
-        f.write_str(&quoted[1..quoted.len() - 1])
     }
 }
 
