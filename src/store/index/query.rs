@@ -89,8 +89,8 @@ pub(crate) struct Found {
     pub total: u64,
 }
 
-/// Of the images a part as small as this is looked at one by one.
-const FEW: usize = 8;
+/// Of the images a part as small as this has its names looked at one by one.
+const FEW: usize = 4;
 
 /// What of a query only the database knows.
 #[derive(Clone, Debug, Default)]
