@@ -27,7 +27,7 @@ use crate::sys::Waker;
 use crate::thread::Spawner;
 
 /// Answers to pipelined requests are gathered up to here.
-const GATHERED: usize = 16 << 10;
+pub(super) const GATHERED: usize = 16 << 10;
 
 /// What all connections of a server share.
 pub(super) struct Shared {

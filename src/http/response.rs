@@ -23,14 +23,14 @@ pub struct Response {
     pub(super) body: Body,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Body {
     Bytes(Cow<'static, [u8]>),
     /// The same bytes for several clients.
     Shared(Arc<Vec<u8>>),
-    /// `length` bytes of a file, sent from the disk as the client takes them.
+    /// `length` bytes of a file, sent as the client takes them, without a copy in our memory.
     File {
-        file: File,
+        file: Arc<File>,
         offset: u64,
         length: u64,
     },
@@ -64,8 +64,8 @@ impl Response {
     }
 
     /// The same, for several clients.
-    pub fn shared_json(json: Arc<Vec<u8>>) -> Self {
-        Self::new(200, JSON, Body::Shared(json))
+    pub(super) fn shared_json(body: Body) -> Self {
+        Self::new(200, JSON, body)
     }
 
     pub fn events(bus: &EventBus, filter: EventFilter) -> Self {

@@ -31,7 +31,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         find(api, id)?;
     }
     let look = api.library.thumbnails().look();
-    let bytes = api.lists.get(&asked, (&api.store, look.generation()), || {
+    let body = api.lists.get(&asked, (&api.store, look.generation()), || {
         let mut json = Vec::with_capacity(paging.per_page as usize * ROW_BYTES);
         json.extend(br#"{"data":["#);
         let total = api.store.write_page(query, &mut json, |row, json| look.write(row, json))?;
@@ -40,7 +40,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         json.push(b'}');
         Ok(json)
     })?;
-    Ok(Response::shared_json(bytes))
+    Ok(Response::shared_json(body))
 }
 
 /// `GET /images/{id}`

@@ -1,12 +1,20 @@
 //! Lists of images that were written as JSON a moment ago.
 //!
 //! A gallery asks for the same page again and again while nothing changes. An answer is used again
-//! as long as the database has not changed (its generation) and no thumbnail has come or gone.
+//! as long as the database has not changed (its generation) and no thumbnail has come or gone. One
+//! that was asked for again is a file in memory from then on, if it is large: the kernel sends its pages
+//! as they are.
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::http::connection::GATHERED;
+use crate::http::response::Body;
 use crate::http::{Error, Paging};
 use crate::memory;
 use crate::store::Store;
@@ -16,7 +24,7 @@ use crate::store::index::Query;
 const KEPT: usize = 16;
 /// Bytes of all of them, so that pages of large web packages do not stay: a full page of pictures has
 /// two hundred kilobytes.
-const BYTES_KEPT: usize = 4 << 20;
+const BYTES_KEPT: u64 = 4 << 20;
 
 #[derive(Default)]
 pub struct ListCache {
@@ -27,7 +35,8 @@ pub struct ListCache {
 struct List {
     asked: Asked,
     state: State,
-    json: Arc<Vec<u8>>,
+    /// JSON, as bytes or in a file.
+    body: Body,
 }
 
 /// The page stands in the answer: beyond all offsets, different pages have the same query.
@@ -47,21 +56,28 @@ impl ListCache {
         asked: &Asked,
         (store, thumbnails): (&Store, u64),
         make: impl FnOnce() -> Result<Vec<u8>, Error>,
-    ) -> Result<Arc<Vec<u8>>, Error> {
+    ) -> Result<Body, Error> {
         // Before the list is made: what changes meanwhile makes it stale, not wrong.
         let state = State { generation: store.generation(), thumbnails };
-        if let Some(json) = self.find(asked, &state) {
-            return Ok(json);
-        }
-        let mut json = make()?;
-        json.shrink_to_fit();
-        let json = Arc::new(json);
-        self.keep(List { asked: asked.clone(), state, json: Arc::clone(&json) });
-        Ok(json)
+        let body = match self.find(asked, &state) {
+            Some(Body::Shared(json)) if json.len() > GATHERED => match in_file(&json) {
+                Ok(body) => body,
+                // Out of descriptors, say.
+                Err(_) => return Ok(Body::Shared(json)),
+            },
+            Some(body) => return Ok(body),
+            None => {
+                let mut json = make()?;
+                json.shrink_to_fit();
+                Body::Shared(Arc::new(json))
+            }
+        };
+        self.keep(List { asked: asked.clone(), state, body: body.clone() });
+        Ok(body)
     }
 
     fn keep(&self, list: List) {
-        if list.json.len() > BYTES_KEPT {
+        if list.body.length() > BYTES_KEPT {
             // Its rows took twenty times as much, in blocks that the allocator would keep.
             memory::trim();
             return;
@@ -71,19 +87,25 @@ impl ListCache {
         kept.push_front(list);
         let mut bytes = 0;
         let fits = |list: &List| {
-            bytes += list.json.len();
+            bytes += list.body.length();
             bytes <= BYTES_KEPT
         };
         let fitting = kept.iter().take(KEPT).map(fits).take_while(|&fits| fits).count();
         kept.truncate(fitting);
     }
 
-    fn find(&self, asked: &Asked, state: &State) -> Option<Arc<Vec<u8>>> {
+    fn find(&self, asked: &Asked, state: &State) -> Option<Body> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let at = kept.iter().position(|list| list.state == *state && list.asked == *asked)?;
         kept.swap(0, at);
-        kept.front().map(|list| Arc::clone(&list.json))
+        kept.front().map(|list| list.body.clone())
     }
+}
+
+fn in_file(json: &[u8]) -> io::Result<Body> {
+    let mut file = File::from(memfd_create("list", MemfdFlags::CLOEXEC)?);
+    file.write_all(json)?;
+    Ok(Body::File { file: Arc::new(file), offset: 0, length: json.len() as u64 })
 }
 
 impl fmt::Debug for ListCache {
@@ -94,6 +116,8 @@ impl fmt::Debug for ListCache {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
     fn asked(page: u64) -> Asked {
@@ -108,9 +132,9 @@ mod tests {
     fn lists_are_kept_up_to_a_number_and_a_size() {
         let cache = ListCache::default();
         let state = State { generation: 1, thumbnails: 1 };
-        let keep = |page, bytes: usize, state: &State| {
-            let json = vec![b' '; bytes].into();
-            cache.keep(List { asked: asked(page), state: state.clone(), json });
+        let keep = |page, bytes: u64, state: &State| {
+            let body = Body::Shared(vec![b' '; bytes as usize].into());
+            cache.keep(List { asked: asked(page), state: state.clone(), body });
         };
         (0..20).for_each(|page| keep(page, 1000, &state));
         assert_eq!(pages(&cache), (4..20).rev().collect::<Vec<_>>());
@@ -129,5 +153,29 @@ mod tests {
         keep(23, 10, &State { generation: 2, ..state.clone() });
         assert_eq!(pages(&cache), [23]);
         assert!(cache.find(&asked(23), &state).is_none());
+    }
+
+    #[test]
+    fn a_large_list_that_is_asked_for_again_is_sent_from_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("db")).unwrap();
+        let cache = ListCache::default();
+        let get = |page, bytes: usize| {
+            let make = || Ok((0..bytes).map(|at| b'a' + (at % 23) as u8).collect());
+            cache.get(&asked(page), (&store, 1), make).unwrap()
+        };
+        let (small, large) = (GATHERED, GATHERED + 1);
+        for _ in 0..3 {
+            assert!(matches!(get(1, small), Body::Shared(json) if json.len() == small));
+        }
+        let Body::Shared(json) = get(2, large) else {
+            panic!("nobody knows that it is asked again")
+        };
+        for _ in 0..2 {
+            let Body::File { file, offset: 0, length } = get(2, 0) else { panic!("in no file") };
+            let mut sent = vec![0; length as usize];
+            file.read_exact_at(&mut sent, 0).unwrap();
+            assert!(sent == *json);
+        }
     }
 }
