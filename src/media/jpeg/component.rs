@@ -4,14 +4,12 @@ use super::bits::Bits;
 use super::damage::{Damage, NO_CODE};
 use super::frame::{ComponentHeader, Shape};
 use super::huffman::{END, Table};
-use super::idct::{rounded, transform};
+use super::idct::{PLACES, rounded, transform};
 use super::progressive::Stretch;
 
 pub(super) struct Component {
     pub(super) header: ComponentHeader,
     pub(super) shape: Shape,
-    /// The frequencies that are needed: place in the coded order, place in the transform.
-    wanted: Vec<(u8, u8)>,
     /// The last of those, in the coded order.
     pub(super) last_wanted: usize,
     /// Where they are buffered: [`Shape::kept`] of each block.
@@ -19,7 +17,7 @@ pub(super) struct Component {
     /// Of each block those that are not zero, as bits, where [`Shape::tracked`].
     known: Vec<u64>,
     pub(super) prediction: i32,
-    /// In force when its first scan began.
+    /// In force when its first scan began; at the [`PLACES`] of the frequencies.
     pub(super) quantiser: Option<Box<[f32; 64]>>,
     /// The bits that each coefficient still lacks; none of one that was never sent.
     pub(super) lacking: [Option<u32>; 64],
@@ -36,7 +34,6 @@ impl Component {
         let plane = vec![0; stride * header.blocks.1 * shape.size.height];
         Self {
             header,
-            wanted: shape.size.wanted(),
             last_wanted: shape.size.last_wanted(),
             coefficients: vec![0; shape.stride * shape.rows * shape.kept],
             known: vec![0; if shape.tracked { shape.stride * shape.rows } else { 0 }],
@@ -94,7 +91,7 @@ impl Component {
                 local.skip(entry.bits() - entry.rest());
                 let rest = entry.rest();
                 let value = if rest > 0 { local.value(rest) } else { entry.value() };
-                block[at & 63] = value as i16;
+                block[usize::from(PLACES[at & 63])] = value as i16;
                 seen = at;
             } else {
                 local.skip(entry.bits());
@@ -112,7 +109,10 @@ impl Component {
             for x in 0..self.shape.stride {
                 let mut block = [0; 64];
                 let place = (x, mcu * down + y);
-                block[..kept].copy_from_slice(self.buffered(place));
+                let buffered = self.buffered(place);
+                for (&value, &to) in buffered.iter().zip(&PLACES) {
+                    block[usize::from(to & 63)] = value;
+                }
                 let known = self.known.get(place.1 * self.shape.stride + x);
                 let last = known.map_or(63, |known| (known | 1).ilog2() as usize);
                 self.transform(&block, last.min(kept - 1), (x, y));
@@ -128,7 +128,7 @@ impl Component {
         let (size, stride) = (self.shape.size, self.shape.plane_stride());
         let start = y * size.height * stride + x * size.width;
         let plane = &mut self.plane[start..];
-        if last == 0 {
+        if last == 0 || (size.width, size.height) == (1, 1) {
             // Nothing but its mean.
             let mean = rounded(f32::from(block[0]) * quantiser[0] * 0.125 + 128.0) as u8;
             for row in plane.chunks_mut(stride).take(size.height) {
@@ -136,15 +136,7 @@ impl Component {
             }
             return;
         }
-        let mut wanted = [0.0; 64];
-        for &(at, to) in &self.wanted {
-            let at = usize::from(at);
-            if at > last {
-                break;
-            }
-            wanted[usize::from(to)] = f32::from(block[at & 63]) * quantiser[at & 63];
-        }
-        transform(&wanted, size, plane, stride);
+        transform(block, quantiser, size, plane, stride);
     }
 
     /// Makes room for the next row of MCUs.

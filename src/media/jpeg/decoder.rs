@@ -12,6 +12,7 @@ use super::component::{Component, dc_difference};
 use super::damage::{Damage, damaged};
 use super::frame::{Frame, Plan};
 use super::huffman::Table;
+use super::idct::PLACES;
 use super::progressive::Scan;
 use super::rows::{Colors, Rows, Sink};
 use crate::media::decoder::Stop;
@@ -140,7 +141,9 @@ impl<'a> Decoder<'a> {
             let steps = values.chunks_exact(width);
             let steps = steps.map(|v| v.iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte)));
             let mut table = [0.0; 64];
-            table.iter_mut().zip(steps).for_each(|(entry, step)| *entry = step as f32);
+            for (step, &place) in steps.zip(&PLACES) {
+                table[usize::from(place)] = step as f32;
+            }
             let place = self.quantisers.get_mut(usize::from(kind & 15));
             *place.ok_or("a table has no place")? = Some(table);
             content = &rest[64 * width..];
@@ -305,8 +308,9 @@ impl<'a> Decoder<'a> {
             let ac = self.ac[ac].as_ref().ok_or(NO_TABLE)?;
             let seen = component.read((dc()?, ac), bits, &mut block)?;
             if self.plan.buffered {
-                let buffered = component.buffered(place);
-                buffered.copy_from_slice(&block[..buffered.len()]);
+                for (to, &from) in component.buffered(place).iter_mut().zip(&PLACES) {
+                    *to = block[usize::from(from & 63)];
+                }
             } else {
                 component.transform(&block, seen, (place.0, place.1 % component.header.blocks.1));
             }

@@ -20,31 +20,74 @@ const ZIGZAG: [u8; 64] = [
     52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 ];
 
+/// Where the transform has the frequency that comes at each place of the coded order: column after
+/// column.
+pub(super) const PLACES: [u8; 64] = {
+    let (mut places, mut at) = ([0; 64], 0);
+    while at < 64 {
+        places[at] = ZIGZAG[at] % 8 * 8 + ZIGZAG[at] / 8;
+        at += 1;
+    }
+    places
+};
+
 impl Size {
-    /// The frequencies that are needed: place in the coded order, place in what [`transform`] takes.
-    pub(super) fn wanted(self) -> Vec<(u8, u8)> {
-        let place = |at: u8| {
-            let place = usize::from(ZIGZAG[usize::from(at)]);
-            let (column, row) = (place % 8, place / 8);
-            let inside = column < self.width && row < self.height;
-            inside.then_some((at, (column * self.height + row) as u8))
-        };
-        (0..64).filter_map(place).collect()
+    /// In the coded order, the last of the frequencies that are needed.
+    pub(super) fn last_wanted(self) -> usize {
+        PLACES.iter().rposition(|&place| self.has(place)).unwrap_or_default()
     }
 
-    /// The last of those, in the coded order.
-    pub(super) fn last_wanted(self) -> usize {
-        self.wanted().last().map_or(0, |&(at, _)| usize::from(at))
+    /// Whether the frequency at a place is needed.
+    pub(super) fn has(self, place: u8) -> bool {
+        usize::from(place / 8) < self.width && usize::from(place % 8) < self.height
     }
 }
 
-/// Turns coefficients (dequantised, column after column, `size` of them) into samples at `out`.
+/// Turns coefficients and what each is multiplied by, at their [`PLACES`], into samples at `out`.
 #[inline]
-pub(super) fn transform(coefficients: &[f32; 64], size: Size, out: &mut [u8], stride: usize) {
+pub(super) fn transform(
+    coefficients: &[i16; 64],
+    quantiser: &[f32; 64],
+    size: Size,
+    out: &mut [u8],
+    stride: usize,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if size.width * size.height > 4 && is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2.
+        unsafe { transform_by_avx2(coefficients, quantiser, size, out, stride) };
+        return;
+    }
+    transform_plainly(coefficients, quantiser, size, out, stride);
+}
+
+/// The same code, for the compiler to do eight numbers at once.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn transform_by_avx2(
+    coefficients: &[i16; 64],
+    quantiser: &[f32; 64],
+    size: Size,
+    out: &mut [u8],
+    stride: usize,
+) {
+    transform_plainly(coefficients, quantiser, size, out, stride);
+}
+
+#[inline(always)]
+fn transform_plainly(
+    coefficients: &[i16; 64],
+    quantiser: &[f32; 64],
+    size: Size,
+    out: &mut [u8],
+    stride: usize,
+) {
     macro_rules! by_size {
         ($($width:literal, $height:literal);+) => {
             match (size.width, size.height) {
-                $(($width, $height) => block::<$width, $height>(coefficients, out, stride),)+
+                $(($width, $height) => {
+                    block::<$width, $height>(coefficients, quantiser, out, stride);
+                })+
                 _ => unreachable!("sizes are 1, 2, 4 or 8"),
             }
         };
@@ -55,10 +98,18 @@ pub(super) fn transform(coefficients: &[f32; 64], size: Size, out: &mut [u8], st
     );
 }
 
-fn block<const W: usize, const H: usize>(coefficients: &[f32; 64], out: &mut [u8], stride: usize) {
+#[inline(always)]
+fn block<const W: usize, const H: usize>(
+    coefficients: &[i16; 64],
+    quantiser: &[f32; 64],
+    out: &mut [u8],
+    stride: usize,
+) {
     let mut columns = [[0.0; H]; W];
-    for (column, from) in columns.iter_mut().zip(coefficients.chunks_exact(H)) {
-        column.copy_from_slice(from);
+    for (at, column) in columns.iter_mut().enumerate() {
+        for (row, to) in column.iter_mut().enumerate() {
+            *to = f32::from(coefficients[8 * at + row]) * quantiser[8 * at + row];
+        }
     }
     sum(&mut columns);
     let mut rows = [[0.0; W]; H];
@@ -191,12 +242,12 @@ mod tests {
 
     #[test]
     fn a_mean_stays_a_mean_at_every_size() {
-        let mut coefficients = [0.0; 64];
-        coefficients[0] = 8.0 * 40.0;
+        let mut coefficients = [0; 64];
+        coefficients[0] = 8 * 40;
         for width in [1, 2, 4, 8] {
             for height in [1, 2, 4, 8] {
                 let mut out = [0; 64];
-                transform(&coefficients, Size { width, height }, &mut out, 8);
+                transform(&coefficients, &[1.0; 64], Size { width, height }, &mut out, 8);
                 for y in 0..height {
                     assert!(
                         out[y * 8..y * 8 + width].iter().all(|&v| v == 168),
@@ -209,9 +260,9 @@ mod tests {
 
     #[test]
     fn the_full_size_is_the_plain_transform() {
-        let coefficients: [f32; 64] = std::array::from_fn(|at| (at as f32 * 37.0) % 50.0 - 25.0);
+        let coefficients = std::array::from_fn(|at| (at as i16 * 37) % 50 - 25);
         let mut out = [0; 64];
-        transform(&coefficients, Size { width: 8, height: 8 }, &mut out, 8);
+        transform(&coefficients, &[1.0; 64], Size { width: 8, height: 8 }, &mut out, 8);
         let scale = |frequency| if frequency == 0 { 0.125_f64.sqrt() } else { 0.5 };
         let wave = |place: usize, frequency: usize| {
             let angle = ((2 * place + 1) * frequency) as f64 * std::f64::consts::PI / 16.0;
@@ -223,6 +274,19 @@ mod tests {
                 (0..64).map(|c| f64::from(coefficients[c]) * wave(x, c / 8) * wave(y, c % 8)).sum();
             let exact = (sum + 128.0).clamp(0.0, 255.0);
             assert!((exact - f64::from(sample)).abs() <= 0.51, "{at}: {sample}, not {exact}");
+        }
+    }
+
+    #[test]
+    fn whatever_the_processor_has_the_samples_are_the_same() {
+        let coefficients = std::array::from_fn(|at| (at as i16 * 113) % 301 - 150);
+        let quantiser = std::array::from_fn(|at| 1.0 + (at % 7) as f32);
+        for (width, height) in [1, 2, 4, 8].into_iter().flat_map(|w| [1, 2, 4, 8].map(|h| (w, h))) {
+            let (mut one, mut other) = ([0; 64], [0; 64]);
+            let size = Size { width, height };
+            transform(&coefficients, &quantiser, size, &mut one, 8);
+            transform_plainly(&coefficients, &quantiser, size, &mut other, 8);
+            assert_eq!(one, other, "{width} × {height}");
         }
     }
 }
