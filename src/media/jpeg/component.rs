@@ -5,7 +5,11 @@ use super::damage::{Damage, NO_CODE};
 use super::frame::{ComponentHeader, Shape};
 use super::huffman::{END, Table};
 use super::idct::{PLACES, rounded, transform};
-use super::progressive::Stretch;
+use super::progressive::{Scan, Stretch};
+
+/// An error of samples that nobody sees in a picture at less than its size: light and colours together
+/// come to 45 dB.
+const UNSEEN: f32 = 0.8;
 
 pub(super) struct Component {
     pub(super) header: ComponentHeader,
@@ -100,6 +104,28 @@ impl Component {
         }
         *bits = local;
         if at > 64 && at < END { Err(NO_CODE) } else { Ok(seen) }
+    }
+
+    /// Whether a scan over frequencies must be read. Where nothing but means is wanted, none; else all,
+    /// as each leaves out what the others have told, up to those that tell of no more than can be seen.
+    pub(super) fn wants(&self, scan: &Scan) -> bool {
+        let is_seen = || self.error(if scan.high > 0 { scan.high } else { scan.low }) > UNSEEN;
+        let is_wanted = scan.high == 0 && scan.first <= self.last_wanted;
+        self.last_wanted > 0 && (is_wanted || is_seen())
+    }
+
+    /// By how much samples are wrong at most, as the root of the mean of squares, while each of the
+    /// coefficients wanted lacks so many bits.
+    fn error(&self, bits: u32) -> f32 {
+        let whole = (self.shape.size.width, self.shape.size.height) == (8, 8);
+        let Some(quantiser) = self.quantiser.as_ref().filter(|_| !whole) else {
+            return f32::INFINITY;
+        };
+        let wanted = |place: &&u8| self.shape.size.has(**place);
+        let places = PLACES[1..].iter().filter(wanted);
+        let steps = places.map(|&place| quantiser[usize::from(place)].powi(2)).sum::<f32>().sqrt();
+        // A wave has an eighth of its coefficient.
+        ((1 << bits) - 1) as f32 * steps / 8.0
     }
 
     /// Turns a row of MCUs of what is buffered into samples.

@@ -162,9 +162,8 @@ impl<'a> Decoder<'a> {
         let scan = self.scan_header(content).map_err(damaged)?;
         self.begin(&scan).map_err(damaged)?;
         let mut bits = Bits::new(data, at);
-        // Where nothing but means is wanted, scans without them are skipped unread. Else all must
-        // be read: each one leaves out what the others have told.
-        let wanted = |&(part, ..): &(usize, usize, usize)| self.components[part].last_wanted > 0;
+        // Scans over frequencies that nobody would miss are skipped unread.
+        let wanted = |&(part, ..): &(usize, usize, usize)| self.components[part].wants(&scan);
         if scan.first == 0 {
             self.blocks(&scan, &mut bits, sink)?;
         } else if scan.parts.iter().any(wanted) {

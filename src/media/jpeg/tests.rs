@@ -191,6 +191,39 @@ fn unneeded_scans_are_skipped() {
     assert!(whole.is_err() || whole.unwrap() != decoded(data, 8).unwrap());
 }
 
+/// With steps so small that the last bits of coefficients are not seen.
+fn with_small_steps(data: &[u8]) -> Vec<u8> {
+    let mut finer = data.to_vec();
+    let mut at = 2;
+    while let Some(next) = bits::marker(data, at).filter(|&next| data[next + 1] != START_OF_SCAN) {
+        let length = usize::from(u16::from_be_bytes([data[next + 2], data[next + 3]]));
+        at = next + 2 + length;
+        if data[next + 1] == 0xdb {
+            // Behind the number of each table.
+            finer[next + 4..at].chunks_exact_mut(65).for_each(|table| table[1..].fill(1));
+        }
+    }
+    finer
+}
+
+#[test]
+fn scans_that_would_not_be_seen_are_skipped() {
+    let (data, plain) =
+        (with_small_steps(sample("progressive")), with_small_steps(sample("halved")));
+    let last = scans(&data).pop().unwrap();
+    let mut spoilt = data.clone();
+    spoilt[last].fill(0);
+    for side in [1, 2, 4] {
+        let found = decoded(&data, side).unwrap();
+        assert!(found == decoded(&spoilt, side).unwrap(), "at {side}");
+        let likeness = likeness(&found, &decoded(&plain, side).unwrap());
+        assert!(likeness > 45.0, "at {side}: {likeness:.1} dB");
+    }
+    assert!(decoded(&data, 8).unwrap() == decoded(&plain, 8).unwrap());
+    let whole = decoded(&spoilt, 8);
+    assert!(whole.is_err() || whole.unwrap() != decoded(&data, 8).unwrap());
+}
+
 #[test]
 fn unsupported_varieties_are_named() {
     let check = |data: &[u8], expected: &str| {
