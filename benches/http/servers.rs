@@ -155,11 +155,17 @@ impl Nginx {
         let home = tempfile::tempdir().unwrap();
         let (root, socket) = (home.path(), home.path().join("s"));
         files.iter().for_each(|(name, bytes)| std::fs::write(root.join(name), bytes).unwrap());
-        // Nothing else than what the daemon does: no log, JSON, connections kept.
+        // What the daemon does, too: JSON, connections kept, a line of the log for each request,
+        // gathered.
         let configuration = format!(
             "daemon off; worker_processes auto; pid {0}/pid; error_log stderr crit;\n\
              events {{ worker_connections 1024; }}\n\
-             http {{ access_log off; default_type application/json; keepalive_requests 1000;\n\
+             http {{ log_format line escape=json '{{\"ts\":\"$time_iso8601\",\"level\":\"info\",\
+             \"target\":\"http\",\"msg\":\"$request_method $uri $status in $request_time s\",\
+             \"request_id\":\"$connection-$connection_requests\",\"method\":\"$request_method\",\"path\":\"$uri\",\
+             \"status\":$status,\"duration_s\":$request_time}}';\n\
+             access_log {0}/log line buffer=64k flush=1s;\n\
+             default_type application/json; keepalive_requests 1000;\n\
              sendfile on; client_body_temp_path {0}/a; proxy_temp_path {0}/b;\n\
              fastcgi_temp_path {0}/c; uwsgi_temp_path {0}/d; scgi_temp_path {0}/e;\n\
              open_file_cache max=10;\n\
