@@ -80,6 +80,10 @@ impl Backend for Swaybg {
         if placements.is_empty() {
             return self.clear();
         }
+        // On a busy machine a picture may be drawn before anybody looks whether it is still wanted.
+        if cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
         let (launch, files) = self.launch(placements, cancel)?;
         let same =
             |process: &BackendProcess| process.record().is(&launch) && process.child().is_running();
