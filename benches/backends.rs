@@ -3,7 +3,8 @@
 //!
 //! `cargo bench --bench backends` prints a table; it needs sway and swaybg. A script in swaybg's
 //! place rings and becomes the real one, so the start of a shell is in the figures; what that costs
-//! alone is taken in the same run. `MURALD_SETS` sets how many requests are made (300).
+//! alone is taken in the same run. `MURALD_SETS` sets how many requests are made (300),
+//! `MURALD_BENCH_IMAGES` (0) how many more images are in the library: rows without files.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::fs::{self, File};
@@ -13,6 +14,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+use murald::internals::store::images::{self, NewImage};
+use murald::internals::store::{self, Store};
+use murald::internals::wire::Format;
 use serde_json::json;
 
 #[path = "../tests/desktop/mod.rs"]
@@ -25,7 +29,8 @@ use desktop::Desktop;
 use support::House;
 
 fn main() {
-    let sets = std::env::var("MURALD_SETS").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
+    let sets = number("MURALD_SETS").unwrap_or(300);
     let desktop = Desktop::wayland(&["1920x1080", "1280x720"]);
     let mut house = House::on(&desktop);
     let bell = house.root().join("bell");
@@ -34,6 +39,7 @@ fn main() {
     let script = format!("#!/bin/sh\nprintf x >'{}'\nexec {swaybg} \"$@\"\n", bell.display());
     house.stub("swaybg", &script);
     house.configure("[backend]\ntype = 'swaybg'\n");
+    fill(&house, number("MURALD_BENCH_IMAGES").unwrap_or(0));
     house.start();
     let paths = ["one.jpg", "two.jpg"].map(|name| photograph(&house, name));
     let ids = house.import(&[&paths[0], &paths[1]]);
@@ -67,6 +73,37 @@ fn main() {
     let load = fs::read_to_string("/proc/loadavg").unwrap();
     println!("{:44}{}", "load", load.split(' ').next().unwrap());
     assert_eq!(house.stop(), Some(0));
+}
+
+fn fill(house: &House, number: usize) {
+    let store = Store::open(&house.database()).unwrap();
+    let insert = |transaction: &rusqlite::Transaction<'_>| {
+        (0..number).try_for_each(|at| images::insert(transaction, &row(house, at)).map(drop))
+    };
+    store.write::<_, store::Error>(insert).unwrap();
+}
+
+fn row(house: &House, at: usize) -> NewImage {
+    let mut checksum = [0; 32];
+    checksum[..8].copy_from_slice(&at.to_le_bytes());
+    NewImage {
+        path: house.root().join(format!("none/{at}.jpg")),
+        source_path: format!("/home/somebody/Pictures/{at}.jpg").into(),
+        name: format!("Mountains in the evening light {at}"),
+        format: Format::Jpg,
+        width: 3840,
+        height: 2160,
+        duration: 0.0,
+        animated: false,
+        audio_enabled: false,
+        file_size: 1_500_000,
+        checksum,
+        colors: vec![[at as u8, 80, 120]],
+        hue_group: 7,
+        folder_id: None,
+        in_place: false,
+        web: None,
+    }
 }
 
 /// A picture of 1080p whose middle differs from the other's.
