@@ -14,13 +14,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use murald::internals::store::images::{self, NewImage};
+use murald::internals::store::images;
 use murald::internals::store::{self, Store};
-use murald::internals::wire::Format;
 use serde_json::json;
 
 #[path = "../tests/desktop/mod.rs"]
 mod desktop;
+
+#[path = "http/row.rs"]
+mod row;
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -78,32 +80,11 @@ fn main() {
 fn fill(house: &House, number: usize) {
     let store = Store::open(&house.database()).unwrap();
     let insert = |transaction: &rusqlite::Transaction<'_>| {
-        (0..number).try_for_each(|at| images::insert(transaction, &row(house, at)).map(drop))
+        (0..number).try_for_each(|at| {
+            images::insert(transaction, &row::row(at, &house.images())).map(drop)
+        })
     };
     store.write::<_, store::Error>(insert).unwrap();
-}
-
-fn row(house: &House, at: usize) -> NewImage {
-    let mut checksum = [0; 32];
-    checksum[..8].copy_from_slice(&at.to_le_bytes());
-    NewImage {
-        path: house.root().join(format!("none/{at}.jpg")),
-        source_path: format!("/home/somebody/Pictures/{at}.jpg").into(),
-        name: format!("Mountains in the evening light {at}"),
-        format: Format::Jpg,
-        width: 3840,
-        height: 2160,
-        duration: 0.0,
-        animated: false,
-        audio_enabled: false,
-        file_size: 1_500_000,
-        checksum,
-        colors: vec![[at as u8, 80, 120]],
-        hue_group: 7,
-        folder_id: None,
-        in_place: false,
-        web: None,
-    }
 }
 
 /// A picture of 1080p whose middle differs from the other's.

@@ -9,6 +9,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark")]
 
 mod load;
+mod row;
 mod servers;
 
 use std::path::Path;

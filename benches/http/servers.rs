@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use murald::internals::digest;
 use murald::internals::store::Store;
-use murald::internals::store::images::{self, NewImage};
-use murald::internals::wire::Format;
+use murald::internals::store::images;
 
 /// Of the clock in /proc, in a second: the same on all Linux.
 const TICKS: f64 = 100.0;
@@ -116,7 +115,7 @@ fn fill(home: &Path, number: usize) {
     let store = Store::open(&data.join("db/murald.sqlite3")).unwrap();
     let insert = |transaction: &rusqlite::Transaction<'_>| {
         (0..number).try_for_each(|at| {
-            let image = image(at, &pictures);
+            let image = super::row::row(at, &pictures);
             std::fs::write(&image.path, b"").unwrap();
             let hex = digest::hex(&image.checksum);
             std::fs::write(thumbnails.join(format!("{hex}.webp")), b"-").unwrap();
@@ -124,29 +123,6 @@ fn fill(home: &Path, number: usize) {
         })
     };
     store.write::<_, murald::internals::store::Error>(insert).unwrap();
-}
-
-fn image(at: usize, pictures: &Path) -> NewImage {
-    let name = format!("Mountains in the evening light {at}");
-    let bytes = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
-    NewImage {
-        path: pictures.join(format!("{name}.jpg")),
-        source_path: format!("/home/somebody/Pictures/Wallpapers/{name}.jpg").into(),
-        name,
-        format: Format::Jpg,
-        width: 3840,
-        height: 2160,
-        duration: 0.0,
-        animated: false,
-        audio_enabled: false,
-        file_size: 1_500_000 + at as u64,
-        checksum: std::array::from_fn(|place| bytes[place % 8] ^ place as u8),
-        colors: bytes.map(|byte| [byte, byte ^ 0x55, byte.wrapping_mul(7)]).to_vec(),
-        hue_group: bytes[0] % 12,
-        folder_id: None,
-        in_place: false,
-        web: None,
-    }
 }
 
 impl Nginx {

@@ -22,6 +22,9 @@ const ENOUGH: usize = 64 << 10;
 /// Bytes that wait for a disk that is slow; further lines are lost.
 const MOST: usize = 512 << 10;
 
+/// What a thread keeps for its next line: paths that are longer are few.
+const KEPT: usize = 4 << 10;
+
 /// A request and its answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestLine<'a> {
@@ -83,6 +86,9 @@ impl Requests {
             bytes.clear();
             write(line, now, clock, bytes);
             self.gather(bytes);
+            if bytes.capacity() > KEPT {
+                *bytes = Vec::new();
+            }
         });
     }
 

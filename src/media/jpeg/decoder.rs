@@ -2,10 +2,11 @@
 //! whole.
 //!
 //! Coded data must be read to the last bit, but of each block only as many frequencies are
-//! transformed as there are samples wanted, and scans that bring none of those are skipped. Rows
-//! are handed on as they come, so that the memory is that of a few of them; only where a picture
-//! comes in several scans are its coefficients buffered. Data that end before the picture does are an
-//! error: nothing is made up.
+//! transformed as there are samples wanted. Scans that bring none of those, or at less than the
+//! picture's size no more of them than can be seen, are skipped; what is damaged within those is not
+//! noticed. Rows are handed on as they come, so that the memory is that of a few of them; only where a
+//! picture comes in several scans are its coefficients buffered. Data that end before the picture does
+//! are an error: nothing is made up.
 
 use super::bits::{Bits, marker};
 use super::component::{Component, dc_difference};
