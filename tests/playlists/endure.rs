@@ -101,7 +101,7 @@ fn daemon_end_does_not_wait_for_hanging_backend() {
     std::thread::scope(|scope| {
         let step =
             scope.spawn(|| house.client().post(&format!("/playlists/{id}/next"), &json!({})));
-        wait_until("it is served", || active(&house)[0]["paused"] == true);
+        wait_until("it is served", || active(&house)[0]["current_index"] == 0);
         house.signal("-TERM");
         assert_ne!(step.join().unwrap().status, 200);
     });
