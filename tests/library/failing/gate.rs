@@ -54,6 +54,10 @@ const CALLS: &[(&str, libc::c_long, Of)] = &[
     ("fchmod", libc::SYS_fchmod, Descriptor(0)),
     ("fsync", libc::SYS_fsync, Descriptor(0)),
     ("fdatasync", libc::SYS_fdatasync, Descriptor(0)),
+    ("fcntl", libc::SYS_fcntl, Descriptor(0)),
+    ("flock", libc::SYS_flock, Descriptor(0)),
+    // Without a file it has no name, and passes: where memory itself is not to be had, nothing of Rust goes on.
+    ("mmap", libc::SYS_mmap, Descriptor(4)),
     #[cfg(target_arch = "x86_64")]
     ("open", libc::SYS_open, Name(0)),
     #[cfg(target_arch = "x86_64")]
@@ -133,10 +137,31 @@ impl Call {
         matches!(self.name, "fsync" | "fdatasync")
     }
 
+    /// Whether it asks for a lock of a file, or a part of one.
+    pub fn locks(&self) -> bool {
+        let commands = [libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
+        match self.name {
+            "flock" => self.arguments[1] & libc::LOCK_UN as u64 == 0,
+            "fcntl" if commands.contains(&(self.arguments[1] as i32)) => {
+                // What is asked for begins with its kind.
+                let kind = self.memory(self.arguments[2], 2);
+                kind.is_some_and(|kind| kind != (libc::F_UNLCK as i16).to_ne_bytes())
+            }
+            _ => false,
+        }
+    }
+
+    /// As many bytes from there.
+    fn memory(&self, address: u64, count: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; count];
+        let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
+        memory.read_exact_at(&mut bytes, address).ok().map(|()| bytes)
+    }
+
     /// Whether a disk is another after it.
     pub fn changes(&self) -> bool {
         let reads = ["read", "pread64", "statx", "newfstatat", "stat", "access", "getdents64"];
-        let opens = ["open", "openat"];
+        let opens = ["open", "openat", "fcntl", "flock", "mmap"];
         self.creates() || !reads.contains(&self.name) && !opens.contains(&self.name)
     }
 }

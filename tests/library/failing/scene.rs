@@ -83,11 +83,10 @@ impl Scene {
 
     pub fn holdings(&self) -> Holdings {
         let client = self.house.client();
-        let images = client.get("/images?per_page=200").ok()["data"].clone();
-        let named =
-            images.as_array().unwrap().iter().map(|image| {
-                (text(&image["checksum"]).to_owned(), text(&image["name"]).to_owned())
-            });
+        let named = self
+            .rows()
+            .into_iter()
+            .map(|image| (text(&image["checksum"]).to_owned(), text(&image["name"]).to_owned()));
         let list = client.get("/playlists").ok()[0].clone();
         Holdings {
             images: named.collect(),
@@ -131,8 +130,16 @@ impl Scene {
     }
 
     fn rows(&self) -> Vec<Value> {
-        let page = self.house.client().get("/images?per_page=200").ok();
-        page["data"].as_array().unwrap().clone()
+        let mut rows = Vec::new();
+        for page in 1.. {
+            let path = format!("/images?per_page=200&page={page}");
+            let page = self.house.client().get(&path).ok();
+            rows.extend_from_slice(page["data"].as_array().unwrap());
+            if rows.len() as u64 >= page["pagination"]["total_items"].as_u64().unwrap() {
+                break;
+            }
+        }
+        rows
     }
 
     fn owned(&self) -> BTreeSet<PathBuf> {
