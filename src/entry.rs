@@ -1,18 +1,14 @@
-//! Arguments in, exit code out: the daemon, a client command or a look at the settings; or a program
-//! that the daemon starts, which this becomes.
+//! Arguments in, exit code out: the daemon, a client command, a look at the settings, or what draws.
 
 use std::process::ExitCode;
 
 use crate::cli::{self, Error, Next, Setting, Start};
 use crate::config::{Key, Section};
 use crate::daemon::{self, Options};
-use crate::{draw, process};
+use crate::draw;
 
 /// The whole executable.
 pub fn main() -> ExitCode {
-    if let Some(code) = process::become_program() {
-        return code;
-    }
     if let Some(code) = draw::main() {
         return code;
     }

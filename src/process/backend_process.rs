@@ -4,9 +4,9 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use super::record::{self, Record};
@@ -130,11 +130,9 @@ fn start(launch: &Launch, record: &Record, path: &Path, file: &mut File) -> Resu
         .map_err(|source| Error::io("create", &log_path, source))?;
     // One of the same number may have left its log.
     log.set_len(0).map_err(|source| Error::io("empty", &log_path, source))?;
-    let stdout = log.try_clone().map_err(|source| Error::io("share", &log_path, source))?;
     let limits = ResourceLimits { output: Some(OUTPUT_MAX), ..ResourceLimits::default() };
     let launch = launch.clone().limits(limits);
-    let started = launch.start(Stdio::from(stdout), Stdio::from(log), Some(path))?;
-    Child::hold_own(started.id()).map_err(|e| failed("take hold of the process of", e))
+    launch.start(Some(log.as_fd()), log.as_fd(), Some(path))
 }
 
 fn remove(path: &Path) {

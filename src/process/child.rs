@@ -4,7 +4,6 @@
 //! its exit code stays unknown. Dropping a [`Child`] leaves the process alone.
 
 use std::fmt;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,13 +46,11 @@ impl Child {
         identity.is_running().then(|| Self { identity, pidfd: Arc::new(pidfd) })
     }
 
-    /// Takes hold of a child that has not been waited for; it may have ended already.
-    pub(super) fn hold_own(pid: u32) -> io::Result<Self> {
-        let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
-        let pidfd = pidfd_open(raw, PidfdFlags::empty())?;
-        let pid = raw.as_raw_nonzero().get();
+    /// One that was just started; it may have ended already.
+    pub(super) fn own(pid: Pid, pidfd: OwnedFd) -> Self {
+        let pid = pid.as_raw_nonzero().get();
         let identity = Identity::of(pid).unwrap_or(Identity { pid, start_time: 0 });
-        Ok(Self { identity, pidfd: Arc::new(pidfd) })
+        Self { identity, pidfd: Arc::new(pidfd) }
     }
 
     pub fn identity(&self) -> Identity {

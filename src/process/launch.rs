@@ -2,16 +2,15 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
-use rustix::pipe::{PipeFlags, pipe_with};
-
-use super::launcher::{self, Orders, ResourceLimits};
-use super::{Error, is_plain};
+use super::orders::{self, Orders, ResourceLimits};
+use super::spawn::{Words, spawn};
+use super::{Child, Error, is_plain};
 
 /// What the service manager, or the command that starts us, gives us for ourselves; a child that used it would speak in our name.
 const OURS: [&str; 7] = [
@@ -82,74 +81,43 @@ impl Launch {
         self
     }
 
-    /// Starts it; the program is there when this returns. With a `record` it outlives us, and has
-    /// appended its line of `/proc/self/stat` to that file before it became the program: if we are
-    /// killed at this instant, the record is there all the same. Without one it is killed when the
-    /// thread that starts it ends.
+    /// Starts it; the program is there when this returns. Its input is empty, and without `stdout` its
+    /// output goes nowhere. With a `record` it outlives us, and has appended its line of
+    /// `/proc/self/stat` to that file before it became the program: if we are killed at this instant,
+    /// the record is there all the same. Without one it is killed when the thread that starts it ends.
     pub(super) fn start(
         &self,
-        stdout: Stdio,
-        stderr: Stdio,
+        stdout: Option<BorrowedFd<'_>>,
+        stderr: BorrowedFd<'_>,
         record: Option<&Path>,
     ) -> Result<Child, Error> {
-        let word = |path: Option<&Path>| {
-            path.map(|path| CString::new(path.as_os_str().as_bytes())).transpose()
-        };
-        let words = word(record).and_then(|record| Ok((record, word(self.directory.as_deref())?)));
-        let started = words.map_err(io::Error::from).and_then(|(record, directory)| {
-            let bound_to = record.is_none().then(rustix::process::getpid);
-            let umask = if self.makes_our_files { None } else { launcher::inherited_umask() };
-            let orders = Orders { bound_to, record, directory, limits: self.limits, umask };
-            match launcher::command(&orders, &self.program, &self.args) {
-                Some(command) => self.start_by_launcher(command, stdout, stderr),
-                None => self.fork(orders, stdout, stderr),
-            }
+        let started = self.orders(record).and_then(|orders| {
+            let words = Words::new(&self.program, &self.args, self.environment())?;
+            let null = File::options().read(true).write(true).open("/dev/null")?;
+            let streams = [null.as_fd(), stdout.unwrap_or(null.as_fd()), stderr];
+            spawn(&orders, &words, streams)
         });
+        let started = started.map(|(pid, pidfd)| Child::own(pid, pidfd));
         started.map_err(|source| Error::Start { program: self.program.clone(), source })
     }
 
-    fn start_by_launcher(
-        &self,
-        mut command: Command,
-        stdout: Stdio,
-        stderr: Stdio,
-    ) -> io::Result<Child> {
-        let (report, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-        let mut child = self.prepare(&mut command, stdout, stderr).stdin(theirs).spawn()?;
-        // It holds our copy of their end.
-        drop(command);
-        launcher::outcome(report).inspect_err(|_| {
-            // It has given up, and ends.
-            child.wait().ok();
-        })?;
-        Ok(child)
+    fn orders(&self, record: Option<&Path>) -> io::Result<Orders> {
+        let word = |path: &Path| CString::new(path.as_os_str().as_bytes());
+        Ok(Orders {
+            bound_to: record.is_none().then(rustix::process::getpid),
+            record: record.map(word).transpose()?,
+            directory: self.directory.as_deref().map(word).transpose()?,
+            limits: self.limits,
+            umask: if self.makes_our_files { None } else { orders::inherited_umask() },
+        })
     }
 
-    /// For an executable that is no launcher.
-    #[allow(clippy::disallowed_methods)]
-    fn fork(&self, orders: Orders, stdout: Stdio, stderr: Stdio) -> io::Result<Child> {
-        let mut command = Command::new(&self.program);
-        command.args(&self.args).stdin(Stdio::null());
-        // SAFETY: between fork and exec only calls that are async-signal-safe are allowed, as other
-        // threads may have held locks. The orders are carried out by system calls and nothing else:
-        // no allocation, no lock, and errors of rustix carry a number only.
-        unsafe {
-            command.pre_exec(move || orders.carry_out());
-        }
-        self.prepare(&mut command, stdout, stderr).spawn()
-    }
-
-    fn prepare<'a>(
-        &self,
-        command: &'a mut Command,
-        stdout: Stdio,
-        stderr: Stdio,
-    ) -> &'a mut Command {
-        command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        OURS.iter().for_each(|name| {
-            command.env_remove(name);
-        });
-        command.stdout(stdout).stderr(stderr)
+    /// Ours, without what is for us alone, and what it is given.
+    fn environment(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        let is_given = |name: &OsStr| self.env.iter().any(|(given, _)| given == name);
+        let ours = std::env::vars_os()
+            .filter(move |(name, _)| !is_given(name) && !OURS.iter().any(|own| name == own));
+        ours.chain(self.env.iter().cloned())
     }
 }
 

@@ -3,13 +3,12 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::child::wait_readable;
-use super::{Child, Ended, Error, Launch, tail};
+use super::{Ended, Error, Launch, tail};
 use crate::sys::Cancel;
 
 /// More than any backend's answer; what comes after it is read and dropped.
@@ -79,9 +78,9 @@ fn attend(
     };
     let (stdout, stdout_end) = pipe("make a pipe for the output of")?;
     let (stderr, stderr_end) = pipe("make a pipe for the errors of")?;
-    let started = launch.start(Stdio::from(stdout_end), Stdio::from(stderr_end), None)?;
-    let child = Child::hold_own(started.id())
-        .map_err(|source| Error::io("take hold of", &launch.program, source))?;
+    let child = launch.start(Some(stdout_end.as_fd()), stderr_end.as_fd(), None)?;
+    // From here on only the program's are open.
+    drop((stdout_end, stderr_end));
     let mut stdout = Drain::new(stdout, STDOUT_MAX, Keep::Head);
     let mut stderr = Drain::new(stderr, STDERR_MAX, Keep::Tail);
     loop {
@@ -173,7 +172,7 @@ impl Drain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::ResourceLimits;
+    use crate::process::{Child, ResourceLimits};
 
     fn sh(script: &str) -> Launch {
         Launch::new("/bin/sh").args(["-c", script])

@@ -5,13 +5,12 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::{Child, Ended, Error, Launch};
+use super::{Ended, Error, Launch};
 use crate::sys::{Cancel, Waker, poll_until};
 
 /// Background programs whose errors are still read. Of one more, the oldest is on its own.
@@ -56,9 +55,8 @@ impl Scripts {
         // Only our end: the program's is blocking, as it expects.
         rustix::io::ioctl_fionbio(&ours, true)
             .map_err(|error| Error::io("read the errors of", &launch.program, error))?;
-        let started = launch.start(Stdio::null(), Stdio::from(theirs), None)?;
-        let child = Child::hold_own(started.id())
-            .map_err(|source| Error::io("take hold of", &launch.program, source))?;
+        let child = launch.start(None, theirs.as_fd(), None)?;
+        drop(theirs);
         let mut errors = Some(File::from(ours));
         loop {
             let mut waited = vec![child.as_fd()];
@@ -134,6 +132,8 @@ mod tests {
     use super::*;
     use std::fs;
     use std::path::Path;
+
+    use crate::process::Child;
 
     const LONG: Duration = Duration::from_secs(60);
 

@@ -54,10 +54,13 @@ impl Identity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
     use std::io::{BufRead, BufReader};
-    use std::process::Stdio;
+    use std::os::fd::AsFd;
 
-    use super::super::{Child, Launch};
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    use super::super::Launch;
 
     #[test]
     fn this_process_is_told_of() {
@@ -69,19 +72,19 @@ mod tests {
         // A record may say anything.
         assert_eq!(Identity { start_time: u64::MAX, ..own }.age(), Some(Duration::ZERO));
     }
+
     #[test]
     fn those_that_it_has_started_count() {
         // Both hold on to a variable of 30 MB.
         let hold = "x=$(head -c 30000000 /dev/zero | tr '\\0' x); echo; sleep 1000; :";
         let launch = Launch::new("bash").args(["-c", &format!("({hold}) & {hold}")]);
-        let mut started = launch.start(Stdio::piped(), Stdio::null(), None).unwrap();
-        let mut said = BufReader::new(started.stdout.take().unwrap()).lines();
+        let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let started = launch.start(Some(theirs.as_fd()), theirs.as_fd(), None).unwrap();
+        let mut said = BufReader::new(File::from(ours)).lines();
         assert!(said.next().is_some() && said.next().is_some(), "both are ready");
-        let who = Identity::of(started.id().try_into().unwrap()).unwrap();
+        let who = started.identity();
         let (alone, all) = (status_kb(who.pid, "VmRSS:").unwrap(), who.memory_kb().unwrap());
-        Child::hold_own(started.id()).unwrap().kill();
-        // It is buried by now.
-        started.wait().ok();
+        started.kill();
         assert!(alone > 29_000 && all > alone + 29_000, "{alone} of {all}");
     }
 }
