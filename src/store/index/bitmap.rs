@@ -46,7 +46,7 @@ impl Bitmap {
 
     /// In the order of numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = DocId> {
-        self.words.iter().enumerate().flat_map(|(at, &word)| docs(at, word))
+        self.words.iter().enumerate().flat_map(|(at, &word)| docs((at * WORD) as DocId, word))
     }
 
     /// Leaves of each word that is not empty what is said of it; the number of its first image comes
@@ -59,7 +59,7 @@ impl Bitmap {
 
     /// The bits of those of a word that fit.
     pub(super) fn fitting(first: DocId, word: u64, mut fits: impl FnMut(DocId) -> bool) -> u64 {
-        let fitting = docs(first as usize / WORD, word).filter(|&doc| fits(doc));
+        let fitting = docs(first, word).filter(|&doc| fits(doc));
         fitting.fold(0, |bits, doc| bits | 1 << (doc % 64))
     }
 
@@ -78,7 +78,7 @@ impl Bitmap {
     /// Leaves those that fit.
     pub(super) fn retain(&mut self, mut fits: impl FnMut(DocId) -> bool) {
         for (at, word) in self.words.iter_mut().enumerate() {
-            for doc in docs(at, *word) {
+            for doc in docs((at * WORD) as DocId, *word) {
                 if !fits(doc) {
                     *word &= !(1 << (doc % 64));
                 }
@@ -87,13 +87,13 @@ impl Bitmap {
     }
 }
 
-/// The images of one word.
-fn docs(at: usize, mut left: u64) -> impl Iterator<Item = DocId> {
+/// The images of one word, by its first.
+pub(super) fn docs(first: DocId, mut left: u64) -> impl Iterator<Item = DocId> {
     std::iter::from_fn(move || {
         let bit = left.trailing_zeros();
         (left != 0).then(|| {
             left &= left - 1;
-            at as DocId * 64 + bit
+            first + bit
         })
     })
 }

@@ -1,189 +1,102 @@
-//! How near colours are to others: the arithmetic of [`super::palettes`], several colours at once
-//! where the processor has AVX2. Pure.
+//! How near colours are to others: the arithmetic of [`super::palettes`]. Pure. Plain loops over many
+//! images at once, which the compiler turns into the processor's widest steps, AVX2 where it has that.
 
-#[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::*;
+use super::bitmap::WORD;
 
 /// L, a and b of a colour, none below zero, in steps of a hundredth.
 pub(super) type Place = [i16; 3];
-/// The same of many colours, a plane for each part.
-pub(super) type Planes<'a> = [&'a [i16]; 3];
+/// A colour of each image of a word, part by part.
+pub(super) type Slot = [[i16; WORD]; 3];
 
-/// Colours that are compared at once, at the cost of one: most palettes have no more.
-pub(super) const LANES: usize = 8;
-
-/// How a palette compares with a reference: the square of the least distance, and the sum of the
-/// distances from each colour of the reference to the nearest, in steps.
-pub(super) type Comparison = (i32, f32);
-
-/// Palettes, one after another.
-#[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
-    pub planes: Planes<'a>,
-    /// Where the first begins, and where each ends.
-    pub begin: u32,
-    pub ends: &'a [u32],
+/// How the palettes of a word of images compare with a reference.
+pub(super) struct Comparison {
+    /// The bits of those a colour of which is near one of the reference.
+    pub near: u64,
+    /// Of those that are like enough in all.
+    pub alike: u64,
+    /// The distances from each colour of the reference to the nearest, together, in steps.
+    pub sums: [f32; WORD],
 }
 
-/// The colours of an image, to be compared with all others'.
-pub(super) struct Reference {
-    colors: Vec<Place>,
-    #[cfg(target_arch = "x86_64")]
-    lanes: Vec<Lanes>,
-}
-
-/// As many colours as AVX2 compares at once: L and a, b, and 1 for those that count. Where there are
-/// fewer, the first stands in for the rest.
-#[cfg(target_arch = "x86_64")]
-type Lanes = ([i32; LANES], [i32; LANES], [f32; LANES]);
-
-impl Reference {
-    pub(super) fn new(colors: Vec<Place>) -> Self {
-        Self {
-            #[cfg(target_arch = "x86_64")]
-            lanes: colors.chunks(LANES).map(lanes).collect(),
-            colors,
-        }
-    }
-
-    /// Compares those palettes of a row that have a bit.
-    pub(super) fn compare(&self, row: Row<'_>, bits: u64, compared: &mut [Comparison]) {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
-            unsafe { self.compare_by_avx2(row, bits, compared) };
-            return;
-        }
-        self.compare_plainly(row, bits, compared);
-    }
-
-    fn compare_plainly(&self, row: Row<'_>, mut bits: u64, compared: &mut [Comparison]) {
-        while let Some(at) = next(&mut bits) {
-            let [l, a, b] = row.palette(at);
-            compared[at] = (i32::MAX, 0.0);
-            let (least, sum) = &mut compared[at];
-            for &color in &self.colors {
-                let mut nearest = i32::MAX;
-                for ((&l, &a), &b) in l.iter().zip(a).zip(b) {
-                    nearest = nearest.min(distance([l, a, b], color));
-                }
-                *least = nearest.min(*least);
-                *sum += (nearest as f32).sqrt();
-            }
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn compare_by_avx2(&self, row: Row<'_>, mut bits: u64, compared: &mut [Comparison]) {
-        while let Some(at) = next(&mut bits) {
-            let [l, a, b] = row.palette(at);
-            let (mut least, mut sum) = (_mm256_set1_epi32(i32::MAX), _mm256_setzero_ps());
-            for (of_la, of_b, counts) in &self.lanes {
-                let (of_la, of_b) = (all_of(of_la), all_of(of_b));
-                let mut nearest = _mm256_set1_epi32(i32::MAX);
-                // By places: `zip` is not always inlined here, and then costs half of it all.
-                for at in 0..l.len() {
-                    let la = _mm256_set1_epi32(i32::from(l[at]) | i32::from(a[at]) << 16);
-                    let la = _mm256_sub_epi16(of_la, la);
-                    let b = _mm256_sub_epi16(of_b, _mm256_set1_epi32(i32::from(b[at])));
-                    let squares =
-                        _mm256_add_epi32(_mm256_madd_epi16(la, la), _mm256_madd_epi16(b, b));
-                    nearest = _mm256_min_epi32(nearest, squares);
-                }
-                least = _mm256_min_epi32(least, nearest);
-                let distances = _mm256_sqrt_ps(_mm256_cvtepi32_ps(nearest));
-                let &[c0, c1, c2, c3, c4, c5, c6, c7] = counts;
-                let counts = _mm256_setr_ps(c0, c1, c2, c3, c4, c5, c6, c7);
-                sum = _mm256_add_ps(sum, _mm256_mul_ps(distances, counts));
-            }
-            compared[at] = (least_of(least), sum_of(sum));
-        }
-    }
-}
-
-impl<'a> Row<'a> {
-    #[inline(always)]
-    fn palette(self, at: usize) -> Planes<'a> {
-        let begin = if at == 0 { self.begin } else { self.ends[at - 1] } as usize;
-        let (end, [l, a, b]) = (self.ends[at] as usize, self.planes);
-        let l = &l[begin..end];
-        [l, &a[begin..][..l.len()], &b[begin..][..l.len()]]
-    }
-}
-
-/// The place of the next bit, which is taken.
-#[inline(always)]
-fn next(bits: &mut u64) -> Option<usize> {
-    let at = bits.trailing_zeros() as usize;
-    *bits &= bits.wrapping_sub(1);
-    (at < u64::BITS as usize).then_some(at)
-}
-
-#[cfg(target_arch = "x86_64")]
-fn lanes(colors: &[Place]) -> Lanes {
-    let of = |lane: usize| colors.get(lane).unwrap_or(&colors[0]).map(i32::from);
-    (
-        std::array::from_fn(|lane| of(lane)[0] | of(lane)[1] << 16),
-        std::array::from_fn(|lane| of(lane)[2]),
-        std::array::from_fn(|lane| if lane < colors.len() { 1.0 } else { 0.0 }),
-    )
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-#[inline]
-fn all_of(&[v0, v1, v2, v3, v4, v5, v6, v7]: &[i32; LANES]) -> __m256i {
-    _mm256_setr_epi32(v0, v1, v2, v3, v4, v5, v6, v7)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-#[inline]
-fn least_of(lanes: __m256i) -> i32 {
-    let four = _mm_min_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256::<1>(lanes));
-    let two = _mm_min_epi32(four, _mm_shuffle_epi32::<0b_01_00_11_10>(four));
-    _mm_cvtsi128_si32(_mm_min_epi32(two, _mm_shuffle_epi32::<0b_10_11_00_01>(two)))
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-#[inline]
-fn sum_of(lanes: __m256) -> f32 {
-    let four = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps::<1>(lanes));
-    let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
-}
-
-/// Flags those that are no farther from a place.
-pub(super) fn mark(near: &mut [u8], planes: Planes<'_>, place: Place, limit: i32) {
+/// The bits of the images a colour of which is no farther from a place than the root of `limit`.
+pub(super) fn near(slots: &[Slot], place: Place, limit: i32) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has AVX2.
-        unsafe { mark_by_avx2(near, planes, place, limit) };
-        return;
+        return unsafe { near_by_avx2(slots, place, limit) };
     }
-    mark_here(near, planes, place, limit);
+    near_here(slots, place, limit)
+}
+
+/// Compares the palettes with a reference: near is what is no farther than the root of `limit`, and alike
+/// what has a sum of `most` or less.
+pub(super) fn compare(slots: &[Slot], reference: &[Place], limit: i32, most: f32) -> Comparison {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2.
+        return unsafe { compare_by_avx2(slots, reference, limit, most) };
+    }
+    compare_here(slots, reference, limit, most)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn mark_by_avx2(near: &mut [u8], planes: Planes<'_>, place: Place, limit: i32) {
-    mark_here(near, planes, place, limit);
+fn near_by_avx2(slots: &[Slot], place: Place, limit: i32) -> u64 {
+    near_here(slots, place, limit)
 }
 
-/// With the instructions of whoever calls.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn compare_by_avx2(slots: &[Slot], reference: &[Place], limit: i32, most: f32) -> Comparison {
+    compare_here(slots, reference, limit, most)
+}
+
+/// With the instructions of whoever calls, as all below.
 #[inline(always)]
-fn mark_here(near: &mut [u8], [l, a, b]: Planes<'_>, place: Place, limit: i32) {
-    for (((near, &l), &a), &b) in near.iter_mut().zip(l).zip(a).zip(b) {
-        *near = u8::from(distance([l, a, b], place) <= limit);
+fn near_here(slots: &[Slot], place: Place, limit: i32) -> u64 {
+    let nearest = nearest(slots, place);
+    bits(|at| nearest[at] <= limit)
+}
+
+#[inline(always)]
+fn compare_here(slots: &[Slot], reference: &[Place], limit: i32, most: f32) -> Comparison {
+    let (mut least, mut sums) = ([i32::MAX; WORD], [0.0; WORD]);
+    for &place in reference {
+        let nearest = nearest(slots, place);
+        for at in 0..WORD {
+            least[at] = least[at].min(nearest[at]);
+            sums[at] += (nearest[at] as f32).sqrt();
+        }
     }
+    Comparison { near: bits(|at| least[at] <= limit), alike: bits(|at| sums[at] <= most), sums }
 }
 
-/// The square of a distance, in steps. Written out: the loops over it are to be taken several at once
-/// whatever the compiler is told to do between the parts of a crate.
+/// The bits of those of which something is so.
 #[inline(always)]
-pub(super) fn distance(one: Place, other: Place) -> i32 {
+fn bits(is: impl Fn(usize) -> bool) -> u64 {
+    let flags: [u8; WORD] = std::array::from_fn(|at| u8::from(is(at)));
+    // Of each eight the lowest bits come together in the highest byte.
+    let gather =
+        |eight: &[u8; 8]| u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+    let eights = flags.as_chunks::<8>().0.iter().rev();
+    eights.fold(0, |bits, eight| bits << 8 | gather(eight))
+}
+
+/// The squares of the distances of each palette's nearest colour.
+#[inline(always)]
+fn nearest(slots: &[Slot], place: Place) -> [i32; WORD] {
+    let mut nearest = [i32::MAX; WORD];
+    for [l, a, b] in slots {
+        for at in 0..WORD {
+            nearest[at] = nearest[at].min(distance([l[at], a[at], b[at]], place));
+        }
+    }
+    nearest
+}
+
+/// The square of a distance, in steps.
+#[inline(always)]
+fn distance(one: Place, other: Place) -> i32 {
     // Both are positive: the difference has sixteen bits as well, which makes the product cheap.
     let l = i32::from(one[0].wrapping_sub(other[0]));
     let a = i32::from(one[1].wrapping_sub(other[1]));
@@ -197,31 +110,37 @@ mod tests {
 
     #[test]
     fn whatever_the_processor_has_the_comparison_is_the_same() {
-        let place = |at: i32| [at * 97 % 10_000, at * 1_931 % 19_000, at * 733 % 21_000];
-        let places: Vec<Place> = (0..600).map(|at| place(at).map(|part| part as i16)).collect();
-        let plane = |part: usize| places.iter().map(|place| place[part]).collect::<Vec<_>>();
-        let planes = [0, 1, 2].map(plane);
-        let planes = planes.each_ref().map(Vec::as_slice);
-        let ends: Vec<u32> = (1..=64).map(|at| 10 + at * (at + 1) / 8).collect();
-        let row = Row { planes, begin: 10, ends: &ends };
-        for colors in [0, 1, 5, 8, 9, 12, 16] {
-            let reference = Reference::new(places[400..400 + colors].to_vec());
-            for bits in [u64::MAX, 0, 1 << 63 | 0x0f0f_1001] {
-                let (mut one, mut other) = ([Comparison::default(); 64], [(0, 0.0); 64]);
-                reference.compare(row, bits, &mut one);
-                reference.compare_plainly(row, bits, &mut other);
-                for (at, ((least, sum), (plain, in_all))) in one.into_iter().zip(other).enumerate()
-                {
-                    assert_eq!(least, plain, "{colors} colours, {at}");
-                    let difference = (sum - in_all).abs();
-                    assert!(difference <= in_all * 1e-5, "{colors} colours, {at}: {difference}");
+        let part = |of: usize, at: usize| {
+            (at * [97, 1_931, 733][of] % [10_000, 19_000, 21_000][of]) as i16
+        };
+        let slot = |number: usize| -> Slot {
+            [0, 1, 2].map(|of| std::array::from_fn(|at| part(of, number * WORD + at)))
+        };
+        for slots in [0, 1, 5, 8].map(|count| (0..count).map(slot).collect::<Vec<_>>()) {
+            for count in [0, 1, 5, 8] {
+                let reference: Vec<Place> =
+                    (0..count).map(|at| [0, 1, 2].map(|of| part(of, 1_000 + 7 * at))).collect();
+                let limit = 9_000_000;
+                let one = compare(&slots, &reference, limit, f32::INFINITY);
+                let most = one.sums[3];
+                let other = compare_here(&slots, &reference, limit, most);
+                assert_eq!((one.near, one.alike), (other.near, u64::MAX));
+                let is_alike = |at: usize| other.sums[at] <= most;
+                assert!((0..WORD).all(|at| (other.alike >> at & 1 == 1) == is_alike(at)));
+                for (one, other) in one.sums.into_iter().zip(other.sums) {
+                    assert!((one - other).abs() <= other * 1e-5, "{one} {other}");
+                }
+                for &place in &reference {
+                    let bits = near(&slots, place, limit);
+                    assert_eq!(bits, near_here(&slots, place, limit));
+                    for at in 0..WORD {
+                        let is_near = slots
+                            .iter()
+                            .any(|slot| distance(slot.map(|part| part[at]), place) <= limit);
+                        assert_eq!(bits >> at & 1 == 1, is_near, "{at}");
+                    }
                 }
             }
         }
-        let (mut one, mut other) = ([0; 600], [0; 600]);
-        mark(&mut one, planes, places[17], 9_000_000);
-        mark_here(&mut other, planes, places[17], 9_000_000);
-        assert_eq!(one, other);
-        assert!(one.contains(&1) && one.contains(&0));
     }
 }

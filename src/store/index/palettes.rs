@@ -1,11 +1,9 @@
 //! The colours of all images in CIELAB, in hundredths: no two colours of three bytes have the same
 //! place there, and the rounding moves a ΔE by less than 0.02.
 
-use std::ops::Range;
-
 use super::DocId;
-use super::bitmap::{Bitmap, FEW, WORD};
-use super::nearness::{Comparison, LANES, Place, Reference, Row, distance, mark};
+use super::bitmap::{Bitmap, WORD, docs};
+use super::nearness::{Comparison, Place, Slot, compare, near};
 use crate::color::{self, Lab, Rgb, lab};
 
 /// Steps to a unit of Lab.
@@ -26,28 +24,55 @@ pub struct Near {
     pub within: f32,
 }
 
+/// The palettes of all images, those of a word of a [`Bitmap`] together, so that many are looked at in one
+/// step.
 #[derive(Debug, Default)]
 pub(super) struct Palettes {
-    /// L, a and b of all colours, a plane each: the compiler has several compared at once.
-    planes: [Vec<i16>; 3],
-    /// Where each image's end.
-    ends: Vec<u32>,
+    /// Of each word as many as its largest palette has colours; where another has fewer, its first stands
+    /// there again.
+    slots: Vec<Slot>,
+    words: Vec<Word>,
+    /// How many colours each image has.
+    counts: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Word {
+    /// Where its slots end, and the next one's begin.
+    end: u32,
+    /// The images that have colours.
+    colored: u64,
 }
 
 impl Palettes {
     /// The palette of the next image, whose hue group is known; returns how it sorts.
     pub(super) fn push(&mut self, colors: &[Rgb], group: u8) -> Hue {
-        let mut saturation = None;
-        for &rgb in colors {
-            let lab = lab(rgb);
-            self.planes.iter_mut().zip(steps(lab)).for_each(|(plane, part)| plane.push(part));
-            // The first that is no grey has decided the group.
-            if saturation.is_none() && !color::is_grey(lab) {
-                saturation = Some(color::hsl(rgb).saturation);
-            }
+        let labs: Vec<Lab> = colors.iter().take(u8::MAX.into()).map(|&rgb| lab(rgb)).collect();
+        self.add(&labs.iter().copied().map(steps).collect::<Vec<_>>());
+        // The first that is no grey has decided the group.
+        let colored = colors.iter().zip(&labs).find(|(_, lab)| !color::is_grey(**lab));
+        let saturation = colored.map_or(0.0, |(&rgb, _)| color::hsl(rgb).saturation);
+        (group, (saturation * 1000.0) as u16)
+    }
+
+    fn add(&mut self, places: &[Place]) {
+        let (doc, at) = (self.counts.len() as DocId, self.counts.len() % WORD);
+        self.counts.push(places.len() as u8);
+        if at == 0 {
+            self.words.push(Word { end: self.slots.len() as u32, colored: 0 });
         }
-        self.ends.push(self.planes[0].len() as u32);
-        (group, (saturation.unwrap_or_default() * 1000.0) as u16)
+        let begin = self.begin(doc);
+        while self.slots.len() - begin < places.len() {
+            let first = self.slots.get(begin);
+            self.slots.push(first.copied().unwrap_or([[0; WORD]; 3]));
+        }
+        let Some((&first, word)) = places.first().zip(self.words.last_mut()) else { return };
+        word.end = self.slots.len() as u32;
+        word.colored |= 1 << at;
+        let places = places.iter().copied().chain(std::iter::repeat(first));
+        for (slot, place) in self.slots[begin..].iter_mut().zip(places) {
+            slot.iter_mut().zip(place).for_each(|(part, of)| part[at] = of);
+        }
     }
 
     /// Leaves the images that have exactly this colour.
@@ -60,88 +85,59 @@ impl Palettes {
         self.around(steps(lab(near.color)), limit(near.within), among);
     }
 
-    /// Leaves those some colour of which is near some colour of the reference, and tells of each how
-    /// far the reference's colours are from its own in all.
+    /// Leaves those some colour of which is near this one.
+    fn around(&self, place: Place, limit: i32, among: &mut Bitmap) {
+        among.retain_words(|first, _| {
+            let (slots, colored) = self.word(first);
+            near(slots, place, limit) & colored
+        });
+    }
+
+    /// Leaves those some colour of which is near some colour of the reference, and tells of each how far
+    /// the reference's colours are from its own in all, where that is no more than `most`. Who is told
+    /// says what that is from then on.
     pub(super) fn similar(
         &self,
-        reference: &Reference,
+        reference: &[Place],
         within: f32,
         among: &mut Bitmap,
-        mut tell: impl FnMut(DocId, f32),
+        mut most: f32,
+        mut tell: impl FnMut(DocId, f32) -> f32,
     ) {
         let limit = limit(within);
-        let mut compared = [Comparison::default(); WORD];
         among.retain_words(|first, word| {
-            reference.compare(self.row(first), word, &mut compared);
-            Bitmap::fitting(first, word, |doc| {
-                let (least, sum) = compared[(doc - first) as usize];
-                let is_near = least <= limit;
-                if is_near {
-                    tell(doc, sum);
-                }
-                is_near
-            })
+            let (slots, colored) = self.word(first);
+            let Comparison { near, alike, sums } = compare(slots, reference, limit, most);
+            let found = near & word & colored;
+            for doc in docs(first, found & alike) {
+                most = tell(doc, sums[(doc - first) as usize]);
+            }
+            found
         });
     }
 
     /// The colours of an image, for [`Self::similar`].
-    pub(super) fn reference(&self, doc: DocId) -> Reference {
-        Reference::new(self.of(doc).collect())
+    pub(super) fn reference(&self, doc: DocId) -> Vec<Place> {
+        let (slots, at) = (self.word(doc).0, doc as usize % WORD);
+        let own = slots.iter().take(self.counts[doc as usize].into());
+        own.map(|slot| slot.map(|part| part[at])).collect()
     }
 
-    /// Leaves those some colour of which is near this one.
-    fn around(&self, place: Place, limit: i32, among: &mut Bitmap) {
-        let mut near = Vec::new();
-        among.retain_words(|first, word| {
-            if word.count_ones() <= FEW {
-                let is_near = |doc| self.of(doc).any(|own| distance(own, place) <= limit);
-                return Bitmap::fitting(first, word, is_near);
-            }
-            let Row { planes, begin, ends } = self.row(first);
-            let range = begin as usize..ends[ends.len() - 1] as usize;
-            // Behind the last, so that a palette is always a part of LANES.
-            near.resize(range.len() + LANES, 0);
-            mark(&mut near, planes.map(|plane| &plane[range.clone()]), place, limit);
-            let (mut left, mut start) = (0, begin);
-            for (at, &end) in ends.iter().enumerate() {
-                left |=
-                    u64::from(any(&near, (start - begin) as usize..(end - begin) as usize)) << at;
-                start = end;
-            }
-            left
-        });
+    /// The slots of the word of an image, and the images of it that have colours.
+    fn word(&self, doc: DocId) -> (&[Slot], u64) {
+        let Word { end, colored } = self.words[doc as usize / WORD];
+        (&self.slots[self.begin(doc)..end as usize], colored)
     }
 
-    fn of(&self, doc: DocId) -> impl Iterator<Item = Place> {
-        let range = self.begin(doc) as usize..self.ends[doc as usize] as usize;
-        range.map(|at| self.planes.each_ref().map(|plane| plane[at]))
-    }
-
-    /// The palettes of a word of images.
-    fn row(&self, first: DocId) -> Row<'_> {
-        let (begin, ends) = (self.begin(first), &self.ends[first as usize..]);
-        let planes = self.planes.each_ref().map(Vec::as_slice);
-        Row { planes, begin, ends: &ends[..ends.len().min(WORD)] }
-    }
-
-    fn begin(&self, doc: DocId) -> u32 {
-        doc.checked_sub(1).map_or(0, |before| self.ends[before as usize])
+    fn begin(&self, doc: DocId) -> usize {
+        let before = (doc as usize / WORD).checked_sub(1);
+        before.map_or(0, |before| self.words[before].end as usize)
     }
 
     pub(super) fn shrink(&mut self) {
-        self.planes.iter_mut().for_each(Vec::shrink_to_fit);
-        self.ends.shrink_to_fit();
-    }
-}
-
-/// Whether a flag of some is set.
-fn any(flags: &[u8], some: Range<usize>) -> bool {
-    match flags[some.start..].first_chunk() {
-        Some(&chunk) if some.len() <= LANES => {
-            let unused = 8 * (LANES - some.len()) as u32;
-            u64::from_le_bytes(chunk) & u64::MAX.checked_shr(unused).unwrap_or(0) != 0
-        }
-        _ => flags[some].iter().any(|&flag| flag != 0),
+        self.slots.shrink_to_fit();
+        self.words.shrink_to_fit();
+        self.counts.shrink_to_fit();
     }
 }
 

@@ -189,9 +189,13 @@ impl Index {
                 Some(doc) => {
                     among.unset(doc);
                     let reference = palettes.reference(doc);
-                    palettes.similar(&reference, within, &mut among, |doc, unlikeness| {
-                        likest.take(unlikeness, doc, &self.columns);
-                    });
+                    palettes.similar(
+                        &reference,
+                        within,
+                        &mut among,
+                        likest.most,
+                        |doc, unlikeness| likest.take(unlikeness, doc, &self.columns),
+                    );
                 }
                 None => among = Bitmap::default(),
             }
@@ -264,9 +268,10 @@ impl Likest {
         Self { wanted, best: Vec::new(), most }
     }
 
-    fn take(&mut self, unlikeness: f32, doc: DocId, columns: &Columns) {
+    /// Returns how unlike another may be.
+    fn take(&mut self, unlikeness: f32, doc: DocId, columns: &Columns) -> f32 {
         if unlikeness > self.most {
-            return;
+            return self.most;
         }
         self.best.push((unlikeness, doc));
         if self.best.len() / 2 >= self.wanted {
@@ -276,6 +281,7 @@ impl Likest {
             self.best.truncate(self.wanted);
             self.most = most;
         }
+        self.most
     }
 
     /// The rest behind the first so many, in order.
