@@ -60,6 +60,7 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -71,13 +72,15 @@ mod tests {
     fn waits_end_with_the_answer_or_its_absence_or_the_deadline_or_the_server() {
         let waiting = Waiting::new(1);
         let wait =
-            |patience, command: fn(Reply<u8, Error>)| status(waiting.wait(patience, command));
-        assert_eq!(wait(LONG, |reply| reply(Ok(7))), 7);
-        assert_eq!(wait(LONG, |reply| reply(Err(Error::not_found("no")))), 404);
-        assert_eq!(wait(LONG, drop), 500);
-        assert_eq!(wait(Duration::ZERO, std::mem::forget), 503);
+            |patience, command: &dyn Fn(Reply<u8, Error>)| status(waiting.wait(patience, command));
+        assert_eq!(wait(LONG, &|reply| reply(Ok(7))), 7);
+        assert_eq!(wait(LONG, &|reply| reply(Err(Error::not_found("no")))), 404);
+        assert_eq!(wait(LONG, &drop), 500);
+        let unanswered = RefCell::new(Vec::new());
+        let keep = |reply| unanswered.borrow_mut().push(reply);
+        assert_eq!(wait(Duration::ZERO, &keep), 503);
         waiting.end();
-        assert_eq!(wait(LONG, std::mem::forget), 503);
+        assert_eq!(wait(LONG, &keep), 503);
     }
 
     #[test]
