@@ -2,6 +2,7 @@
 //! [`super::whole`], all of them by [`super::webp_frames`]. Thumbnails are written by libwebp.
 
 use std::io::SeekFrom;
+use std::sync::Once;
 
 use image::codecs::webp::WebPDecoder;
 use webp::{Encoder, WebPConfig};
@@ -105,14 +106,24 @@ pub(super) fn side([low, middle, high]: [u8; 3]) -> u32 {
     u32::from_le_bytes([low, middle, high, 0]) + 1
 }
 
+/// libwebp looks at the first picture of each kind for what the processor can do, and takes no lock for it.
+static LOOKED: Once = Once::new();
+
 /// A thumbnail's bytes.
 pub fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
+    LOOKED.call_once(|| {
+        // Whoever comes meanwhile waits. What fails here fails below, and is told there.
+        lossy(Encoder::from_rgb(&[0; 3], 1, 1)).ok();
+        lossy(Encoder::from_rgba(&[0, 0, 0, 128], 1, 1)).ok();
+    });
     let (pixels, width, height) = (picture.pixels(), picture.width(), picture.height());
-    let encoder = if picture.has_alpha() {
-        Encoder::from_rgba(pixels, width, height)
-    } else {
-        Encoder::from_rgb(pixels, width, height)
-    };
+    lossy(match picture.has_alpha() {
+        true => Encoder::from_rgba(pixels, width, height),
+        false => Encoder::from_rgb(pixels, width, height),
+    })
+}
+
+fn lossy(encoder: Encoder<'_>) -> Result<Vec<u8>, Error> {
     let mut config = WebPConfig::new().map_err(|()| Error::Encode("libwebp's version".into()))?;
     config.quality = QUALITY;
     config.method = METHOD;
