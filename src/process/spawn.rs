@@ -68,9 +68,10 @@ pub(super) fn spawn(
     let pid = without_signals(|| unsafe {
         libc::clone(carry_out, stack.top(), flags, given.cast(), &raw mut pidfd)
     });
-    let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else {
+    if pid < 0 {
         return Err(io::Error::last_os_error());
-    };
+    }
+    let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
     // SAFETY: the kernel has just opened it for us.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     if task.failure != 0 {
