@@ -72,8 +72,10 @@ fn the_backend_that_an_activate_switches_to_is_the_only_active_one_at_once() {
 }
 
 /// An awww of which the calls are recorded, and that rejects what the real one would reject.
+/// Writes down each call in one go, as others write there as well: its words, and a line break as the last.
 const AWWW: &str = r#"#!/bin/sh
-printf '%s\0' "$@" >>"$HOME/calls"; printf '\n' >>"$HOME/calls"
+printf '%s\0' "$@" '
+' >>"$HOME/calls"
 case $1 in
 query) [ -e "$HOME/server" ] || exit 1
        printf ': HEADLESS-1: 1280x720, scale: 1, currently displaying: color: 000000\n' ;;
@@ -83,7 +85,8 @@ esac
 "#;
 
 const AWWW_DAEMON: &str = r#"#!/bin/sh
-printf '%s\0' daemon "$@" >>"$HOME/calls"; printf '\n' >>"$HOME/calls"
+printf '%s\0' daemon "$@" '
+' >>"$HOME/calls"
 [ "$1" = --no-cache ] || exit 2
 : >"$HOME/server"
 exec sleep 1000
@@ -161,7 +164,7 @@ fn awww_is_told_by_its_command_line() {
     assert_eq!(set(&house, id, "HEADLESS-1").ok()["backend"], "awww");
     let calls = fs::read_to_string(house.root().join("calls")).unwrap();
     let calls: Vec<Vec<&str>> =
-        calls.lines().map(|line| line.trim_end_matches('\0').split('\0').collect()).collect();
+        calls.split_terminator("\0\n\0").map(|call| call.split('\0').collect()).collect();
     let daemon = calls.iter().filter(|call| call[0] == "daemon").collect::<Vec<_>>();
     assert_eq!(daemon, [&vec!["daemon", "--no-cache"]]);
     let library = house.images().join("a b.png");
