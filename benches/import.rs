@@ -34,6 +34,9 @@ const KINDS: [&str; 4] = ["jpg", "progressive", "png", "small"];
 /// Of the small ones.
 const SMALL: (u32, u32) = (320, 200);
 const SMALL_COUNT: u32 = 2000;
+/// How many times as large on each side they were; and how many are more than another light.
+const REDUCED: u32 = 4;
+const SMALL_PHOTOS: u32 = 40;
 
 fn main() {
     memory::restrain();
@@ -71,8 +74,9 @@ fn main() {
     }
     let source = directory.path().join("small");
     fs::create_dir(&source).unwrap();
-    (0..SMALL_COUNT).for_each(|number| write_jpeg(&source, number, SMALL));
-    println!("{SMALL_COUNT} of {} × {}", SMALL.0, SMALL.1);
+    let files = make_small(&source);
+    println!("{} of {} × {}, photographs that were reduced to it", files.len(), SMALL.0, SMALL.1);
+    stages(&files);
     import(directory.path(), "small", SMALL_COUNT);
 }
 
@@ -175,9 +179,27 @@ fn make(directory: &Path, number: u32, kind: &str) -> PathBuf {
     let output = format!("{}[Q=88,subsample-mode=on]", path.display());
     if !Command::new("vips").arg("copy").arg(&plain).arg(output).status().is_ok_and(|s| s.success())
     {
-        write_jpeg(directory, number, (WIDTH, HEIGHT));
+        write_jpeg(&path, &pixels, (WIDTH, HEIGHT));
     }
     path
+}
+
+/// As they come from the net: their grain has gone with their size.
+fn make_small(directory: &Path) -> Vec<PathBuf> {
+    let (width, height) = SMALL;
+    let mut files = Vec::new();
+    for number in 0..SMALL_PHOTOS {
+        let pixels = photo::photo(width * REDUCED, height * REDUCED, number);
+        let photo = image::RgbImage::from_raw(width * REDUCED, height * REDUCED, pixels).unwrap();
+        let small = image::imageops::thumbnail(&photo, width, height).into_raw();
+        for light in 0..SMALL_COUNT / SMALL_PHOTOS {
+            let path = directory.join(format!("photo-{number}-{light}.jpg"));
+            let pixels: Vec<u8> = small.iter().map(|&of| of.saturating_add(light as u8)).collect();
+            write_jpeg(&path, &pixels, SMALL);
+            files.push(path);
+        }
+    }
+    files
 }
 
 /// In the scans that jpegtran makes of it. None where that is missing.
@@ -191,12 +213,11 @@ fn make_progressive(directory: &Path, number: u32) -> Option<PathBuf> {
     Some(path)
 }
 
-fn write_jpeg(directory: &Path, number: u32, (width, height): (u32, u32)) {
+fn write_jpeg(path: &Path, pixels: &[u8], (width, height): (u32, u32)) {
     let mut bytes = Vec::new();
     let encoder = JpegEncoder::new_with_quality(&mut bytes, 85);
-    let pixels = photo::photo(width, height, number);
-    encoder.write_image(&pixels, width, height, ExtendedColorType::Rgb8).unwrap();
-    fs::write(directory.join(format!("photo-{number}.jpg")), bytes).unwrap();
+    encoder.write_image(pixels, width, height, ExtendedColorType::Rgb8).unwrap();
+    fs::write(path, bytes).unwrap();
 }
 
 /// With the milliseconds that all threads of ours spent on it, in user and kernel.
