@@ -53,8 +53,11 @@ impl Launch {
         self
     }
 
+    /// The last of a name counts.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.env.push((name.into(), value.into()));
+        let name = name.into();
+        self.env.retain(|(given, _)| *given != name);
+        self.env.push((name, value.into()));
         self
     }
 
@@ -112,12 +115,12 @@ impl Launch {
         })
     }
 
-    /// Ours, without what is for us alone, and what it is given.
+    /// Ours and what it is given, without what is for us alone.
     fn environment(&self) -> impl Iterator<Item = (OsString, OsString)> {
         let is_given = |name: &OsStr| self.env.iter().any(|(given, _)| given == name);
-        let ours = std::env::vars_os()
-            .filter(move |(name, _)| !is_given(name) && !OURS.iter().any(|own| name == own));
-        ours.chain(self.env.iter().cloned())
+        let ours = std::env::vars_os().filter(move |(name, _)| !is_given(name));
+        let all = ours.chain(self.env.iter().cloned());
+        all.filter(|(name, _)| !OURS.iter().any(|own| name == own))
     }
 }
 
@@ -155,6 +158,18 @@ fn show_word(shown: &mut String, word: &OsStr) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn environment_is_ours_but_for_what_is_given_last_and_what_is_for_us_alone() {
+        let launch = Launch::new("feh").env("A", "1").env("HOME", "/h").env("A", "2");
+        let given: Vec<_> = launch.env(OURS[0], "x").environment().collect();
+        let values = |name: &str| -> Vec<&str> {
+            let of = given.iter().filter(|(of, _)| of == name);
+            of.filter_map(|(_, value)| value.to_str()).collect()
+        };
+        assert_eq!((values("A"), values("HOME")), (vec!["2"], vec!["/h"]));
+        assert_eq!((values(OURS[0]).len(), values("PATH").len()), (0, 1));
+    }
 
     #[test]
     fn unusual_words_are_quoted() {

@@ -5,7 +5,7 @@ use super::DocId;
 /// Images of a word.
 pub(super) const WORD: usize = 64;
 /// So few of them are looked at one by one.
-pub(super) const FEW: u32 = 8;
+const FEW: u32 = 8;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bitmap {

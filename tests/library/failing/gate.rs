@@ -30,7 +30,7 @@ enum Of {
 
 use Of::{Descriptor, Path as Name};
 
-/// All calls by which files and directories are read, changed and flushed.
+/// All calls by which files and directories are read, changed, flushed, locked and mapped.
 const CALLS: &[(&str, libc::c_long, Of)] = &[
     ("openat", libc::SYS_openat, Name(1)),
     ("mkdirat", libc::SYS_mkdirat, Name(1)),

@@ -134,10 +134,12 @@ impl Scene {
         for page in 1.. {
             let path = format!("/images?per_page=200&page={page}");
             let page = self.house.client().get(&path).ok();
-            rows.extend_from_slice(page["data"].as_array().unwrap());
-            if rows.len() as u64 >= page["pagination"]["total_items"].as_u64().unwrap() {
+            let (data, total) = (&page["data"], &page["pagination"]["total_items"]);
+            rows.extend_from_slice(data.as_array().unwrap());
+            if rows.len() as u64 >= total.as_u64().unwrap() {
                 break;
             }
+            assert_ne!(*data, json!([]), "{} of {total}", rows.len());
         }
         rows
     }
