@@ -3,8 +3,9 @@
 //!
 //! `cargo bench --bench backends` prints a table; it needs sway and swaybg. A script in swaybg's
 //! place rings and becomes the real one, so the start of a shell is in the figures; what the same
-//! script costs that is started from here (`posix_spawn`) is taken in turns with them. `MURALD_SETS` sets how many requests are made (300),
-//! `MURALD_BENCH_IMAGES` (0) how many more images are in the library: rows without files.
+//! script costs that is started from here (`posix_spawn`) is taken in turns with them. `MURALD_SETS`
+//! sets how many requests are made (300), `MURALD_BENCH_IMAGES` (0) how many more images are in the
+//! library: rows without files.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::fs::{self, File};

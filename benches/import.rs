@@ -34,8 +34,9 @@ const KINDS: [&str; 4] = ["jpg", "progressive", "png", "small"];
 /// Of the small ones.
 const SMALL: (u32, u32) = (320, 200);
 const SMALL_COUNT: u32 = 2000;
-/// How many times as large on each side they were; and how many are more than another light.
+/// How many times as large each side of them was.
 const REDUCED: u32 = 4;
+/// How many different ones there are: the rest are the same in another light.
 const SMALL_PHOTOS: u32 = 40;
 
 fn main() {

@@ -1,10 +1,10 @@
 //! A new process that carries out its orders and becomes a program, as those of `posix_spawn` do, which
 //! knows no orders like ours.
 //!
-//! It runs in this process's memory, on a stack of its own, while the kernel holds the thread that starts it
-//! (`vfork`). So it costs the same however large the daemon is, and whoever starts it knows that the program
-//! is there, or why not. Until then it calls the kernel, and of the C library what signals' handlers may call:
-//! the other threads go on, and one of them may hold any lock.
+//! It runs in this process's memory, on a stack of its own, while the kernel holds the thread that
+//! starts it (`vfork`). So it costs the same however large the daemon is, and whoever starts it knows
+//! that the program is there, or why not. Until then it calls the kernel, and of the C library what
+//! signals' handlers may call: the other threads go on, and one of them may hold any lock.
 
 use std::ffi::{CString, OsStr, OsString, c_char, c_int, c_void};
 use std::io;

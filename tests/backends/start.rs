@@ -62,7 +62,7 @@ fn backend_is_the_daemon_s_own_child_in_a_session_of_its_own() {
     let fields: Vec<&str> = lines[0].rsplit_once(") ").unwrap().1.split(' ').collect();
     let pid = lines[0].split(' ').next().unwrap();
     let [parent, group, session] = [1, 2, 3].map(|at| fields[at]);
-    assert_eq!(parent, scripted.house.pid().to_string(), "no launcher stays between them");
+    assert_eq!(parent, scripted.house.pid().to_string(), "nobody stays between them");
     assert_eq!((group, session), (pid, pid));
     assert_eq!(lines[1..3], ["/", "/dev/null"]);
     // A log that nobody empties must have an end.

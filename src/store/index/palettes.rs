@@ -47,6 +47,7 @@ struct Word {
 impl Palettes {
     /// The palette of the next image, whose hue group is known; returns how it sorts.
     pub(super) fn push(&mut self, colors: &[Rgb], group: u8) -> Hue {
+        // Nobody's palette has as many.
         let labs: Vec<Lab> = colors.iter().take(u8::MAX.into()).map(|&rgb| lab(rgb)).collect();
         self.add(&labs.iter().copied().map(steps).collect::<Vec<_>>());
         // The first that is no grey has decided the group.
@@ -55,6 +56,7 @@ impl Palettes {
         (group, (saturation * 1000.0) as u16)
     }
 
+    /// Into the last word, whose images have more slots by then if they need them.
     fn add(&mut self, places: &[Place]) {
         let (doc, at) = (self.counts.len() as DocId, self.counts.len() % WORD);
         self.counts.push(places.len() as u8);

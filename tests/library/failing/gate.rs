@@ -56,7 +56,7 @@ const CALLS: &[(&str, libc::c_long, Of)] = &[
     ("fdatasync", libc::SYS_fdatasync, Descriptor(0)),
     ("fcntl", libc::SYS_fcntl, Descriptor(0)),
     ("flock", libc::SYS_flock, Descriptor(0)),
-    // Without a file it has no name, and passes: where memory itself is not to be had, nothing of Rust goes on.
+    // Without a file it has no name, and passes: without memory nothing of Rust goes on.
     ("mmap", libc::SYS_mmap, Descriptor(4)),
     #[cfg(target_arch = "x86_64")]
     ("open", libc::SYS_open, Name(0)),
