@@ -92,10 +92,7 @@ impl Component {
             let entry = ac.coefficient(&local).ok_or(NO_CODE)?;
             at += entry.zeros();
             if at <= self.last_wanted {
-                local.skip(entry.bits() - entry.rest());
-                let rest = entry.rest();
-                let value = if rest > 0 { local.value(rest) } else { entry.value() };
-                block[usize::from(PLACES[at & 63])] = value as i16;
+                block[usize::from(PLACES[at & 63])] = entry.take(&mut local) as i16;
                 seen = at;
             } else {
                 local.skip(entry.bits());
@@ -157,8 +154,8 @@ impl Component {
         if last == 0 || (size.width, size.height) == (1, 1) {
             // Nothing but its mean.
             let mean = rounded(f32::from(block[0]) * quantiser[0] * 0.125 + 128.0) as u8;
-            for row in plane.chunks_mut(stride).take(size.height) {
-                row[..size.width].fill(mean);
+            for y in 0..size.height {
+                plane[y * stride..][..size.width].fill(mean);
             }
             return;
         }
@@ -177,6 +174,5 @@ impl Component {
 #[inline]
 pub(super) fn dc_difference(table: &Table, bits: &mut Bits<'_>) -> Result<i32, Damage> {
     bits.refill();
-    let size = u32::from(table.symbol(bits).ok_or(NO_CODE)?);
-    if size > 16 { Err(NO_CODE) } else { Ok(bits.value(size)) }
+    Ok(table.coefficient(bits).ok_or(NO_CODE)?.take(bits))
 }

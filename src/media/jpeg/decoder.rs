@@ -14,6 +14,7 @@ use super::damage::{Damage, damaged};
 use super::frame::{Frame, Plan};
 use super::huffman::Table;
 use super::idct::PLACES;
+use super::mcu::{self, Block};
 use super::progressive::Scan;
 use super::rows::{Colors, Rows, Sink};
 use crate::media::decoder::Stop;
@@ -125,7 +126,7 @@ impl<'a> Decoder<'a> {
             let (counts, symbols) = rest.split_first_chunk::<16>().ok_or(SHORT)?;
             let total: usize = counts.iter().map(|&count| usize::from(count)).sum();
             let (tables, table) = match kind >> 4 {
-                0 => (&mut self.dc, Table::new(counts, symbols)),
+                0 => (&mut self.dc, Table::of_means(counts, symbols)),
                 _ => (&mut self.ac, Table::of_coefficients(counts, symbols)),
             };
             let table = table.ok_or("a table is no code")?;
@@ -230,6 +231,7 @@ impl<'a> Decoder<'a> {
         let single = (scan.parts.len() == 1).then(|| scan.parts[0].0);
         let mcus = self.frame.mcus();
         let (across, down) = single.map_or(mcus, |part| self.components[part].shape.covered);
+        let mut mcu = mcu::blocks(scan, &self.frame.components);
         let mut until_restart = self.restart;
         self.components.iter_mut().for_each(|component| component.prediction = 0);
         for y in 0..down {
@@ -243,16 +245,11 @@ impl<'a> Decoder<'a> {
                     }
                     until_restart -= 1;
                 }
-                for &part in &scan.parts {
-                    let (w, h) = if single.is_some() {
-                        (1, 1)
-                    } else {
-                        self.components[part.0].header.blocks
-                    };
-                    for at in 0..w * h {
-                        let place = (x * w + at % w, y * h + at / w);
-                        self.block(scan, part, place, bits).map_err(damaged)?;
-                    }
+                if self.frame.progressive {
+                    self.means(scan, &mcu, (x, y), bits).map_err(damaged)?;
+                } else {
+                    self.read(&mut mcu, bits).map_err(damaged)?;
+                    self.place(&mcu, (x, y));
                 }
             }
             if bits.is_overrun() {
@@ -293,35 +290,53 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
+    /// Reads an MCU that is coded in one go.
     #[inline]
-    fn block(
-        &mut self,
-        scan: &Scan,
-        (part, dc, ac): (usize, usize, usize),
-        place: (usize, usize),
-        bits: &mut Bits<'_>,
-    ) -> Result<(), Damage> {
-        let component = &mut self.components[part];
-        let dc = || self.dc[dc].as_ref().ok_or(NO_TABLE);
-        if !self.frame.progressive {
-            let mut block = [0; 64];
-            let ac = self.ac[ac].as_ref().ok_or(NO_TABLE)?;
-            let seen = component.read((dc()?, ac), bits, &mut block)?;
+    fn read(&mut self, mcu: &mut [Block], bits: &mut Bits<'_>) -> Result<(), Damage> {
+        for block in mcu {
+            let tables = (&self.dc[block.dc], &self.ac[block.ac]);
+            let (Some(dc), Some(ac)) = tables else { return Err(NO_TABLE) };
+            block.coefficients = [0; 64];
+            let component = &mut self.components[block.component];
+            block.last = component.read((dc, ac), bits, &mut block.coefficients)?;
+        }
+        Ok(())
+    }
+
+    /// Makes samples of an MCU that was read, or buffers it.
+    #[inline]
+    fn place(&mut self, mcu: &[Block], at: (usize, usize)) {
+        for block in mcu {
+            let component = &mut self.components[block.component];
+            let place = block.place(at);
             if self.plan.buffered {
                 for (to, &from) in component.buffered(place).iter_mut().zip(&PLACES) {
-                    *to = block[usize::from(from & 63)];
+                    *to = block.coefficients[usize::from(from & 63)];
                 }
             } else {
-                component.transform(&block, seen, (place.0, place.1 % component.header.blocks.1));
+                component.transform(&block.coefficients, block.last, (place.0, block.offset.1));
             }
-            return Ok(());
         }
-        if scan.high == 0 {
-            let step = dc_difference(dc()?, bits)?;
-            component.prediction = component.prediction.wrapping_add(step);
-            component.buffered(place)[0] = (component.prediction << scan.low) as i16;
-        } else {
-            component.buffered(place)[0] |= i16::from(bits.bit()) << scan.low;
+    }
+
+    /// Reads the means of an MCU, or one more bit of them.
+    fn means(
+        &mut self,
+        scan: &Scan,
+        mcu: &[Block],
+        at: (usize, usize),
+        bits: &mut Bits<'_>,
+    ) -> Result<(), Damage> {
+        for block in mcu {
+            let component = &mut self.components[block.component];
+            if scan.high == 0 {
+                let table = self.dc[block.dc].as_ref().ok_or(NO_TABLE)?;
+                let step = dc_difference(table, bits)?;
+                component.prediction = component.prediction.wrapping_add(step);
+                component.buffered(block.place(at))[0] = (component.prediction << scan.low) as i16;
+            } else {
+                component.buffered(block.place(at))[0] |= i16::from(bits.bit()) << scan.low;
+            }
         }
         Ok(())
     }

@@ -21,8 +21,9 @@ pub(super) struct Table {
     fast: Box<[u16; 1 << FAST]>,
     /// By the same bits, of tables for coefficients: all that there is to know of the next one.
     coefficients: Box<[Entry; 1 << FAST]>,
-    /// By the next [`FAR`] bits: as many coefficients as are whole among them, to be passed over at
-    /// once: bits (8), coefficients (8), and whether the block's end is the last of them (1).
+    /// By the next [`FAR`] bits: as many coefficients as have their code among them, to be passed over at
+    /// once: bits (8), those of the last one's value included, coefficients (8), and whether the block's
+    /// end is the last of them (1).
     passes: Box<[u32; 1 << FAR]>,
     /// For each length: the first code, left-aligned in 16 bits, that is longer.
     ends: [u32; 17],
@@ -41,8 +42,13 @@ impl Table {
         Some(table)
     }
 
-    /// The same of other symbols.
-    pub(super) fn new(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
+    /// The same of the bits that the means of blocks have: no zeros come before those.
+    pub(super) fn of_means(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
+        let table = Self::new(counts, symbols)?;
+        table.symbols.iter().all(|&symbol| symbol < 16).then_some(table)
+    }
+
+    fn new(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
         let total: usize = counts.iter().map(|&count| usize::from(count)).sum();
         let mut table = Self {
             fast: Box::new([0; 1 << FAST]),
@@ -86,22 +92,25 @@ impl Table {
         }
     }
 
-    /// What can be passed over with these bits and no more.
+    /// What can be passed over by these bits.
     fn pass(&self, bits: u32) -> u32 {
         let (mut used, mut passed) = (0, 0);
-        loop {
-            // Zeros stand for what is not known: an entry counts if it needs none of them.
+        while used < FAR {
+            // Zeros stand for what is not known: a code counts if it needs none of them.
             let next = (bits << used & ((1 << FAR) - 1)) >> (FAR - FAST);
-            let entry = self.coefficients[next as usize];
-            if entry.0 == 0 || used + entry.bits() > FAR {
-                return passed << 8 | used;
+            let code = self.fast[next as usize];
+            let length = u32::from(code & 0xff);
+            if code == 0 || used + length > FAR {
+                break;
             }
+            let entry = Entry::of((code >> 8) as u8, length);
             used += entry.bits();
             if entry.zeros() == END {
                 return 1 << 16 | passed << 8 | used;
             }
             passed += entry.zeros() as u32 + 1;
         }
+        passed << 8 | used
     }
 
     /// Passes over coefficients of a block, up to its end if that is near. `at` is the next one's
@@ -162,6 +171,13 @@ impl Entry {
         Self((value as u32) << 20 | self.0 & 0xffff)
     }
 
+    /// Goes past it, and returns its value.
+    #[inline(always)]
+    pub(super) fn take(self, bits: &mut Bits<'_>) -> i32 {
+        bits.skip(self.bits() - self.rest());
+        if self.rest() > 0 { bits.value(self.rest()) } else { self.value() }
+    }
+
     #[inline(always)]
     pub(super) fn bits(self) -> u32 {
         self.0 & 0xff
@@ -173,12 +189,12 @@ impl Entry {
     }
 
     #[inline(always)]
-    pub(super) fn rest(self) -> u32 {
+    fn rest(self) -> u32 {
         self.0 >> 16 & 15
     }
 
     #[inline(always)]
-    pub(super) fn value(self) -> i32 {
+    fn value(self) -> i32 {
         self.0 as i32 >> 20
     }
 }
@@ -205,5 +221,47 @@ mod tests {
         check(&[0xff, 0, 0xff, 0, 0], None);
         assert!(Table::new(&[3; 16], &[0; 48]).is_none());
         assert!(Table::new(&[1; 16], &[0; 3]).is_none());
+    }
+
+    #[test]
+    fn passing_over_ends_where_reading_one_by_one_does() {
+        let symbols = [0x01, 0x00, 0x12, 0x03, 0xf0, 0x05, 0x2a, 0x01, 0xe1, 0x0f, 0x11, 0x02];
+        let table =
+            Table::of_coefficients(&[0, 1, 1, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0], &symbols);
+        let table = table.unwrap();
+        let mut dice = 1_u32;
+        let mut roll = || {
+            dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (dice >> 24) as u8
+        };
+        let (mut passed, mut beyond) = (0, 0);
+        for _ in 0..20_000 {
+            let bytes: [u8; 32] = std::array::from_fn(|_| roll() & 0xfe);
+            let (mut fast, mut slow) = (Bits::new(&bytes, 0), Bits::new(&bytes, 0));
+            fast.refill();
+            let Some(end) = table.pass_over(1, &mut fast) else { continue };
+            let (mut at, mut used) = (1, 0);
+            while at < end {
+                slow.refill();
+                let entry = table.coefficient(&slow).unwrap();
+                slow.skip(entry.bits());
+                used += entry.bits();
+                at = if entry.zeros() == END { END } else { at + entry.zeros() + 1 };
+            }
+            assert_eq!(at, end);
+            fast.refill();
+            slow.refill();
+            assert_eq!(fast.peek(16), slow.peek(16), "{bytes:x?}");
+            passed += 1;
+            beyond += u32::from(used > FAR);
+        }
+        assert!(passed > 10_000 && beyond > 1_000, "{passed} {beyond}");
+    }
+
+    #[test]
+    fn means_have_no_zeros_before_them() {
+        let counts = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert!(Table::of_means(&counts, &[0, 15]).is_some());
+        assert!(Table::of_means(&counts, &[0, 16]).is_none());
     }
 }

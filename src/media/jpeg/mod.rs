@@ -7,6 +7,7 @@ mod decoder;
 mod frame;
 mod huffman;
 mod idct;
+mod mcu;
 mod progressive;
 mod rows;
 #[cfg(test)]

@@ -74,9 +74,7 @@ fn first_pass(
             return Ok(());
         }
         at += entry.zeros();
-        let rest = entry.rest();
-        bits.skip(entry.bits() - rest);
-        let value = if rest > 0 { bits.value(rest) } else { entry.value() };
+        let value = entry.take(bits);
         if value != 0 {
             if at > 63 {
                 return Err(NO_CODE);
