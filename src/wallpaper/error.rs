@@ -146,3 +146,56 @@ impl From<store::Error> for Error {
         Self::Store(Arc::new(source))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compositor::Compositor;
+    use crate::error_chain::chain;
+
+    #[test]
+    fn error_says_what_keeps_a_backend_from_being_used() {
+        let check = |backend, missing: &[&'static str], lack: Lack, expected: &str| {
+            let (checked, missing) = (Vec::new(), missing.to_vec());
+            let error = Error::NotUsable { backend, checked, missing, lack };
+            assert_eq!(error.to_string(), expected);
+        };
+        use BackendName::{Awww, Builtin, Feh};
+        let nowhere = || Lack::Session { sought: "X".to_owned() };
+        let no_session = "there is no session to draw in: looked for X";
+        let both = &["awww", "awww-daemon"];
+        let no_programs = "awww is not installed: there is no awww, no awww-daemon";
+        check(Awww, both, Lack::Leave, no_programs);
+        check(Awww, both, nowhere(), no_programs);
+        check(Feh, &[], nowhere(), no_session);
+        check(Feh, &[], Lack::Leave, "feh is installed, but for another kind of session");
+        check(Builtin, &[], nowhere(), no_session);
+        for lack in [Lack::Leave, Lack::Place(Compositor::X11)] {
+            check(Builtin, &[], lack.clone(), &lack.to_string());
+        }
+    }
+
+    #[test]
+    fn error_says_which_monitors_there_are() {
+        let check = |connected: &[&str], expected: &str| {
+            let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+            let (named, connected) = (names(&["A", "B"]), names(connected));
+            let error = Error::UnknownMonitors { names: named, connected };
+            assert_eq!(error.to_string(), expected);
+        };
+        check(&[], "not connected: A, B; no monitor is");
+        check(&["C", "D"], "not connected: A, B; connected are C, D");
+    }
+
+    #[test]
+    fn error_names_the_cause_where_there_is_one() {
+        let source = backends::Error::Unavailable("on purpose".to_owned());
+        let cause = source.to_string();
+        let failed = Error::Backend { backend: BackendName::Feh, source };
+        assert_eq!(chain(&failed), format!("feh did not show the picture: {cause}"));
+        let source = store::Error::Damaged { what: "on purpose".to_owned() };
+        let unread = format!("the library cannot be read or written: {source}");
+        assert_eq!(chain(&Error::from(source)), unread);
+        assert_eq!(chain(&Error::NoMonitor), Error::NoMonitor.to_string());
+    }
+}

@@ -91,6 +91,13 @@ mod tests {
         // By the next order, and by the next daemon.
         let again = Renewed::new(dir.path()).name(vec![second.clone()], &[]);
         assert_eq!(again, std::slice::from_ref(&named));
+        // Its file has another name by now.
+        let moved = Placement { path: dir.path().join("two.png"), ..second.clone() };
+        let followed = renewed.name(vec![moved.clone()], &[]).remove(0);
+        assert_eq!(
+            (&followed.path, fs::read_link(&named.path).unwrap()),
+            (&named.path, moved.path)
+        );
         renewed.tidy(&[first]);
         assert_eq!(renewed.name(vec![second.clone()], &[]), [second]);
     }

@@ -96,7 +96,10 @@ fn copy(path: &Path, retained: &Path) -> io::Result<()> {
     if fs::metadata(path)?.len() > COPY_MAX {
         return Err(io::Error::other("too large for a copy"));
     }
-    fs::copy(path, retained).map(drop)
+    // Whole or not at all: a part of it would be shown once the file is gone.
+    let part = retained.with_extension("part");
+    fs::copy(path, &part)?;
+    fs::rename(part, retained)
 }
 
 #[cfg(test)]
@@ -130,5 +133,72 @@ mod tests {
         retained.tidy(&[at("two.png", 2)]);
         assert!(!kept.path.exists());
         assert_eq!(retained.retain(vec![one.clone()]), [one], "the backend says that it is gone");
+    }
+
+    /// A picture there, and what is retained of it once its file is gone.
+    fn kept(retained: &Retained, picture: &Placement) -> Option<String> {
+        retained.retain(vec![picture.clone()]);
+        fs::remove_file(&picture.path).unwrap();
+        let placed = retained.retain(vec![picture.clone()]).remove(0);
+        fs::read_to_string(placed.path).ok()
+    }
+
+    #[test]
+    fn file_in_the_place_of_another_is_retained_though_it_is_older_and_as_large() {
+        let dir = tempfile::tempdir().unwrap();
+        let retained = Retained::new(dir.path());
+        let one = Placement { path: dir.path().join("one.png"), ..placement("A", 1) };
+        fs::write(&one.path, "one").unwrap();
+        retained.retain(vec![one.clone()]);
+        let other = dir.path().join("other");
+        fs::write(&other, "two").unwrap();
+        let old = std::time::SystemTime::UNIX_EPOCH;
+        fs::File::options().write(true).open(&other).unwrap().set_modified(old).unwrap();
+        fs::rename(&other, &one.path).unwrap();
+        assert_eq!(kept(&retained, &one).as_deref(), Some("two"));
+    }
+
+    #[test]
+    fn file_on_another_file_system_is_copied_unless_it_is_large() {
+        use std::os::unix::fs::MetadataExt;
+        let dir = tempfile::tempdir().unwrap();
+        let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else { return };
+        let device = |path: &Path| fs::metadata(path).unwrap().dev();
+        if device(elsewhere.path()) == device(dir.path()) {
+            return;
+        }
+        let retained = Retained::new(dir.path());
+        let one = Placement { path: elsewhere.path().join("one.png"), ..placement("A", 1) };
+        let copied = || fs::metadata(retained.path(&one)).unwrap();
+        fs::write(&one.path, "one").unwrap();
+        retained.retain(vec![one.clone()]);
+        let first = copied();
+        assert_eq!(first.len(), 3);
+        // As long as it is the same, it is not copied again.
+        retained.retain(vec![one.clone()]);
+        assert_eq!(copied().ino(), first.ino());
+        // Of another length, though it is older; of the same length, and newer.
+        let written = |text: &str, at: std::time::SystemTime| {
+            fs::write(&one.path, text).unwrap();
+            fs::File::options().write(true).open(&one.path).unwrap().set_modified(at).unwrap();
+            retained.retain(vec![one.clone()]);
+            fs::read_to_string(retained.path(&one)).unwrap()
+        };
+        assert_eq!(written("longer", std::time::SystemTime::UNIX_EPOCH), "longer");
+        let later = copied().modified().unwrap() + std::time::Duration::from_secs(1);
+        assert_eq!(written("shorts", later), "shorts");
+        assert_eq!(kept(&retained, &one).as_deref(), Some("shorts"));
+        let sized = |image_id, bytes| {
+            let path = elsewhere.path().join(format!("{image_id}.png"));
+            fs::File::create(&path).unwrap().set_len(bytes).unwrap();
+            let picture = Placement { path, ..placement("A", image_id) };
+            retained.retain(vec![picture.clone()]);
+            retained.has(&picture)
+        };
+        assert!(sized(2, COPY_MAX) && !sized(3, COPY_MAX + 1));
+        // It can be opened, and not be read.
+        let broken = Placement { path: "/proc/self/mem".into(), ..placement("A", 4) };
+        retained.retain(vec![broken.clone()]);
+        assert!(!retained.has(&broken), "a copy that was cut off is none");
     }
 }

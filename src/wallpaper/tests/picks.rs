@@ -137,6 +137,17 @@ fn upright_pictures_are_dealt_to_upright_monitors() {
 }
 
 #[test]
+fn square_monitor_is_not_upright() {
+    let square = |name, transform| Output { height: 1920, transform, ..Output::plain(name) };
+    let [.., high] = &standing()[..] else { panic!("three") };
+    let room = Room::of(vec![square("A", 0), square("B", 1), high.clone()]);
+    let high = room.add_as("high", upright);
+    let [wide, also_wide] = ["wide", "also wide"].map(|name| room.add(name));
+    let dealt = each(&room, Ask::Each(vec![high, wide, also_wide]), &[]).unwrap();
+    assert_eq!(images_of(&dealt), [("A", wide), ("B", also_wide), ("C", high)]);
+}
+
+#[test]
 fn random_ones_suit_their_monitors_and_differ() {
     let room = Room::of(standing());
     let high: Vec<i64> = ["h1", "h2"].map(|name| room.add_as(name, upright)).into();
@@ -261,4 +272,17 @@ fn monitors_that_go_back_to_different_pictures_have_each_their_own() {
     assert_eq!(images_of(&feasible.applied), [("A", one), ("B", two)]);
     assert_eq!((feasible.pictures.len(), feasible.for_all), (2, false));
     assert_eq!(feasible.walk, [("A".to_owned(), 1), ("B".to_owned(), 2)]);
+}
+
+#[test]
+fn monitors_go_back_from_where_each_stands() {
+    let room = Room::of(outputs(&["A", "B"]));
+    let [one, two, three] = ["one", "two", "three"].map(|name| room.add(name));
+    room.set(request(Ask::Image(one), &[]));
+    room.set(request(Ask::Image(two), &[]));
+    room.set(request(Ask::Image(three), &["A"]));
+    // To pictures that were both set for both, one after the other.
+    let feasible = room.feasible(&request(Ask::Back(1), &[])).unwrap();
+    assert_eq!(images_of(&feasible.applied), [("A", two), ("B", one)]);
+    assert_eq!((feasible.pictures.len(), feasible.for_all), (2, false));
 }
