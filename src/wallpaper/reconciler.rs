@@ -380,3 +380,6 @@ impl Reconciler {
         self.queue.refuse(&Error::Ending);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use crate::backends::{Backends, Error};
+use crate::backends::{Backend, Backends, Error};
 use crate::thread::Spawner;
 
 use super::worker::{Order, Report, Worker};
@@ -13,9 +13,13 @@ use super::worker_key::WorkerKey;
 /// Reports that wait. A worker has at most one order to report and one loss: this never fills up.
 const REPORTS: usize = 256;
 
+/// Makes the backend of a worker, which rings when a process of it has ended.
+pub(super) type Build = Box<dyn Fn(&WorkerKey, Sender<()>) -> Box<dyn Backend> + Send>;
+
 pub(super) struct Workers {
     spawner: Spawner,
     backends: Backends,
+    build: Build,
     running: BTreeMap<WorkerKey, Worker>,
     reports: Sender<Report>,
     /// So far.
@@ -25,8 +29,19 @@ pub(super) struct Workers {
 impl Workers {
     /// With what they report to.
     pub(super) fn new(spawner: Spawner, backends: Backends) -> (Self, Receiver<Report>) {
+        let of = backends.clone();
+        let build = move |key: &WorkerKey, tell| of.build(key.backend, key.output.as_deref(), tell);
+        Self::with(spawner, backends, Box::new(build))
+    }
+
+    /// With backends that are made otherwise.
+    pub(super) fn with(
+        spawner: Spawner,
+        backends: Backends,
+        build: Build,
+    ) -> (Self, Receiver<Report>) {
         let (reports, received) = bounded(REPORTS);
-        (Self { spawner, backends, running: BTreeMap::new(), reports, made: 0 }, received)
+        (Self { spawner, backends, build, running: BTreeMap::new(), reports, made: 0 }, received)
     }
 
     /// Gives an order; makes the worker where there is none and one may be made. What moves on the
@@ -57,9 +72,8 @@ impl Workers {
             }
             // One message is enough: the worker looks at all its processes.
             let (tell, told) = bounded(1);
-            let output = key.output.as_deref();
-            let backend = self.backends.build(key.backend, output, tell);
-            let cache = self.backends.cache_of(key.backend, output);
+            let backend = (self.build)(key, tell);
+            let cache = self.backends.cache_of(key.backend, key.output.as_deref());
             self.made += 1;
             let of = (key.clone(), self.made);
             let reports = self.reports.clone();
