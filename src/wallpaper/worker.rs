@@ -382,6 +382,8 @@ mod tests {
         ring.send(()).unwrap();
         assert_eq!(next(), r#"pause {"A"}"#);
         assert!(matches!(news(), News::Unseen(left) if left == ["A"]));
+        // Before its bell: without one it would be told for ever.
+        drop(worker);
     }
 
     /// Shows until it is told to stop.
