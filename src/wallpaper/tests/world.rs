@@ -3,13 +3,16 @@
 use super::*;
 use crate::config::SelectionMode;
 use crate::events::{EventFilter, Subscription};
-use crate::store::assignments;
+use crate::store::assignments::{self, Assignment};
+use crate::store::images;
+use crate::wallpaper::assignments::desired as assigned;
 use crate::wallpaper::orphan;
 use crate::wallpaper::plan::tests::placement;
 use crate::wallpaper::plan::{Placements, Step};
 use crate::wallpaper::retained::Retained;
+use crate::wallpaper::selection::Choice;
 use crate::wallpaper::worker_key::WorkerKey;
-use crate::wire::{EventKind, Fit, OrphanReason};
+use crate::wire::{EventKind, Fit, OrphanReason, Timestamp};
 
 fn heard(events: &Subscription) -> Vec<EventKind> {
     events.receiver().try_iter().map(|message| message.kind).collect()
@@ -188,6 +191,8 @@ fn picture_is_restored_where_it_was_not_shown_before() {
     let [one, two] = ["one", "two"].map(|name| room.add(name));
     room.set(request(Ask::Image(one), &["A", "B"]));
     room.set(Request { fit: Some(Fit::Fill), ..request(Ask::Image(two), &["C"]) });
+    let elsewhere = "UPDATE assignments SET backend = 'feh'";
+    room.store.write(|c| Ok::<_, crate::store::Error>(c.execute(elsewhere, [])?)).unwrap();
     let world = room.world();
     let desired = world.desired(&Placements::new());
     let shown = &desired[&builtin()];
@@ -206,6 +211,10 @@ fn picture_is_restored_where_it_was_not_shown_before() {
         let pictures = world.restored(&current, &steps).into_iter();
         let seen = pictures.map(|picture| {
             let monitors: Vec<String> = picture.monitors().map(str::to_owned).collect();
+            assert!(
+                picture.rows.iter().all(|row| row.backend == "builtin"),
+                "by whom it is shown now"
+            );
             (picture.image.id, monitors.join(" "), picture.is_rewritten)
         });
         seen.collect::<Vec<_>>()
@@ -234,4 +243,31 @@ fn picture_is_restored_where_it_was_not_shown_before() {
     assert!(pictures.iter().flat_map(|one| &one.rows).all(|row| row.backend == "builtin"));
     let elsewhere = Placements::from([(WorkerKey::of(BackendName::Feh, "A"), shown.clone())]);
     assert_eq!(world.restored(&elsewhere, &steps).len(), 2);
+}
+
+#[test]
+fn backend_with_one_fit_for_all_outputs_has_that_of_the_newest_row() {
+    let room = Room::of(outputs(&["A", "B"]));
+    let id = room.add("one");
+    room.set(request(Ask::Image(id), &[]));
+    let mut rows = room.store.read(assignments::all).unwrap();
+    let set_at = Timestamp::from_micros(3);
+    // It is not connected, and nothing there counts.
+    let away =
+        Assignment { monitor: "AWAY".to_owned(), fit: Some(Fit::Tile), set_at, ..rows[0].clone() };
+    rows.push(away);
+    let image = room.store.read(|c| images::get(c, id)).unwrap().unwrap();
+    let pictures = BTreeMap::from([(id, image)]);
+    let mut fits = |backend, newest: usize| {
+        for (at, (row, fit)) in rows.iter_mut().zip([Fit::Fill, Fit::Contain]).enumerate() {
+            row.fit = Some(fit);
+            row.set_at = Timestamp::from_micros(if at == newest { 2 } else { 1 });
+        }
+        let choose = |kind| Some(Choice { backend, kind });
+        let desired = assigned(&rows, &pictures, &outputs(&["A", "B"]), choose);
+        desired.into_values().flatten().map(|one| one.fit).collect::<Vec<_>>()
+    };
+    assert_eq!(fits(BackendName::Feh, 0), [Some(Fit::Fill); 2]);
+    assert_eq!(fits(BackendName::Feh, 1), [Some(Fit::Contain); 2]);
+    assert_eq!(fits(BackendName::Builtin, 1), [Some(Fit::Fill), Some(Fit::Contain)]);
 }
