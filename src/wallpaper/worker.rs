@@ -272,6 +272,8 @@ impl Work {
 mod tests {
     use super::*;
     use crate::config::BackendName;
+    use crate::sys::poll_until;
+    use rustix::event::{PollFd, PollFlags};
 
     /// Panics at the second picture, and when one of its processes has ended.
     struct Faulty(bool);
@@ -392,14 +394,9 @@ mod tests {
     impl Backend for Slow {
         fn show(&mut self, _: &[Placement], cancel: &Cancel) -> Result<(), Error> {
             self.0.send(()).unwrap();
-            let deadline = std::time::Instant::now() + PATIENCE;
-            while std::time::Instant::now() < deadline {
-                if cancel.is_cancelled() {
-                    return Err(Error::Cancelled);
-                }
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            Ok(())
+            let until = Some(std::time::Instant::now() + PATIENCE);
+            let told = poll_until(&mut [PollFd::new(cancel, PollFlags::IN)], until).unwrap();
+            if told { Err(Error::Cancelled) } else { Ok(()) }
         }
 
         fn clear(&mut self) -> Result<(), Error> {
