@@ -149,3 +149,52 @@ impl Drop for ReconcilerOwner {
         self.tell();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crossbeam_channel::bounded;
+
+    use super::*;
+    use crate::wire::Timestamp;
+
+    #[test]
+    fn what_has_changed_is_noted_also_where_the_inbox_is_full() {
+        let (inbox, commands) = bounded(1);
+        let status = SharedStatus::default();
+        let handle = Handle::new(inbox, status.clone());
+        let noted = || status.take_changes().unwrap();
+        handle.settings_changed(vec![BackendName::Feh]);
+        let Changes { backends, deactivated, anything, .. } = noted();
+        assert_eq!((backends, deactivated, anything), (vec![BackendName::Feh], false, true));
+        handle.deactivate();
+        let Changes { backends, deactivated, anything, .. } = noted();
+        assert_eq!((backends, deactivated, anything), (Vec::new(), true, true));
+        handle.rewritten(7);
+        let Changes { rewritten, anything, .. } = noted();
+        assert_eq!((rewritten, anything), ([7].into(), false));
+        handle.rest(true);
+        assert_eq!(noted().rests, Some(true));
+        assert!(matches!(commands.try_recv(), Ok(Command::SettingsChanged)));
+        assert!(commands.is_empty());
+        handle.limit_changed();
+        assert!(status.take_changes().is_none() && commands.len() == 1);
+    }
+
+    #[test]
+    fn failures_are_known_to_all() {
+        let status = SharedStatus::default();
+        let handle = Handle::new(bounded(1).0, status.clone());
+        assert!(handle.failures().is_empty() && handle.last_failure("A").is_none());
+        let failure = ApplyFailure {
+            image_id: 7,
+            image_name: "x".to_owned(),
+            backend: "feh".to_owned(),
+            error: "on purpose".to_owned(),
+            at: Timestamp::from_micros(1),
+        };
+        status.note_failure(["A"].into_iter(), &failure);
+        assert_eq!(handle.last_failure("A").map(|one| one.image_id), Some(7));
+        let all: Vec<_> = handle.failures().into_iter().map(|one| one.monitors).collect();
+        assert_eq!(all, [["A"]]);
+    }
+}

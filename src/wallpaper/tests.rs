@@ -82,11 +82,6 @@ impl Room {
         for name in ["bin", "library", "processes"] {
             fs::create_dir(at(name)).unwrap();
         }
-        for program in programs {
-            let path = at("bin").join(program);
-            fs::write(&path, "").unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        }
         let (path, home) = (at("bin"), directory.path().to_owned());
         let env = Env::new(move |name| match name {
             "PATH" => Some(path.clone().into()),
@@ -109,7 +104,16 @@ impl Room {
             root_painter: RootPainter::default(),
         };
         let store = Store::open(&at("murald.sqlite3")).unwrap();
-        Self { directory, store, bus: EventBus::new(), backends }
+        let room = Self { directory, store, bus: EventBus::new(), backends };
+        programs.iter().for_each(|program| room.install(program));
+        room
+    }
+
+    /// Puts a program on `PATH`, which does nothing.
+    pub(super) fn install(&self, program: &str) {
+        let path = self.directory.path().join("bin").join(program);
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {

@@ -1,6 +1,7 @@
 //! What there is to show: rows, images that are gone, monitors that are others by now.
 
 use super::*;
+use crate::backends::Kind;
 use crate::config::SelectionMode;
 use crate::events::{EventFilter, Subscription};
 use crate::store::assignments::{self, Assignment};
@@ -170,13 +171,33 @@ fn pictures_follow_their_monitors_to_other_connectors() {
 }
 
 #[test]
+fn what_murald_draws_does_not_move_over_x11() {
+    let mut room = Room::of(outputs(&["A"]));
+    let image = room.store.read(|c| images::get(c, room.add("one"))).unwrap().unwrap();
+    let shown = |room: &Room| room.world().choose(&image, Kind::AnimatedImage).unwrap().kind;
+    assert_eq!(shown(&room), Kind::AnimatedImage);
+    let session = Session::X11 { display: ":7".to_owned() };
+    room.backends.outputs = Outputs::fixed(session, outputs(&["A"]));
+    assert_eq!(shown(&room), Kind::StaticImage);
+}
+
+#[test]
+fn without_a_session_a_backend_is_missing_and_no_monitor() {
+    let mut room = Room::of(Vec::new());
+    let refused = |room: &Room| room.world().targets(&Targets::from_names(Vec::new())).unwrap_err();
+    assert!(matches!(refused(&room), Error::NoMonitor));
+    room.backends.outputs = Outputs::default();
+    assert!(matches!(refused(&room), Error::NoBackend { .. }));
+}
+
+#[test]
 fn backend_that_was_activated_is_used() {
     let room = Room::with(outputs(&["A"]), &["swaybg", "feh"], |config| {
         config.backend.selection_mode = SelectionMode::Auto;
     });
     let with = |activated| WorldState::read(&room.store, &room.bus, &room.backends, activated);
     let image = room.store.read(|c| images::get(c, room.add("one"))).unwrap().unwrap();
-    let kind = crate::backends::Kind::StaticImage;
+    let kind = Kind::StaticImage;
     let chosen = |activated| with(activated).unwrap().choose(&image, kind).unwrap().backend;
     assert_eq!(chosen(None), BackendName::Swaybg);
     assert_eq!(chosen(Some(BackendName::Builtin)), BackendName::Builtin);

@@ -1,0 +1,165 @@
+//! What becomes of what is shown as requests, settings and the rest change.
+
+use super::*;
+use crate::compositor::Session;
+use crate::config::BackendName::{Builtin, Feh, Mpvpaper, Swaybg};
+use crate::config::SelectionMode;
+
+#[test]
+fn still_stays_until_the_film_over_it_is_seen_on_each_monitor() {
+    let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
+    let (still, film) = (desk.room.add("still"), desk.film("film"));
+    desk.set(still, &[]).unwrap();
+    desk.told();
+    desk.script.lock().unwrap().unseen = vec!["A".to_owned()];
+    desk.set(film, &["A"]).unwrap();
+    assert_eq!(desk.told(), [format!("mpvpaper on A: A={film}")]);
+    let seen = |desk: &mut Desk, worker, unseen: &[&str]| {
+        let news = News::Unseen(unseen.iter().map(ToString::to_string).collect());
+        let key = WorkerKey::of(Mpvpaper, "A");
+        desk.reconciler.on_report(Report { key, worker, news });
+        desk.settle();
+        desk.told()
+    };
+    assert_eq!(seen(&mut desk, 2, &["A"]), [""; 0]);
+    // Of one that was replaced nothing is believed.
+    assert_eq!(seen(&mut desk, 1, &[]), [""; 0]);
+    assert_eq!(seen(&mut desk, 2, &[]), [format!("swaybg: B={still}")]);
+}
+
+#[test]
+fn random_request_passes_over_so_many_files_that_are_gone() {
+    let desk = Desk::new(&["A"], &["swaybg"], |_| ());
+    let gone: Vec<i64> = (0..PICKS + 2).map(|at| desk.room.add(&format!("gone{at}"))).collect();
+    for at in 0..gone.len() {
+        std::fs::remove_file(desk.room.path(&format!("gone{at}"))).unwrap();
+    }
+    // Its disk is there.
+    std::fs::write(desk.room.path("other"), "").unwrap();
+    let left = || desk.room.store.read(store::images::ids).unwrap().len();
+    let feasible = |ask| desk.reconciler.feasible(&request(ask, &[])).map(|(found, _)| found);
+    assert!(matches!(feasible(Ask::Image(gone[0])), Err(Error::FileGone { .. })));
+    assert_eq!(left(), PICKS + 2, "one that is named is no random one");
+    assert!(matches!(feasible(Ask::Random), Err(Error::FileGone { .. })));
+    assert_eq!(left(), 2);
+    let there = desk.room.add("there");
+    assert_eq!(feasible(Ask::Random).unwrap().applied.image_id, there);
+}
+
+#[test]
+fn processes_are_looked_at_while_a_film_plays_and_there_is_a_limit() {
+    let every = |text: &str| memory::every(&Env::from([("MURALD_MEMORY_LOOKS", text)]));
+    assert_eq!(every("250"), Some(Duration::from_millis(250)));
+    assert_eq!(every("soon"), None);
+    let looks = |limit, kind, rests| {
+        let limited = |config: &mut Config| config.power.max_child_memory_mb = limit;
+        let mut desk = Desk::new(&["A"], &["mpvpaper"], limited);
+        let shown = Placement { kind, ..placement("A", 1) };
+        desk.reconciler.current.insert(WorkerKey::of(Mpvpaper, "A"), vec![shown]);
+        desk.reconciler.rest.set(rests);
+        desk.reconciler.next_look().is_some()
+    };
+    assert!(looks(1, Kind::Video, false) && looks(1, Kind::Web, false));
+    assert!(!looks(0, Kind::Video, false) && !looks(1, Kind::StaticImage, false));
+    assert!(!looks(1, Kind::Video, true));
+}
+
+#[test]
+fn change_of_settings_shows_again_what_it_is_about() {
+    let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
+    let (still, film) = (desk.room.add("still"), desk.film("film"));
+    desk.set(still, &["A"]).unwrap();
+    desk.set(film, &["B"]).unwrap();
+    desk.told();
+    assert_eq!(desk.change(settings_of(&[])), [""; 0]);
+    assert_eq!(desk.change(settings_of(&[Swaybg])), [format!("swaybg: A={still}")]);
+    assert_eq!(desk.change(settings_of(&[Mpvpaper])), [format!("mpvpaper on B: B={film}")]);
+    // Nothing but a file that was written anew: with what is shown as it was there is nothing to do.
+    let image = still + film;
+    let rewritten = Changes { rewritten: [image].into(), ..Changes::default() };
+    assert_eq!(desk.change(rewritten), [""; 0]);
+}
+
+#[test]
+fn activated_backend_is_used_until_the_settings_say_something_else() {
+    let mut desk = Desk::new(&["A"], &["awww", "awww-daemon", "swaybg"], |_| ());
+    let id = desk.room.add("one");
+    desk.set(id, &[]).unwrap();
+    let back = [format!("awww: A={id}"), "swaybg: -".to_owned()];
+    let activate = |desk: &mut Desk| {
+        desk.activate("swaybg").unwrap();
+        desk.told();
+    };
+    activate(&mut desk);
+    assert_eq!(desk.change(settings_of(&[])), [""; 0]);
+    // It could not be written.
+    let deactivated = Changes { deactivated: true, ..settings_of(&[]) };
+    assert_eq!(desk.change(deactivated), back);
+    activate(&mut desk);
+    let mut config = Config::clone(&(desk.room.backends.settings)());
+    config.backend.selection_mode = SelectionMode::Auto;
+    let config = Arc::new(config);
+    desk.reconciler.backends.settings = Arc::new(move || Arc::clone(&config));
+    assert_eq!(desk.change(settings_of(&[])), back);
+}
+
+#[test]
+fn backend_that_comes_while_murald_draws_waits_until_it_is_activated() {
+    let mut desk = Desk::of(Room::of(outputs(&["A"])));
+    let id = desk.room.add("one");
+    assert_eq!(desk.set(id, &[]).unwrap().backend, Builtin);
+    desk.room.install("swaybg");
+    desk.told();
+    desk.reconcile();
+    assert_eq!(desk.told(), [""; 0]);
+    assert_eq!(desk.set(id, &[]).unwrap().backend, Builtin);
+    desk.told();
+    desk.activate("swaybg").unwrap();
+    assert_eq!(desk.told(), ["builtin: -".to_owned(), format!("swaybg: A={id}")]);
+}
+
+#[test]
+fn what_an_earlier_daemon_left_is_taken_over_though_its_image_is_gone() {
+    let mut room = Room::with(outputs(&["A"]), &["feh"], |config| config.builtin.enabled = false);
+    let session = Session::X11 { display: ":7".to_owned() };
+    room.backends.outputs = Outputs::fixed(session, outputs(&["A"]));
+    let left = Placements::from([(WorkerKey::of(Feh, "A"), vec![placement("A", 99)])]);
+    Recovery::open(&room.backends).note(&left);
+    let mut desk = Desk::of(room);
+    desk.reconcile();
+    assert_eq!(desk.told(), ["feh: A=99"]);
+    assert_eq!(desk.reconciler.current, left);
+    desk.reconcile();
+    assert_eq!(desk.told(), [""; 0]);
+}
+
+#[test]
+fn clearing_waits_for_nothing_that_is_in_progress() {
+    let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
+    let film = desk.film("film");
+    desk.set(film, &["B"]).unwrap();
+    let refused = [desk.ask(film, &["A"]), desk.ask(film, &["A"])];
+    let (reply, cleared) = reply();
+    desk.reconciler.on_command(Command::Clear(reply));
+    assert!(refused.iter().all(|one| matches!(one.try_recv().unwrap(), Err(Error::Ending))));
+    desk.settle();
+    cleared.try_recv().unwrap().unwrap();
+    assert!(desk.told().contains(&"mpvpaper on B: -".to_owned()));
+    assert!(desk.reconciler.current.is_empty());
+}
+
+#[test]
+fn films_stand_still_while_the_machine_rests() {
+    let mut desk = Desk::new(&["A"], &["mpvpaper"], |_| ());
+    let film = desk.film("film");
+    desk.set(film, &[]).unwrap();
+    let mut rest = |rests: bool| {
+        desk.change(Changes { rests: Some(rests), ..Changes::default() });
+        let expected = rests.then(|| "A".to_owned()).into_iter().collect();
+        // One that is before it is that of the order.
+        while desk.paused.recv_timeout(PATIENCE).unwrap() != expected {}
+    };
+    rest(true);
+    rest(false);
+    rest(true);
+}

@@ -1,0 +1,171 @@
+//! What becomes of orders that fail.
+
+use super::*;
+use crate::config::BackendName::{Awww, Mpvpaper, Swaybg, WalQt};
+
+fn away() -> backends::Error {
+    backends::Error::Unavailable("on purpose".to_owned())
+}
+
+fn refused() -> backends::Error {
+    backends::Error::Refused("on purpose".to_owned())
+}
+
+fn no_memory() -> backends::Error {
+    backends::Error::NoMemory("on purpose".to_owned())
+}
+
+fn moved(name: &str) -> Output {
+    Output { x: 7, ..Output::plain(name) }
+}
+
+#[test]
+fn outage_is_told_when_it_begins_and_when_nobody_tries_any_more() {
+    let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
+    let id = desk.room.add("one");
+    desk.room.set(request(Ask::Image(id), &[]));
+    let both = [EventKind::WallpaperRestoreFailed, EventKind::BackendUnavailable];
+    for attempt in 0..6 {
+        desk.fail(Swaybg, "A", away());
+        desk.reconcile();
+        assert_eq!(desk.told(), [format!("swaybg: A={id}")]);
+        let expected = match attempt {
+            0 => &both[..],
+            5 => &both[1..],
+            _ => &[],
+        };
+        assert_eq!(desk.heard(), expected, "attempt {attempt}");
+        // Before its time it is not tried.
+        desk.reconcile();
+        assert_eq!(desk.told(), [""; 0]);
+        let at = desk.reconciler.backoffs.next_retry();
+        assert_eq!(at.is_some(), attempt < 5);
+        desk.reconciler.backoffs.wake(at.unwrap_or_else(Instant::now));
+    }
+    desk.set(id, &["A"]).unwrap();
+    assert_eq!(desk.heard(), [EventKind::WallpaperChanged]);
+}
+
+#[test]
+fn backend_that_refuses_a_picture_is_not_away() {
+    let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
+    let id = desk.room.add("one");
+    desk.room.set(request(Ask::Image(id), &[]));
+    desk.fail(Swaybg, "A", refused());
+    desk.reconcile();
+    assert_eq!(desk.heard(), [EventKind::WallpaperRestoreFailed]);
+    assert!(desk.reconciler.backoffs.next_retry().is_none());
+}
+
+#[test]
+fn what_fails_as_outputs_change_is_planned_anew() {
+    let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
+    let id = desk.room.add("one");
+    desk.fail(Swaybg, "A", refused());
+    let answer = desk.ask(id, &["A"]);
+    desk.connect(vec![moved("A")]);
+    desk.settle();
+    assert!(answer.try_recv().unwrap().is_ok());
+    assert_eq!(desk.told().len(), 2);
+    assert_eq!(desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].output.x, 7);
+    // What nobody has asked for likewise, and nobody hears of it.
+    desk.heard();
+    desk.connect(vec![moved("A"), Output::plain("B")]);
+    desk.room.set(request(Ask::Image(id), &["A", "B"]));
+    desk.fail(Swaybg, "A", away());
+    desk.reconciler.reconcile();
+    desk.connect(vec![moved("A"), moved("B")]);
+    desk.settle();
+    assert_eq!(desk.told().len(), 2);
+    assert_eq!(desk.heard(), [EventKind::WallpaperChanged]);
+    // One that is what it was is told of.
+    desk.fail(Swaybg, "A", refused());
+    assert!(matches!(desk.set(id, &["A"]), Err(Error::Backend { backend: Swaybg, .. })));
+}
+
+#[test]
+fn request_for_a_monitor_that_goes_meanwhile_fails() {
+    let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
+    let film = desk.film("film");
+    desk.fail(Mpvpaper, "B", away());
+    let answer = desk.ask(film, &["B"]);
+    desk.connect(outputs(&["A"]));
+    desk.settle();
+    let answer = answer.try_recv().unwrap();
+    assert!(matches!(answer, Err(Error::Backend { backend: Mpvpaper, .. })));
+    assert_eq!(desk.heard(), [EventKind::WallpaperApplyFailed]);
+}
+
+#[test]
+fn picture_that_comes_up_on_some_monitors_only_is_taken_back() {
+    let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
+    let [one, two] = ["one", "two"].map(|name| desk.film(name));
+    desk.set(one, &[]).unwrap();
+    desk.told();
+    desk.fail(Mpvpaper, "B", refused());
+    assert!(desk.set(two, &[]).is_err());
+    let told = desk.told();
+    assert!(told.contains(&format!("mpvpaper on A: A={one}")), "{told:?}");
+    let shown = |name: &str| desk.reconciler.current[&WorkerKey::of(Mpvpaper, name)][0].image_id;
+    assert_eq!([shown("A"), shown("B")], [one, one]);
+}
+
+#[test]
+fn activation_fails_where_the_new_backend_does_and_not_where_the_old_one_does() {
+    let mut desk = Desk::new(&["A"], &["awww", "awww-daemon", "swaybg"], |_| ());
+    let id = desk.room.add("one");
+    desk.set(id, &[]).unwrap();
+    assert_eq!(desk.told(), [format!("awww: A={id}")]);
+    desk.fail(Swaybg, "A", refused());
+    assert!(matches!(desk.activate("swaybg"), Err(Error::Backend { backend: Swaybg, .. })));
+    assert!(desk.reconciler.activated.is_none());
+    assert!(desk.reconciler.current.contains_key(&WorkerKey::of(Awww, "A")));
+    desk.fail(Awww, "A", refused());
+    assert_eq!(desk.activate("swaybg").unwrap().backend, Swaybg);
+    assert!(desk.reconciler.current.contains_key(&WorkerKey::of(Swaybg, "A")));
+}
+
+#[test]
+fn backend_without_memory_is_tried_again_where_no_other_can_show_it() {
+    let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
+    let id = desk.room.add("one");
+    desk.fail(Swaybg, "A", no_memory());
+    assert!(matches!(desk.set(id, &[]), Err(Error::Backend { backend: Swaybg, .. })));
+    assert_eq!(desk.set(id, &[]).unwrap().backend, Swaybg);
+    // The same where nobody asks: it is told of as any other failure.
+    desk.heard();
+    desk.fail(Swaybg, "A", no_memory());
+    desk.reconciler.stale.insert(WorkerKey::of(Swaybg, "A"));
+    desk.reconcile();
+    assert_eq!(desk.heard(), [EventKind::WallpaperRestoreFailed]);
+}
+
+#[test]
+fn backend_without_memory_leaves_what_nobody_asks_for_to_another() {
+    let mut desk = Desk::new(&["A"], &["awww", "awww-daemon", "swaybg"], |_| ());
+    let id = desk.room.add("one");
+    desk.room.set(request(Ask::Image(id), &[]));
+    let [first, other] = ["awww", "swaybg"].map(|name| format!("{name}: A={id}"));
+    desk.fail(Awww, "A", refused());
+    desk.reconcile();
+    assert_eq!(desk.told(), std::slice::from_ref(&first));
+    assert_eq!(desk.heard(), [EventKind::WallpaperRestoreFailed]);
+    desk.fail(Awww, "A", no_memory());
+    desk.reconcile();
+    assert_eq!(desk.told(), [first, other]);
+    assert_eq!(desk.heard(), [EventKind::WallpaperChanged]);
+}
+
+#[test]
+fn what_came_up_of_an_activation_that_fails_is_taken_down() {
+    let mut desk = Desk::new(&["A", "B"], &["wal-qt-host", "mpvpaper"], |config| {
+        config.backend.kind = WalQt;
+    });
+    let film = desk.film("film");
+    assert_eq!(desk.set(film, &[]).unwrap().backend, WalQt);
+    desk.told();
+    desk.fail(Mpvpaper, "B", refused());
+    assert!(matches!(desk.activate("mpvpaper"), Err(Error::Backend { backend: Mpvpaper, .. })));
+    assert!(desk.told().contains(&"mpvpaper on A: -".to_owned()));
+    assert!(desk.reconciler.current.keys().eq([&WorkerKey::of(WalQt, "A")]));
+}
