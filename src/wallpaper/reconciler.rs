@@ -62,7 +62,8 @@ pub(super) struct Reconciler {
     current: Placements,
     /// What of it was not seen yet: its output is off or covered.
     unseen: Unseen,
-    /// Those to be told to show what they show: settings changed since, or they were not asked yet.
+    /// Those to be told to show what they show: settings changed since they were told, or they were not
+    /// asked yet.
     stale: BTreeSet<WorkerKey>,
     /// Something changed while a job was in progress: look again afterwards.
     reconcile_again: bool,
@@ -263,8 +264,7 @@ impl Reconciler {
         self.recall(&world);
         let desired = self.desired(&world);
         let mut steps = plan::steps(&self.jobs.expected(&self.current), &desired);
-        let stale = std::mem::take(&mut self.stale);
-        for key in &stale {
+        for key in &self.stale {
             plan::force(&mut steps, &desired, key);
         }
         // One that did not start has its own time to be tried again.
@@ -275,10 +275,9 @@ impl Reconciler {
         };
         let later: Vec<Step> = steps.extract_if(.., must_wait).collect();
         let later = plan::with_dependants(later, &mut steps, &[], &self.current);
-        self.reconcile_again = !later.is_empty();
-        let told = |key: &WorkerKey| steps.iter().any(|step| step.key() == key);
-        self.stale.extend(stale.into_iter().filter(|key| !told(key)));
-        self.stale.retain(|key| self.current.contains_key(key));
+        let is_busy = |key: &WorkerKey| self.jobs.is_busy(key);
+        self.reconcile_again = !later.is_empty() || self.stale.iter().any(is_busy);
+        self.stale.retain(|key| self.current.contains_key(key) || is_busy(key));
         let mut before = self.current.clone();
         before.retain(|key, _| !self.recovery.is_unannounced(key));
         for steps in plan::groups(steps, &self.current) {

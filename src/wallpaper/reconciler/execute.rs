@@ -32,6 +32,7 @@ impl Reconciler {
         for step in steps {
             let (key, order) = match step {
                 Step::Show { key, placements } => {
+                    self.stale.remove(&key);
                     let rewritten = plan::rewritten(&self.current, &key, &placements);
                     let paused = self.rest.paused(&placements, &asking);
                     let (renew, transition) = (self.renew.remove(&key), transition.clone());
@@ -112,7 +113,6 @@ impl Reconciler {
         let backend = match step {
             Some(Step::Show { key, placements }) => {
                 self.backoffs.of(&key).over();
-                self.stale.remove(&key);
                 self.recovery.announced(&key);
                 let backend = key.backend;
                 self.current.insert(key, placements);

@@ -25,7 +25,9 @@ impl Reconciler {
             self.found.readmit_all();
         }
         let is_changed = |key: &&WorkerKey| changes.backends.contains(&key.backend);
-        self.stale.extend(self.current.keys().filter(is_changed).cloned());
+        // What is being shown just now may be so by the old ones.
+        let shown = self.jobs.expected(&self.current);
+        self.stale.extend(shown.keys().filter(is_changed).cloned());
         let now = self.selection();
         self.activated = self.activated.filter(|activated| activated.settings == now);
         self.reconcile();

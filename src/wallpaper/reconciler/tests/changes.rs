@@ -81,6 +81,26 @@ fn change_of_settings_shows_again_what_it_is_about() {
 }
 
 #[test]
+fn settings_that_change_while_a_picture_comes_up_hold_for_it_too() {
+    let mut desk = Desk::new(&["A", "B"], &["mpvpaper", "swaybg"], |_| ());
+    let [one, two] = ["one", "two"].map(|name| desk.film(name));
+    desk.set(one, &[]).unwrap();
+    desk.told();
+    let answer = desk.ask(two, &["A"]);
+    let told = desk.change(settings_of(&[Mpvpaper]));
+    let [a, b] = [format!("mpvpaper on A: A={two}"), format!("mpvpaper on B: B={one}")];
+    assert_eq!(told, [a.clone(), a, b]);
+    assert!(answer.try_recv().unwrap().is_ok());
+    // The first that it shows.
+    let still = desk.room.add("still");
+    let answer = desk.ask(still, &["B"]);
+    let told = desk.change(settings_of(&[Swaybg]));
+    let still = format!("swaybg: B={still}");
+    assert_eq!(told, ["mpvpaper on B: -".to_owned(), still.clone(), still]);
+    assert!(answer.try_recv().unwrap().is_ok());
+}
+
+#[test]
 fn activated_backend_is_used_until_the_settings_say_something_else() {
     let mut desk = Desk::new(&["A"], &["awww", "awww-daemon", "swaybg"], |_| ());
     let id = desk.room.add("one");
