@@ -275,9 +275,8 @@ impl Reconciler {
         };
         let later: Vec<Step> = steps.extract_if(.., must_wait).collect();
         let later = plan::with_dependants(later, &mut steps, &[], &self.current);
-        let is_busy = |key: &WorkerKey| self.jobs.is_busy(key);
-        self.reconcile_again = !later.is_empty() || self.stale.iter().any(is_busy);
-        self.stale.retain(|key| self.current.contains_key(key) || is_busy(key));
+        self.reconcile_again = !later.is_empty();
+        self.stale.retain(|key| self.current.contains_key(key) || self.jobs.is_busy(key));
         let mut before = self.current.clone();
         before.retain(|key, _| !self.recovery.is_unannounced(key));
         for steps in plan::groups(steps, &self.current) {
