@@ -10,6 +10,8 @@ use super::decoder::Input;
 
 /// Of a key frame: its tag, three bytes that are always the same, width and height.
 const HEAD: u64 = 10;
+/// Of another, which has no place in a WebP.
+const TAG: u64 = 3;
 /// More than all that stands before the number of partitions: some 180 bits.
 const NEEDED: u64 = 64;
 
@@ -32,22 +34,23 @@ pub(super) fn beyond(input: &mut dyn Input, canvas: (u32, u32)) -> Option<u64> {
 /// its last partition. None where it is no such frame: the decoder says what is wrong with it.
 pub(super) fn beside(input: &mut dyn Input, length: u64) -> Option<u64> {
     let start = input.stream_position().ok()?;
-    let mut head = [0; HEAD as usize];
-    input.read_exact(&mut head).ok()?;
-    let tag = u32::from_le_bytes([head[0], head[1], head[2], 0]);
-    if tag & 1 != 0 {
-        return None;
-    }
+    let mut tag = [0; 4];
+    input.read_exact(&mut tag[..TAG as usize]).ok()?;
+    let tag = u32::from_le_bytes(tag);
+    // What is none is refused as well, but only once there was room for its partitions.
+    let is_key = tag & 1 == 0;
+    let body = start + if is_key { HEAD } else { TAG };
+    input.seek(SeekFrom::Start(body)).ok()?;
     let first = u64::from(tag >> 5);
-    let mut left = match length.checked_sub(HEAD)? {
+    let mut left = match (start + length).checked_sub(body)? {
         room if room < first => return Some(first - room),
         room => room - first,
     };
     let mut header = Vec::new();
     Read::take(&mut *input, first.min(NEEDED)).read_to_end(&mut header).ok()?;
-    let mut sizes = vec![0; 3 * (Booleans::new(&header).partitions() - 1)];
+    let mut sizes = vec![0; 3 * (Booleans::new(&header).partitions(is_key) - 1)];
     left = left.checked_sub(sizes.len() as u64)?;
-    input.seek(SeekFrom::Start(start + HEAD + first)).ok()?;
+    input.seek(SeekFrom::Start(body + first)).ok()?;
     input.read_exact(&mut sizes).ok()?;
     for size in sizes.chunks_exact(3) {
         let size = u64::from(u32::from_le_bytes([size[0], size[1], size[2], 0]));
@@ -117,9 +120,11 @@ impl<'a> Booleans<'a> {
     }
 
     /// How many partitions of coefficients there are (9.2 to 9.5).
-    fn partitions(&mut self) -> usize {
-        // Colour space, and whether colours need no clamping.
-        self.number(2);
+    fn partitions(&mut self, is_key: bool) -> usize {
+        if is_key {
+            // Colour space, and whether colours need no clamping.
+            self.number(2);
+        }
         if self.flag() {
             let map = self.flag();
             if self.flag() {
@@ -173,7 +178,7 @@ mod tests {
             for segments in [1, 4] {
                 let file = file(partitions, segments);
                 assert_eq!(&file[8..16], b"WEBPVP8 ");
-                let found = Booleans::new(&file[30..]).partitions();
+                let found = Booleans::new(&file[30..]).partitions(true);
                 assert_eq!(found, 1 << partitions, "{segments} segments");
                 // All are in the file, so that only the last one is counted.
                 let behind = (file.len() - sizes(&file)) as u64;
@@ -193,5 +198,13 @@ mod tests {
             claims[at..at + 3].fill(0xff);
             assert!(memory(&claims) > memory(&whole) + (15 << 20), "{partition}");
         }
+    }
+
+    #[test]
+    fn partitions_of_what_is_no_key_frame_are_counted() {
+        // 64 bytes that say that there are eight of them, and what the first seven claim.
+        let mut frame = (1_u32 | 64 << 5).to_le_bytes()[..3].to_vec();
+        frame.extend([0xff; 64 + 7 * 3]);
+        assert_eq!(counted(&[&[0; 20], &frame[..]].concat()), 0xff_ffff);
     }
 }
