@@ -142,6 +142,7 @@ impl Player {
             one.change = report.change;
             one.asked.clear();
             one.nothing_compatible = false;
+            one.lost = false;
         }
         superseded.into_iter().for_each(|step| self.supersede(step, report));
         self.announce(report);

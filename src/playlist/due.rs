@@ -72,8 +72,9 @@ impl Player {
         }
     }
 
-    /// Makes a playlist's change if one is due; whether there was one. What an edit or a command
-    /// brings about was not missed: it is `fresh`.
+    /// Makes a playlist's change if one is due, or if the image is gone that it stood at; whether there
+    /// was one. What an edit or a command brings about was not missed: it is `fresh`. A change that is on
+    /// its way comes first, and is all that is to be seen where it succeeds.
     pub(super) fn run_if_due(&mut self, id: i64, fresh: bool) -> bool {
         let now = self.now();
         let connected = self.wallpapers.connected();
@@ -84,7 +85,9 @@ impl Player {
         if one.state.applied_to(&connected).is_empty() {
             return false;
         }
+        let lost = std::mem::take(&mut one.lost);
         let missed = match one.state.due(&one.spec, &now) {
+            Due::Wait(_) if lost => false,
             Due::Wait(_) => return false,
             Due::Step { due, missed } => {
                 let stride = one.state.stride(&connected);
@@ -98,15 +101,15 @@ impl Player {
                 }
                 // On the beat, as long as it is not lost.
                 let lateness = now.boot.since(due);
-                let lost = lateness >= LATE || one.spec.rule.is_timer_within(lateness);
-                one.state.changed(if lost { now.boot } else { due }, &now);
+                let late = lateness >= LATE || one.spec.rule.is_timer_within(lateness);
+                one.state.changed(if late { now.boot } else { due }, &now);
                 missed
             }
             Due::EnterSlot { slot, missed } => {
                 let shown = std::mem::take(&mut one.state.shown_on);
                 let before = one.state.image_id;
                 one.state.enter_slot(&one.spec, slot);
-                if fresh && one.state.image_id == before {
+                if fresh && !lost && one.state.image_id == before {
                     // An edit that leaves the picture in its slot changes nothing to be seen.
                     one.state.shown_on = shown;
                     return true;

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use super::attempt::Attempt;
 use super::items::Items;
 use super::player::Player;
 use super::spec::PlaylistSpec;
@@ -89,15 +88,10 @@ impl Player {
         let Some(one) = self.running.get_mut(&id) else { return };
         (one.spec, one.state) = (spec, *state);
         if lost {
+            one.lost = true;
             one.state.changed(now.boot, &now);
         }
-        let change = one.change;
-        let changed = self.run_if_due(id, true);
-        // After the slot that it is time for: only that one is to be seen.
-        if lost && self.running.get(&id).is_some_and(|one| one.change == change) {
-            self.apply(id, Attempt::forward());
-        }
-        if changed || lost {
+        if self.run_if_due(id, true) || lost {
             self.save(&[id]);
         }
         if self.running.get(&id).is_some_and(|one| one.nothing_compatible) {

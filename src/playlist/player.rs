@@ -31,11 +31,14 @@ pub(super) struct RunningPlaylist {
     pub(super) asked: Vec<String>,
     /// Nothing of it can be shown, and that has been told.
     pub(super) nothing_compatible: bool,
+    /// The image that it stood at is gone, and what takes its place has not been asked for.
+    pub(super) lost: bool,
 }
 
 impl RunningPlaylist {
     pub(super) fn new(spec: PlaylistSpec, state: PlaybackState) -> Self {
-        Self { spec, state, change: 0, asked: Vec::new(), nothing_compatible: false }
+        let asked = Vec::new();
+        Self { spec, state, change: 0, asked, nothing_compatible: false, lost: false }
     }
 }
 

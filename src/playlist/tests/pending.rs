@@ -157,6 +157,29 @@ fn bulk_action_counts_playlists_that_moved() {
 }
 
 #[test]
+fn image_lost_during_a_step_is_made_up_for_only_where_the_step_fails() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.asked();
+    fixture.events();
+    fixture.behaviour(Behaviour::Silent);
+    let answer = fixture.begin(next(id));
+    fixture.edit(id, Some(&[1, 2]), NewConfiguration::default());
+    fixture.release(Behaviour::Shows);
+    answer.try_recv().unwrap().unwrap();
+    assert_eq!((fixture.asked(), indices(&fixture)), (vec![1], vec![0]));
+    assert_eq!(fixture.active()[0].current_index, 0);
+    fixture.behaviour(Behaviour::Silent);
+    let answer = fixture.begin(next(id));
+    fixture.edit(id, Some(&[0, 2]), NewConfiguration::default());
+    assert_eq!(fixture.asked(), [2]);
+    fixture.release(Behaviour::Fails);
+    assert!(answer.try_recv().unwrap().is_err());
+    assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![0], 0));
+}
+
+#[test]
 fn resume_waits_for_the_current_slot() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[360, 1200]);
