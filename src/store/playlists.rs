@@ -237,10 +237,11 @@ pub(crate) fn running(connection: &Connection) -> Result<Vec<i64>, Error> {
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// Whether one runs on all monitors, those that come later too.
-pub(crate) fn runs_everywhere(connection: &Connection) -> Result<bool, Error> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM playback WHERE running AND \
-               iif(json_valid(state), state ->> '$.everywhere', 0))";
+/// Whether one that runs on all monitors, those that come later too, shows something; none where none
+/// runs so.
+pub(crate) fn shows_everywhere(connection: &Connection) -> Result<Option<bool>, Error> {
+    let sql = "SELECT max(coalesce(json_array_length(state, '$.shown_on'), 0) > 0) FROM playback \
+               WHERE running AND iif(json_valid(state), state ->> '$.everywhere', 0)";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 

@@ -54,8 +54,8 @@ pub(super) fn desired(
 /// What a monitor shows that has nothing of its own, as far as there is anything.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fallbacks {
-    /// Where a playlist runs on all monitors, its picture was last set for all.
-    pub(super) playlist_runs: bool,
+    /// Of a playlist that runs on all monitors: whether it shows something.
+    pub(super) playlist_shows: Option<bool>,
     pub(super) default: Option<Assignment>,
     pub(super) for_all: Option<Assignment>,
     /// Monitors that were there when something was set: one of them that shows nothing is meant to.
@@ -65,16 +65,22 @@ pub(super) struct Fallbacks {
 impl Fallbacks {
     /// Gives outputs that have no row the picture that is meant for such.
     pub(super) fn adopt(self, rows: &mut Vec<Assignment>, outputs: &[Output]) {
-        let Self { playlist_runs, default, for_all, seen } = self;
-        let meant = if playlist_runs { for_all.clone().or(default) } else { default.or(for_all) };
+        let Self { playlist_shows, default, for_all, seen } = self;
+        let is_seen = |output: &&Output| seen.contains(&output.name);
+        // The playlist hangs its own on those that come.
+        let is_ours = |output: &&Output| playlist_shows != Some(true) || is_seen(output);
+        let meant = match playlist_shows {
+            Some(_) => for_all.or(default),
+            None => default.or(for_all),
+        };
         if let Some(meant) = meant {
-            return adopt(rows, &meant, outputs.iter());
+            return adopt(rows, &meant, outputs.iter().filter(is_ours));
         }
         // The last resort. It is not spread over those: nobody meant it for several.
         let Some(newest) = rows.iter().max_by_key(|row| row.set_at) else { return };
         let mode = if newest.mode == Mode::Extend { Mode::Individual } else { newest.mode };
         let newest = Assignment { mode, ..newest.clone() };
-        adopt(rows, &newest, outputs.iter().filter(|output| !seen.contains(&output.name)));
+        adopt(rows, &newest, outputs.iter().filter(is_ours).filter(|output| !is_seen(output)));
     }
 }
 
@@ -165,22 +171,26 @@ mod tests {
     #[test]
     fn default_comes_before_what_was_set_for_all_but_not_before_a_playlist() {
         let outputs = ["A", "B", "C"].map(|name| placement(name, 0).output);
-        let check = |playlist_runs, default: Option<i64>, for_all: Option<i64>, seen, expected| {
+        let check = |playlist_shows, default: Option<i64>, for_all: Option<i64>, seen, expected| {
             let of = |id: Option<i64>| id.map(|id| row("*", id, 1));
             let seen = if seen { vec!["B".to_owned()] } else { Vec::new() };
             let (default, for_all) = (of(default), of(for_all));
             let mut rows = vec![row("AWAY", 3, 30), row("A", 4, 40)];
-            Fallbacks { playlist_runs, default, for_all, seen }.adopt(&mut rows, &outputs);
+            Fallbacks { playlist_shows, default, for_all, seen }.adopt(&mut rows, &outputs);
             let new: Vec<_> = rows[2..].iter().map(|row| (row.image_id, row.mode)).collect();
             assert_eq!(new, expected);
         };
         let two = |id, mode| vec![(id, mode), (id, mode)];
-        check(false, Some(1), Some(2), true, two(1, Mode::Extend));
-        check(true, Some(1), Some(2), true, two(2, Mode::Extend));
-        check(true, Some(1), None, true, two(1, Mode::Extend));
-        check(false, None, Some(2), true, two(2, Mode::Extend));
-        check(false, None, None, false, two(4, Mode::Individual));
-        check(false, None, None, true, vec![(4, Mode::Individual)]);
+        check(None, Some(1), Some(2), true, two(1, Mode::Extend));
+        check(Some(false), Some(1), Some(2), true, two(2, Mode::Extend));
+        check(Some(false), Some(1), None, true, two(1, Mode::Extend));
+        check(None, None, Some(2), true, two(2, Mode::Extend));
+        check(None, None, None, false, two(4, Mode::Individual));
+        check(None, None, None, true, vec![(4, Mode::Individual)]);
+        // Those that are new to all have theirs from a playlist that shows something.
+        check(Some(true), Some(1), Some(2), true, vec![(2, Mode::Extend)]);
+        check(Some(true), Some(1), Some(2), false, Vec::new());
+        check(Some(true), None, None, false, Vec::new());
         let mut rows = Vec::new();
         Fallbacks::default().adopt(&mut rows, &outputs);
         assert!(rows.is_empty());

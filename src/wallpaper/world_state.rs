@@ -52,7 +52,7 @@ impl WorldState {
         let (mut rows, mut fallbacks, pictures) = store.read(|connection| {
             let rows = store::assignments::all(connection)?;
             let fallbacks = Fallbacks {
-                playlist_runs: store::playlists::runs_everywhere(connection)?,
+                playlist_shows: store::playlists::shows_everywhere(connection)?,
                 default: store::assignments::default(connection)?,
                 for_all: store::assignments::for_every_monitor(connection)?,
                 seen: store::monitors::seen(connection)?,

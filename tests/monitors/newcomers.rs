@@ -70,3 +70,32 @@ fn new_monitor_shows_the_newest_on_any_where_nothing_is_meant_for_it() {
     see(&desktop, &house, "WL-1", RED);
     assert_eq!(shown(), [json!("WL-1"), json!(third)]);
 }
+
+#[test]
+fn new_monitor_shows_the_picture_of_the_playlist_on_all_and_that_once() {
+    let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
+    let mut house = House::started_on(&desktop);
+    let [red, green, blue] = three(&house);
+    set(&house, red, "*").ok();
+    let client = house.client();
+    let body = json!({ "name": "evening", "type": "manual", "images": [{ "image_id": green }] });
+    let playlist = client.post("/playlists", &body).ok()["id"].clone();
+    client.post(&format!("/playlists/{playlist}/start"), &json!({})).ok();
+    let stretched = json!({ "image_id": blue, "mode": "extend" });
+    client.post("/wallpaper/set", &stretched).ok();
+    let mut events = house.events("wallpaper_changed");
+    let second = desktop.run("plug", &["800x600"]);
+    let changed = events.wait_for("wallpaper_changed");
+    assert_eq!(
+        (&changed["source"], &changed["image_id"], &changed["monitors"]),
+        (&json!("playlist"), &json!(green), &json!([second]))
+    );
+    see(&desktop, &house, &second, GREEN);
+    see(&desktop, &house, "WL-1", BLUE);
+    // Nothing else was hung meanwhile, there or on the other.
+    set(&house, red, "WL-1").ok();
+    assert_eq!(events.wait_for("wallpaper_changed")["image_id"], red);
+    let history = house.client().get("/images/history").ok();
+    let shown = history.as_array().unwrap().iter().map(|entry| entry["image_id"].clone());
+    assert_eq!(shown.collect::<Vec<_>>(), [red, green, blue, green, red]);
+}

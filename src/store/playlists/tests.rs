@@ -187,21 +187,23 @@ fn edit_of_images_asks_for_nothing_that_was_not_edited() {
 }
 
 #[test]
-fn only_what_runs_on_all_monitors_runs_everywhere() {
+fn what_runs_on_all_monitors_may_show_nothing() {
     let (_directory, store) = scratch();
     let id = store.write(|c| insert(c, &change("one", &[]))).unwrap();
     let everywhere = |runs, state: serde_json::Value| {
         store.write(|c| save(c, id, runs, &state)).unwrap();
-        store.read(runs_everywhere).unwrap()
+        store.read(shows_everywhere).unwrap()
     };
-    assert!(!store.read(runs_everywhere).unwrap());
-    assert!(everywhere(true, json!({ "everywhere": true })));
-    assert!(!everywhere(false, json!({ "everywhere": true })));
-    assert!(!everywhere(true, json!({ "everywhere": false })));
-    assert!(!everywhere(true, json!({})));
+    assert_eq!(store.read(shows_everywhere).unwrap(), None);
+    assert_eq!(everywhere(true, json!({ "everywhere": true, "shown_on": ["A"] })), Some(true));
+    assert_eq!(everywhere(true, json!({ "everywhere": true, "shown_on": [] })), Some(false));
+    assert_eq!(everywhere(true, json!({ "everywhere": true })), Some(false));
+    assert_eq!(everywhere(false, json!({ "everywhere": true, "shown_on": ["A"] })), None);
+    assert_eq!(everywhere(true, json!({ "everywhere": false, "shown_on": ["A"] })), None);
+    assert_eq!(everywhere(true, json!({})), None);
     let spoil = "UPDATE playback SET state = '{'";
     store.write(|c| Ok::<_, Error>(c.execute(spoil, [])?)).unwrap();
-    assert!(!store.read(runs_everywhere).unwrap());
+    assert_eq!(store.read(shows_everywhere).unwrap(), None);
 }
 
 #[test]
