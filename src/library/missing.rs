@@ -90,10 +90,11 @@ fn judge(homes: impl Iterator<Item = Home>) -> Verdict {
 /// Removes the rows of those images whose files are not there, with every reference to them, and
 /// tells of it. Returns how many went.
 pub(super) fn purge(store: &Store, bus: &EventBus, ids: &[i64]) -> Result<usize, Error> {
-    let mut count = 0;
+    let (mut count, mut references) = (0, Purged::default());
     for some in ids.chunks(AT_ONCE) {
         let gone = purge_some(store, some)?;
         count += gone.len();
+        gone.iter().for_each(|lost| references += lost.purged);
         for Lost { id, path, purged, .. } in &gone {
             log::warn!("{} is gone: image {id} leaves the library", path.display());
             bus.publish(&Event::ImageOrphanPurged {
@@ -106,8 +107,9 @@ pub(super) fn purge(store: &Store, bus: &EventBus, ids: &[i64]) -> Result<usize,
         }
         clear(store, gone.iter().filter_map(|lost| lost.preview.as_deref()));
     }
-    if count > 0 {
-        bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+    let images = (count > 0).then_some(GalleryDomain::Images);
+    for domain in images.into_iter().chain(references.domains()) {
+        bus.publish(&Event::GalleryChanged { domain });
     }
     Ok(count)
 }

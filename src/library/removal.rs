@@ -16,7 +16,7 @@ use super::disk::{self, remove, sync_directory};
 use super::name::Reserved;
 use super::trash::Trashed;
 use super::{Error, Library};
-use crate::store::purge::{self, Gone, Purged};
+use crate::store::purge::{self, Gone};
 use crate::store::{Store, pending_files};
 use crate::wire::{DeleteImages, GalleryDomain, Image};
 
@@ -85,20 +85,9 @@ impl Library {
         clear(&self.store, leaving.gone.on_disk());
         if !images.is_empty() {
             self.changed(GalleryDomain::Images);
-            self.references_changed(references);
+            references.domains().for_each(|domain| self.changed(domain));
         }
         images.len()
-    }
-
-    fn references_changed(&self, references: &Purged) {
-        for (count, domain) in [
-            (references.playlists, GalleryDomain::Playlists),
-            (references.history_entries, GalleryDomain::History),
-        ] {
-            if count > 0 {
-                self.changed(domain);
-            }
-        }
     }
 }
 

@@ -4,12 +4,13 @@
 //! from the disk is noted in [`pending_files`], and cleared by the caller.
 
 use std::collections::BTreeSet;
+use std::ops::AddAssign;
 use std::path::Path;
 
 use rusqlite::Connection;
 
 use super::{Error, assignments, history, images, pending_files};
-use crate::wire::Image;
+use crate::wire::{GalleryDomain, Image};
 
 /// References to an image that were removed with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +18,25 @@ pub(crate) struct Purged {
     pub monitor_states: usize,
     pub history_entries: usize,
     pub playlists: usize,
+}
+
+impl Purged {
+    /// The collections beside the images that have changed.
+    pub(crate) fn domains(&self) -> impl Iterator<Item = GalleryDomain> + use<> {
+        let counts = [
+            (self.playlists, GalleryDomain::Playlists),
+            (self.history_entries, GalleryDomain::History),
+        ];
+        counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, domain)| domain)
+    }
+}
+
+impl AddAssign for Purged {
+    fn add_assign(&mut self, more: Self) {
+        self.monitor_states += more.monitor_states;
+        self.history_entries += more.history_entries;
+        self.playlists += more.playlists;
+    }
 }
 
 /// Removes an image's row, if it is there, with every reference to it. The preview that was made of
@@ -90,10 +110,7 @@ pub(crate) fn delete(
         if gone.takes(image) {
             pending_files::mark(connection, image.home())?;
         }
-        let purged = one(connection, image.id)?;
-        gone.references.monitor_states += purged.monitor_states;
-        gone.references.history_entries += purged.history_entries;
-        gone.references.playlists += purged.playlists;
+        gone.references += one(connection, image.id)?;
     }
     Ok(gone)
 }

@@ -66,8 +66,9 @@ pub(super) fn purge(
         history_entries_purged: purged.history_entries,
         playlists_affected: purged.playlists,
     });
-    if had_row {
-        bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+    let images = had_row.then_some(GalleryDomain::Images);
+    for domain in images.into_iter().chain(purged.domains()) {
+        bus.publish(&Event::GalleryChanged { domain });
     }
     Ok(true)
 }

@@ -26,9 +26,7 @@ struct Ended {
 
 impl Ended {
     fn end(&mut self, c: &Connection, image: Image) -> Result<(), Error> {
-        let purged = purge::one(c, image.id)?;
-        self.references.history_entries += purged.history_entries;
-        self.references.playlists += purged.playlists;
+        self.references += purge::one(c, image.id)?;
         self.images.push(image);
         Ok(())
     }
@@ -37,12 +35,8 @@ impl Ended {
     fn tell(self, context: &ImportContext, bus: &EventBus) -> Result<(), Error> {
         self.images.iter().for_each(|image| context.thumbnails.remove(image));
         removal::clear(&context.store, self.images.iter().flat_map(purge::on_disk));
-        let counts = [
-            (self.images.len() + self.moved, GalleryDomain::Images),
-            (self.references.playlists, GalleryDomain::Playlists),
-            (self.references.history_entries, GalleryDomain::History),
-        ];
-        for (_, domain) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        let images = (self.images.len() + self.moved > 0).then_some(GalleryDomain::Images);
+        for domain in images.into_iter().chain(self.references.domains()) {
             bus.publish(&Event::GalleryChanged { domain });
         }
         Ok(())
