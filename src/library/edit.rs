@@ -41,15 +41,19 @@ impl Library {
         let changed = match renamed {
             Some(name) if image.in_place => self.rename_row(&image, &name, change)?,
             Some(name) => self.rename(&image, &name, change)?,
-            None => self.store.write(|c| {
-                follow(edits::change(c, id, change)?)?;
-                read(c, id)
-            })?,
+            None => self.change(id, change)?,
         };
         if changed != image {
             self.changed(GalleryDomain::Images);
         }
         Ok(changed)
+    }
+
+    fn change(&self, id: i64, change: &ImageChange) -> Result<Image, Error> {
+        self.store.write(|c| {
+            follow(edits::change(c, id, change)?)?;
+            read(c, id)
+        })
     }
 
     /// Selects all images, or none; returns how many were not so already.
@@ -95,7 +99,9 @@ impl Library {
     /// Of an image in place: its file is its owner's, and keeps its name.
     fn rename_row(&self, image: &Image, name: &Name, change: &ImageChange) -> Result<Image, Error> {
         self.context.names.look_anew(&name.stem);
-        let reserved = self.context.names.reserve(name, &self.context.directory, &self.store)?;
+        let own = Some(image.name.as_str());
+        let directory = &self.context.directory;
+        let reserved = self.context.names.reserve(name, directory, &self.store, own)?;
         self.store.write(|c| {
             follow(edits::change(c, image.id, change)?)?;
             edits::set_name(c, image.id, &reserved.name)?;
@@ -111,7 +117,11 @@ impl Library {
     ) -> Result<Image, Error> {
         let directory = image.home().parent().unwrap_or(Path::new("/"));
         self.context.names.look_anew(&name.stem);
-        let reserved = self.context.names.reserve(name, directory, &self.store)?;
+        let own = Some(image.name.as_str());
+        let reserved = self.context.names.reserve(name, directory, &self.store, own)?;
+        if reserved.path == image.home() {
+            return self.change(image.id, change);
+        }
         let file_name = reserved.path.file_name().unwrap_or_default();
         if file_name.len() > NAME_MAX {
             let why = "it is taken, and there is no room for a number behind it";

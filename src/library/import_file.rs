@@ -188,7 +188,7 @@ impl ImportContext {
         if own == Some(OsStr::new(stem)) && !self.store.read(|c| images::has_name(c, stem))? {
             row.settle(stem, path);
         } else {
-            let reserved = self.names.reserve(name, &self.directory, &self.store)?;
+            let reserved = self.names.reserve(name, &self.directory, &self.store, None)?;
             rename(path, &reserved.path).map_err(Error::file("rename", path))?;
             row.settle(&reserved.name, &reserved.path);
         }

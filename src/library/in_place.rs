@@ -36,7 +36,7 @@ impl ImportContext {
         if !turn.wait() {
             return Err(Error::Stopped);
         }
-        let reserved = self.names.reserve(&name, &self.directory, &self.store)?;
+        let reserved = self.names.reserve(&name, &self.directory, &self.store, None)?;
         row.settle(&reserved.name, source);
         self.insert(&mut row).map(|imported| self.complete(imported))
     }

@@ -59,7 +59,7 @@ impl ImportContext {
     }
 
     fn reserve(&self, mut ready: Ready) -> Result<Placed<'_>, Ended> {
-        let reserved = self.names.reserve(&ready.name, &self.directory, &self.store);
+        let reserved = self.names.reserve(&ready.name, &self.directory, &self.store, None);
         let reserved = reserved.map_err(|error| Box::new(Err(error)))?;
         ready.row.settle(&reserved.name, &reserved.path);
         Ok(Placed { ready, reserved })
@@ -137,7 +137,7 @@ impl ImportContext {
         name: &Name,
     ) -> Result<Reserved<'_>, Error> {
         loop {
-            let reserved = self.names.reserve(name, &self.directory, &self.store)?;
+            let reserved = self.names.reserve(name, &self.directory, &self.store, None)?;
             self.store.note(|c| pending_files::mark(c, &reserved.path))?;
             match rename(&copy.path, &reserved.path) {
                 Ok(()) => {

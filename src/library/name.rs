@@ -115,22 +115,26 @@ pub(super) struct Reserved<'a> {
 }
 
 impl Names {
-    /// Finds the first free one of `name`, `name_1`, `name_2`...
+    /// Finds the first free one of `name`, `name_1`, `name_2`... `own`, what the picture is called
+    /// already, is free to it.
     pub(super) fn reserve<'a>(
         &'a self,
         name: &Name,
         directory: &Path,
         store: &Store,
+        own: Option<&str>,
     ) -> Result<Reserved<'a>, Error> {
         let mut inner = self.lock();
         let first = inner.hints.get(&name.stem).copied().unwrap_or(0);
         for number in first.. {
             let candidate = name.numbered(number);
             let path = directory.join(name.file(&candidate));
-            let taken = inner.reserved.contains(&candidate)
-                || store.read(|c| store::images::has_name(c, &candidate))?
-                || path.symlink_metadata().is_ok();
-            if !taken {
+            let taken = || {
+                let has_row = store.read(|c| store::images::has_name(c, &candidate))?;
+                Ok::<_, Error>(has_row || path.symlink_metadata().is_ok())
+            };
+            let is_own = own == Some(candidate.as_str());
+            if !inner.reserved.contains(&candidate) && (is_own || !taken()?) {
                 if inner.hints.len() >= HINTS_MAX {
                     inner.hints.clear();
                 }
@@ -216,7 +220,7 @@ mod tests {
         let names = Names::default();
         let reserve = |stem: &str, extension: &str| {
             let name = Name { stem: stem.into(), extension: extension.into() };
-            names.reserve(&name, directory.path(), &store).unwrap()
+            names.reserve(&name, directory.path(), &store, None).unwrap()
         };
         let first = reserve("a", "png");
         assert_eq!(first.path, directory.path().join("a.png"));

@@ -295,7 +295,7 @@ impl ImportContext {
         if !turn.wait() {
             return Err(Error::Stopped);
         }
-        let reserved = self.names.reserve(&name, &self.directory, &self.store)?;
+        let reserved = self.names.reserve(&name, &self.directory, &self.store, None)?;
         row.settle(&reserved.name, seen.path);
         let imported = self.store.write(|c| -> Result<_, Error> {
             seen.check()?;

@@ -43,6 +43,8 @@ fn a_new_name_moves_the_file_too() {
     // Taken, its own, and what cannot be a name.
     assert_eq!(rename(ids[1], "Lake at night").ok()["name"], "Lake at night_1");
     assert_eq!(rename(ids[1], "Lake at night_1.png").ok()["name"], "Lake at night_1");
+    // Asked again it keeps the number that it has.
+    assert_eq!(rename(ids[1], "Lake at night").ok()["name"], "Lake at night_1");
     let ours = ".murald-import-7";
     for bad in ["", " ", ".", "..", ours, "a/b", "a\\b", "a\nb", "a\u{0}b", &"x".repeat(255)] {
         rename(ids[0], bad).fails(400);
