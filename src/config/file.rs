@@ -44,8 +44,19 @@ pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
 /// Replaces the file that `path` leads to, links followed, its mode kept. A new file and its
 /// directories are for the user alone: it may hold a key of a remote service.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
+    let (target, mode) = writable(path)?;
+    let directory = directory_of(&target);
+    let temporary = temporary(&target);
+    replace(&temporary, &target, directory, text, mode).inspect_err(|_| {
+        fs::remove_file(&temporary).ok();
+    })
+}
+
+/// Where [`write`] writes for a path, and the mode that the file will have; fails where it is known
+/// beforehand that it cannot.
+pub(super) fn writable(path: &Path) -> io::Result<(PathBuf, u32)> {
     let target = follow(path)?;
-    let directory = target.parent().unwrap_or(Path::new("/"));
+    let directory = directory_of(&target);
     make_directories(directory)?;
     let mode = match fs::metadata(&target) {
         Ok(found) if !found.is_file() => return Err(read_only("it is not a regular file")),
@@ -62,10 +73,12 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     if target.exists() {
         rustix::fs::access(&target, rustix::fs::Access::WRITE_OK)?;
     }
-    let temporary = temporary(&target);
-    replace(&temporary, &target, directory, text, mode).inspect_err(|_| {
-        fs::remove_file(&temporary).ok();
-    })
+    rustix::fs::access(directory, rustix::fs::Access::WRITE_OK)?;
+    Ok((target, mode))
+}
+
+fn directory_of(target: &Path) -> &Path {
+    target.parent().unwrap_or(Path::new("/"))
 }
 
 /// Keeps a text beside the file that `path` names, under the first name that is free: `.bak`, `.bak.1`...

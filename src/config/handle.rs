@@ -174,6 +174,14 @@ impl ConfigHandle {
         self.change(ChangeSource::Patch, |_| edits)
     }
 
+    /// Fails where it is known beforehand that no change can be written.
+    pub fn can_change(&self) -> Result<(), Error> {
+        file::answers(&self.0.path)?;
+        self.take_up_edits(&mut self.lock())?;
+        let failed = |source| Error::Write { path: self.0.path.clone(), source };
+        file::writable(&self.0.path).map(drop).map_err(failed)
+    }
+
     /// Every key to its default; keys that the client added go.
     pub fn reset_all(&self) -> Result<Changed, Error> {
         self.change(ChangeSource::ResetAll, |config| {

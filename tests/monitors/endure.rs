@@ -1,6 +1,7 @@
 //! Daemons, backends, compositors, monitors and files that come and go under what hangs.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -293,4 +294,21 @@ fn pictures_whose_files_are_missing_blank_no_monitor() {
     set(&house, blue, "HEADLESS-1").ok();
     see(&desktop, &house, "HEADLESS-1", BLUE);
     see(&desktop, &house, "HEADLESS-2", GREEN);
+}
+
+#[test]
+fn a_backend_whose_activation_cannot_be_written_shows_nothing() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let house = House::started_on(&desktop);
+    let [red, green, _] = three(&house);
+    assert_eq!(set(&house, red, "HEADLESS-1").ok()["backend"], "swaybg");
+    let directory = house.config_file().parent().unwrap().to_owned();
+    fs::set_permissions(&directory, Permissions::from_mode(0o500)).unwrap();
+    let mut events = house.events("wallpaper_changed");
+    let refused = house.client().post("/backends/builtin/activate", &json!({})).fails(500);
+    assert!(refused["error"].as_str().unwrap().contains("config.toml"), "{refused}");
+    assert!(house.drawing().is_empty());
+    fs::set_permissions(&directory, Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(set(&house, green, "HEADLESS-1").ok()["backend"], "swaybg");
+    assert_eq!(events.wait_for("wallpaper_changed")["image_id"], green);
 }

@@ -25,6 +25,8 @@ pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Erro
 /// cannot be written, the wall goes back to what they say.
 pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let name = request.placeholder(0).to_owned();
+    // No screen goes over and back for settings that cannot be written.
+    api.config.can_change()?;
     let back = || api.wallpaper.deactivate();
     let activated = request.wait(PATIENCE, |reply| api.wallpaper.activate(name, reply));
     // After the patience it may still come about, and the client was told that it did not.
