@@ -94,6 +94,7 @@ fn readers() -> &'static [Route<()>] {
         pattern: route.pattern,
         summary: route.summary,
         handler: reader(&route.method, route.pattern),
+        bare: route.bare,
     };
     ROUTES.iter().map(route).collect::<Vec<_>>().leak()
 }

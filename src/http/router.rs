@@ -8,6 +8,7 @@ use super::Service;
 use super::error::Error;
 use super::request::Request;
 use super::response::Response;
+use crate::wire::JsonObject;
 
 pub type Handler<C> = fn(&C, &Request<'_>) -> Result<Response, Error>;
 
@@ -20,6 +21,8 @@ pub struct Route<C: 'static> {
     /// One line, for the documentation.
     pub summary: &'static str,
     pub handler: Handler<C>,
+    /// It takes no body: one that comes all the same must be JSON, as everywhere.
+    pub bare: bool,
 }
 
 /// A route table at work: the [`Service`] of a server.
@@ -83,6 +86,9 @@ impl<C> Router<C> {
         for (capture, (place, _)) in request.captures.iter_mut().zip(places) {
             *capture = place as u8;
         }
+        if route.bare {
+            request.json_or_default::<JsonObject>()?;
+        }
         Ok(route.handler)
     }
 }
@@ -137,7 +143,7 @@ mod tests {
     }
 
     const fn route(method: Method, pattern: &'static str, handler: Handler<()>) -> Route<()> {
-        Route { method, pattern, summary: "", handler }
+        Route { method, pattern, summary: "", handler, bare: false }
     }
 
     static TABLE: [Route<()>; 6] = [

@@ -14,7 +14,17 @@ const fn route(
     handler: Handler<Api>,
     summary: &'static str,
 ) -> Route<Api> {
-    Route { method, pattern, summary, handler }
+    Route { method, pattern, summary, handler, bare: false }
+}
+
+/// One that takes no body.
+const fn bare(
+    method: Method,
+    pattern: &'static str,
+    handler: Handler<Api>,
+    summary: &'static str,
+) -> Route<Api> {
+    Route { method, pattern, summary, handler, bare: true }
 }
 
 pub static ROUTES: &[Route<Api>] = &[
@@ -35,7 +45,7 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Get, "/images/{id}", images::one, "One image"),
     route(Get, "/images/{id}/thumbnail", images::thumbnail, "An image's thumbnail"),
     route(Get, "/images/{id}/raw", images::raw, "An image's file"),
-    route(
+    bare(
         Post,
         "/images/{id}/ensure-browser-preview",
         video::ensure_preview,
@@ -54,7 +64,7 @@ pub static ROUTES: &[Route<Api>] = &[
         history::list,
         "List the wallpapers that were shown, newest first",
     ),
-    route(Delete, "/images/history", history::clear, "Forget the history"),
+    bare(Delete, "/images/history", history::clear, "Forget the history"),
     route(Get, "/wallpaper/current", wallpaper::current, "What each monitor shows"),
     route(Post, "/wallpaper/set", wallpaper::set, "Show an image as the wallpaper"),
     route(Post, "/wallpaper/random", wallpaper::random, "Show an image at random"),
@@ -64,7 +74,7 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Post, "/playlists", playlists::create, "Create a playlist"),
     route(Get, "/playlists/{id}", playlists::get, "One playlist"),
     route(Patch, "/playlists/{id}", playlists::patch, "Change a playlist"),
-    route(Delete, "/playlists/{id}", playlists::delete, "Delete a playlist"),
+    bare(Delete, "/playlists/{id}", playlists::delete, "Delete a playlist"),
     route(Get, "/playlists/{id}/images", playlists::images, "The images of a playlist"),
     route(Post, "/playlists/{id}/start", playlists::start, "Start a playlist"),
     route(Post, "/playlists/{id}/stop", playlists::stop, "Stop a playlist"),
@@ -113,9 +123,9 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Post, "/folders/move-images", folders::move_images, "Put images into a folder"),
     route(Get, "/folders/{id}", folders::get, "One folder"),
     route(Patch, "/folders/{id}", folders::patch, "Rename or move a folder"),
-    route(Delete, "/folders/{id}", folders::delete, "Delete a folder"),
+    bare(Delete, "/folders/{id}", folders::delete, "Delete a folder"),
     route(Get, "/folders/{id}/path", folders::path, "The folders from the root down to this one"),
-    route(
+    bare(
         Post,
         "/library/purge-missing",
         library::purge_missing,
@@ -128,14 +138,14 @@ pub static ROUTES: &[Route<Api>] = &[
         "The directories that are watched, and how they are",
     ),
     route(Put, "/library/watch", library::watch, "Say which directories are watched"),
-    route(Post, "/library/scan", library::scan, "Look at all watched directories again"),
+    bare(Post, "/library/scan", library::scan, "Look at all watched directories again"),
     route(Get, "/api/themes", themes::list, "List the user's themes for graphical clients"),
     route(Get, "/api/themes/{name}.css", themes::css, "A theme's style sheet"),
     route(Get, "/monitors", monitors::list, "List the connected monitors"),
     route(Get, "/monitors/{name}", monitors::one, "One connected monitor"),
     route(Get, "/config", config::whole, "All settings"),
     route(Patch, "/config", config::patch_whole, "Change settings of several sections"),
-    route(Post, "/config/reset", config::reset_whole, "Reset all settings to their defaults"),
+    bare(Post, "/config/reset", config::reset_whole, "Reset all settings to their defaults"),
     route(Get, "/config/{section}", config::section, "One section of the settings"),
     route(Patch, "/config/{section}", config::patch_section, "Change settings of a section"),
     route(Get, "/config/backends/{backend}", config::backend, "One backend's settings"),
@@ -145,12 +155,12 @@ pub static ROUTES: &[Route<Api>] = &[
         config::patch_backend,
         "Change a backend's settings",
     ),
-    route(
+    bare(
         Post,
         "/config/backends/{backend}/reset",
         config::reset_backend,
         "Reset a backend's settings to their defaults",
     ),
     route(Get, "/backends", backends::list, "List the backends, and whether each can be used"),
-    route(Post, "/backends/{name}/activate", backends::activate, "Use another backend"),
+    bare(Post, "/backends/{name}/activate", backends::activate, "Use another backend"),
 ];

@@ -122,6 +122,16 @@ fn a_favourite_is_one_until_it_is_told_again() {
     assert_eq!(ok(&house, &["favorite", "p0"]), "p0 (1) is no longer a favourite\n");
     assert_eq!(tags(), json!(["sea"]));
     assert_eq!(json_of(&house, &["favourite", "p0"])["tags"], json!(["sea", "favourite"]));
-    fails(&house, &["favourite"], 1, "murald: nothing is shown\n");
+    fails(&house, &["favourite"], 1, "murald: there is no session to draw in: ");
     fails(&house, &["favourite", "none"], 1, "murald: no image is named \"none\"\n");
+}
+
+#[test]
+fn a_number_of_no_image_deletes_nothing_and_says_so() {
+    let house = house(1);
+    fails(&house, &["images", "delete", "999"], 1, "murald: no image 999");
+    fails(&house, &["images", "delete", "998", "999"], 1, "murald: no image 998, 999");
+    assert_eq!(ids(&house), 1);
+    let told = ok(&house, &["images", "delete", "999", "1"]);
+    assert_eq!(told, "1 image moved to the trash; there are no others of these\n");
 }

@@ -69,6 +69,17 @@ fn startup_events_reach_early_subscribers() {
 }
 
 #[test]
+fn without_a_session_nothing_is_shown_by_any_backend() {
+    let house = House::started();
+    let current = house.client().get("/wallpaper/current").fails(503);
+    assert_eq!(current["error_code"], "no_backend");
+    assert!(current["meta"]["checked"].as_array().unwrap().contains(&json!("swaybg")), "{current}");
+    let image = house.import(&[&plain(&house, "a.png", [200, 30, 30])])[0];
+    let set = set(&house, &json!({ "image_id": image })).fails(503);
+    assert_eq!((&set["error"], &set["meta"]), (&current["error"], &current["meta"]));
+}
+
+#[test]
 fn library_on_missing_disk_is_kept() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut house = House::started_on(&desktop);

@@ -128,8 +128,12 @@ fn daemon() -> Daemon {
 
 impl Daemon {
     fn post(&mut self, path: &str, body: &str) -> Reply {
+        self.send("POST", path, body)
+    }
+
+    fn send(&mut self, method: &str, path: &str, body: &str) -> Reply {
         let length = body.len();
-        let head = format!("POST {path} HTTP/1.1\r\nContent-Length: {length}\r\n\r\n");
+        let head = format!("{method} {path} HTTP/1.1\r\nContent-Length: {length}\r\n\r\n");
         self.client.say(head + body).reply()
     }
 }
@@ -163,6 +167,21 @@ fn shutdown_asks_once_and_always_answers() {
     assert_eq!(check("{\"clear\":1}", 400).1, None);
     assert_eq!(check("{}", 200).0.json()["status"], "shutting_down");
     assert_eq!(daemon.client.get("/shutdown").header("Allow"), Some("POST"));
+}
+
+#[test]
+fn what_takes_no_body_does_nothing_for_one_that_is_no_json() {
+    let mut daemon = daemon();
+    let bare: Vec<_> = ROUTES.iter().filter(|route| route.bare).collect();
+    assert_eq!(bare.len(), 9);
+    for route in bare {
+        let path = route.pattern.replace("{name}", "feh").replace("{backend}", "feh");
+        let path = path.replace("{id}", "1");
+        for body in ["{bad", "[]", "{} {}"] {
+            let reply = daemon.send(route.method.as_str(), &path, body);
+            assert_eq!(reply.status, 400, "{path}: {}", reply.text());
+        }
+    }
 }
 
 #[test]
@@ -338,7 +357,7 @@ fn bad_image_queries_are_explained() {
     check("/images", "{}", 400, "paths");
     check("/images", r#"{"paths": []}"#, 400, "empty");
     check("/images", r#"{"paths": ["a/b"]}"#, 400, "absolute");
-    check("/images", r#"{"paths": ["/a"], "folder_id": 7}"#, 400, "folder 7");
+    check("/images", r#"{"paths": ["/a"], "folder_id": 7}"#, 404, "folder 7");
     check("/images", r#"{"paths": "/a"}"#, 400, "field paths");
     check("/images/cancel-import", r#"{"batch_id": "b"}"#, 404, "b");
     check("/images/cancel-import", "{}", 400, "batch_id");

@@ -46,7 +46,7 @@ const fn route(
     pattern: &'static str,
     handler: murald::internals::http::Handler<Odd>,
 ) -> Route<Odd> {
-    Route { method, pattern, summary: "", handler }
+    Route { method, pattern, summary: "", handler, bare: false }
 }
 
 static ODD: [Route<Odd>; 11] = [

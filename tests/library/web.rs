@@ -179,7 +179,9 @@ fn what_leaves_a_package_is_refused_and_leaves_nothing() {
     }
     house.client().post("/images/import-web", &json!({})).fails(400);
     let body = json!({ "path": package(&house, "x"), "folder_id": 7 });
-    house.client().post("/images/import-web", &body).fails(400);
+    house.client().post("/images/import-web", &body).fails(404);
+    let body = json!({ "paths": ["/etc/hostname"], "folder_id": 7 });
+    house.client().post("/images", &body).fails(404);
     assert!(rows(&house).is_empty());
 }
 

@@ -92,7 +92,7 @@ fn absolute(api: &Api, field: &str, path: &Path) -> Result<PathBuf, Error> {
 pub(super) fn known(api: &Api, folder: Option<i64>) -> Result<(), Error> {
     match folder {
         Some(id) if !api.store.read(|connection| folders::exists(connection, id))? => {
-            Err(Error::bad_request(format!("folder_id: there is no folder {id}")))
+            Err(Error::not_found(format!("folder_id: there is no folder {id}")))
         }
         _ => Ok(()),
     }

@@ -21,13 +21,12 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 /// `GET /wallpaper/current`
 pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let status = api.wallpaper.status();
-    let had_none = status.active.is_none() && !status.checked.is_empty();
+    // Without a compositor nobody has looked.
+    let had_none = status.active.is_none()
+        && (!status.checked.is_empty() || api.backends.compositor().is_none());
     if had_none && api.backends.available().is_empty() {
-        return Err(wallpaper::Error::NoBackend {
-            lack: api.backends.lack(),
-            checked: status.checked,
-        }
-        .into());
+        let checked = api.backends.programs(None);
+        return Err(wallpaper::Error::NoBackend { lack: api.backends.lack(), checked }.into());
     }
     let outputs = api.backends.outputs.list();
     let connected =
