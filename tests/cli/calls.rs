@@ -92,6 +92,7 @@ fn what_the_daemon_refuses() {
     // It is changed by activating one, through the whole and through each backend's section.
     let backend = "murald: there is no section \"backend\"";
     fails(&house, &["config", "get", "backend"], 1, backend);
+    fails(&house, &["config", "set", "backend", r#"{"type": "feh"}"#], 1, backend);
     let output = run(&house, &["config", "get", "backend"]);
     assert!(stderr(&output).contains("backend.type"), "{}", stderr(&output));
     // The daemon keeps it, as the file may have it, and goes on with the default.

@@ -22,7 +22,13 @@ pub(super) fn wish(
         (Some(key), Some(value), None) => {
             Ok((section.clone(), one_setting(connection, &section, &key, value)?))
         }
-        (None, Some(several), None) => Ok((section, changes(several)?)),
+        (None, Some(several), None) => {
+            // No section of the API, as the daemon says.
+            if section == "backend" {
+                settings(connection, &section, false)?;
+            }
+            Ok((section, changes(several)?))
+        }
         _ => Err(Error::usage("what is to be set?")
             .hint("usage: murald config set SECTION.KEY VALUE, or SECTION '{\"KEY\": VALUE}'")),
     }

@@ -59,6 +59,10 @@ fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         Some(500) if !forever => error.hint("--forever deletes without the trash"),
         _ => error,
     })?;
+    if answer.read::<Deleted>().is_ok_and(|answer| answer.deleted == 0) {
+        let ids: Vec<String> = ids.iter().take(LISTED).map(Value::to_string).collect();
+        return Err(Error::refused(format!("no image {}", ids.join(", "))));
+    }
     screen.show(&answer, |screen, Deleted { deleted }| {
         let rest = if deleted < ids.len() as u64 { "; there are no others of these" } else { "" };
         let done = if forever { "deleted" } else { "moved to the trash" };
