@@ -74,7 +74,7 @@ fn new_monitor_shows_the_newest_on_any_where_nothing_is_meant_for_it() {
 #[test]
 fn new_monitor_shows_the_picture_of_the_playlist_on_all_and_that_once() {
     let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
-    let mut house = House::started_on(&desktop);
+    let house = House::started_on(&desktop);
     let [red, green, blue] = three(&house);
     set(&house, red, "*").ok();
     let client = house.client();

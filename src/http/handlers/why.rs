@@ -40,7 +40,8 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         .map(|(output, shown)| {
             let name = output.name.as_str();
             let shown = shown.map(|shown| shown.known_by(api.wallpaper.is_restored(name)));
-            record(name, shown, next(&running, name), api.wallpaper.last_failure(name), now)
+            let playlist = running.iter().find(|one| one.applied_to.iter().any(|on| on == name));
+            record(name, shown, playlist, api.wallpaper.last_failure(name), now)
         })
         .collect();
     Ok(Response::json(200, &records)?)
@@ -80,8 +81,7 @@ fn shown(
     Ok(Some(Shown { image, backend: row.backend.clone(), source, set_at: row.set_at }))
 }
 
-fn next(running: &[ActivePlaylist], monitor: &str) -> Option<NextChange> {
-    let one = running.iter().find(|one| one.applied_to.iter().any(|name| name == monitor))?;
+fn next(one: &ActivePlaylist) -> Option<NextChange> {
     Some(NextChange {
         playlist_id: one.playlist_id,
         playlist_name: one.playlist_name.clone(),
@@ -92,7 +92,7 @@ fn next(running: &[ActivePlaylist], monitor: &str) -> Option<NextChange> {
 fn record(
     monitor: &str,
     shown: Option<Shown>,
-    next: Option<NextChange>,
+    playlist: Option<&ActivePlaylist>,
     last_failure: Option<ApplyFailure>,
     now: Timestamp,
 ) -> Why {
@@ -100,7 +100,7 @@ fn record(
     let is_news =
         |failure: &ApplyFailure| shown.as_ref().is_none_or(|shown| failure.at > shown.set_at);
     let last_failure = last_failure.filter(is_news);
-    let text = text(monitor, shown.as_ref(), next.as_ref(), last_failure.as_ref(), now);
+    let text = text(monitor, shown.as_ref(), playlist, last_failure.as_ref(), now);
     let (image, rest) =
         shown.map(|shown| (shown.image, (shown.backend, shown.source, shown.set_at))).unzip();
     let (backend, source, set_at) = match rest {
@@ -115,7 +115,7 @@ fn record(
         backend,
         source,
         set_at,
-        next,
+        next: playlist.and_then(next),
         last_failure,
         text,
     }
@@ -124,7 +124,7 @@ fn record(
 fn text(
     monitor: &str,
     shown: Option<&Shown>,
-    next: Option<&NextChange>,
+    playlist: Option<&ActivePlaylist>,
     failure: Option<&ApplyFailure>,
     now: Timestamp,
 ) -> String {
@@ -134,7 +134,7 @@ fn text(
             let by = match source.kind {
                 Source::Manual => "by hand".to_owned(),
                 Source::Random => "at random".to_owned(),
-                Source::Restore => "again after a start".to_owned(),
+                Source::Restore => "by murald itself".to_owned(),
                 Source::Playlist => {
                     format!("by the playlist {:?}", source.playlist_name.as_deref().unwrap_or(""))
                 }
@@ -144,18 +144,24 @@ fn text(
             format!("{monitor} shows {name} ({id}), put there {by}, {ago} ago, by {backend}.")
         }
     };
-    let due = match next {
-        None => "Nothing is due.".to_owned(),
-        Some(next) => {
-            format!("Next: the playlist {:?}, in {}.", next.playlist_name, span(now, next.at))
-        }
-    };
+    let due = playlist.map_or_else(|| "Nothing is due.".to_owned(), |playlist| due(playlist, now));
     let failed = failure.map_or_else(String::new, |failure| {
         let ApplyFailure { image_id, image_name, backend, error, at } = failure;
         let ago = span(*at, now);
         format!(" Last failure: {image_name} ({image_id}) by {backend}, {ago} ago: {error}.")
     });
     format!("{what} {due}{failed}")
+}
+
+/// What the playlist of a monitor will do there.
+fn due(playlist: &ActivePlaylist, now: Timestamp) -> String {
+    let name = &playlist.playlist_name;
+    match (playlist.next_change_at, playlist.resting) {
+        (Some(at), _) => format!("Next: the playlist {name:?}, in {}.", span(now, at)),
+        (None, _) if playlist.paused => format!("The playlist {name:?} is paused."),
+        (None, Some(rest)) => format!("The playlist {name:?} rests: {}.", rest.as_str()),
+        (None, None) => format!("The playlist {name:?} waits to be told."),
+    }
 }
 
 /// The time between, in the largest unit of which there are two.
