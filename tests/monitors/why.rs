@@ -40,6 +40,16 @@ fn why_tells_who_what_is_due_and_what_failed() {
     assert!(said.contains("put there by the playlist \"Sea\", "), "{said}");
     assert!(said.contains("Next: the playlist \"Sea\", in "), "{said}");
     assert_eq!(why(&house, "HEADLESS-2")["next"]["playlist_id"], id);
+    house.client().post(&format!("/playlists/{id}/pause"), &json!({})).ok();
+    assert!(text(&house, "HEADLESS-2").ends_with(". The playlist \"Sea\" is paused."));
+    let step = json!({ "configuration": { "type": "manual" } });
+    house.client().patch(&format!("/playlists/{id}"), &step).ok();
+    house.client().post(&format!("/playlists/{id}/resume"), &json!({})).ok();
+    assert!(text(&house, "HEADLESS-2").ends_with(". The playlist \"Sea\" waits to be told."));
+    house.client().patch("/config/power", &json!({ "pause_when_locked": true })).ok();
+    house.client().send("PUT", "/power", "", br#"{"locked":true}"#).ok();
+    assert!(text(&house, "HEADLESS-2").ends_with(" rests: the session is locked."));
+    house.client().send("PUT", "/power", "", br#"{"locked":false}"#).ok();
     house.client().post(&format!("/playlists/{id}/stop"), &json!({})).ok();
 
     // What cannot be shown is told of until something else is.
@@ -59,12 +69,12 @@ fn why_tells_who_what_is_due_and_what_failed() {
     house.kill9();
     house.start();
     wait_until("it is said to be there again", || {
-        text(&house, "HEADLESS-1").contains(", put there again after a start, ")
+        text(&house, "HEADLESS-1").contains(", put there by murald itself, ")
     });
     let told = house.murald(&["why", "HEADLESS-1"]).output().unwrap();
     let told = String::from_utf8(told.stdout).unwrap();
     assert!(
-        told.starts_with(&format!("HEADLESS-1 shows green ({green}), put there again")),
+        told.starts_with(&format!("HEADLESS-1 shows green ({green}), put there by murald itself")),
         "{told}"
     );
 }

@@ -7,7 +7,7 @@ use crate::compositor::Output;
 use crate::http::{Error, Request, Response};
 use crate::store::{self, Connection, assignments, history, images};
 use crate::wire::{
-    ActivePlaylist, ApplyFailure, HistorySource, Image, NextChange, Source, Timestamp, Why,
+    ActivePlaylist, ApplyFailure, HistorySource, Image, NextChange, Rest, Source, Timestamp, Why,
 };
 
 /// The player waits for nothing but the disk.
@@ -159,7 +159,14 @@ fn due(playlist: &ActivePlaylist, now: Timestamp) -> String {
     match (playlist.next_change_at, playlist.resting) {
         (Some(at), _) => format!("Next: the playlist {name:?}, in {}.", span(now, at)),
         (None, _) if playlist.paused => format!("The playlist {name:?} is paused."),
-        (None, Some(rest)) => format!("The playlist {name:?} rests: {}.", rest.as_str()),
+        (None, Some(rest)) => {
+            let why = match rest {
+                Rest::Battery => "the machine is on battery",
+                Rest::Locked => "the session is locked",
+                Rest::Idle => "nobody is at the machine",
+            };
+            format!("The playlist {name:?} rests: {why}.")
+        }
         (None, None) => format!("The playlist {name:?} waits to be told."),
     }
 }
