@@ -1,21 +1,44 @@
 # Completion of murald for bash, which needs nothing else: `murald complete` knows the words.
 # Goes to /usr/share/bash-completion/completions/murald.
 
+# A word of the line without what quotes it there.
+_murald_plain() {
+  local word=$1
+  case $word in
+    \"* | \'*) word=${word#[\"\']} && word=${word%[\"\']} ;;
+  esac
+  printf '%s' "${word//\\/}"
+}
+
 _murald() {
-  local word words=()
-  # Names are told apart from what quotes them on the line.
-  for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do
-    word=${word//\\/}
-    words+=("${word#[\"\']}")
+  local at word before words=() joined=
+  # Bash takes = and : for ends of words: a flag and its value are two, what is around a : is one.
+  for ((at = 1; at <= COMP_CWORD; at++)); do
+    word=${COMP_WORDS[at]}
+    if [[ $word == = && ${COMP_WORDS[at - 1]} == --* ]]; then
+      ((at < COMP_CWORD)) || words+=('')
+    elif [[ $at -gt 1 && ($word == : || $joined) ]]; then
+      [[ $word == : ]] && joined=1 || joined=
+      words[-1]+=$(_murald_plain "$word")
+    else
+      words+=("$(_murald_plain "$word")")
+    fi
   done
+  # What stands before the last : is on the line already.
+  before=${words[-1]%"${words[-1]##*:}"}
+  [[ $COMP_WORDBREAKS == *:* ]] || before=
   COMPREPLY=()
   while IFS=$'\t' read -r word _; do
     case $word in
-      :files) compopt -o filenames; mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$2"); return ;;
-      :directories) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$2"); return ;;
-      *) COMPREPLY+=("$(printf '%q' "$word")") ;;
+      :files) compopt -o filenames; mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "${words[-1]}") ;;
+      :directories) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "${words[-1]}") ;;
+      *) COMPREPLY+=("${word#"$before"}") ;;
     esac
   done < <("${COMP_WORDS[0]}" complete -- "${words[@]}" 2>/dev/null)
+  # Readline quotes file names, as the line needs it: so it does other names, too.
+  for word in "${COMPREPLY[@]}"; do
+    [[ $word != *[!a-zA-Z0-9_.,:@%+/=-]* ]] || { compopt -o filenames; break; }
+  done
 }
 
 complete -F _murald murald

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use serde_json::json;
 
+use crate::support::pty::Pty;
 use crate::support::{House, PATIENCE};
 
 /// A house whose daemon has a picture and a folder.
@@ -138,15 +140,21 @@ fn every_setting_is_offered() {
     }
 }
 
-/// Runs a shell with our completions and this `murald` on its path, and returns what it printed.
-fn shell(house: &House, program: &str, arguments: &[&str], script: &str) -> String {
-    let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/completions");
-    let script = script.replace("@CONTRIB@", contrib.to_str().unwrap());
+const CONTRIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contrib/completions");
+
+/// A shell that finds our executable.
+fn shell_command(house: &House, program: &str) -> Command {
     let mut command = house.command(program);
     let bin = Path::new(env!("CARGO_BIN_EXE_murald")).parent().unwrap();
-    let path = std::env::var("PATH").unwrap();
-    command.env("PATH", format!("{}:{path}", bin.display()));
-    let output = command.args(arguments).arg("-c").arg(script).output().unwrap();
+    command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+    command
+}
+
+/// Runs a shell with our completions and this `murald` on its path, and returns what it printed.
+fn shell(house: &House, program: &str, arguments: &[&str], script: &str) -> String {
+    let script = script.replace("@CONTRIB@", CONTRIB);
+    let output =
+        shell_command(house, program).args(arguments).arg("-c").arg(script).output().unwrap();
     assert!(output.status.success(), "{program}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -163,13 +171,49 @@ fn bash_offers_them() {
         in_time(|| shell(&house, "bash", &["--norc"], &script), |found| found != "\n")
     };
     assert_eq!(offers("images thumb"), "thumbnail\n");
-    assert_eq!(offers("images show ''"), "red\\ lake\n1\n");
-    assert_eq!(offers("images show 'red\\ la'"), "red\\ lake\n");
+    assert_eq!(offers("images show ''"), "red lake\n1\n");
+    assert_eq!(offers("images show 'red\\ la'"), "red lake\n");
     assert_eq!(offers("config get app images_"), "images_per_page\n");
-    assert_eq!(offers("random --tags ''"), "big\\ sky\nsea\n");
+    assert_eq!(offers("random --tags ''"), "big sky\nsea\n");
     assert_eq!(offers("images list --folder L"), "Lakes\n");
     // Outside a line that is edited bash has no options to set: files are found all the same.
     assert!(offers("import /et").contains("/etc"));
+}
+
+/// What bash makes of a line and the key Tab, word by word.
+fn completed_by_bash(house: &House, line: &str) -> String {
+    let mut command = shell_command(house, "bash");
+    command.args(["--norc", "--noprofile", "-i"]).current_dir(house.root().join("at"));
+    command.env("PS1", "READY> ").env("TERM", "dumb").env("LC_ALL", "C.UTF-8");
+    let mut terminal = Pty::new(command, 200, 40);
+    terminal.until("READY> ");
+    let source = format!("source {CONTRIB}/murald.bash; bind 'set enable-bracketed-paste off'\n");
+    terminal.types(source.as_bytes());
+    terminal.until("READY> ");
+    // To the beginning of the line, to its end: the keys wait until Tab has done its work.
+    terminal.types(format!("{line}\t\x01printf '<%s>' \x05; echo END\"\"ED; exit\n").as_bytes());
+    let shown = terminal.until("ENDED");
+    terminal.end();
+    shown.rsplit('\n').next().unwrap().trim_end_matches("ENDED").to_owned()
+}
+
+#[test]
+fn bash_completes_names_as_the_line_needs_them() {
+    let house = house();
+    let directory = house.root().join("at");
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::write(directory.join("loose end.png"), b"").unwrap();
+    let check = |line: &str, expected: &str| {
+        let found = in_time(|| completed_by_bash(&house, line), |found| found == expected);
+        assert_eq!(found, expected, "{line}");
+    };
+    check(r"murald set red\ l", "<murald><set><red lake>");
+    check("murald set \"red l", "<murald><set><red lake>");
+    check("murald images show 'red l", "<murald><images><show><red lake>");
+    check("murald set loo", "<murald><set><loose end.png>");
+    check("murald random --tags=b", "<murald><random><--tags=big sky>");
+    check("murald random --media-type=vi", "<murald><random><--media-type=video>");
+    check("murald images thumb", "<murald><images><thumbnail>");
 }
 
 #[test]
