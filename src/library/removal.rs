@@ -29,8 +29,8 @@ pub(super) struct Leaving<'a> {
 
 impl Library {
     /// Removes images with their files, thumbnails and every reference to them; returns how many
-    /// there were.
-    pub fn delete(&self, asked: &DeleteImages) -> Result<usize, Error> {
+    /// there were, and of how many the files stay: they are in place.
+    pub fn delete(&self, asked: &DeleteImages) -> Result<(usize, usize), Error> {
         let mut trashed = Trashed::default();
         self.can_remove()?;
         if asked.takes_files() {
@@ -51,7 +51,9 @@ impl Library {
             Ok(leaving)
         })?;
         trashed.keep();
-        Ok(self.discard(&leaving))
+        let Gone { images, .. } = &leaving.gone;
+        let kept = images.iter().filter(|image| !leaving.gone.takes(image)).count();
+        Ok((self.discard(&leaving), kept))
     }
 
     /// Before any transaction that ends with a look at the library's directory: every writer would

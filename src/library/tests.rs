@@ -319,9 +319,9 @@ fn deleting_removes_everything() {
     alive.batch(&started.batch_id);
     let ids: Vec<_> = scene.images().iter().map(|image| image.id).collect();
     let gone = |ids: &[i64]| DeleteImages { ids: ids.to_vec(), ..DeleteImages::default() };
-    assert_eq!(alive.library.delete(&gone(&[ids[0], ids[1], 999])).unwrap(), 2);
+    assert_eq!(alive.library.delete(&gone(&[ids[0], ids[1], 999])).unwrap(), (2, 0));
     assert_eq!(alive.next()["event"], "gallery_changed");
-    assert_eq!(alive.library.delete(&gone(&ids[..1])).unwrap(), 0);
+    assert_eq!(alive.library.delete(&gone(&ids[..1])).unwrap(), (0, 0));
     alive.end();
     assert_eq!(scene.images().len(), 1);
     scene.check_agreement();

@@ -37,6 +37,29 @@ pub(super) const DELETE: Verb = Verb::new(
 #[derive(Deserialize)]
 struct Deleted {
     deleted: u64,
+    /// In place, where their owner has them.
+    #[serde(default)]
+    files_kept: u64,
+}
+
+impl Deleted {
+    fn told(&self, wanted: usize, forever: bool) -> String {
+        let rest = if self.deleted < wanted as u64 { "; there are no others of these" } else { "" };
+        let done = if forever { "deleted" } else { "moved to the trash" };
+        let taken = match (self.deleted - self.files_kept.min(self.deleted), self.files_kept) {
+            (taken, 0) => format!("{} {done}", count(taken, "image")),
+            (0, kept) => format!("{} out of the library", count(kept, "image")),
+            (taken, kept) => {
+                format!("{} {done}, {kept} more out of the library", count(taken, "image"))
+            }
+        };
+        let stays = match self.files_kept {
+            0 => "",
+            1 => "; its file stays where it is, --files takes it, too",
+            _ => "; their files stay where they are, --files takes them, too",
+        };
+        format!("{taken}{stays}{rest}")
+    }
 }
 
 fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
@@ -47,8 +70,13 @@ fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     }
     let forever = call.has("--forever");
     if !call.has("--yes") && is_asked() {
-        let names = names(&connection, &ids)?;
-        if !agrees(&question(&names, ids.len(), forever))? {
+        let (names, in_place) = names(&connection, &ids)?;
+        let how = match (in_place && !call.has("--files"), forever) {
+            (true, _) => How::KeepingFiles,
+            (false, true) => How::ForGood,
+            (false, false) => How::IntoTrash,
+        };
+        if !agrees(&question(&names, ids.len(), how))? {
             return Err(Error::refused("nothing was deleted"));
         }
     }
@@ -63,28 +91,34 @@ fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         let ids: Vec<String> = ids.iter().take(LISTED).map(Value::to_string).collect();
         return Err(Error::refused(format!("no image {}", ids.join(", "))));
     }
-    screen.show(&answer, |screen, Deleted { deleted }| {
-        let rest = if deleted < ids.len() as u64 { "; there are no others of these" } else { "" };
-        let done = if forever { "deleted" } else { "moved to the trash" };
-        screen.say(format!("{} {done}{rest}", count(deleted, "image")))
-    })
+    screen.show(&answer, |screen, gone: Deleted| screen.say(gone.told(ids.len(), forever)))
 }
 
 /// Whether somebody sits there who can answer, and sees what is asked.
-fn is_asked() -> bool {
+pub(super) fn is_asked() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Of the first ones, `NAME (ID)`.
-fn names(connection: &Connection, ids: &[Value]) -> Result<Vec<String>, Error> {
-    let one = |id: &Value| {
-        let image: Value = connection.get(&Place::new(&[&"images", id]))?.read()?;
-        Ok(format!("{} ({id})", shown(&image["name"])))
-    };
-    ids.iter().take(LISTED).map(one).collect()
+/// What becomes of the files.
+#[derive(Clone, Copy)]
+enum How {
+    IntoTrash,
+    ForGood,
+    KeepingFiles,
 }
 
-fn question(names: &[String], all: usize, forever: bool) -> String {
+/// Of the first ones, `NAME (ID)`; and whether those are all, and all in place.
+fn names(connection: &Connection, ids: &[Value]) -> Result<(Vec<String>, bool), Error> {
+    let (mut names, mut in_place) = (Vec::new(), ids.len() <= LISTED);
+    for id in ids.iter().take(LISTED) {
+        let image: Value = connection.get(&Place::new(&[&"images", id]))?.read()?;
+        names.push(format!("{} ({id})", shown(&image["name"])));
+        in_place &= image["in_place"] == true;
+    }
+    Ok((names, in_place))
+}
+
+fn question(names: &[String], all: usize, how: How) -> String {
     let listed = names.join(", ");
     let what = match all {
         1 => listed,
@@ -93,14 +127,15 @@ fn question(names: &[String], all: usize, forever: bool) -> String {
         }
         _ => format!("{all} images, {listed},"),
     };
-    match forever {
-        true => format!("Delete {what} for good?"),
-        false => format!("Move {what} to the trash?"),
+    match how {
+        How::ForGood => format!("Delete {what} for good?"),
+        How::IntoTrash => format!("Move {what} to the trash?"),
+        How::KeepingFiles => format!("Take {what} out of the library, and leave the files?"),
     }
 }
 
 /// Only a clear yes is one; the end of input is none.
-fn agrees(question: &str) -> Result<bool, Error> {
+pub(super) fn agrees(question: &str) -> Result<bool, Error> {
     let failed = |error| Error::refused("nothing was deleted").because(error);
     write!(io::stderr(), "{} [y/N] ", harmless(question)).map_err(failed)?;
     let mut line = String::new();
@@ -118,11 +153,27 @@ mod tests {
     #[test]
     fn the_question_says_what_would_happen() {
         let names = |ids: &[&str]| ids.iter().map(|id| format!("p ({id})")).collect::<Vec<_>>();
-        let check = |ids: &[&str], all, forever, expected: &str| {
-            assert_eq!(question(&names(ids), all, forever), expected);
+        let check = |ids: &[&str], all, how, expected: &str| {
+            assert_eq!(question(&names(ids), all, how), expected);
         };
-        check(&["1"], 1, false, "Move p (1) to the trash?");
-        check(&["1", "2"], 2, true, "Delete 2 images, p (1), p (2), for good?");
-        check(&["1"], 9, false, "Move 9 images, p (1) and 8 more, to the trash?");
+        check(&["1"], 1, How::IntoTrash, "Move p (1) to the trash?");
+        check(&["1", "2"], 2, How::ForGood, "Delete 2 images, p (1), p (2), for good?");
+        check(&["1"], 9, How::IntoTrash, "Move 9 images, p (1) and 8 more, to the trash?");
+        let kept = "Take p (1) out of the library, and leave the files?";
+        check(&["1"], 1, How::KeepingFiles, kept);
+    }
+
+    #[test]
+    fn the_answer_says_what_has_happened() {
+        let check = |deleted, files_kept, wanted, expected: &str| {
+            assert_eq!(Deleted { deleted, files_kept }.told(wanted, false), expected);
+        };
+        check(2, 0, 2, "2 images moved to the trash");
+        check(1, 0, 3, "1 image moved to the trash; there are no others of these");
+        let kept = "1 image out of the library; its file stays where it is, --files takes it, too";
+        check(1, 1, 1, kept);
+        let some = "1 image moved to the trash, 2 more out of the library; \
+                    their files stay where they are, --files takes them, too";
+        check(3, 2, 3, some);
     }
 }

@@ -105,8 +105,12 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Respon
         return Err(Error::bad_request("ids is empty"));
     }
     let _permit = request.permit()?;
-    let deleted = api.library.delete(&asked)?;
-    Ok(Response::json(200, &json!({ "deleted": deleted }))?)
+    let (deleted, kept) = api.library.delete(&asked)?;
+    let mut answer = json!({ "deleted": deleted });
+    if kept > 0 {
+        answer["files_kept"] = kept.into();
+    }
+    Ok(Response::json(200, &answer)?)
 }
 
 fn find(api: &Api, id: i64) -> Result<Image, Error> {

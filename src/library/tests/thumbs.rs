@@ -226,7 +226,7 @@ fn the_cache_may_lie_on_another_file_system() {
     let id = scene.images()[0].id;
     assert_eq!(
         alive.library.delete(&DeleteImages { ids: vec![id], ..DeleteImages::default() }).unwrap(),
-        1
+        (1, 0)
     );
     assert!(cached(&cache).is_empty());
     alive.end();
