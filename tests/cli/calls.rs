@@ -15,7 +15,6 @@ fn without_a_daemon() {
     let nobody = format!("murald: no daemon listens on {}\n  start it", house.socket().display());
     for line in [
         &["status"][..],
-        &["stop"],
         &["set", "1"],
         &["random"],
         &["images", "list"],
@@ -27,6 +26,8 @@ fn without_a_daemon() {
     ] {
         fails(&house, line, 69, &nobody);
     }
+    let none = nobody.replace("start it", "so there is none to stop");
+    fails(&house, &["stop"], 69, &none);
     // For a script the same, as JSON.
     fails(&house, &["monitors", "--json"], 69, "{\"error\":\"no daemon listens on ");
     fails(&house, &["--json", "set"], 2, "{\"error\":\"PICTURE is missing\",\"details\":\"usage: ");
@@ -258,8 +259,11 @@ fn folders_from_all_sides() {
         json_of(&house, &["folders", "list", "--parent", "root"])["data"][1]["name"],
         "shore"
     );
+    let file = json_of(&house, &["images", "show", &images[0].to_string()])["path"].clone();
     let gone = json_of(&house, &["folders", "delete", &bay, "--contents"]);
     assert_eq!(gone["images_deleted"], 1);
+    let name = std::path::Path::new(file.as_str().unwrap()).file_name().unwrap();
+    assert!(house.root().join("data/Trash/files").join(name).is_file());
     assert_eq!(json_of(&house, &["folders", "delete", &sea])["mode"], "keep_contents");
 }
 

@@ -73,7 +73,7 @@ fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
 }
 
 fn answer(stream: &mut UnixStream) {
-    let answer = r#"{"watch":[{"path":"/w","directory":"/w"}],"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"}]}"#;
+    let answer = r#"{"watch":[{"path":"/w","directory":"/w"}],"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"}],"data":[{"id":5}],"pagination":{"page":1,"per_page":200,"total_items":1,"total_pages":1}}"#;
     let length = answer.len();
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{answer}").unwrap();
 }
@@ -176,7 +176,15 @@ fn every_verb_asks_for_what_it_means() {
         &[r#"POST /folders/move-images {"image_ids":[7,8],"folder_id":null}"#],
     );
     check("folders delete 3", &["DELETE /folders/3?mode=keep_contents"]);
-    check("folders delete 3 --contents", &["DELETE /folders/3?mode=delete_all"]);
+    check("folders delete 3 --contents --forever", &["DELETE /folders/3?mode=delete_all"]);
+    check(
+        "folders delete 3 --contents",
+        &[
+            "GET /images?recursive=true&folder_id=3&per_page=200",
+            r#"DELETE /images {"ids":[5],"trash":true}"#,
+            "DELETE /folders/3?mode=delete_all",
+        ],
+    );
     check("video preview 7 --force", &["POST /images/7/ensure-browser-preview?force=1 {}"]);
     check(
         "video export 7 --out 4.5",

@@ -60,7 +60,12 @@ fn info(connection: &Connection) -> Result<Info, Error> {
 
 fn stop(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
-    let pid = info(&connection)?.pid;
+    let Info { pid, .. } = info(&connection).map_err(|error| match error.exit {
+        Exit::Unavailable => {
+            error.hint("so there is none to stop; --socket or MURALD_SOCKET name another socket")
+        }
+        _ => error,
+    })?;
     // Before it is told, or its number might be another's by then.
     let process = Pid::from_raw(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
     let body = json!({"clear": call.has("--clear")});

@@ -1,14 +1,18 @@
 //! Folders: a tree over the library.
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
+use super::super::connection::{Answer, Connection, Place};
 use super::super::request::{From, Record, Request, place};
 use super::super::screen::Screen;
 use super::super::table::Table;
 use super::super::text::count;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
+use super::delete::{agrees, is_asked};
+use super::gallery::every_page;
 use crate::wire::{Data, Folder};
 
 const ONE: Argument = Argument::one("FOLDER", Kind::Folder, "The folder");
@@ -48,11 +52,15 @@ pub(super) const GROUP: Group = Group {
         ]),
         Verb::new(&["folders", "delete"], "Delete a folder", delete)
             .arguments(&[ONE])
-            .flags(&[Flag::switch(
-                "--contents",
-                "Also delete the images and folders in it, with their files",
-            )])
-            .help("Without --contents, what is in it moves up to the folder around it."),
+            .flags(&[
+                Flag::switch("--contents", "Also delete the images and folders in it"),
+                Flag::switch("--yes", "Ask nothing; elsewhere than on a terminal nothing is asked"),
+                Flag::switch("--forever", "Remove the files, instead of moving them to the trash"),
+            ])
+            .help(
+                "Without --contents, what is in it moves up to the folder around it. The files of images go\n\
+                 where `murald images delete` has them go.",
+            ),
     ],
 };
 
@@ -160,14 +168,55 @@ struct Deleted {
 }
 
 fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
-    let mode = if call.has("--contents") { "delete_all" } else { "keep_contents" };
+    let connection = call.connect()?;
+    let contents = call.has("--contents");
+    let mode = if contents { "delete_all" } else { "keep_contents" };
     let place = place(ONE_FOLDER, call).query("mode", Some(mode));
-    let answer = call.connect()?.delete(&place, None)?;
-    screen.show(&answer, |screen, gone: Deleted| {
+    // First, as the daemon removes the files that are there still.
+    let trashed = if contents { trash(call, &connection)? } else { 0 };
+    let mut answer: Value = connection.delete(&place, None)?.read()?;
+    if let Some(count) = answer["images_deleted"].as_u64() {
+        answer["images_deleted"] = (count + trashed).into();
+    }
+    screen.show(&Answer::of(&answer)?, |screen, gone: Deleted| {
         let folders = count(gone.folders_deleted, "folder");
         match gone.images_deleted {
             0 => screen.say(format!("{folders} deleted")),
             images => screen.say(format!("{folders} and {} deleted", count(images, "image"))),
         }
     })
+}
+
+/// Asks, and moves the images of a folder to the trash unless they are to go for good; returns how many
+/// went.
+fn trash(call: &Call, connection: &Connection) -> Result<u64, Error> {
+    let (forever, asks) = (call.has("--forever"), !call.has("--yes") && is_asked());
+    if forever && !asks {
+        return Ok(0);
+    }
+    let ids = inside(call, connection)?;
+    if ids.is_empty() {
+        return Ok(0);
+    }
+    let images = count(ids.len() as u64, "image");
+    let how = if forever { "for good" } else { "and move their files to the trash" };
+    if asks && !agrees(&format!("Delete the folder and {images} in it {how}?"))? {
+        return Err(Error::refused("nothing was deleted"));
+    }
+    if forever {
+        return Ok(0);
+    }
+    let body = json!({ "ids": ids, "trash": true });
+    let gone = connection.delete(&Place::new(&[&"images"]), Some(&body));
+    let gone: Value =
+        gone.map_err(|error| error.hint("--forever does without the trash"))?.read()?;
+    Ok(gone["deleted"].as_u64().unwrap_or_default())
+}
+
+/// The images of a folder and of those in it.
+fn inside(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
+    let place = Place::new(&[&"images"]).query("recursive", Some("true"));
+    let place = place.query("folder_id", call.query("FOLDER"));
+    let mut images = every_page(connection, place)?.data;
+    Ok(images.iter_mut().map(|image| image["id"].take()).collect())
 }

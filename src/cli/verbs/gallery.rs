@@ -226,7 +226,7 @@ pub(super) fn answer(call: &Call) -> Result<Answer, Error> {
     Answer::of(&every_page(&connection, listed(call))?)
 }
 
-fn every_page(connection: &Connection, place: Place) -> Result<Page<Value>, Error> {
+pub(super) fn every_page(connection: &Connection, place: Place) -> Result<Page<Value>, Error> {
     let place = place.query("per_page", Some(PER_PAGE));
     let mut all: Page<Value> = connection.get(&place)?.read()?;
     for number in 2..=all.pagination.total_pages {

@@ -27,7 +27,7 @@ pub(super) const GROUP: Group = Group {
         )
         .arguments(&[Argument::optional("FILE", Kind::File, "The backup, if not the newest sound one")])
         .help(
-            "    murald stop && murald library restore && murald start\n\n\
+            "    murald stop; murald library restore && murald start\n\n\
              The daemon copies the database with the first change of a day and keeps three copies,\n\
              which \"library check\" lists. What changed since then is lost; pictures that were imported\n\
              are taken in again by the next start, as their files are still there. The database as it\n\

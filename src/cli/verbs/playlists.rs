@@ -48,7 +48,7 @@ pub(super) const GROUP: Group = Group {
                 Flag::switch("--extend", "Spread each image over all of its monitors"),
             ])
             .help("With `--mode each`, every monitor has a picture of its own.\n\n\
-                 Without --monitor it is for the monitors that are connected now. Playlists that share a\n\
+                 Without --monitor it is for all monitors, those that come later too. Playlists that share a\n\
                  monitor with it are stopped. Where no daemon runs, one is started.")
             .starting(),
         Verb::asking(&["playlist", "stop"], "Stop a playlist", STOP).arguments(RUNNING),

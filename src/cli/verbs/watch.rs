@@ -1,5 +1,6 @@
 //! Directories that the daemon watches.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -62,6 +63,16 @@ fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let Watched { watch } = watched(&connection)?;
     let mut paths: Vec<String> = watch.iter().map(|one| one.path.clone()).collect();
     for path in given(call)? {
+        match std::fs::metadata(&path) {
+            Ok(found) if !found.is_dir() => {
+                return Err(Error::refused(format!("{path} is not a directory")));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                screen.note(format!("{path} is not there; it is watched once it is"))?;
+            }
+            // Whatever else there is to say of it, the daemon says.
+            _ => {}
+        }
         if !watch.iter().any(|one| one.is(&path)) && !paths.contains(&path) {
             paths.push(path);
         }
