@@ -347,7 +347,11 @@ impl Reconciler {
                     let PendingApply { feasible, reply, .. } = *apply;
                     self.tell(changed, move || reply(Ok(feasible.applied)));
                 }
-                Err(error) => (apply.reply)(Err(error.into())),
+                Err(error) => {
+                    // What is on record is to be seen again: a start would show that, too.
+                    self.reconcile_again = true;
+                    (apply.reply)(Err(error.into()));
+                }
             },
             Purpose::Restore(_) => {}
             Purpose::Activate { backend, restored, reply, .. } => {

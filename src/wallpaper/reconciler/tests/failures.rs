@@ -169,3 +169,19 @@ fn what_came_up_of_an_activation_that_fails_is_taken_down() {
     assert!(desk.told().contains(&"mpvpaper on A: -".to_owned()));
     assert!(desk.reconciler.current.keys().eq([&WorkerKey::of(WalQt, "A")]));
 }
+
+#[test]
+fn picture_that_cannot_be_put_on_record_gives_way_to_the_one_before() {
+    let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
+    let [one, two] = ["one", "two"].map(|name| desk.room.add(name));
+    desk.set(one, &["A"]).unwrap();
+    let full = "CREATE TRIGGER full BEFORE INSERT ON assignments \
+                BEGIN SELECT RAISE(FAIL, 'full'); END";
+    desk.room.store.write(|c| Ok::<_, store::Error>(c.execute_batch(full)?)).unwrap();
+    desk.told();
+    desk.heard();
+    assert!(desk.set(two, &["A"]).is_err());
+    assert_eq!(desk.told(), [format!("swaybg: A={one}"), format!("swaybg: A={two}")]);
+    assert_eq!(desk.heard(), []);
+    assert_eq!(desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].image_id, one);
+}
