@@ -125,7 +125,7 @@ fn import(scene: &Scene, client: &Client, dice: &mut Dice) {
     }
     let answer = client.post("/images", &body);
     // The folder may have gone meanwhile; as many batches as are ever kept may wait already.
-    one_of(&answer, &[202, 400, 503]);
+    one_of(&answer, &[202, 404, 503]);
     if answer.status == 503 {
         scene.busy.fetch_add(1, Ordering::Relaxed);
     }

@@ -268,7 +268,7 @@ fn bad_requests_start_nothing() {
     post(json!({})).fails(400);
     post(json!({ "paths": "one" })).fails(400);
     post(json!({ "paths": ["relative.png"] })).fails(400);
-    post(json!({ "paths": ["/tmp"], "folder_id": 99 })).fails(400);
+    post(json!({ "paths": ["/tmp"], "folder_id": 99 })).fails(404);
     client.post("/images/cancel-import", &json!({ "batch_id": "none" })).fails(404);
     client.get("/images?sort_by=size").fails(400);
     client.get("/images?page=0").fails(400);

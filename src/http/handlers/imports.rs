@@ -20,7 +20,7 @@ pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Respon
     }
     let absolute = |path: &PathBuf| absolute(api, "paths", path);
     let paths = paths.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
-    known(api, folder_id)?;
+    known(api, folder_id, 404)?;
     let _permit = request.permit()?;
     let started = match in_place {
         true => api.library.import_in_place(paths, folder_id)?,
@@ -35,7 +35,7 @@ pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Respon
 pub(in crate::http) fn import_web(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let ImportWeb { path, folder_id } = request.json()?;
     let path = absolute(api, "path", &path)?;
-    known(api, folder_id)?;
+    known(api, folder_id, 404)?;
     let _permit = request.permit()?;
     Ok(Response::json(200, &api.library.import_web(&path, folder_id)?)?)
 }
@@ -89,10 +89,11 @@ fn absolute(api: &Api, field: &str, path: &Path) -> Result<PathBuf, Error> {
     Err(Error::bad_request(error).details(format!("{field} begins with / or ~")))
 }
 
-pub(super) fn known(api: &Api, folder: Option<i64>) -> Result<(), Error> {
+/// Fails with this status for a folder that is not there.
+pub(super) fn known(api: &Api, folder: Option<i64>, status: u16) -> Result<(), Error> {
     match folder {
         Some(id) if !api.store.read(|connection| folders::exists(connection, id))? => {
-            Err(Error::not_found(format!("folder_id: there is no folder {id}")))
+            Err(Error::new(status, format!("folder_id: there is no folder {id}")))
         }
         _ => Ok(()),
     }

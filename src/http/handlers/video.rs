@@ -53,7 +53,8 @@ pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<R
         (LoopAction::Replace, None) => LoopGoes::Replace,
         (LoopAction::ImportNew, folder) => LoopGoes::New { folder },
     };
-    known(api, body.folder_id)?;
+    // Whatever is wrong with a cut is 400.
+    known(api, body.folder_id, 400)?;
     let cut = Cut { from: body.in_seconds, to: body.out_seconds, blend_halves: body.blend_halves };
     let wallpaper = api.wallpaper.clone();
     let made = |reply: Reply<Image, library::Error>| {
