@@ -80,7 +80,9 @@ impl Error {
                 .hint("is it of another version? `murald version` shows both");
         };
         let hint = match (&told.error_code, status) {
-            (Some(ErrorCode::NoBackend), _) => Some("`murald backends` shows what is missing"),
+            (Some(ErrorCode::NoBackend), _) => {
+                Some("`murald doctor` says what is missing, and what to do")
+            }
             (Some(ErrorCode::IncompatibleBackend), _) => Some(
                 "`murald backends` shows what each can show, `murald backends activate NAME` changes it; \
                  with backend.selection_mode = \"auto\" each image has the one that can show it",
@@ -208,7 +210,7 @@ mod tests {
         check(
             503,
             r#"{"error":"no backend","code":503,"error_code":"no_backend"}"#,
-            "murald: no backend\n  `murald backends` shows what is missing",
+            "murald: no backend\n  `murald doctor` says what is missing, and what to do",
         );
         check(503, r#"{"error":"busy: try again","code":503}"#, "murald: busy: try again");
         check(

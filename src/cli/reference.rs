@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::call::Call;
 use super::connection::{Connection, Place};
 use super::suggest::distance;
-use super::verb::{Kind, NULL, Verb};
+use super::verb::{Kind, Verb};
 use super::{Error, stdin};
 use crate::paths::{Dirs, open_regular};
 use crate::wire::{CurrentWallpaper, Data, Folder, Format, Page, Playlist};
@@ -57,7 +57,7 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
 
 fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     if word == "-" {
-        return Err(Error::usage(format!("\"-\" is for commands with {}", NULL.name)));
+        return Err(Error::usage("\"-\" is standard input only where several images can be named"));
     }
     let connection = &call.connect()?;
     match kind {

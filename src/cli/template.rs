@@ -58,7 +58,16 @@ impl Template {
                     plain.push('}');
                 }
                 '{' => {
-                    let field: String = rest.by_ref().take_while(|&c| c != '}').collect();
+                    let mut is_whole = false;
+                    let is_field = |&c: &char| {
+                        is_whole = c == '}';
+                        !is_whole
+                    };
+                    let field: String = rest.by_ref().take_while(is_field).collect();
+                    if !is_whole {
+                        return Err(Error::usage(format!("--format: {{{field} has no end"))
+                            .hint("fields are written {name}, {a.b} or {a[0]}, a brace {{"));
+                    }
                     parts.push(Part::Text(std::mem::take(&mut plain)));
                     parts.push(Part::field(&field).ok_or_else(|| {
                         Error::usage(format!("--format: {{{field}}} is no field"))
@@ -163,7 +172,7 @@ mod tests {
         check("{none}|{preview_path}|{web.missing.deeper}", Ok("||"));
         check("{web.size[1].k}", Ok("deep"));
         check("{frob}", Err("--format: there is no field \"frob\""));
-        for bad in ["{}", "{a..b}", "{a[x]}", "{[0]}", "{a[0}"] {
+        for bad in ["{}", "{a..b}", "{a[x]}", "{[0]}", "{a[0}", "{id", "{"] {
             assert!(Template::parse(bad).is_err(), "{bad}");
         }
     }

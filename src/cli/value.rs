@@ -41,7 +41,7 @@ pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error>
 pub(super) fn text(name: &str, word: &OsStr) -> Result<String, Error> {
     word.to_str().map(str::to_owned).ok_or_else(|| {
         Error::usage(format!("{name} is not UTF-8: {}", word.to_string_lossy()))
-            .hint("the API speaks UTF-8 only; import the directory around such a file instead")
+            .hint("the API speaks UTF-8 only: give the file another name")
     })
 }
 

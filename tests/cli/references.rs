@@ -58,7 +58,7 @@ fn images_are_named_in_many_ways() {
     refused("current", 1, "");
     refused("0", 2, "IMAGE must be a name, or an id from 1 on, not \"0\"\n");
     refused("", 2, "IMAGE must be a name, or an id from 1 on, not \"\"\n");
-    refused("-", 2, "\"-\" is for commands with -0\n");
+    refused("-", 2, "\"-\" is standard input only where several images can be named\n");
     let other = house.root().join("other.png");
     image::RgbImage::new(3, 3).save(&other).unwrap();
     let other = other.to_str().unwrap();

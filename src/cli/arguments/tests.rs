@@ -110,7 +110,7 @@ fn wrong_lines_are_explained() {
     check(&["set", "7", "8"], "\"8\" is one argument too many\n  usage: murald set PICTURE ");
     check(&["rm", "7"], "there is no command \"rm\"\n  do you mean images delete, ");
     check(&["--json", "--format", "{id}", "status"], "--json and --format are two forms");
-    check(&["--format", "{", "status"], "--format: {} is no field");
+    check(&["--format", "{", "status"], "--format: { has no end\n");
     check(&["status", "now"], "murald status does not take \"now\"");
     check(&["set", "7", "--mod", "clone"], "murald set has no flag --mod\n  do you mean --mode?");
     check(&["set", "7", "--mod=clone"], "murald set has no flag --mod\n");

@@ -143,7 +143,7 @@ fn status(call: &Call, screen: &mut Screen) -> Result<(), Error> {
 fn backend(backends: &[BackendInfo]) -> Cell {
     match backends.iter().find(|backend| backend.active) {
         Some(active) => Cell::from(&active.name).look(Look::Good),
-        None => Cell::from("none; `murald backends` shows what is missing").look(Look::Bad),
+        None => Cell::from("none; `murald doctor` says what is missing").look(Look::Bad),
     }
 }
 

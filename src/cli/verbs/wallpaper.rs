@@ -81,7 +81,8 @@ pub(super) const GROUP: Group = Group {
         Verb::asking(&["back"], "Show what was there before", BACK)
             .flags(&[MONITORS])
             .help(BACK_HELP),
-        Verb::asking(&["current"], "List what each monitor shows", CURRENT),
+        Verb::asking(&["current"], "List what each monitor shows", CURRENT)
+            .help("    murald current --format '{image_name} {monitors[0].monitor_name}'"),
         why::WHY,
         pick::PICK,
         Verb::asking(&["wallpaper", "set"], "The same as `set`", SET_IT)
