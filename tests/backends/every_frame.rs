@@ -16,7 +16,7 @@ fn between([red, green, blue]: [u8; 3]) -> bool {
 
 #[test]
 fn of_two_hundred_changes_by_builtin_no_frame_shows_neither_picture() {
-    let wall = Wall::new(Desktop::wayland(&["--pluggable", "320x180", "320x180"]), 2);
+    let wall = Wall::new(Desktop::wayland(&["--pluggable", "160x90", "160x90"]), 2);
     let mut builtin = wall.backend(BackendName::Builtin);
     let mut show = |picture: &Path| {
         builtin.show(&wall.hang(&[("WL-1", picture)]), &wall.cancel).unwrap();
@@ -41,7 +41,7 @@ fn of_two_hundred_changes_by_builtin_no_frame_shows_neither_picture() {
             40 | 120 => sway(&wall, "output WL-1 scale 1"),
             60 => sway(&wall, "output WL-1 mode --custom 800x600"),
             80 | 140 => drop(wall.desktop.run("unplug", &[&other])),
-            90 | 160 => other = wall.desktop.run("plug", &["320x180"]),
+            90 | 160 => other = wall.desktop.run("plug", &["160x90"]),
             180 => sway(&wall, "output WL-1 transform 180"),
             _ => {}
         }
