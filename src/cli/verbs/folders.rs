@@ -208,9 +208,11 @@ fn trash(call: &Call, connection: &Connection) -> Result<u64, Error> {
     }
     let body = json!({ "ids": ids, "trash": true });
     let gone = connection.delete(&Place::new(&[&"images"]), Some(&body));
-    let gone: Value =
-        gone.map_err(|error| error.hint("--forever does without the trash"))?.read()?;
-    Ok(gone["deleted"].as_u64().unwrap_or_default())
+    let gone = gone.map_err(|error| match error.status() {
+        Some(500) => error.hint("--forever deletes without the trash"),
+        _ => error,
+    })?;
+    Ok(gone.read::<Value>()?["deleted"].as_u64().unwrap_or_default())
 }
 
 /// The images of a folder and of those in it.
