@@ -237,6 +237,10 @@ mod tests {
                      nothing is used instead";
         let text = "backend.transition_duration_seconds = inf";
         check(text, Section::Backend, "transition_duration_seconds", json!(null), unset);
+        let no_word =
+            "line 1: backend.feh.mode: inf is not a finite number; \"fill\" is used instead";
+        let feh = Section::BackendOptions(BackendName::Feh);
+        check("backend.feh.mode = inf", feh, "mode", json!("fill"), no_word);
         // Stored for the client, and shown to it as stored.
         let preset = "line 1: app.font_preset: \"x\" is none of bundled, google_sans, system, \
                       custom; \"bundled\" is used instead";
@@ -261,6 +265,11 @@ mod tests {
         assert_eq!(config.warnings, Vec::<String>::new());
         assert_eq!(config.wal_qt.duration_ms, 7);
         assert!(config.auto_priorities.web.is_empty());
+        // Elsewhere they are not; and what is written as it is named comes first.
+        let other = parsed("[remote-gallery]\napi_key = 'x'\n").unwrap().config;
+        assert_eq!(other.warnings, ["line 1: remote-gallery is not a section"]);
+        let both = "[backend.wal-qt]\nduration-ms = 7\nduration_ms = 8\n";
+        assert_eq!(parsed(both).unwrap().config.wal_qt.duration_ms, 8);
     }
 
     #[test]

@@ -214,6 +214,9 @@ mod tests {
         assert!(write(&path, "new").unwrap_err().to_string().contains("directory"));
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        let within = dir.path().join("d");
+        fs::create_dir(&within).unwrap();
+        assert_eq!(write(&within, "new").unwrap_err().to_string(), "it is not a regular file");
     }
 
     #[test]

@@ -216,6 +216,14 @@ mod tests {
             json!("fit"),
             "backend.type = 'feh'\n\n[backend.awww]\nresize = \"fit\"\n",
         );
+        // Only what belongs to backends may be spelled with a hyphen.
+        check(
+            "[remote-gallery]\nx = 1\n",
+            Section::RemoteGallery,
+            "api_key",
+            json!("k"),
+            "[remote-gallery]\nx = 1\n\n[remote_gallery]\napi_key = \"k\"\n",
+        );
     }
 
     #[test]

@@ -97,6 +97,10 @@ fn bad_config_file_prevents_a_start_and_is_left_alone() {
         assert!(error.is_in_file());
         assert_eq!(fs::read_to_string(&path).unwrap(), bad);
     }
+    // Nothing to mend in a file.
+    let dir = tempfile::tempdir().unwrap();
+    let error = ConfigHandle::open(dir.path().to_owned(), EventBus::new()).err().unwrap();
+    assert!(!error.is_in_file(), "{error}");
 }
 
 #[test]
@@ -188,6 +192,11 @@ fn request_does_not_undo_an_edit_just_made() {
     assert_eq!(room.heard(), [file, r#"{"sections":["app"]"#]);
     let app = &room.handle.current().app;
     assert_eq!((app.theme.as_str(), app.sort_order.as_str()), ("mine", "asc"));
+    // Half of an edit is none.
+    room.write(" \n");
+    let refused = room.patch(json!({"app": {"sort_order": "desc"}})).unwrap_err();
+    assert!(refused.contains("it is empty"), "{refused}");
+    assert_eq!((room.text().as_str(), room.handle.current().app.theme.as_str()), (" \n", "mine"));
 }
 
 #[test]
