@@ -268,6 +268,7 @@ mod tests {
         // Elsewhere they are not; and what is written as it is named comes first.
         let other = parsed("[remote-gallery]\napi_key = 'x'\n").unwrap().config;
         assert_eq!(other.warnings, ["line 1: remote-gallery is not a section"]);
+        assert_eq!(other.section(Section::RemoteGallery)["api_key"], "");
         let both = "[backend.wal-qt]\nduration-ms = 7\nduration_ms = 8\n";
         assert_eq!(parsed(both).unwrap().config.wal_qt.duration_ms, 8);
     }
