@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use serde_json::{Map, Value as Json};
 
+use super::change::{Change, ChangeSource, Changed};
 use super::overlay::{self, Edit};
 use super::schema::{BackendName, Section};
 use super::{Config, Error, diff, document, file, patch, template};
@@ -21,33 +22,6 @@ const TEXT_MAX: usize = 1 << 20;
 /// The settings; clones are the same.
 #[derive(Clone)]
 pub struct ConfigHandle(Arc<Shared>);
-
-/// Settings that are other than they were.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// Never empty.
-    pub sections: Vec<Section>,
-    pub source: ChangeSource,
-}
-
-/// What changed the settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeSource {
-    Patch,
-    File,
-    ResetAll,
-    ResetBackend,
-}
-
-/// What a request changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changed {
-    pub sections: Vec<Section>,
-    /// `[daemon]` is among them.
-    pub restart_required: bool,
-    /// Of a reset: where the file as it was is kept.
-    pub backup: Option<PathBuf>,
-}
 
 /// Whether the file is as somebody wants it, as far as can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -374,18 +348,6 @@ impl ConfigHandle {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Texts are replaced whole, so a panic between two of them leaves an older one at worst.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl ChangeSource {
-    /// As `config_changed` says it; nothing for a plain patch.
-    fn event_name(self) -> Option<&'static str> {
-        match self {
-            Self::Patch => None,
-            Self::File => Some("file"),
-            Self::ResetAll => Some("api_reset_all"),
-            Self::ResetBackend => Some("api_reset_backend"),
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `schema` says what there is, `document` reads the file against it, `snapshot` is what rooms get.
 
+mod change;
 mod comments;
 mod diff;
 mod document;
@@ -20,10 +21,11 @@ mod watch_paths;
 mod watchable;
 mod watches;
 
+pub(crate) use change::Changed;
 pub use error::Error;
 pub(crate) use error::Position;
 pub use handle::ConfigHandle;
-pub(crate) use handle::{Changed, check};
+pub(crate) use handle::check;
 pub(crate) use schema::{
     Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend, Builtin, BuiltinFit,
     BuiltinTransition, Compositor, Daemon, FehMode, Hooks, HyprpaperFit, LogLevel, Mpvpaper,

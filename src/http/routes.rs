@@ -24,7 +24,9 @@ const fn bare(
     handler: Handler<Api>,
     summary: &'static str,
 ) -> Route<Api> {
-    Route { method, pattern, summary, handler, bare: true }
+    let mut route = route(method, pattern, handler, summary);
+    route.bare = true;
+    route
 }
 
 pub static ROUTES: &[Route<Api>] = &[

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use super::attempt::{ApplyReport, Attempt};
-use super::player::Player;
+use super::player::{Player, RunningPlaylist};
 use super::state::PlaybackState;
 use crate::wallpaper::{self, Applied, Ask, Request, Targets};
 use crate::wire::{HistorySource, Mode, Source};
@@ -28,7 +28,9 @@ impl Player {
     /// when nothing could be shown before.
     pub(super) fn fill_monitors(&mut self, id: i64) {
         let connected = self.wallpapers.connected();
-        let Some(one) = self.running.get_mut(&id).filter(|one| !one.spec.rests()) else { return };
+        // What is lost is made up for on all, once nothing is on its way.
+        let may_fill = |one: &&mut RunningPlaylist| !one.spec.rests() && !one.lost;
+        let Some(one) = self.running.get_mut(&id).filter(may_fill) else { return };
         let seen_to =
             |name: &&String| one.state.shown_on.contains(name) || one.asked.contains(name);
         let applied_to = one.state.applied_to(&connected);

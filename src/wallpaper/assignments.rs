@@ -54,7 +54,7 @@ pub(super) fn desired(
 /// What a monitor shows that has nothing of its own, as far as there is anything.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fallbacks {
-    /// Of a playlist that runs on all monitors: whether it shows something.
+    /// Of a playlist that runs on all monitors: whether it shows something; none where none runs so.
     pub(super) playlist_shows: Option<bool>,
     pub(super) default: Option<Assignment>,
     pub(super) for_all: Option<Assignment>,

@@ -166,6 +166,8 @@ fn image_lost_during_a_step_is_made_up_for_only_where_the_step_fails() {
     fixture.behaviour(Behaviour::Silent);
     let answer = fixture.begin(next(id));
     fixture.edit(id, Some(&[1, 2]), NewConfiguration::default());
+    // Nor by a look at the monitors.
+    fixture.player.fill_all_monitors();
     fixture.release(Behaviour::Shows);
     answer.try_recv().unwrap().unwrap();
     assert_eq!((fixture.asked(), indices(&fixture)), (vec![1], vec![0]));
