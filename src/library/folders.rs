@@ -50,7 +50,7 @@ impl Library {
                 return Err(Error::Folder(Refusal::NoFolder { id }));
             }
             let images = folders::images_below(c, id)?;
-            let leaving = self.leaving(crate::store::purge::delete(c, &images, false)?)?;
+            let leaving = self.leaving(c, crate::store::purge::delete(c, &images, false)?)?;
             Ok((leaving, folders::remove(c, id)?))
         })?;
         let images = self.discard(&leaving);

@@ -12,6 +12,7 @@ use super::disk::{self, Copy, rename, sync_directory};
 use super::import_file::ImportContext;
 use super::landed::{self, Imported, Landed, Ready};
 use super::name::{Name, Reserved};
+use super::watched::stamp;
 use crate::paths::flush_directory;
 use crate::store::images::{self, NewImage};
 use crate::store::{self, Connection, pending_files};
@@ -37,8 +38,9 @@ impl ImportContext {
     /// Lands several in this order; what becomes of one does not hang on the others.
     pub(super) fn land_all(&self, all: Vec<Ready>) -> Vec<Landed> {
         let reserved: Vec<_> = all.into_iter().map(|ready| self.reserve(ready)).collect();
-        let mut paths = reserved.iter().flatten().map(|placed| &*placed.reserved.path);
-        let noted = self.store.note(|c| paths.try_for_each(|path| pending_files::mark(c, path)));
+        let mut placed = reserved.iter().flatten();
+        let noted =
+            self.store.note(|c| placed.try_for_each(|one| mark(c, &one.ready.copy, &one.reserved)));
         let is_noted = noted.is_ok();
         let mut landed = Vec::with_capacity(reserved.len());
         let (mut placed, mut places) = (Vec::new(), Vec::new());
@@ -138,7 +140,7 @@ impl ImportContext {
     ) -> Result<Reserved<'_>, Error> {
         loop {
             let reserved = self.names.reserve(name, &self.directory, &self.store, None)?;
-            self.store.note(|c| pending_files::mark(c, &reserved.path))?;
+            self.store.note(|c| mark(c, copy, &reserved))?;
             match rename(&copy.path, &reserved.path) {
                 Ok(()) => {
                     copy.path.clone_from(&reserved.path);
@@ -154,6 +156,12 @@ impl ImportContext {
             }
         }
     }
+}
+
+/// Notes that a copy is about to have its name.
+fn mark(c: &Connection, copy: &Copy, reserved: &Reserved<'_>) -> Result<(), store::Error> {
+    let seen = copy.path.symlink_metadata().map(|meta| stamp(&meta));
+    pending_files::mark(c, &reserved.path, seen.as_ref().ok())
 }
 
 fn insert(transaction: &Connection, row: &mut NewImage) -> Landed {

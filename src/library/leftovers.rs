@@ -3,17 +3,18 @@
 //! them; the files are removed later, by the thread `reconcile`.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Error;
 use super::disk::{self, is_away, remove};
 use super::edit::undo_renames;
 use super::import_file::ImportContext;
+use super::watched::stamp;
 use crate::store::images;
-use crate::store::pending_files;
+use crate::store::pending_files::{self, Pending};
 
 pub(super) struct Leftovers {
-    pending: Vec<PathBuf>,
+    pending: Vec<Pending>,
 }
 
 impl Leftovers {
@@ -30,14 +31,17 @@ impl Leftovers {
     /// Removes the files, and then their notes.
     pub(super) fn clear(self, context: &ImportContext) -> Result<(), Error> {
         // Held until the notes are gone: whoever gets the name after that notes it anew.
-        let held: Vec<_> = (self.pending.iter().filter(|path| !is_away(path)))
-            .filter_map(|path| Some((path, context.names.try_hold(&stem(path), path)?)))
+        let held: Vec<_> = (self.pending.iter().filter(|note| !is_away(&note.path)))
+            .filter_map(|note| Some((note, context.names.try_hold(&stem(&note.path), &note.path)?)))
             .collect();
         let mut done = Vec::new();
-        for (path, _) in &held {
+        for (note, _) in &held {
             // A row is the stronger word.
-            if context.store.read(|c| images::has_path(c, path))? || is_removed(path) {
-                done.push(*path);
+            let is_done = context.store.read(|c| images::has_path(c, &note.path))?
+                || is_another(note)
+                || is_removed(&note.path);
+            if is_done {
+                done.push(*note);
             }
         }
         if done.is_empty() {
@@ -45,14 +49,29 @@ impl Leftovers {
         }
         context.store.write(|c| {
             // Its row may have been deleted since, and then the note is that deletion's.
-            let settled = |path: &Path| Ok(images::has_path(c, path)? || !path.exists());
-            done.iter().try_for_each(|path| match settled(path) {
-                Ok(true) => pending_files::unmark(c, path),
+            let settled = |note: &Pending| {
+                let there = note.path.exists() && !is_another(note);
+                Ok(!there || images::has_path(c, &note.path)?)
+            };
+            done.iter().try_for_each(|note| match settled(note) {
+                Ok(true) => pending_files::unmark(c, &note.path),
                 other => other.map(drop),
             })
         })?;
         Ok(())
     }
+}
+
+/// Whether somebody has given the name to another file since.
+fn is_another(note: &Pending) -> bool {
+    let (Some(noted), Ok(meta)) = (&note.stamp, note.path.symlink_metadata()) else { return false };
+    let now = stamp(&meta);
+    // A package that is half removed was written since.
+    let another = noted.inode != now.inode || !(meta.is_dir() || noted.same(&now));
+    if another {
+        log::info!("{} is not what was to be removed: it stays", note.path.display());
+    }
+    another
 }
 
 fn is_removed(path: &Path) -> bool {

@@ -95,7 +95,7 @@ fn fit(stem: &str, reserve: usize) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Names {
     inner: Mutex<Inner>,
-    /// Held by whoever renames a picture that has its row.
+    /// Held by whoever renames a picture that has its row, or moves it into the trash.
     renames: Mutex<()>,
 }
 
@@ -146,7 +146,7 @@ impl Names {
         unreachable!("four billion pictures of one name")
     }
 
-    /// Waits until nobody else renames a picture.
+    /// Waits until nobody else renames a picture, or moves one into the trash.
     pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
         self.renames.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,7 +3,8 @@
 //! One transaction removes the rows with every reference to them, and notes as pending what they leave
 //! on the disk: files, packages, previews. Then the disk is cleared, and the notes go last. After a
 //! kill or a power loss in between, the next start reads the notes and goes on. What is to be in the
-//! trash is there before the transaction ends: no note of ours may remove it for good.
+//! trash is there before the transaction ends, and nothing is noted of it: whoever takes it out again has
+//! it back. A note says which file it was: the next start removes no other of its name.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,14 +16,16 @@ use rustix::io::Errno;
 use super::disk::{self, remove, sync_directory};
 use super::name::Reserved;
 use super::trash::Trashed;
+use super::watched::stamp;
 use super::{Error, Library};
 use crate::store::purge::{self, Gone};
-use crate::store::{Store, pending_files};
+use crate::store::{Connection, Store, pending_files};
 use crate::wire::{DeleteImages, GalleryDomain, Image};
 
-/// Images without rows, whose files are still there.
+/// Images without rows, whose files are still there, or in the trash.
 pub(super) struct Leaving<'a> {
     gone: Gone,
+    trashed: bool,
     /// Nobody else's until the files are gone: they would be taken for those.
     _names: Vec<Reserved<'a>>,
 }
@@ -40,16 +43,27 @@ impl Library {
         if asked.trash {
             // Before the transaction: it may take a while, and no other writer is to wait for it.
             let going = self.store.read(|c| Gone::would_be(c, &asked.ids, asked.takes_files()))?;
-            trashed.take(homes(&going))?;
+            for path in homes(&going) {
+                // Each by itself: others rename and delete in between.
+                let _turn = self.context.names.turn();
+                trashed.take(path)?;
+            }
         }
+        let turn = asked.trash.then(|| self.context.names.turn());
         let leaving = self.store.write(|c| -> Result<_, Error> {
-            let leaving = self.leaving(purge::delete(c, &asked.ids, asked.takes_files())?)?;
+            let mut leaving =
+                self.leaving(c, purge::delete(c, &asked.ids, asked.takes_files())?)?;
             if asked.trash {
                 // One that was renamed in between is still there.
-                trashed.take(homes(&leaving.gone))?;
+                for path in homes(&leaving.gone) {
+                    trashed.take(path)?;
+                    pending_files::unmark(c, path)?;
+                }
+                leaving.trashed = true;
             }
             Ok(leaving)
         })?;
+        drop(turn);
         trashed.keep();
         let Gone { images, .. } = &leaving.gone;
         let kept = images.iter().filter(|image| !leaving.gone.takes(image)).count();
@@ -64,10 +78,10 @@ impl Library {
 
     /// For the end of the transaction: until others see that the rows are gone, the names are taken
     /// anyway. Fails where the files could not follow, and the rows are to stay with them.
-    pub(super) fn leaving(&self, gone: Gone) -> Result<Leaving<'_>, Error> {
+    pub(super) fn leaving(&self, c: &Connection, gone: Gone) -> Result<Leaving<'_>, Error> {
         let ours = gone.images.iter().filter(|image| gone.takes(image));
-        let homes: BTreeSet<_> = ours.filter_map(|image| image.home().parent()).collect();
-        for directory in homes {
+        let directories: BTreeSet<_> = ours.filter_map(|image| image.home().parent()).collect();
+        for directory in directories {
             match rustix::fs::access(directory, Access::WRITE_OK) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(error) => {
@@ -75,16 +89,25 @@ impl Library {
                 }
             }
         }
+        for path in homes(&gone) {
+            if let Ok(meta) = path.symlink_metadata() {
+                pending_files::mark(c, path, Some(&stamp(&meta)))?;
+            }
+        }
         let hold = |image: &Image| self.context.names.hold(&image.name, image.home());
         let names = gone.images.iter().map(hold).collect();
-        Ok(Leaving { gone, _names: names })
+        Ok(Leaving { gone, trashed: false, _names: names })
     }
 
     /// The part after the transaction; returns how many images went.
     pub(super) fn discard(&self, leaving: &Leaving<'_>) -> usize {
         let Gone { images, references, .. } = &leaving.gone;
         images.iter().for_each(|image| self.thumbnails.remove(image));
-        clear(&self.store, leaving.gone.on_disk());
+        match leaving.trashed {
+            // What has such a name by now is another.
+            true => clear(&self.store, images.iter().filter_map(purge::preview)),
+            false => clear(&self.store, leaving.gone.on_disk()),
+        }
         if !images.is_empty() {
             self.changed(GalleryDomain::Images);
             references.domains().for_each(|domain| self.changed(domain));

@@ -9,22 +9,26 @@ use trash::TrashItem;
 use trash::os_limited::{list, restore_all};
 
 use super::Error;
+use super::missing::is_gone;
 
 /// What was moved into the trash and is to come back, unless it is kept there.
 #[derive(Default)]
 pub(super) struct Trashed {
-    /// Where it was, as the trash writes it down.
+    /// Where it was, as the trash writes it down; only what this one has moved.
     from: BTreeSet<PathBuf>,
 }
 
 impl Trashed {
-    /// Moves files and packages into the trash of their disk, else into that of the home. What is
-    /// gone already is passed over.
-    pub(super) fn take<'a>(&mut self, paths: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
-        let there = paths.filter(|path| path.symlink_metadata().is_ok());
-        let there: BTreeSet<PathBuf> = there.map(whole).collect();
-        self.from.extend(there.iter().cloned());
-        trash::delete_all(&there).map_err(|error| Error::Trash { why: reason(error) })
+    /// Moves a file or package into the trash of its disk, else into that of the home. What is gone
+    /// already is passed over. The caller has the turn ([`super::name::Names::turn`]): of a file that
+    /// goes meanwhile the crate leaves an empty one in the trash.
+    pub(super) fn take(&mut self, path: &Path) -> Result<(), Error> {
+        if !is_gone(path) {
+            let path = whole(path);
+            trash::delete(&path).map_err(|error| Error::Trash { why: reason(error) })?;
+            self.from.insert(path);
+        }
+        Ok(())
     }
 
     /// They stay there.
@@ -35,8 +39,7 @@ impl Trashed {
 
 impl Drop for Trashed {
     fn drop(&mut self) {
-        let missing = |path: &&PathBuf| path.symlink_metadata().is_err();
-        let missing: Vec<&PathBuf> = self.from.iter().filter(missing).collect();
+        let missing: Vec<&PathBuf> = self.from.iter().filter(|path| is_gone(path)).collect();
         if missing.is_empty() {
             return;
         }

@@ -221,7 +221,7 @@ mod tests {
         let database = directory.path().join("db/murald.sqlite3");
         let store = Store::open(&database).unwrap();
         store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
-        store.write(|c| pending_files::mark(c, Path::new("/library/later.png"))).unwrap();
+        store.write(|c| pending_files::mark(c, Path::new("/library/later.png"), None)).unwrap();
         fs::create_dir_all(database.with_file_name("backup")).unwrap();
         for old in ["murald-20200101T000000Z.sqlite3", "murald-20200102T000000Z.sqlite3"] {
             fs::write(database.with_file_name("backup").join(old), "no database").unwrap();

@@ -97,7 +97,7 @@ pub(crate) fn set_preview(
 /// its preview are pending then.
 pub(crate) fn replace(connection: &Connection, old: &Image, new: &NewImage) -> Result<(), Error> {
     for path in purge::on_disk(old) {
-        pending_files::mark(connection, path)?;
+        pending_files::mark(connection, path, None)?;
     }
     pending_files::unmark(connection, &new.path)?;
     connection.execute(
@@ -146,7 +146,7 @@ pub(crate) fn set_folder(
 /// Gives an image what its file holds now; the preview of what it was is pending then.
 pub(crate) fn rewrite(connection: &Connection, old: &Image, new: &NewImage) -> Result<(), Error> {
     if let Some(preview) = &old.preview_path {
-        pending_files::mark(connection, preview)?;
+        pending_files::mark(connection, preview, None)?;
     }
     connection.execute(
         "UPDATE image SET media_type = :media_type, format = :format, width = :width, \

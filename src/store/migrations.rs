@@ -39,6 +39,10 @@ pub(super) const STEPS: &[&str] = &[
     // Light or dark, of a playlist that changes with the desktop; and what decides it, in one row.
     "ALTER TABLE playlist_image ADD COLUMN tone TEXT;
      CREATE TABLE appearance (mode TEXT NOT NULL) STRICT;",
+    // Which file it is: another one may have its name by the next start. None: whichever it is.
+    "ALTER TABLE pending_file ADD COLUMN size INTEGER;
+     ALTER TABLE pending_file ADD COLUMN modified INTEGER;
+     ALTER TABLE pending_file ADD COLUMN inode INTEGER;",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

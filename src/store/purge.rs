@@ -108,18 +108,22 @@ pub(crate) fn delete(
     let mut gone = Gone::would_be(connection, ids, with_files)?;
     for image in &gone.images {
         if gone.takes(image) {
-            pending_files::mark(connection, image.home())?;
+            pending_files::mark(connection, image.home(), None)?;
         }
         gone.references += one(connection, image.id)?;
     }
     Ok(gone)
 }
 
-/// What is an image's alone, thumbnails apart: its file or package unless that is in place, and the
-/// preview that was made of it. A package's own lies in it.
+/// What is an image's alone, thumbnails apart: its file or package unless that is in place, and its
+/// preview.
 pub(crate) fn on_disk(image: &Image) -> impl Iterator<Item = &Path> {
-    let preview = image.preview_path.as_deref().filter(|_| image.web_meta.is_none());
-    own_file(image).chain(preview)
+    own_file(image).chain(preview(image))
+}
+
+/// The preview that was made of it. A package's own lies in it.
+pub(crate) fn preview(image: &Image) -> Option<&Path> {
+    image.preview_path.as_deref().filter(|_| image.web_meta.is_none())
 }
 
 /// What of it may be removed: never a file in place.

@@ -103,7 +103,7 @@ fn as_many_readers_stay_open_as_are_kept() {
 #[test]
 fn checkpoint_empties_the_log() {
     let (_directory, store) = scratch();
-    store.write(|c| pending_files::mark(c, Path::new("/x"))).unwrap();
+    store.write(|c| pending_files::mark(c, Path::new("/x"), None)).unwrap();
     let length = || backup::log_of(&store.shared.path).metadata().unwrap().len();
     assert!(length() > 0);
     store.checkpoint().unwrap();

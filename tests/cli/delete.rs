@@ -135,3 +135,31 @@ fn a_number_of_no_image_deletes_nothing_and_says_so() {
     let told = ok(&house, &["images", "delete", "999", "1"]);
     assert_eq!(told, "1 image moved to the trash; there are no others of these\n");
 }
+
+#[test]
+fn two_that_move_the_same_images_into_the_trash_lose_none() {
+    let house = House::started();
+    for round in 0..4 {
+        let directory = house.root().join(format!("round{round}"));
+        fs::create_dir(&directory).unwrap();
+        for number in 0..30_u8 {
+            let path = directory.join(format!("r{round}n{number}.png"));
+            image::RgbImage::from_pixel(2, 2, image::Rgb([round, number, 7])).save(path).unwrap();
+        }
+        house.import(&[&directory]);
+        let images = house.client().get("/images?per_page=200").ok();
+        let taken: Vec<_> = images["data"].as_array().unwrap().iter().map(|i| &i["id"]).collect();
+        let body = json!({ "ids": taken, "trash": true }).to_string().into_bytes();
+        let answers: Vec<_> = std::thread::scope(|scope| {
+            let asking =
+                [0; 3].map(|_| scope.spawn(|| house.client().send("DELETE", "/images", "", &body)));
+            asking.into_iter().map(|asked| asked.join().unwrap()).collect()
+        });
+        let deleted = answers.iter().map(|answer| {
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            answer.json()["deleted"].as_u64().unwrap()
+        });
+        assert_eq!(deleted.sum::<u64>(), 30);
+        assert_eq!((ids(&house), trash(&house).len()), (0, 30 * (usize::from(round) + 1)));
+    }
+}

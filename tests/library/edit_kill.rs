@@ -107,7 +107,7 @@ fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, String)>, round: u
     let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
     let notes = |store: &Store| {
         let renames = store.read(edits::renames).unwrap().len();
-        renames + store.read(pending_files::list).map_err(|e: store::Error| e).unwrap().len()
+        renames + store.read(pending_files::list).unwrap().len()
     };
     let mended = u32::from(notes(&store) > 0);
     drop(store);

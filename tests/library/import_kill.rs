@@ -117,7 +117,8 @@ fn check(directory: &Path, round: u32) -> usize {
         let size = fs::metadata(&image.path).unwrap().len();
         assert_eq!(size, image.file_size, "round {round}: {}", image.name);
     }
-    let pending: Vec<PathBuf> = store.read(pending_files::list).unwrap();
+    let pending: Vec<PathBuf> =
+        store.read(pending_files::list).unwrap().into_iter().map(|note| note.path).collect();
     assert!(pending.is_empty(), "round {round}: {pending:?}");
     images.len()
 }

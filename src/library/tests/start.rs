@@ -1,5 +1,8 @@
 //! What a start finds and mends: files without rows, rows without files, disks that are away.
 
+use std::fs::{File, FileTimes};
+
+use super::super::watched::stamp;
 use super::*;
 use crate::store::edits::{self, Rename};
 use crate::wire::LibraryHealth;
@@ -19,9 +22,9 @@ fn a_start_mends_what_the_last_run_left() {
     fs::write(scene.at("images/.murald-import-7"), "half").unwrap();
     fs::write(scene.at("thumbnails/default/.new-3"), "half").unwrap();
     fs::write(scene.at("images/half.png"), png(77)).unwrap();
-    scene.store.write(|c| pending_files::mark(c, &scene.at("images/half.png"))).unwrap();
+    scene.store.write(|c| pending_files::mark(c, &scene.at("images/half.png"), None)).unwrap();
     // Noted, but a row owns it: the row is the stronger word.
-    scene.store.write(|c| pending_files::mark(c, &scene.at("images/stays.png"))).unwrap();
+    scene.store.write(|c| pending_files::mark(c, &scene.at("images/stays.png"), None)).unwrap();
     fs::write(scene.at("images/dropped.png"), png(50)).unwrap();
     fs::write(scene.at("images/stays.jpg"), png(51)).unwrap();
     fs::write(scene.at("images/notes.txt"), "mine").unwrap();
@@ -124,4 +127,46 @@ fn a_file_that_its_owner_has_renamed_keeps_its_row() {
     alive.end();
     fs::remove_file(scene.at("images/the lake.png")).unwrap();
     scene.check_agreement();
+}
+
+#[test]
+fn another_file_of_a_noted_name_stays() {
+    for moved in [true, false] {
+        let scene = Scene::new();
+        let half = scene.at("images/half.png");
+        fs::create_dir_all(scene.at("images")).unwrap();
+        fs::write(&half, png(7)).unwrap();
+        let noted = stamp(&half.metadata().unwrap());
+        scene.store.write(|c| pending_files::mark(c, &half, Some(&noted))).unwrap();
+        // Moved here with the time that it has, or written anew.
+        if moved {
+            let new = scene.at("new");
+            fs::write(&new, png(7)).unwrap();
+            let times = FileTimes::new().set_modified(half.metadata().unwrap().modified().unwrap());
+            File::options().write(true).open(&new).unwrap().set_times(times).unwrap();
+            fs::rename(&new, &half).unwrap();
+        } else {
+            fs::write(&half, png(8)).unwrap();
+        }
+        let mut alive = scene.start();
+        assert_eq!(alive.next()["event"], "gallery_changed", "it has a row now");
+        alive.end();
+        scene.check_agreement();
+    }
+    // What is what it was goes, a package too from which a kill has taken a part already.
+    let scene = Scene::new();
+    fs::create_dir_all(scene.at("images/page")).unwrap();
+    fs::write(scene.at("images/page/index.html"), "<p>").unwrap();
+    fs::write(scene.at("images/half.png"), png(7)).unwrap();
+    for name in ["images/page", "images/half.png"] {
+        let path = scene.at(name);
+        let noted = stamp(&path.metadata().unwrap());
+        scene.store.write(|c| pending_files::mark(c, &path, Some(&noted))).unwrap();
+    }
+    fs::remove_file(scene.at("images/page/index.html")).unwrap();
+    let mut alive = scene.start();
+    alive.reconciled();
+    alive.end();
+    assert_eq!(fs::read_dir(scene.at("images")).unwrap().count(), 0);
+    assert!(scene.store.read(pending_files::list).unwrap().is_empty());
 }

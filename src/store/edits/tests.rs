@@ -42,7 +42,7 @@ fn of_the_file(image: &Image) -> impl PartialEq + std::fmt::Debug + use<> {
 }
 
 fn pending(store: &Store) -> Vec<PathBuf> {
-    store.read(pending_files::list).unwrap()
+    store.read(pending_files::list).unwrap().into_iter().map(|note| note.path).collect()
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn image_with_another_file_keeps_what_is_its_own() {
     store.write(|c| set_preview(c, &old, Path::new("/cache/old.mp4"))).unwrap();
     let old = now(&store, &old);
     let new = film("new");
-    store.write(|c| pending_files::mark(c, &new.path)).unwrap();
+    store.write(|c| pending_files::mark(c, &new.path, None)).unwrap();
     store.write(|c| replace(c, &old, &new)).unwrap();
     let after = now(&store, &old);
     assert_eq!((after.name.as_str(), &after.path), ("new", &new.path));
