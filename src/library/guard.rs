@@ -122,6 +122,9 @@ impl Library {
         }
         missing.extend(self.look_for_missing()?.missing());
         let purged = purge(&self.store, &self.bus, &missing)?;
+        if purged > 0 {
+            self.scan();
+        }
         self.look_for_missing()?;
         Ok(purged)
     }

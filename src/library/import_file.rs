@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::decode::{self, Decoded, guarded};
 use super::disk::{self, Copy, rename};
@@ -44,6 +44,8 @@ pub(super) struct ImportContext {
     pub(super) serial: AtomicU64,
     /// A folder was made for a watched directory.
     pub(super) folders_made: AtomicBool,
+    /// Watched files of which nothing is known any more: they are looked at again.
+    pub(super) unknown_again: Mutex<Vec<PathBuf>>,
     /// The daemon ends: what is in hand is given up.
     pub(super) ended: AtomicBool,
     /// For what it alone decodes.

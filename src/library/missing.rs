@@ -129,9 +129,9 @@ fn purge_some(store: &Store, ids: &[i64]) -> Result<Vec<Lost>, Error> {
             // Looked at again where nobody can rename it or give it back meanwhile.
             let Some((path, preview)) = images::places(c, id)? else { continue };
             if is_gone(&path) {
+                // In a watched directory it may return, or be there still where this was a copy.
+                watched::forget_image(c, id)?;
                 let purged = purge::one(c, id)?;
-                // In a watched directory it may return.
-                watched::forget(c, &path)?;
                 gone.push(Lost { id, path, preview, purged });
             }
         }

@@ -158,6 +158,7 @@ pub fn start(
         run: Run::begin(),
         serial: AtomicU64::new(0),
         folders_made: AtomicBool::new(false),
+        unknown_again: Default::default(),
         ended: AtomicBool::new(false),
         ffmpeg: transcoder.imports().clone(),
         audio: Arc::clone(&settings.video_audio),
@@ -179,12 +180,15 @@ pub fn start(
         threads.push(spawner.spawn("thumbs", move || worker.run())?);
     }
     let guard = Guard::default();
+    let (watching, watch) =
+        watch::start(Arc::clone(&context), bus.clone(), inbox.clone(), spawner)?;
     let reconciler = Reconciler {
         context: Arc::clone(&context),
         bus: bus.clone(),
         leftovers,
         guard: guard.clone(),
         importer: inbox.clone(),
+        watching: watching.clone(),
         wake: wake.clone(),
         end: ended.clone(),
     };
@@ -199,8 +203,6 @@ pub fn start(
     threads.push(spawner.spawn("import", move || importer.run())?);
     threads.push(spawner.spawn(RECONCILE, move || reconciler.run())?);
     let context = shared;
-    let (watching, watch) =
-        watch::start(Arc::clone(&context), bus.clone(), inbox.clone(), spawner)?;
     let library =
         Library { inbox, context, thumbnails, transcoder, store, bus, guard, wake, watching };
     Ok((library, Running { watch, end, threads }))

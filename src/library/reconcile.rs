@@ -23,6 +23,7 @@ use super::leftovers::Leftovers;
 use super::missing::{Row, Verdict, is_gone, purge};
 use super::name::Name;
 use super::package::looks_like_package;
+use super::watch::Watching;
 use super::{Error, walk::looks_like_picture};
 use crate::digest;
 use crate::digest::Checksum;
@@ -39,6 +40,7 @@ pub(super) struct Reconciler {
     pub(super) guard: Guard,
     /// Takes the files that are to be adopted.
     pub(super) importer: Sender<Message>,
+    pub(super) watching: Watching,
     pub(super) wake: Wake,
     /// Closed when the daemon ends.
     pub(super) end: Receiver<()>,
@@ -84,7 +86,10 @@ impl Reconciler {
         follow_owner(context, &mut rows, &files, goes_on)?;
         let verdict = Verdict::on(&rows, &files);
         self.guard.note(store, generation, &rows, &verdict);
-        purge(store, &self.bus, &verdict.purge)?;
+        if purge(store, &self.bus, &verdict.purge)? > 0 {
+            // What was a copy may have its file there still.
+            self.watching.scan();
+        }
         let gone: HashSet<i64> = verdict.purge.into_iter().collect();
         rows.retain(|(id, ..)| !gone.contains(id));
         let mut checksums: Vec<&Checksum> = rows.iter().map(|(.., checksum)| checksum).collect();

@@ -9,11 +9,13 @@
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use super::disk::{self, checksum};
 use super::import_file::{ImportContext, flush, format};
 use super::landed::{self, Imported};
+use super::missing::is_gone;
 use super::name::Name;
 use super::task::{Directory, Pass};
 use super::turn::Turn;
@@ -144,7 +146,10 @@ impl ImportContext {
         let here = here.filter(|image| image.in_place);
         let copied = known.and_then(|known| known.image_id);
         let copied = copied.map(|id| self.store.read(|c| images::get(c, id))).transpose()?;
-        let copied = copied.flatten().filter(|image| !image.in_place && image.web_meta.is_none());
+        let copied = match copied.flatten() {
+            Some(image) if self.is_made_of(&image, seen)? => Some(image),
+            _ => None,
+        };
         match (here, copied) {
             (Some(image), _) => self.rewrite(seen, &image, work.1),
             (None, Some(image)) => self.rewrite_copy(seen, &image, work.1),
@@ -156,6 +161,18 @@ impl ImportContext {
                 self.add(seen, work)
             }
         }
+    }
+
+    /// Whether an image is a copy of this file and of no other: one that was imported from elsewhere, or
+    /// of which there is another file, has its content still.
+    fn is_made_of(&self, image: &Image, seen: &Seen<'_>) -> Result<bool, Error> {
+        let source = &image.source_path;
+        let renamed = source.starts_with(&seen.directory.path) && is_gone(source);
+        if image.in_place || image.web_meta.is_some() || !(source == seen.path || renamed) {
+            return Ok(false);
+        }
+        let files = self.store.read(|c| watched::of_image(c, image.id))?;
+        Ok(files.iter().all(|file| file == seen.path || is_gone(file)))
     }
 
     /// The image whose content this is has lost its file: this is it now.
@@ -228,13 +245,19 @@ impl ImportContext {
 
     fn rewrite(&self, seen: &Seen<'_>, old: &Image, stop: Stop<'_>) -> Result<Imported, Error> {
         let (_, row) = self.describe_in_place(seen.path, seen.checksum, None, stop)?;
-        self.store.write(|c| -> Result<(), Error> {
+        let others = self.store.write(|c| -> Result<_, Error> {
             let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
             let now = now.ok_or(Error::LeftAlone)?;
             seen.check()?;
             edits::rewrite(c, &now, &row)?;
-            Ok(seen.note(c, Some(now.id))?)
+            // Of what it was there may be other files, which are an image of their own now.
+            watched::forget(c, seen.path)?;
+            let others = watched::of_image(c, now.id)?;
+            others.iter().try_for_each(|file| watched::forget(c, file))?;
+            seen.note(c, Some(now.id))?;
+            Ok(others)
         })?;
+        self.unknown_again.lock().unwrap_or_else(PoisonError::into_inner).extend(others);
         self.thumbnails.remove(old);
         self.tell_rewritten(old.id);
         self.imported(old.id, false)

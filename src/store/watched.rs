@@ -99,6 +99,12 @@ pub(crate) fn forget(connection: &Connection, path: &Path) -> Result<(), Error> 
     Ok(())
 }
 
+/// Forgets all files with the content of an image.
+pub(crate) fn forget_image(connection: &Connection, image_id: i64) -> Result<(), Error> {
+    connection.execute("DELETE FROM watched_file WHERE image_id = ?1", [image_id])?;
+    Ok(())
+}
+
 /// Forgets all that was seen in a directory.
 pub(crate) fn forget_below(connection: &Connection, directory: &Path) -> Result<(), Error> {
     let (from, to) = range(directory);
@@ -113,7 +119,7 @@ pub(crate) fn is_dismissed(connection: &Connection, checksum: &Checksum) -> Resu
     Ok(statement.exists([checksum])?)
 }
 
-/// Other files with the content of an image.
+/// The files with the content of an image.
 pub(crate) fn of_image(connection: &Connection, image_id: i64) -> Result<Vec<PathBuf>, Error> {
     let mut statement = connection
         .prepare_cached("SELECT path FROM watched_file WHERE image_id = ?1 ORDER BY path")?;

@@ -71,6 +71,13 @@ pub(super) fn start(
     Ok((watching, WatchThread { inbox, thread: Some(thread) }))
 }
 
+impl Watching {
+    /// Has all directories looked at. Returns at once.
+    pub(super) fn scan(&self) {
+        self.inbox.send(Message::Scan);
+    }
+}
+
 impl WatchThread {
     /// Tells the thread to end, and hands it over.
     pub(super) fn end(mut self) -> Option<Thread> {
@@ -94,7 +101,7 @@ impl Library {
 
     /// Has all watched directories looked at. Returns at once.
     pub(crate) fn scan(&self) {
-        self.watching.inbox.send(Message::Scan);
+        self.watching.scan();
     }
 
     /// The images in place of a directory that is watched no more leave the library, and their files

@@ -7,8 +7,8 @@
 //! wait with a deadline.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use crossbeam_channel::Sender;
@@ -142,6 +142,7 @@ impl Watcher {
                 if let Some(one) = self.find(directory) {
                     one.taking = None;
                 }
+                self.look_at_unknown(now);
                 if let Err(error) = self.look_for_away() {
                     log::error!("watched directories: {}", error.reason());
                 }
@@ -156,6 +157,17 @@ impl Watcher {
                 self.state.endings.on_missing();
             }
             Message::End => {}
+        }
+    }
+
+    /// What the imports have found to be no longer what it was taken for.
+    fn look_at_unknown(&mut self, now: Instant) {
+        let unknown = &self.context.unknown_again;
+        let files = std::mem::take(&mut *unknown.lock().unwrap_or_else(PoisonError::into_inner));
+        for file in files {
+            self.all()
+                .filter(|one| file.starts_with(one.path()))
+                .for_each(|one| one.on_event(&file, now));
         }
     }
 

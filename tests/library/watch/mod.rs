@@ -4,6 +4,7 @@ mod changes;
 mod crowds;
 mod dead_disk;
 mod disks;
+mod equals;
 mod kills;
 mod quiet;
 mod settings;

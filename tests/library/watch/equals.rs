@@ -1,0 +1,67 @@
+//! Files of one content: copies that their owner makes, and copies of murald's.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::{Walls, checksum, picture};
+use crate::desktop::wait_until;
+
+/// Until the library has these contents, in whatever files.
+#[track_caller]
+fn wait_for(walls: &Walls, numbers: &[u32]) {
+    let wanted: BTreeSet<String> = numbers.iter().map(|number| checksum(*number)).collect();
+    let found = || -> BTreeSet<String> {
+        let images = walls.images();
+        images.values().map(|image| image["checksum"].as_str().unwrap().to_owned()).collect()
+    };
+    wait_until(&format!("{numbers:?}"), || found() == wanted);
+    for image in walls.images().values() {
+        let file = fs::read(Path::new(image["path"].as_str().unwrap())).unwrap();
+        let number = numbers.iter().find(|number| image["checksum"] == checksum(**number));
+        assert_eq!(file, picture(*number.unwrap()), "{image}");
+    }
+}
+
+#[test]
+fn picture_that_was_imported_from_elsewhere_is_not_written_over() {
+    for settings in ["", "in_place = false"] {
+        let mut walls = Walls::prepared(settings, &[]);
+        walls.house.start();
+        let elsewhere = walls.house.root().join("mine.png");
+        fs::write(&elsewhere, picture(1)).unwrap();
+        walls.house.import(&[&elsewhere]);
+        walls.draw("holiday.png", 1);
+        wait_until("a look at it", || walls.state()["images"] == 1);
+        walls.draw("holiday.png", 2);
+        wait_for(&walls, &[1, 2]);
+        walls.draw("holiday.png", 3);
+        wait_for(&walls, &[1, 3]);
+    }
+}
+
+#[test]
+fn other_file_of_a_content_becomes_an_image_when_the_first_is_rewritten() {
+    for settings in ["", "in_place = false"] {
+        let mut walls = Walls::prepared(settings, &[("a.png", 1)]);
+        walls.house.start();
+        wait_for(&walls, &[1]);
+        walls.draw("b.png", 1);
+        walls.draw("c.png", 2);
+        wait_for(&walls, &[1, 2]);
+        walls.draw("a.png", 3);
+        wait_for(&walls, &[1, 2, 3]);
+    }
+}
+
+#[test]
+fn copy_that_was_lost_is_made_again_of_its_file() {
+    let mut walls = Walls::prepared("in_place = false", &[("a.png", 1), ("b.png", 2)]);
+    walls.house.start();
+    wait_for(&walls, &[1, 2]);
+    assert_eq!(walls.house.stop(), Some(0));
+    fs::remove_file(walls.house.images().join("a.png")).unwrap();
+    walls.house.start();
+    wait_for(&walls, &[1, 2]);
+    wait_until("notes of both", || walls.state()["images"] == 2);
+}
