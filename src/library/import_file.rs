@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::decode::{self, Decoded, guarded};
 use super::disk::{self, Copy, rename};
+use super::given_back::has_lost_its_file;
 use super::landed::{self, Imported, Ready};
 use super::memory_budget::MemoryBudget;
 use super::name::{Name, Names};
@@ -27,7 +28,7 @@ use crate::store::images::{self, NewImage};
 use crate::store::{Store, pending_files};
 use crate::sys::Patient;
 use crate::transcode::{self, Ffmpeg};
-use crate::wire::{Format, Image, MediaType, Resolution};
+use crate::wire::{Format, MediaType, Resolution};
 use crate::{color, digest, media};
 
 /// Bytes of a picture's file: the largest that are decoded, with sixteen bits a sample, have half.
@@ -86,9 +87,8 @@ impl ImportContext {
         // once: read, not written.
         if self.store.read(|c| images::has_size(c, size))? {
             let checksum = disk::checksum(source, &mut file, stop)?;
-            if let Some(imported) =
-                self.present(&checksum)?.filter(|imported| imported.image.path.exists())
-            {
+            let present = self.present(&checksum)?;
+            if let Some(imported) = present.filter(|imported| !has_lost_its_file(&imported.image)) {
                 return Ok(imported);
             }
         }
@@ -96,8 +96,7 @@ impl ImportContext {
         copy.fill(source, &mut file, stop)?;
         drop(file);
         if let Some(imported) = self.present(&copy.checksum)? {
-            self.restore_file(copy, imported.image.id)?;
-            return Ok(imported);
+            return self.give_back(copy, &name, imported);
         }
         let row = self.describe(source, &copy, folder, stop)?;
         turn.rest();
@@ -134,27 +133,6 @@ impl ImportContext {
         }
     }
 
-    /// An image that has lost its file gets it again, with all that its row has kept.
-    fn restore_file(&self, mut copy: Copy, id: i64) -> Result<(), Error> {
-        flush(&copy)?;
-        // As a writer: until its end the image is neither renamed nor deleted.
-        let path = self.store.write(|c| -> Result<_, Error> {
-            let lost = images::get(c, id)?.filter(|image| !image.path.exists());
-            let ours = |image: &Image| image.web_meta.is_none() && !image.in_place;
-            let Some(image) = lost.filter(ours) else {
-                return Ok(None);
-            };
-            disk::rename(&copy.path, &image.path).map_err(Error::file("rename", &copy.path))?;
-            copy.kept = true;
-            Ok(Some(image.path))
-        })?;
-        if let Some(path) = path {
-            log::info!("{} was gone and is there again", path.display());
-            disk::sync_directory(&self.directory)?;
-        }
-        Ok(())
-    }
-
     /// Gives a row to a file that somebody put into the library's directory. Never removes it.
     pub(super) fn adopt(&self, path: &Path, stop: Stop<'_>) -> Result<Imported, Error> {
         if path.is_dir() {
@@ -187,13 +165,21 @@ impl ImportContext {
             return Err(Error::NotFile { path: path.to_owned() });
         }
         let stem = &name.stem;
-        if own == Some(OsStr::new(stem)) && !self.store.read(|c| images::has_name(c, stem))? {
-            row.settle(stem, path);
-        } else {
-            let reserved = self.names.reserve(name, &self.directory, &self.store, None)?;
-            rename(path, &reserved.path).map_err(Error::file("rename", path))?;
-            row.settle(&reserved.name, &reserved.path);
-        }
+        let held = match own == Some(OsStr::new(stem)) {
+            true => self.names.try_hold(stem, path),
+            false => None,
+        };
+        // Until it has its row: files that differ in their extensions want the same name.
+        let reserved = match held {
+            Some(held) if !self.store.read(|c| images::has_name(c, stem))? => held,
+            taken => {
+                drop(taken);
+                let reserved = self.names.reserve(name, &self.directory, &self.store, None)?;
+                rename(path, &reserved.path).map_err(Error::file("rename", path))?;
+                reserved
+            }
+        };
+        row.settle(&reserved.name, &reserved.path);
         let image = self.store.write(|c| landed::insert(c, &row))?;
         Ok(self.complete(Imported { image, duplicate: false }))
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::Error;
 use super::disk::{self, Copy};
+use super::given_back::has_lost_its_file;
 use super::import_file::{ImportContext, format};
 use super::landed::Imported;
 use super::name::Name;
@@ -30,7 +31,12 @@ impl ImportContext {
         let checksum = disk::checksum(source, &mut file, stop)?;
         drop(file);
         if let Some(imported) = self.present(&checksum)? {
-            return Ok(imported);
+            return match has_lost_its_file(&imported.image) {
+                false => Ok(imported),
+                // What was copied is copied once more.
+                true if !imported.image.in_place => self.import(source, folder, turn, stop),
+                true => self.find_at(source, imported),
+            };
         }
         let (name, mut row) = self.describe_in_place(source, checksum, folder, stop)?;
         if !turn.wait() {

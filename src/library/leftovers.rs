@@ -90,5 +90,7 @@ fn is_removed(path: &Path) -> bool {
 
 /// The name under which a file of the library is reserved.
 fn stem(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    // A dot in a package's name is a part of it.
+    let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
+    name.unwrap_or_default().to_string_lossy().into_owned()
 }

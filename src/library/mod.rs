@@ -13,6 +13,7 @@ mod edit;
 mod error;
 mod folders;
 pub mod fuzz;
+mod given_back;
 mod guard;
 mod idle;
 mod import;

@@ -101,18 +101,19 @@ impl Library {
 
     /// The part after the transaction; returns how many images went.
     pub(super) fn discard(&self, leaving: &Leaving<'_>) -> usize {
-        let Gone { images, references, .. } = &leaving.gone;
+        let Gone { images, references, unreadable, .. } = &leaving.gone;
         images.iter().for_each(|image| self.thumbnails.remove(image));
         match leaving.trashed {
             // What has such a name by now is another.
             true => clear(&self.store, images.iter().filter_map(purge::preview)),
             false => clear(&self.store, leaving.gone.on_disk()),
         }
-        if !images.is_empty() {
+        let count = images.len() + unreadable.len();
+        if count > 0 {
             self.changed(GalleryDomain::Images);
             references.domains().for_each(|domain| self.changed(domain));
         }
-        images.len()
+        count
     }
 }
 

@@ -18,6 +18,7 @@ use crate::store::{self, images, pending_files};
 use crate::transcode;
 use crate::wire::DeleteImages;
 
+mod given_back;
 mod hazards;
 mod landing;
 mod start;

@@ -178,6 +178,12 @@ impl Workers {
         let Some(InHand { path, inside, .. }) = worker.and_then(|worker| worker.in_hand.take())
         else {
             self.hung -= 1;
+            // Too many hung for another; now there may be one.
+            if self.are_gone()
+                && let Err(error) = self.add(1)
+            {
+                log::error!("no thread for another import: {error}");
+            }
             return None;
         };
         Some((path, inside, done.result))
@@ -335,5 +341,8 @@ mod tests {
         }
         assert!(workers.are_gone());
         drop(release);
+        let late = workers.results().recv_timeout(SOON).unwrap();
+        assert!(workers.settle(late).is_none());
+        assert!(workers.has_idle(), "the disk answers again");
     }
 }

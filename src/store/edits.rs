@@ -134,6 +134,13 @@ pub(crate) fn set_path(connection: &Connection, id: i64, path: &Path) -> Result<
     Ok(())
 }
 
+/// The place of a file that is the library's own from now on.
+pub(crate) fn take_home(connection: &Connection, id: i64, path: &Path) -> Result<(), Error> {
+    let sql = "UPDATE image SET path = ?2, in_place = 0 WHERE id = ?1";
+    connection.execute(sql, params![id, text(path)])?;
+    Ok(())
+}
+
 pub(crate) fn set_folder(
     connection: &Connection,
     id: i64,

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 use std::ops::AddAssign;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::{Error, assignments, history, images, pending_files};
 use crate::wire::{GalleryDomain, Image};
@@ -69,6 +69,8 @@ pub(crate) fn one(connection: &Connection, id: i64) -> Result<Purged, Error> {
 pub(crate) struct Gone {
     pub images: Vec<Image>,
     pub references: Purged,
+    /// Rows that cannot be read: their files, if they are the library's.
+    pub unreadable: Vec<Option<PathBuf>>,
     /// Files in place go, too.
     pub with_files: bool,
 }
@@ -82,7 +84,7 @@ impl Gone {
     ) -> Result<Self, Error> {
         let ids: Vec<i64> = BTreeSet::from_iter(ids.iter().copied()).into_iter().collect();
         let images = images::by_ids(connection, &ids)?;
-        Ok(Self { images, references: Purged::default(), with_files })
+        Ok(Self { images, with_files, ..Self::default() })
     }
 
     /// Whether the file of an image goes with it.
@@ -93,7 +95,8 @@ impl Gone {
     /// What is to be removed from the disk.
     pub(crate) fn on_disk(&self) -> impl Iterator<Item = &Path> {
         let in_place = self.images.iter().filter(|image| self.with_files && image.in_place);
-        self.images.iter().flat_map(on_disk).chain(in_place.map(Image::home))
+        let unreadable = self.unreadable.iter().filter_map(Option::as_deref);
+        self.images.iter().flat_map(on_disk).chain(in_place.map(Image::home)).chain(unreadable)
     }
 }
 
@@ -112,7 +115,27 @@ pub(crate) fn delete(
         }
         gone.references += one(connection, image.id)?;
     }
+    for &id in BTreeSet::from_iter(ids) {
+        let Some(file) = unreadable(connection, id)? else { continue };
+        if let Some(file) = &file {
+            pending_files::mark(connection, file, None)?;
+        }
+        gone.references += one(connection, id)?;
+        gone.unreadable.push(file);
+    }
     Ok(gone)
+}
+
+/// The file of a row that is there still, and so cannot be read: none where it is in place, or may be a
+/// package.
+fn unreadable(connection: &Connection, id: i64) -> Result<Option<Option<PathBuf>>, Error> {
+    let file = connection
+        .prepare_cached(
+            "SELECT iif(in_place OR web_meta IS NOT NULL, NULL, path) FROM image WHERE id = ?1",
+        )?
+        .query_row([id], |row| row.get::<_, Option<String>>(0))
+        .optional()?;
+    Ok(file.map(|file| file.map(PathBuf::from)))
 }
 
 /// What is an image's alone, thumbnails apart: its file or package unless that is in place, and its

@@ -17,6 +17,9 @@ use crate::wire::WatchState;
 /// A look that shows no sign of life for so long is left behind: its disk does not answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// For so long no look is tried where none could be begun.
+const LATER: Duration = Duration::from_secs(60);
+
 /// A look that is on its way.
 pub(super) struct Looking {
     pub(super) number: u64,
@@ -203,7 +206,10 @@ impl Watched {
 
     /// No look is to be had just now: later.
     pub(super) fn postpone(&mut self, now: Instant) {
-        (self.looking, self.wish) = (None, None);
+        let looking = self.looking.take().map(|looking| looking.scope);
+        if let Some(scope) = looking.or_else(|| self.wish.take().map(|wish| wish.scope)) {
+            self.wish = Some(Wish { scope, first: now, due: now + LATER });
+        }
         self.missing.postpone(now);
     }
 
@@ -304,6 +310,19 @@ mod tests {
         assert!(one.next_look(9, now).is_some(), "it is tried again when somebody asks");
         one.absorb(Difference::default(), &Scope::All, now);
         assert_eq!(one.state().0, WatchState::Watched);
+    }
+
+    #[test]
+    fn look_that_could_not_be_begun_is_tried_later() {
+        let now = Instant::now();
+        let mut one = watched(now);
+        one.postpone(now);
+        assert!(one.next_look(1, now).is_none());
+        assert_eq!(one.due(), Some(now + LATER));
+        assert!(one.next_look(2, now + LATER).is_some());
+        // It was given out, and its thread could not be started.
+        one.postpone(now + LATER);
+        assert_eq!(one.next_look(3, now + LATER * 2).map(|(scope, _)| scope), Some(Scope::All));
     }
 
     #[test]

@@ -266,3 +266,24 @@ fn file_in_place_goes_only_where_it_is_said() {
         assert_eq!(noted.unwrap(), pending);
     }
 }
+
+#[test]
+fn row_that_cannot_be_read_can_be_deleted() {
+    let (_directory, store) = scratch();
+    let ids = ["a", "b", "c"]
+        .map(|name| store.write(|c| insert(c, &picture(name, name.as_bytes()[0].into()))).unwrap());
+    store
+        .write(|c| -> Result<_, Error> {
+            c.execute("UPDATE image SET tags = '[broken' WHERE id <> ?1", [ids[2]])?;
+            c.execute("UPDATE image SET in_place = 1 WHERE id = ?1", [ids[1]])?;
+            Ok(())
+        })
+        .unwrap();
+    let gone =
+        store.write(|c| purge::delete(c, &[ids[0], ids[0], ids[1], ids[2] + 9], false)).unwrap();
+    let file = PathBuf::from("/library/a.png");
+    assert_eq!((gone.images.len(), &gone.unreadable), (0, &vec![Some(file.clone()), None]));
+    assert!(gone.on_disk().eq([&*file]));
+    assert_eq!(pending_paths(&store), [file]);
+    assert_eq!(store.read(count).unwrap(), 1);
+}

@@ -1,0 +1,100 @@
+//! An image that has lost its file gets it again when its content is imported once more, with all that
+//! its row has kept. Runs in the import workers.
+
+use std::io;
+use std::path::Path;
+
+use super::Error;
+use super::disk::{self, Copy};
+use super::import_file::{ImportContext, flush};
+use super::landed::Imported;
+use super::name::Name;
+use crate::paths::{Presence, presence};
+use crate::store::{edits, images, pending_files, watched};
+use crate::wire::Image;
+
+/// Whether its file is not there, on a disk that answers. A package is more than one file.
+pub(super) fn has_lost_its_file(image: &Image) -> bool {
+    image.web_meta.is_none() && presence(&image.path) == Presence::Missing
+}
+
+impl ImportContext {
+    /// Gives a copy to the image that has its content: where its file was, or, where that is no place in
+    /// the library's directory, in this one.
+    pub(super) fn give_back(
+        &self,
+        copy: Copy,
+        name: &Name,
+        imported: Imported,
+    ) -> Result<Imported, Error> {
+        let image = &imported.image;
+        if !has_lost_its_file(image) {
+            return Ok(imported);
+        }
+        flush(&copy)?;
+        match !image.in_place && image.path.parent() == Some(&self.directory) {
+            true => self.put_back(copy, image)?,
+            false => self.take_home(copy, name, image)?,
+        }
+        self.imported(image.id, true)
+    }
+
+    fn put_back(&self, mut copy: Copy, image: &Image) -> Result<(), Error> {
+        // As a writer: until its end the image is neither renamed nor deleted.
+        self.store.write(|c| -> Result<_, Error> {
+            if !is_as_it_was(images::get(c, image.id)?.as_ref(), image) {
+                return Ok(());
+            }
+            match disk::rename(&copy.path, &image.path) {
+                Ok(()) => copy.kept = true,
+                // Another worker had a copy of it, too.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Error::file("rename", &copy.path)(error)),
+            }
+            Ok(())
+        })?;
+        log::info!("{} was gone and is there again", image.path.display());
+        disk::sync_directory(&self.directory)
+    }
+
+    fn take_home(&self, mut copy: Copy, name: &Name, image: &Image) -> Result<(), Error> {
+        let reserved = self.rename_to_free(&mut copy, name)?;
+        disk::sync_directory(&self.directory)?;
+        copy.kept = self.store.write(|c| -> Result<_, Error> {
+            let is_so = is_as_it_was(images::get(c, image.id)?.as_ref(), image);
+            if is_so {
+                edits::take_home(c, image.id, &reserved.path)?;
+                pending_files::unmark(c, &reserved.path)?;
+            }
+            Ok(is_so)
+        })?;
+        match copy.kept {
+            true => log::info!("{} is {} now", image.path.display(), reserved.path.display()),
+            // It stays noted: its file goes with it, at the next start at the latest.
+            false => drop(copy),
+        }
+        Ok(())
+    }
+
+    /// The same for an image in place, whose file is here now.
+    pub(super) fn find_at(&self, source: &Path, imported: Imported) -> Result<Imported, Error> {
+        let image = &imported.image;
+        self.store.write(|c| -> Result<_, Error> {
+            if !is_as_it_was(images::get(c, image.id)?.as_ref(), image) {
+                return Ok(());
+            }
+            // What was here before has another one's content now.
+            if let Some(other) = images::by_path(c, source)?.filter(|other| other.in_place) {
+                watched::displace(c, other.id)?;
+            }
+            Ok(edits::set_path(c, image.id, source)?)
+        })?;
+        log::info!("{} is {} now", image.path.display(), source.display());
+        self.imported(image.id, true)
+    }
+}
+
+/// Whether an image has the file still that it was seen to have lost, and the content.
+fn is_as_it_was(now: Option<&Image>, seen: &Image) -> bool {
+    now.is_some_and(|now| (&now.path, &now.checksum) == (&seen.path, &seen.checksum))
+}
