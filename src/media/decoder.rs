@@ -78,6 +78,18 @@ impl Header {
         Shrink::new(self.size, self.channels, Shrink::factor(self.size, goal.ample))
     }
 
+    /// The picture that comes of all its pixels; what is not reduced is not copied.
+    pub(super) fn reduced(&self, goal: Goal, pixels: Vec<u8>) -> Picture {
+        if Shrink::factor(self.size, goal.ample) == 1 {
+            let (width, height) = self.size;
+            let extent = (f64::from(width), f64::from(height));
+            return Picture::new(width, height, extent, self.channels, pixels, self.orientation);
+        }
+        let mut shrink = self.shrink(goal);
+        shrink.rows(&pixels);
+        shrink.finish(self.orientation)
+    }
+
     /// Bytes of the picture that comes of it.
     pub(super) fn result_bytes(&self, goal: Goal) -> u64 {
         Shrink::bytes(self.size, self.channels, Shrink::factor(self.size, goal.ample))

@@ -103,7 +103,12 @@ pub(super) fn reader(
     decoder.set_limits(Limits { bytes: METADATA_MAX });
     // Of sixteen bits it would drop eight: see [`eight_bits`].
     decoder.set_transformations(Transformations::EXPAND);
-    decoder.read_info().map_err(from_crate)
+    let reader = decoder.read_info().map_err(from_crate)?;
+    // The crate would count on whole colours.
+    if reader.info().palette.as_ref().is_some_and(|colors| colors.len() % 3 != 0) {
+        return Err(damaged("its palette ends within a colour"));
+    }
+    Ok(reader)
 }
 
 fn channels(reader: &Reader<&mut dyn Input>) -> usize {

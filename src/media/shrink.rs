@@ -84,16 +84,6 @@ impl Shrink {
         }
     }
 
-    /// Takes a whole picture and gives the result; what is not reduced is not copied.
-    pub(super) fn whole(mut self, pixels: Vec<u8>, orientation: Orientation) -> Picture {
-        if self.factor == 1 {
-            self.pixels = pixels;
-        } else {
-            self.rows(&pixels);
-        }
-        self.finish(orientation)
-    }
-
     /// The result; rows that never came are not made up.
     pub(super) fn finish(mut self, orientation: Orientation) -> Picture {
         if self.pending > 0 {

@@ -81,7 +81,8 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
         6 => (Color::YCbCr, 3),
         other => return Err(unsupported(format!("photometric interpretation {other}"))),
     };
-    if samples < own || (bits < 8 && samples > 1) {
+    let whole = matches!(bits, 1 | 2 | 4) || bits >= 8;
+    if samples < own || !whole || (bits < 8 && samples > 1) {
         return Err(unsupported(format!("{samples} samples of {bits} bits")));
     }
     let extra = decoder.find_tag_unsigned_vec::<u16>(Tag::ExtraSamples).map_err(from_crate)?;

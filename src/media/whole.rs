@@ -116,7 +116,7 @@ impl Decoder for Whole {
             header.channels = 3;
             drop_alpha(&mut pixels);
         }
-        Ok(header.shrink(goal).whole(pixels, header.orientation))
+        Ok(header.reduced(goal, pixels))
     }
 }
 
