@@ -137,6 +137,40 @@ fn a_number_of_no_image_deletes_nothing_and_says_so() {
 }
 
 #[test]
+fn what_leaves_nothing_out_is_no_filter() {
+    let house = house(3);
+    ok(&house, &["playlist", "create", "p", "p0"]);
+    for verb in [
+        &["images", "delete"][..],
+        &["images", "tag", "--add", "x"],
+        &["images", "move", "root"],
+        &["playlist", "add", "p"],
+        &["playlist", "create", "n"],
+        &["playlist", "create", "n", "--fixed"],
+    ] {
+        let refused = |flags: &[&str], told: &str| {
+            fails(&house, &[verb, flags].concat(), 2, &format!("murald: {told}\n"));
+        };
+        refused(&["--recursive"], "--recursive is no filter without --folder");
+        refused(&["--max-delta-e", "5"], "--max-delta-e is no filter without --similar-to");
+        refused(&["--tags", "x", "--recursive"], "--recursive is no filter without --folder");
+        for flag in ["--name-prefix", "--name", "--tags", "--colors"] {
+            refused(&[flag, ""], &format!("{flag} is empty: that would leave no image out"));
+        }
+    }
+    for verb in [&["playlist", "add", "p"][..], &["playlist", "create", "n"]] {
+        let line = [verb, &["--search", " "]].concat();
+        fails(&house, &line, 2, "murald: --search is empty: that would leave no image out\n");
+    }
+    let images = json_of(&house, &["images", "list", "--name-prefix", ""])["data"].clone();
+    let tags = images.as_array().unwrap().iter().map(|image| image["tags"].clone());
+    assert_eq!(tags.collect::<Vec<_>>(), [json!([]), json!([]), json!([])], "a list takes it");
+    let playlists = json_of(&house, &["playlist", "list"]);
+    assert_eq!(playlists.as_array().unwrap().len(), 1);
+    assert_eq!(playlists[0]["images"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn two_that_move_the_same_images_into_the_trash_lose_none() {
     let house = House::started();
     for round in 0..4 {

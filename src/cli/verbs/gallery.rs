@@ -142,9 +142,13 @@ pub(super) const fn with<const N: usize, const SUM: usize>(
 
 /// The filters of a call, by the names of the API.
 pub(super) fn filter(call: &Call) -> Map<String, Value> {
-    let names = NAMES.iter().chain(&[("--search", "search")]);
-    let given = names.filter_map(|&(flag, name)| Some((name, call.value(flag)?)));
+    let given = named().filter_map(|&(flag, name)| Some((name, call.value(flag)?)));
     given.map(|(name, value)| (name.to_owned(), value.clone())).collect()
+}
+
+/// All flags that filter, and their names in the API.
+fn named() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    NAMES.iter().chain(&[(SEARCH.name, "search")])
 }
 
 /// The filters of a call as the source of a playlist: truth values are JSON's own.
@@ -159,11 +163,34 @@ pub(super) fn source(call: &Call) -> Map<String, Value> {
     source
 }
 
+/// Whether a call that does something to what its filters let through has any. A flag that leaves
+/// nothing out, as a script with an empty variable gives it, would mean all of the library.
+pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
+    for (flag, other) in [("--recursive", "--folder"), ("--max-delta-e", "--similar-to")] {
+        if call.has(flag) && !call.has(other) {
+            return Err(Error::usage(format!("{flag} is no filter without {other}")));
+        }
+    }
+    for (flag, _) in named() {
+        let is_empty = match call.value(flag) {
+            // Of words only those between blanks count; a name may begin with one.
+            Some(Value::String(text)) if *flag == SEARCH.name => text.trim().is_empty(),
+            Some(Value::String(text)) => text.is_empty(),
+            Some(Value::Array(items)) => items.is_empty(),
+            _ => false,
+        };
+        if is_empty {
+            return Err(Error::usage(format!("{flag} is empty: that would leave no image out"))
+                .hint("`murald images list` takes the same filters, and shows what they find"));
+        }
+    }
+    Ok(!filter(call).is_empty())
+}
+
 /// The images that a call means: those that it names, or all that its filters let through.
 pub(super) fn chosen(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
     let named: Vec<Value> = call.all("IMAGE").into_iter().cloned().collect();
-    let filter = filter(call);
-    match (named.is_empty(), filter.is_empty()) {
+    match (named.is_empty(), !narrows(call)?) {
         (false, true) => Ok(named),
         (true, true) => Err(Error::usage("IMAGE is missing, or - for standard input, or a filter")),
         (false, false) => {

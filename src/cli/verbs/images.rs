@@ -21,7 +21,10 @@ pub(super) const GROUP: Group = Group {
     verbs: &[
         Verb::new(&["images", "list"], "List the images of the library", list)
             .flags(gallery::FLAGS)
-            .help("With several filters, only images that pass all of them."),
+            .help(
+                "With several filters, only images that pass all of them. Commands that change what\n\
+                 filters find refuse one that is empty.",
+            ),
         Verb::new(&["images", "search"], "Search images by words in their names and tags", list)
             .arguments(&[Argument::some(
                 "WORD",

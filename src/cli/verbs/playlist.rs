@@ -117,7 +117,7 @@ fn body(call: &Call) -> Map<String, Value> {
 fn create(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let mut body = body(call);
     body.insert("name".to_owned(), call.word("NAME").into());
-    let filters = !gallery::filter(call).is_empty();
+    let filters = gallery::narrows(call)?;
     if !filters && call.has("--fixed") {
         return Err(Error::usage("--fixed takes what filters find now: give a filter"));
     }
@@ -159,8 +159,9 @@ fn patch(call: &Call, screen: &mut Screen, body: &Value) -> Result<(), Error> {
 }
 
 fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    let more = chosen(call, &call.connect()?)?;
     let mut images = images(call)?;
-    images.extend(chosen(call, &call.connect()?)?);
+    images.extend(more);
     patch(call, screen, &json!({"images": images}))
 }
 
