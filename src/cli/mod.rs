@@ -10,6 +10,7 @@ mod connection;
 mod database;
 mod doctor;
 mod error;
+mod fields;
 pub mod fuzz;
 mod help;
 mod lookup;
@@ -51,6 +52,7 @@ pub(crate) use doctor::Doctor;
 
 pub(crate) use error::Error;
 pub use error::Exit;
+pub use fields::{FIELDS, Fields};
 pub use verb::{Arity, Flag, GLOBAL, Kind, Verb};
 pub use verbs::GROUPS;
 
@@ -110,10 +112,10 @@ pub(crate) fn main(settings: fn() -> Vec<Setting>) -> Next {
 }
 
 fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
-    let mut screen = Screen::stdout(&call.globals.output);
     if let Err(error) = prepare(verb, &mut call) {
         return Next::End(error.report(json));
     }
+    let mut screen = Screen::stdout(&call.globals.output);
     let done = match verb.run {
         Run::Daemon => return Next::Daemon(daemon_start(call.globals, &Env::process())),
         Run::Check => match verbs::file_to_check(&call) {
@@ -143,8 +145,10 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
     Next::End(end(done.and_then(|()| screen.flush()), json))
 }
 
-/// Before anything is asked for: a daemon where the verb starts one, and ids for all references.
+/// Before anything is asked for: how the answer is to look, a daemon where the verb starts one, and ids
+/// for all references.
 fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
+    fields::check(verb, call)?;
     match verb.run {
         Run::Request(_) | Run::Client(_) => {
             if verb.starts {

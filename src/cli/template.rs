@@ -7,31 +7,12 @@ use serde_json::Value;
 
 use super::Error;
 
-/// Fields that a record has only where there is something to say: their absence is no mistake.
-const OPTIONAL: &[&str] = &[
-    "backend",
-    "backup",
-    "details",
-    "duplicate",
-    "image_id",
-    "image_name",
-    "image_path",
-    "library",
-    "mode",
-    "note",
-    "playback",
-    "preview_path",
-    "restart_required",
-    "set_at",
-    "skipped",
-    "time",
-    "wallpaper_config_overrides",
-    "warnings",
-    "web_meta",
-];
-
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Template(Vec<Part>);
+pub(super) struct Template {
+    parts: Vec<Part>,
+    /// All fields are such as the records may have: one that is not there is empty.
+    is_checked: bool,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
@@ -85,17 +66,35 @@ impl Template {
         }
         parts.push(Part::Text(plain));
         parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
-        Ok(Self(parts))
+        Ok(Self { parts, is_checked: false })
     }
 
-    /// The line for a record.
+    /// Refuses fields that are none of those that the records may have.
+    pub(super) fn check(&mut self, names: &[String]) -> Result<(), Error> {
+        for part in &self.parts {
+            match part {
+                Part::Field { name, .. } if !names.contains(name) => {
+                    return Err(unknown(name, names.iter().map(String::as_str)));
+                }
+                _ => {}
+            }
+        }
+        self.is_checked = true;
+        Ok(())
+    }
+
+    /// The line for a record; of records whose fields were not known before, it must have those that
+    /// are named.
     pub(super) fn line(&self, record: &Value) -> Result<String, Error> {
         let mut line = String::new();
-        for part in &self.0 {
+        for part in &self.parts {
             match part {
                 Part::Text(text) => line.push_str(text),
                 Part::Field { name, inner } => {
-                    known(record, name)?;
+                    if !self.is_checked && record.get(name).is_none() {
+                        let fields = record.as_object().into_iter().flat_map(|map| map.keys());
+                        return Err(unknown(name, fields.map(String::as_str)));
+                    }
                     let value = inner.iter().fold(&record[name], |value, step| match step {
                         Step::Name(name) => &value[name],
                         Step::At(place) => &value[place],
@@ -126,15 +125,10 @@ impl Part {
     }
 }
 
-fn known(record: &Value, name: &str) -> Result<(), Error> {
-    let fields = record.as_object();
-    if OPTIONAL.contains(&name) || fields.is_some_and(|fields| fields.contains_key(name)) {
-        return Ok(());
-    }
-    let all: Vec<&str> =
-        fields.into_iter().flat_map(|map| map.keys()).map(String::as_str).collect();
-    Err(Error::usage(format!("--format: there is no field {name:?}"))
-        .hint(format!("there are {}", all.join(", "))))
+fn unknown<'a>(name: &str, fields: impl Iterator<Item = &'a str>) -> Error {
+    let all: Vec<&str> = fields.collect();
+    Error::usage(format!("--format: there is no field {name:?}"))
+        .hint(format!("there are {}", all.join(", ")))
 }
 
 /// A value as a line has it.
@@ -169,11 +163,21 @@ mod tests {
         check(r"{id}\t{name}", Ok("7\ta b"));
         check(r"{{{id}}} \\ \x", Ok(r"{7} \ \x"));
         check("{tags} {tags[1]}{tags[9]}", Ok("x,y y"));
-        check("{none}|{preview_path}|{web.missing.deeper}", Ok("||"));
+        check("{none}|{web.missing.deeper}", Ok("|"));
         check("{web.size[1].k}", Ok("deep"));
         check("{frob}", Err("--format: there is no field \"frob\""));
         for bad in ["{}", "{a..b}", "{a[x]}", "{[0]}", "{a[0}", "{id", "{"] {
             assert!(Template::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn fields_that_a_record_may_have_are_empty_where_it_has_none() {
+        let names = ["id", "fit"].map(str::to_owned);
+        let mut template = Template::parse("{id}:{fit.x}").unwrap();
+        template.check(&names).unwrap();
+        assert_eq!(template.line(&json!({"id": 7})).unwrap(), "7:");
+        let told = Template::parse("{id}{frob}").unwrap().check(&names).unwrap_err().to_string();
+        assert_eq!(told, "murald: --format: there is no field \"frob\"\n  there are id, fit");
     }
 }

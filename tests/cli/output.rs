@@ -244,3 +244,39 @@ fn an_image_is_told_of_with_the_names_of_what_it_is_in() {
     let (_, shown) = Pty::new(show, 200, 50).end();
     assert!(shown.contains("sea/bay (2)\n") && shown.contains("Night (1)\n"), "{shown}");
 }
+
+#[test]
+fn fields_are_known_before_anything_is_changed() {
+    let house = House::started();
+    house.import(&[&pictures(&house, 2)]);
+    ok(&house, &["playlist", "create", "p", "p0"]);
+    let settings = ok(&house, &["config", "get", "app"]);
+    for line in [
+        &["set", "p0"][..],
+        &["random"],
+        &["images", "rename", "p0", "other"],
+        &["images", "delete", "p0"],
+        &["playlist", "create", "n", "p0"],
+        &["playlist", "delete", "p"],
+        &["config", "set", "app.images_per_page", "7"],
+        &["config", "reset"],
+        &["history", "clear"],
+        &["stop"],
+    ] {
+        let told = "murald: --format: there is no field \"nope\"\n  there are ";
+        fails(&house, &[line, &["--format", "{nope}"]].concat(), 2, told);
+    }
+    let names = json_of(&house, &["images", "list"])["data"].clone();
+    assert_eq!(names.as_array().unwrap().iter().filter(|image| image["name"] == "p0").count(), 1);
+    assert_eq!(json_of(&house, &["playlist", "list"]).as_array().unwrap().len(), 1);
+    assert_eq!(ok(&house, &["config", "get", "app"]), settings);
+    // What is not there, or only in some, is empty; what no record has is unknown.
+    assert_eq!(ok(&house, &["playlist", "list", "--format", "{name}:{source.tags}"]), "p:\n");
+    let of_images = ["images", "list", "--format", "{skipped}"];
+    fails(&house, &of_images, 2, "murald: --format: there is no field \"skipped\"\n");
+    let set = ["config", "set", "app.images_per_page", "7", "--format"];
+    let line = [&set[..], &["{images_per_page}{restart_required}"]].concat();
+    assert_eq!(ok(&house, &line), "7\n");
+    let own = ["config", "get", "app", "--format", "{nope}"];
+    fails(&house, &own, 2, "murald: --format: there is no field \"nope\"\n  there are ");
+}

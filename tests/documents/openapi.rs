@@ -9,6 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use murald::internals::cli::{FIELDS, Fields};
 use murald::internals::http::ROUTES;
 use serde_json::{Value, json};
 
@@ -39,6 +40,26 @@ fn every_route_is_described() {
     }
     let routes = ROUTES.iter().map(|route| format!("{} {}", route.method, route.pattern));
     assert_eq!(routes.collect::<BTreeSet<_>>(), described);
+}
+
+#[test]
+fn the_command_knows_the_fields_that_are_described() {
+    let described: Vec<(&str, &Fields)> =
+        FIELDS.iter().filter_map(|fields| Some((fields.described?, fields))).collect();
+    let output = Command::new("/usr/bin/python3")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/openapi/fields.py"))
+        .arg(description())
+        .args(described.iter().map(|(name, _)| name))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.lines().count(), described.len());
+    for (line, (name, fields)) in text.lines().zip(described) {
+        let mut names = fields.names.to_vec();
+        names.sort_unstable();
+        assert_eq!(names.join(" "), line, "{name}");
+    }
 }
 
 /// A daemon whose answers are kept.
