@@ -29,6 +29,7 @@ mod table;
 mod template;
 mod terminal;
 mod text;
+mod turn;
 mod value;
 pub(crate) mod verb;
 mod verbs;

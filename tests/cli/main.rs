@@ -27,3 +27,4 @@ mod start;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminals;
+mod together;

@@ -9,6 +9,7 @@ use super::super::connection::Place;
 use super::super::request::{From, Record, Request};
 use super::super::screen::Screen;
 use super::super::text::count;
+use super::super::turn;
 use super::super::verb::{Argument, Flag, Kind, NULL, Verb};
 use super::ON_OFF;
 use super::folders::Moved;
@@ -92,7 +93,9 @@ fn update(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             .hint("see `murald images update --help` for what can be changed"));
     }
     let place = Place::new(&[&"images", &call.word("IMAGE")]);
-    let answer = call.connect()?.patch(&place, &Value::Object(changes))?;
+    let connection = call.connect()?;
+    // Not while another command has read tags that it is about to write.
+    let answer = turn::hold(&connection, || connection.patch(&place, &Value::Object(changes)))?;
     screen.show(&answer, |screen, image: Image| show(call, screen, &image))
 }
 
@@ -132,10 +135,12 @@ fn tag(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     for id in &gallery::chosen(call, &connection)? {
         let place = Place::new(&[&"images", id]);
-        let Image { mut tags, .. } = connection.get(&place)?.read()?;
-        tags.retain(|tag| !remove.contains(tag));
-        tags.extend(add.iter().filter(|tag| !tags.contains(tag)).cloned().collect::<Vec<_>>());
-        let answer = connection.patch(&place, &json!({"tags": tags}))?;
+        let answer = turn::hold(&connection, || {
+            let Image { mut tags, .. } = connection.get(&place)?.read()?;
+            tags.retain(|tag| !remove.contains(tag));
+            tags.extend(add.iter().filter(|tag| !tags.contains(tag)).cloned().collect::<Vec<_>>());
+            connection.patch(&place, &json!({"tags": tags}))
+        })?;
         screen.show(&answer, |screen, image: Image| {
             screen.say(format!("{} ({id}): {}", image.name, image.tags.join(", ")))
         })?;

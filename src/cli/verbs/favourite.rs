@@ -7,6 +7,7 @@ use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::reference;
 use super::super::screen::Screen;
+use super::super::turn;
 use super::super::verb::{Argument, Kind, Verb};
 use crate::wire::Image;
 
@@ -31,14 +32,16 @@ fn toggle(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         None => reference::current(&connection, None)?.into(),
     };
     let place = Place::new(&[&"images", &id]);
-    let Image { mut tags, .. } = connection.get(&place)?.read()?;
-    let before = tags.len();
-    tags.retain(|tag| tag != TAG);
-    let was = tags.len() < before;
-    if !was {
-        tags.push(TAG.to_owned());
-    }
-    let answer = connection.patch(&place, &json!({ "tags": tags }))?;
+    let (answer, was) = turn::hold(&connection, || {
+        let Image { mut tags, .. } = connection.get(&place)?.read()?;
+        let before = tags.len();
+        tags.retain(|tag| tag != TAG);
+        let was = tags.len() < before;
+        if !was {
+            tags.push(TAG.to_owned());
+        }
+        Ok((connection.patch(&place, &json!({ "tags": tags }))?, was))
+    })?;
     screen.show(&answer, |screen, image: Image| {
         let now = if was { "no longer a favourite" } else { "a favourite" };
         screen.say(format!("{} ({}) is {now}", image.name, image.id))

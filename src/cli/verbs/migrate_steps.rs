@@ -11,6 +11,7 @@ use super::super::connection::{Connection, Place};
 use super::super::error::Exit;
 use super::super::migrate::{NewPlaylist, Pictures, Source, Step};
 use super::super::reference::travelling;
+use super::super::turn;
 use super::config_change::in_effect;
 use super::config_section::{Section, settings};
 use super::migrate_images::{Taken, below, ids};
@@ -125,12 +126,15 @@ fn tagged(
     let mut done = Done::Before;
     for id in taken.ids.values() {
         let place = Place::new(&[&"images", id]);
-        let Image { mut tags, .. } = connection.get(&place)?.read()?;
-        if !tags.iter().any(|one| one == tag) {
-            tags.push(tag.to_owned());
-            connection.patch(&place, &json!({ "tags": tags }))?;
-            done = Done::Now;
-        }
+        turn::hold(connection, || {
+            let Image { mut tags, .. } = connection.get(&place)?.read()?;
+            if !tags.iter().any(|one| one == tag) {
+                tags.push(tag.to_owned());
+                connection.patch(&place, &json!({ "tags": tags }))?;
+                done = Done::Now;
+            }
+            Ok(())
+        })?;
     }
     Ok(done)
 }

@@ -6,6 +6,7 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::screen::Screen;
+use super::super::turn;
 use super::super::verb::{Argument, Flag, Kind, NULL, Verb};
 use super::playlist_sheet::{ONE, people, place};
 use super::{ON_OFF, gallery};
@@ -149,20 +150,28 @@ fn edit(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         return Err(Error::usage("no change is given")
             .hint("see `murald playlist edit --help` for what can be changed"));
     }
-    patch(call, screen, &Value::Object(body))
+    change(call, screen, |_| Ok(Value::Object(body)))
 }
 
-fn patch(call: &Call, screen: &mut Screen, body: &Value) -> Result<(), Error> {
+/// Writes what `body` makes of the playlist as it is now, while no other command changes it.
+fn change(
+    call: &Call,
+    screen: &mut Screen,
+    body: impl FnOnce(&Connection) -> Result<Value, Error>,
+) -> Result<(), Error> {
     let connection = call.connect()?;
-    let answer = connection.patch(&place(call), body)?;
+    let place = place(call);
+    let answer = turn::hold(&connection, || connection.patch(&place, &body(&connection)?))?;
     screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist, &connection))
 }
 
 fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let more = chosen(call, &call.connect()?)?;
-    let mut images = images(call)?;
-    images.extend(more);
-    patch(call, screen, &json!({"images": images}))
+    change(call, screen, |connection| {
+        let mut images = images(call, connection)?;
+        images.extend(more);
+        Ok(json!({ "images": images }))
+    })
 }
 
 /// Those that are named, with their times, or that pass the filters.
@@ -174,18 +183,20 @@ fn chosen(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
 
 fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let gone = call.all("IMAGE");
-    let mut images = images(call)?;
-    let before = images.len();
-    images.retain(|item| !gone.contains(&&item["image_id"]));
-    if images.len() == before {
-        return Err(Error::refused("the playlist has none of these images"));
-    }
-    patch(call, screen, &json!({"images": images}))
+    change(call, screen, |connection| {
+        let mut images = images(call, connection)?;
+        let before = images.len();
+        images.retain(|item| !gone.contains(&&item["image_id"]));
+        if images.len() == before {
+            return Err(Error::refused("the playlist has none of these images"));
+        }
+        Ok(json!({ "images": images }))
+    })
 }
 
 /// Those that the playlist has now, as the daemon wrote them.
-fn images(call: &Call) -> Result<Vec<Value>, Error> {
-    let mut playlist: Value = call.connect()?.get(&place(call))?.read()?;
+fn images(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
+    let mut playlist: Value = connection.get(&place(call))?.read()?;
     if playlist["source"].is_object() {
         let name = playlist["name"].as_str().unwrap_or_default();
         return Err(Error::refused(format!("the playlist {name} has what its filters find"))

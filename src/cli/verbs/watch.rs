@@ -14,6 +14,7 @@ use super::super::reference::travelling;
 use super::super::request::{Record, Request};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Look, Table};
+use super::super::turn;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use crate::wire::{LibraryWatch, WatchState};
 
@@ -59,11 +60,9 @@ struct Directory {
 }
 
 fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
-    let connection = call.connect()?;
-    let Watched { watch } = watched(&connection)?;
-    let mut paths: Vec<String> = watch.iter().map(|one| one.path.clone()).collect();
-    for path in given(call)? {
-        match std::fs::metadata(&path) {
+    let more = given(call)?;
+    for path in &more {
+        match std::fs::metadata(path) {
             Ok(found) if !found.is_dir() => {
                 return Err(Error::refused(format!("{path} is not a directory")));
             }
@@ -73,24 +72,27 @@ fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             // Whatever else there is to say of it, the daemon says.
             _ => {}
         }
-        if !watch.iter().any(|one| one.is(&path)) && !paths.contains(&path) {
-            paths.push(path);
-        }
     }
-    put(&connection, screen, &json!({ "watch": paths }))
+    change(call, screen, |watch| {
+        let mut paths: Vec<String> = watch.iter().map(|one| one.path.clone()).collect();
+        for path in more {
+            if !watch.iter().any(|one| one.is(&path)) && !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        Ok(json!({ "watch": paths }))
+    })
 }
 
 /// Has a directory watched, unless one above it is; returns the folders of the library that lead to it,
 /// from the root down.
 pub(super) fn folders_of(connection: &Connection, path: &str) -> Result<Vec<String>, Error> {
-    let mut watched: LibraryWatch = connection.get(&library_watch())?.read()?;
+    let watched: LibraryWatch = connection.get(&library_watch())?.read()?;
     if !watched.watch_folders {
         return Err(Error::refused("watched directories are no folders, of which it would be one")
             .hint("`murald config set library.watch_folders true` makes them folders"));
     }
-    if above(&watched, path).is_none() {
-        watched = add_to(connection, &watched, path)?;
-    }
+    let (watched, _) = with(connection, path, path)?;
     let from = above(&watched, path).and_then(|directory| directory.parent().map(Path::to_owned));
     let below = Path::new(path).strip_prefix(from.unwrap_or_default()).unwrap_or(Path::new(path));
     Ok(below.iter().map(|name| name.to_string_lossy().into_owned()).collect())
@@ -99,12 +101,21 @@ pub(super) fn folders_of(connection: &Connection, path: &str) -> Result<Vec<Stri
 /// Has a directory watched whose links lead to `real`, unless one above it is; returns whether that
 /// is new.
 pub(super) fn ensure(connection: &Connection, path: &str, real: &str) -> Result<bool, Error> {
-    let watched: LibraryWatch = connection.get(&library_watch())?.read()?;
-    let is_new = above(&watched, real).is_none();
-    if is_new {
-        add_to(connection, &watched, path)?;
-    }
-    Ok(is_new)
+    with(connection, path, real).map(|(_, is_new)| is_new)
+}
+
+/// What is watched when this directory is, too, and whether that is new.
+fn with(connection: &Connection, path: &str, real: &str) -> Result<(LibraryWatch, bool), Error> {
+    turn::hold(connection, || {
+        let watched: LibraryWatch = connection.get(&library_watch())?.read()?;
+        if above(&watched, real).is_some() {
+            return Ok((watched, false));
+        }
+        let mut paths: Vec<String> = watched.watch.into_iter().map(|one| one.path).collect();
+        paths.push(path.to_owned());
+        let watched = connection.put(&library_watch(), &json!({ "watch": paths }))?.read()?;
+        Ok((watched, true))
+    })
 }
 
 /// The nearest watched directory in which a path is.
@@ -114,48 +125,44 @@ fn above(watched: &LibraryWatch, path: &str) -> Option<PathBuf> {
         .max_by_key(|one| one.as_os_str().len())
 }
 
-fn add_to(
-    connection: &Connection,
-    watched: &LibraryWatch,
-    path: &str,
-) -> Result<LibraryWatch, Error> {
-    let mut paths: Vec<String> = watched.watch.iter().map(|one| one.path.clone()).collect();
-    paths.push(path.to_owned());
-    connection.put(&library_watch(), &json!({ "watch": paths }))?.read()
-}
-
 fn library_watch() -> Place {
     Place::new(&[&"library", &"watch"])
 }
 
 fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {
-    let connection = call.connect()?;
-    let Watched { mut watch } = watched(&connection)?;
     let words: Vec<String> =
         call.all("DIR").iter().filter_map(|v| v.as_str()).map(str::to_owned).collect();
-    for (word, path) in words.iter().zip(given(call)?) {
-        let before = watch.len();
-        watch.retain(|one| one.path != *word && !one.is(&path));
-        if watch.len() == before {
-            return Err(Error::new(Exit::Refused, format!("{word} is not watched"))
-                .hint("`murald watch list` shows what is"));
+    let given = given(call)?;
+    change(call, screen, |mut watch| {
+        for (word, path) in words.iter().zip(given) {
+            let before = watch.len();
+            watch.retain(|one| one.path != *word && !one.is(&path));
+            if watch.len() == before {
+                return Err(Error::new(Exit::Refused, format!("{word} is not watched"))
+                    .hint("`murald watch list` shows what is"));
+            }
         }
-    }
-    let paths: Vec<String> = watch.into_iter().map(|one| one.path).collect();
-    let mut body = json!({ "watch": paths });
-    if call.has("--forget") {
-        body["forget"] = true.into();
-    }
-    put(&connection, screen, &body)
+        let paths: Vec<String> = watch.into_iter().map(|one| one.path).collect();
+        let mut body = json!({ "watch": paths });
+        if call.has("--forget") {
+            body["forget"] = true.into();
+        }
+        Ok(body)
+    })
 }
 
-fn put(connection: &Connection, screen: &mut Screen, body: &Value) -> Result<(), Error> {
-    let answer = connection.put(&library_watch(), body)?;
+/// Writes what `body` makes of the directories that are watched now, while no other command changes them.
+fn change(
+    call: &Call,
+    screen: &mut Screen,
+    body: impl FnOnce(Vec<Directory>) -> Result<Value, Error>,
+) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let answer = turn::hold(&connection, || {
+        let Watched { watch } = connection.get(&library_watch())?.read()?;
+        connection.put(&library_watch(), &body(watch)?)
+    })?;
     screen.show(&answer, |screen, watched: LibraryWatch| table(screen, watched))
-}
-
-fn watched(connection: &Connection) -> Result<Watched, Error> {
-    connection.get(&library_watch())?.read()
 }
 
 /// Absolute: the daemon's directory is not ours.

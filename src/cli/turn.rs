@@ -1,0 +1,99 @@
+//! One command at a time where a list is read, changed and written back whole: two at once would each
+//! undo what the other has written.
+//!
+//! A lock of the kernel's (`flock`) on a file beside the socket, held by this process alone and only
+//! between the two requests, never while something is printed or asked. Other clients of the API know
+//! nothing of it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::Error;
+use super::connection::Connection;
+
+/// Far more than any of these takes; a command that was stopped with Ctrl-Z holds it for ever.
+const WITHIN: Duration = Duration::from_secs(20);
+/// Between two looks: a lock of the kernel's has no wait that ends.
+const PACE: Duration = Duration::from_millis(5);
+
+/// Reads and writes back while no other command does. Must not be called from within itself.
+pub(super) fn hold<T>(
+    connection: &Connection,
+    edit: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let path = beside(connection.socket());
+    match open(&path) {
+        // Dropped with the file, also where the edit fails.
+        Ok(file) => take(&file, &path, WITHIN).and_then(|()| edit()),
+        Err(error) => match error.kind() {
+            // The directory may be mounted for reading only, and the socket still be of use.
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => edit(),
+            // No directory, no daemon: the request says so.
+            io::ErrorKind::NotFound => edit(),
+            _ => Err(failed(&path, error)),
+        },
+    }
+}
+
+/// The same file for all that name the same socket, however they name it.
+fn beside(socket: &Path) -> PathBuf {
+    let real = fs::canonicalize(socket);
+    real.as_deref().unwrap_or(socket).with_extension("edit.lock")
+}
+
+/// It is never removed: two commands could then hold two files of the same name.
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+fn take(file: &File, path: &Path, within: Duration) -> Result<(), Error> {
+    let deadline = Instant::now() + within;
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK) if Instant::now() < deadline => thread::sleep(PACE),
+            Err(Errno::WOULDBLOCK) => {
+                let held = format!("another murald command holds {}", path.display());
+                return Err(Error::refused(format!("{held}; nothing was changed"))
+                    .hint("`ps -C murald` may show one that was stopped: end it, and try again"));
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(failed(path, error.into())),
+        }
+    }
+}
+
+fn failed(path: &Path, error: io::Error) -> Error {
+    let failed = format!("{} cannot be locked; nothing was changed", path.display());
+    Error::refused(failed).because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_waits_for_the_other_and_not_for_ever() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("murald.sock");
+        let connection = Connection::new(&socket);
+        let path = beside(&socket);
+        let told = hold(&connection, || {
+            let other = open(&path).unwrap();
+            Ok(take(&other, &path, PACE).unwrap_err().to_string())
+        });
+        let told = told.unwrap();
+        assert!(told.starts_with("murald: another murald command holds "), "{told}");
+        assert!(told.contains("murald.edit.lock; nothing was changed\n"), "{told}");
+        // It is free again, also after an edit that failed.
+        hold(&connection, || Err::<(), _>(Error::refused("no"))).unwrap_err();
+        hold(&connection, || Ok(())).unwrap();
+    }
+}
