@@ -280,3 +280,17 @@ fn fields_are_known_before_anything_is_changed() {
     let own = ["config", "get", "app", "--format", "{nope}"];
     fails(&house, &own, 2, "murald: --format: there is no field \"nope\"\n  there are ");
 }
+
+#[test]
+fn a_tag_is_taken_away_however_it_is_written() {
+    let house = House::started();
+    house.import(&[&pictures(&house, 1)]);
+    ok(&house, &["images", "tag", "p0", "--add", "Sea,Größe,Favourite"]);
+    assert_eq!(ok(&house, &["favourite", "p0"]), "p0 (1) is no longer a favourite\n");
+    let left = ok(&house, &["images", "tag", "p0", "--remove", "sEa,GRÖSSE"]);
+    assert_eq!(left, "p0 (1): Größe\n", "ß is no SS here, as in the filter");
+    assert_eq!(ok(&house, &["images", "tag", "p0", "--remove", "GRÖße"]), "p0 (1): \n");
+    let turned = ["images", "tag", "p0", "--remove", "sea", "--add", "SEA"];
+    ok(&house, &turned);
+    assert_eq!(ok(&house, &turned), "p0 (1): SEA\n");
+}

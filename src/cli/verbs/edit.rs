@@ -60,7 +60,12 @@ pub(super) const TAG: Verb =
         .flags(&gallery::together::<3, { gallery::FILTERS.len() }, { 3 + gallery::FILTERS.len() }>(
             [
                 Flag::value("--add", "A,B", Kind::Tags, "Tags to add"),
-                Flag::value("--remove", "A,B", Kind::Tags, "Tags to remove"),
+                Flag::value(
+                    "--remove",
+                    "A,B",
+                    Kind::Tags,
+                    "Tags to remove; capitals do not matter",
+                ),
                 NULL,
             ],
         ))
@@ -137,7 +142,7 @@ fn tag(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         let place = Place::new(&[&"images", id]);
         let answer = turn::hold(&connection, || {
             let Image { mut tags, .. } = connection.get(&place)?.read()?;
-            tags.retain(|tag| !remove.contains(tag));
+            tags.retain(|tag| !remove.iter().any(|gone| same_tag(gone, tag)));
             tags.extend(add.iter().filter(|tag| !tags.contains(tag)).cloned().collect::<Vec<_>>());
             connection.patch(&place, &json!({"tags": tags}))
         })?;
@@ -146,6 +151,11 @@ fn tag(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         })?;
     }
     Ok(())
+}
+
+/// Tags ignore case wherever they are looked for.
+pub(super) fn same_tag(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
 }
 
 fn into(call: &Call, screen: &mut Screen) -> Result<(), Error> {

@@ -9,6 +9,7 @@ use super::super::reference;
 use super::super::screen::Screen;
 use super::super::turn;
 use super::super::verb::{Argument, Kind, Verb};
+use super::edit::same_tag;
 use crate::wire::Image;
 
 const TAG: &str = "favourite";
@@ -35,7 +36,7 @@ fn toggle(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let (answer, was) = turn::hold(&connection, || {
         let Image { mut tags, .. } = connection.get(&place)?.read()?;
         let before = tags.len();
-        tags.retain(|tag| tag != TAG);
+        tags.retain(|tag| !same_tag(tag, TAG));
         let was = tags.len() < before;
         if !was {
             tags.push(TAG.to_owned());
