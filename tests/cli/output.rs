@@ -294,3 +294,28 @@ fn a_tag_is_taken_away_however_it_is_written() {
     ok(&house, &turned);
     assert_eq!(ok(&house, &turned), "p0 (1): SEA\n");
 }
+
+#[test]
+fn a_playlist_that_lives_finds_what_the_list_finds() {
+    let house = House::started();
+    house.import(&[&pictures(&house, 3)]);
+    ok(&house, &["folders", "create", "sea"]);
+    ok(&house, &["folders", "create", "bay", "--parent", "sea"]);
+    ok(&house, &["images", "move", "p1", "sea"]);
+    ok(&house, &["images", "move", "p2", "bay"]);
+    let check = |name: &str, filters: &[&str], found: &[&str]| {
+        let sorted = ["--sort-by", "name", "--sort-order", "asc", "--format", "{name}"];
+        let listed = ok(&house, &[&["images", "list"], filters, &sorted].concat());
+        assert_eq!(listed.lines().collect::<Vec<_>>(), found, "{filters:?}");
+        ok(&house, &[&["playlist", "create", name], filters].concat());
+        let id = json_of(&house, &["playlist", "show", name])["id"].clone();
+        let page = house.client().get(&format!("/playlists/{id}/images")).ok();
+        let names: Vec<&str> =
+            page["data"].as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect();
+        assert_eq!(names, found, "{filters:?}");
+    };
+    check("outside", &["--folder", "root"], &["p0"]);
+    check("one", &["--folder", "sea"], &["p1"]);
+    check("both", &["--folder", "sea", "--recursive"], &["p1", "p2"]);
+    check("every", &["--folder", "root", "--recursive"], &["p0", "p1", "p2"]);
+}

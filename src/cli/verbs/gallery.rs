@@ -157,6 +157,11 @@ pub(super) fn source(call: &Call) -> Map<String, Value> {
     if let Some(value) = source.get_mut("animated") {
         *value = (value == "true").into();
     }
+    // A source takes in what is in the folders inside, or for `root` in any, unless it says otherwise;
+    // a list does not.
+    if source.contains_key("folder_id") {
+        source.insert("recursive".to_owned(), call.has("--recursive").into());
+    }
     for (flag, name) in [("--sort-by", "sort_by"), ("--sort-order", "sort_order")] {
         source.extend(call.value(flag).map(|value| (name.to_owned(), value.clone())));
     }
