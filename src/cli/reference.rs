@@ -4,6 +4,8 @@
 //! Ids are taken as they are. Everything else is looked up: what is shown now, paths, names, the
 //! beginnings of names, in this order.
 
+mod names;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -13,14 +15,12 @@ use sha2::{Digest, Sha256};
 
 use super::call::Call;
 use super::connection::{Connection, Place};
-use super::suggest::distance;
 use super::verb::{Kind, Verb};
 use super::{Error, stdin};
 use crate::paths::{Dirs, open_regular};
 use crate::wire::{CurrentWallpaper, Data, Folder, Format, Page, Playlist};
+use names::{Named, among, exactly, nothing, only};
 
-/// Names that a message lists.
-const LISTED: usize = 10;
 /// Records that one request can give.
 const PAGE: u64 = 200;
 /// Of a large library so many names are compared for a suggestion.
@@ -67,13 +67,6 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
         Kind::Picture => picture(connection, word),
         _ => image(connection, word).map(Value::from),
     }
-}
-
-/// A record that a word could mean.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-struct Named {
-    id: i64,
-    name: String,
 }
 
 /// Of an image, what tells whether a word means it.
@@ -281,66 +274,7 @@ fn folder(connection: &Connection, word: &str) -> Result<i64, Error> {
     }
     let all = Place::new(&[&"folders"]).query("parent_id", Some("all"));
     let all: Vec<Folder> = connection.get(&all)?.read::<Data<Folder>>()?.data;
-    let named = |folder: &Folder| Named { id: folder.id, name: folder.name.clone() };
-    if !word.contains('/') {
-        return among("folder", word, &all.iter().map(named).collect::<Vec<_>>());
-    }
-    let mut at = None;
-    for part in word.split('/').filter(|part| !part.is_empty()) {
-        let inside = all.iter().filter(|folder| folder.parent_id == at);
-        at = Some(among("folder", part, &inside.map(named).collect::<Vec<_>>())?);
-    }
-    at.ok_or_else(|| Error::usage("FOLDER must be a name, a path of names or an id, not \"/\""))
-}
-
-fn among(what: &str, word: &str, all: &[Named]) -> Result<i64, Error> {
-    match exactly(word, all) {
-        Some(one) if all.iter().filter(|other| other.name == one.name).count() == 1 => Ok(one.id),
-        _ => match only(word, all)? {
-            Some(one) => Ok(one.id),
-            None => Err(nothing(what, word, all)),
-        },
-    }
-}
-
-/// The one of this name: as it is written, else if only one has it in other letter case.
-fn exactly<'a>(word: &str, all: &'a [Named]) -> Option<&'a Named> {
-    let lower = word.to_lowercase();
-    let mut alike = all.iter().filter(|one| one.name.to_lowercase() == lower);
-    let same = all.iter().find(|one| one.name == word);
-    same.or_else(|| alike.next().filter(|_| alike.next().is_none()))
-}
-
-/// The only one whose name begins so; an error where several do.
-fn only<'a>(word: &str, all: &'a [Named]) -> Result<Option<&'a Named>, Error> {
-    let lower = word.to_lowercase();
-    let fits: Vec<&Named> =
-        all.iter().filter(|one| one.name.to_lowercase().starts_with(&lower)).collect();
-    if fits.len() <= 1 {
-        return Ok(fits.first().copied());
-    }
-    let shown = fits.iter().take(LISTED).map(|one| format!("{} ({})", one.name, one.id));
-    let shown = shown.collect::<Vec<_>>().join(", ");
-    let more = match fits.len().saturating_sub(LISTED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Err(Error::refused(format!("{word:?} may be {shown}{more}")))
-}
-
-fn nothing(what: &str, word: &str, all: &[Named]) -> Error {
-    let lower = word.to_lowercase();
-    // Who types the name of a file may have slipped in it, too.
-    let stem = lower.rsplit_once('.').map_or(lower.as_str(), |(stem, _)| stem);
-    let letters = |name: &str| distance(&lower, name).min(distance(stem, name));
-    let near = all.iter().map(|one| (letters(&one.name.to_lowercase()), one));
-    let nearest = near.min_by_key(|(letters, _)| *letters);
-    let most = (word.chars().count() / 2).max(2);
-    let error = Error::refused(format!("no {what} is named {word:?}"));
-    match nearest.filter(|(letters, _)| *letters <= most) {
-        Some((_, one)) => error.hint(format!("the nearest is {} ({})", one.name, one.id)),
-        None => error,
-    }
+    names::folder(word, &all)
 }
 
 /// Where an id was meant to be a name: what is named so.
@@ -351,48 +285,4 @@ pub(super) fn named_like_an_id(verb: &Verb, call: &Call) -> Option<String> {
     })?;
     let named = images(&call.connect().ok()?, "name", &id.to_string()).ok()?;
     named.first().map(|one| format!("one is named so: {} ({})", one.name, one.id))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn all(names: &[&str]) -> Vec<Named> {
-        let named = |(at, name): (usize, &&str)| Named { id: at as i64 + 1, name: (*name).into() };
-        names.iter().enumerate().map(named).collect()
-    }
-
-    #[test]
-    fn references_are_found_by_name_and_by_beginning() {
-        let all = all(&["Sunset", "sunrise", "SUNSET over", "über", "a", "A"]);
-        let check = |word: &str, expected: Result<i64, &str>| {
-            let found = among("image", word, &all).map_err(|error| error.to_string());
-            assert_eq!(found, expected.map_err(|text| format!("murald: {text}")), "{word}");
-        };
-        check("Sunset", Ok(1));
-        check("sunset", Ok(1));
-        check("SUNR", Ok(2));
-        check("sunset ", Ok(3));
-        check("ÜBER", Ok(4));
-        check("a", Ok(5));
-        check("A", Ok(6));
-        check("sun", Err("\"sun\" may be Sunset (1), sunrise (2), SUNSET over (3)"));
-        check("sunsit", Err("no image is named \"sunsit\"\n  the nearest is Sunset (1)"));
-        check("sunsit.jpg", Err("no image is named \"sunsit.jpg\"\n  the nearest is Sunset (1)"));
-        check("frobnicate", Err("no image is named \"frobnicate\""));
-    }
-
-    #[test]
-    fn a_message_lists_ten_at_most() {
-        let names: Vec<String> = (0..13).map(|number| format!("p{number}")).collect();
-        let all = all(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        let told = among("image", "p", &all).unwrap_err().to_string();
-        assert!(told.ends_with("p9 (10) and 3 more"), "{told}");
-    }
-
-    #[test]
-    fn folders_of_the_same_name_are_told_apart() {
-        let told = among("folder", "sea", &all(&["sea", "sea"])).unwrap_err().to_string();
-        assert_eq!(told, "murald: \"sea\" may be sea (1), sea (2)");
-    }
 }

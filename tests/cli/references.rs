@@ -117,6 +117,21 @@ fn playlists_and_folders_are_named_too() {
     assert_eq!(json_of(&house, &["images", "list", "--folder", "land/bay"])["data"][1]["id"], 1);
 }
 
+#[test]
+fn a_folder_may_have_a_slash_in_its_name() {
+    let house = house(&[]);
+    for (name, parent) in [("a", "root"), ("b", "a"), ("a/b", "root"), ("x/y", "a"), ("x/y", "b")] {
+        ok(&house, &["folders", "create", name, "--parent", parent]);
+    }
+    let id = |reference: &str| json_of(&house, &["folders", "show", reference])["id"].clone();
+    // The exact name first; what only begins so comes after the parts.
+    assert_eq!([id("a/b"), id("A/B"), id("/a/b"), id("a/b/")], [3, 3, 2, 2]);
+    fails(&house, &["folders", "show", "x/y"], 1, "murald: \"x/y\" may be x/y (4), x/y (5)\n");
+    assert_eq!([id("a/x/y"), id("/a/b/x/y"), id("a/x")], [4, 5, 4]);
+    fails(&house, &["folders", "show", "a/c"], 1, "murald: no folder is named \"c\"\n");
+    fails(&house, &["folders", "show", "//"], 2, "murald: FOLDER must be a name, a path of names");
+}
+
 /// What a call with this on its standard input prints, and its exit code.
 fn fed(house: &House, line: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
     let mut command = house.murald(line);

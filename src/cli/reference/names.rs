@@ -1,0 +1,146 @@
+//! Which record of several a word means, by names alone: the exact one, else the only one that begins
+//! so. Pure.
+
+use serde::Deserialize;
+
+use super::super::Error;
+use super::super::suggest::distance;
+use crate::wire::Folder;
+
+/// Names that a message lists.
+const LISTED: usize = 10;
+
+/// A record that a word could mean.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Named {
+    pub(super) id: i64,
+    pub(super) name: String,
+}
+
+/// A name of the whole tree, or the names from the root down with `/` between. A name may have a `/`, too.
+pub(super) fn folder(word: &str, all: &[Folder]) -> Result<i64, Error> {
+    let named = |folder: &Folder| Named { id: folder.id, name: folder.name.clone() };
+    let tree: Vec<Named> = all.iter().map(named).collect();
+    if !word.contains('/') || tree.iter().any(|one| one.name == word) {
+        return among("folder", word, &tree);
+    }
+    if let Some(one) = exactly(word, &tree) {
+        return Ok(one.id);
+    }
+    let (mut at, mut rest) = (None, word.trim_matches('/'));
+    while !rest.is_empty() {
+        let inside = all.iter().filter(|folder| folder.parent_id == at);
+        let inside: Vec<Named> = inside.map(named).collect();
+        let (part, more) = rest.split_once('/').unwrap_or((rest, ""));
+        let is_whole = exactly(part, &inside).is_none() && exactly(rest, &inside).is_some();
+        let (part, more) = if is_whole { (rest, "") } else { (part, more) };
+        at = Some(among("folder", part, &inside)?);
+        rest = more.trim_start_matches('/');
+    }
+    at.ok_or_else(|| Error::usage("FOLDER must be a name, a path of names or an id, not \"/\""))
+}
+
+pub(super) fn among(what: &str, word: &str, all: &[Named]) -> Result<i64, Error> {
+    let same: Vec<&Named> = all.iter().filter(|one| one.name == word).collect();
+    if same.len() > 1 {
+        return Err(several(word, &same));
+    }
+    if let Some(one) = exactly(word, all) {
+        return Ok(one.id);
+    }
+    match only(word, all)? {
+        Some(one) => Ok(one.id),
+        None => Err(nothing(what, word, all)),
+    }
+}
+
+/// The one of this name: as it is written, else if only one has it in other letter case.
+pub(super) fn exactly<'a>(word: &str, all: &'a [Named]) -> Option<&'a Named> {
+    let lower = word.to_lowercase();
+    let mut alike = all.iter().filter(|one| one.name.to_lowercase() == lower);
+    let same = all.iter().find(|one| one.name == word);
+    same.or_else(|| alike.next().filter(|_| alike.next().is_none()))
+}
+
+/// The only one whose name begins so; an error where several do.
+pub(super) fn only<'a>(word: &str, all: &'a [Named]) -> Result<Option<&'a Named>, Error> {
+    let lower = word.to_lowercase();
+    let fits: Vec<&Named> =
+        all.iter().filter(|one| one.name.to_lowercase().starts_with(&lower)).collect();
+    if fits.len() <= 1 {
+        return Ok(fits.first().copied());
+    }
+    Err(several(word, &fits))
+}
+
+/// More than one that the word may mean.
+fn several(word: &str, fits: &[&Named]) -> Error {
+    let shown = fits.iter().take(LISTED).map(|one| format!("{} ({})", one.name, one.id));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let more = match fits.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Error::refused(format!("{word:?} may be {shown}{more}"))
+}
+
+pub(super) fn nothing(what: &str, word: &str, all: &[Named]) -> Error {
+    let lower = word.to_lowercase();
+    // Who types the name of a file may have slipped in it, too.
+    let stem = lower.rsplit_once('.').map_or(lower.as_str(), |(stem, _)| stem);
+    let letters = |name: &str| distance(&lower, name).min(distance(stem, name));
+    let near = all.iter().map(|one| (letters(&one.name.to_lowercase()), one));
+    let nearest = near.min_by_key(|(letters, _)| *letters);
+    let most = (word.chars().count() / 2).max(2);
+    let error = Error::refused(format!("no {what} is named {word:?}"));
+    match nearest.filter(|(letters, _)| *letters <= most) {
+        Some((_, one)) => error.hint(format!("the nearest is {} ({})", one.name, one.id)),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(names: &[&str]) -> Vec<Named> {
+        let named = |(at, name): (usize, &&str)| Named { id: at as i64 + 1, name: (*name).into() };
+        names.iter().enumerate().map(named).collect()
+    }
+
+    #[test]
+    fn references_are_found_by_name_and_by_beginning() {
+        let all = all(&["Sunset", "sunrise", "SUNSET over", "über", "a", "A"]);
+        let check = |word: &str, expected: Result<i64, &str>| {
+            let found = among("image", word, &all).map_err(|error| error.to_string());
+            assert_eq!(found, expected.map_err(|text| format!("murald: {text}")), "{word}");
+        };
+        check("Sunset", Ok(1));
+        check("sunset", Ok(1));
+        check("SUNR", Ok(2));
+        check("sunset ", Ok(3));
+        check("ÜBER", Ok(4));
+        check("a", Ok(5));
+        check("A", Ok(6));
+        check("sun", Err("\"sun\" may be Sunset (1), sunrise (2), SUNSET over (3)"));
+        check("sunsit", Err("no image is named \"sunsit\"\n  the nearest is Sunset (1)"));
+        check("sunsit.jpg", Err("no image is named \"sunsit.jpg\"\n  the nearest is Sunset (1)"));
+        check("frobnicate", Err("no image is named \"frobnicate\""));
+    }
+
+    #[test]
+    fn a_message_lists_ten_at_most() {
+        let names: Vec<String> = (0..13).map(|number| format!("p{number}")).collect();
+        let all = all(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let told = among("image", "p", &all).unwrap_err().to_string();
+        assert!(told.ends_with("p9 (10) and 3 more"), "{told}");
+    }
+
+    #[test]
+    fn folders_of_the_same_name_are_told_apart() {
+        let told = among("folder", "sea", &all(&["sea", "sea"])).unwrap_err().to_string();
+        assert_eq!(told, "murald: \"sea\" may be sea (1), sea (2)");
+        let told = among("folder", "F1", &all(&["F1", "f1", "F1", "F12"])).unwrap_err().to_string();
+        assert_eq!(told, "murald: \"F1\" may be F1 (1), F1 (3)");
+    }
+}
