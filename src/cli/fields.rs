@@ -33,7 +33,7 @@ const fn own(names: &'static [&'static str], verbs: &'static [&'static str]) -> 
 /// ones are taken.
 const SETTINGS: [&str; 3] = ["config set", "config patch", "config reset"];
 /// What such an answer has besides.
-const BESIDE_SETTINGS: [&str; 2] = ["backup", "restart_required"];
+const BESIDE_SETTINGS: [&str; 3] = ["backup", "restart_required", "warnings"];
 
 /// What commands answer with, but for settings.
 #[rustfmt::skip]

@@ -25,8 +25,10 @@ pub enum ChangeSource {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
     pub sections: Vec<Section>,
-    /// `[daemon]` is among them.
+    /// `[daemon]` is among them, or is written otherwise.
     pub restart_required: bool,
+    /// What is not as it should be in the sections that were to be changed.
+    pub warnings: Vec<String>,
     /// Of a reset: where the file as it was is kept.
     pub backup: Option<PathBuf>,
 }

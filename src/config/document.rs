@@ -16,6 +16,8 @@ pub(super) struct Parsed {
     pub(super) config: Config,
     /// Defaults of the keys that the file lacks.
     pub(super) missing: Vec<Edit>,
+    /// The warnings that are about a section's settings.
+    pub(super) warned: Vec<(Section, String)>,
 }
 
 /// Reads a file's text. Wrong types and bad TOML are errors, everything else is a warning.
@@ -26,7 +28,8 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
         // Only the first line: the rest may quote a secret.
         message: error.message().lines().next().unwrap_or_default().to_owned(),
     })?;
-    let mut reader = Reader { text, path, warnings: Vec::new(), missing: Vec::new() };
+    let (warnings, missing, warned) = Default::default();
+    let mut reader = Reader { text, path, warnings, missing, warned };
     let mut tables = Map::new();
     for section in Section::ALL {
         let table = reader.table(document.as_table(), section)?;
@@ -38,8 +41,8 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
     for (name, _) in document.as_table().iter().filter(|(name, _)| !sections.contains(name)) {
         reader.warn(key_span(document.as_table(), name), &format!("{name} is not a section"));
     }
-    let Reader { warnings, missing, .. } = reader;
-    Ok(Parsed { config: Config::new(tables, warnings), missing })
+    let Reader { warnings, missing, warned, .. } = reader;
+    Ok(Parsed { config: Config::new(tables, warnings), missing, warned })
 }
 
 struct Reader<'a> {
@@ -47,6 +50,7 @@ struct Reader<'a> {
     path: &'a Path,
     warnings: Vec<String>,
     missing: Vec<Edit>,
+    warned: Vec<(Section, String)>,
 }
 
 impl<'a> Reader<'a> {
@@ -115,8 +119,14 @@ impl<'a> Reader<'a> {
             OnInvalid::ActsAs(acting) if !infinite => (value, acting.to_json()),
             _ => (key.default.to_json().unwrap_or(Json::Null), key.default.to_json()),
         };
-        let acting = acting.map_or("nothing".to_owned(), |acting| acting.to_string());
-        self.warn(item.span(), &format!("{}: {problem}; {acting} is used instead", name()));
+        let kept = section.is_client_s() && !infinite;
+        let instead = match acting {
+            // What it acts as is the client's affair.
+            _ if kept => "it is kept as it is".to_owned(),
+            Some(acting) => format!("{acting} is used instead"),
+            None => "nothing is used instead".to_owned(),
+        };
+        self.warn_in(section, item.span(), &format!("{}: {problem}; {instead}", name()));
         Ok(shown)
     }
 
@@ -137,7 +147,7 @@ impl<'a> Reader<'a> {
                 out.insert(name.to_owned(), toml::to_json(item));
             } else {
                 let problem = format!("{}.{name} is not a setting", section.heading());
-                self.warn(key_span(table, name), &problem);
+                self.warn_in(section, key_span(table, name), &problem);
             }
         }
     }
@@ -145,6 +155,11 @@ impl<'a> Reader<'a> {
     fn warn(&mut self, span: Option<Range<usize>>, problem: &str) {
         let line = self.position(span).line;
         self.warnings.push(format!("line {line}: {problem}"));
+    }
+
+    fn warn_in(&mut self, section: Section, span: Option<Range<usize>>, problem: &str) {
+        self.warn(span, problem);
+        self.warned.extend(self.warnings.last().map(|text| (section, text.clone())));
     }
 
     fn position(&self, span: Option<Range<usize>>) -> Position {
@@ -243,7 +258,7 @@ mod tests {
         check("backend.feh.mode = inf", feh, "mode", json!("fill"), no_word);
         // Stored for the client, and shown to it as stored.
         let preset = "line 1: app.font_preset: \"x\" is none of bundled, google_sans, system, \
-                      custom; \"bundled\" is used instead";
+                      custom; it is kept as it is";
         check("app.font_preset = 'x'", Section::App, "font_preset", json!("x"), preset);
         let unknown = "line 2: daemon.loglevel is not a setting";
         check("[daemon]\nloglevel = 1", Section::Daemon, "loglevel", json!(null), unknown);

@@ -223,10 +223,13 @@ impl ConfigHandle {
         file::answers(&self.0.path)?;
         let mut state = self.lock();
         let on_disk = self.take_up_edits(&mut state)?;
-        let (text, config) = self.edited(&state.good, &edits(&self.current()))?;
+        let edits = edits(&self.current());
+        let (text, parsed) = self.edited(&state.good, &edits)?;
+        let warnings = warnings_of(&edits, parsed.warned);
         if on_disk && text == state.good {
-            return Ok(Changed::default());
+            return Ok(Changed { warnings, ..Changed::default() });
         }
+        let writes_daemon = source == ChangeSource::Patch && alters_daemon(&state.good, &edits);
         let failed = |source| Error::Write { path: self.0.path.clone(), source };
         let resets = matches!(source, ChangeSource::ResetAll | ChangeSource::ResetBackend);
         let backup = (on_disk && resets).then(|| file::back_up(&self.0.path, &state.good));
@@ -236,8 +239,9 @@ impl ConfigHandle {
             backup.iter().for_each(|backup| drop(std::fs::remove_file(backup)));
             failed(error)
         })?;
-        let sections = self.adopt(&mut state, text, config, source);
-        Ok(Changed { restart_required: sections.contains(&Section::Daemon), sections, backup })
+        let sections = self.adopt(&mut state, text, parsed.config, source);
+        let restart_required = writes_daemon || sections.contains(&Section::Daemon);
+        Ok(Changed { sections, restart_required, warnings, backup })
     }
 
     /// What somebody wrote into the file a moment ago comes first, or our change would undo it.
@@ -264,10 +268,10 @@ impl ConfigHandle {
     }
 
     /// The text with the edits in it, if it can be read again, and what it says.
-    fn edited(&self, text: &str, edits: &[Edit]) -> Result<(String, Config), Error> {
+    fn edited(&self, text: &str, edits: &[Edit]) -> Result<(String, document::Parsed), Error> {
         let stored = |edited: String| {
             let read = document::read(&edited, &self.0.path).map_err(|error| error.to_string())?;
-            self.has_room(text, &edited, &read.config).map(|()| (edited, read.config))
+            self.has_room(text, &edited, &read.config).map(|()| (edited, read))
         };
         let edited = overlay::apply(text, edits).map_err(|error| error.to_string());
         edited.and_then(stored).map_err(|problem| Error::Refused {
@@ -349,6 +353,20 @@ impl ConfigHandle {
         // Texts are replaced whole, so a panic between two of them leaves an older one at worst.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Of the warnings about sections, those about the ones that were to be changed.
+fn warnings_of(edits: &[Edit], warned: Vec<(Section, String)>) -> Vec<String> {
+    let is_edited = |section: Section| edits.iter().any(|edit| edit.section == section);
+    let own = warned.into_iter().filter(|(section, _)| is_edited(*section));
+    own.map(|(_, warning)| warning).collect()
+}
+
+/// Whether `[daemon]` is written otherwise afterwards, also where what it says is of no use.
+fn alters_daemon(text: &str, edits: &[Edit]) -> bool {
+    let own = edits.iter().filter(|edit| edit.section == Section::Daemon);
+    let own: Vec<Edit> = own.cloned().collect();
+    overlay::apply(text, &own).is_ok_and(|edited| edited != text)
 }
 
 /// Reads a file without touching it: its settings and warnings, or what is wrong with it.

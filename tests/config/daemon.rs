@@ -198,6 +198,14 @@ fn config_routes() {
     assert!(app.get("restart_required").is_none());
     let shown = daemon.succeeds("PATCH", "/config/daemon", json!({"log_level": "warn"}));
     assert_eq!((&shown["log_level"], &shown["restart_required"]), (&json!("warn"), &json!(true)));
+    let unused = daemon.succeeds("PATCH", "/config/daemon", json!({"log_max_size_mb": 0}));
+    assert_eq!(
+        (&unused["log_max_size_mb"], &unused["restart_required"]),
+        (&json!(10), &json!(true))
+    );
+    let warning = unused["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("daemon.log_max_size_mb: 0 is not allowed"), "{warning}");
+    assert_eq!(unused["warnings"].as_array().unwrap().len(), 1);
     let feh = daemon.succeeds("PATCH", "/config/backends/feh", json!({"mode": "max"}));
     assert_eq!(feh, json!({"mode": "max"}));
     assert_eq!(daemon.succeeds("POST", "/config/backends/feh/reset", Value::Null)["mode"], "fill");

@@ -241,3 +241,23 @@ fn reset_removes_client_keys_and_mends_invalid_values() {
     let text = room.text();
     assert!(text.contains("# note\n") && !text.contains("'zoom'"), "{text}");
 }
+
+#[test]
+fn a_value_of_no_use_is_told_of_in_the_answer() {
+    let room = Room::with("[app]\nfont_preset = 'x'\n");
+    let patch = |section, body: Json| {
+        room.handle.patch_section(section, body.as_object().unwrap()).unwrap()
+    };
+    let changed = patch(Section::Daemon, json!({"log_max_size_mb": 0, "log_level": "loud"}));
+    assert!(changed.restart_required, "the file is another");
+    let [size, level] = changed.warnings.as_slice() else { panic!("{:?}", changed.warnings) };
+    assert!(size.ends_with("; 10 is used instead") || level.ends_with("; 10 is used instead"));
+    // The same once more: nothing is written, and it is still of no use.
+    let again = patch(Section::Daemon, json!({"log_level": "loud"}));
+    assert_eq!((again.restart_required, again.warnings.len()), (false, 2));
+    let app = patch(Section::App, json!({"sort_by": "size"}));
+    assert!(!app.restart_required);
+    assert_eq!(app.warnings.len(), 2, "those of the section alone: {:?}", app.warnings);
+    assert!(app.warnings.iter().all(|warning| warning.ends_with("; it is kept as it is")));
+    assert_eq!(patch(Section::Power, json!({"pause_when_idle": true})).warnings, [""; 0]);
+}

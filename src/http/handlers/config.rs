@@ -90,6 +90,10 @@ fn changed_answer(mut body: Map<String, Value>, changed: &Changed) -> Result<Res
     if changed.restart_required {
         body.insert("restart_required".to_owned(), true.into());
     }
+    // The whole has all warnings already, and a client may keep a key of this name.
+    if !changed.warnings.is_empty() && !body.contains_key("warnings") {
+        body.insert("warnings".to_owned(), changed.warnings.clone().into());
+    }
     if let Some(backup) = &changed.backup {
         body.insert("backup".to_owned(), backup.to_string_lossy().into());
     }
