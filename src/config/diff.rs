@@ -46,6 +46,8 @@ mod tests {
         }
         check("# nothing\napp.theme = 'dark'", &[], &[]);
         check("app.new = 1", &[Section::App], &["app"]);
+        // Of no use, and without a default: as if it were not there.
+        check("location.latitude = 95\nbackend.transition_duration_seconds = -1", &[], &[]);
         check(
             "backend.type = 'feh'\nbackend.auto_priorities.web = []\nbackend.feh.mode = 'max'",
             &[Section::Backend, Section::AutoPriorities, Section::BackendOptions(BackendName::Feh)],

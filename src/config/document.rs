@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
                 table.get(toml::find(table, key.name, section.is_backend_options())?)
             });
             let value = match found {
-                Some(item) => Some(self.value(section, key, item)?),
+                Some(item) => self.value(section, key, item)?,
                 None => key.default.to_json().inspect(|default| {
                     let (key, value) = (key.name.to_owned(), Some(default.clone()));
                     self.missing.push(Edit { section, key, value });
@@ -100,7 +100,8 @@ impl<'a> Reader<'a> {
         Ok(out)
     }
 
-    fn value(&mut self, section: Section, key: &Key, item: &Item) -> Result<Json, Error> {
+    /// What is shown of a value: nothing where it is of no use and the key has no default.
+    fn value(&mut self, section: Section, key: &Key, item: &Item) -> Result<Option<Json>, Error> {
         let name = || format!("{}.{}", section.heading(), key.name);
         let value = toml::to_json(item);
         let infinite = value.is_null() && item.is_float();
@@ -114,10 +115,10 @@ impl<'a> Reader<'a> {
         } else {
             key.validate(&value)
         };
-        let Err(problem) = valid else { return Ok(key.normal(value)) };
+        let Err(problem) = valid else { return Ok(Some(key.normal(value))) };
         let (shown, acting) = match key.on_invalid {
-            OnInvalid::ActsAs(acting) if !infinite => (value, acting.to_json()),
-            _ => (key.default.to_json().unwrap_or(Json::Null), key.default.to_json()),
+            OnInvalid::ActsAs(acting) if !infinite => (Some(value), acting.to_json()),
+            _ => (key.default.to_json(), key.default.to_json()),
         };
         let kept = section.is_client_s() && !infinite;
         let instead = match acting {
@@ -252,6 +253,9 @@ mod tests {
                      nothing is used instead";
         let text = "backend.transition_duration_seconds = inf";
         check(text, Section::Backend, "transition_duration_seconds", json!(null), unset);
+        let nowhere = "line 1: location.latitude: 95 is not allowed, only -90 to 90; \
+                       nothing is used instead";
+        check("location.latitude = 95", Section::Location, "latitude", json!(null), nowhere);
         let no_word =
             "line 1: backend.feh.mode: inf is not a finite number; \"fill\" is used instead";
         let feh = Section::BackendOptions(BackendName::Feh);

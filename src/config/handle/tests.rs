@@ -261,3 +261,13 @@ fn a_value_of_no_use_is_told_of_in_the_answer() {
     assert!(app.warnings.iter().all(|warning| warning.ends_with("; it is kept as it is")));
     assert_eq!(patch(Section::Power, json!({"pause_when_idle": true})).warnings, [""; 0]);
 }
+
+#[test]
+fn a_place_on_no_map_is_as_none() {
+    let room = Room::with("[location]\n");
+    room.write(&room.text().replace("[location]\n", "[location]\nlatitude = 95\n"));
+    room.handle.reload();
+    assert_eq!(room.handle.current().section(Section::Location), Map::new());
+    assert_eq!(room.handle.current().warnings.len(), 1);
+    assert_eq!(room.heard(), Vec::<String>::new());
+}
