@@ -13,5 +13,6 @@ mod desktop;
 mod manual;
 mod openapi;
 mod readme;
+mod settings;
 #[path = "../support/mod.rs"]
 mod support;
