@@ -1,6 +1,7 @@
 //! A whole request, as a handler sees it: decoded once, never a socket.
 
 use std::borrow::Cow;
+use std::num::{IntErrorKind, ParseIntError};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -94,7 +95,12 @@ impl<'a> Request<'a> {
     /// The route's first placeholder as a record's id; 400 where it is none.
     pub fn record(&self) -> Result<i64, Error> {
         let text = self.placeholder(0);
-        text.parse().map_err(|_| Error::bad_request(format!("{text:?} is not an id")))
+        text.parse().or_else(|error: ParseIntError| match error.kind() {
+            // An integer that no record has.
+            IntErrorKind::PosOverflow => Ok(i64::MAX),
+            IntErrorKind::NegOverflow => Ok(i64::MIN),
+            _ => Err(Error::bad_request(format!("{text:?} is not an id"))),
+        })
     }
 
     /// The body as an object of type `T`; 400 with line, column and field where it is none.

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
+use std::num::IntErrorKind;
 use std::str::FromStr;
 
 use super::Unknown;
@@ -97,7 +98,12 @@ impl<'a> Parameters<'a> {
             _ => format!("{name} is an integer from {from} to {to}"),
         };
         let Some(text) = self.get(name) else { return Ok(None) };
-        let number = text.parse().ok().filter(|number| (from..=to).contains(number));
+        let number = match text.parse::<u64>() {
+            // More than there is of anything is an integer, too.
+            Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
+            number => number.ok(),
+        };
+        let number = number.filter(|number| (from..=to).contains(number));
         number.map(Some).ok_or_else(|| BadParameter::new(name, text, allowed()))
     }
 

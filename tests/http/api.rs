@@ -345,7 +345,9 @@ fn bad_image_queries_are_explained() {
         assert!(reply.text().contains(said), "{path} {body}: {}", reply.text());
     };
     check("/images/x", "", 400, "not an id");
-    check("/images/99999999999999999999", "", 400, "not an id");
+    check("/images/1.5", "", 400, "not an id");
+    check("/images/99999999999999999999", "", 404, "no image");
+    check("/images/-99999999999999999999", "", 404, "no image");
     check("/images/7", "", 404, "no image 7");
     check("/images/7/raw", "", 404, "no image 7");
     check("/images/7/thumbnail", "", 404, "no image 7");
@@ -354,6 +356,9 @@ fn bad_image_queries_are_explained() {
     check("/images?sort_by=date", "", 400, "imported_at");
     check("/images?palette_similar_to=7", "", 404, "no image 7");
     check("/images?page=18446744073709551615&per_page=500", "", 200, r#""per_page":200"#);
+    let beyond = format!("/images?page={0}&per_page={0}", "9".repeat(20));
+    check(&beyond, "", 200, r#""per_page":200"#);
+    check(&format!("/images/history?limit={}", "9".repeat(20)), "", 200, "[");
     check("/images", "{}", 400, "paths");
     check("/images", r#"{"paths": []}"#, 400, "empty");
     check("/images", r#"{"paths": ["a/b"]}"#, 400, "absolute");
