@@ -247,6 +247,30 @@ mod tests {
         assert_eq!(count(&aside.unwrap()), 2);
         assert!(Store::open(&database).unwrap().read(pending_files::list).unwrap().is_empty());
     }
+
+    #[test]
+    fn what_is_wrong_is_told_in_lines_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("murald.sqlite3");
+        let store = Store::open(&database).unwrap();
+        for number in 0..200 {
+            store.write(|c| images::insert(c, &picture(&format!("p{number}"), number))).unwrap();
+        }
+        store.checkpoint().unwrap();
+        drop(store);
+        let look = || problems(&open_reader(&database).unwrap(), "integrity_check").unwrap();
+        assert_eq!(look(), [""; 0]);
+        // Rows and their indexes no longer agree.
+        let connection = Connection::open(&database).unwrap();
+        connection.pragma_update(None, "writable_schema", true).unwrap();
+        let hide = "DELETE FROM sqlite_schema WHERE name = 'image_folder'";
+        connection.execute(hide, []).unwrap();
+        drop(connection);
+        let told = look();
+        assert!(!told.is_empty() && told.len() <= 10, "{told:?}");
+        assert!(told.iter().all(|line| !line.starts_with("***") && line != "ok"), "{told:?}");
+    }
+
     #[test]
     fn what_takes_the_databases_place_is_set_aside() {
         let directory = tempfile::tempdir().unwrap();

@@ -304,6 +304,8 @@ mod tests {
         store.write(|c| note(c, &file)).unwrap();
         store.write(|c| set_device(c, &file.path, 3)).unwrap();
         assert!(file.stamp.same(&Stamp { inode: 1, device: 1, ..file.stamp }));
+        assert!(!file.stamp.same(&Stamp { size: 7, ..file.stamp }));
+        assert!(!file.stamp.same(&Stamp { modified: 7, ..file.stamp }));
         file.stamp.device = 3;
         assert_eq!(store.read(|c| get(c, &file.path)).unwrap(), Some(file));
         assert_eq!(store.read(|c| get(c, Path::new("/p"))).unwrap(), None);
