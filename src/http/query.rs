@@ -86,8 +86,10 @@ mod tests {
         check("page=3&per_page=7", Some((3, 7)));
         check("per_page=5000", Some((1, 200)));
         check("page=18446744073709551615", Some((u64::MAX, 50)));
-        check("page=18446744073709551616", None);
-        for bad in ["0", "-1", "x", "1.5", "", "%201", "99999999999999999999"] {
+        // An integer, too, and no page is there.
+        check("page=18446744073709551616", Some((u64::MAX, 50)));
+        check("per_page=99999999999999999999", Some((1, 200)));
+        for bad in ["0", "-1", "x", "1.5", "", "%201", "9999999999999999999x"] {
             check(&format!("page={bad}"), None);
             check(&format!("per_page={bad}"), None);
         }

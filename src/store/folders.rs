@@ -10,6 +10,8 @@ use crate::wire::{Folder, Timestamp};
 
 /// Folders inside each other at most.
 pub(crate) const DEPTH_MAX: usize = 32;
+/// Bytes of a name at most.
+pub(crate) const NAME_MAX: usize = 255;
 
 /// Why a folder is not made, changed or moved.
 #[derive(Debug)]
@@ -277,7 +279,12 @@ fn depth(connection: &Connection, folder: Option<i64>) -> Result<usize, Refusal>
 fn free_name(connection: &Connection, name: &str, parent: Option<i64>) -> Result<String, Error> {
     let sql = "SELECT 1 FROM folder WHERE name = ?1 AND parent_id IS ?2";
     let mut statement = connection.prepare_cached(sql)?;
-    let numbered = (1u32..).map(|number| format!("{name}_{number}"));
+    let numbered = (1u32..).map(|number| {
+        let end = format!("_{number}");
+        let room = name.len().min(NAME_MAX - end.len());
+        let whole = (0..=room).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
+        format!("{}{end}", &name[..whole])
+    });
     for candidate in std::iter::once(name.to_owned()).chain(numbered) {
         if !statement.exists(params![candidate, parent])? {
             return Ok(candidate);

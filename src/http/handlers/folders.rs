@@ -5,11 +5,8 @@ use serde_json::json;
 use super::Api;
 use crate::http::{Error, Request, Response};
 use crate::library::Deleted;
-use crate::store::folders::{self, FolderChange, FolderQuery, Refusal};
+use crate::store::folders::{self, FolderChange, FolderQuery, NAME_MAX, Refusal};
 use crate::wire::{CreateFolder, Data, MoveImages, PatchFolder};
-
-/// Bytes.
-const NAME_MAX: usize = 255;
 
 /// `GET /folders`: a level of the tree, or what a search finds below it.
 pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response, Error> {

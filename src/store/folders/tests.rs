@@ -61,6 +61,20 @@ fn no_folder_lies_in_itself_and_none_too_deep() {
 }
 
 #[test]
+fn folder_that_comes_up_has_a_name_that_can_be_given() {
+    let (_directory, store) = scratch();
+    let long = format!("a{}", "ö".repeat(127));
+    assert_eq!(long.len(), NAME_MAX);
+    let make = |name: &str, parent| store.write(|c| insert(c, name, parent)).unwrap();
+    make(&long, None);
+    let gone = make("gone", None);
+    let comes = make(&long, Some(gone));
+    store.write(|c| dissolve(c, gone)).unwrap();
+    let name = store.read(|c| get(c, comes)).unwrap().unwrap().name;
+    assert_eq!(name, format!("a{}_1", "ö".repeat(126)));
+}
+
+#[test]
 fn a_dissolved_folder_hands_everything_up() {
     let (_directory, store) = scratch();
     let top = make(&store, "top", None).unwrap();
