@@ -25,10 +25,10 @@ use crate::media::Error::NeedsTranscoder;
 use crate::media::Stop;
 use crate::paths::make_directories;
 use crate::store::images::{self, NewImage};
-use crate::store::{Store, pending_files};
+use crate::store::{Store, edits, pending_files};
 use crate::sys::Patient;
 use crate::transcode::{self, Ffmpeg};
-use crate::wire::{Format, MediaType, Resolution};
+use crate::wire::{Format, Image, MediaType, Resolution};
 use crate::{color, digest, media};
 
 /// Bytes of a picture's file: the largest that are decoded, with sixteen bits a sample, have half.
@@ -133,7 +133,8 @@ impl ImportContext {
         }
     }
 
-    /// Gives a row to a file that somebody put into the library's directory. Never removes it.
+    /// Gives a row to a file that somebody put into the library's directory, or written anew there.
+    /// Never removes it.
     pub(super) fn adopt(&self, path: &Path, stop: Stop<'_>) -> Result<Imported, Error> {
         if path.is_dir() {
             return self.adopt_package(path);
@@ -149,7 +150,22 @@ impl ImportContext {
         // Kept from the start: it is not ours to remove.
         let copy = Copy { path: path.to_owned(), kept: true, checksum, size };
         let row = self.describe(path, &copy, None, stop)?;
-        self.keep(path, path.file_stem(), &name, row)
+        match self.store.read(|c| images::by_path(c, path))? {
+            Some(old) => self.write_anew(&old, &row),
+            None => self.keep(path, path.file_stem(), &name, row),
+        }
+    }
+
+    /// Has the row of an image say what its file holds now.
+    fn write_anew(&self, old: &Image, row: &NewImage) -> Result<Imported, Error> {
+        self.store.write(|c| -> Result<(), Error> {
+            let is_old = |now: &Image| (&now.path, &now.checksum) == (&old.path, &old.checksum);
+            let now = images::get(c, old.id)?.filter(is_old).ok_or(Error::LeftAlone)?;
+            Ok(edits::rewrite(c, &now, row)?)
+        })?;
+        self.thumbnails.remove(old);
+        self.tell_rewritten(old.id);
+        self.imported(old.id, false)
     }
 
     /// Gives a row to what lies in the directory already, under its own name where that is free.

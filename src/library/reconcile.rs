@@ -5,7 +5,7 @@
 //! and nothing here holds a lock across a look at the disk but that one. Removed are only files that
 //! are known to be ours and unfinished: temporary ones, and those that the database notes as pending
 //! ([`Leftovers`]). A file that nobody knows was put there by its owner, or survived a lost database:
-//! it is adopted, never deleted, and one that was renamed keeps its row. What becomes of rows whose
+//! it is adopted, never deleted, and one that was renamed or written anew keeps its row. What becomes of rows whose
 //! files are gone says [`missing`](super::missing).
 
 use std::collections::{HashMap, HashSet};
@@ -29,6 +29,7 @@ use crate::digest;
 use crate::digest::Checksum;
 use crate::events::EventBus;
 use crate::memory;
+use crate::store::Store;
 use crate::store::edits::{self, Rename};
 use crate::store::images;
 use crate::store::pending_files;
@@ -100,6 +101,7 @@ impl Reconciler {
         let had = |hex: &str| checksums.binary_search_by(|sum| compare(sum, hex)).is_ok();
         let imported = |hex: &str| store.read(|c| images::has_checksum(c, hex)).unwrap_or(true);
         context.thumbnails.sweep(|hex| had(hex) || imported(hex));
+        let rewritten = rewritten(store)?;
         let strangers = strangers(&rows, &files).into_iter();
         let fit = |path: &&PathBuf| looks_like_picture(path) || looks_like_package(path);
         let is_ours = |path: &Path| {
@@ -111,6 +113,7 @@ impl Reconciler {
         strangers
             .filter(fit)
             .filter_map(|path| is_ours(path).map(|ours| (!ours).then(|| path.clone())).transpose())
+            .chain(rewritten.into_iter().map(Ok))
             .collect()
     }
 }
@@ -119,6 +122,14 @@ impl Reconciler {
 fn strangers<'a>(rows: &[Row], files: &'a [PathBuf]) -> Vec<&'a PathBuf> {
     let owned: HashSet<&Path> = rows.iter().map(|(_, path, _)| path.as_path()).collect();
     files.iter().filter(|path| !owned.contains(path.as_path())).collect()
+}
+
+/// Files that their owner has written anew: their rows say what they were. One that has as many bytes
+/// as before is not noticed.
+fn rewritten(store: &Store) -> Result<Vec<PathBuf>, Error> {
+    let mut sizes = store.read(images::sizes)?;
+    sizes.retain(|(path, size)| path.metadata().is_ok_and(|meta| meta.len() != *size));
+    Ok(sizes.into_iter().map(|(path, _)| path).collect())
 }
 
 /// Files that their owner has renamed keep their rows.

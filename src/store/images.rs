@@ -300,6 +300,16 @@ pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, E
     })
 }
 
+/// The file of every picture that has a copy of ours, and how many bytes it had when it was seen last.
+pub(crate) fn sizes(connection: &Connection) -> Result<Vec<(PathBuf, u64)>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT path, file_size FROM image WHERE web_meta IS NULL AND NOT in_place",
+    )?;
+    row::readable(statement.query([])?, |row| {
+        Ok((row.get::<_, String>(0)?.into(), row.get::<_, i64>(1)?.unsigned_abs()))
+    })
+}
+
 fn one<P: rusqlite::Params>(
     connection: &Connection,
     sql: &str,

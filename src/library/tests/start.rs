@@ -130,6 +130,31 @@ fn a_file_that_its_owner_has_renamed_keeps_its_row() {
 }
 
 #[test]
+fn file_that_its_owner_has_written_anew_keeps_its_row() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let source = scene.source("a.png", png(1));
+    let started = alive.library.import(vec![source.clone()], None).unwrap();
+    alive.batch(&started.batch_id);
+    alive.end();
+    let before = scene.images().remove(0);
+    let other = ImageBuffer::from_pixel(9, 7, Rgb([1, 2, 3]));
+    DynamicImage::ImageRgb8(other).save(&before.path).unwrap();
+    let mut alive = scene.start();
+    assert_eq!(alive.next()["event"], "gallery_changed");
+    let after = scene.images().remove(0);
+    assert_eq!((after.id, &after.name, &after.path), (before.id, &before.name, &before.path));
+    assert_eq!((after.width, after.height), (9, 7));
+    assert_eq!(after.file_size, before.path.metadata().unwrap().len());
+    // What it was is no duplicate any more.
+    let started = alive.library.import(vec![source], None).unwrap();
+    assert_ne!(of(&alive.batch(&started.batch_id), "image_processed")[0]["duplicate"], true);
+    alive.end();
+    assert_eq!(scene.images().len(), 2);
+    scene.check_agreement();
+}
+
+#[test]
 fn another_file_of_a_noted_name_stays() {
     for moved in [true, false] {
         let scene = Scene::new();
