@@ -21,6 +21,7 @@ use super::turn::Turn;
 use super::video_frame::{self, VideoFrame};
 use super::{AudioDefault, Error, OnRewritten, Thumbnails};
 use crate::digest::Checksum;
+use crate::events::EventBus;
 use crate::media::Error::NeedsTranscoder;
 use crate::media::Stop;
 use crate::paths::make_directories;
@@ -28,7 +29,7 @@ use crate::store::images::{self, NewImage};
 use crate::store::{Store, edits, pending_files};
 use crate::sys::Patient;
 use crate::transcode::{self, Ffmpeg};
-use crate::wire::{Format, Image, MediaType, Resolution};
+use crate::wire::{Event, Format, GalleryDomain, Image, MediaType, Resolution};
 use crate::{color, digest, media};
 
 /// Bytes of a picture's file: the largest that are decoded, with sixteen bits a sample, have half.
@@ -38,6 +39,7 @@ const PICTURE_MAX: u64 = 2 << 30;
 pub(super) struct ImportContext {
     pub(super) directory: PathBuf,
     pub(super) store: Store,
+    pub(super) bus: EventBus,
     pub(super) thumbnails: Thumbnails,
     pub(super) budget: Arc<MemoryBudget>,
     pub(super) names: Names,
@@ -297,6 +299,13 @@ impl ImportContext {
     pub(super) fn tell_rewritten(&self, image_id: i64) {
         if let Some(tell) = self.on_rewritten.get() {
             tell(image_id);
+        }
+    }
+
+    /// Tells of places in playlists that are another image's now.
+    pub(super) fn tell_listed(&self, places: usize) {
+        if places > 0 {
+            self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
         }
     }
 

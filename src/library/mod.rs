@@ -153,6 +153,7 @@ pub fn start(
     let context = Arc::new(ImportContext {
         directory: settings.images_dir.clone(),
         store: store.clone(),
+        bus: bus.clone(),
         thumbnails: thumbnails.clone(),
         budget,
         names: Default::default(),

@@ -280,11 +280,13 @@ impl ImportContext {
         let name = Name::of(seen.path, row.format)?;
         if old.path.extension().is_none_or(|own| *own != *name.extension) {
             let imported = self.land(copy, &name, row)?;
-            self.store.write(|c| -> Result<(), Error> {
-                edits::unite(c, old, &imported.image)?;
+            let places = self.store.write(|c| -> Result<usize, Error> {
+                let places = edits::unite(c, old, &imported.image)?;
                 purge::delete(c, &[old.id], false)?;
-                Ok(seen.note(c, Some(imported.image.id))?)
+                seen.note(c, Some(imported.image.id))?;
+                Ok(places)
             })?;
+            self.tell_listed(places);
             removal::clear(&self.store, purge::on_disk(old));
             self.tell_rewritten(old.id);
             return Ok(imported);

@@ -30,7 +30,9 @@ impl Player {
             Err(Why::Incompatible { .. }) => self.skip(change, report),
             // The reconciler has told of it.
             Err(Why::Backend { .. } | Why::Ending) => fail(change, &report),
-            Err(Why::NoImage { .. } | Why::FileGone { .. }) => self.retry_without(change, report),
+            Err(Why::NoImage { id: gone } | Why::FileGone { id: gone, .. }) => {
+                self.retry_without(change, *gone, &report);
+            }
             Err(Why::NoBackend { .. }) => {
                 self.no_compatible_item(id, None);
                 fail(change, &report);
@@ -59,17 +61,23 @@ impl Player {
     }
 
     /// An image of the list is gone: tries the one that takes its place, if it has left the list.
-    fn retry_without(&mut self, change: InFlight, report: ApplyReport) {
+    fn retry_without(&mut self, change: InFlight, gone: i64, report: &ApplyReport) {
         let id = report.id;
         // The row of an image that is gone has gone from its playlists, and is found no more.
-        let has_image = |items: &[Item]| items.iter().any(|item| item.image_id == report.image_id);
-        let now = PlaylistSpec::find(&self.store, id);
-        if !now.is_ok_and(|spec| spec.is_some_and(|spec| !has_image(&spec.items))) {
-            self.announce_error(&report);
-            return fail(change, &report);
+        let has_image = |items: &[Item]| items.iter().any(|item| item.image_id == gone);
+        let left = |spec: Option<PlaylistSpec>| spec.is_some_and(|spec| !has_image(&spec.items));
+        let has_left = PlaylistSpec::find(&self.store, id).is_ok_and(left);
+        if has_left {
+            self.reload_if_changed(id);
+        }
+        // A list that cannot be read anew would lead to the same image, again and again.
+        let stale = |one: &RunningPlaylist| !one.spec.is_living() && has_image(&one.spec.items);
+        let is_start = matches!(change.goal, Goal::Start);
+        if !has_left || !is_start && self.running.get(&id).is_some_and(stale) {
+            self.announce_error(report);
+            return fail(change, report);
         }
         let InFlight { goal, state, superseded, done, .. } = change;
-        self.reload_if_shorter(id);
         let again = match goal {
             Goal::Start => {
                 let monitors = if state.everywhere { Vec::new() } else { state.monitors };

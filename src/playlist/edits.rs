@@ -1,5 +1,5 @@
-//! Lists that change while they are played: edited by a client, or shorter because images left the
-//! library.
+//! Lists that change while they are played: edited by a client, or other than they were because images
+//! left the library or have the content of others now.
 
 use std::sync::Arc;
 
@@ -56,26 +56,34 @@ impl Player {
         if all || message.kind == EventKind::ConfigChanged {
             self.fill_all_monitors();
         }
-        // Of the gallery only images: history changes with every picture.
-        let images = match message.kind {
-            EventKind::GalleryChanged => message.json.contains(r#""domain":"images""#),
+        // Of the gallery only these: history changes with every picture.
+        const OF_LISTS: [&str; 2] = [r#""domain":"images""#, r#""domain":"playlists""#];
+        let lists = match message.kind {
+            EventKind::GalleryChanged => {
+                OF_LISTS.iter().any(|domain| message.json.contains(domain))
+            }
             kind => kind == EventKind::ImageOrphanPurged,
         };
-        if all || images {
-            self.running_ids().into_iter().for_each(|id| self.reload_if_shorter(id));
+        if all || lists {
+            self.running_ids().into_iter().for_each(|id| self.reload_if_changed(id));
         }
         self.renew_living(message);
     }
 
-    /// An image that left the library has left its playlists, too.
-    pub(super) fn reload_if_shorter(&mut self, id: i64) {
+    /// An image that left the library has left its playlists, too; or another is in its place, which
+    /// has its content now.
+    pub(super) fn reload_if_changed(&mut self, id: i64) {
         let Some(one) = self.running.get(&id).filter(|one| !one.spec.is_living()) else { return };
-        let length = self.store.read(|c| playlists::length(c, id));
-        if length.is_ok_and(|length| length == one.spec.items.len()) {
+        let (before, mut state) = (one.spec.ids(), one.state.clone());
+        // Mostly nothing has changed, and there is nothing to write.
+        if self.store.read(|c| playlists::image_ids(c, id)).is_ok_and(|now| now == before) {
             return;
         }
-        let state = one.state.clone();
-        match self.store.write(|c| edit(c, id, state, None)) {
+        let edited = self.store.write(|c| {
+            state.follow_replaced(&before, &playlists::image_ids(c, id)?);
+            edit(c, id, state, None)
+        });
+        match edited {
             Ok(edited) => self.go_on(id, edited),
             Err(error) => log::error!("playlist {id} cannot be read anew: {error}"),
         }

@@ -1,7 +1,7 @@
 //! The reconciler's answers to changes that a playlist made by itself.
 
 use super::attempt::ApplyReport;
-use super::player::Player;
+use super::player::{Player, RunningPlaylist};
 use crate::backends::Kind;
 use crate::wallpaper::Error;
 use crate::wire::SetStatus;
@@ -28,10 +28,14 @@ impl Player {
                 self.pass_over(report, &backend, kind);
             }
             Err(Error::NoBackend { .. }) => self.no_compatible_item(id, None),
-            Err(Error::NoImage { .. } | Error::FileGone { .. }) => {
-                self.reload_if_shorter(id);
-                if self.running.get(&id).is_some_and(|one| one.state.image_id == image_id) {
+            Err(Error::NoImage { id: gone } | Error::FileGone { id: gone, .. }) => {
+                self.reload_if_changed(id);
+                let stands_at_it = |one: &RunningPlaylist| one.state.taken().contains(gone);
+                if self.running.get(&id).is_some_and(stands_at_it) {
                     self.announce_error(&report);
+                } else {
+                    // Another is in its place, and is shown already where it was.
+                    self.fill_monitors(id);
                 }
             }
             Err(Error::UnknownMonitors { connected, .. })

@@ -209,6 +209,22 @@ impl Shuffle {
         self.tidy();
     }
 
+    /// Has an image in the place of another, on the way and in this round.
+    pub(super) fn replace(&mut self, old: i64, new: i64) {
+        let key = (self.key(old).0, new);
+        if self.position.1 == old {
+            self.position = key;
+        }
+        self.moved.remove(&old);
+        if self.moved.len() < MOVED_MAX {
+            self.moved.insert(new, key.0);
+        }
+        let was = |id: &&mut i64| **id == old;
+        self.trail.iter_mut().chain(&mut self.back).filter(was).for_each(|id| *id = new);
+        let ids = self.all.iter().map(|&id| if id == old { new } else { id });
+        self.all = sorted(&ids.collect::<Vec<_>>());
+    }
+
     /// An image that comes while the round runs has a place in what is left of it, anywhere.
     fn join(&mut self, id: i64) {
         if self.key(id) <= self.position && self.moved.len() < MOVED_MAX {

@@ -101,6 +101,24 @@ impl PlaybackState {
         self.monitors.len() > before
     }
 
+    /// Before an edit: where images have others in their places, it stands at these. They have the
+    /// same content, so there is nothing else to be shown.
+    pub(super) fn follow_replaced(&mut self, before: &[i64], now: &[i64]) {
+        if before.len() != now.len() {
+            return;
+        }
+        for (&old, &new) in before.iter().zip(now).filter(|(old, new)| old != new) {
+            if now.contains(&old) || before.contains(&new) {
+                continue;
+            }
+            let taken = std::iter::once(&mut self.image_id).chain(&mut self.others);
+            taken.filter(|id| **id == old).for_each(|id| *id = new);
+            if let Some(shuffle) = &mut self.shuffle {
+                shuffle.replace(old, new);
+            }
+        }
+    }
+
     /// Takes over an edited list, which is not empty; whether the image is gone that it stood at, or
     /// where each monitor has its own, whether one of them has another now.
     pub(super) fn edit(&mut self, spec: &PlaylistSpec, seed: u64) -> bool {

@@ -6,6 +6,7 @@ mod lists;
 mod living;
 mod monitors;
 mod pending;
+mod replaced;
 mod stub;
 mod time;
 

@@ -178,8 +178,9 @@ pub(crate) fn rewrite(connection: &Connection, old: &Image, new: &NewImage) -> R
 }
 
 /// Gives what one image has of tags and places to another, which has its content now. The row of the
-/// first is then as good as empty; its end is the caller's.
-pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Result<(), Error> {
+/// first is then as good as empty; its end is the caller's. Returns how many places in playlists are
+/// the other's now.
+pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Result<usize, Error> {
     let mut tags = into.tags.clone();
     tags.extend(from.tags.iter().filter(|tag| !into.tags.contains(tag)).cloned());
     let ids = params![from.id, into.id];
@@ -188,7 +189,7 @@ pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Resu
         params![into.id, json!(tags).to_string()],
     )?;
     // In a playlist that has both it stays at its own place.
-    connection.execute(
+    let places = connection.execute(
         "UPDATE playlist_image SET image_id = ?2 WHERE image_id = ?1 AND playlist_id NOT IN \
          (SELECT playlist_id FROM playlist_image WHERE image_id = ?2)",
         ids,
@@ -196,7 +197,7 @@ pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Resu
     connection.execute("UPDATE assignments SET image_id = ?2 WHERE image_id = ?1", ids)?;
     connection.execute("UPDATE history SET image_id = ?2 WHERE image_id = ?1", ids)?;
     connection.execute("UPDATE watched_file SET image_id = ?2 WHERE image_id = ?1", ids)?;
-    Ok(())
+    Ok(places)
 }
 
 /// Selects all images, or none; returns how many were not so already.

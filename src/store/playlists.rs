@@ -103,11 +103,12 @@ pub(crate) fn with_items(
     Ok(Some((playlist, items(connection, id)?.into_iter().map(|(item, _)| item).collect())))
 }
 
-/// How many images a playlist has; 0 where there is none.
-pub(crate) fn length(connection: &Connection, id: i64) -> Result<usize, Error> {
-    let sql = "SELECT count(*) FROM playlist_image WHERE playlist_id = ?1";
-    let count: i64 = connection.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
-    Ok(count.unsigned_abs() as usize)
+/// The ids of a playlist's images in their order; none where there is no such playlist.
+pub(crate) fn image_ids(connection: &Connection, id: i64) -> Result<Vec<i64>, Error> {
+    let sql = "SELECT image_id FROM playlist_image WHERE playlist_id = ?1 ORDER BY position";
+    let mut statement = connection.prepare_cached(sql)?;
+    let ids = statement.query_map([id], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
 }
 
 /// Adds a playlist and returns its id.

@@ -102,7 +102,7 @@ pub(super) fn unite(
         let successor = watched::get(c, path)?.and_then(|file| file.image_id);
         let successor = successor.map(|id| images::get(c, id)).transpose()?.flatten();
         if let Some(successor) = successor {
-            edits::unite(c, &image, &successor)?;
+            ended.references.playlists += edits::unite(c, &image, &successor)?;
         }
         ended.end(c, image)
     })?;

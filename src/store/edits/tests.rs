@@ -220,7 +220,7 @@ fn united_image_is_wherever_either_was() {
         let (from, into) = (at(c, from.id), at(c, into.id));
         unite(c, &from, &into)
     });
-    filled.unwrap();
+    assert_eq!(filled.unwrap(), 1, "one playlist has the other in its place");
     assert_eq!(now(&store, &into).tags, ["y", "z", "x"]);
     let look = |sql: &str| {
         store

@@ -122,7 +122,7 @@ fn places_follow_their_image() {
     assert_eq!(store.read(running).unwrap(), [id]);
     store.write(|c| purge::delete(c, &ids[..1], false)).unwrap();
     assert_eq!(place(&store).current_index, 1);
-    assert_eq!(store.read(|c| length(c, id)).unwrap(), 2);
+    assert_eq!(store.read(|c| image_ids(c, id)).unwrap(), ids[1..]);
     store.write(|c| purge::delete(c, &ids[2..], false)).unwrap();
     assert_eq!(place(&store).current_index, 0);
     assert_eq!(store.read(|c| super::state::<serde_json::Value>(c, id)).unwrap(), Some(state));

@@ -102,8 +102,10 @@ fn watched_files_that_swap_names_keep_their_images() {
 fn watched_file_with_another_ones_content_gives_it_tags_and_places() {
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2), ("c.png", 3)]);
     let (playlist, survivor) = (walls.treasure("a.png"), walls.id("b.png"));
+    let mut events = walls.house.events("gallery_changed");
     walls.draw("a.png", 2);
     wait_until("one image of both", || walls.images().len() == 2);
+    while events.next().1["domain"] != "playlists" {}
     let images = walls.images();
     let image = images.values().find(|image| image["id"] == survivor).unwrap();
     assert_eq!(image["tags"], json!(["treasure"]));

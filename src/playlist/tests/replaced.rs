@@ -1,0 +1,84 @@
+//! Images that have the content of others by now: these have their places in the lists.
+
+use super::*;
+use crate::store::{self, edits, purge};
+
+impl Fixture {
+    /// Image `old` has the content of another now, and that its places, as where a watched file is
+    /// written anew.
+    fn unite(&self, old: usize, new: usize) {
+        let [from, into] = [old, new].map(|number| {
+            let id = self.images[number];
+            self.store.read(|c| images::get(c, id)).unwrap().unwrap()
+        });
+        let united = |c: &store::Connection| -> Result<(), store::Error> {
+            edits::unite(c, &from, &into)?;
+            purge::delete(c, &[from.id], false).map(drop)
+        };
+        self.store.write(|c| united(c)).unwrap();
+    }
+
+    fn hear_of_lists(&mut self) {
+        let news = self.bus.subscribe(NEWS.iter().copied().collect(), || ());
+        self.bus.publish(&Event::GalleryChanged { domain: crate::wire::GalleryDomain::Playlists });
+        self.player.on_event(&news.receiver().recv().unwrap());
+        self.settle();
+    }
+}
+
+#[test]
+fn image_that_has_the_content_of_another_gives_it_its_place() {
+    for random in [false, true] {
+        let mut fixture = fixture();
+        let order = random.then_some(PlaylistOrder::Random);
+        let kind = Some(PlaylistType::Manual);
+        let configuration = NewConfiguration { order, kind, ..fast() };
+        let id = fixture.make_with(configuration, &[0, 1, 2], &[]);
+        fixture.start(id, &["A"]).unwrap();
+        fixture.act(id, Action::Next).unwrap();
+        let way = fixture.asked();
+        fixture.unite(way[1], 3);
+        fixture.hear_of_lists();
+        assert_eq!(fixture.asked(), NONE, "the wallpapers have put it there");
+        let active = &fixture.active()[0];
+        assert_eq!(active.current_image_id, Some(fixture.images[3]));
+        assert_eq!((active.total_images, active.current_index), (3, way[1]));
+        // It has had its turn, and the way back leads over it.
+        fixture.act(id, Action::Next).unwrap();
+        assert_eq!(fixture.asked(), [3 - way[0] - way[1]]);
+        fixture.act(id, Action::Previous).unwrap();
+        fixture.act(id, Action::Previous).unwrap();
+        assert_eq!(fixture.asked(), [3, way[0]]);
+    }
+}
+
+#[test]
+fn image_that_another_has_taken_the_place_of_holds_up_no_step_and_no_monitor() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.asked();
+    // Nobody has told of it yet.
+    fixture.unite(1, 3);
+    fixture.act(id, Action::Next).unwrap();
+    assert_eq!(fixture.asked(), [1, 3]);
+    fixture.unite(3, 4);
+    fixture.connect(&["A", "B", "C"]);
+    assert_eq!(fixture.asked(), [3, 4]);
+    let shown_on = &fixture.player.running[&id].state.shown_on;
+    assert_eq!(*shown_on, names(&["A", "B", "C"]));
+}
+
+#[test]
+fn step_fails_where_its_image_is_gone_and_the_list_cannot_be_read_anew() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.unite(1, 3);
+    let full = "CREATE TRIGGER full BEFORE UPDATE ON playback \
+                BEGIN SELECT RAISE(FAIL, 'full'); END";
+    fixture.store.write(|c| Ok::<_, store::Error>(c.execute_batch(full)?)).unwrap();
+    let error = fixture.act(id, Action::Next).unwrap_err();
+    assert!(matches!(error, Error::Picture(wallpaper::Error::NoImage { .. })), "{error}");
+    assert_eq!(fixture.active()[0].current_index, 0);
+}
