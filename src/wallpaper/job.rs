@@ -192,11 +192,16 @@ impl PendingApply {
         self.feasible.applied.keys()
     }
 
-    /// Writes rows and history in one transaction; what everybody is then to be told.
-    pub(super) fn commit(&self, store: &Store) -> Result<Vec<Changed>, store::Error> {
+    /// Writes rows and history in one transaction; what everybody is then to be told. An image that was
+    /// deleted meanwhile is none to be set.
+    pub(super) fn commit(&self, store: &Store) -> Result<Vec<Changed>, Error> {
         let Feasible { pictures, for_all, applied, source, connected, walk, by_hook, .. } =
             &self.feasible;
-        store.write(|transaction| {
+        store.write(|transaction| -> Result<(), Error> {
+            for image in pictures.iter().map(|picture| &picture.image) {
+                let row = store::images::get(transaction, image.id)?;
+                row.ok_or(Error::NoImage { id: image.id })?;
+            }
             for row in pictures.iter().flat_map(|picture| &picture.rows) {
                 store::assignments::put(transaction, row)?;
                 // Every change but a step back ends the way back.
@@ -210,7 +215,8 @@ impl PendingApply {
                 store::assignments::put_for_every_monitor(transaction, any)?;
             }
             store::monitors::note_seen(transaction, connected)?;
-            pictures.iter().try_for_each(|one| one.enter(transaction, source, applied))
+            pictures.iter().try_for_each(|one| one.enter(transaction, source, applied))?;
+            Ok(())
         })?;
         let of = |picture: &Picture| picture.changed(source.kind, picture.images(applied));
         let mut changed: Vec<Changed> = pictures.iter().map(of).collect();

@@ -350,7 +350,7 @@ impl Reconciler {
                 Err(error) => {
                     // What is on record is to be seen again: a start would show that, too.
                     self.reconcile_again = true;
-                    (apply.reply)(Err(error.into()));
+                    self.refuse(&error, apply.reply);
                 }
             },
             Purpose::Restore(_) => {}

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::BackendName::{Awww, Mpvpaper, Swaybg, WalQt};
+use crate::store::purge;
 
 fn away() -> backends::Error {
     backends::Error::Unavailable("on purpose".to_owned())
@@ -168,6 +169,21 @@ fn what_came_up_of_an_activation_that_fails_is_taken_down() {
     assert!(matches!(desk.activate("mpvpaper"), Err(Error::Backend { backend: Mpvpaper, .. })));
     assert!(desk.told().contains(&"mpvpaper on A: -".to_owned()));
     assert!(desk.reconciler.current.keys().eq([&WorkerKey::of(WalQt, "A")]));
+}
+
+#[test]
+fn image_that_is_deleted_while_it_comes_up_is_no_image() {
+    let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
+    let [one, two] = ["one", "two"].map(|name| desk.room.add(name));
+    desk.set(one, &["A"]).unwrap();
+    desk.heard();
+    let answer = desk.ask(two, &["A"]);
+    desk.room.store.write(|c| purge::delete(c, &[two], false)).unwrap();
+    desk.settle();
+    let answer = answer.try_recv().unwrap();
+    assert!(matches!(answer, Err(Error::NoImage { id }) if id == two), "{answer:?}");
+    assert_eq!(desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].image_id, one);
+    assert_eq!(desk.heard(), [EventKind::WallpaperChanged], "the one before is there again");
 }
 
 #[test]
