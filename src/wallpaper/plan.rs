@@ -131,6 +131,18 @@ pub(super) fn uncovers(step: &Step, current: &Placements, unseen: &Unseen) -> bo
     unseen.iter().any(|(key, names)| key != step.key() && names.iter().any(goes))
 }
 
+/// What shows the same picture at the same place, perhaps with another content.
+pub(super) fn same_picture<'a>(
+    shown: &'a [Placement],
+    placement: &Placement,
+) -> Option<&'a Placement> {
+    let at = |one: &&Placement| one.output.name == placement.output.name;
+    let same = |one: &&Placement| {
+        one.image_id == placement.image_id && one.extended_over == placement.extended_over
+    };
+    shown.iter().filter(at).find(same)
+}
+
 /// The contents of files that a worker shows with another content.
 pub(super) fn rewritten(
     current: &Placements,

@@ -7,6 +7,7 @@
 mod execute;
 mod fall_back;
 mod memory;
+mod record;
 mod settings;
 
 use std::collections::BTreeSet;
@@ -41,6 +42,7 @@ use super::worker::Report;
 use super::worker_key::WorkerKey;
 use super::workers::Workers;
 use super::world_state::WorldState;
+use record::Untold;
 
 /// Images that a random request leaves because their files are gone, before it says so.
 const PICKS: usize = 32;
@@ -65,6 +67,8 @@ pub(super) struct Reconciler {
     /// Those to be told to show what they show: settings changed since they were told, or they were not
     /// asked yet.
     stale: BTreeSet<WorkerKey>,
+    /// What requests have shown beside what they asked for.
+    untold: Untold,
     /// Something changed while a job was in progress: look again afterwards.
     reconcile_again: bool,
     /// Activated, but not yet what the settings say.
@@ -101,6 +105,7 @@ impl Reconciler {
             current: Placements::new(),
             unseen: Unseen::new(),
             stale: BTreeSet::new(),
+            untold: Untold::new(),
             reconcile_again: false,
             activated: None,
             found: Found::default(),
@@ -269,6 +274,7 @@ impl Reconciler {
         }
         // One that did not start has its own time to be tried again.
         steps.retain(|step| self.backoffs.may_try(step.key()));
+        self.tell_untold(&world, &steps);
         let must_wait = |step: &mut Step| {
             let outputs = plan::outputs_of(step, &self.current);
             self.jobs.is_busy(step.key()) || !self.jobs.leave_alone(&outputs, &self.current)
@@ -277,8 +283,7 @@ impl Reconciler {
         let later = plan::with_dependants(later, &mut steps, &[], &self.current);
         self.reconcile_again = !later.is_empty();
         self.stale.retain(|key| self.current.contains_key(key) || self.jobs.is_busy(key));
-        let mut before = self.current.clone();
-        before.retain(|key, _| !self.recovery.is_unannounced(key));
+        let before = self.told();
         for steps in plan::groups(steps, &self.current) {
             let restored = world.restored(&before, &steps);
             self.start(Job::new(steps.into(), Purpose::Restore(restored)));

@@ -185,11 +185,7 @@ impl WorldState {
             let backend = key.backend;
             for placement in placements {
                 let name = &placement.output.name;
-                let before = current.get(key).into_iter().flatten();
-                let before = before.into_iter().find(|old| {
-                    let same = old.image_id == placement.image_id;
-                    old.output.name == *name && same && old.extended_over == placement.extended_over
-                });
+                let before = current.get(key).and_then(|old| plan::same_picture(old, placement));
                 let is_rewritten = match before {
                     Some(before) if before.content == placement.content => continue,
                     before => before.is_some(),

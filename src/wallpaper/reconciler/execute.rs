@@ -6,13 +6,12 @@ use std::time::Instant;
 
 use crate::backends;
 use crate::error_chain::chain;
-use crate::store;
 use crate::wire::{ApplyFailure, Event, Timestamp};
 
 use super::Reconciler;
 use crate::wallpaper::Error;
 use crate::wallpaper::backoff::Restart;
-use crate::wallpaper::job::{Changed, Failed, Job, PendingApply, Picture, Purpose};
+use crate::wallpaper::job::{Failed, Job, PendingApply, Picture, Purpose};
 use crate::wallpaper::plan::{self, Step};
 use crate::wallpaper::request::Activated;
 use crate::wallpaper::worker::{Done, News, Order, Report};
@@ -74,6 +73,9 @@ impl Reconciler {
                 job.is_seen = true;
                 job.warn(warnings);
                 self.note_unseen(key, unseen);
+                if let Some(step) = &step {
+                    self.note_untold(step, &job);
+                }
                 self.step_done(step);
                 if let Purpose::Restore(restored) = &mut job.purpose {
                     let shown = restored.iter_mut().filter_map(|picture| picture.split_off(key));
@@ -339,6 +341,8 @@ impl Reconciler {
             Purpose::Apply(apply) => match apply.commit(&self.store) {
                 Ok(mut changed) => {
                     self.rest.note_asked(&apply.feasible.applied.monitors);
+                    let asked = &apply.feasible.applied.monitors;
+                    self.untold.retain(|(_, name), _| !asked.contains(name));
                     let by_hook = self.status.is_by_hook(&apply.feasible.source);
                     changed.iter_mut().for_each(|one| one.change.by_hook |= by_hook);
                     for picture in &apply.feasible.pictures {
@@ -361,39 +365,5 @@ impl Reconciler {
             }
             Purpose::Clear { failed, reply } => reply(failed.map_or(Ok(()), Err)),
         }
-    }
-
-    fn commit_restored(&self, restored: &[Picture]) {
-        let changed = self.committed(restored);
-        if !changed.is_empty() {
-            self.tell(changed, || ());
-        }
-    }
-
-    fn committed(&self, restored: &[Picture]) -> Vec<Changed> {
-        let commit = |picture: &Picture| {
-            // What its owner has written anew is there for the same reason as before.
-            if !picture.is_rewritten {
-                self.status.note_shown(picture.monitors(), true);
-            }
-            let committed = picture.commit_restored(&self.store);
-            let failed = |error: &store::Error| {
-                log::error!("the assignments cannot be written: {}", chain(error));
-            };
-            committed.inspect_err(failed).ok()
-        };
-        restored.iter().filter_map(commit).collect()
-    }
-
-    /// Tells everybody of changes once what other programs read has followed.
-    fn tell(&self, changed: Vec<Changed>, answer: impl FnOnce() + Send + 'static) {
-        let (changes, events): (Vec<_>, Vec<_>) =
-            changed.into_iter().map(|one| (one.change, one.events)).unzip();
-        let bus = self.bus.clone();
-        let tell = move || {
-            events.iter().flatten().for_each(|event| bus.publish(event));
-            answer();
-        };
-        self.desktop.changed(changes, Box::new(tell));
     }
 }

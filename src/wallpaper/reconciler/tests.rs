@@ -3,6 +3,7 @@
 
 mod changes;
 mod failures;
+mod untold;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

@@ -1,0 +1,105 @@
+//! How what is shown comes on record, and how everybody is told of it.
+//!
+//! Runs on the reconciler's thread. A request writes its own rows alone; what the same steps show on
+//! other monitors, as those that came meanwhile, is written and told at the next look at everything.
+
+use std::collections::BTreeMap;
+
+use crate::backends::Placement;
+use crate::error_chain::chain;
+use crate::store;
+
+use super::Reconciler;
+use crate::wallpaper::job::{Changed, Job, Picture, Purpose};
+use crate::wallpaper::plan::{self, Placements, Step};
+use crate::wallpaper::worker_key::WorkerKey;
+use crate::wallpaper::world_state::WorldState;
+
+/// Where workers show something else than everybody knows, by their outputs: what was known of it
+/// before, where that was the same picture with another content.
+pub(super) type Untold = BTreeMap<(WorkerKey, String), Option<Placement>>;
+
+impl Reconciler {
+    /// Notes what the step of a request has shown beside what was asked for. What nobody has asked for
+    /// is told as soon as it is shown.
+    pub(super) fn note_untold(&mut self, step: &Step, job: &Job) {
+        let Step::Show { key, placements } = step else { return };
+        if !matches!(job.purpose, Purpose::Apply(_)) {
+            return self.untold.retain(|(worker, _), _| worker != key);
+        }
+        let told = self.told();
+        let others = placements.iter().filter(|one| !job.asked_for().contains(&one.output.name));
+        for placement in others {
+            let before = told.get(key).and_then(|before| plan::same_picture(before, placement));
+            if before.is_none_or(|before| before.content != placement.content) {
+                let place = (key.clone(), placement.output.name.clone());
+                self.untold.entry(place).or_insert_with(|| before.cloned());
+                self.reconcile_again = true;
+            }
+        }
+    }
+
+    /// What everybody knows to be shown.
+    pub(super) fn told(&self) -> Placements {
+        let mut told = self.current.clone();
+        told.retain(|key, _| !self.recovery.is_unannounced(key));
+        for ((key, name), before) in &self.untold {
+            let Some(placements) = told.get_mut(key) else { continue };
+            placements.retain(|one| one.output.name != *name);
+            placements.extend(before.clone());
+        }
+        told
+    }
+
+    /// Puts on record what nobody was told of, and what these steps leave as it is.
+    pub(super) fn tell_untold(&mut self, world: &WorldState, steps: &[Step]) {
+        let is_planned = |key: &WorkerKey| steps.iter().any(|step| step.key() == key);
+        let is_meant = |one: &Placement| {
+            world.row(&one.output.name).is_some_and(|row| row.image_id == one.image_id)
+        };
+        let mut shown = Vec::new();
+        for (key, name) in self.untold.keys().filter(|(key, _)| !is_planned(key)) {
+            let placements = self.current.get(key).into_iter().flatten();
+            let placements = placements.filter(|one| one.output.name == *name && is_meant(one));
+            let placements = placements.cloned().collect();
+            shown.push(Step::Show { key: key.clone(), placements });
+        }
+        let pictures = world.restored(&self.told(), &shown);
+        self.untold.retain(|(key, _), _| is_planned(key));
+        self.commit_restored(&pictures);
+    }
+
+    pub(super) fn commit_restored(&self, restored: &[Picture]) {
+        let changed = self.committed(restored);
+        if !changed.is_empty() {
+            self.tell(changed, || ());
+        }
+    }
+
+    pub(super) fn committed(&self, restored: &[Picture]) -> Vec<Changed> {
+        let commit = |picture: &Picture| {
+            // What its owner has written anew is there for the same reason as before.
+            if !picture.is_rewritten {
+                self.status.note_shown(picture.monitors(), true);
+            }
+            let committed = picture.commit_restored(&self.store);
+            let failed = |error: &store::Error| {
+                log::error!("the assignments cannot be written: {}", chain(error));
+            };
+            committed.inspect_err(failed).ok()
+        };
+        restored.iter().filter_map(commit).collect()
+    }
+
+    /// Tells everybody of changes once what other programs read has followed.
+    pub(super) fn tell(&self, changed: Vec<Changed>, answer: impl FnOnce() + Send + 'static) {
+        let (changes, events): (Vec<_>, Vec<_>) =
+            changed.into_iter().map(|one| (one.change, one.events)).unzip();
+        let bus = self.bus.clone();
+        let tell = move || {
+            events.iter().flatten().for_each(|event| bus.publish(event));
+            answer();
+        };
+        self.desktop.changed(changes, Box::new(tell));
+    }
+}

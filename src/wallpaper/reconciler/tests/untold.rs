@@ -1,0 +1,75 @@
+//! What the steps of a request show on other monitors than it asks for.
+
+use std::fs;
+
+use super::*;
+use crate::store::assignments;
+
+impl Desk {
+    /// The sources of the changes that everybody was told of, and the monitors of each.
+    fn changes(&self) -> Vec<String> {
+        let tell = |message: crate::events::Message| {
+            let event: serde_json::Value = serde_json::from_str(&message.json).unwrap();
+            let is_change = message.kind == EventKind::WallpaperChanged;
+            is_change.then(|| format!("{} {}", event["source"], event["monitors"]))
+        };
+        self.events.receiver().try_iter().filter_map(tell).collect()
+    }
+
+    fn shown(&self, name: &str) -> i64 {
+        let shown = self.reconciler.current.values().flatten();
+        shown.into_iter().find(|one| one.output.name == name).expect("a picture").image_id
+    }
+}
+
+#[test]
+fn default_that_takes_the_place_of_a_picture_that_is_gone_is_put_on_record() {
+    let mut desk = Desk::new(&["A", "B"], &["swaybg"], |_| ());
+    let [red, green, blue] = ["red", "green", "blue"].map(|name| desk.room.add(name));
+    desk.set(green, &[]).unwrap();
+    let meant = desk.room.store.read(assignments::for_every_monitor).unwrap().unwrap();
+    desk.room.store.write(|c| assignments::put_default(c, &meant)).unwrap();
+    desk.set(blue, &[]).unwrap();
+    fs::remove_file(desk.room.path("blue")).unwrap();
+    desk.changes();
+    desk.told();
+    desk.set(red, &["A"]).unwrap();
+    assert_eq!((desk.shown("A"), desk.shown("B")), (red, green));
+    let rows = |a, b| [("A".to_owned(), a), ("B".to_owned(), b)].into();
+    assert_eq!(desk.room.rows(), rows(red, green));
+    assert_eq!(desk.changes(), [r#""manual" ["A"]"#, r#""restore" ["B"]"#]);
+    assert_eq!(desk.told().len(), 1, "it is there already");
+    desk.reconcile();
+    assert_eq!(desk.changes(), [""; 0], "told once");
+}
+
+#[test]
+fn monitor_that_returns_during_a_request_for_another_is_told_of() {
+    let mut desk = Desk::new(&["A", "B"], &["swaybg"], |_| ());
+    let [one, two] = ["one", "two"].map(|name| desk.room.add(name));
+    desk.set(one, &[]).unwrap();
+    desk.connect(outputs(&["A"]));
+    desk.reconcile();
+    desk.connect(outputs(&["A", "B"]));
+    desk.changes();
+    desk.set(two, &["A"]).unwrap();
+    assert_eq!((desk.shown("A"), desk.shown("B")), (two, one));
+    assert_eq!(desk.changes(), [r#""manual" ["A"]"#, r#""restore" ["B"]"#]);
+}
+
+#[test]
+fn what_is_shown_beside_is_told_by_what_puts_another_there() {
+    let mut desk = Desk::new(&["A", "B"], &["swaybg"], |_| ());
+    let [one, two, three] = ["one", "two", "three"].map(|name| desk.room.add(name));
+    desk.set(one, &[]).unwrap();
+    desk.connect(outputs(&["A"]));
+    desk.reconcile();
+    desk.connect(outputs(&["A", "B"]));
+    desk.changes();
+    let (first, second) = (desk.ask(two, &["A"]), desk.ask(three, &["B"]));
+    desk.settle();
+    assert!(first.try_recv().unwrap().is_ok() && second.try_recv().unwrap().is_ok());
+    assert_eq!((desk.shown("A"), desk.shown("B")), (two, three));
+    assert_eq!(desk.changes(), [r#""manual" ["A"]"#, r#""manual" ["B"]"#]);
+    assert!(desk.reconciler.untold.is_empty());
+}
