@@ -127,6 +127,7 @@ impl Player {
             count += usize::from(self.running.remove(&id).is_some());
             self.cancel_pending(id, &|player| player.not_running(id));
         }
+        self.begin_held();
         Ok(count)
     }
 

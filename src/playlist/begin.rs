@@ -25,10 +25,13 @@ impl Player {
         self.begin_next(id);
     }
 
-    /// Begins the next change that waits, where none is on its way.
+    /// Begins the next change that waits, where none is on its way. While another's start takes its
+    /// monitors, only a start of its own begins.
     pub(super) fn begin_next(&mut self, id: i64) {
-        while let Some(pending) = self.pending.get_mut(&id) {
-            if pending.has_change() {
+        loop {
+            let is_held = self.is_being_displaced(id);
+            let Some(pending) = self.pending.get_mut(&id) else { return };
+            if pending.has_change() || is_held && pending.holds_steps() {
                 return;
             }
             match pending.next() {
@@ -47,6 +50,13 @@ impl Player {
                 None => drop(self.pending.remove(&id)),
             }
         }
+    }
+
+    /// A start is over, or given up: begins what it has held back of others.
+    pub(super) fn begin_held(&mut self) {
+        let waiting: Vec<i64> = self.pending.keys().copied().collect();
+        waiting.into_iter().for_each(|id| self.begin_next(id));
+        self.running_ids().into_iter().for_each(|id| self.fill_monitors(id));
     }
 
     fn send(&mut self, id: i64, change: InFlight) {

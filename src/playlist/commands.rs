@@ -109,6 +109,7 @@ impl Player {
         self.store.write(|c| playlists::delete(c, id))?;
         self.drop_stopped(id);
         self.cancel_pending(id, &|_| Refusal::NoPlaylist { id }.into());
+        self.begin_held();
         self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::attempt::{ApplyReport, Attempt};
+use super::attempt::ApplyReport;
 use super::error::Error;
 use super::pending::{Goal, InFlight, PendingCommand, Superseded};
 use super::player::{Player, RunningPlaylist};
@@ -23,6 +23,7 @@ impl Player {
         else {
             return Some(report);
         };
+        let was_start = matches!(change.goal, Goal::Start);
         self.refit(&mut change, &mut report);
         use wallpaper::Error as Why;
         match &report.result {
@@ -43,6 +44,9 @@ impl Player {
             }
         }
         self.begin_next(id);
+        if was_start {
+            self.begin_held();
+        }
         None
     }
 
@@ -77,6 +81,11 @@ impl Player {
             self.announce_error(report);
             return fail(change, report);
         }
+        self.put_back(id, change);
+    }
+
+    /// Has a change wait to be made anew, before all others.
+    fn put_back(&mut self, id: i64, change: InFlight) {
         let InFlight { goal, state, superseded, done, .. } = change;
         let again = match goal {
             Goal::Start => {
@@ -103,6 +112,10 @@ impl Player {
             }
             _ => (None, None),
         };
+        // What was sent again now would cover the picture of another's start.
+        if !matches!(change.goal, Goal::Start) && self.is_being_displaced(id) {
+            return self.put_back(id, change);
+        }
         if let Some(kind) = kind
             && report.attempt.pass_over(&change.spec, &mut change.state, kind)
         {
@@ -150,16 +163,13 @@ impl Player {
             one.change = report.change;
             one.asked.clear();
             one.nothing_compatible = false;
-            one.lost = false;
+            // What takes its place is asked for in its time (`run_if_due`).
+            one.lost = lost;
         }
         superseded.into_iter().for_each(|step| self.supersede(step, report));
         self.announce(report);
         done(Ok(true));
-        if lost {
-            self.apply(id, Attempt::forward());
-        } else {
-            self.fill_monitors(id);
-        }
+        self.fill_monitors(id);
     }
 
     /// Tells of a step whose picture was left out, as if it had been up.

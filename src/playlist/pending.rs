@@ -128,6 +128,11 @@ impl Pending {
         self.queue.push_front(command);
     }
 
+    /// Whether what comes next is no start.
+    pub(super) fn holds_steps(&self) -> bool {
+        self.queue.front().is_some_and(|command| !command.is_start())
+    }
+
     pub(super) fn next(&mut self) -> Option<PendingCommand> {
         self.queue.pop_front()
     }

@@ -137,12 +137,16 @@ impl Player {
     /// Whether a playlist's own time has to wait: for a change that a client waits for, or for a
     /// start that takes its monitors.
     pub(super) fn has_pending_change(&self, id: i64) -> bool {
-        let takes_monitors = |(other, pending): (&i64, &Pending)| {
+        self.pending.get(&id).is_some_and(Pending::has_change) || self.is_being_displaced(id)
+    }
+
+    /// Whether the start of another is on its way to monitors of a running playlist: what this asked
+    /// for now would cover the other's picture.
+    pub(super) fn is_being_displaced(&self, id: i64) -> bool {
+        self.pending.iter().any(|(other, pending)| {
             let start = pending.start().filter(|_| *other != id);
             start.is_some_and(|start| self.shares_monitor(id, start))
-        };
-        self.pending.get(&id).is_some_and(Pending::has_change)
-            || self.pending.iter().any(takes_monitors)
+        })
     }
 
     /// Whether a running playlist has one of these monitors; one on all has each.

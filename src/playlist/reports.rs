@@ -77,7 +77,12 @@ impl Player {
         if !attempt.pass_over(&one.spec, &mut one.state, kind) {
             return self.no_compatible_item(id, Some(backend));
         }
-        self.apply(id, attempt);
+        if self.is_being_displaced(id) {
+            // It is asked for where that fails.
+            self.running.entry(id).and_modify(|one| one.lost = true);
+        } else {
+            self.apply(id, attempt);
+        }
         self.save(&[id]);
     }
 }

@@ -27,6 +27,9 @@ impl Player {
     /// Gives the monitors of a playlist what they lack: those that came, those that failed, all
     /// when nothing could be shown before.
     pub(super) fn fill_monitors(&mut self, id: i64) {
+        if self.is_being_displaced(id) {
+            return;
+        }
         let connected = self.wallpapers.connected();
         // What is lost is made up for on all, once nothing is on its way.
         let may_fill = |one: &&mut RunningPlaylist| !one.spec.rests() && !one.lost;

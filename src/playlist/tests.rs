@@ -1,6 +1,7 @@
 //! The player in simulated time, with wallpapers that do what the test says.
 
 mod appearance;
+mod displaced;
 mod each;
 mod lists;
 mod living;

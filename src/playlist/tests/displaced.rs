@@ -1,0 +1,141 @@
+//! Playlists whose monitors another's start is about to take: they ask for nothing meanwhile.
+
+use super::*;
+use crate::playlist::Error::NotRunning;
+
+/// A running playlist, and another whose start is on its way to its monitors.
+struct Starting {
+    fixture: Fixture,
+    old: i64,
+    new: i64,
+    start: Receiver<Result<(), Error>>,
+}
+
+fn starting(old: &[usize], old_on: &[&str], new_on: &[&str]) -> Starting {
+    let mut fixture = fixture();
+    let old = fixture.make(PlaylistType::Manual, old, &[]);
+    let new = fixture.make(PlaylistType::Manual, &[3], &[]);
+    fixture.start(old, old_on).unwrap();
+    fixture.behaviour(Behaviour::Silent);
+    let monitors = names(new_on);
+    let mode = Mode::Individual;
+    let start = fixture.begin(|reply| Command::Start { id: new, monitors, mode, reply });
+    fixture.asked();
+    Starting { fixture, old, new, start }
+}
+
+fn next(id: i64) -> impl FnOnce(crate::playlist::Reply<()>) -> Command {
+    move |reply| Command::Act(id, Action::Next, reply)
+}
+
+#[test]
+fn step_waits_for_a_start_that_takes_its_monitors() {
+    for (old_on, new_on) in [(&[][..], &[][..]), (&[], &["A"]), (&["A"], &[])] {
+        for behaviour in [Behaviour::Shows, Behaviour::Fails] {
+            let Starting { mut fixture, old, new, start } = starting(&[0, 1], old_on, new_on);
+            let step = fixture.begin(next(old));
+            assert_eq!(fixture.asked(), NONE);
+            fixture.release(behaviour);
+            let started = start.try_recv().unwrap();
+            let running = fixture.active()[0].playlist_id;
+            if behaviour == Behaviour::Shows {
+                assert!(matches!(step.try_recv().unwrap(), Err(NotRunning { .. })));
+                assert_eq!((started.is_ok(), running, fixture.asked()), (true, new, vec![]));
+            } else {
+                // It is carried out.
+                assert_eq!((started.is_ok(), running, fixture.asked()), (false, old, vec![1]));
+                assert!(step.try_recv().unwrap().is_err(), "the backend shows nothing");
+            }
+        }
+    }
+    // One elsewhere waits for nothing.
+    let Starting { mut fixture, old, start, .. } = starting(&[0, 1], &["B"], &["A"]);
+    fixture.behaviour(Behaviour::Shows);
+    fixture.begin(next(old)).try_recv().unwrap().unwrap();
+    assert_eq!(fixture.asked(), [1]);
+    fixture.release(Behaviour::Shows);
+    start.try_recv().unwrap().unwrap();
+    assert_eq!(fixture.active().len(), 2);
+}
+
+#[test]
+fn step_that_waits_for_a_start_goes_on_when_that_is_given_up() {
+    for delete in [false, true] {
+        let Starting { mut fixture, old, new, start } = starting(&[0, 1], &[], &[]);
+        let step = fixture.begin(next(old));
+        fixture.behaviour(Behaviour::Shows);
+        match delete {
+            true => fixture.command(|reply| Command::Delete(new, reply)).unwrap(),
+            false => fixture.act(new, Action::Stop).unwrap(),
+        }
+        assert!(start.try_recv().unwrap().is_err());
+        step.try_recv().unwrap().unwrap();
+        assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![1], 1));
+    }
+}
+
+#[test]
+fn resume_waits_for_a_start_too() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[360, 1200]);
+    let new = fixture.make(PlaylistType::Manual, &[3], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.act(id, Action::Pause).unwrap();
+    fixture.set_clock("2024-06-01T21:00", "Europe/Berlin");
+    fixture.behaviour(Behaviour::Silent);
+    let mode = Mode::Individual;
+    let start = |reply| Command::Start { id: new, monitors: Vec::new(), mode, reply };
+    let start = fixture.begin(start);
+    fixture.asked();
+    let resume = fixture.begin(|reply| Command::Act(id, Action::Resume, reply));
+    assert_eq!(fixture.asked(), NONE);
+    fixture.release(Behaviour::Shows);
+    start.try_recv().unwrap().unwrap();
+    assert!(matches!(resume.try_recv().unwrap(), Err(NotRunning { .. })));
+    assert_eq!(fixture.asked(), NONE);
+}
+
+#[test]
+fn new_monitor_waits_for_the_picture_of_the_start() {
+    for behaviour in [Behaviour::Shows, Behaviour::NoBackend] {
+        let Starting { mut fixture, start, .. } = starting(&[0, 1], &[], &["A"]);
+        fixture.connect(&["A", "B", "C"]);
+        assert_eq!(fixture.asked(), NONE);
+        fixture.release(behaviour);
+        let started = start.try_recv().unwrap().is_ok();
+        let asked = fixture.asked();
+        assert_eq!(
+            (started, asked),
+            match behaviour {
+                Behaviour::Shows => (true, vec![]),
+                _ => (false, vec![0]),
+            }
+        );
+    }
+}
+
+#[test]
+fn step_that_is_refused_while_a_start_is_on_its_way_is_made_after_it() {
+    for behaviour in [Behaviour::RefusesVideo, Behaviour::Fails] {
+        let mut fixture = fixture();
+        let old = fixture.make(PlaylistType::Manual, &[0, 4, 1], &[]);
+        let new = fixture.make(PlaylistType::Manual, &[3], &[]);
+        fixture.start(old, &[]).unwrap();
+        fixture.behaviour(Behaviour::Silent);
+        let step = fixture.begin(next(old));
+        let mode = Mode::Individual;
+        let start = |reply| Command::Start { id: new, monitors: Vec::new(), mode, reply };
+        let start = fixture.begin(start);
+        assert_eq!(fixture.asked(), [0, 4, 3]);
+        let step_asked = fixture.wallpapers.state.lock().unwrap().held.remove(0);
+        fixture.behaviour(Behaviour::RefusesVideo);
+        fixture.wallpapers.answer(step_asked.0, step_asked.1);
+        fixture.settle();
+        assert_eq!(fixture.asked(), NONE);
+        fixture.release(behaviour);
+        let started = start.try_recv().unwrap().is_ok();
+        assert_eq!(started, behaviour == Behaviour::RefusesVideo);
+        assert_eq!(fixture.asked(), if started { vec![] } else { vec![4] });
+        assert!(step.try_recv().unwrap().is_err());
+    }
+}
