@@ -53,6 +53,18 @@ impl PlaybackState {
         self.shown_on.clear();
     }
 
+    /// The first image that a step back would take, where a random order has come from somewhere.
+    pub(super) fn previous(&self, spec: &PlaylistSpec, stride: usize) -> Option<i64> {
+        match &self.shuffle {
+            Some(shuffle) if self.mode != Mode::Each => return shuffle.previous(),
+            Some(shuffle) if shuffle.steps() <= 1 + self.others.len() => return None,
+            _ => {}
+        }
+        let mut before = self.clone();
+        before.step(spec, Direction::Backward, stride);
+        Some(before.image_id)
+    }
+
     /// Takes more items until there are so many, as far as each monitor has its own; those that are
     /// new.
     pub(super) fn fill(&mut self, spec: &PlaylistSpec, number: usize) -> Vec<i64> {

@@ -73,6 +73,11 @@ impl Shuffle {
         self.trail.iter().rev().nth(1).copied()
     }
 
+    /// How many images are on the way that was come, with the present one.
+    pub(super) fn steps(&self) -> usize {
+        self.trail.len()
+    }
+
     pub(super) fn forward(&mut self) -> i64 {
         match self.back.pop() {
             Some(id) => self.trail.push(id),

@@ -313,7 +313,12 @@ impl PlaybackState {
     }
 
     /// The images before and after, where there are others.
-    fn neighbours(&self, spec: &PlaylistSpec, now: &Now) -> (Option<i64>, Option<i64>) {
+    fn neighbours(
+        &self,
+        spec: &PlaylistSpec,
+        stride: usize,
+        now: &Now,
+    ) -> (Option<i64>, Option<i64>) {
         let id = |index: usize| spec.items.get(index).map(|item| item.image_id);
         if spec.items.len() < 2 {
             return (None, None);
@@ -322,11 +327,11 @@ impl PlaybackState {
             (Rule::Slots(slots), _) => slots
                 .at(&now.wall, now.place)
                 .map_or((None, None), |slot| (slot.previous.and_then(id), slot.next.and_then(id))),
-            (_, Some(shuffle)) => (shuffle.previous(), Some(shuffle.next())),
-            (_, None) => {
-                let beside = |index, direction| id(spec.beside(index, direction));
+            (_, shuffle) => {
                 let last = if self.others.is_empty() { self.index } else { self.last_index };
-                (beside(self.index, Direction::Backward), beside(last, Direction::Forward))
+                let after = || id(spec.beside(last, Direction::Forward));
+                let next = shuffle.as_ref().map_or_else(after, |shuffle| Some(shuffle.next()));
+                (self.previous(spec, stride), next)
             }
         }
     }
@@ -345,7 +350,8 @@ impl PlaybackState {
         now: &Now,
         resting: Option<Rest>,
     ) -> ActivePlaylist {
-        let (previous_image_id, next_image_id) = self.neighbours(spec, now);
+        let stride = self.stride(&applied_to);
+        let (previous_image_id, next_image_id) = self.neighbours(spec, stride, now);
         let next_change_at = match self.due(spec, now) {
             // Nothing changes while no monitor is there.
             _ if applied_to.is_empty() => None,

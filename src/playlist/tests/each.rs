@@ -60,6 +60,32 @@ fn steps_take_as_many_as_there_are_monitors() {
 }
 
 #[test]
+fn what_was_before_is_where_a_step_back_leads_to() {
+    for random in [false, true] {
+        let mut fixture = fixture();
+        let numbers = [0, 1, 2, 3, 4];
+        let id = match random {
+            true => fixture.make_random(&numbers),
+            false => fixture.make(PlaylistType::Manual, &numbers, &[]),
+        };
+        fixture.start_each(id, &[]).unwrap();
+        let before = |fixture: &mut Fixture| {
+            let active = fixture.active().remove(0);
+            active.previous_image_id.map(|id| fixture.number(id))
+        };
+        assert_eq!(before(&mut fixture), if random { None } else { Some(3) });
+        for _ in 0..3 {
+            fixture.act(id, Action::Next).unwrap();
+        }
+        for _ in 0..3 {
+            let told = before(&mut fixture).unwrap();
+            fixture.act(id, Action::Previous).unwrap();
+            assert_eq!(fixture.dealt().pop().unwrap()[0], told);
+        }
+    }
+}
+
+#[test]
 fn images_repeat_only_where_they_are_fewer_than_the_monitors() {
     let mut fixture = fixture();
     fixture.connect(&["A", "B", "C"]);
