@@ -32,6 +32,8 @@ struct Inner {
     current: BTreeMap<BackendName, Arc<[Placement]>>,
     /// Monitors whose pictures nobody has asked for since the daemon started.
     restored: BTreeSet<String>,
+    /// Monitors for which a request has failed: what is there again is so for the reason of before.
+    taken_back: BTreeSet<String>,
     /// The last picture that did not come up on a monitor.
     failures: BTreeMap<String, ApplyFailure>,
     /// The last of all, the newest last.
@@ -102,14 +104,20 @@ impl SharedStatus {
 
     /// Notes whether somebody has asked for what is shown on these monitors by now.
     pub(super) fn note_shown<'a>(&self, monitors: impl Iterator<Item = &'a str>, restored: bool) {
-        let inner = &mut self.lock().restored;
+        let inner = &mut *self.lock();
         for monitor in monitors {
-            if restored {
-                inner.insert(monitor.to_owned());
-            } else {
-                inner.remove(monitor);
+            let was_taken_back = inner.taken_back.remove(monitor);
+            if !restored {
+                inner.restored.remove(monitor);
+            } else if !was_taken_back {
+                inner.restored.insert(monitor.to_owned());
             }
         }
+    }
+
+    /// Notes that a request for these monitors has failed, and that its picture goes where it was seen.
+    pub(super) fn note_taken_back<'a>(&self, monitors: impl Iterator<Item = &'a str>) {
+        self.lock().taken_back.extend(monitors.map(str::to_owned));
     }
 
     pub(super) fn is_restored(&self, monitor: &str) -> bool {
@@ -211,6 +219,13 @@ mod tests {
         status.note_shown(["A", "B"].into_iter(), true);
         status.note_shown(["B"].into_iter(), false);
         assert!(status.is_restored("A") && !status.is_restored("B") && !status.is_restored("C"));
+        // After a request that has failed it is there for the reason of before.
+        let all = ["A", "B"];
+        status.note_taken_back(all.into_iter());
+        status.note_shown(all.into_iter(), true);
+        assert!(status.is_restored("A") && !status.is_restored("B"));
+        status.note_shown(all.into_iter(), true);
+        assert!(status.is_restored("B"));
     }
 
     #[test]

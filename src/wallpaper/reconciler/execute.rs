@@ -218,6 +218,7 @@ impl Reconciler {
         let image_id = apply.feasible.applied.image_id;
         for picture in &apply.feasible.pictures {
             self.note_failure(picture, &error);
+            self.status.note_taken_back(picture.monitors());
         }
         self.bus.publish(&Event::WallpaperApplyFailed {
             image_id,
@@ -354,6 +355,8 @@ impl Reconciler {
                 Err(error) => {
                     // What is on record is to be seen again: a start would show that, too.
                     self.reconcile_again = true;
+                    let taken_back = apply.feasible.pictures.iter().flat_map(Picture::monitors);
+                    self.status.note_taken_back(taken_back);
                     self.refuse(&error, apply.reply);
                 }
             },

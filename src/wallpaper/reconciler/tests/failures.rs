@@ -109,6 +109,8 @@ fn picture_that_comes_up_on_some_monitors_only_is_taken_back() {
     assert!(told.contains(&format!("mpvpaper on A: A={one}")), "{told:?}");
     let shown = |name: &str| desk.reconciler.current[&WorkerKey::of(Mpvpaper, name)][0].image_id;
     assert_eq!([shown("A"), shown("B")], [one, one]);
+    let restored = |name| desk.reconciler.status.is_restored(name);
+    assert!(!restored("A") && !restored("B"), "it is there because it was asked for");
 }
 
 #[test]
@@ -184,6 +186,7 @@ fn image_that_is_deleted_while_it_comes_up_is_no_image() {
     assert!(matches!(answer, Err(Error::NoImage { id }) if id == two), "{answer:?}");
     assert_eq!(desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].image_id, one);
     assert_eq!(desk.heard(), [EventKind::WallpaperChanged], "the one before is there again");
+    assert!(!desk.reconciler.status.is_restored("A"), "because it was asked for");
 }
 
 #[test]
