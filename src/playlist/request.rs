@@ -111,7 +111,9 @@ impl Player {
         let (reports, waker) = (Arc::clone(&self.reports), self.waker.clone());
         let reply = move |result: Result<Applied, wallpaper::Error>| {
             let shown = result.as_ref().map(|applied| applied.monitors.clone());
-            let monitors = shown.unwrap_or_else(|_| asked.clone());
+            let mut monitors = shown.unwrap_or_else(|_| asked.clone());
+            // Where each has its own, they come in the order of their images.
+            monitors.sort_unstable();
             let report =
                 ApplyReport { id, change, attempt, index, image_id, asked, monitors, result };
             reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);

@@ -28,7 +28,7 @@ impl Fixture {
 fn steps_take_as_many_as_there_are_monitors() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2, 3], &[]);
-    fixture.connect(&["A", "B", "C"]);
+    fixture.connect(&["C", "A", "B"]);
     fixture.start_each(id, &[]).unwrap();
     assert_eq!(fixture.dealt(), [[0, 1, 2]]);
     let active = fixture.active().remove(0);
@@ -39,8 +39,9 @@ fn steps_take_as_many_as_there_are_monitors() {
     assert_eq!(fixture.dealt(), [[3, 0, 1]]);
     let events = fixture.events();
     let [(EventKind::PlaylistImageChanged, event)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(event["monitors"], serde_json::json!(["A", "B", "C"]));
     let [first, second, third] = [3, 0, 1].map(|number| fixture.images[number]);
-    assert_eq!(event["images"], serde_json::json!({ "A": first, "B": second, "C": third }));
+    assert_eq!(event["images"], serde_json::json!({ "C": first, "A": second, "B": third }));
     assert_eq!((&event["image_id"], &event["image_index"]), (&first.into(), &3.into()));
     fixture.act(id, Action::Previous).unwrap();
     fixture.act(id, Action::Previous).unwrap();
