@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Error;
 use crate::digest::Checksum;
+use crate::wire::DISPLACED;
 
 /// What tells that a file was not written since; the last two are no part of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,9 +151,6 @@ pub(crate) fn images_below(
 pub(crate) fn images_in_place(connection: &Connection) -> Result<Vec<(i64, PathBuf)>, Error> {
     images(&mut connection.prepare_cached("SELECT id, path FROM image WHERE in_place")?, [])
 }
-
-/// What follows the path of an image whose file has another one's content now.
-const DISPLACED: &str = ".murald-displaced-";
 
 /// Takes the file of an image in place away from it: its content may be under another name.
 pub(crate) fn displace(connection: &Connection, id: i64) -> Result<(), Error> {
@@ -340,6 +338,10 @@ mod tests {
             store.write(|c| displace(c, id)).unwrap();
         }
         assert_eq!(store.read(displaced).unwrap(), [(near, "/p/near.png".into())]);
+        // Its owner knows it by this; no file is to be looked for there.
+        let image = store.read(|c| images::get(c, near)).unwrap().unwrap();
+        assert_ne!(image.path, Path::new("/p/near.png"));
+        assert_eq!(serde_json::json!(image)["path"], "/p/near.png");
         let owns = |path: &str| store.read(|c| images::has_path(c, Path::new(path))).unwrap();
         assert_eq!((owns("/p/near.png"), owns("/library/copied.png")), (false, true));
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::backends::{self, Kind, Lack};
 use crate::config::BackendName;
 use crate::store;
-use crate::wire::MediaType;
+use crate::wire::{MediaType, own_path};
 
 #[derive(Clone, Debug)]
 pub enum Error {
@@ -116,7 +116,7 @@ impl fmt::Display for Error {
             Self::NoImage { id } => write!(f, "there is no image {id}"),
             Self::FileGone { id, path, away } => {
                 let is = if *away { "away" } else { "gone" };
-                write!(f, "the file of image {id} is {is}: {}", path.display())
+                write!(f, "the file of image {id} is {is}: {}", own_path(path).display())
             }
             Self::EmptyLibrary => f.write_str("the library is empty"),
             Self::NoMatch => f.write_str("no image passes the filter"),

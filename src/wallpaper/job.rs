@@ -8,7 +8,7 @@ use crate::config::{BackendName, SelectionMode};
 use crate::desktop::Change;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Connection, Store};
-use crate::wire::{Event, GalleryDomain, HistorySource, Image, Mode, Source};
+use crate::wire::{Event, GalleryDomain, HistorySource, Image, Mode, Source, own_path};
 
 use super::Error;
 use super::plan::Step;
@@ -295,7 +295,7 @@ impl Picture {
         let event = Event::WallpaperChanged {
             image_id: image.id,
             media_type: image.media_type,
-            path: image.path.clone(),
+            path: own_path(&image.path).to_owned(),
             tags: image.tags.clone(),
             monitors: self.names(),
             mode: rows[0].mode,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -16,6 +16,7 @@ pub struct Image {
     /// File stem, unique in the library.
     pub name: String,
     /// Absolute, in `images_dir` unless it is in place.
+    #[serde(serialize_with = "put_own_path")]
     pub path: PathBuf,
     pub media_type: MediaType,
     pub format: Format,
@@ -50,6 +51,26 @@ pub struct Image {
     pub web_meta: Option<WebMeta>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wallpaper_config_overrides: Option<JsonObject>,
+}
+
+/// What follows the path in the row of an image whose file has another one's content now, and then its
+/// id: no file is there.
+pub(crate) const DISPLACED: &str = ".murald-displaced-";
+
+/// The path that an image's owner knows, of the one in its row.
+pub(crate) fn own_path(path: &Path) -> &Path {
+    path.to_str().map_or(path, |path| Path::new(own_text(path)))
+}
+
+pub(super) fn own_text(path: &str) -> &str {
+    match path.rsplit_once(DISPLACED) {
+        Some((own, id)) if id.bytes().all(|byte| byte.is_ascii_digit()) => own,
+        _ => path,
+    }
+}
+
+fn put_own_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    own_path(path).serialize(serializer)
 }
 
 impl Image {
@@ -135,4 +156,18 @@ pub struct WebCapabilities {
     pub audio_reactive: bool,
     pub parallax_aware: bool,
     pub pointer_interactive: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_is_told_as_its_owner_knows_it() {
+        let check = |path: &str, own: &str| assert_eq!(own_path(Path::new(path)), Path::new(own));
+        check("/p/a.png", "/p/a.png");
+        check("/p/a.png.murald-displaced-7", "/p/a.png");
+        check("/p/a.murald-displaced-b.png", "/p/a.murald-displaced-b.png");
+        check("/p/a.murald-displaced-7.png", "/p/a.murald-displaced-7.png");
+    }
 }

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::image::own_text;
 use super::{Format, Image, MediaType, Timestamp, WebMeta};
 use crate::digest::{self, hex};
 
@@ -55,7 +56,7 @@ impl ImageRow<'_> {
         out.extend(br#","name":"#);
         put_text(out, self.name)?;
         out.extend(br#","path":"#);
-        put_text(out, self.path)?;
+        put_text(out, own_text(self.path))?;
         out.extend(br#","media_type":"#);
         put_word(out, self.media_type.as_str());
         out.extend(br#","format":"#);

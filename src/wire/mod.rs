@@ -30,8 +30,8 @@ pub(crate) use error::{ErrorBody, ErrorCode};
 pub use event::{Event, EventKind, GalleryDomain};
 pub(crate) use event::{OrphanReason, SkippedItem};
 pub(crate) use finding::{Finding, FindingState};
+pub(crate) use image::{DISPLACED, JsonObject, WebMeta, own_path};
 pub use image::{Image, WebCapabilities};
-pub(crate) use image::{JsonObject, WebMeta};
 pub(crate) use image_row::ImageRow;
 pub(crate) use names::{
     AppearanceMode, Fit, LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution,

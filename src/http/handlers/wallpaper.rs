@@ -12,7 +12,7 @@ use crate::store::{self, assignments, images};
 use crate::wallpaper::{self, Applied, Ask, Targets};
 use crate::wire::{
     BackWallpaper, CurrentMonitor, CurrentWallpaper, Fit, HistorySource, Image, Mode,
-    RandomWallpaper, SetAnswer, SetStatus, SetWallpaper, Source,
+    RandomWallpaper, SetAnswer, SetStatus, SetWallpaper, Source, own_path,
 };
 
 /// For a backend that takes its time; its own time limits come first.
@@ -41,7 +41,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
                 monitor_name: shown.monitor,
                 image_id: image.id,
                 image_name: image.name,
-                image_path: image.path,
+                image_path: own_path(&image.path).to_owned(),
                 mode: shown.mode,
                 backend: shown.backend,
                 set_at: shown.set_at,
@@ -111,7 +111,7 @@ fn set_default(
             status: SetStatus::Set,
             image_id: image.id,
             image_name: Some(image.name),
-            image_path: Some(image.path),
+            image_path: Some(own_path(&image.path).to_owned()),
             monitor: "*".to_owned(),
             monitors: Vec::new(),
             skipped: Vec::new(),
@@ -200,7 +200,12 @@ fn apply(
 }
 
 fn answer(applied: Applied, all: bool, image: Option<Image>) -> SetAnswer {
-    let (image_name, image_path) = image.map(|image| (image.name, image.path)).unzip();
+    let (image_name, image_path) = image
+        .map(|image| {
+            let path = own_path(&image.path).to_owned();
+            (image.name, path)
+        })
+        .unzip();
     SetAnswer {
         status: applied.outcome,
         image_id: applied.image_id,

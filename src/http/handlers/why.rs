@@ -8,6 +8,7 @@ use crate::http::{Error, Request, Response};
 use crate::store::{self, Connection, assignments, history, images};
 use crate::wire::{
     ActivePlaylist, ApplyFailure, HistorySource, Image, NextChange, Rest, Source, Timestamp, Why,
+    own_path,
 };
 
 /// The player waits for nothing but the disk.
@@ -111,7 +112,7 @@ fn record(
         monitor: monitor.to_owned(),
         image_id: image.as_ref().map(|image| image.id),
         image_name: image.as_ref().map(|image| image.name.clone()),
-        image_path: image.map(|image| image.path),
+        image_path: image.map(|image| own_path(&image.path).to_owned()),
         backend,
         source,
         set_at,
