@@ -11,7 +11,7 @@ use super::landed::Imported;
 use super::name::Name;
 use crate::paths::{Presence, presence};
 use crate::store::{edits, images, pending_files, watched};
-use crate::wire::Image;
+use crate::wire::{Event, GalleryDomain, Image};
 
 /// Whether its file is not there, on a disk that answers. A package is more than one file.
 pub(super) fn has_lost_its_file(image: &Image) -> bool {
@@ -41,19 +41,20 @@ impl ImportContext {
 
     fn put_back(&self, mut copy: Copy, image: &Image) -> Result<(), Error> {
         // As a writer: until its end the image is neither renamed nor deleted.
-        self.store.write(|c| -> Result<_, Error> {
+        copy.kept = self.store.write(|c| {
             if !is_as_it_was(images::get(c, image.id)?.as_ref(), image) {
-                return Ok(());
+                return Ok(false);
             }
             match disk::rename(&copy.path, &image.path) {
-                Ok(()) => copy.kept = true,
+                Ok(()) => Ok(true),
                 // Another worker had a copy of it, too.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(Error::file("rename", &copy.path)(error)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+                Err(error) => Err(Error::file("rename", &copy.path)(error)),
             }
-            Ok(())
         })?;
-        log::info!("{} was gone and is there again", image.path.display());
+        if copy.kept {
+            self.tell_given_back(image, &image.path);
+        }
         disk::sync_directory(&self.directory)
     }
 
@@ -68,29 +69,38 @@ impl ImportContext {
             }
             Ok(is_so)
         })?;
-        match copy.kept {
-            true => log::info!("{} is {} now", image.path.display(), reserved.path.display()),
-            // It stays noted: its file goes with it, at the next start at the latest.
-            false => drop(copy),
+        if copy.kept {
+            self.tell_given_back(image, &reserved.path);
+            return Ok(());
         }
+        drop(copy);
+        self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
         Ok(())
     }
 
     /// The same for an image in place, whose file is here now.
     pub(super) fn find_at(&self, source: &Path, imported: Imported) -> Result<Imported, Error> {
         let image = &imported.image;
-        self.store.write(|c| -> Result<_, Error> {
+        let moved = self.store.write(|c| -> Result<_, Error> {
             if !is_as_it_was(images::get(c, image.id)?.as_ref(), image) {
-                return Ok(());
+                return Ok(false);
             }
             // What was here before has another one's content now.
             if let Some(other) = images::by_path(c, source)?.filter(|other| other.in_place) {
                 watched::displace(c, other.id)?;
             }
-            Ok(edits::set_path(c, image.id, source)?)
+            edits::set_path(c, image.id, source)?;
+            Ok(true)
         })?;
-        log::info!("{} is {} now", image.path.display(), source.display());
+        if moved {
+            self.tell_given_back(image, source);
+        }
         self.imported(image.id, true)
+    }
+
+    fn tell_given_back(&self, image: &Image, path: &Path) {
+        log::info!("{} had lost its file, and has {} now", image.name, path.display());
+        self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
     }
 }
 
