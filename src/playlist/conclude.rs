@@ -27,6 +27,9 @@ impl Player {
         self.refit(&mut change, &mut report);
         use wallpaper::Error as Why;
         match &report.result {
+            _ if !was_start && !self.running.contains_key(&id) => {
+                self.conclude_stopped(change, &report);
+            }
             Ok(_) => self.succeed(change, &report),
             Err(Why::Incompatible { .. }) => self.skip(change, report),
             // The reconciler has told of it.
@@ -48,6 +51,20 @@ impl Player {
             self.begin_held();
         }
         None
+    }
+
+    /// The playlist was stopped, or deleted, while the picture of a step was on its way. It stands at
+    /// that one when it is started again.
+    fn conclude_stopped(&self, change: InFlight, report: &ApplyReport) {
+        let id = report.id;
+        if report.result.is_err() {
+            return change.fail(&|| self.not_running(id));
+        }
+        if let Err(error) = self.store.note(|c| playlists::save(c, id, false, &change.state)) {
+            log::error!("where playlist {id} stands cannot be written: {error}");
+        }
+        change.superseded.into_iter().for_each(|step| (step.done)(Ok(true)));
+        (change.done)(Ok(true));
     }
 
     /// Fits a change to its list, which may have been edited while the picture was on its way.

@@ -165,10 +165,20 @@ impl Pending {
         self.queue.into_iter().for_each(|command| command.refuse(error()));
     }
 
-    /// Gives up everything but starts.
+    /// Gives up everything but a step on its way: whoever wants that is told what becomes of it, as
+    /// its picture is to be seen. Whether there is one.
+    pub(super) fn cancel_all_but_step(&mut self, error: &dyn Fn() -> Error) -> bool {
+        let is_step = |change: &InFlight| matches!(change.goal, Goal::Step(_));
+        let step = self.in_flight.take_if(|change| is_step(change));
+        std::mem::take(self).cancel(error);
+        self.in_flight = step;
+        self.in_flight.is_some()
+    }
+
+    /// Gives up everything but starts, and a step on its way.
     pub(super) fn cancel_steps(&mut self, error: &dyn Fn() -> Error) {
-        let is_start = |change: &mut InFlight| !matches!(change.goal, Goal::Start);
-        if let Some(change) = self.in_flight.take_if(is_start) {
+        let is_resume = |change: &mut InFlight| matches!(change.goal, Goal::Resume { .. });
+        if let Some(change) = self.in_flight.take_if(is_resume) {
             change.fail(error);
         }
         let (starts, others): (VecDeque<_>, VecDeque<_>) =

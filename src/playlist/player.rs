@@ -165,10 +165,20 @@ impl Player {
         self.bus.publish(&Event::PlaylistStopped { playlist_id: Some(id), action, stopped });
     }
 
-    /// Gives up what clients wait for of a playlist that is stopped or gone.
+    /// Gives up what clients wait for of a playlist that is stopped or gone, but for a step that is on
+    /// its way.
     pub(super) fn cancel_pending(&mut self, id: i64, error: &dyn Fn(&Self) -> Error) {
-        if let Some(pending) = self.pending.remove(&id) {
-            pending.cancel(&|| error(self));
+        let Some(mut pending) = self.pending.remove(&id) else { return };
+        // Its picture comes up nevertheless: those that it covers show their own again.
+        if let Some(start) = pending.start() {
+            let mut covered = self.running_ids();
+            covered.retain(|other| *other != id && self.shares_monitor(*other, start));
+            for other in covered {
+                self.running.entry(other).and_modify(|one| one.lost = true);
+            }
+        }
+        if pending.cancel_all_but_step(&|| error(self)) {
+            self.pending.insert(id, pending);
         }
     }
 

@@ -28,8 +28,7 @@ impl Player {
     pub(super) fn run(mut self, mailbox: &Mailbox, alarm: &Alarm) {
         self.restore();
         self.receive(mailbox, alarm);
-        let ids: Vec<i64> = self.pending.keys().copied().collect();
-        ids.into_iter().for_each(|id| self.cancel_pending(id, &|_| Error::Ending));
+        self.pending.into_values().for_each(|pending| pending.cancel(&|| Error::Ending));
         self.waiting.into_iter().for_each(|reply| reply(Err(Error::Ending)));
     }
 

@@ -75,6 +75,17 @@ fn step_that_waits_for_a_start_goes_on_when_that_is_given_up() {
 }
 
 #[test]
+fn playlist_shows_its_own_again_over_the_picture_of_a_start_that_is_given_up() {
+    let Starting { mut fixture, new, start, .. } = starting(&[0, 1], &[], &["A"]);
+    fixture.act(new, Action::Stop).unwrap();
+    assert!(matches!(start.try_recv().unwrap(), Err(NotRunning { .. })));
+    // It is asked for behind the other, which comes up.
+    assert_eq!(fixture.asked(), [0]);
+    fixture.release(Behaviour::Shows);
+    assert_eq!(fixture.asked(), NONE);
+}
+
+#[test]
 fn resume_waits_for_a_start_too() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[360, 1200]);

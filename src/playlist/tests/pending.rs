@@ -105,6 +105,36 @@ fn failed_start_leaves_running_playlists() {
 }
 
 #[test]
+fn step_whose_playlist_ends_meanwhile_is_answered_when_its_picture_is_up() {
+    for delete in [false, true] {
+        for behaviour in [Behaviour::Shows, Behaviour::Fails, Behaviour::RefusesAll] {
+            let mut fixture = fixture();
+            let id = fixture.make(PlaylistType::Manual, &[0, 1, 2, 3], &[]);
+            fixture.start(id, &[]).unwrap();
+            fixture.behaviour(Behaviour::Silent);
+            let (first, second) = (fixture.begin(next(id)), fixture.begin(next(id)));
+            match delete {
+                true => fixture.command(|reply| Command::Delete(id, reply)).unwrap(),
+                false => fixture.act(id, Action::Stop).unwrap(),
+            }
+            // It is not on its way.
+            assert!(second.try_recv().unwrap().is_err());
+            assert!(first.try_recv().is_err() && fixture.active().is_empty());
+            fixture.asked();
+            fixture.release(behaviour);
+            let shown = behaviour == Behaviour::Shows;
+            assert_eq!(first.try_recv().unwrap().is_ok(), shown);
+            assert!(fixture.asked().is_empty() && fixture.active().is_empty());
+            if !delete {
+                fixture.behaviour(Behaviour::Shows);
+                fixture.start(id, &[]).unwrap();
+                assert_eq!(fixture.asked(), [usize::from(shown)], "where it was last");
+            }
+        }
+    }
+}
+
+#[test]
 fn each_queued_step_has_its_own_answer_and_event() {
     let mut fixture = fixture();
     let one = fixture.make(PlaylistType::Manual, &[0, 1, 2, 3], &[]);
