@@ -132,15 +132,12 @@ pub(super) fn uncovers(step: &Step, current: &Placements, unseen: &Unseen) -> bo
 }
 
 /// What shows the same picture at the same place, perhaps with another content.
-pub(super) fn same_picture<'a>(
-    shown: &'a [Placement],
-    placement: &Placement,
-) -> Option<&'a Placement> {
-    let at = |one: &&Placement| one.output.name == placement.output.name;
-    let same = |one: &&Placement| {
-        one.image_id == placement.image_id && one.extended_over == placement.extended_over
+pub(super) fn same_picture<'a>(shown: &'a [Placement], new: &Placement) -> Option<&'a Placement> {
+    let is_it = |old: &&Placement| {
+        (old.image_id, &old.output.name) == (new.image_id, &new.output.name)
+            && old.extended_over == new.extended_over
     };
-    shown.iter().filter(at).find(same)
+    shown.iter().find(is_it)
 }
 
 /// The contents of files that a worker shows with another content.
