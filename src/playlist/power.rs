@@ -55,3 +55,32 @@ impl SharedPower {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_rests_but_for_a_wish_and_a_reason() {
+        let power = SharedPower::default();
+        let check = |wishes: (bool, bool), told: (bool, bool), expected: Option<Rest>| {
+            power.set_wishes(wishes.0, wishes.1);
+            power.tell(PutPower { locked: Some(told.0), idle: Some(told.1) });
+            assert_eq!(power.get().resting, expected, "{wishes:?} {told:?}");
+        };
+        check((false, false), (true, true), None);
+        check((true, true), (false, false), None);
+        check((true, false), (true, true), Some(Rest::Locked));
+        check((true, false), (false, true), None);
+        check((false, true), (true, true), Some(Rest::Idle));
+        check((false, true), (true, false), None);
+        check((true, true), (true, true), Some(Rest::Locked));
+        // Whoever says nothing of one leaves it.
+        power.tell(PutPower { locked: Some(false), idle: None });
+        assert_eq!(power.get().resting, Some(Rest::Idle));
+        power.set_battery(Some(true));
+        assert_eq!(power.get().resting, Some(Rest::Battery));
+        power.set_battery(Some(false));
+        assert_eq!(power.get().resting, Some(Rest::Idle));
+    }
+}

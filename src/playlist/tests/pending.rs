@@ -38,6 +38,38 @@ fn step_is_answered_when_its_picture_is_up() {
 }
 
 #[test]
+fn step_counts_in_the_list_as_it_is_when_its_picture_is_up() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.behaviour(Behaviour::Silent);
+    fixture.events();
+    let answer = fixture.begin(next(id));
+    fixture.edit(id, Some(&[3, 0, 1, 2]), NewConfiguration::default());
+    fixture.release(Behaviour::Shows);
+    answer.try_recv().unwrap().unwrap();
+    assert_eq!((indices(&fixture), fixture.active()[0].current_index), (vec![2], 2));
+    fixture.asked();
+    fixture.act(id, Action::Next).unwrap();
+    assert_eq!(fixture.asked(), [2]);
+}
+
+#[test]
+fn start_counts_in_the_list_as_it_is_when_its_picture_is_up() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
+    fixture.behaviour(Behaviour::Silent);
+    let start = |reply| Command::Start { id, monitors: vec![], mode: Mode::Individual, reply };
+    let answer = fixture.begin(start);
+    assert_eq!(fixture.asked(), [0]);
+    fixture.edit(id, Some(&[2, 0, 1]), NewConfiguration::default());
+    fixture.release(Behaviour::Shows);
+    answer.try_recv().unwrap().unwrap();
+    assert_eq!(fixture.active()[0].current_index, 1);
+    assert_eq!(fixture.asked(), NONE, "it is up");
+}
+
+#[test]
 fn failed_step_keeps_position_but_failed_timer_change_advances() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
