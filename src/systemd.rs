@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 
 use rustix::io::FdFlags;
+use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use crate::paths::Env;
 
@@ -31,8 +32,12 @@ pub(crate) fn activated(env: &Env) -> io::Result<Option<UnixListener>> {
     // taken once, at the start, before anything else could own it.
     let descriptor = unsafe { OwnedFd::from_raw_fd(FIRST) };
     rustix::io::fcntl_setfd(&descriptor, FdFlags::CLOEXEC)?;
-    if rustix::net::sockopt::socket_type(&descriptor)? != rustix::net::SocketType::STREAM {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the socket passed is no stream"));
+    let is_stream = sockopt::socket_type(&descriptor)? == SocketType::STREAM;
+    let is_local = sockopt::socket_domain(&descriptor)? == AddressFamily::UNIX;
+    if !is_stream || !is_local || !sockopt::socket_acceptconn(&descriptor)? {
+        let text = "what the service manager passes is no Unix stream socket that listens: \
+                    ListenStream= of its socket unit wants a path";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     Ok(Some(UnixListener::from(descriptor)))
 }

@@ -176,6 +176,11 @@ impl Connection {
                     "start it with `murald start`; --socket or MURALD_SOCKET name another socket",
                 )
             }
+            io::ErrorKind::InvalidFilename | io::ErrorKind::InvalidInput => {
+                Error::new(Exit::Unavailable, format!("{socket} can be no socket"))
+                    .because(source)
+                    .hint("its path has 107 bytes at most: --socket or MURALD_SOCKET name another")
+            }
             io::ErrorKind::Interrupted => {
                 Error::new(Exit::Interrupted, "interrupted").because(source)
             }

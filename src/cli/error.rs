@@ -84,8 +84,9 @@ impl Error {
                 Some("`murald doctor` says what is missing, and what to do")
             }
             (Some(ErrorCode::IncompatibleBackend), _) => Some(
-                "`murald backends` shows what each can show, `murald backends activate NAME` changes it; \
-                 with backend.selection_mode = \"auto\" each image has the one that can show it",
+                "`murald backends` shows which are installed and what each can show: one that shows \
+                 it is used after `murald backends activate NAME`, or by itself with \
+                 backend.selection_mode = \"auto\"",
             ),
             // What is wanting, or that another try may do, is in the error itself.
             (None, 503) => None,

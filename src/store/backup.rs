@@ -137,10 +137,10 @@ fn settle(path: &Path) -> io::Result<()> {
 /// Gives the database another name as well, and moves its log along: that log is of the old one, and
 /// would be read into the new.
 fn set_aside(database: &Path) -> io::Result<Option<PathBuf>> {
-    let aside = beside(database, &format!(".before-{}", now()));
+    let aside = free_name(beside(database, &format!(".before-{}", now())));
     // A copy where the filesystem has no links.
     let kept = fs::hard_link(database, &aside).or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound => Err(error),
+        io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists => Err(error),
         // A directory, for example.
         _ if !database.is_file() => fs::rename(database, &aside),
         _ => fs::copy(database, &aside).map(drop),
@@ -151,6 +151,14 @@ fn set_aside(database: &Path) -> io::Result<Option<PathBuf>> {
         Ok(()) => Ok(Some(aside)),
         Err(error) => missing_is_fine(error).map(|()| None),
     }
+}
+
+/// This name, or with a number where another restore within the second has it.
+fn free_name(wanted: PathBuf) -> PathBuf {
+    let is_taken = |path: &Path| path.symlink_metadata().is_ok();
+    let numbered = (1u32..).map(|number| beside(&wanted, &format!(".{number}")));
+    let mut names = std::iter::once(wanted.clone()).chain(numbered);
+    names.find(|name| !is_taken(name) && !is_taken(&log_of(name))).unwrap_or(wanted)
 }
 
 /// Refuses what is no sound database of ours.
@@ -298,6 +306,19 @@ mod tests {
         assert_eq!(count(&database), 1);
         let mode = fs::metadata(&database).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "nobody else reads it");
+    }
+
+    #[test]
+    fn what_was_set_aside_is_not_written_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("murald.sqlite3");
+        let store = Store::open(&database).unwrap();
+        let copy = store.read(|c| make(c, &database)).unwrap();
+        store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+        drop(store);
+        let aside: Vec<_> =
+            (0..4).map(|_| restore(&database, Some(&copy)).unwrap().aside.unwrap()).collect();
+        assert_eq!(aside.iter().map(|kept| count(kept)).collect::<Vec<_>>(), [1, 0, 0, 0]);
     }
 
     #[test]

@@ -21,6 +21,8 @@ fn without_a_daemon() {
         &["import", "x"],
         &["events"],
         &["config", "get"],
+        &["config", "get", "backend.type"],
+        &["config", "set", "backend.type", "feh"],
         &["monitors"],
         &["playlist", "next", "7"],
     ] {
@@ -28,6 +30,9 @@ fn without_a_daemon() {
     }
     let none = nobody.replace("start it", "so there is none to stop");
     fails(&house, &["stop"], 69, &none);
+    let long = format!("/tmp/{}/murald.sock", "x".repeat(120));
+    let told = format!("murald: {long} can be no socket: ");
+    fails(&house, &["--socket", &long, "status"], 69, &told);
     // For a script the same, as JSON.
     fails(&house, &["monitors", "--json"], 69, "{\"error\":\"no daemon listens on ");
     fails(&house, &["--json", "set"], 2, "{\"error\":\"PICTURE is missing\",\"details\":\"usage: ");

@@ -395,6 +395,10 @@ fn without_a_configuration_and_with_a_broken_one() {
     let directory = house.root().to_str().unwrap();
     let expected = format!("murald: {directory} cannot be read: ");
     fails(&house, &["migrate", "wpaperd", "--from", directory], 1, &expected);
+    let pipe = house.root().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    let expected = format!("murald: {} cannot be read: it is not a regular file", pipe.display());
+    fails(&house, &["migrate", "variety", "--from", pipe.to_str().unwrap()], 1, &expected);
     let file = house.root().join("latin");
     fs::write(&file, b"a = \xff").unwrap();
     let expected = format!("murald: {} is not UTF-8", file.display());

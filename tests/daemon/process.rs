@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -244,20 +246,37 @@ fn daemon_starts_without_writable_log() {
     assert!(said.contains("cannot be written"), "{said}");
 }
 
-#[test]
-fn socket_of_service_manager_is_used() {
-    let house = House::new();
-    let path = house.root().join("passed.sock");
-    let listener = UnixListener::bind(&path).unwrap();
-    // The shell puts the socket where sd_listen_fds(3) wants it, and says for whom it is.
+/// A daemon with this socket where sd_listen_fds(3) wants it; the shell says for whom it is.
+fn given(house: &House, socket: impl Into<OwnedFd>) -> Child {
     let script = format!(
         "exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec {} start",
         env!("CARGO_BIN_EXE_murald")
     );
     let mut command = house.command("/bin/sh");
-    command.args(["-c", &script]).stderr(Stdio::null());
-    let descriptor: std::os::fd::OwnedFd = listener.into();
-    let mut child = command.stdin(Stdio::from(descriptor)).spawn().unwrap();
+    command.args(["-c", &script]).stderr(Stdio::piped());
+    command.stdin(Stdio::from(socket.into())).spawn().unwrap()
+}
+
+#[test]
+fn socket_of_no_use_is_refused() {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, socket};
+    let house = House::new();
+    let local = TcpListener::bind("127.0.0.1:0").unwrap();
+    let deaf = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+    bind(&deaf, &SocketAddrUnix::new(house.root().join("deaf.sock")).unwrap()).unwrap();
+    let datagrams = UnixDatagram::bind(house.root().join("datagrams.sock")).unwrap();
+    for socket in [local.into(), deaf, datagrams.into()] {
+        let output = given(&house, socket).wait_with_output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && told.contains("no Unix stream socket"), "{told}");
+    }
+}
+
+#[test]
+fn socket_of_service_manager_is_used() {
+    let house = House::new();
+    let path = house.root().join("passed.sock");
+    let mut child = given(&house, UnixListener::bind(&path).unwrap());
     let client = crate::support::client::Client::new(&path);
     assert_eq!(client.get("/healthz").ok(), json!({ "status": "ok" }));
     client.post("/shutdown", &json!({})).ok();

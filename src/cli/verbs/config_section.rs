@@ -66,7 +66,7 @@ pub(super) fn settings(
 /// Where the settings of `[backend]` itself are.
 fn elsewhere(section: &str, error: Error) -> Error {
     match section {
-        "backend" => error.hint(
+        "backend" if error.status() == Some(404) => error.hint(
             "its settings are named backend.type, backend.selection_mode, \
              backend.transition_duration_seconds; `murald config get` shows all",
         ),

@@ -3,8 +3,9 @@
 //! Nothing of the other program is written, and no other picture comes up: playlists are made, and not
 //! started.
 
+use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use super::super::screen::Screen;
 use super::super::start;
 use super::super::verb::{Argument, Flag, Kind, Verb};
 use super::migrate_steps::{Done, carry_out};
-use crate::paths::Dirs;
+use crate::paths::{Dirs, open_regular};
 
 pub(super) const MIGRATE: Verb =
     Verb::new(&["migrate"], "Take over from another wallpaper program", migrate)
@@ -92,8 +93,10 @@ fn configuration(
         None => program.files(dirs),
     };
     for file in &files {
-        match fs::read(file) {
-            Ok(bytes) => {
+        let mut bytes = Vec::new();
+        let read = open_regular(file).and_then(|mut file| file.read_to_end(&mut bytes));
+        match read {
+            Ok(_) => {
                 let not = |_| Error::refused(format!("{} is not UTF-8", file.display()));
                 return Ok((file.clone(), String::from_utf8(bytes).map_err(not)?));
             }
