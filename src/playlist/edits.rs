@@ -74,11 +74,12 @@ impl Player {
     /// has its content now.
     pub(super) fn reload_if_changed(&mut self, id: i64) {
         let Some(one) = self.running.get(&id).filter(|one| !one.spec.is_living()) else { return };
-        let (before, mut state) = (one.spec.ids(), one.state.clone());
+        let before = one.spec.ids();
         // Mostly nothing has changed, and there is nothing to write.
         if self.store.read(|c| playlists::image_ids(c, id)).is_ok_and(|now| now == before) {
             return;
         }
+        let mut state = one.state.clone();
         let edited = self.store.write(|c| {
             state.follow_replaced(&before, &playlists::image_ids(c, id)?);
             edit(c, id, state, None)
