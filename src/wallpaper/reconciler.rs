@@ -10,7 +10,7 @@ mod memory;
 mod record;
 mod settings;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, at, never, select};
@@ -69,6 +69,8 @@ pub(super) struct Reconciler {
     stale: BTreeSet<WorkerKey>,
     /// What requests have shown beside what they asked for.
     untold: Untold,
+    /// Monitors and images of which everybody was told that nothing can show them any more.
+    unshowable: BTreeMap<String, i64>,
     /// Something changed while a job was in progress: look again afterwards.
     reconcile_again: bool,
     /// Activated, but not yet what the settings say.
@@ -106,6 +108,7 @@ impl Reconciler {
             unseen: Unseen::new(),
             stale: BTreeSet::new(),
             untold: Untold::new(),
+            unshowable: BTreeMap::new(),
             reconcile_again: false,
             activated: None,
             found: Found::default(),
@@ -275,6 +278,7 @@ impl Reconciler {
         // One that did not start has its own time to be tried again.
         steps.retain(|step| self.backoffs.may_try(step.key()));
         self.tell_untold(&world, &steps);
+        self.tell_unshowable(&world);
         let must_wait = |step: &mut Step| {
             let outputs = plan::outputs_of(step, &self.current);
             self.jobs.is_busy(step.key()) || !self.jobs.leave_alone(&outputs, &self.current)

@@ -152,6 +152,27 @@ impl WorldState {
         })
     }
 
+    /// What is assigned to connected monitors, is not shown there now, and is of a kind that nothing
+    /// shows which is there; with the reason. Where there is nothing at all, that is told elsewhere.
+    pub(super) fn unshowable(&self, current: &Placements) -> Vec<(&str, &Image, Error)> {
+        let mut found = Vec::new();
+        for output in self.outputs.iter() {
+            let name = output.name.as_str();
+            let image = self.row(name).and_then(|row| self.pictures.get(&row.image_id));
+            let mut shown = current.values().flatten();
+            let Some(image) = image.filter(|image| {
+                shown.all(|one| (&*one.output.name, one.image_id) != (name, image.id))
+            }) else {
+                continue;
+            };
+            let kind = Kind::of(image.media_type, image.animated);
+            if let Err(why @ Error::Incompatible { .. }) = self.choose(image, kind) {
+                found.push((name, image, why));
+            }
+        }
+        found
+    }
+
     fn no_backend(&self) -> Error {
         Error::NoBackend { lack: self.backends.lack(), checked: self.backends.programs(None) }
     }

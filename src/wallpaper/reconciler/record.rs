@@ -3,13 +3,15 @@
 //! Runs on the reconciler's thread. A request writes its own rows alone; what the same steps show on
 //! other monitors, as those that came meanwhile, is written and told at the next look at everything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::backends::Placement;
 use crate::error_chain::chain;
 use crate::store;
+use crate::wire::{ApplyFailure, Event, Timestamp};
 
 use super::Reconciler;
+use crate::wallpaper::Error;
 use crate::wallpaper::job::{Changed, Job, Picture, Purpose};
 use crate::wallpaper::plan::{self, Placements, Step};
 use crate::wallpaper::worker_key::WorkerKey;
@@ -67,6 +69,37 @@ impl Reconciler {
         let pictures = world.restored(&self.told(), &shown);
         self.untold.retain(|(key, _), _| is_planned(key));
         self.commit_restored(&pictures);
+    }
+
+    /// Tells once of each picture that is not to be seen because what showed it is there no more, as
+    /// where a program was removed.
+    pub(super) fn tell_unshowable(&mut self, world: &WorldState) {
+        if self.backends.compositor().is_none() || self.jobs.activate() {
+            return;
+        }
+        let found = world.unshowable(&self.current);
+        let mut told = BTreeSet::new();
+        for (monitor, image, why) in &found {
+            if self.unshowable.get(*monitor) == Some(&image.id) {
+                continue;
+            }
+            let Error::Incompatible { backend, .. } = why else { continue };
+            let (backend, error) = (backend.to_string(), why.to_string());
+            let failure = ApplyFailure {
+                image_id: image.id,
+                image_name: image.name.clone(),
+                backend: backend.clone(),
+                error: error.clone(),
+                at: Timestamp::now(),
+            };
+            self.status.note_failure(std::iter::once(*monitor), &failure);
+            if told.insert(image.id) {
+                log::warn!("{error}, and nothing else that is there can");
+                self.bus.publish(&Event::WallpaperRestoreFailed { backend, error });
+            }
+        }
+        self.unshowable =
+            found.iter().map(|(monitor, image, _)| ((*monitor).to_owned(), image.id)).collect();
     }
 
     pub(super) fn commit_restored(&self, restored: &[Picture]) {

@@ -1,7 +1,11 @@
 //! What becomes of orders that fail.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 use crate::config::BackendName::{Awww, Mpvpaper, Swaybg, WalQt};
+use crate::config::SelectionMode;
 use crate::store::purge;
 
 fn away() -> backends::Error {
@@ -203,4 +207,34 @@ fn picture_that_cannot_be_put_on_record_gives_way_to_the_one_before() {
     assert_eq!(desk.told(), [format!("swaybg: A={one}"), format!("swaybg: A={two}")]);
     assert_eq!(desk.heard(), []);
     assert_eq!(desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].image_id, one);
+}
+
+#[test]
+fn picture_that_nothing_shows_any_more_is_told_of_once() {
+    let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |config| {
+        config.backend.selection_mode = SelectionMode::Auto;
+    });
+    let film = desk.film("film");
+    desk.set(film, &["A"]).unwrap();
+    desk.heard();
+    let program = desk.room.directory.path().join("bin/mpvpaper");
+    let bytes = fs::read(&program).unwrap();
+    fs::remove_file(&program).unwrap();
+    desk.reconcile();
+    assert_eq!(desk.heard(), [], "it runs still");
+    let key = WorkerKey::of(Mpvpaper, "A");
+    desk.reconciler.on_report(Report { key, worker: 1, news: News::Lost });
+    desk.settle();
+    assert_eq!(desk.heard(), [EventKind::WallpaperRestoreFailed]);
+    let failure = |desk: &Desk| desk.reconciler.status.failure("A");
+    let failed = failure(&desk).unwrap();
+    assert_eq!(failed.image_id, film);
+    assert!(failed.error.ends_with("cannot show \"film\": it is a video"), "{}", failed.error);
+    desk.reconcile();
+    assert_eq!(desk.heard(), []);
+    // It is there again, and gone once more.
+    fs::write(&program, bytes).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    desk.reconcile();
+    assert_eq!(desk.heard(), [EventKind::WallpaperChanged]);
 }
