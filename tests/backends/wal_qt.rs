@@ -244,6 +244,10 @@ fn the_host_is_started_and_told_what_to_load() {
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].1["targets"].as_array().unwrap().len(), 1);
     assert_eq!(asked[0].1["targets"][0]["name"], "HEADLESS-2");
+    // An output that is left changes nothing on the others.
+    forget(&stubs);
+    show(&stubs, &mut *wal_qt, &placements[..1]).unwrap();
+    assert_eq!(routes(&stubs), [""; 0]);
     let host = stubs.wall.processes("wal-qt");
     assert_eq!(host.len(), 1);
     wal_qt.clear().unwrap();
@@ -272,6 +276,7 @@ fn a_page_is_told_what_changes_without_loading_it_anew() {
         json!({ "pointer_interactive": false, "keyboard": true, "audio_reactive": false });
     let body = json!({ "source_target": source, "capabilities": keyboard });
     assert_eq!(with(json!({ "speed": 2 }), true), [("/wallpaper/capabilities".to_owned(), body)]);
+    assert_eq!(with(json!({ "speed": 2 }), true), [], "it goes on");
     stubs.wall.set_json("wal-qt", "allow_network_wallpapers", json!(true));
     stubs.wall.set_json("wal-qt", "parallax_enabled", json!(true));
     let asked = with(json!({ "speed": 3 }), true);

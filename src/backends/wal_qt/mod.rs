@@ -118,7 +118,12 @@ impl WalQt {
     }
 
     /// What of the pieces must be loaded; pages that differ in their settings only are told those.
-    fn changed(&mut self, client: &Client, pieces: &[Piece]) -> Result<Vec<Piece>, Error> {
+    fn changed(
+        &mut self,
+        client: &Client,
+        pieces: &[Piece],
+        limit: Duration,
+    ) -> Result<Vec<Piece>, Error> {
         let mut changed = Vec::new();
         let mut told = false;
         for piece in pieces {
@@ -132,8 +137,19 @@ impl WalQt {
                 _ => changed.push(piece.clone()),
             }
         }
-        // Nothing differs: somebody else may have changed it.
-        Ok(if changed.is_empty() && !told { pieces.to_vec() } else { changed })
+        let is_left = |output: &String| pieces.iter().all(|piece| piece.output != *output);
+        if told || !changed.is_empty() || self.shown.keys().any(is_left) {
+            return Ok(changed);
+        }
+        // Nothing differs: somebody else may have changed it, or settings have. A film or page would
+        // begin anew, and goes on where it is seen to be there.
+        let status = client.once("/wallpaper/status", None, limit).ok();
+        let is_there = |piece: &&Piece| {
+            let target = status.as_ref().and_then(|status| load::target(status, &piece.output));
+            target.is_some() && target == piece.target.to_str()
+        };
+        let again = pieces.iter().filter(|piece| piece.kind == "image" || !is_there(piece));
+        Ok(again.cloned().collect())
     }
 
     /// What a host that was there before us shows already.
@@ -159,12 +175,12 @@ impl Backend for WalQt {
         }
         self.tell_settings(&client, options, &pieces)?;
         let fresh = self.shown.is_empty();
+        let limit = Duration::from_millis(options.request_timeout_ms.into());
         if fresh {
-            let limit = Duration::from_millis(options.request_timeout_ms.into());
             self.look(&client, &pieces, limit);
         }
         let all_there = fresh && pieces.iter().all(|p| self.shown.get(&p.output) == Some(p));
-        let changed = if all_there { Vec::new() } else { self.changed(&client, &pieces)? };
+        let changed = if all_there { Vec::new() } else { self.changed(&client, &pieces, limit)? };
         for group in load::groups(&changed) {
             load(&client, &group, options, cancel)?;
             for piece in group {
