@@ -46,6 +46,10 @@ impl Library {
         if changed != image {
             self.changed(GalleryDomain::Images);
         }
+        if changed.web_meta.is_some() && changed.path != image.path {
+            // While it is shown a page goes on reading what lies beside it.
+            self.context.tell_rewritten(id);
+        }
         Ok(changed)
     }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use super::*;
 use crate::library::disk::{self, Copy, Run};
 use crate::media;
+use crate::store::edits;
 
 fn wide(width: u32) -> Vec<u8> {
     let picture = ImageBuffer::from_fn(width, 800, |x, y| Rgb([x as u8, y as u8, (x * y) as u8]));
@@ -19,6 +20,31 @@ fn bmp_with_hole(path: &Path, length: u64) {
     bytes.extend(b"\x01\0\x18\0\0\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x02\x03\0");
     fs::write(path, bytes).unwrap();
     fs::File::options().write(true).open(path).unwrap().set_len(length).unwrap();
+}
+
+#[test]
+fn page_that_is_renamed_is_shown_from_where_it_is() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let (tell, told) = unbounded();
+    alive.library.on_rewritten(Box::new(move |id| tell.send(id).unwrap()));
+    fs::create_dir(scene.at("source/page")).unwrap();
+    scene.source("page/index.html", "<p>");
+    let picture = alive.library.import_web(&scene.source("p.png", png(1)), None);
+    assert!(picture.is_err());
+    let page = alive.library.import_web(&scene.at("source/page"), None).unwrap();
+    let rename = |id, name| alive.library.edit(id, Some(name), &edits::ImageChange::default());
+    rename(page.id, "page").unwrap();
+    assert!(told.is_empty(), "it was called so");
+    let renamed = rename(page.id, "other").unwrap();
+    assert!(renamed.path.starts_with(scene.at("images/other")));
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [page.id]);
+    let batch = alive.library.import(vec![scene.at("source/p.png")], None).unwrap();
+    alive.batch(&batch.batch_id);
+    let still = scene.images().into_iter().find(|image| image.web_meta.is_none()).unwrap();
+    rename(still.id, "still").unwrap();
+    assert!(told.is_empty(), "a picture is read once");
+    alive.end();
 }
 
 #[test]
