@@ -117,9 +117,10 @@ impl Library {
     }
 }
 
-/// What goes into the trash.
+/// The files and packages that go, and may go into the trash.
 fn homes(gone: &Gone) -> impl Iterator<Item = &Path> {
-    gone.images.iter().filter(|image| gone.takes(image)).map(Image::home)
+    let unreadable = gone.unreadable.iter().filter_map(Option::as_deref);
+    gone.images.iter().filter(|image| gone.takes(image)).map(Image::home).chain(unreadable)
 }
 
 /// Removes files that are noted as pending, and then their notes. Their rows are gone, which is what was

@@ -197,3 +197,17 @@ fn two_that_move_the_same_images_into_the_trash_lose_none() {
         assert_eq!((ids(&house), trash(&house).len()), (0, 30 * (usize::from(round) + 1)));
     }
 }
+
+#[test]
+fn file_of_a_row_that_cannot_be_read_goes_into_the_trash_too() {
+    let mut house = house(2);
+    assert_eq!(house.stop(), Some(0));
+    let connection = rusqlite::Connection::open(house.database()).unwrap();
+    connection.execute("UPDATE image SET tags = '[broken' WHERE id = 1", []).unwrap();
+    drop(connection);
+    house.start();
+    let body = br#"{"ids":[1],"trash":true}"#;
+    let answer = house.client().send("DELETE", "/images", "", body);
+    assert_eq!(answer.ok(), json!({ "deleted": 1 }));
+    assert_eq!(trash(&house), ["p0.png"]);
+}
