@@ -2,8 +2,9 @@
 //! never written over, and what is flushed when. Runs in whoever brings a file in, moves it or
 //! removes it; knows no rows.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags};
@@ -14,6 +15,7 @@ use super::Error;
 use crate::digest::Checksum;
 use crate::media::Stop;
 use crate::paths::{self, flush_directory, make_directories, open_regular};
+use crate::store::watched::Stamp;
 use crate::wire::Timestamp;
 
 /// What temporary files in the library's directory begin with.
@@ -96,6 +98,27 @@ fn asked(path: &Path, answers: bool) -> Result<(), Error> {
 /// Its directory is not there: what is in it cannot be told.
 pub(super) fn is_away(path: &Path) -> bool {
     path.parent().is_some_and(|home| !home.is_dir())
+}
+
+/// Nothing has this name, not even a link that leads nowhere.
+pub(super) fn is_gone(path: &Path) -> bool {
+    matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
+}
+
+/// What tells whether a file is the one that it was, and as it was.
+pub(super) fn stamp(meta: &Metadata) -> Stamp {
+    Stamp {
+        size: meta.len(),
+        modified: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
+        inode: meta.ino(),
+        device: meta.dev(),
+    }
+}
+
+/// What was copied survives a loss of power from then on; its name is flushed with its directory.
+pub(super) fn flush(copy: &Copy) -> Result<(), Error> {
+    let synced = File::open(&copy.path).and_then(|file| file.sync_all());
+    synced.map_err(Error::file("flush", &copy.path))
 }
 
 impl Copy {

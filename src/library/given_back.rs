@@ -5,18 +5,12 @@ use std::io;
 use std::path::Path;
 
 use super::Error;
-use super::disk::{self, Copy};
-use super::import_file::{ImportContext, flush};
+use super::disk::{self, Copy, flush};
+use super::import_file::ImportContext;
 use super::landed::Imported;
 use super::name::Name;
-use crate::paths::{Presence, presence};
 use crate::store::{edits, images, pending_files, watched};
 use crate::wire::{Event, GalleryDomain, Image};
-
-/// Whether its file is not there, on a disk that answers. A package is more than one file.
-pub(super) fn has_lost_its_file(image: &Image) -> bool {
-    image.web_meta.is_none() && presence(&image.path) == Presence::Missing
-}
 
 impl ImportContext {
     /// Gives a copy to the image that has its content: where its file was, or, where that is no place in
@@ -28,7 +22,7 @@ impl ImportContext {
         imported: Imported,
     ) -> Result<Imported, Error> {
         let image = &imported.image;
-        if !has_lost_its_file(image) {
+        if !imported.has_lost_its_file() {
             return Ok(imported);
         }
         flush(&copy)?;

@@ -12,8 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::decode::{self, Decoded, guarded};
-use super::disk::{self, Copy, rename};
-use super::given_back::has_lost_its_file;
+use super::disk::{self, Copy, flush, rename};
 use super::landed::{self, Imported, Ready};
 use super::memory_budget::MemoryBudget;
 use super::name::{Name, Names};
@@ -90,7 +89,7 @@ impl ImportContext {
         if self.store.read(|c| images::has_size(c, size))? {
             let checksum = disk::checksum(source, &mut file, stop)?;
             let present = self.present(&checksum)?;
-            if let Some(imported) = present.filter(|imported| !has_lost_its_file(&imported.image)) {
+            if let Some(imported) = present.filter(|imported| !imported.has_lost_its_file()) {
                 return Ok(imported);
             }
         }
@@ -314,11 +313,6 @@ impl ImportContext {
         self.thumbnails.complete(&mut imported.image);
         imported
     }
-}
-
-pub(super) fn flush(copy: &Copy) -> Result<(), Error> {
-    let synced = File::open(&copy.path).and_then(|file| file.sync_all());
-    synced.map_err(Error::file("flush", &copy.path))
 }
 
 /// What the file is by its content; refuses what is not decoded before anything is copied.

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::Error;
 use super::disk::{self, Copy};
-use super::given_back::has_lost_its_file;
 use super::import_file::{ImportContext, format};
 use super::landed::Imported;
 use super::name::Name;
@@ -31,7 +30,7 @@ impl ImportContext {
         let checksum = disk::checksum(source, &mut file, stop)?;
         drop(file);
         if let Some(imported) = self.present(&checksum)? {
-            return match has_lost_its_file(&imported.image) {
+            return match imported.has_lost_its_file() {
                 false => Ok(imported),
                 // What was copied is copied once more.
                 true if !imported.image.in_place => self.import(source, folder, turn, stop),

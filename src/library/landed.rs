@@ -4,6 +4,7 @@
 use super::Error;
 use super::disk::Copy;
 use super::name::Name;
+use crate::paths::{Presence, presence};
 use crate::store::images::{self, NewImage};
 use crate::store::{self, Connection};
 use crate::wire::Image;
@@ -14,6 +15,13 @@ pub(super) struct Imported {
     pub(super) image: Image,
     /// It was there before.
     pub(super) duplicate: bool,
+}
+
+impl Imported {
+    /// Whether the image's file is not there, on a disk that answers. A package is more than one file.
+    pub(super) fn has_lost_its_file(&self) -> bool {
+        self.image.web_meta.is_none() && presence(&self.image.path) == Presence::Missing
+    }
 }
 
 /// A file on the disk under a temporary name, and the row that it is to have.

@@ -8,11 +8,10 @@
 use std::io;
 
 use super::Error;
-use super::disk::{self, Copy, rename, sync_directory};
+use super::disk::{self, Copy, rename, stamp, sync_directory};
 use super::import_file::ImportContext;
 use super::landed::{self, Imported, Landed, Ready};
 use super::name::{Name, Reserved};
-use super::watched::stamp;
 use crate::paths::flush_directory;
 use crate::store::images::{self, NewImage};
 use crate::store::{self, Connection, pending_files};

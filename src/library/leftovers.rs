@@ -6,10 +6,9 @@ use std::io;
 use std::path::Path;
 
 use super::Error;
-use super::disk::{self, is_away, remove};
+use super::disk::{self, is_away, remove, stamp};
 use super::edit::undo_renames;
 use super::import_file::ImportContext;
-use super::watched::stamp;
 use crate::store::images;
 use crate::store::pending_files::{self, Pending};
 

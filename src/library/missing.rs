@@ -7,10 +7,10 @@
 //! is pure; purging runs on the thread that asks.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Error;
+use super::disk::is_gone;
 use super::removal::clear;
 use crate::digest::Checksum;
 use crate::events::EventBus;
@@ -137,10 +137,6 @@ fn purge_some(store: &Store, ids: &[i64]) -> Result<Vec<Lost>, Error> {
         }
         Ok(gone)
     })
-}
-
-pub(super) fn is_gone(path: &Path) -> bool {
-    matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
 #[cfg(test)]

@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
-use super::disk::{self, checksum, open};
+use super::disk::{self, checksum, is_gone, open};
 use super::guard::Guard;
 use super::idle::Wake;
 use super::import::Message;
 use super::import_file::ImportContext;
 use super::leftovers::Leftovers;
-use super::missing::{Row, Verdict, is_gone, purge};
+use super::missing::{Row, Verdict, purge};
 use super::name::Name;
 use super::package::looks_like_package;
 use super::watch::Watching;

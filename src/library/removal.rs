@@ -13,10 +13,9 @@ use std::path::Path;
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use super::disk::{self, remove, sync_directory};
+use super::disk::{self, remove, stamp, sync_directory};
 use super::name::Reserved;
 use super::trash::Trashed;
-use super::watched::stamp;
 use super::{Error, Library};
 use crate::store::purge::{self, Gone};
 use crate::store::{Connection, Store, pending_files};

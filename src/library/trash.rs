@@ -9,7 +9,7 @@ use trash::TrashItem;
 use trash::os_limited::{list, restore_all};
 
 use super::Error;
-use super::missing::is_gone;
+use super::disk::is_gone;
 
 /// What was moved into the trash and is to come back, unless it is kept there.
 #[derive(Default)]

@@ -6,16 +6,14 @@
 //! file to be looked at again. An image whose file has another one's content now is displaced: it has
 //! no file until its content turns up under another name.
 
-use std::fs::{self, File, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File};
 use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use super::disk::{self, checksum};
-use super::import_file::{ImportContext, flush, format};
+use super::disk::{self, checksum, flush, is_gone, stamp};
+use super::import_file::{ImportContext, format};
 use super::landed::{self, Imported};
-use super::missing::is_gone;
 use super::name::Name;
 use super::task::{Directory, Pass};
 use super::turn::Turn;
@@ -374,14 +372,5 @@ fn is_for_good(error: &Error) -> bool {
         ),
         Error::Decoder { .. } | Error::TooLong { .. } | Error::Name { .. } => true,
         _ => false,
-    }
-}
-
-pub(super) fn stamp(meta: &Metadata) -> Stamp {
-    Stamp {
-        size: meta.len(),
-        modified: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
-        inode: meta.ino(),
-        device: meta.dev(),
     }
 }

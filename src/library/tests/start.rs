@@ -2,7 +2,7 @@
 
 use std::fs::{File, FileTimes};
 
-use super::super::watched::stamp;
+use super::super::disk::stamp;
 use super::*;
 use crate::store::edits::{self, Rename};
 use crate::wire::LibraryHealth;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::watched::stamp;
+use super::super::disk::stamp;
 use super::findings::{Findings, Root, Scope};
 use super::notices::{Notices, Refused};
 use super::settings::{is_looked_at, is_passed_over};
