@@ -57,6 +57,22 @@ pub(crate) fn below(connection: &Connection, path: &Path) -> Result<Vec<WatchedF
     Ok(files.collect::<Result<_, _>>()?)
 }
 
+/// The files in a directory that their images would be lost without: not those whose image is another
+/// watched file with the same content.
+pub(crate) fn needed_below(
+    connection: &Connection,
+    directory: &Path,
+) -> Result<Vec<PathBuf>, Error> {
+    let (from, to) = range(directory);
+    let mut statement = connection.prepare_cached(
+        "SELECT file.path FROM watched_file AS file JOIN image ON image.id = file.image_id \
+         WHERE file.path > ?1 AND file.path < ?2 AND NOT (image.in_place AND image.path != file.path)",
+    )?;
+    let paths =
+        statement.query_map([from, to], |row| row.get::<_, String>(0).map(PathBuf::from))?;
+    Ok(paths.collect::<Result<_, _>>()?)
+}
+
 /// How many images come from a directory.
 pub(crate) fn count(connection: &Connection, directory: &Path) -> Result<u64, Error> {
     let (from, to) = range(directory);

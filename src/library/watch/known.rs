@@ -31,8 +31,6 @@ pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Erro
     if one.missing().next().is_none() {
         return Ok(false);
     }
-    let known = store.read(|c| watched::below(c, one.path()))?;
-    let mut images = known.iter().filter(|file| file.image_id.is_some()).peekable();
-    let total = images.clone().count();
-    Ok(total > 1 && images.all(|file| one.is_gone(&file.path)))
+    let needed = store.read(|c| watched::needed_below(c, one.path()))?;
+    Ok(needed.len() > 1 && needed.iter().all(|path| one.is_gone(path)))
 }

@@ -68,3 +68,25 @@ fn copy_that_was_lost_is_made_again_of_its_file() {
     wait_for(&walls, &[1, 2]);
     wait_until("notes of both", || walls.state()["images"] == 2);
 }
+
+#[test]
+fn directory_that_lost_only_copies_of_others_is_not_away() {
+    let mut walls = Walls::prepared("", &[]);
+    let keep = walls.house.root().join("keep");
+    fs::create_dir(&keep).unwrap();
+    let watched = [&walls.directory, &keep];
+    walls.house.configure(&format!("[library]\nwatch = {watched:?}\n"));
+    for number in [1, 2] {
+        fs::write(keep.join(format!("{number}.png")), picture(number)).unwrap();
+    }
+    walls.house.start();
+    wait_for(&walls, &[1, 2]);
+    walls.draw("a.png", 1);
+    walls.draw("b.png", 2);
+    wait_until("a look at them", || walls.state()["images"] == 2);
+    for name in ["a.png", "b.png"] {
+        fs::remove_file(walls.at(name)).unwrap();
+    }
+    wait_until("their end", || walls.state()["images"] == 0 && walls.state()["state"] == "watched");
+    wait_for(&walls, &[1, 2]);
+}
