@@ -132,6 +132,18 @@ fn systemd_finds_no_fault_in_them() {
     assert!(output.status.success() && ours.is_empty(), "{said}");
 }
 
+/// From 254 on systemd gives a user's unit a namespace of users for any of these: from within one, the
+/// kernel tells nothing of other processes' executables, nor where they draw.
+#[test]
+fn nothing_in_the_service_takes_a_namespace_of_users() {
+    let text = fs::read_to_string(contrib("systemd/murald.service")).unwrap();
+    let keys = text.lines().filter_map(|line| Some(line.split_once('=')?.0));
+    let apart = ["Protect", "Private", "Bind", "Root", "TemporaryFileSystem", "MountAPIVFS"];
+    let apart =
+        |key: &&str| apart.iter().any(|start| key.starts_with(start)) || key.ends_with("Paths");
+    assert_eq!(keys.filter(apart).collect::<Vec<_>>(), [""; 0]);
+}
+
 #[test]
 fn the_socket_s_path_is_the_one_that_clients_ask_at() {
     let house = House::new();
