@@ -36,17 +36,35 @@ const PROGRAMS: [&str; 14] = [
     "wpaperd-daemon",
 ];
 
-/// Where compositors have their configuration, below the user's directory of configurations.
-const CONFIGURATIONS: [&str; 7] = [
-    "sway/config",
-    "sway/config.d",
-    "hypr/hyprland.conf",
-    "river/init",
-    "labwc/autostart",
-    "wayfire.ini",
-    "niri/config.kdl",
+/// Where a compositor has what it starts.
+struct Reads {
+    compositor: &'static str,
+    /// `-c` and `--config` name another file.
+    may_be_told: bool,
+    /// It reads the first that there is; below the user's directory of configurations.
+    files: &'static [&'static str],
+}
+
+const CONFIGURATIONS: [Reads; 6] = [
+    Reads { compositor: "sway", may_be_told: true, files: &["sway/config", "/etc/sway/config"] },
+    Reads {
+        compositor: "Hyprland",
+        may_be_told: true,
+        files: &["hypr/hyprland.lua", "hypr/hyprland.conf"],
+    },
+    Reads { compositor: "river", may_be_told: false, files: &["river/init"] },
+    Reads {
+        compositor: "labwc",
+        may_be_told: false,
+        files: &["labwc/autostart", "/etc/xdg/labwc/autostart"],
+    },
+    Reads { compositor: "wayfire", may_be_told: true, files: &["wayfire.ini"] },
+    Reads {
+        compositor: "niri",
+        may_be_told: true,
+        files: &["niri/config.kdl", "/etc/niri/config.kdl"],
+    },
 ];
-const SYSTEM: [&str; 2] = ["/etc/sway/config", "/etc/sway/config.d"];
 /// More than anybody writes by hand.
 const CONFIGURATION_MAX: u64 = 256 << 10;
 
@@ -156,45 +174,65 @@ fn cause(program: &str, surroundings: &Surroundings) -> Option<Line> {
     configurations(surroundings).into_iter().find_map(|path| line_of(program, path))
 }
 
-/// The files that the compositor may have read: first the one that it was told to.
+/// The file that the compositor has read, and those that it includes.
 fn configurations(surroundings: &Surroundings) -> Vec<PathBuf> {
-    let told = match surroundings.outputs.session() {
-        Some(Session::Wayland { socket }) => told_configuration(&socket),
-        _ => None,
+    let Some(Session::Wayland { socket }) = surroundings.outputs.session() else {
+        return Vec::new();
     };
-    let home = |dirs: &Dirs| CONFIGURATIONS.map(|name| dirs.config_home().join(name));
-    let paths = told.into_iter().chain(home(&surroundings.dirs)).chain(SYSTEM.map(PathBuf::from));
-    let files = |path: PathBuf| match fs::read_dir(&path) {
-        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
-        Err(_) => vec![path],
-    };
-    paths.flat_map(files).collect()
+    let dirs = &surroundings.dirs;
+    let Some(first) = configuration(&socket, dirs) else { return Vec::new() };
+    let text = text(&first).unwrap_or_default();
+    let included = text.lines().filter_map(|line| line.trim().strip_prefix("include "));
+    let mut paths = vec![first.clone()];
+    for pattern in included {
+        let pattern = pattern.trim();
+        let path = dirs.expand(pattern).unwrap_or_else(|_| pattern.into());
+        let path = first.parent().unwrap_or(Path::new("/")).join(path);
+        // All files of a directory, as nearly everybody writes it.
+        match path.parent().filter(|_| path.to_string_lossy().contains('*')) {
+            Some(directory) => {
+                let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+                paths.extend(entries.map(|entry| entry.path()));
+            }
+            None => paths.push(path),
+        }
+    }
+    paths
 }
 
-/// The file that the compositor at this socket was given on its command line.
-fn told_configuration(socket: &Path) -> Option<PathBuf> {
+/// What the compositor at this socket was told to read, or reads by itself.
+fn configuration(socket: &Path, dirs: &Dirs) -> Option<PathBuf> {
     let compositor = socket::listener(socket)?.identity().pid;
+    let name = program(compositor)?;
+    let reads = CONFIGURATIONS.iter().find(|reads| reads.compositor == name)?;
     let words = fs::read(format!("/proc/{compositor}/cmdline")).ok()?;
     let mut words = words.split(|&byte| byte == 0);
-    words.find(|word| matches!(*word, b"-c" | b"--config"))?;
-    let path = PathBuf::from(std::ffi::OsStr::from_bytes(words.next()?));
-    path.is_absolute().then_some(path)
+    if reads.may_be_told && words.any(|word| matches!(word, b"-c" | b"--config")) {
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(words.next()?));
+        return path.is_absolute().then_some(path);
+    }
+    let mut files = reads.files.iter().map(|file| dirs.config_home().join(file));
+    files.find(|file| file.exists())
 }
 
 fn line_of(program: &str, path: PathBuf) -> Option<Line> {
-    // Nothing that would have to be waited for.
-    fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-    let mut text = Vec::new();
-    File::open(&path).ok()?.take(CONFIGURATION_MAX).read_to_end(&mut text).ok()?;
-    let text = String::from_utf8_lossy(&text).into_owned();
+    let text = text(&path)?;
     let mut lines = text.lines().map(str::trim).zip(1..);
     let (text, number) = lines.find(|(line, _)| starts(line, program))?;
     Some(Line { path, number, text: text.to_owned() })
 }
 
+/// What is in a file that nothing has to be waited for.
+fn text(path: &Path) -> Option<String> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let mut text = Vec::new();
+    File::open(path).ok()?.take(CONFIGURATION_MAX).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
 /// Whether a line of a configuration starts this program.
 fn starts(line: &str, program: &str) -> bool {
-    if line.starts_with(['#', ';']) || line.starts_with("//") {
+    if line.starts_with(['#', ';']) || line.starts_with("//") || line.starts_with("--") {
         return false;
     }
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
@@ -220,6 +258,8 @@ mod tests {
         check("exec-once = hyprpaper", "hyprpaper", true);
         check("exec-once = hyprpaper-picker", "hyprpaper", false);
         check("# exec swaybg", "swaybg", false);
+        check("-- hl.exec_cmd(\"swaybg -i /x.png\")", "swaybg", false);
+        check("hl.exec_cmd(\"swaybg -i /x.png\")", "swaybg", true);
         check("output * mode 1920x1080", "swaybg", false);
     }
 
