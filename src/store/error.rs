@@ -109,11 +109,9 @@ impl fmt::Display for Error {
                 write!(f, "cannot make the database's directory {}", path.display())
             }
             Self::Open { path, .. } => write!(f, "cannot open the database {}", path.display()),
-            Self::Newer { found, known } => write!(
-                f,
-                "the database is of version {found}, this murald knows up to {known}: \
-                 start the murald that wrote it"
-            ),
+            Self::Newer { found, known } => {
+                write!(f, "the database is of version {found}, this murald knows up to {known}")
+            }
             Self::Query(source) if self.is_storage() => {
                 use rusqlite::ErrorCode::{
                     DatabaseBusy, DiskFull, FileLockingProtocolFailed, OutOfMemory,

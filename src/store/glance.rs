@@ -9,7 +9,7 @@ use std::time::Instant;
 use rusqlite::{Connection, OpenFlags};
 
 use super::upkeep::{STEPS, is_given_up};
-use super::{Error, backup};
+use super::{Error, backup, migrations};
 
 /// What was seen.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,6 +39,7 @@ pub(crate) fn glance(database: &Path, until: Instant) -> Result<Glance, Error> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
     let mut reader = Connection::open_with_flags(unchanging(database), flags).map_err(failed)?;
+    migrations::see_known(&reader)?;
     reader.progress_handler(STEPS, Some(move || Instant::now() > until))?;
     match backup::problems(&reader, "quick_check") {
         Ok(problems) => Ok(problems.into_iter().next().map_or(Glance::Sound, Glance::Damaged)),

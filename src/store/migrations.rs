@@ -62,6 +62,12 @@ pub(super) fn run(connection: &mut Connection, steps: &[&str]) -> Result<(), Err
     }
 }
 
+/// Refuses tables that a later murald has written.
+pub(super) fn see_known(connection: &Connection) -> Result<(), Error> {
+    let (found, known) = (version(connection)?, STEPS.len() as i64);
+    if found > known { Err(Error::Newer { found, known }) } else { Ok(()) }
+}
+
 /// The version of the tables; 0 where there are none.
 pub(super) fn version(connection: &Connection) -> Result<i64, Error> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select};
 use rusqlite::{Connection, ErrorCode};
 
-use super::{Error, Shared, Store, backup, images, lock, open_reader};
+use super::{Error, Shared, Store, backup, images, lock, migrations, open_reader};
 use crate::thread::{Spawner, Thread};
 use crate::wire::{DatabaseReport, Timestamp};
 
@@ -217,6 +217,7 @@ fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
         return Ok(());
     }
     let reader = open_reader(database)?;
+    migrations::see_known(&reader)?;
     report.problems = backup::problems(&reader, "integrity_check")?;
     let unreadable = images::unreadable(&reader)?.into_iter();
     let named = unreadable.map(|(id, error)| format!("image {id} cannot be read: {error}"));

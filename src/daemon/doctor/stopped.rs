@@ -50,6 +50,11 @@ fn database(report: &mut Report, database: &Path) {
             report.note(SUBJECT, text, Some("`murald library check` looks at all of it"));
         }
         Err(error) if error.is_damage() => damaged(report, chain(&error)),
+        Err(error @ store::Error::Newer { .. }) => {
+            let step = "start the murald that wrote it; `murald library restore` brings back the newest \
+                        backup that this one can read";
+            report.fix(SUBJECT, chain(&error), step);
+        }
         Err(error) => {
             let step = "make it readable: `murald library check` looks again";
             report.fix(SUBJECT, format!("{shown} cannot be read: {}", chain(&error)), step);
