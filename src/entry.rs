@@ -27,7 +27,10 @@ pub fn main() -> ExitCode {
         }
         Next::Daemon(start) => match run(&options(start)) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => Error::of_daemon(error.exit_code(), error.hint(), &error).report(false),
+            Err(error) => {
+                let hint = error.hint();
+                Error::of_daemon(error.exit_code(), hint.as_deref(), &error).report(false)
+            }
         },
     }
 }

@@ -1,22 +1,34 @@
 //! One daemon at a time: locks held for life, and the socket that is ours alone.
 //!
 //! A lock is the kernel's (`flock`), so it goes with the process however that ends; its file is never
-//! removed, as two daemons could then hold two files of the same name.
+//! removed, as two daemons could then hold two files of the same name. In it stands who holds it, for
+//! whoever cannot reach that daemon.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FlockOperation, fchmod, flock};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::paths::make_directories;
+use crate::sys::poll_until;
 
 /// Clients that wait to be taken in; the kernel's own limit may be lower.
 const BACKLOG: i32 = 1024;
+/// For the memory of a process that was killed to be given back.
+const ENDING: Duration = Duration::from_secs(1);
+/// A number and the path of a socket.
+const HOLDER_MAX: u64 = 4096;
 
 /// The lock; released when it is dropped.
 #[derive(Debug)]
@@ -26,9 +38,9 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Takes the lock beside a file (the socket, or the database), in a directory that is made where
-    /// it is missing.
-    pub(crate) fn take(beside: &Path) -> Result<Self, Error> {
-        let path = beside.with_extension("lock");
+    /// it is missing. `socket`: where whoever takes it can be asked.
+    pub(crate) fn take(beside: &Path, socket: Option<&Path>) -> Result<Self, Error> {
+        let path = path(beside);
         let failed = |operation| {
             let path = path.clone();
             move |source| Error::Io { operation, path, source }
@@ -39,11 +51,87 @@ impl Lock {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(&path).map_err(failed("open"))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Running { path }),
+        let mut taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        if taken == Err(Errno::WOULDBLOCK)
+            && Holder::noted(&path).is_some_and(|one| one.is_ending())
+        {
+            taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        }
+        match taken {
+            Ok(()) => {
+                let us = Holder { pid: std::process::id(), socket: socket.map(Path::to_owned) };
+                // Only for people: a disk that is full keeps no daemon from its work.
+                us.note(&file).ok();
+                Ok(Self { _file: file })
+            }
+            Err(Errno::WOULDBLOCK) => Err(Error::Running { path, holder: Holder::of(beside) }),
             Err(error) => Err(failed("lock")(error.into())),
         }
+    }
+}
+
+fn path(beside: &Path) -> PathBuf {
+    beside.with_extension("lock")
+}
+
+/// Who holds a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub(crate) pid: u32,
+    /// Where it listens; none while it only mends the library.
+    pub(crate) socket: Option<PathBuf>,
+}
+
+impl Holder {
+    /// Who holds the lock beside a file now, without trying it: a daemon that starts must find it free.
+    pub(crate) fn of(beside: &Path) -> Option<Self> {
+        let path = path(beside);
+        let noted = Self::noted(&path)?;
+        // It may have ended, and its number be another's.
+        let has_open = |entry: fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|at| at == path);
+        let mut open = fs::read_dir(format!("/proc/{}/fd", noted.pid)).ok()?.flatten();
+        open.any(has_open).then_some(noted)
+    }
+
+    /// Who has written into a lock last.
+    fn noted(lock: &Path) -> Option<Self> {
+        let mut text = Vec::new();
+        File::open(lock).ok()?.take(HOLDER_MAX).read_to_end(&mut text).ok()?;
+        let mut lines = text.splitn(2, |&byte| byte == b'\n');
+        let pid = str::from_utf8(lines.next()?).ok()?.parse().ok()?;
+        let socket = lines.next()?.strip_suffix(b"\n");
+        let socket = socket.map(|bytes| PathBuf::from(OsStr::from_bytes(bytes)));
+        Some(Self { pid, socket })
+    }
+
+    /// Whether it listens no more and is gone within [`ENDING`]: one that was killed holds its locks
+    /// until the kernel has taken it down.
+    fn is_ending(&self) -> bool {
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return false };
+        if self.answers() {
+            return false;
+        }
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(process) => {
+                let mut ended = [PollFd::new(&process, PollFlags::IN)];
+                poll_until(&mut ended, Some(Instant::now() + ENDING)).unwrap_or(false)
+            }
+            Err(error) => error == Errno::SRCH,
+        }
+    }
+
+    /// Whether anybody listens at its socket.
+    pub(crate) fn answers(&self) -> bool {
+        self.socket.as_ref().is_some_and(|socket| UnixStream::connect(socket).is_ok())
+    }
+
+    fn note(&self, mut file: &File) -> io::Result<()> {
+        let mut text = format!("{}\n", self.pid).into_bytes();
+        if let Some(socket) = &self.socket {
+            text.extend([socket.as_os_str().as_bytes(), b"\n"].concat());
+        }
+        file.set_len(0)?;
+        file.write_all(&text)
     }
 }
 
@@ -67,7 +155,7 @@ impl Socket {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed("look at")(error)),
             Ok(_) if UnixStream::connect(path).is_ok() => {
-                return Err(Error::Running { path: path.to_owned() });
+                return Err(Error::Running { path: path.to_owned(), holder: None });
             }
             Ok(metadata) => {
                 use std::os::unix::fs::FileTypeExt;
@@ -132,6 +220,7 @@ pub(crate) enum Error {
     /// Another daemon holds the lock, or answers on the socket.
     Running {
         path: PathBuf,
+        holder: Option<Holder>,
     },
     /// Something else lies where the socket should be.
     NoSocket {
@@ -147,8 +236,10 @@ pub(crate) enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Running { path } => {
-                write!(f, "a daemon is running already: it holds {}", path.display())
+            Self::Running { path, holder } => {
+                let process = holder.as_ref().map(|holder| format!("process {}", holder.pid));
+                let who = process.as_deref().unwrap_or("it");
+                write!(f, "a daemon is running already: {who} holds {}", path.display())
             }
             Self::NoSocket { path } => {
                 write!(f, "{} is no socket and is left alone: move it away", path.display())
@@ -175,10 +266,15 @@ mod tests {
     fn only_one_holds_the_lock() {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("run/murald.sock");
-        let first = Lock::take(&socket).unwrap();
-        assert!(matches!(Lock::take(&socket), Err(Error::Running { .. })));
+        let first = Lock::take(&socket, Some(&socket)).unwrap();
+        let us = Holder { pid: std::process::id(), socket: Some(socket.clone()) };
+        assert_eq!(Holder::of(&socket), Some(us.clone()));
+        let refused = Lock::take(&socket, None).unwrap_err();
+        assert!(matches!(refused, Error::Running { holder: Some(who), .. } if who == us));
         drop(first);
-        Lock::take(&socket).unwrap();
+        assert_eq!(Holder::of(&socket), None);
+        let _mends = Lock::take(&socket, None).unwrap();
+        assert_eq!(Holder::of(&socket).unwrap().socket, None);
     }
 
     #[test]

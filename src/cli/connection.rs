@@ -173,7 +173,8 @@ impl Connection {
         match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
                 Error::new(Exit::Unavailable, format!("no daemon listens on {socket}")).hint(
-                    "start it with `murald start`; --socket or MURALD_SOCKET name another socket",
+                    "start it with `murald start`, which says where it runs already; --socket or \
+                     MURALD_SOCKET name another socket",
                 )
             }
             io::ErrorKind::InvalidFilename | io::ErrorKind::InvalidInput => {

@@ -38,10 +38,9 @@ pub(super) fn ensure(call: &Call) -> Result<(), Error> {
     if !is_absent || std::env::var_os("MURALD_AUTOSTART").is_some_and(|value| value == "0") {
         return Ok(());
     }
-    if !by_unit(call) {
-        by_ourselves(call, connection.socket())?;
-    }
-    answers(&connection)?;
+    let rival = if by_unit(call) { None } else { by_ourselves(call, connection.socket())? };
+    // Where the one that was quicker cannot be reached, ours has said where it is.
+    answers(&connection).map_err(|lost| rival.unwrap_or(lost))?;
     tell(&connection);
     monitors(&connection);
     Ok(())
@@ -62,8 +61,9 @@ fn by_unit(call: &Call) -> bool {
     systemctl(&["is-enabled", "murald.service"]) && systemctl(&["start", "murald.service"])
 }
 
-/// It tells that it is ready as it would tell a service manager.
-fn by_ourselves(call: &Call, socket: &Path) -> Result<(), Error> {
+/// It tells that it is ready as it would tell a service manager. Returns why it ended, where another
+/// daemon runs.
+fn by_ourselves(call: &Call, socket: &Path) -> Result<Option<Error>, Error> {
     let failed = |error| Error::new(Exit::Internal, "cannot start a daemon").because(error);
     let name = format!("murald-start-{}", std::process::id());
     let address = SocketAddr::from_abstract_name(&name).map_err(failed)?;
@@ -79,12 +79,11 @@ fn by_ourselves(call: &Call, socket: &Path) -> Result<(), Error> {
     let mut child = command.spawn().map_err(failed)?;
     let stderr = child.stderr.take().expect("it is piped");
     let said = until_ready(&ready, &child, stderr).map_err(failed)?;
-    let Some(said) = said else { return Ok(()) };
-    match child.wait().map_err(failed)?.code() {
-        // Another command was quicker: its daemon is as good.
-        Some(75) => Ok(()),
-        code => Err(ended(code, &String::from_utf8_lossy(&said))),
-    }
+    let Some(said) = said else { return Ok(None) };
+    let code = child.wait().map_err(failed)?.code();
+    let error = ended(code, &String::from_utf8_lossy(&said));
+    // Another command was quicker: its daemon is as good.
+    if code == Some(75) { Ok(Some(error)) } else { Err(error) }
 }
 
 /// What the daemon had said when it ended; none when it is ready.
@@ -128,7 +127,11 @@ fn until_ready(
 /// A daemon's own last words, under its own exit code.
 fn ended(code: Option<i32>, said: &str) -> Error {
     let words = said.rfind("murald: ").map_or("it says nothing", |at| &said[at + 8..]);
-    let exit = if code == Some(78) { Exit::Config } else { Exit::Internal };
+    let exit = match code {
+        Some(75) => Exit::Running,
+        Some(78) => Exit::Config,
+        _ => Exit::Internal,
+    };
     Error::new(exit, format!("the daemon does not start: {}", words.trim_end()))
 }
 

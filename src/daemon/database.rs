@@ -25,7 +25,7 @@ pub(crate) fn restore(
 ) -> Result<(PathBuf, Option<PathBuf>), Error> {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let database = place(config)?;
-    let _lock = Lock::take(&database).map_err(Error::Lock)?;
+    let _lock = Lock::take(&database, None).map_err(Error::Lock)?;
     let restored = backup::restore(&database, from).map_err(Error::Store)?;
     Ok((restored.from, restored.aside))
 }

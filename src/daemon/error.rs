@@ -1,8 +1,9 @@
 //! Why the daemon does not start, or ends.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
+use crate::lock::Holder;
 use crate::{config, lock, paths, process, store};
 
 #[derive(Debug)]
@@ -41,20 +42,50 @@ impl Error {
             Self::Lock(lock::Error::Running { .. }) => 75,
             // Nothing is wrong in the file.
             Self::Config(config::Error::NoAnswer { .. }) => 70,
-            Self::Config(_) | Self::Setting { .. } => 78,
+            Self::Config(_) | Self::Setting { .. } | Self::Paths(_) => 78,
             _ => 70,
         }
     }
 
     /// What to do next, where it is not what the exit code says already.
-    pub(crate) fn hint(&self) -> Option<&'static str> {
-        // What the user can mend has its own words.
-        let damaged = matches!(self, Self::Store(error)
-            if !error.is_storage() && !matches!(error, store::Error::Newer { .. }));
-        damaged.then_some(
-            "`murald library check` tells what is wrong, `murald library restore` brings back the \
-             last backup",
-        )
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Lock(lock::Error::Running { path, holder: Some(holder) }) => {
+                unreached(path, holder)
+            }
+            Self::Paths(_) => Some("set HOME to your home directory".to_owned()),
+            Self::Store(store::Error::Newer { .. }) => Some(
+                "start the murald that wrote it, or `murald library restore` brings back the newest \
+                 backup that this one can read"
+                    .to_owned(),
+            ),
+            // What the user can mend has its own words.
+            Self::Store(error) if !error.is_storage() => Some(
+                "`murald library check` tells what is wrong, `murald library restore` brings back \
+                 the last backup"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// What to do about a daemon that the usual socket does not reach: it listens elsewhere, or its socket
+/// was removed.
+fn unreached(lock: &Path, holder: &Holder) -> Option<String> {
+    let pid = holder.pid;
+    match &holder.socket {
+        None => Some(format!("try again once process {pid} has ended")),
+        Some(_) if !holder.answers() => {
+            Some(format!("its socket is gone: `kill {pid}` ends it, and leaves its wallpapers"))
+        }
+        Some(socket) if socket.with_extension("lock") != lock => {
+            let socket = socket.display();
+            Some(format!(
+                "`murald --socket {socket} status` shows it, `murald --socket {socket} stop` ends it"
+            ))
+        }
+        Some(_) => None,
     }
 }
 

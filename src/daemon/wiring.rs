@@ -93,7 +93,7 @@ impl Ground {
             let answers = paths::answers(path);
             answers.then_some(()).ok_or_else(|| Error::NoAnswer { path: path.clone() })?;
         }
-        let lock = Lock::take(&paths.socket).map_err(Error::Lock)?;
+        let lock = Lock::take(&paths.socket, Some(&paths.socket)).map_err(Error::Lock)?;
         // Only now: a file that is refused stays as it is, and so does that of a daemon that runs.
         config.complete();
         let log_settings = log_settings(&settings.daemon, &paths, options, env);
@@ -130,7 +130,7 @@ impl Daemon {
         })
         .map_err(start("the signals"))?;
         // Another socket makes it no other library: two would remove each other's unfinished files.
-        let library_lock = Lock::take(&paths.database).map_err(Error::Lock)?;
+        let library_lock = Lock::take(&paths.database, Some(&paths.socket)).map_err(Error::Lock)?;
         let store = Store::open(&paths.database).map_err(Error::Store)?;
         // Clients wait there from now on; the threads to come share out what descriptors are left.
         let (listening, socket) = listen(env, &paths.socket)?;

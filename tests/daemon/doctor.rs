@@ -189,6 +189,57 @@ fn what_stands_where_the_socket_is_to_be() {
 }
 
 #[test]
+fn a_daemon_whose_socket_was_removed_or_is_another() {
+    let mut house = House::started();
+    let pid = house.pid().to_string();
+    let elsewhere = house.root().join("other.sock");
+    let say = |words: &[&str]| {
+        let mut murald = house.murald(words);
+        murald.env("MURALD_SOCKET", &elsewhere).env("MURALD_AUTOSTART", "1");
+        let output = murald.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let reach = format!("`murald --socket {} stop` ends it", house.socket().display());
+    let (code, told) = say(&["start"]);
+    assert_eq!(code, Some(75), "{told}");
+    assert!(told.contains(&format!("process {pid} holds")) && told.contains(&reach), "{told}");
+    let (code, told) = say(&["random"]);
+    assert!(code == Some(75) && told.contains(&reach), "{told}");
+    let mut doctor = house.murald(&["doctor", "--json"]);
+    doctor.env("MURALD_SOCKET", &elsewhere);
+    let listens = format!("listens on {}", house.socket().display());
+    step(&examine_by(doctor), "fix", "daemon", &[&format!("process {pid} "), &listens]);
+
+    fs::remove_file(house.socket()).unwrap();
+    let output = house.murald(&["start"]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(75), "{told}");
+    assert!(told.contains(&format!("its socket is gone: `kill {pid}` ends it")), "{told}");
+    let what = step(&examine(&house), "fix", "daemon", &["its socket was removed"]);
+    follow(&house, &what);
+    house.wait();
+    is_mended(&house, "daemon");
+}
+
+#[test]
+fn a_database_of_a_later_murald() {
+    let mut house = House::started();
+    house.ends_well();
+    let database = rusqlite::Connection::open(house.database()).unwrap();
+    database.pragma_update(None, "user_version", 1000).unwrap();
+    drop(database);
+    let what = step(&examine(&house), "fix", "database", &["is of version 1000"]);
+    assert!(what.contains("`murald library restore`"), "{what}");
+    for (words, code) in [(["start"].as_slice(), 70), (&["library", "check"], 1)] {
+        let output = house.murald(words).output().unwrap();
+        let told =
+            String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        assert!(told.contains("of version 1000"), "{told}");
+    }
+}
+
+#[test]
 fn a_socket_and_a_directory_of_another_user() {
     if !is_root() {
         return left_out("another user's socket", "only root can make one");

@@ -13,7 +13,9 @@ use serde::de::DeserializeOwned;
 use ureq::Agent;
 
 use super::super::options::Options;
+use super::super::paths::DaemonPaths;
 use super::report::Report;
+use crate::lock::Holder;
 use crate::sys::Timer;
 use crate::wire::{Why, unix};
 
@@ -31,12 +33,10 @@ struct Info {
 }
 
 /// Returns whether one may run.
-pub(super) fn look(report: &mut Report, socket: &Path, options: &Options) -> bool {
+pub(super) fn look(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
+    let socket = &paths.socket;
     let found = match fs::symlink_metadata(socket) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            absent(report, socket);
-            return false;
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return absent(report, paths),
         Err(error) => {
             let text = format!("{} cannot be looked at: {error}", socket.display());
             let step = "make the directory of the socket readable, or name another socket";
@@ -46,7 +46,7 @@ pub(super) fn look(report: &mut Report, socket: &Path, options: &Options) -> boo
         Ok(found) => found,
     };
     match is_ours(report, socket, &found, options) {
-        true => answers(report, socket),
+        true => answers(report, paths),
         false => true,
     }
 }
@@ -73,7 +73,8 @@ fn is_ours(report: &mut Report, socket: &Path, found: &Metadata, options: &Optio
 }
 
 /// Whether anybody is behind it.
-fn answers(report: &mut Report, socket: &Path) -> bool {
+fn answers(report: &mut Report, paths: &DaemonPaths) -> bool {
+    let socket = &paths.socket;
     let shown = socket.display();
     // Closed before anything is asked.
     match UnixStream::connect(socket).map(drop) {
@@ -81,8 +82,7 @@ fn answers(report: &mut Report, socket: &Path) -> bool {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             let text = format!("nobody listens on {shown}, which an earlier daemon has left");
             report.note("leftovers", text, Some("none is needed: the next start replaces it"));
-            absent(report, socket);
-            return false;
+            return absent(report, paths);
         }
         Err(error) => {
             let step = format!("`rm {shown}` and start murald again");
@@ -92,9 +92,32 @@ fn answers(report: &mut Report, socket: &Path) -> bool {
     true
 }
 
-fn absent(report: &mut Report, socket: &Path) {
-    let text = format!("no daemon listens on {}", socket.display());
-    report.note(SUBJECT, text, Some("`murald start` starts one, and so does `murald set PICTURE`"));
+/// Nobody listens there: whether one runs all the same, as its locks tell.
+fn absent(report: &mut Report, paths: &DaemonPaths) -> bool {
+    let shown = paths.socket.display();
+    let Some(holder) = [&paths.socket, &paths.database].into_iter().find_map(|at| Holder::of(at))
+    else {
+        let text = format!("no daemon listens on {shown}");
+        let step = "`murald start` starts one, and so does `murald set PICTURE`";
+        report.note(SUBJECT, text, Some(step));
+        return false;
+    };
+    let pid = holder.pid;
+    let (text, step) = match holder.socket.as_ref().filter(|_| holder.answers()) {
+        Some(other) => (
+            format!("process {pid} has this library, and listens on {}", other.display()),
+            format!(
+                "`murald --socket {} stop` ends it, or name that socket by MURALD_SOCKET",
+                other.display()
+            ),
+        ),
+        None => (
+            format!("process {pid} runs, but nobody listens on {shown}: its socket was removed"),
+            format!("`kill {pid}`, then `murald start`: the wallpapers stay"),
+        ),
+    };
+    report.fix(SUBJECT, text, step);
+    true
 }
 
 /// What one that runs says of itself.

@@ -41,7 +41,7 @@ fn look(report: &mut Report, options: &Options, env: &Env, dirs: &Dirs) {
     match DaemonPaths::new(&settings.daemon, &file, dirs, options) {
         Ok(paths) => {
             places::look(report, &paths, dirs);
-            if !daemon::look(report, &paths.socket, options) {
+            if !daemon::look(report, &paths, options) {
                 stopped::look(report, &paths);
             }
             session::look(report, &settings, &paths, env, dirs);
