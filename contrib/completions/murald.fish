@@ -2,7 +2,9 @@
 # Goes to /usr/share/fish/vendor_completions.d/murald.fish.
 
 function __murald_complete
-    set -l line (commandline -opc) (commandline -ct)
+    # The last word without what quotes it, the quote that is still open, too.
+    set -l last (commandline -ct | string replace -r "^[\"']" '' | string unescape)
+    set -l line (commandline -opc) "$last"
     set -l found ($line[1] complete -- $line[2..-1] 2>/dev/null)
     if string match -q ':files*' -- $found
         string match -v ':files*' -- $found

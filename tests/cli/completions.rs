@@ -229,6 +229,11 @@ fn fish_offers_them() {
     assert!(offers("murald config get app images_").starts_with("images_per_page\t50"));
     assert_eq!(offers("murald random --tags "), "big sky\nsea\n");
     assert_eq!(offers("murald images list --folder L"), "Lakes\t1\n");
+    assert!(offers("murald set --fit=cen").starts_with("--fit=center"));
+    // Quoted, or half of it.
+    assert_eq!(offers(r"murald images show red\\ l"), "red lake\t1\n");
+    assert_eq!(offers("murald images show \"red l"), "red lake\t1\n");
+    assert_eq!(offers("murald images tag \"red lake\" --remove s"), "sea\n");
     assert!(offers("murald import /et").contains("/etc/"));
 }
 
@@ -239,7 +244,7 @@ fn zsh_offers_them() {
     let offers = |words: &str| {
         let script = format!(
             "words=(murald {words}); CURRENT=$#words; \
-             _describe() {{ print -rl -- ${{(P)2}} }}; _files() {{ print files $* }}; \
+             open='\"' PREFIX=${{words[-1]#$open}}; _describe() {{ print -rl -- ${{(P)2}} }}; _files() {{ print files $* }}; \
              source @CONTRIB@/_murald"
         );
         in_time(|| shell(&house, "zsh", &["-f"], &script), |found| !found.is_empty())
@@ -250,4 +255,9 @@ fn zsh_offers_them() {
     assert_eq!(offers("import-web ''"), "files -/\n");
     assert_eq!(offers("random --tags ''"), "big sky\nsea\n");
     assert_eq!(offers("images list --folder L"), "Lakes:1\n");
+    assert_eq!(offers("set --fit=cen"), "--fit=center\n");
+    // What zsh puts there: each word as it stands on the line, the last without a quote that is open.
+    assert_eq!(offers(r"images show 'red\ l'"), "red lake:1\n");
+    assert_eq!(offers(r#"images show '"red l'"#), "red lake:1\n");
+    assert_eq!(offers(r#"images tag '"red lake"' --remove s"#), "sea\n");
 }

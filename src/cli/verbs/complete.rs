@@ -46,14 +46,26 @@ type Candidate = (String, String);
 pub(crate) fn complete(verbs: Verbs, call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let words: Vec<String> =
         call.all("WORD").into_iter().filter_map(|word| word.as_str().map(str::to_owned)).collect();
-    let Some((partial, before)) = words.split_last() else { return Ok(()) };
-    let line = Line::read(verbs, before);
+    let Some((last, before)) = words.split_last() else { return Ok(()) };
+    let mut before = before.to_vec();
+    // A flag and its value in one word.
+    let (joined, partial) = match last.split_once('=').filter(|_| last.starts_with("--")) {
+        Some((flag, value)) => {
+            before.push(flag.to_owned());
+            (format!("{flag}="), value)
+        }
+        None => (String::new(), last.as_str()),
+    };
+    let line = Line::read(verbs, &before);
     let source = Source { call, socket: line.socket.clone() };
     for (word, meaning) in line.candidates(partial, &source) {
-        if word.starts_with(partial.as_str()) || word.starts_with(':') {
-            let clean = |text: String| text.replace(|c: char| c.is_control(), " ");
-            screen.raw(format!("{}\t{}\n", clean(word), clean(meaning)).as_bytes())?;
-        }
+        let word = match word.starts_with(':') {
+            true => word,
+            false if word.starts_with(partial) => format!("{joined}{word}"),
+            false => continue,
+        };
+        let clean = |text: String| text.replace(|c: char| c.is_control(), " ");
+        screen.raw(format!("{}\t{}\n", clean(word), clean(meaning)).as_bytes())?;
     }
     Ok(())
 }
