@@ -71,7 +71,14 @@ fn get(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         return screen.show(&answer, |screen, all: Map<String, Value>| sheet(screen, &all));
     };
     let (section, key) = split(call, word);
-    let key = key.or_else(|| call.text("KEY").map(str::to_owned));
+    let key = match (key, call.text("KEY")) {
+        (Some(key), Some(other)) => {
+            return Err(Error::usage(format!(
+                "{other:?} is too much: {section}.{key} is one setting"
+            )));
+        }
+        (key, other) => key.or_else(|| other.map(str::to_owned)),
+    };
     let settings = settings(&connection, &section, key.is_some())?;
     let Some(key) = key else {
         return show(screen, &settings);
