@@ -53,6 +53,7 @@ fn the_debian_package_is_whole() {
     for path in ["bin/murald", "share/bash-completion/completions/murald"] {
         has(&format!("./usr/{path}"));
     }
+    has("./usr/share/doc/murald/NOTICES.gz");
     has("./usr/share/zsh/vendor-completions/_murald");
     has("./usr/share/fish/vendor_completions.d/murald.fish");
     let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -105,4 +106,37 @@ fn an_installation_elsewhere_knows_its_place() {
     let installed = directory.path().join("opt/murald/bin/murald");
     let version = output(Command::new(installed).arg("--version"));
     assert_eq!(version, concat!("murald ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn it_is_removed_with_all_that_was_installed() {
+    let directory = tempfile::tempdir().unwrap();
+    let install = |word: &str| {
+        let mut install = Command::new("contrib/install");
+        output(install.arg(word).env("DESTDIR", directory.path()).env_remove("PREFIX"))
+    };
+    let files = || {
+        let mut find = Command::new("find");
+        output(find.arg(directory.path()).args(["(", "-type", "f", "-o", "-name", "murald", ")"]))
+    };
+    install(env!("CARGO_BIN_EXE_murald"));
+    let own = directory.path().join("usr/local/share/murald/pick/own");
+    fs::write(&own, "").unwrap();
+    install("--remove");
+    assert_eq!(
+        files().lines().filter(|file| !file.ends_with("share/murald")).collect::<Vec<_>>(),
+        [own.to_str().unwrap()]
+    );
+}
+
+#[test]
+fn a_place_that_units_cannot_name_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let mut install = Command::new("contrib/install");
+    let prefix = home.path().join("a b/.local");
+    install.arg(env!("CARGO_BIN_EXE_murald")).env("PREFIX", &prefix).current_dir(root());
+    let refused = install.output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && said.contains("a PREFIX without spaces"), "{said}");
+    assert!(!prefix.exists());
 }

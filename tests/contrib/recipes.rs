@@ -45,11 +45,12 @@ fn release(root: &Path) -> PathBuf {
     repository.join("dist")
 }
 
-/// Puts the executable where a build would, in the unpacked source.
+/// Puts what a build makes where it would, in the unpacked source.
 fn build(source: &Path) {
-    let target = source.join(TREE).join("target/release");
-    fs::create_dir_all(&target).unwrap();
-    symlink(env!("CARGO_BIN_EXE_murald"), target.join("murald")).unwrap();
+    let target = source.join(TREE).join("target");
+    fs::create_dir_all(target.join("release")).unwrap();
+    symlink(env!("CARGO_BIN_EXE_murald"), target.join("release/murald")).unwrap();
+    fs::write(target.join("NOTICES"), "of the crates").unwrap();
 }
 
 /// The files under a directory, by their paths in it; pages may be compressed.
@@ -70,6 +71,7 @@ fn holds_what_it_must(package: &BTreeSet<String>) {
         "usr/share/man/man1/murald.1",
         "usr/share/murald/pick/murald-pick",
         "usr/share/doc/murald/README.md",
+        "usr/share/doc/murald/NOTICES",
     ] {
         assert!(package.contains(file), "no {file} in {package:#?}");
     }
@@ -123,7 +125,9 @@ fn makepkg_packs_the_release() {
     let package = files(&dist.join("unpacked"));
     holds_what_it_must(&package);
     assert!(package.contains("usr/lib/systemd/user/murald.service"));
-    assert!(package.contains("usr/share/licenses/murald/LICENSE-MIT"));
+    for notice in ["LICENSE-MIT", "NOTICES"] {
+        assert!(package.contains(&format!("usr/share/licenses/murald/{notice}")), "{package:#?}");
+    }
     let strangers =
         package.iter().filter(|file| !file.starts_with("usr/") && !file.starts_with('.'));
     assert_eq!(strangers.count(), 0, "{package:#?}");
@@ -139,6 +143,7 @@ fn alpine_packs_the_release() {
     let script = format!(
         "dash -euc '
            . ./APKBUILD
+           [ -n \"$url\" ]
            [ \"$pkgname-$pkgver\" = {TREE} ]
            printf \"%s\\n\" \"$sha512sums\" | sha512sum -c --quiet
            pkgdir={root}/package
@@ -147,6 +152,9 @@ fn alpine_packs_the_release() {
         root = root.path().display(),
     );
     shell(&dist, &script);
+    // abuild refuses one that is no address.
+    let recipe = fs::read_to_string(dist.join("APKBUILD")).unwrap();
+    assert!(!recipe.contains("# Maintainer:") && !recipe.contains("# Contributor:"), "{recipe}");
     let package = files(&root.path().join("package"));
     holds_what_it_must(&package);
     assert!(package.contains("etc/user/init.d/murald"));
@@ -188,6 +196,17 @@ fn nix_reads_the_expression() {
         serde_json::json!(told),
         serde_json::json!(["murald", version, "murald", true, true])
     );
+}
+
+#[test]
+fn notices_are_of_all_that_is_compiled_in() {
+    let notices = shell(manifest(), "contrib/notices");
+    // The only C that crates bring along, but for SQLite, which is nobody's.
+    assert!(notices.contains("Copyright (c) 2010, Google Inc."), "libwebp's own");
+    for crate_of_ours in ["\nrusqlite 0.", "\nimage 0.", "\nwayland-client 0."] {
+        assert!(notices.contains(crate_of_ours), "no {crate_of_ours:?}");
+    }
+    assert!(!notices.contains("\nproptest 1."), "that is for the tests alone");
 }
 
 #[test]
