@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
-use crate::wire::{Event, EventKind, Source, Timestamp};
+use crate::wire::{Event, EventKind, GalleryDomain, Source, Timestamp};
 
 /// Events kept for a subscriber that does not read (service.md, limits).
 pub const BUFFER: usize = 64;
@@ -25,6 +25,8 @@ const START: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct Message {
     pub kind: EventKind,
+    /// What of the gallery has changed.
+    pub domain: Option<GalleryDomain>,
     /// The payload, one line of JSON.
     pub json: Arc<str>,
     /// How many events this subscriber lost just before this one.
@@ -106,6 +108,10 @@ impl EventBus {
     /// Tells every subscriber that wants it. Never blocks.
     pub fn publish(&self, event: &Event) {
         let kind = event.kind();
+        let domain = match event {
+            Event::GalleryChanged { domain } => Some(*domain),
+            _ => None,
+        };
         let mut state = self.lock();
         let wanted = state.subscribers.iter().any(|one| one.filter.contains(kind));
         let kept = is_startup_event(event) && state.startup().is_some();
@@ -120,10 +126,15 @@ impl EventBus {
             }
         };
         if let (true, Some(startup)) = (kept, &mut state.startup) {
-            startup.keep(Message { kind, json: Arc::clone(&json), lost: 0 });
+            startup.keep(Message { kind, domain, json: Arc::clone(&json), lost: 0 });
         }
         for subscriber in state.subscribers.iter_mut().filter(|s| s.filter.contains(kind)) {
-            subscriber.offer(Message { kind, json: Arc::clone(&json), lost: subscriber.lost });
+            subscriber.offer(Message {
+                kind,
+                domain,
+                json: Arc::clone(&json),
+                lost: subscriber.lost,
+            });
         }
     }
 

@@ -13,8 +13,6 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use crate::wire::DebugQueue;
-
 /// The kernel cuts names after 15 bytes.
 const NAME_MAX: usize = 15;
 /// Enough for every actor; pages that are not touched cost nothing.
@@ -22,11 +20,6 @@ const STACK: usize = 1 << 20;
 
 /// The names of the threads that panicked.
 pub type Deaths = Receiver<String>;
-
-/// What waits for a thread in its channel, for reports.
-pub(crate) fn queue<T>(name: &str, inbox: &Sender<T>) -> DebugQueue {
-    DebugQueue { name: name.to_owned(), length: inbox.len(), capacity: inbox.capacity() }
-}
 
 /// Starts threads; all clones report to the same [`Deaths`].
 #[derive(Clone, Debug)]

@@ -81,24 +81,6 @@ impl Position {
     }
 }
 
-impl Error {
-    /// A mistake in the file itself, as opposed to one of the disk: exit code 78.
-    pub fn is_in_file(&self) -> bool {
-        matches!(self, Self::Syntax { .. } | Self::FileType { .. })
-    }
-
-    /// A mistake of whoever asked for a change.
-    pub fn is_request_s(&self) -> bool {
-        matches!(
-            self,
-            Self::Type { .. }
-                | Self::Refused { .. }
-                | Self::UnknownKey { .. }
-                | Self::UnknownSection { .. }
-        )
-    }
-}
-
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)

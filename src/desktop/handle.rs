@@ -6,7 +6,7 @@ use crossbeam_channel::{Sender, TrySendError};
 
 use super::change::Change;
 use super::hook::Hook;
-use crate::thread::{self, Thread};
+use crate::thread::Thread;
 use crate::wire::DebugQueue;
 
 /// Tells clients of a change; called once, and must not block.
@@ -46,7 +46,7 @@ impl Handle {
 
     /// What waits for the thread; none where there is no thread.
     pub(crate) fn queue(&self) -> Option<DebugQueue> {
-        self.inbox.as_ref().map(|inbox| thread::queue("desktop", inbox))
+        self.inbox.as_ref().map(|inbox| DebugQueue::of("desktop", inbox))
     }
 
     /// Removes the files, then calls `done`.

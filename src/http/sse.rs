@@ -272,7 +272,12 @@ mod tests {
 
     #[test]
     fn event_tells_how_many_were_lost_before_it() {
-        let message = |lost| Message { kind: EventKind::ConfigChanged, json: "{}".into(), lost };
+        let message = |lost| Message {
+            kind: EventKind::ConfigChanged,
+            domain: None,
+            json: "{}".into(),
+            lost,
+        };
         let check = |lost, expected| {
             let mut text = String::new();
             write_event(&mut text, &message(lost));

@@ -59,7 +59,7 @@ use crossbeam_channel::{Sender, TrySendError, bounded};
 use crate::events::EventBus;
 use crate::media::{self, Stop};
 use crate::store::{Store, images};
-use crate::thread::{self, Spawner, Thread};
+use crate::thread::{Spawner, Thread};
 use crate::transcode::Transcoder;
 use crate::wire::{DebugQueue, Image, Resolution};
 
@@ -213,7 +213,7 @@ pub fn start(
 impl Library {
     /// What waits for the imports, and for ffmpeg.
     pub(crate) fn queues(&self) -> impl Iterator<Item = DebugQueue> {
-        std::iter::once(thread::queue("import", &self.inbox)).chain(self.transcoder.queues())
+        std::iter::once(DebugQueue::of("import", &self.inbox)).chain(self.transcoder.queues())
     }
 
     /// Takes files and directories in; progress arrives as events. Returns when the directories

@@ -10,7 +10,7 @@ use super::state::PlaybackState;
 use crate::events::Message;
 use crate::random::seed;
 use crate::store::{self, Connection, playlists};
-use crate::wire::EventKind;
+use crate::wire::{EventKind, GalleryDomain};
 
 /// Events that may concern a running playlist.
 pub(super) const NEWS: &[EventKind] =
@@ -57,13 +57,8 @@ impl Player {
             self.fill_all_monitors();
         }
         // Of the gallery only these: history changes with every picture.
-        const OF_LISTS: [&str; 2] = [r#""domain":"images""#, r#""domain":"playlists""#];
-        let lists = match message.kind {
-            EventKind::GalleryChanged => {
-                OF_LISTS.iter().any(|domain| message.json.contains(domain))
-            }
-            kind => kind == EventKind::ImageOrphanPurged,
-        };
+        let lists = message.kind == EventKind::ImageOrphanPurged
+            || matches!(message.domain, Some(GalleryDomain::Images | GalleryDomain::Playlists));
         if all || lists {
             self.running_ids().into_iter().for_each(|id| self.reload_if_changed(id));
         }

@@ -12,7 +12,7 @@ use super::state::PlaybackState;
 use crate::events::Message;
 use crate::random::seed;
 use crate::store;
-use crate::wire::EventKind;
+use crate::wire::{EventKind, GalleryDomain};
 
 /// What a look at the source has made of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +57,9 @@ pub(super) fn renew(
 impl Player {
     /// The library has changed: what rests may go on, and what has nothing left rests.
     pub(super) fn renew_living(&mut self, message: &Message) {
-        const OF_IMAGES: [&str; 2] = [r#""domain":"images""#, r#""domain":"folders""#];
         let concerned = message.lost > 0
             || message.kind == EventKind::ImageOrphanPurged
-            || OF_IMAGES.iter().any(|domain| message.json.contains(domain));
+            || matches!(message.domain, Some(GalleryDomain::Images | GalleryDomain::Folders));
         if !concerned {
             return;
         }

@@ -46,7 +46,7 @@ use crate::clock::{Alarm, boot_id};
 use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, PlaylistChange};
-use crate::thread::{self, Spawner, Thread};
+use crate::thread::{Spawner, Thread};
 use crate::wire::{
     ActivePlaylist, Appearance, AppearanceMode, DebugQueue, Event, GalleryDomain, Mode, Playlist,
     Power, PutPower,
@@ -174,7 +174,7 @@ impl Playlists {
 
     /// What waits for the player.
     pub(crate) fn queue(&self) -> DebugQueue {
-        thread::queue("playlist", &self.inbox)
+        DebugQueue::of("playlist", &self.inbox)
     }
 
     /// Whether it is light or dark, and why.

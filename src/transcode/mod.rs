@@ -20,7 +20,7 @@ use std::time::Instant;
 use crossbeam_channel::{Sender, TrySendError, bounded};
 
 use crate::sys::Cancel;
-use crate::thread::{self, Spawner, Thread};
+use crate::thread::{Spawner, Thread};
 use crate::wire::DebugQueue;
 
 pub(crate) use encode::Cut;
@@ -90,7 +90,7 @@ impl Transcoder {
 
     /// What waits for each of the threads.
     pub(crate) fn queues(&self) -> [DebugQueue; 2] {
-        [thread::queue("transcode", &self.jobs), thread::queue("frames", &self.frames)]
+        [DebugQueue::of("transcode", &self.jobs), DebugQueue::of("frames", &self.frames)]
     }
 
     /// For threads that may wait for it, until the requests' work is ended.

@@ -7,7 +7,7 @@ use crossbeam_channel::{Sender, TrySendError};
 
 use crate::backends::Placement;
 use crate::config::BackendName;
-use crate::thread::{self, Thread};
+use crate::thread::Thread;
 use crate::wire::{ApplyFailure, DebugFailure, DebugQueue};
 
 use super::Error;
@@ -109,7 +109,7 @@ impl Handle {
 
     /// What waits for the reconciler.
     pub(crate) fn queue(&self) -> DebugQueue {
-        thread::queue("reconciler", &self.inbox)
+        DebugQueue::of("reconciler", &self.inbox)
     }
 
     /// For a hook that asks something of a playlist (none: of all): to be held until it is answered.

@@ -1,6 +1,7 @@
 //! The daemon as it is at one moment, for reports of faults: the record of the API. Never a secret:
 //! no setting is in it.
 
+use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
 
 use super::{ActivePlaylist, ApplyFailure, Fit, Mode, Power, Timestamp};
@@ -36,6 +37,12 @@ pub(crate) struct DebugQueue {
     pub name: String,
     pub length: usize,
     pub capacity: Option<usize>,
+}
+
+impl DebugQueue {
+    pub(crate) fn of<T>(name: &str, inbox: &Sender<T>) -> Self {
+        Self { name: name.to_owned(), length: inbox.len(), capacity: inbox.capacity() }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

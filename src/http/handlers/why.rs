@@ -130,7 +130,7 @@ fn text(
     now: Timestamp,
 ) -> String {
     let what = match shown {
-        None => format!("{monitor} shows nothing of murald's."),
+        None => format!("No picture of the library is set on {monitor}."),
         Some(Shown { image, backend, source, set_at }) => {
             let by = match source.kind {
                 Source::Manual => "by hand".to_owned(),
