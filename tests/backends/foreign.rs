@@ -68,3 +68,22 @@ fn a_swaybg_that_draws_nothing_is_no_conflict() {
     let told = conflicts(&house, "mpvpaper");
     assert_eq!(told, [json!({ "program": "swaybg", "pid": pid(&drawing) })], "not {}", pid(&idle));
 }
+
+/// The sway of these tests is told which file to read: it reads no other.
+#[test]
+fn a_configuration_that_nobody_reads_is_not_blamed() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = House::started_on(&desktop);
+    let unread = house.config_file().parent().unwrap().with_file_name("sway");
+    fs::create_dir(&unread).unwrap();
+    fs::write(unread.join("config"), "output * bg #c01020 solid_color\n").unwrap();
+    let drawing = Ended(desktop.command("swaybg").args(["-c", "#c01020"]).spawn().unwrap());
+    wait_until("it draws", || !conflicts(&house, "mpvpaper").is_empty());
+    let file = house.root().join("a.png");
+    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
+    let picture = house.import(&[&file])[0];
+    let answer = house.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
+    let told = answer["warnings"].to_string();
+    let pid = format!("swaybg (process {})", drawing.0.id());
+    assert!(told.contains(&pid) && told.contains("whatever starts it"), "{told}");
+}
