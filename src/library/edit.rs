@@ -1,7 +1,8 @@
 //! Changes to images by their owner. Runs on the thread that asks.
 //!
 //! A rename is noted, then the row is changed and the file moved inside one transaction. After a
-//! kill the row is the stronger word: what lies at the new place goes back to the old one.
+//! kill the row is the stronger word: what lies at the new place goes back to the old one. A package's
+//! manifest is written last, and has its old text again where the transaction fails after all.
 
 use std::fs;
 use std::io;
@@ -10,10 +11,12 @@ use std::path::Path;
 use super::disk::{TEMPORARY, is_away, rename, sync_directory};
 use super::import_file::ImportContext;
 use super::name::Name;
-use super::{Error, Library, disk, package};
+use super::package::{self, Before};
+use super::{Error, Library, disk};
+use crate::error_chain::chain;
 use crate::store::edits::{self, ImageChange, Rename};
 use crate::store::{Connection, images};
-use crate::wire::{GalleryDomain, Image, WebMeta};
+use crate::wire::{GalleryDomain, Image};
 
 /// Bytes of a file's name.
 const NAME_MAX: usize = 255;
@@ -22,8 +25,10 @@ impl Library {
     /// Changes an image; with a new name its file is renamed too. A taken name gets `_1`, `_2`...
     pub fn edit(&self, id: i64, name: Option<&str>, change: &ImageChange) -> Result<Image, Error> {
         // One rename at a time, from the look at the row on: of two that rename the same image, the
-        // second must see where the first has put the file.
-        let _turn = name.map(|_| self.context.names.turn());
+        // second must see where the first has put the file. And one manifest: what is put back must
+        // not be put over what another has written meanwhile.
+        let waits = name.is_some() || change.capabilities.is_some();
+        let _turn = waits.then(|| self.context.names.turn());
         let image = self.image(id)?;
         if name.is_some() || image.web_meta.is_some() {
             // Every writer would wait for it.
@@ -54,10 +59,15 @@ impl Library {
     }
 
     fn change(&self, id: i64, change: &ImageChange) -> Result<Image, Error> {
-        self.store.write(|c| {
-            follow(edits::change(c, id, change)?)?;
-            read(c, id)
-        })
+        let mut manifest = None;
+        let done = self.store.write(|c| {
+            edits::change(c, id, change)?;
+            let changed = read(c, id)?;
+            manifest = follow(&changed, change)?;
+            Ok(changed)
+        });
+        put_back(manifest.filter(|_| done.is_err()));
+        done
     }
 
     /// Selects all images, or none; returns how many were not so already.
@@ -107,7 +117,7 @@ impl Library {
         let directory = &self.context.directory;
         let reserved = self.context.names.reserve(name, directory, &self.store, own)?;
         self.store.write(|c| {
-            follow(edits::change(c, image.id, change)?)?;
+            edits::change(c, image.id, change)?;
             edits::set_name(c, image.id, &reserved.name)?;
             read(c, image.id)
         })
@@ -135,9 +145,9 @@ impl Library {
             Rename { image_id: image.id, from: image.home().to_owned(), to: reserved.path.clone() };
         // On the disk before the file moves: a power loss must not forget it.
         self.store.write(|c| edits::begin_rename(c, &moving))?;
-        let mut moved = false;
+        let (mut moved, mut manifest) = (false, None);
         let done = self.store.write(|c| -> Result<Image, Error> {
-            follow(edits::change(c, image.id, change)?)?;
+            edits::change(c, image.id, change)?;
             // As it is by now. Deleted meanwhile: its file is about to follow.
             let now = images::get(c, image.id)?.filter(|now| now.home() == moving.from);
             let now = now.ok_or(Error::NoImage { id: image.id })?;
@@ -151,9 +161,11 @@ impl Library {
             moved = true;
             // The row must not be on the disk with a name that the directory has not.
             sync_directory(directory)?;
+            manifest = follow(&renamed, change)?;
             Ok(renamed)
         });
         if done.is_err() {
+            put_back(manifest);
             if moved {
                 rename(&moving.to, &moving.from).map_err(Error::file("rename", &moving.to))?;
             }
@@ -177,8 +189,16 @@ fn extension(image: &Image) -> &str {
 }
 
 /// A package's manifest says what its row says: the host of web pages reads it, too.
-fn follow(changed: Option<WebMeta>) -> Result<(), Error> {
-    changed.as_ref().map_or(Ok(()), package::write_capabilities)
+fn follow(changed: &Image, change: &ImageChange) -> Result<Option<Before>, Error> {
+    let meta = changed.web_meta.as_ref().filter(|_| change.capabilities.is_some());
+    meta.map(package::write_capabilities).transpose()
+}
+
+/// What a refused change has made of a manifest is undone: it may grant a page the network.
+fn put_back(manifest: Option<Before>) {
+    if let Some(Err(error)) = manifest.map(|before| before.put_back()) {
+        log::error!("a package may do what was refused: {}", chain(&error));
+    }
 }
 
 /// At start, before anything else: files that a kill caught between two names.

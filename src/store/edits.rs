@@ -25,13 +25,8 @@ pub struct ImageChange {
     pub capabilities: Option<PatchCapabilities>,
 }
 
-/// Changes a row; the caller knows that it is there. Returns the package whose manifest is to say
-/// the same, where its capabilities changed.
-pub fn change(
-    connection: &Connection,
-    id: i64,
-    change: &ImageChange,
-) -> Result<Option<WebMeta>, Refusal> {
+/// Changes a row; the caller knows that it is there.
+pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<(), Refusal> {
     if let Some(Some(folder)) = change.folder_id
         && !folders::exists(connection, folder)?
     {
@@ -62,7 +57,7 @@ pub fn change(
             ":overrides": change.overrides.as_ref().map(|overrides| json(json!(overrides))),
             ":web_meta": meta.as_ref().map(|meta| json(json!(meta))),
         })?;
-    Ok(meta)
+    Ok(())
 }
 
 /// A package's metadata with these capabilities; none of a picture.

@@ -13,7 +13,7 @@ use crate::support::House;
 use crate::support::client::Answer;
 
 /// A package with a manifest, a preview and something in a directory.
-fn package(house: &House, name: &str) -> PathBuf {
+pub fn package(house: &House, name: &str) -> PathBuf {
     let root = house.root().join(name);
     fs::create_dir_all(root.join("assets")).unwrap();
     let manifest = json!({
@@ -31,7 +31,7 @@ fn package(house: &House, name: &str) -> PathBuf {
     root
 }
 
-fn import(house: &House, path: &Path) -> Answer {
+pub fn import(house: &House, path: &Path) -> Answer {
     house.client().post("/images/import-web", &json!({ "path": path }))
 }
 

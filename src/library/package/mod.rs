@@ -173,17 +173,34 @@ pub(super) fn check_overrides(meta: &WebMeta, overrides: &Map<String, Value>) ->
     checked.map_err(|bad| Error::BadOverride { key: bad.key, why: bad.why })
 }
 
+/// A manifest as it was before it was written.
+pub(super) struct Before {
+    path: PathBuf,
+    text: String,
+}
+
+impl Before {
+    pub(super) fn put_back(&self) -> Result<(), Error> {
+        write_manifest(&self.path, &self.text)
+    }
+}
+
 /// Writes a package's capabilities into its manifest, in place of those that it asked for.
-pub(super) fn write_capabilities(meta: &WebMeta) -> Result<(), Error> {
+pub(super) fn write_capabilities(meta: &WebMeta) -> Result<Before, Error> {
     let (root, path) = (&meta.package_root, &meta.manifest_path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let opened = Root::open(root).map_err(Refusal::closed);
-    let text = opened.and_then(|root| manifest::text(&root, &name)).and_then(|text| {
-        let text = text.ok_or_else(|| Refusal::new(format!("its {name} is gone")))?;
-        manifest::with_capabilities(&name, &text, meta.capabilities)
+    let texts = opened.and_then(|root| manifest::text(&root, &name)).and_then(|text| {
+        let old = text.ok_or_else(|| Refusal::new(format!("its {name} is gone")))?;
+        Ok((manifest::with_capabilities(&name, &old, meta.capabilities)?, old))
     });
-    let text = text.map_err(|refusal| refusal.of(root))?;
-    let temporary = root.join(".murald-manifest");
+    let (new, old) = texts.map_err(|refusal| refusal.of(root))?;
+    write_manifest(path, &new)?;
+    Ok(Before { path: path.clone(), text: old })
+}
+
+fn write_manifest(path: &Path, text: &str) -> Result<(), Error> {
+    let temporary = path.with_file_name(".murald-manifest");
     let write = || {
         // What a kill has left of it, or what the package has of this name: never written through,
         // as a link leads to another of its files.

@@ -2,6 +2,7 @@
 //! success or a plain failure, the daemon serves on, rows and files agree, what was acknowledged is
 //! so, and after `kill -9` as well.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::every;
 use super::gate::Call;
-use super::scene::{Scene, is_done};
+use super::scene::{Scene, is_done, text};
+use crate::web;
 
 const ERRORS: [Errno; 5] = [Errno::NOSPC, Errno::IO, Errno::MFILE, Errno::NOMEM, Errno::INTR];
 
@@ -203,6 +205,42 @@ fn a_refused_deletion_stays_refused_after_a_kill() {
         scene.again();
         scene.agrees_wholly(&when);
         assert_eq!(scene.holdings(), told, "{when}: {done}");
+    }
+}
+
+/// The host of web pages reads the manifest: one that is ahead of its row grants what was refused.
+#[test]
+fn a_refused_change_grants_a_page_nothing() {
+    let mut scene = Scene::empty();
+    scene.start(|_| None);
+    let (client, root) = (scene.house.client(), web::package(&scene.house, "page"));
+    let page = web::import(&scene.house, &root).ok();
+    let path = format!("/images/{}", page["id"]);
+    let granted = |image: &Value| {
+        let manifest = fs::read(text(&image["web_meta"]["manifest_path"])).unwrap();
+        let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+        let [row, file] = [&image["web_meta"], &manifest].map(|of| &of["capabilities"]["network"]);
+        (row.clone(), file.as_bool().unwrap_or(false))
+    };
+    for renames in [true, false] {
+        for nth in 1.. {
+            let before = client.get(&path).ok();
+            let network = !granted(&before).1;
+            let mut body = json!({ "web_capabilities": { "network": network } });
+            if renames {
+                body["name"] = json!(format!("page {nth}"));
+            }
+            let count = fail_of(&scene, nth, Errno::IO, |call, _| call.changes());
+            let when = format!("change {nth}, renames: {renames}");
+            let done = is_done(&client.patch(&path, &body), &when);
+            scene.gate.open();
+            let Some(failed) = count.failed.lock().unwrap().take() else { break };
+            let after = client.get(&path).ok();
+            let expected = json!(if done { network } else { !network });
+            let (row, file) = granted(&after);
+            assert_eq!((&row, json!(file)), (&expected, expected.clone()), "{when}: {failed}");
+            assert!(done || after == before, "{when}: {failed}");
+        }
     }
 }
 
