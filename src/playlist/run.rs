@@ -81,19 +81,25 @@ impl Player {
     fn load(&mut self) -> Result<(), store::Error> {
         self.mode = self.store.read(store::appearance::mode)?;
         for id in self.store.read(playlists::running)? {
-            let state = self.store.read(|c| playlists::state::<PlaybackState>(c, id))?;
-            let spec = PlaylistSpec::find(&self.store, id)?;
-            let Some((spec, mut state)) = spec.zip(state) else { continue };
-            if !spec.items.is_empty() {
-                state.edit(&spec, seed());
-            } else if !spec.is_living() {
-                self.store.write(|c| playlists::save(c, id, false, &state))?;
-                continue;
+            if let Err(error) = self.go_on_with(id) {
+                log::error!("the playlist {id} does not run on: {error}");
             }
-            state.resume_after_restart(&self.now(), &self.boot_id);
-            log::info!("the playlist {:?} runs on", spec.name);
-            self.running.insert(id, RunningPlaylist::new(spec, state));
         }
+        Ok(())
+    }
+
+    fn go_on_with(&mut self, id: i64) -> Result<(), store::Error> {
+        let state = self.store.read(|c| playlists::state::<PlaybackState>(c, id))?;
+        let spec = PlaylistSpec::find(&self.store, id)?;
+        let Some((spec, mut state)) = spec.zip(state) else { return Ok(()) };
+        if !spec.items.is_empty() {
+            state.edit(&spec, seed());
+        } else if !spec.is_living() {
+            return self.store.write(|c| playlists::save(c, id, false, &state));
+        }
+        state.resume_after_restart(&self.now(), &self.boot_id);
+        log::info!("the playlist {:?} runs on", spec.name);
+        self.running.insert(id, RunningPlaylist::new(spec, state));
         Ok(())
     }
 }

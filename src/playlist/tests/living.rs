@@ -183,3 +183,18 @@ fn image_that_left_the_library_is_stepped_over_at_once() {
     assert_eq!(fixture.asked(), [0, 1, 2]);
     assert_eq!(fixture.active()[0].total_images, 3);
 }
+
+#[test]
+fn playlist_that_cannot_be_read_keeps_no_other_from_going_on() {
+    let mut fixture = fixture();
+    fixture.tag(0, &["a"]);
+    let damaged = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    let sound = fixture.make(PlaylistType::Timer, &[1, 2], &[]);
+    fixture.start(damaged, &["A"]).unwrap();
+    fixture.start(sound, &["B"]).unwrap();
+    let damage = "UPDATE playlist SET source = '{broken' WHERE source IS NOT NULL";
+    fixture.store.write(|c| Ok::<_, crate::store::Error>(c.execute_batch(damage)?)).unwrap();
+    fixture.restart(SECOND, "boot");
+    let active: Vec<i64> = fixture.active().iter().map(|one| one.playlist_id).collect();
+    assert_eq!(active, [sound]);
+}
