@@ -1,6 +1,6 @@
 //! What wakes the thread `watch`: messages, beside the descriptors that it waits for.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,44 +52,72 @@ pub(super) enum Message {
 pub(super) struct Inbox(Arc<Shared>);
 
 struct Shared {
-    messages: Mutex<VecDeque<Message>>,
+    waiting: Mutex<Waiting>,
     waker: Waker,
+}
+
+#[derive(Default)]
+struct Waiting {
+    messages: VecDeque<Message>,
+    /// The directories of which events were lost: no more than there are.
+    overflowed: BTreeSet<u64>,
 }
 
 impl Inbox {
     pub(super) fn new() -> io::Result<Self> {
-        let shared = Shared { messages: Mutex::default(), waker: Waker::new()? };
+        let shared = Shared { waiting: Mutex::default(), waker: Waker::new()? };
         Ok(Self(Arc::new(shared)))
     }
 
     /// Never blocks.
     pub(super) fn send(&self, message: Message) {
-        let mut messages = self.lock();
-        let message = match message {
-            Message::Event { directory, .. } if messages.len() >= EVENTS_MAX => {
-                if matches!(messages.back(), Some(Message::Overflow { .. })) {
-                    return;
-                }
-                Message::Overflow { directory }
+        let mut waiting = self.lock();
+        match message {
+            Message::Event { directory, .. } if waiting.messages.len() >= EVENTS_MAX => {
+                waiting.overflowed.insert(directory);
             }
-            message => message,
-        };
-        messages.push_back(message);
-        drop(messages);
+            Message::Overflow { directory } => drop(waiting.overflowed.insert(directory)),
+            message => waiting.messages.push_back(message),
+        }
+        drop(waiting);
         self.0.waker.wake();
     }
 
     /// All that have come.
     pub(super) fn take(&self) -> VecDeque<Message> {
         self.0.waker.reset();
-        std::mem::take(&mut *self.lock())
+        let Waiting { mut messages, overflowed } = std::mem::take(&mut *self.lock());
+        let overflows = overflowed.into_iter().map(|directory| Message::Overflow { directory });
+        messages.extend(overflows);
+        messages
     }
 
     pub(super) fn waker(&self) -> &Waker {
         &self.0.waker
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Message>> {
-        self.0.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_directory_that_lost_events_is_told_of() {
+        let inbox = Inbox::new().unwrap();
+        let event = |directory| Message::Event { directory, path: PathBuf::new() };
+        (0..EVENTS_MAX).for_each(|_| inbox.send(event(1)));
+        [2, 3, 2, 3].into_iter().for_each(|directory| inbox.send(event(directory)));
+        let messages = inbox.take();
+        let overflow = |message: &Message| match message {
+            Message::Overflow { directory } => Some(*directory),
+            _ => None,
+        };
+        assert_eq!(messages.iter().filter_map(overflow).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(messages.len(), EVENTS_MAX + 2);
+        assert!(inbox.take().is_empty());
     }
 }
