@@ -176,6 +176,7 @@ impl From<library::Error> for Error {
             | Why::EmptyDirectory { .. }
             | Why::Name { .. }
             | Why::LeftAlone
+            | Why::Mistake { .. }
             | Why::Media { .. }
             | Why::Decoder { .. } => Self::new(500, error.to_string()).cause(error),
         }

@@ -1,9 +1,11 @@
 //! Why the library did not do what was asked.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::{error, fmt, io};
 
 use crate::error_chain::causes;
+use crate::thread::panic_text;
 use crate::{media, store, transcode};
 
 #[derive(Debug)]
@@ -77,6 +79,10 @@ pub enum Error {
         path: PathBuf,
         what: String,
     },
+    /// A panic outside of the decoders.
+    Mistake {
+        what: String,
+    },
     /// What only a video has or can.
     NotVideo {
         id: i64,
@@ -118,6 +124,10 @@ impl Error {
     ) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::File { action, path, source }
+    }
+
+    pub(super) fn of_panic(panic: &(dyn Any + Send)) -> Self {
+        Self::Mistake { what: panic_text(panic).to_owned() }
     }
 
     /// Whether it was given up because nobody wanted it any more.
@@ -215,6 +225,7 @@ impl fmt::Display for Error {
             Self::Decoder { path, what } => {
                 write!(f, "{} broke the decoder: {what}", path.display())
             }
+            Self::Mistake { what } => write!(f, "a mistake of murald: {what}"),
             Self::NotVideo { id } => write!(f, "image {id} is not a video"),
             Self::BadLoop { why } => f.write_str(why),
             Self::Same { id } => {

@@ -5,7 +5,9 @@
 //! Used by the thread `import`, which gives turns out, and its workers, which wait for theirs: the
 //! first of all that are out never waits, so that all come to an end.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -104,7 +106,13 @@ impl Turn {
         }
         drop(state);
         let (numbers, group): (Vec<_>, Vec<_>) = group.into_iter().unzip();
-        let mut landed = numbers.into_iter().zip(land(group));
+        // Nobody else would tell the others of the group.
+        let landed = catch_unwind(AssertUnwindSafe(|| land(group)));
+        let failed = |panic: Box<dyn Any + Send>| {
+            numbers.iter().map(|_| Err(Error::of_panic(&*panic))).collect()
+        };
+        let landed = landed.unwrap_or_else(failed);
+        let mut landed = numbers.into_iter().zip(landed);
         let own = landed.next().map(|(_, landed)| landed);
         let mut state = self.line.lock();
         state.waiting.remove(&self.number);

@@ -8,6 +8,7 @@
 //! not count: there is a worker more for the next one, and what waits lands together.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -113,7 +114,12 @@ impl Workers {
                     signs.fetch_add(1, Ordering::Relaxed);
                     job.cancelled.load(Ordering::Relaxed) || job.turn.has_left()
                 };
-                let result = work(&job, &stop);
+                // Whatever it was, it was this file's: the others go on.
+                let result = catch_unwind(AssertUnwindSafe(|| work(&job, &stop)));
+                let result = result.unwrap_or_else(|panic| Err(Error::of_panic(&*panic)));
+                if let Err(error @ Error::Mistake { .. }) = &result {
+                    log::error!("{} fails by {error}", job.path.display());
+                }
                 // Before it is told of: who hears of it may take the next one in.
                 drop(job);
                 if done.send(Done { worker: number, result }).is_err() {
@@ -260,13 +266,15 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(60);
 
-    /// Files called "hung" wait until the sender is dropped, all others fail at once.
+    /// Files called "hung" wait until the sender is dropped, those called "cursed" have it panic, all
+    /// others fail at once.
     fn workers(count: usize, patience: Duration) -> (Workers, Sender<()>) {
         let (release, hung) = bounded::<()>(0);
         let work = move |job: &Job, _: Stop<'_>| {
             if job.path.ends_with("hung") {
                 hung.recv().ok();
             }
+            assert!(!job.path.ends_with("cursed"), "on purpose");
             if job.turn.wait() { Err(Error::Busy) } else { Err(Error::Stopped) }
         };
         let (spawner, _) = Spawner::new();
@@ -321,6 +329,20 @@ mod tests {
         let done = workers.results().recv_timeout(SOON).unwrap();
         assert_eq!(workers.settle(done).unwrap().0, PathBuf::from("/next"));
         drop(release);
+    }
+
+    #[test]
+    fn a_panic_is_the_end_of_its_file_alone() {
+        let (mut workers, _release) = workers(1, SOON);
+        let mut turns = Turns::default();
+        for (path, reason) in [("/cursed", "a mistake of murald: on purpose"), ("/next", "")] {
+            workers.give(job(&mut turns, path));
+            let done = workers.results().recv_timeout(SOON).expect("it is told of");
+            let (settled, _, result) = workers.settle(done).unwrap();
+            assert_eq!(settled, PathBuf::from(path));
+            let why = result.unwrap_err();
+            assert!(why.reason() == reason || matches!(why, Error::Busy), "{why}");
+        }
     }
 
     #[test]

@@ -90,3 +90,21 @@ fn the_first_in_line_lands_what_is_ready_behind_it() {
     });
     alive.end();
 }
+
+#[test]
+fn a_panic_while_several_land_is_told_to_each() {
+    let scene = Scene::new();
+    let alive = scene.start();
+    let mut turns = Turns::default();
+    let [first, second] = std::array::from_fn(|_| Arc::new(turns.next()));
+    let [own, behind] =
+        [0, 1].map(|number: u8| alive.ready(&scene.source(&format!("{number}.png"), png(number))));
+    let cursed = |_: Vec<Ready>| -> Vec<Landed> { panic!("on purpose") };
+    let ((tell, told), turn) = (unbounded(), Arc::clone(&second));
+    std::thread::spawn(move || tell.send(end(&turn.land(behind, cursed))));
+    until_it_waits(&second);
+    let why = Err("a mistake of murald: on purpose".to_owned());
+    assert_eq!(end(&first.land(own, cursed)), why);
+    assert_eq!(told.recv_timeout(PATIENCE).expect("it is told"), why);
+    assert!(scene.images().is_empty());
+}
