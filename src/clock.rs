@@ -127,6 +127,7 @@ fn is_usable(written: &OsStr) -> bool {
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timers: Arc<Timers>,
+    ring: Ring,
     // Declared above the thread: it is rung before the thread is joined.
     _end: End,
     _thread: Thread,
@@ -136,6 +137,16 @@ pub(crate) struct Alarm {
 struct Timers {
     boot: Timer,
     wall: Timer,
+}
+
+#[derive(Clone, Debug)]
+struct Ring(Sender<()>);
+
+impl Ring {
+    fn ring(&self) {
+        // A full channel holds a ring that has not been heard yet.
+        self.0.try_send(()).ok();
+    }
 }
 
 #[derive(Debug)]
@@ -169,9 +180,11 @@ impl Alarm {
             ZoneWatch::start(file).inspect_err(unwatched).ok()
         });
         let (ring, rings) = bounded(1);
-        let watch = Watch { timers: Arc::clone(&timers), end: end.clone(), zone, ring };
+        let ring = Ring(ring);
+        let (theirs, until) = (ring.clone(), end.clone());
+        let watch = Watch { timers: Arc::clone(&timers), end: until, zone, ring: theirs };
         let thread = spawner.spawn("clock", move || watch.run())?;
-        Ok((Self { timers, _end: End(end), _thread: thread }, rings))
+        Ok((Self { timers, ring, _end: End(end), _thread: thread }, rings))
     }
 
     /// Sets the alarm anew; what was set before is forgotten. A deadline that has passed rings.
@@ -182,7 +195,10 @@ impl Alarm {
             .wall
             .map_or(0, |at| i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX).max(1));
         let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
-        self.timers.wall.set(flags, wall)
+        if self.timers.wall.set(flags, wall)? {
+            self.ring.ring();
+        }
+        Ok(())
     }
 }
 
@@ -190,7 +206,7 @@ struct Watch {
     timers: Arc<Timers>,
     end: Cancel,
     zone: Option<ZoneWatch>,
-    ring: Sender<()>,
+    ring: Ring,
 }
 
 impl Watch {
@@ -209,8 +225,7 @@ impl Watch {
                 local_zone::forget();
             }
             if boot || wall || zone {
-                // A full channel holds a ring that has not been heard yet.
-                self.ring.try_send(()).ok();
+                self.ring.ring();
             }
         }
     }
@@ -289,6 +304,48 @@ mod tests {
         rings.recv_timeout(LONG).unwrap();
         alarm.set(Deadlines::default()).unwrap();
         assert!(rings.recv_timeout(Duration::from_millis(50)).is_err());
+    }
+
+    /// From here on the kernel answers this thread as it does after a change of the clock that nobody
+    /// has read: to change the clock itself is no test's business.
+    fn answer_that_the_clock_was_set() {
+        let step =
+            |code: u32, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+        let settime = libc::SYS_timerfd_settime as u32;
+        let mut program = [
+            // The number is what the data begin with, the flags are the second argument.
+            step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+            step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 3, settime),
+            step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, if LITTLE { 24 } else { 28 }),
+            step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 1, 2),
+            step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::ECANCELED as u32),
+            step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+        ];
+        let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        // SAFETY: the program outlives the call, which copies it.
+        let closed = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+                    == 0
+        };
+        assert!(closed, "{}", io::Error::last_os_error());
+    }
+
+    const LITTLE: bool = cfg!(target_endian = "little");
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no seccomp")]
+    fn clock_that_was_set_unheard_rings_when_the_alarm_is_set() {
+        let (spawner, _deaths) = Spawner::new();
+        let (alarm, rings) = Alarm::watching(&spawner, None).unwrap();
+        let wall = Some(Now::read().wall.timestamp() + LONG);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                answer_that_the_clock_was_set();
+                alarm.set(Deadlines { boot: None, wall }).expect("it is set");
+            });
+        });
+        rings.recv_timeout(LONG).unwrap();
     }
 
     #[test]

@@ -18,12 +18,16 @@ impl Timer {
         Ok(Self(timerfd_create(clock, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?))
     }
 
-    /// Sets it anew, once; `nanos` 0 disarms it.
-    pub fn set(&self, flags: TimerfdTimerFlags, nanos: i64) -> io::Result<()> {
+    /// Sets it anew, once; `nanos` 0 disarms it. Returns whether the clock was set before and nobody
+    /// has noticed yet: the kernel arms it all the same, and says so here and not again.
+    pub fn set(&self, flags: TimerfdTimerFlags, nanos: i64) -> io::Result<bool> {
         let it_value = Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 };
         let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
-        timerfd_settime(&self.0, flags, &Itimerspec { it_interval, it_value })?;
-        Ok(())
+        match timerfd_settime(&self.0, flags, &Itimerspec { it_interval, it_value }) {
+            Ok(_) => Ok(false),
+            Err(Errno::CANCELED) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Whether its time has come, or it was cancelled because the clock was set. Silences it.
