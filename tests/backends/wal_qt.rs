@@ -115,6 +115,9 @@ impl Host<'_> {
             {
                 ok(json!({ "ok": true, "applied": 1 }))
             }
+            (Method::Post, "/wallpaper/parallax", "no-parallax") => {
+                (400, json!({ "ok": false, "error": "not now" }).to_string())
+            }
             (Method::Post, "/wallpaper/parallax", _) if body["enabled"].is_boolean() => {
                 ok(json!({ "ok": true }))
             }
@@ -285,6 +288,25 @@ fn a_page_is_told_what_changes_without_loading_it_anew() {
         ("/settings/network".to_owned(), json!({ "allow_network_wallpapers": true }))
     );
     assert_eq!(asked[1].0, "/wallpaper/parallax");
+}
+
+#[test]
+fn settings_that_the_host_has_refused_are_told_again() {
+    let stubs = Stubs::new(&["640x480"]);
+    let red = stubs.wall.flat("red.png", RED);
+    let placements = stubs.wall.hang(&[("HEADLESS-1", &red)]);
+    let mut wal_qt = stubs.wall.backend(BackendName::WalQt);
+    show(&stubs, &mut *wal_qt, &placements).unwrap();
+    stubs.wall.set_json("wal-qt", "parallax_enabled", json!(true));
+    stubs.cue("wal-qt-host", "no-parallax");
+    show(&stubs, &mut *wal_qt, &placements).unwrap_err();
+    stubs.cue("wal-qt-host", "");
+    let mut told = || {
+        forget(&stubs);
+        show(&stubs, &mut *wal_qt, &placements).unwrap();
+        routes(&stubs).contains(&"/wallpaper/parallax".to_owned())
+    };
+    assert_eq!([told(), told()], [true, false]);
 }
 
 #[test]

@@ -110,10 +110,12 @@ impl WalQt {
             let presentation = load::presentation(options);
             self.tell_once(client, "/settings/image-presentation", presentation)?;
         }
-        let parallax = load::parallax(options);
-        if self.told.insert("parallax", parallax.clone()).is_some_and(|before| before != parallax) {
-            client.tell("/wallpaper/parallax", &parallax)?;
+        let (path, parallax) = ("/wallpaper/parallax", load::parallax(options));
+        if self.told.contains_key(path) {
+            return self.tell_once(client, path, parallax);
         }
+        // What is loaded first says it, too.
+        self.told.insert(path, parallax);
         Ok(())
     }
 
