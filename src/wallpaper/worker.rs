@@ -92,11 +92,12 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// `cache` is the worker's own; `told` is rung by the reaper when a process of it has ended.
+    /// The thread makes the `backend` first. `cache` is the worker's own; `told` is rung by the reaper
+    /// when a process of it has ended.
     pub(super) fn start(
         spawner: &Spawner,
         (key, number): (WorkerKey, u64),
-        backend: Box<dyn Backend>,
+        backend: impl FnOnce() -> Box<dyn Backend> + Send + 'static,
         cache: &Path,
         told: Receiver<()>,
         reports: Sender<Report>,
@@ -106,27 +107,24 @@ impl Worker {
         let (orders, inbox) = bounded(1);
         let (bell, rung) = bounded(1);
         let paused = Paused::default();
+        let (wanted, stop) = (paused.clone(), cancel.clone());
         let slices = Slices::new(cache.join("slices"));
         let retained = Retained::new(cache);
         let renewed = Renewed::new(cache);
         let name = key.backend.as_str();
-        let mut work = Work {
-            backend,
-            slices,
-            retained,
-            renewed,
-            wanted: paused.clone(),
-            paused: None,
-            cancel: cancel.clone(),
-        };
         let thread = spawner.spawn(name, move || {
             let tell = |news| {
                 let report = Report { key: key.clone(), worker: number, news };
                 // The reconciler has ended.
                 reports.send(report).is_ok()
             };
+            let work = || {
+                let (backend, paused) = (backend(), None);
+                Work { backend, slices, retained, renewed, wanted, paused, cancel: stop }
+                    .run(&inbox, &told, &rung, &tell);
+            };
             // Nothing of it is used afterwards.
-            let run = catch_unwind(AssertUnwindSafe(|| work.run(&inbox, &told, &rung, &tell)));
+            let run = catch_unwind(AssertUnwindSafe(work));
             if let Err(panic) = run {
                 log::error!("the thread of {key} died: {}", panic_text(&*panic));
                 tell(News::Panicked);

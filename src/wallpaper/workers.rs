@@ -1,6 +1,7 @@
 //! The workers: made when they are first told something, and known by their number.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -13,8 +14,9 @@ use super::worker_key::WorkerKey;
 /// Reports that wait. A worker has at most one order to report and one loss: this never fills up.
 const REPORTS: usize = 256;
 
-/// Makes the backend of a worker, which rings when a process of it has ended.
-pub(super) type Build = Box<dyn Fn(&WorkerKey, Sender<()>) -> Box<dyn Backend> + Send>;
+/// Makes the backend of a worker, which rings when a process of it has ended; on the worker's thread, as
+/// it may wait for what an earlier daemon has left.
+pub(super) type Build = Arc<dyn Fn(&WorkerKey, Sender<()>) -> Box<dyn Backend> + Send + Sync>;
 
 pub(super) struct Workers {
     spawner: Spawner,
@@ -31,7 +33,7 @@ impl Workers {
     pub(super) fn new(spawner: Spawner, backends: Backends) -> (Self, Receiver<Report>) {
         let of = backends.clone();
         let build = move |key: &WorkerKey, tell| of.build(key.backend, key.output.as_deref(), tell);
-        Self::with(spawner, backends, Box::new(build))
+        Self::with(spawner, backends, Arc::new(build))
     }
 
     /// With backends that are made otherwise.
@@ -72,7 +74,8 @@ impl Workers {
             }
             // One message is enough: the worker looks at all its processes.
             let (tell, told) = bounded(1);
-            let backend = (self.build)(key, tell);
+            let (build, of) = (Arc::clone(&self.build), key.clone());
+            let backend = move || build(&of, tell);
             let cache = self.backends.cache_of(key.backend, key.output.as_deref());
             self.made += 1;
             let of = (key.clone(), self.made);

@@ -109,7 +109,7 @@ impl Desk {
             Box::new(Told { key: key.clone(), script, paused, _bell: bell })
         };
         (reconciler.workers, reconciler.reports) =
-            Workers::with(spawner, backends, Box::new(build));
+            Workers::with(spawner, backends, Arc::new(build));
         let events = room.bus.subscribe(EventFilter::ALL, || ());
         Self { room, reconciler, script, paused, events }
     }

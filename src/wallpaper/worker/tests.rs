@@ -30,7 +30,7 @@ fn started(backend: Box<dyn Backend>) -> (Worker, Receiver<Report>, Sender<()>) 
     let (reports, heard) = bounded(8);
     let (ring, told) = bounded(1);
     let of = (WorkerKey { backend: BackendName::Feh, output: None }, 1);
-    let worker = Worker::start(&spawner, of, backend, dir.path(), told, reports).unwrap();
+    let worker = Worker::start(&spawner, of, || backend, dir.path(), told, reports).unwrap();
     (worker, heard, ring)
 }
 
@@ -164,7 +164,10 @@ fn a_panic_of_a_worker_is_reported_and_ends_nothing_else() {
     let key = WorkerKey { backend: BackendName::Feh, output: None };
     let start = |number| {
         let (ring, told) = bounded(1);
-        let faulty = Box::new(Faulty(false));
+        let faulty = move || -> Box<dyn Backend> {
+            assert!(number < 3, "on purpose");
+            Box::new(Faulty(false))
+        };
         let of = (key.clone(), number);
         let worker = Worker::start(&spawner, of, faulty, dir.path(), told, reports.clone());
         (worker.unwrap(), ring)
@@ -184,6 +187,9 @@ fn a_panic_of_a_worker_is_reported_and_ends_nothing_else() {
     assert!(matches!(next(), (2, News::Done(Ok(_)))));
     ring.send(()).unwrap();
     assert!(matches!(next(), (2, News::Panicked)));
-    drop((first, second));
+    // And one whose backend cannot even be made.
+    let (third, _ring) = start(3);
+    assert!(matches!(next(), (3, News::Panicked)));
+    drop((first, second, third));
     assert!(deaths.try_recv().is_err(), "the daemon goes on");
 }
