@@ -251,7 +251,9 @@ pub(crate) fn move_images(
     images: &[i64],
     folder: Option<i64>,
 ) -> Result<Moved, Refusal> {
-    if let Some(id) = folder.filter(|&id| !exists(connection, id).unwrap_or(false)) {
+    if let Some(id) = folder
+        && !exists(connection, id)?
+    {
         return Err(Refusal::NoFolder { id });
     }
     let mut look = connection.prepare_cached("SELECT folder_id FROM image WHERE id = ?1")?;

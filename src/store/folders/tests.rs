@@ -117,3 +117,14 @@ fn refusal_says_what_the_database_says() {
     assert_eq!(store.read(|c| images_below(c, full)).unwrap(), [0; 0]);
     assert!(!store.read(|c| exists(c, full + 1)).unwrap());
 }
+
+#[test]
+fn a_database_that_fails_is_no_folder_that_is_not_there() {
+    let (_directory, store) = scratch();
+    let folder = make(&store, "a", None).unwrap();
+    let moved = store.write(|c| {
+        c.execute_batch("ALTER TABLE folder RENAME TO away").map_err(Error::from)?;
+        move_images(c, &[], Some(folder))
+    });
+    assert!(matches!(moved, Err(Refusal::Store(_))), "{moved:?}");
+}
