@@ -26,13 +26,13 @@ mod thumbs;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-struct Scene {
+pub(super) struct Scene {
     directory: tempfile::TempDir,
     store: Store,
-    bus: EventBus,
+    pub(super) bus: EventBus,
 }
 
-struct Alive {
+pub(super) struct Alive {
     library: Library,
     events: Receiver<Value>,
     running: Option<Running>,
@@ -41,18 +41,23 @@ struct Alive {
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("source")).unwrap();
         let store = Store::open(&directory.path().join("db/murald.sqlite3")).unwrap();
         Self { directory, store, bus: EventBus::new() }
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub(super) fn at(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    fn start(&self) -> Alive {
+    /// What somebody does to the database who should not.
+    pub(super) fn damage(&self, sql: &str) {
+        self.store.write(|c| Ok::<_, store::Error>(c.execute_batch(sql)?)).unwrap();
+    }
+
+    pub(super) fn start(&self) -> Alive {
         self.start_with(None, &self.at("thumbnails"))
     }
 
@@ -111,12 +116,16 @@ impl Scene {
 }
 
 impl Alive {
+    pub(super) fn context(&self) -> &Arc<ImportContext> {
+        &self.library.context
+    }
+
     fn next(&self) -> Value {
         self.events.recv_timeout(PATIENCE).expect("an event")
     }
 
     /// Until rows and files agree.
-    fn reconciled(&self) {
+    pub(super) fn reconciled(&self) {
         let deadline = Instant::now() + PATIENCE;
         let running = self.running.as_ref().unwrap();
         while !running.is_reconciled() {

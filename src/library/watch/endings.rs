@@ -56,8 +56,8 @@ impl Endings {
         }
         self.end_gone((context, bus), directories)?;
         if self.look_for_displaced && directories.iter().all(Watched::is_at_rest) {
-            self.look_for_displaced = false;
             let found = context.store.read(watched::displaced)?;
+            self.look_for_displaced = false;
             let before = std::mem::take(&mut self.displaced);
             let since = |id| before.get(&id).map_or(now, |(_, since)| *since);
             self.displaced = found.into_iter().map(|(id, path)| (id, (path, since(id)))).collect();
@@ -65,8 +65,10 @@ impl Endings {
         let due = self.displaced.iter().filter(|(_, (_, since))| *since + GRACE <= now);
         let due: Vec<(i64, PathBuf)> = due.map(|(id, (path, _))| (*id, path.clone())).collect();
         for (id, path) in due {
-            self.displaced.remove(&id);
+            // One that cannot be ended now is tried again after as long.
+            self.displaced.insert(id, (path.clone(), now));
             rows::unite(context, bus, id, &path)?;
+            self.displaced.remove(&id);
         }
         Ok(())
     }
@@ -116,5 +118,30 @@ impl Endings {
         }
         store.set_missing(missing);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::tests::Scene;
+
+    #[test]
+    fn image_whose_end_fails_ends_later() {
+        let scene = Scene::new();
+        let alive = scene.start();
+        alive.reconciled();
+        let (context, now) = (&**alive.context(), Instant::now());
+        let mut endings = Endings::new();
+        endings.look_for_displaced = false;
+        endings.displaced.insert(7, ("/x".into(), now));
+        let mut end = |at| {
+            let ended = endings.end_images((context, &scene.bus), &mut [], at);
+            (ended.is_ok(), endings.due())
+        };
+        scene.damage("ALTER TABLE image RENAME TO away");
+        assert_eq!(end(now + GRACE), (false, Some(now + 2 * GRACE)));
+        scene.damage("ALTER TABLE away RENAME TO image");
+        assert_eq!(end(now + 2 * GRACE), (true, None));
     }
 }

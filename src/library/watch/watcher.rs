@@ -6,7 +6,7 @@
 //! told something; only while a change settles, a look is on its way or a file is missing does it
 //! wait with a deadline.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
@@ -20,7 +20,7 @@ use super::super::import_file::ImportContext;
 use super::super::task::{self, Task};
 use super::directory::Watched;
 use super::endings::Endings;
-use super::findings::{Findings, Root, compare};
+use super::findings::{Difference, Findings, Root, Scope, compare};
 use super::inbox::{Inbox, Message};
 use super::known::{all_are_missing, known};
 use super::look::Look;
@@ -30,7 +30,7 @@ use super::rows;
 use super::settings::WatchSettings;
 use super::status::{Status, StatusList};
 use crate::events::EventBus;
-use crate::store::watched;
+use crate::store::{Store, watched};
 use crate::sys::poll_until;
 use crate::thread::Spawner;
 use crate::wire::{Event, GalleryDomain};
@@ -253,16 +253,15 @@ impl Watcher {
         if findings.root != Root::There {
             return Ok(());
         }
-        let difference = compare(known(&store, one.path(), &scope)?, findings, &scope);
-        if !difference.renumbered.is_empty() {
-            store.note(|c| {
-                difference
-                    .renumbered
-                    .iter()
-                    .try_for_each(|(path, d)| watched::set_device(c, path, *d))
-            })?;
+        match difference(&store, one.path(), findings, &scope) {
+            Ok(difference) => one.absorb(difference, &scope, now),
+            Err(error) => {
+                // What was found is lost, and nobody else would look for it.
+                one.look_at_all(now);
+                one.postpone(now);
+                return Err(error);
+            }
         }
-        one.absorb(difference, &scope, now);
         self.look_for_away()
     }
 
@@ -349,3 +348,21 @@ impl Watcher {
         self.status.set(status.collect());
     }
 }
+
+/// What is other than it was; files whose disk has another number are known by that from then on.
+fn difference(
+    store: &Store,
+    directory: &Path,
+    findings: &Findings,
+    scope: &Scope,
+) -> Result<Difference, Error> {
+    let difference = compare(known(store, directory, scope)?, findings, scope);
+    if !difference.renumbered.is_empty() {
+        let mut renumbered = difference.renumbered.iter();
+        store.note(|c| renumbered.try_for_each(|(path, d)| watched::set_device(c, path, *d)))?;
+    }
+    Ok(difference)
+}
+
+#[cfg(test)]
+mod tests;
