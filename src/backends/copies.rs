@@ -5,19 +5,17 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use super::Error;
+use super::decoding::{self, file_error, guarded};
 use crate::digest;
-use crate::error_chain::chain;
 use crate::media::{self, Tile};
-use crate::paths::{self, open_regular};
+use crate::paths;
 use crate::sys::Cancel;
-use crate::transcode::{self, Ffmpeg, Limits};
 use crate::wire::Format;
 
 /// What a backend takes.
@@ -101,37 +99,25 @@ impl Copies {
         cancel: &Cancel,
     ) -> Result<Option<PathBuf>, Error> {
         let source = &state.0;
-        let mut file = BufReader::new(open_regular(source).map_err(|e| file_error(source, &e))?);
+        let mut file = decoding::open(source)?;
         // Where it can be shown as it is, it is not read any further.
-        // The decoders may panic on hostile bytes.
-        let looked = catch_unwind(AssertUnwindSafe(|| media::upright(&mut file)));
-        if let Ok(Ok((format, upright))) = looked
+        if let Ok((format, upright)) = guarded(source, || media::upright(&mut file))
             && takes.formats.contains(&format)
             && (takes.turns || upright)
         {
             return Ok(None);
         }
-        let looked = catch_unwind(AssertUnwindSafe(|| media::probe(&mut file)));
-        let probe = match looked {
-            Ok(Ok(probe)) => probe,
-            Ok(Err(media::Error::NeedsTranscoder { format, .. })) => {
-                if takes.formats.contains(&format) {
-                    return Ok(None);
-                }
-                return self.transcoded(state, format, cancel).map(Some);
-            }
-            Ok(Err(error)) => return Err(file_error(source, &error)),
-            Err(_) => return Err(damaged(source)),
+        let probe = match decoding::look(source, &mut file)? {
+            Ok(probe) => probe,
+            Err(format) if takes.formats.contains(&format) => return Ok(None),
+            Err(format) => return self.transcoded(state, format, cancel).map(Some),
         };
         self.answers()?;
         let copy = self.named(state, "png");
         if !copy.exists() {
             let (width, height) = (probe.width, probe.height);
             let whole = Tile { x: 0, y: 0, width, height, pixels: (width, height) };
-            let made = catch_unwind(AssertUnwindSafe(|| {
-                probe.slices(&mut file, &[whole], &|| cancel.is_cancelled())
-            }));
-            let bytes = made.map_err(|_| damaged(source))?.map_err(|e| file_error(source, &e))?;
+            let bytes = decoding::cut((source, &mut file), &probe, &[whole], cancel)?;
             self.land(&copy, |to| to.write_all(&bytes.concat()))?;
         }
         Ok(Some(copy))
@@ -146,14 +132,8 @@ impl Copies {
         }
         let temporary = copy.with_extension("part");
         self.land(&temporary, |_| Ok(()))?;
-        let ffmpeg = Ffmpeg::new(Limits::default(), cancel.clone());
-        ffmpeg.still((source, format), &temporary).map_err(|error| {
-            fs::remove_file(&temporary).ok();
-            match error {
-                transcode::Error::Ended => Error::Cancelled,
-                error => file_error(source, &error),
-            }
-        })?;
+        decoding::transcode((source, format), &temporary, cancel)
+            .inspect_err(|_| drop(fs::remove_file(&temporary)))?;
         fs::rename(&temporary, &copy).map_err(|error| self.unwritable(&error))?;
         Ok(copy)
     }
@@ -201,16 +181,10 @@ impl Copies {
     }
 }
 
-fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
-    Error::File { path: path.to_owned(), why: chain(error) }
-}
-
-fn damaged(path: &Path) -> Error {
-    Error::File { path: path.to_owned(), why: "it is damaged".to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::BufReader;
+
     use super::*;
 
     const PLAIN: Takes = Takes { formats: &[Format::Png], turns: true, name: None };

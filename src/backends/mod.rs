@@ -8,6 +8,7 @@ mod awww;
 mod builtin;
 mod context;
 mod copies;
+pub(crate) mod decoding;
 mod error;
 mod feh;
 mod follow;

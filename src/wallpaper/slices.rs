@@ -4,17 +4,16 @@
 //! it was made from, so one that exists is right; those that nothing uses any more are removed.
 
 use std::fs::{self, File};
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::backends::decoding::{self, file_error};
 use crate::backends::{Error, Placement};
 use crate::compositor::Output;
 use crate::digest;
-use crate::error_chain::chain;
-use crate::media::{self, Probe, Tile};
-use crate::paths::{self, open_regular};
+use crate::media::Tile;
+use crate::paths;
 use crate::sys::Cancel;
-use crate::transcode::{self, Ffmpeg, Limits};
 
 pub(super) struct Slices {
     directory: PathBuf,
@@ -93,42 +92,26 @@ impl Slices {
         tiles: &[Tile],
         cancel: &Cancel,
     ) -> Result<Vec<Vec<u8>>, Error> {
-        let (file, probe) = open(source)?;
-        let (mut file, probe) = match probe {
-            Err(media::Error::NeedsTranscoder { format, .. }) => {
+        let mut file = decoding::open(source)?;
+        let probe = match decoding::look(source, &mut file)? {
+            Ok(probe) => probe,
+            Err(format) => {
                 let png = Temporary(self.directory.join(format!("{key}.part")));
                 let made = fs::create_dir_all(&self.directory);
                 made.map_err(|error| file_error(&self.directory, &error))?;
-                let ffmpeg = Ffmpeg::new(Limits::default(), cancel.clone());
-                ffmpeg.still((source, format), &png.0).map_err(|error| match error {
-                    transcode::Error::Ended => Error::Cancelled,
-                    error => file_error(source, &error),
-                })?;
-                open(&png.0)?
+                decoding::transcode((source, format), &png.0, cancel)?;
+                file = decoding::open(&png.0)?;
+                let unfit = |_| Error::File { path: source.to_owned(), why: "no PNG".to_owned() };
+                decoding::look(source, &mut file)?.map_err(unfit)?
             }
-            probe => (file, probe),
         };
-        let slices =
-            probe.and_then(|probe| probe.slices(&mut file, tiles, &|| cancel.is_cancelled()));
-        slices.map_err(|error| file_error(source, &error))
+        decoding::cut((source, &mut file), &probe, tiles, cancel)
     }
 
     fn path(&self, key: &str, output: &Output) -> PathBuf {
         // A name of an output has no separator: the compositor's own sockets would break on it.
         self.directory.join(format!("{key}-{}.png", output.name.replace('/', "_")))
     }
-}
-
-fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
-    Error::File { path: path.to_owned(), why: chain(error) }
-}
-
-/// A file, and what it holds.
-fn open(path: &Path) -> Result<(BufReader<File>, Result<Probe, media::Error>), Error> {
-    let file = open_regular(path).map_err(|error| file_error(path, &error))?;
-    let mut file = BufReader::new(file);
-    let probe = media::probe(&mut file);
-    Ok((file, probe))
 }
 
 /// A file that is removed when it has been read.

@@ -1,0 +1,79 @@
+//! Pictures as PNGs, for backends that cannot take them as they are, and for what is cut for several
+//! outputs. Runs on the worker's thread.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use super::Error;
+use crate::error_chain::chain;
+use crate::media::{self, Probe, Tile};
+use crate::paths::open_regular;
+use crate::sys::Cancel;
+use crate::transcode::{self, Ffmpeg, Limits};
+use crate::wire::Format;
+
+pub(crate) fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
+    Error::File { path: path.to_owned(), why: chain(error) }
+}
+
+pub(crate) fn open(path: &Path) -> Result<BufReader<File>, Error> {
+    open_regular(path).map(BufReader::new).map_err(|error| file_error(path, &error))
+}
+
+/// What a file holds, or its format where that is one that only ffmpeg decodes.
+pub(crate) fn look(
+    path: &Path,
+    file: &mut BufReader<File>,
+) -> Result<Result<Probe, Format>, Error> {
+    guarded(path, || match media::probe(file) {
+        Err(media::Error::NeedsTranscoder { format, .. }) => Ok(Err(format)),
+        probe => probe.map(Ok),
+    })
+}
+
+/// Parts of a picture, as PNGs.
+pub(crate) fn cut(
+    (path, file): (&Path, &mut BufReader<File>),
+    probe: &Probe,
+    tiles: &[Tile],
+    cancel: &Cancel,
+) -> Result<Vec<Vec<u8>>, Error> {
+    guarded(path, || probe.slices(file, tiles, &|| cancel.is_cancelled()))
+}
+
+/// Has ffmpeg write a picture, or a film's first, as a PNG.
+pub(crate) fn transcode(
+    (path, format): (&Path, Format),
+    to: &Path,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    let ffmpeg = Ffmpeg::new(Limits::default(), cancel.clone());
+    ffmpeg.still((path, format), to).map_err(|error| match error {
+        transcode::Error::Ended => Error::Cancelled,
+        error => file_error(path, &error),
+    })
+}
+
+/// Turns a panic of a decoder into an error: hostile bytes must not end a worker.
+pub(super) fn guarded<T>(
+    path: &Path,
+    body: impl FnOnce() -> Result<T, media::Error>,
+) -> Result<T, Error> {
+    let done = catch_unwind(AssertUnwindSafe(body));
+    let damaged = |_| Error::File { path: path.to_owned(), why: "it is damaged".to_owned() };
+    done.map_err(damaged)?.map_err(|error| file_error(path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_a_decoder_is_an_error_of_the_file() {
+        let path = Path::new("/x.png");
+        let error = guarded(path, || -> Result<(), _> { panic!("on purpose") }).unwrap_err();
+        assert!(matches!(error, Error::File { path: told, .. } if told == path));
+    }
+}
