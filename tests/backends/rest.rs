@@ -146,29 +146,46 @@ fn wal_qt_is_told_of_films_and_pages() {
     sees(&hosted, &[(&film_s, false)]);
 }
 
+/// A film that is told apart by its name.
+fn film(stubs: &Stubs, name: &str) -> Vec<Placement> {
+    let path = stubs.root().join(name);
+    fs::write(&path, [b"\0\0\0\x18ftypisom\0\0\0\0isommp42", name.as_bytes()].concat()).unwrap();
+    let placements = stubs.wall.hang(&[("HEADLESS-1", &path)]).into_iter();
+    placements.map(|placement| Placement { kind: Kind::Video, ..placement }).collect()
+}
+
+#[test]
+fn film_whose_pause_has_failed_is_paused_again_and_goes_on() {
+    let stubs = Stubs::new(&["640x480"]);
+    let (all, none) = (["HEADLESS-1".to_owned()].into(), [].into());
+    let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
+    mpvpaper.show(&film(&stubs, "one.mp4"), &stubs.wall.cancel).unwrap();
+    let mut pause = |outputs, cue| {
+        stubs.cue("mpvpaper", cue);
+        let done = mpvpaper.pause(outputs, &stubs.wall.cancel).is_ok();
+        let last = stubs.note("mpvpaper-pauses").pop();
+        (done, last.is_some_and(|last| last == "HEADLESS-1 true"))
+    };
+    assert_eq!(pause(&all, "break-pause"), (false, false));
+    assert_eq!(pause(&all, ""), (true, true));
+    assert_eq!(pause(&none, ""), (true, false));
+    // It has heard, and nobody has heard that: it is still ours to have go on.
+    assert_eq!(pause(&all, "pause-unsaid"), (false, true));
+    assert_eq!(pause(&none, ""), (true, false));
+}
+
 #[test]
 fn film_that_was_not_seen_yet_is_paused_once_it_is() {
     let stubs = Stubs::new(&["640x480"]);
-    let film = |name: &str| {
-        let path = stubs.root().join(name);
-        fs::write(&path, [b"\0\0\0\x18ftypisom\0\0\0\0isommp42", name.as_bytes()].concat())
-            .unwrap();
-        path
-    };
-    let hang = |path: &Path| -> Vec<Placement> {
-        let placements = stubs.wall.hang(&[("HEADLESS-1", path)]).into_iter();
-        placements.map(|placement| Placement { kind: Kind::Video, ..placement }).collect()
-    };
-    let (one, two) = (film("one.mp4"), film("two.mp4"));
     let all = ["HEADLESS-1".to_owned()].into();
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
-    mpvpaper.show(&hang(&one), &stubs.wall.cancel).unwrap();
+    mpvpaper.show(&film(&stubs, "one.mp4"), &stubs.wall.cancel).unwrap();
     mpvpaper.pause(&all, &stubs.wall.cancel).unwrap();
     let pauses = || stubs.note("mpvpaper-pauses");
     assert_eq!(pauses(), ["HEADLESS-1 true"]);
     // The output is off: a film that stands still would count as seen.
     stubs.cue("mpvpaper", "dark");
-    mpvpaper.show(&hang(&two), &stubs.wall.cancel).unwrap();
+    mpvpaper.show(&film(&stubs, "two.mp4"), &stubs.wall.cancel).unwrap();
     assert_eq!(mpvpaper.unseen(), ["HEADLESS-1"]);
     mpvpaper.pause(&all, &stubs.wall.cancel).unwrap();
     assert_eq!(pauses(), ["HEADLESS-1 true", "HEADLESS-1 false"]);

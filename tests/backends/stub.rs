@@ -513,7 +513,7 @@ fn mpv_client(role: &Role, stream: UnixStream, plays: &mut String, paused: &Arc<
                 }
                 continue;
             }
-            ("break", _) => return,
+            ("break", _) | ("break-pause", ["set_property", ..]) => return,
             _ => {}
         }
         match &command[..] {
@@ -547,6 +547,9 @@ fn mpv_client(role: &Role, stream: UnixStream, plays: &mut String, paused: &Arc<
                 // The output is the last but one.
                 let output = &role.args[role.args.len() - 2];
                 role.note("mpvpaper-pauses", &format!("{output} {pause}"));
+                if role.cue() == "pause-unsaid" {
+                    return;
+                }
                 say(answer(Value::Null));
             }
             ["playlist-remove", _] => drop(say(answer(Value::Null))),

@@ -34,6 +34,8 @@ pub(super) struct Screen {
     pub(super) is_seen: bool,
     /// It stands still because we have told it to.
     rests: bool,
+    /// Or perhaps it does not: it has not said that it heard.
+    half_told: bool,
 }
 
 /// What came of telling a process of a file.
@@ -48,7 +50,8 @@ impl Screen {
     pub(super) fn started(process: BackendProcess, wanted: &Wanted, socket: PathBuf) -> Self {
         let (file, content) = (Some(wanted.file.clone()), Some(wanted.content.clone()));
         let output = wanted.output.clone();
-        Self { output, process, socket, file, content, is_seen: false, rests: false }
+        let (is_seen, rests, half_told) = (false, false, false);
+        Self { output, process, socket, file, content, is_seen, rests, half_told }
     }
 
     /// None for one whose command line is not ours to understand.
@@ -57,9 +60,10 @@ impl Screen {
         let socket = socket_in(&process.record().args());
         match (output, socket) {
             (Some(output), Some(socket)) => {
-                let (file, content) = (None, None);
+                let (file, content, is_seen) = (None, None, false);
                 let rests = note_beside(&socket).exists();
-                Some(Self { output, process, socket, file, content, is_seen: false, rests })
+                let half_told = rests;
+                Some(Self { output, process, socket, file, content, is_seen, rests, half_told })
             }
             _ => {
                 process.end(GRACE);
@@ -129,7 +133,7 @@ impl Screen {
 
     /// Pauses it where it plays, or has it go on where it was this that paused it.
     pub(super) fn rest(&mut self, rests: bool, cancel: &Cancel) -> Result<(), Error> {
-        if self.rests == rests {
+        if self.rests == rests && !self.half_told {
             return Ok(());
         }
         let told = self.connect(PAUSES_WITHIN, cancel).and_then(|mut ipc| match rests {
@@ -149,19 +153,21 @@ impl Screen {
 
     fn stand_still(&mut self, ipc: &mut Ipc, cancel: &Cancel) -> Result<(), NotUp> {
         // Somebody else's pause: he ends it when he likes.
-        if ipc.is_paused(cancel)? {
+        if !self.rests && ipc.is_paused(cancel)? {
             return Ok(());
         }
         // Before it stands still: else, after a kill, nobody would have it go on.
         fs::write(note_beside(&self.socket), "")?;
-        self.rests = true;
-        ipc.pause(true, cancel)
+        (self.rests, self.half_told) = (true, true);
+        ipc.pause(true, cancel)?;
+        self.half_told = false;
+        Ok(())
     }
 
     fn go_on(&mut self, ipc: &mut Ipc, cancel: &Cancel) -> Result<(), NotUp> {
         if self.rests {
             ipc.pause(false, cancel)?;
-            self.rests = false;
+            (self.rests, self.half_told) = (false, false);
             fs::remove_file(note_beside(&self.socket)).ok();
         }
         Ok(())
