@@ -53,7 +53,7 @@ impl ImportContext {
     }
 
     fn take_home(&self, mut copy: Copy, name: &Name, image: &Image) -> Result<(), Error> {
-        let reserved = self.rename_to_free(&mut copy, name)?;
+        let reserved = self.rename_to_free(&mut copy, name, None)?;
         disk::sync_directory(&self.directory)?;
         copy.kept = self.store.write(|c| -> Result<_, Error> {
             let is_so = is_as_it_was(images::get(c, image.id)?.as_ref(), image);

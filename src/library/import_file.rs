@@ -28,7 +28,7 @@ use crate::store::images::{self, NewImage};
 use crate::store::{Store, edits, pending_files};
 use crate::sys::Patient;
 use crate::transcode::{self, Ffmpeg};
-use crate::wire::{Event, Format, GalleryDomain, Image, MediaType, Resolution};
+use crate::wire::{Format, Image, MediaType, Resolution};
 use crate::{color, digest, media};
 
 /// Bytes of a picture's file: the largest that are decoded, with sixteen bits a sample, have half.
@@ -298,13 +298,6 @@ impl ImportContext {
     pub(super) fn tell_rewritten(&self, image_id: i64) {
         if let Some(tell) = self.on_rewritten.get() {
             tell(image_id);
-        }
-    }
-
-    /// Tells of places in playlists that are another image's now.
-    pub(super) fn tell_listed(&self, places: usize) {
-        if places > 0 {
-            self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Playlists });
         }
     }
 

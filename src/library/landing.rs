@@ -27,7 +27,7 @@ type Ended = Box<Landed>;
 
 impl ImportContext {
     pub(super) fn land(&self, mut copy: Copy, name: &Name, mut row: NewImage) -> Landed {
-        let reserved = self.rename_to_free(&mut copy, name)?;
+        let reserved = self.rename_to_free(&mut copy, name, None)?;
         row.settle(&reserved.name, &reserved.path);
         // The name must not be forgotten after the row is remembered.
         let landed = sync_directory(&self.directory).and_then(|()| self.insert(&mut row));
@@ -130,15 +130,37 @@ impl ImportContext {
         self.store.write(|transaction| insert(transaction, row))
     }
 
-    /// Moves a copy to the first free name. From then on only its row, or the removal of the
-    /// note, decides whether it stays.
+    /// Gives a copy a name, and a row that `write` makes its own: all of it or nothing.
+    pub(super) fn land_as<T>(
+        &self,
+        (mut copy, name, mut row): (Copy, &Name, NewImage),
+        own: Option<&str>,
+        write: impl FnOnce(&Connection, &NewImage) -> Result<T, Error>,
+    ) -> Result<(T, Reserved<'_>), Error> {
+        let reserved = self.rename_to_free(&mut copy, name, own)?;
+        row.settle(&reserved.name, &reserved.path);
+        // The name must not be forgotten after the row is remembered.
+        let written = sync_directory(&self.directory)
+            .and_then(|()| self.store.write(|transaction| write(transaction, &row)));
+        copy.kept = written.is_ok();
+        if !copy.kept {
+            // The file before its note.
+            drop(copy);
+            self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
+        }
+        Ok((written?, reserved))
+    }
+
+    /// Moves a copy to the first free name; what its image is called already, `own`, is free to it. From
+    /// then on only its row, or the removal of the note, decides whether it stays.
     pub(super) fn rename_to_free(
         &self,
         copy: &mut Copy,
         name: &Name,
+        mut own: Option<&str>,
     ) -> Result<Reserved<'_>, Error> {
         loop {
-            let reserved = self.names.reserve(name, &self.directory, &self.store, None)?;
+            let reserved = self.names.reserve(name, &self.directory, &self.store, own)?;
             self.store.note(|c| mark(c, copy, &reserved))?;
             match rename(&copy.path, &reserved.path) {
                 Ok(()) => {
@@ -151,6 +173,8 @@ impl ImportContext {
                     if error.kind() != io::ErrorKind::AlreadyExists {
                         return Err(Error::file("rename", &copy.path)(error));
                     }
+                    // What has it is not the image's.
+                    own = None;
                 }
             }
         }

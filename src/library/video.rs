@@ -7,13 +7,13 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use super::disk::{Copy, sync_directory};
+use super::disk::Copy;
 use super::import::Reply;
 use super::name::Name;
 use super::{Error, Library, removal, video_frame};
 use crate::media;
 use crate::store::edits::{self, ImageChange};
-use crate::store::{images, pending_files, purge};
+use crate::store::{images, purge};
 use crate::transcode::{self, Cut, Ffmpeg};
 use crate::wire::{Format, GalleryDomain, Image, LoopPreset, MediaType, Resolution};
 
@@ -197,33 +197,23 @@ impl Library {
     }
 
     /// Puts a sealed copy in the place of a video's file.
-    fn replace(&self, image: &Image, mut copy: Copy, format: Format) -> Result<(), Error> {
-        let (id, mut row) = (image.id, self.context.describe(&image.path, &copy, None, &|| false)?);
+    fn replace(&self, image: &Image, copy: Copy, format: Format) -> Result<(), Error> {
+        let (id, row) = (image.id, self.context.describe(&image.path, &copy, None, &|| false)?);
         // Nobody renames it meanwhile.
         let _turn = self.context.names.turn();
         let own = Name { stem: self.video(id)?.name, extension: format.as_str().to_owned() };
         // With room for a number: it is taken until the old file is gone.
         let beside = PathBuf::from(format!("{}.{}", own.stem, own.extension));
         let beside = Name::of(&beside, format)?;
-        let reserved = self.context.rename_to_free(&mut copy, &beside)?;
-        row.settle(&reserved.name, &reserved.path);
-        let swapped = sync_directory(&self.context.directory).and_then(|()| {
-            self.store.write(|c| {
-                let old = images::get(c, id)?.ok_or(Error::NoImage { id })?;
-                if old.in_place {
-                    return Err(Error::InPlace { id });
-                }
-                edits::replace(c, &old, &row)?;
-                Ok((self.context.names.hold(&old.name, old.home()), old))
-            })
+        let swapped = self.context.land_as((copy, &beside, row), None, |c, row| {
+            let old = images::get(c, id)?.ok_or(Error::NoImage { id })?;
+            if old.in_place {
+                return Err(Error::InPlace { id });
+            }
+            edits::replace(c, &old, row)?;
+            Ok((self.context.names.hold(&old.name, old.home()), old))
         });
-        copy.kept = swapped.is_ok();
-        if !copy.kept {
-            // The file before its note.
-            drop(copy);
-            self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
-        }
-        let (held, old) = swapped?;
+        let ((held, old), reserved) = swapped?;
         self.thumbnails.remove(&old);
         removal::clear(&self.store, purge::on_disk(&old));
         drop((held, reserved));

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use super::disk::{self, checksum, flush, is_gone, stamp};
+use super::disk::{self, Copy, checksum, flush, is_gone, stamp};
 use super::import_file::{ImportContext, format};
 use super::landed::{self, Imported};
 use super::name::Name;
@@ -23,6 +23,7 @@ use crate::digest;
 use crate::digest::Checksum;
 use crate::media::Stop;
 use crate::store::folders;
+use crate::store::images::NewImage;
 use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::store::{self, Connection, edits, images, purge};
 use crate::transcode;
@@ -277,17 +278,8 @@ impl ImportContext {
         flush(&copy)?;
         let name = Name::of(seen.path, row.format)?;
         if old.path.extension().is_none_or(|own| *own != *name.extension) {
-            let imported = self.land(copy, &name, row)?;
-            let places = self.store.write(|c| -> Result<usize, Error> {
-                let places = edits::unite(c, old, &imported.image)?;
-                purge::delete(c, &[old.id], false)?;
-                seen.note(c, Some(imported.image.id))?;
-                Ok(places)
-            })?;
-            self.tell_listed(places);
-            removal::clear(&self.store, purge::on_disk(old));
-            self.tell_rewritten(old.id);
-            return Ok(imported);
+            let name = Name { stem: old.name.clone(), extension: name.extension };
+            return self.replace_copy(seen, old, (copy, &name, row));
         }
         self.store.write(|c| -> Result<(), Error> {
             let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
@@ -300,6 +292,27 @@ impl ImportContext {
             disk::sync_directory(&self.directory)
         })?;
         self.thumbnails.remove(old);
+        self.tell_rewritten(old.id);
+        self.imported(old.id, false)
+    }
+
+    /// The same where what is in it wants another extension: a file beside the old one, which goes then.
+    fn replace_copy(
+        &self,
+        seen: &Seen<'_>,
+        old: &Image,
+        landing: (Copy, &Name, NewImage),
+    ) -> Result<Imported, Error> {
+        self.names.look_anew(&old.name);
+        let (old, _reserved) = self.land_as(landing, Some(&old.name), |c, row| {
+            let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
+            let now = now.ok_or(Error::LeftAlone)?;
+            edits::replace(c, &now, row)?;
+            seen.note(c, Some(now.id))?;
+            Ok(now)
+        })?;
+        self.thumbnails.remove(&old);
+        removal::clear(&self.store, purge::on_disk(&old));
         self.tell_rewritten(old.id);
         self.imported(old.id, false)
     }

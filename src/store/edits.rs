@@ -95,24 +95,9 @@ pub(crate) fn replace(connection: &Connection, old: &Image, new: &NewImage) -> R
         pending_files::mark(connection, path, None)?;
     }
     pending_files::unmark(connection, &new.path)?;
-    connection.execute(
-        "UPDATE image SET name = :name, path = :path, format = :format, width = :width, \
-         height = :height, duration = :duration, file_size = :file_size, checksum = :checksum, \
-         colors = :colors, hue_group = :hue_group, preview_path = NULL WHERE id = :id",
-        named_params! {
-            ":id": old.id,
-            ":name": new.name,
-            ":path": text(&new.path),
-            ":format": new.format.as_str(),
-            ":width": new.width,
-            ":height": new.height,
-            ":duration": new.duration,
-            ":file_size": new.file_size as i64,
-            ":checksum": new.checksum,
-            ":colors": new.colors.concat(),
-            ":hue_group": new.hue_group,
-        },
-    )?;
+    rewrite(connection, old, new)?;
+    let sql = "UPDATE image SET name = ?2, path = ?3 WHERE id = ?1";
+    connection.execute(sql, params![old.id, new.name, text(&new.path)])?;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -232,6 +233,29 @@ fn copies_of_a_watched_directory_follow_their_files() {
     let mine = || walls.images().into_values().find(|one| one["id"] == image["id"]).unwrap();
     wait_until("its content again", || mine()["checksum"] == super::checksum(3));
     assert_eq!(walls.images().len(), 2);
+}
+
+#[test]
+fn copy_whose_file_becomes_one_of_another_kind_keeps_its_image() {
+    let mut walls = Walls::prepared("in_place = false", &[("a.png", 1)]);
+    walls.house.start();
+    let only = || walls.images().into_values().next();
+    wait_until("the copy", || only().is_some());
+    let before = only().unwrap();
+    let playlist = walls.treasure(before["path"].as_str().unwrap());
+    let jpeg = walls.house.root().join("a.jpg");
+    image::RgbImage::new(40, 20).save(&jpeg).unwrap();
+    fs::rename(&jpeg, walls.at("a.png")).unwrap();
+    wait_until("the new content", || only().unwrap()["checksum"] != before["checksum"]);
+    let after = only().unwrap();
+    assert_eq!((&after["id"], &after["name"]), (&before["id"], &json!("a")));
+    assert_eq!((&after["format"], &after["tags"]), (&json!("jpg"), &json!(["treasure"])));
+    assert_eq!(after["path"], json!(walls.house.images().join("a.jpg")));
+    assert_eq!(walls.in_playlist(playlist), [after["id"].as_i64().unwrap()]);
+    let names = || fs::read_dir(walls.house.images()).unwrap().map(|e| e.unwrap().file_name());
+    wait_until("the old file to go", || names().collect::<Vec<_>>() == ["a.jpg"]);
+    let thumbnail = Path::new(before["thumbnails"]["default"].as_str().unwrap());
+    wait_until("its thumbnail to go", || !thumbnail.exists());
 }
 
 #[test]
