@@ -75,10 +75,11 @@ impl Outputs {
         has_backgrounds: bool,
     ) {
         let mut state = self.lock();
-        state.has_backgrounds = has_backgrounds;
-        if state.session.as_ref() == session && *state.outputs == *outputs {
+        let is_known = state.has_backgrounds == has_backgrounds;
+        if is_known && state.session.as_ref() == session && *state.outputs == *outputs {
             return;
         }
+        state.has_backgrounds = has_backgrounds;
         state.sessions += u64::from(state.session.is_none() && session.is_some());
         state.session = session.cloned();
         state.outputs = outputs.into();
@@ -208,8 +209,10 @@ mod tests {
         let outputs = Outputs::fixed(session.clone(), Vec::new());
         let ring = outputs.subscribe();
         drop(outputs.subscribe());
-        outputs.publish(Some(&session), Vec::new(), false);
+        outputs.publish(Some(&session), Vec::new(), true);
         assert!(ring.try_recv().is_err());
+        outputs.publish(Some(&session), Vec::new(), false);
+        assert!(ring.try_recv().is_ok(), "it has no place for backgrounds any more");
         outputs.publish(None, Vec::new(), false);
         outputs.publish(Some(&session), Vec::new(), false);
         assert!(ring.try_recv().is_ok());
