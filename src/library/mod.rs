@@ -285,9 +285,8 @@ impl Library {
     /// For who has looked at an image's row and not found its file: the row again, where the image
     /// has moved meanwhile. Waits for a rename that is on its way.
     pub fn moved(&self, image: &Image) -> Result<Option<Image>, Error> {
-        // As a writer: files are renamed inside the transaction, and readers see the old row till
-        // its end.
-        let now = self.store.write(|c| images::get(c, image.id))?;
+        // Files are renamed inside the transaction, and readers see the old row till its end.
+        let now = self.store.read_after_writer(|c| images::get(c, image.id))?;
         Ok(now.filter(|now| now.path != image.path))
     }
 

@@ -183,6 +183,14 @@ impl Store {
         result
     }
 
+    /// Reads what is so once the transaction in hand has ended.
+    pub(crate) fn read_after_writer<T, E: From<Error>>(
+        &self,
+        body: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        body(&lock(&self.shared.writer))
+    }
+
     /// Closes the readers that nobody reads by; for whoever lacks descriptors.
     pub(crate) fn close_idle_readers(&self) {
         lock(&self.shared.readers).clear();

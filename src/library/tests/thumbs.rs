@@ -251,3 +251,15 @@ fn a_name_that_another_picture_has_by_now_gives_nobody_its_thumbnail() {
     assert_eq!((probe.width, probe.height), (960, 720));
     alive.end();
 }
+
+#[test]
+fn a_look_where_an_image_has_gone_changes_nothing() {
+    let scene = Scene::new();
+    let alive = scene.start();
+    let started = alive.library.import(vec![scene.source("a.png", png(1))], None).unwrap();
+    alive.batch(&started.batch_id);
+    alive.reconciled();
+    let (image, before) = (scene.images().remove(0), scene.store.generation());
+    assert_eq!(alive.library.moved(&image).unwrap(), None);
+    assert_eq!(scene.store.generation(), before, "lists are as they were");
+}
