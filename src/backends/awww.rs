@@ -29,7 +29,14 @@ const UP_WITHIN: Duration = Duration::from_secs(10);
 const OUTPUTS_WITHIN: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(2);
 const TAKES: Takes = Takes {
-    formats: &[Format::Jpg, Format::Png, Format::Gif, Format::Webp, Format::Bmp, Format::Tiff],
+    formats: Some(&[
+        Format::Jpg,
+        Format::Png,
+        Format::Gif,
+        Format::Webp,
+        Format::Bmp,
+        Format::Tiff,
+    ]),
     turns: false,
     name: None,
 };

@@ -24,7 +24,6 @@ use crate::draw::{
 };
 use crate::process::{self, BackendProcess, run};
 use crate::sys::{Cancel, connect};
-use crate::wire::Format;
 
 const NAME: &str = "builtin";
 /// It connects to the compositor, and listens.
@@ -34,12 +33,8 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(30);
 /// It dies of SIGTERM at once.
 const GRACE: Duration = Duration::from_secs(2);
 const SOCKET: &str = "--socket";
-/// All that murald decodes; the rest comes as a converted copy.
-const TAKES: Takes = Takes {
-    formats: &[Format::Jpg, Format::Png, Format::Gif, Format::Webp, Format::Bmp, Format::Tiff],
-    turns: true,
-    name: None,
-};
+/// What murald does not decode comes as a converted copy.
+const TAKES: Takes = Takes { formats: None, turns: true, name: None };
 
 pub(super) struct Builtin {
     context: Context,

@@ -20,7 +20,8 @@ use crate::wire::Format;
 
 /// What a backend takes.
 pub(super) struct Takes {
-    pub formats: &'static [Format],
+    /// None: what murald's own decoders take of a file, whatever its format.
+    pub formats: Option<&'static [Format]>,
     /// It turns pictures as the camera noted in EXIF.
     pub turns: bool,
     /// Whether it can be given a file of this name; none takes any name.
@@ -100,16 +101,22 @@ impl Copies {
     ) -> Result<Option<PathBuf>, Error> {
         let source = &state.0;
         let mut file = decoding::open(source)?;
+        let Some(formats) = takes.formats else {
+            return match decoding::look(source, &mut file)? {
+                Ok(_) => Ok(None),
+                Err(format) => self.transcoded(state, format, cancel).map(Some),
+            };
+        };
         // Where it can be shown as it is, it is not read any further.
         if let Ok((format, upright)) = guarded(source, || media::upright(&mut file))
-            && takes.formats.contains(&format)
+            && formats.contains(&format)
             && (takes.turns || upright)
         {
             return Ok(None);
         }
         let probe = match decoding::look(source, &mut file)? {
             Ok(probe) => probe,
-            Err(format) if takes.formats.contains(&format) => return Ok(None),
+            Err(format) if formats.contains(&format) => return Ok(None),
             Err(format) => return self.transcoded(state, format, cancel).map(Some),
         };
         self.answers()?;
@@ -187,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: Takes = Takes { formats: &[Format::Png], turns: true, name: None };
+    const PLAIN: Takes = Takes { formats: Some(&[Format::Png]), turns: true, name: None };
 
     /// A picture of one pixel, as BMP.
     fn bmp(path: &Path) {
@@ -224,7 +231,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let source = dir.path().join("a,\n#.bmp");
         bmp(&source);
-        let takes = Takes { formats: &[Format::Bmp], turns: true, name: Some(|_| false) };
+        let takes = Takes { formats: Some(&[Format::Bmp]), turns: true, name: Some(|_| false) };
         let mut copies = Copies::new(dir.path().join("cache"));
         let link = copies.ready(&source, &takes, &Cancel::new().unwrap()).unwrap();
         assert_eq!(fs::read_link(&link).unwrap(), source);

@@ -18,6 +18,9 @@ use super::ifd;
 use super::picture::Picture;
 use crate::wire::Format;
 
+/// None, Fax4, LZW, JPEG, Deflate under both of its numbers, and PackBits.
+const COMPRESSIONS: [u16; 7] = [1, 4, 5, 7, 8, 32773, 32946];
+
 #[derive(Debug)]
 struct Tiff {
     color: Color,
@@ -67,6 +70,11 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     };
     if number(&mut decoder, Tag::FillOrder, 1)? == 2 {
         return Err(unsupported("bits from the lowest to the highest (FillOrder 2)".to_owned()));
+    }
+    // The crate says so only where it comes upon it.
+    let compression = number(&mut decoder, Tag::Compression, 1)?;
+    if !COMPRESSIONS.contains(&compression) {
+        return Err(unsupported(format!("compression {compression}")));
     }
     let samples = number(&mut decoder, Tag::SamplesPerPixel, 1)?;
     let planar = number(&mut decoder, Tag::PlanarConfiguration, 1)? == 2;

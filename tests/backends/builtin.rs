@@ -52,6 +52,16 @@ fn each_output_has_its_own_picture_and_only_what_differs_is_changed() {
     assert!(wall.processes(NAME).is_empty() && !before[0].is_running());
 }
 
+/// As an import takes it: it is converted for the eyes of others, and so it is for murald's own.
+#[test]
+fn what_only_ffmpeg_decodes_is_shown_too() {
+    let (wall, mut builtin) = wall(&["640x360"]);
+    let fax = ["-size", "64x36", "xc:white", "-monochrome", "-compress", "Fax"];
+    let fax = wall.picture("fax.tiff", &fax);
+    show(&wall, &mut builtin, &[("HEADLESS-1", &fax)]);
+    wall.pixels("HEADLESS-1").is_all([255; 3]);
+}
+
 #[test]
 fn every_fit_position_and_colour_by_pixels_also_scaled_and_rotated() {
     let (wall, mut builtin) = wall(&["800x400"]);

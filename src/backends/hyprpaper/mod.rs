@@ -45,7 +45,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// In its files and calls commas, `#`, `$` and blanks at the ends mean something, and a line is a
 /// line: any other name than a plain one is linked.
 const TAKES: Takes = Takes {
-    formats: &[Format::Jpg, Format::Png, Format::Webp],
+    formats: Some(&[Format::Jpg, Format::Png, Format::Webp]),
     turns: false,
     name: Some(is_plain),
 };

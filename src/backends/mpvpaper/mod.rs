@@ -33,7 +33,7 @@ use screen::{PLAYS_WITHIN, Screen, Told};
 const NAME: &str = "mpvpaper";
 /// mpv is told of a file in JSON, which has no place for other bytes than UTF-8.
 const TAKES: Takes = Takes {
-    formats: &[Format::Mp4, Format::Webm, Format::Mkv, Format::Mov, Format::Avi],
+    formats: Some(&[Format::Mp4, Format::Webm, Format::Mkv, Format::Mov, Format::Avi]),
     turns: true,
     name: Some(|path| path.to_str().is_some()),
 };

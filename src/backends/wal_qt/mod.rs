@@ -34,7 +34,7 @@ const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 const SAID_WITHIN: Duration = Duration::from_secs(1);
 /// What its engine decodes; it turns photographs by itself. JSON has no place for other names.
 const TAKES: Takes = Takes {
-    formats: &[
+    formats: Some(&[
         Format::Jpg,
         Format::Png,
         Format::Gif,
@@ -46,7 +46,7 @@ const TAKES: Takes = Takes {
         Format::Mkv,
         Format::Mov,
         Format::Avi,
-    ],
+    ]),
     turns: true,
     name: Some(|path| path.to_str().is_some()),
 };
