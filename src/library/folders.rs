@@ -1,5 +1,6 @@
 //! Folders: the library's side of the tree. Runs on the thread that asks.
 
+use super::removal::{Files, Which};
 use super::{Error, Library};
 use crate::store::folders::{self, FolderChange, Refusal};
 use crate::wire::{Event, Folder, GalleryDomain};
@@ -42,16 +43,15 @@ impl Library {
         Ok(Deleted { images: 0, folders: 1 })
     }
 
-    /// Removes a folder with all folders and images below it, and their files.
-    pub fn delete_folder(&self, id: i64) -> Result<Deleted, Error> {
-        self.can_remove()?;
-        let (leaving, folders) = self.store.write(|c| {
+    /// Removes a folder with all folders and images below it, and their files: into the trash, or for
+    /// good. Files in place stay.
+    pub fn delete_folder(&self, id: i64, trash: bool) -> Result<Deleted, Error> {
+        let files = Files { in_place: false, trash };
+        let (leaving, folders) = self.take_out(Which::In(id), files, |c| {
             if !folders::exists(c, id)? {
                 return Err(Error::Folder(Refusal::NoFolder { id }));
             }
-            let images = folders::images_below(c, id)?;
-            let leaving = self.leaving(c, crate::store::purge::delete(c, &images, false)?)?;
-            Ok((leaving, folders::remove(c, id)?))
+            Ok(folders::remove(c, id)?)
         })?;
         let images = self.discard(&leaving);
         self.changed(GalleryDomain::Folders);

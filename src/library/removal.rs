@@ -18,7 +18,7 @@ use super::name::Reserved;
 use super::trash::Trashed;
 use super::{Error, Library};
 use crate::store::purge::{self, Gone};
-use crate::store::{Connection, Store, pending_files};
+use crate::store::{self, Connection, Store, folders, images, pending_files};
 use crate::wire::{DeleteImages, GalleryDomain, Image};
 
 /// Images without rows, whose files are still there, or in the trash.
@@ -29,55 +29,109 @@ pub(super) struct Leaving<'a> {
     _names: Vec<Reserved<'a>>,
 }
 
+/// Which images are to leave.
+#[derive(Clone, Copy)]
+pub(super) enum Which<'a> {
+    These(&'a [i64]),
+    /// All in a folder and in those inside it.
+    In(i64),
+}
+
+impl Which<'_> {
+    fn ids(self, c: &Connection) -> Result<Vec<i64>, store::Error> {
+        match self {
+            Self::These(ids) => Ok(ids.to_vec()),
+            Self::In(folder) => folders::images_below(c, folder),
+        }
+    }
+
+    /// Whether one that was among them is so still, if it is there.
+    fn has(self, c: &Connection, image: i64) -> Result<bool, store::Error> {
+        match self {
+            Self::These(_) => Ok(true),
+            Self::In(folder) => folders::is_below(c, image, folder),
+        }
+    }
+}
+
+/// Which files go with their rows, and where to.
+#[derive(Clone, Copy)]
+pub(super) struct Files {
+    pub(super) in_place: bool,
+    pub(super) trash: bool,
+}
+
 impl Library {
     /// Removes images with their files, thumbnails and every reference to them; returns how many
     /// there were, and of how many the files stay: they are in place.
     pub fn delete(&self, asked: &DeleteImages) -> Result<(usize, usize), Error> {
-        let mut trashed = Trashed::default();
+        let files = Files { in_place: asked.takes_files(), trash: asked.trash };
+        let (leaving, ()) = self.take_out(Which::These(&asked.ids), files, |_| Ok(()))?;
+        let Gone { images, .. } = &leaving.gone;
+        let kept = images.iter().filter(|image| !leaving.gone.takes(image)).count();
+        Ok((self.discard(&leaving), kept))
+    }
+
+    /// Removes rows, and has what goes into the trash there; the rest is for [`Self::discard`]. `then`
+    /// ends the transaction.
+    pub(super) fn take_out<T>(
+        &self,
+        which: Which<'_>,
+        files: Files,
+        then: impl FnOnce(&Connection) -> Result<T, Error>,
+    ) -> Result<(Leaving<'_>, T), Error> {
         self.can_remove()?;
-        if asked.takes_files() {
-            let going = self.store.read(|c| Gone::would_be(c, &asked.ids, true))?;
+        let mut trashed = Trashed::default();
+        let mut going = Gone::default();
+        if files.in_place || files.trash {
+            going = self.store.read(|c| Gone::would_be(c, &which.ids(c)?, files.in_place))?;
+        }
+        if files.in_place {
             homes(&going).try_for_each(disk::answers)?;
         }
-        if asked.trash {
-            // Before the transaction: it may take a while, and no other writer is to wait for it.
-            let going = self.store.read(|c| Gone::would_be(c, &asked.ids, asked.takes_files()))?;
-            for path in homes(&going) {
-                // Each by itself: others rename and delete in between.
-                let _turn = self.context.names.turn();
-                trashed.take(path)?;
-            }
+        if files.trash {
+            self.trash(which, &going, &mut trashed)?;
         }
-        let turn = asked.trash.then(|| self.context.names.turn());
-        let leaving = self.store.write(|c| -> Result<_, Error> {
-            let mut leaving =
-                self.leaving(c, purge::delete(c, &asked.ids, asked.takes_files())?)?;
-            if asked.trash {
-                // One that was renamed in between is still there.
+        let turn = files.trash.then(|| self.context.names.turn());
+        let (leaving, back, then) = self.store.write(|c| -> Result<_, Error> {
+            let gone = purge::delete(c, &which.ids(c)?, files.in_place)?;
+            let mut leaving = self.leaving(c, gone)?;
+            if files.trash {
+                // One that was renamed in between is still there, or one that came into the folder.
                 for path in homes(&leaving.gone) {
                     trashed.take(path)?;
                     pending_files::unmark(c, path)?;
                 }
                 leaving.trashed = true;
             }
-            Ok(leaving)
+            Ok((leaving, staying(c, &going)?, then(c)?))
         })?;
+        trashed.keep_but(&back);
         drop(turn);
-        trashed.keep();
-        let Gone { images, .. } = &leaving.gone;
-        let kept = images.iter().filter(|image| !leaving.gone.takes(image)).count();
-        Ok((self.discard(&leaving), kept))
+        Ok((leaving, then))
+    }
+
+    /// Before the transaction: it may take a while, and no other writer is to wait for it.
+    fn trash(&self, which: Which<'_>, going: &Gone, trashed: &mut Trashed) -> Result<(), Error> {
+        for image in going.images.iter().filter(|image| going.takes(image)) {
+            // Each by itself: others rename, move and delete in between.
+            let _turn = self.context.names.turn();
+            if self.store.read(|c| which.has(c, image.id))? {
+                trashed.take(image.home())?;
+            }
+        }
+        Ok(())
     }
 
     /// Before any transaction that ends with a look at the library's directory: every writer would
     /// wait for a disk that hangs.
-    pub(super) fn can_remove(&self) -> Result<(), Error> {
+    fn can_remove(&self) -> Result<(), Error> {
         disk::answers_in(&self.context.directory)
     }
 
     /// For the end of the transaction: until others see that the rows are gone, the names are taken
     /// anyway. Fails where the files could not follow, and the rows are to stay with them.
-    pub(super) fn leaving(&self, c: &Connection, gone: Gone) -> Result<Leaving<'_>, Error> {
+    fn leaving(&self, c: &Connection, gone: Gone) -> Result<Leaving<'_>, Error> {
         let ours = gone.images.iter().filter(|image| gone.takes(image));
         let directories: BTreeSet<_> = ours.filter_map(|image| image.home().parent()).collect();
         for directory in directories {
@@ -114,6 +168,18 @@ impl Library {
         }
         count
     }
+}
+
+/// Of those that were to go, the files of images that have left the folder meanwhile: only they have
+/// rows still.
+fn staying<'a>(c: &Connection, going: &'a Gone) -> Result<Vec<&'a Path>, Error> {
+    let mut homes = Vec::new();
+    for image in &going.images {
+        if images::exists(c, image.id)? {
+            homes.push(image.home());
+        }
+    }
+    Ok(homes)
 }
 
 /// The files and packages that go, and may go into the trash.

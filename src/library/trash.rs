@@ -31,9 +31,10 @@ impl Trashed {
         Ok(())
     }
 
-    /// They stay there.
-    pub(super) fn keep(mut self) {
-        self.from.clear();
+    /// They stay there, but for those of these places.
+    pub(super) fn keep_but(mut self, back: &[&Path]) {
+        let back: BTreeSet<PathBuf> = back.iter().map(|path| whole(path)).collect();
+        self.from.retain(|path| back.contains(path));
     }
 }
 

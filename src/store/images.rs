@@ -108,6 +108,11 @@ pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Image>, Err
     one(connection, &sql, [id])
 }
 
+/// Whether it has a row, be that one that cannot be read.
+pub(crate) fn exists(connection: &Connection, id: i64) -> Result<bool, Error> {
+    Ok(connection.prepare_cached("SELECT 1 FROM image WHERE id = ?1")?.exists([id])?)
+}
+
 /// The image with exactly this content.
 pub(crate) fn by_checksum(
     connection: &Connection,

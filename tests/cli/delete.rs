@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use rusqlite::TransactionBehavior;
 use serde_json::json;
 
 use crate::call::{fails, json_of, ok, pictures};
+use crate::desktop::wait_until;
 use crate::support::House;
 use crate::support::pty::Pty;
 
@@ -210,4 +212,44 @@ fn file_of_a_row_that_cannot_be_read_goes_into_the_trash_too() {
     let answer = house.client().send("DELETE", "/images", "", body);
     assert_eq!(answer.ok(), json!({ "deleted": 1 }));
     assert_eq!(trash(&house), ["p0.png"]);
+}
+
+#[test]
+fn folder_goes_with_what_is_in_it_when_it_goes_and_nothing_is_removed_for_good() {
+    let house = house(3);
+    ok(&house, &["folders", "create", "f"]);
+    ok(&house, &["folders", "add", "f", "p0", "p1"]);
+    let mut elsewhere = rusqlite::Connection::open(house.database()).unwrap();
+    let elsewhere = elsewhere.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+    let line = ["folders", "delete", "f", "--contents"];
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| ok(&house, &line));
+        wait_until("the trash", || trash(&house).len() == 2);
+        let moved = "UPDATE image SET folder_id = iif(id = 1, NULL, 1) WHERE id IN (1, 3)";
+        assert_eq!(elsewhere.execute(moved, []).unwrap(), 2);
+        elsewhere.commit().unwrap();
+        assert_eq!(asked.join().unwrap(), "1 folder and 2 images deleted\n");
+    });
+    assert_eq!((ids(&house), trash(&house)), (1, vec!["p1.png".to_owned(), "p2.png".to_owned()]));
+    ok(&house, &["images", "raw", "p0", "--output", "/dev/null"]);
+}
+
+#[test]
+fn folder_whose_files_cannot_go_into_the_trash_stays() {
+    let house = house(2);
+    let file = house.root().join("own.png");
+    image::RgbImage::from_pixel(9, 9, image::Rgb([1, 2, 3])).save(&file).unwrap();
+    ok(&house, &["folders", "create", "f"]);
+    ok(&house, &["import", "--in-place", file.to_str().unwrap(), "--folder", "f"]);
+    ok(&house, &["folders", "add", "f", "p0"]);
+    let trash = house.root().join("data/Trash");
+    fs::write(&trash, "no directory").unwrap();
+    let line = ["folders", "delete", "f", "--contents"];
+    fails(&house, &line, 1, "murald: there is no trash to be had; nothing was deleted");
+    assert_eq!(ids(&house), 3);
+    house.client().delete("/folders/1?mode=delete_all&trash=yes").fails(400);
+    fs::remove_file(&trash).unwrap();
+    assert_eq!(ok(&house, &line), "1 folder and 2 images deleted\n");
+    assert_eq!((ids(&house), self::trash(&house)), (1, vec!["p0.png".to_owned()]));
+    assert!(file.is_file(), "it is in place");
 }

@@ -73,7 +73,7 @@ fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
 }
 
 fn answer(stream: &mut UnixStream) {
-    let answer = r#"{"watch":[{"path":"/w","directory":"/w"}],"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"}],"data":[{"id":5}],"pagination":{"page":1,"per_page":200,"total_items":1,"total_pages":1}}"#;
+    let answer = r#"{"version":"99.0.0","watch":[{"path":"/w","directory":"/w"}],"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"}],"data":[{"id":5}],"pagination":{"page":1,"per_page":200,"total_items":1,"total_pages":1}}"#;
     let length = answer.len();
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{answer}").unwrap();
 }
@@ -179,11 +179,7 @@ fn every_verb_asks_for_what_it_means() {
     check("folders delete 3 --contents --forever", &["DELETE /folders/3?mode=delete_all"]);
     check(
         "folders delete 3 --contents",
-        &[
-            "GET /images?recursive=true&folder_id=3&per_page=200",
-            r#"DELETE /images {"ids":[5],"trash":true}"#,
-            "DELETE /folders/3?mode=delete_all",
-        ],
+        &["GET /info", "DELETE /folders/3?mode=delete_all&trash=true"],
     );
     check("video preview 7 --force", &["POST /images/7/ensure-browser-preview?force=1 {}"]);
     check(

@@ -1,19 +1,19 @@
 //! Folders: a tree over the library.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::de::IgnoredAny;
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Answer, Connection, Place};
+use super::super::connection::{Connection, Place};
 use super::super::request::{From, Record, Request, place};
 use super::super::screen::Screen;
 use super::super::table::Table;
 use super::super::text::count;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::delete::{agrees, is_asked};
-use super::gallery::every_page;
-use crate::wire::{Data, Folder};
+use super::gallery;
+use crate::wire::{Data, Folder, Page};
 
 const ONE: Argument = Argument::one("FOLDER", Kind::Folder, "The folder");
 
@@ -170,15 +170,22 @@ struct Deleted {
 fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     let contents = call.has("--contents");
+    let trash = contents && !call.has("--forever");
+    if trash {
+        // An older one would remove the files for good.
+        gallery::knows(&connection, "the trash here")?;
+    }
+    if contents && !call.has("--yes") && is_asked() {
+        ask(call, &connection, trash)?;
+    }
     let mode = if contents { "delete_all" } else { "keep_contents" };
     let place = place(ONE_FOLDER, call).query("mode", Some(mode));
-    // First, as the daemon removes the files that are there still.
-    let trashed = if contents { trash(call, &connection)? } else { 0 };
-    let mut answer: Value = connection.delete(&place, None)?.read()?;
-    if let Some(count) = answer["images_deleted"].as_u64() {
-        answer["images_deleted"] = (count + trashed).into();
-    }
-    screen.show(&Answer::of(&answer)?, |screen, gone: Deleted| {
+    let answer = connection.delete(&place.query("trash", trash.then_some(true)), None);
+    let answer = answer.map_err(|error| match error.status() {
+        Some(500) if trash => error.hint("--forever deletes without the trash"),
+        _ => error,
+    })?;
+    screen.show(&answer, |screen, gone: Deleted| {
         let folders = count(gone.folders_deleted, "folder");
         match gone.images_deleted {
             0 => screen.say(format!("{folders} deleted")),
@@ -187,38 +194,15 @@ fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     })
 }
 
-/// Asks, and moves the images of a folder to the trash unless they are to go for good; returns how many
-/// went.
-fn trash(call: &Call, connection: &Connection) -> Result<u64, Error> {
-    let (forever, asks) = (call.has("--forever"), !call.has("--yes") && is_asked());
-    if forever && !asks {
-        return Ok(0);
+/// Whether the images of a folder may go with it; where it has none there is nothing to ask.
+fn ask(call: &Call, connection: &Connection, trash: bool) -> Result<(), Error> {
+    let place = Place::new(&[&"images"]).query("recursive", Some(true));
+    let place = place.query("folder_id", call.query("FOLDER")).query("per_page", Some(1));
+    let inside: Page<IgnoredAny> = connection.get(&place)?.read()?;
+    let images = count(inside.pagination.total_items, "image");
+    let how = if trash { "and move their files to the trash" } else { "for good" };
+    if inside.data.is_empty() || agrees(&format!("Delete the folder and {images} in it {how}?"))? {
+        return Ok(());
     }
-    let ids = inside(call, connection)?;
-    if ids.is_empty() {
-        return Ok(0);
-    }
-    let images = count(ids.len() as u64, "image");
-    let how = if forever { "for good" } else { "and move their files to the trash" };
-    if asks && !agrees(&format!("Delete the folder and {images} in it {how}?"))? {
-        return Err(Error::refused("nothing was deleted"));
-    }
-    if forever {
-        return Ok(0);
-    }
-    let body = json!({ "ids": ids, "trash": true });
-    let gone = connection.delete(&Place::new(&[&"images"]), Some(&body));
-    let gone = gone.map_err(|error| match error.status() {
-        Some(500) => error.hint("--forever deletes without the trash"),
-        _ => error,
-    })?;
-    Ok(gone.read::<Value>()?["deleted"].as_u64().unwrap_or_default())
-}
-
-/// The images of a folder and of those in it.
-fn inside(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
-    let place = Place::new(&[&"images"]).query("recursive", Some("true"));
-    let place = place.query("folder_id", call.query("FOLDER"));
-    let mut images = every_page(connection, place)?.data;
-    Ok(images.iter_mut().map(|image| image["id"].take()).collect())
+    Err(Error::refused("nothing was deleted"))
 }

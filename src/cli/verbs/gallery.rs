@@ -208,14 +208,20 @@ pub(super) fn chosen(call: &Call, connection: &Connection) -> Result<Vec<Value>,
 /// All that the filters of a call let through. An older daemon would pass over those that it does
 /// not know, and change more images than were meant.
 pub(super) fn matching(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
+    knows(connection, "these filters")?;
+    let pages = every_page(connection, listed(call))?;
+    Ok(pages.data.into_iter().map(|mut image| image["id"].take()).collect())
+}
+
+/// Refuses a daemon that is older than this command: it would pass over what it does not know.
+pub(super) fn knows(connection: &Connection, what: &str) -> Result<(), Error> {
     let info: Value = connection.get(&Place::new(&[&"info"]))?.read()?;
     let (ours, theirs) = (env!("CARGO_PKG_VERSION"), info["version"].as_str().unwrap_or_default());
     if is_older(theirs, ours) {
         return Err(Error::refused(format!("the daemon is of version {theirs}, this is {ours}"))
-            .hint("start the daemon again: an older one may not know these filters"));
+            .hint(format!("start the daemon again: an older one may not know {what}")));
     }
-    let pages = every_page(connection, listed(call))?;
-    Ok(pages.data.into_iter().map(|mut image| image["id"].take()).collect())
+    Ok(())
 }
 
 /// The records of all images that a call means, by name.

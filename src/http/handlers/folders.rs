@@ -49,11 +49,12 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
 pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let library = &api.library;
+    let trash = request.query().value("trash", "trash is true or false")?.unwrap_or(false);
     match request.query().get("mode") {
         None | Some("keep_contents") => gone("keep_contents", library.dissolve_folder(id)?),
         Some("delete_all") => {
             let _permit = request.permit()?;
-            gone("delete_all", library.delete_folder(id)?)
+            gone("delete_all", library.delete_folder(id, trash)?)
         }
         Some(other) => {
             let allowed = "mode is one of keep_contents, delete_all";

@@ -87,8 +87,12 @@ fn a_dissolved_folder_hands_everything_up() {
     assert_eq!(twice(), Moved { there: 1, came: 1 });
     assert_eq!(twice(), Moved { there: 1, came: 0 });
     assert_eq!(store.read(|c| images_below(c, top)).unwrap(), [image]);
+    let is_in = |image, folder| store.read(|c| is_below(c, image, folder)).unwrap();
+    assert!(is_in(image, top) && is_in(image, middle));
+    let beside = make(&store, "beside", Some(middle)).unwrap();
+    assert!(!is_in(image, beside) && !is_in(image + 1, top));
     assert_eq!(store.write(|c| dissolve(c, middle)).unwrap(), 1);
-    assert_eq!(names(&store, Some(top)), ["middle", "same", "same_1"]);
+    assert_eq!(names(&store, Some(top)), ["beside", "middle", "same", "same_1"]);
     let image = store.read(|c| images::get(c, image)).unwrap().unwrap();
     assert_eq!(image.folder_id, Some(top));
 }
