@@ -41,6 +41,7 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Post, "/images/import-web", imports::import_web, "Import an HTML wallpaper"),
     route(Delete, "/images", images::delete, "Delete images and their files"),
     route(Post, "/images/cancel-import", imports::cancel, "Stop an import"),
+    route(Get, "/images/ids", images::ids, "List the ids of images, all at one instant"),
     route(Get, "/images/tags", edits::all_tags, "List all tags that images have"),
     route(Post, "/images/select-all", edits::select_all, "Mark all images as selected, or none"),
     route(Patch, "/images/{id}", edits::patch, "Change an image"),

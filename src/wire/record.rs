@@ -31,6 +31,12 @@ pub(crate) struct Pagination {
     pub total_pages: u64,
 }
 
+/// `GET /images/ids`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Ids {
+    pub ids: Vec<i64>,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Folder {
     pub id: i64,

@@ -14,6 +14,7 @@ mod completions;
 mod delete;
 #[path = "../desktop/mod.rs"]
 mod desktop;
+mod ear;
 mod every_verb;
 mod going_on;
 #[path = "../../benches/figures/lines.rs"]

@@ -1,82 +1,13 @@
 //! What each verb asks of the daemon: the request, to the letter, as a stand-in daemon gets it.
 
 use std::collections::{BTreeSet, HashSet};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 
 use murald::internals::cli::GROUPS;
 use murald::internals::http::ROUTES;
-use serde_json::Value;
+use serde_json::json;
 
-use crate::support::House;
-
-/// Answers everything with the same body and tells what was asked.
-struct Ear {
-    house: House,
-    asked: Receiver<String>,
-}
-
-impl Ear {
-    fn new() -> Self {
-        let house = House::new();
-        let listener = UnixListener::bind(house.socket()).unwrap();
-        let (sender, asked) = channel();
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut reader = BufReader::new(stream.unwrap());
-                while let Some(request) = request(&mut reader) {
-                    // Before the answer, which lets the verb end and what was asked be looked at.
-                    sender.send(request).unwrap();
-                    answer(reader.get_mut());
-                }
-            }
-        });
-        Self { house, asked }
-    }
-
-    /// Checks that a line leads to these requests and no others.
-    #[track_caller]
-    fn check(&self, line: &str, expected: &[&str]) {
-        let words: Vec<&str> = ["--json"].into_iter().chain(line.split(' ')).collect();
-        let output = self.house.murald(&words).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{line}: {told}");
-        assert_eq!(self.asked.try_iter().collect::<Vec<_>>(), expected, "{line}");
-    }
-}
-
-/// `METHOD PATH BODY`; a connection's end is none.
-fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
-    let mut first = String::new();
-    reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
-    let mut length = 0;
-    loop {
-        let mut header = String::new();
-        reader.read_line(&mut header).unwrap();
-        let Some((name, value)) = header.trim_end().split_once(": ") else { break };
-        if name.eq_ignore_ascii_case("content-length") {
-            length = value.parse().unwrap();
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    let mut words = first.split(' ');
-    let (method, path) = (words.next().unwrap(), words.next().unwrap());
-    let body = match body.as_slice() {
-        b"" => String::new(),
-        // Once more through the parser: whoever sends no JSON is found out.
-        body => format!(" {}", serde_json::from_slice::<Value>(body).unwrap()),
-    };
-    Some(format!("{method} {path}{body}"))
-}
-
-fn answer(stream: &mut UnixStream) {
-    let answer = r#"{"version":"99.0.0","watch":[{"path":"/w","directory":"/w"}],"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"}],"data":[{"id":5}],"pagination":{"page":1,"per_page":200,"total_items":1,"total_pages":1}}"#;
-    let length = answer.len();
-    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{answer}").unwrap();
-}
+use crate::call::json_of;
+use crate::ear::Ear;
 
 #[test]
 fn every_verb_asks_for_what_it_means() {
@@ -138,6 +69,13 @@ fn every_verb_asks_for_what_it_means() {
          --max-delta-e 9.5",
         &["GET /images?search=sea%20sky&colors=%23ff0000&colors_near=%2300ff00~5.5%2C%23fff~2\
            &palette_similar_to=4&palette_max_delta_e=9.5"],
+    );
+    check(
+        "images list --all --tags a --sort-by hue",
+        &[
+            "GET /images/ids?sort_by=hue&tags=a",
+            "GET /images?sort_by=hue&tags=a&per_page=200&page=1",
+        ],
     );
     check("images show 7", &["GET /images/7"]);
     check("images sheet --name x --checksum 00ff", &["GET /images?name=x&checksum=00ff"]);
@@ -335,6 +273,36 @@ fn every_verb_asks_for_what_it_means() {
         ROUTES.iter().map(|route| format!("{} {}", route.method, route.pattern)).collect();
     let missing: Vec<_> = all.difference(&routes).collect();
     assert!(missing.is_empty(), "no command asks for {missing:?}");
+}
+
+/// What comes or goes between two pages moves others from one to the other.
+#[test]
+fn filters_mean_the_images_of_one_instant() {
+    let ear = Ear::saying(|asked| match asked {
+        "GET /info" => (200, r#"{"version":"99.0.0"}"#),
+        "GET /images/ids?tags=a" => (200, r#"{"ids":[1,2,3,4]}"#),
+        // 9 has come, and 2 is where 1 was.
+        "GET /images?tags=a&per_page=200&page=1" => (
+            200,
+            r#"{"data":[{"id":9},{"id":3},{"id":1}],"pagination":{"page":1,"per_page":200,"total_items":4,"total_pages":1}}"#,
+        ),
+        "GET /images/2" => (200, r#"{"id":2}"#),
+        "GET /images/4" => (404, r#"{"error":"there is no image 4","code":404}"#),
+        _ => (200, r#"{"deleted":4}"#),
+    });
+    let listed = json_of(&ear.house, &["images", "list", "--tags", "a", "--all"]);
+    let of_three = json!({ "page": 1, "per_page": 3, "total_items": 3, "total_pages": 1 });
+    let expected = json!({ "data": [{"id": 1}, {"id": 2}, {"id": 3}], "pagination": of_three });
+    assert_eq!(listed, expected);
+    ear.asked.try_iter().for_each(drop);
+    ear.check(
+        "images delete --tags a",
+        &[
+            "GET /info",
+            "GET /images/ids?tags=a",
+            r#"DELETE /images {"ids":[1,2,3,4],"trash":true,"files":false}"#,
+        ],
+    );
 }
 
 /// `METHOD PATTERN` of the route that a request is for: where several fit, the most literal.

@@ -196,7 +196,7 @@ fn images(to: &Recorder, house: &House, pictures: &[PathBuf]) {
     to.post("/library/scan", json!({}));
     to.ask("PUT", "/library/watch", json!({ "watch": [], "forget": true }));
     to.post("/images/select-all", json!({ "selected": true }));
-    for path in ["/images/1", "/images/99", "/images/x", "/images/tags"] {
+    for path in ["/images/1", "/images/99", "/images/x", "/images/tags", "/images/ids"] {
         to.get(path);
     }
     for path in ["/images/1/raw", "/images/99/raw", "/images/1/thumbnail?resolution=720p"] {

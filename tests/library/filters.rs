@@ -89,4 +89,10 @@ fn likeness_comes_first_where_no_order_is_asked_for() {
     assert_eq!(list("palette_max_delta_e=300"), [3, 4, 2]);
     assert_eq!(list("palette_max_delta_e=300&per_page=1&page=2"), [4]);
     assert_eq!(list("palette_max_delta_e=300&sort_by=name&sort_order=asc"), [4, 3, 2]);
+    // Of all pages at one instant.
+    let ids = |query: &str| house.client().get(&format!("/images/ids?{query}"));
+    let like = "palette_similar_to=1&palette_max_delta_e=300&per_page=1&page=2";
+    assert_eq!(ids(like).ok(), json!({ "ids": [3, 4, 2] }));
+    ids("palette_similar_to=99").fails(404);
+    ids("sort_by=size").fails(400);
 }

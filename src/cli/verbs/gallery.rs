@@ -1,14 +1,15 @@
 //! Which images of the library: the filters of `images list` and `images search`.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use super::super::Error;
 use super::super::call::{Call, shown};
 use super::super::connection::{Answer, Connection, Place};
-use super::super::request::place;
 use super::super::verb::{Flag, Kind, NULL};
 use super::MEDIA_FILTERS;
-use crate::wire::{Orientation, Page, Pagination};
+use crate::wire::{Ids, Orientation, Page, Pagination};
 
 /// What filters: flags, and the parameters of the API that they are.
 pub(super) const FILTERS: &[Flag] = &[
@@ -209,8 +210,8 @@ pub(super) fn chosen(call: &Call, connection: &Connection) -> Result<Vec<Value>,
 /// not know, and change more images than were meant.
 pub(super) fn matching(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
     knows(connection, "these filters")?;
-    let pages = every_page(connection, listed(call))?;
-    Ok(pages.data.into_iter().map(|mut image| image["id"].take()).collect())
+    let ids = ids(connection, |place| listed(place, call))?;
+    Ok(ids.into_iter().map(Value::from).collect())
 }
 
 /// Refuses a daemon that is older than this command: it would pass over what it does not know.
@@ -226,8 +227,9 @@ pub(super) fn knows(connection: &Connection, what: &str) -> Result<(), Error> {
 
 /// The records of all images that a call means, by name.
 pub(super) fn by_name(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
-    let place = listed(call).query("sort_by", Some("name")).query("sort_order", Some("asc"));
-    every_page(connection, place).map(|pages| pages.data)
+    every(connection, |place| {
+        listed(place, call).query("sort_by", Some("name")).query("sort_order", Some("asc"))
+    })
 }
 
 fn is_older(one: &str, other: &str) -> bool {
@@ -243,8 +245,10 @@ pub(super) fn filters(call: &Call) -> bool {
 }
 
 /// The list that a call asks for, without its page.
-fn listed(call: &Call) -> Place {
-    let place = place(LIST, call);
+fn listed(place: Place, call: &Call) -> Place {
+    let own = [("search", "WORD"), ("sort_by", "--sort-by"), ("sort_order", "--sort-order")];
+    let own = own.map(|(name, slot)| (name, call.query(slot)));
+    let place = own.into_iter().fold(place, |place, (name, value)| place.query(name, value));
     let with =
         |place: Place, (name, value): (String, Value)| place.query(&name, Some(shown(&value)));
     filter(call).into_iter().fold(place, with)
@@ -256,31 +260,57 @@ pub(super) fn answer(call: &Call) -> Result<Answer, Error> {
     if !call.has("--all") {
         let page =
             |place: Place, name: &str| place.query(&name[2..].replace('-', "_"), call.query(name));
-        return connection.get(&["--page", "--per-page"].into_iter().fold(listed(call), page));
+        let place = listed(Place::new(&[&"images"]), call);
+        return connection.get(&["--page", "--per-page"].into_iter().fold(place, page));
     }
     if call.has("--page") || call.has("--per-page") {
         return Err(Error::usage("--all is every page: leave out --page and --per-page"));
     }
-    Answer::of(&every_page(&connection, listed(call))?)
+    let data = every(&connection, |place| listed(place, call))?;
+    let items = data.len() as u64;
+    let pagination = Pagination { page: 1, per_page: items, total_items: items, total_pages: 1 };
+    Answer::of(&Page { data, pagination })
 }
 
-pub(super) fn every_page(connection: &Connection, place: Place) -> Result<Page<Value>, Error> {
-    let place = place.query("per_page", Some(PER_PAGE));
-    let mut all: Page<Value> = connection.get(&place)?.read()?;
-    for number in 2..=all.pagination.total_pages {
+/// The images that a list has at one instant, in its order; those that are gone by now are left out.
+pub(super) fn every(
+    connection: &Connection,
+    list: impl Fn(Place) -> Place,
+) -> Result<Vec<Value>, Error> {
+    let ids = ids(connection, &list)?;
+    let place = list(Place::new(&[&"images"])).query("per_page", Some(PER_PAGE));
+    let mut read = HashMap::with_capacity(ids.len());
+    for number in 1..=ids.len().div_ceil(PER_PAGE) {
         let page = connection.get(&place.clone().query("page", Some(number)))?;
-        all.data.extend(page.read::<Page<Value>>()?.data);
+        let images = page.read::<Page<Value>>()?.data.into_iter();
+        read.extend(images.map(|image| (image["id"].as_i64(), image)));
     }
-    // What came or went meanwhile is counted as it was seen.
-    let items = all.data.len() as u64;
-    all.pagination = Pagination { page: 1, per_page: items, total_items: items, total_pages: 1 };
-    Ok(all)
+    let mut images = Vec::with_capacity(ids.len());
+    for id in ids {
+        // What came or went meanwhile has moved some to a page that was read before.
+        match read.remove(&Some(id)) {
+            Some(image) => images.push(image),
+            None => images.extend(one(connection, id)?),
+        }
+    }
+    Ok(images)
+}
+
+/// One image, unless it is gone.
+fn one(connection: &Connection, id: i64) -> Result<Option<Value>, Error> {
+    match connection.get(&Place::new(&[&"images", &id])) {
+        Err(error) if error.status() == Some(404) => Ok(None),
+        answer => answer?.read().map(Some),
+    }
+}
+
+fn ids(connection: &Connection, list: impl Fn(Place) -> Place) -> Result<Vec<i64>, Error> {
+    let answer = connection.get(&list(Place::new(&[&"images", &"ids"])))?;
+    Ok(answer.read::<Ids>()?.ids)
 }
 
 /// As many as the daemon gives at once.
-const PER_PAGE: u64 = 200;
-
-const LIST: &str = "/images?search={WORD}&sort_by={--sort-by}&sort_order={--sort-order}";
+const PER_PAGE: usize = 200;
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use crate::library;
 use crate::store::images;
 use crate::store::index::{Query, filter};
 use crate::transcode;
-use crate::wire::{DeleteImages, Image, Resolution};
+use crate::wire::{DeleteImages, Ids, Image, Resolution};
 
 const WEBP: &str = "image/webp";
 /// What most rows fit into.
@@ -22,14 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// `GET /images`
 pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let paging = Paging::read(request.query())?;
-    let filter = filter::query(request.query())?;
+    let filter = filter(api, request)?;
     let query = Query { offset: paging.offset(), limit: paging.per_page, ..filter };
     let asked = (query, paging);
     let (query, paging) = &asked;
-    if let Some((id, _)) = query.similar_to {
-        // Only to say so: a list would be empty.
-        find(api, id)?;
-    }
     let look = api.library.thumbnails().look();
     let body = api.lists.get(&asked, (&api.store, look.generation()), || {
         let mut json = Vec::with_capacity(paging.per_page as usize * ROW_BYTES);
@@ -41,6 +37,12 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         Ok(json)
     })?;
     Ok(Response::shared_json(body))
+}
+
+/// `GET /images/ids`: of the same list without its pages.
+pub(in crate::http) fn ids(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let ids = api.store.find_all(&filter(api, request)?)?;
+    Ok(Response::json(200, &Ids { ids })?)
 }
 
 /// `GET /images/{id}`
@@ -111,6 +113,15 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Respon
         answer["files_kept"] = kept.into();
     }
     Ok(Response::json(200, &answer)?)
+}
+
+fn filter(api: &Api, request: &Request<'_>) -> Result<Query, Error> {
+    let query = filter::query(request.query())?;
+    if let Some((id, _)) = query.similar_to {
+        // Only to say so: a list would be empty.
+        find(api, id)?;
+    }
+    Ok(query)
 }
 
 fn find(api: &Api, id: i64) -> Result<Image, Error> {
