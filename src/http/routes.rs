@@ -79,6 +79,12 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Patch, "/playlists/{id}", playlists::patch, "Change a playlist"),
     bare(Delete, "/playlists/{id}", playlists::delete, "Delete a playlist"),
     route(Get, "/playlists/{id}/images", playlists::images, "The images of a playlist"),
+    route(
+        Get,
+        "/playlists/{id}/images/ids",
+        playlists::image_ids,
+        "The ids of the images of a playlist, all at one instant",
+    ),
     route(Post, "/playlists/{id}/start", playlists::start, "Start a playlist"),
     route(Post, "/playlists/{id}/stop", playlists::stop, "Stop a playlist"),
     route(Post, "/playlists/{id}/pause", playlists::pause, "Pause a playlist"),

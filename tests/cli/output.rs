@@ -1,5 +1,6 @@
 //! What is printed where nobody reads along: rows, templates, JSON, and nothing that is not asked for.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
@@ -92,6 +93,30 @@ fn a_cut_list_says_so_and_all_has_every_page() {
     assert_eq!(all["data"].as_array().unwrap().len(), 250);
     assert_eq!(all["pagination"]["total_pages"], 1);
     fails(&house, &["images", "list", "--all", "--page", "2"], 2, "murald: --all is every page");
+}
+
+#[test]
+fn playlist_is_shown_whole_but_on_a_terminal() {
+    let house = House::started();
+    let directory = pictures(&house, 250);
+    house.import(&[&directory]);
+    ok(&house, &["folders", "create", "f"]);
+    ok(&house, &["images", "move", "f", "--name-prefix", "p"]);
+    let living = ok(&house, &["playlist", "create", "living", "--folder", "f"]);
+    let fixed = ok(&house, &["playlist", "create", "fixed", "--folder", "f", "--fixed"]);
+    assert_eq!(living, ok(&house, &["playlist", "show", "living"]));
+    let names = |shown: &str| -> BTreeSet<String> {
+        let rows = shown.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        rows.filter(|row| row.len() == 5).map(|row| row[2].to_owned()).collect()
+    };
+    let all = (0..250).map(|number| format!("p{number}")).collect::<BTreeSet<_>>();
+    assert_eq!((names(&living), names(&fixed)), (all.clone(), all));
+    for playlist in ["living", "fixed"] {
+        let (code, shown) = Pty::new(house.murald(&["playlist", "show", playlist]), 80, 24).end();
+        assert_eq!(code, Some(0), "{shown}");
+        assert!(shown.ends_with("and 50 more\n"), "{shown}");
+        assert!(shown.contains("\n  200  ") && !shown.contains("\n  201  "), "{shown}");
+    }
 }
 
 #[test]

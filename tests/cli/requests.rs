@@ -263,8 +263,10 @@ fn every_verb_asks_for_what_it_means() {
         let name = verb.name();
         assert!(tried.iter().any(|line| line.starts_with(&name)), "{name} was not tried");
     }
-    // Of a playlist that lives, `playlist show` and `list` ask for this: see `tests/playlists`.
-    routes.insert("GET /playlists/{id}/images".to_owned());
+    // `playlist show` and `list` ask for these: see `tests/playlists` and `output.rs`.
+    for of_playlist in ["GET /playlists/{id}/images", "GET /playlists/{id}/images/ids"] {
+        routes.insert(of_playlist.to_owned());
+    }
     // `status`, `events` and `stop` ask for these; what `/healthz` tells, `status` tells as well.
     for other in ["GET /healthz", "GET /capabilities", "GET /events", "POST /shutdown"] {
         routes.insert(other.to_owned());

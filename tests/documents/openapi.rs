@@ -320,6 +320,7 @@ fn playlists(to: &Recorder, house: &House) {
     to.post("/playlists/1/stop", Value::Null);
     to.post("/playlists/active/stop", Value::Null);
     to.get("/playlists/1/images");
+    to.get("/playlists/1/images/ids");
     to.get("/playlists/99/images");
     to.get("/power");
     to.ask("PUT", "/power", json!({ "locked": true }));

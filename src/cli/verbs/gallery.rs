@@ -1,6 +1,7 @@
 //! Which images of the library: the filters of `images list` and `images search`.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
 use serde_json::{Map, Value};
 
@@ -210,7 +211,7 @@ pub(super) fn chosen(call: &Call, connection: &Connection) -> Result<Vec<Value>,
 /// not know, and change more images than were meant.
 pub(super) fn matching(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
     knows(connection, "these filters")?;
-    let ids = ids(connection, |place| listed(place, call))?;
+    let ids = ids(connection, IMAGES, |place| listed(place, call))?;
     Ok(ids.into_iter().map(Value::from).collect())
 }
 
@@ -227,7 +228,7 @@ pub(super) fn knows(connection: &Connection, what: &str) -> Result<(), Error> {
 
 /// The records of all images that a call means, by name.
 pub(super) fn by_name(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
-    every(connection, |place| {
+    every(connection, IMAGES, |place| {
         listed(place, call).query("sort_by", Some("name")).query("sort_order", Some("asc"))
     })
 }
@@ -260,13 +261,13 @@ pub(super) fn answer(call: &Call) -> Result<Answer, Error> {
     if !call.has("--all") {
         let page =
             |place: Place, name: &str| place.query(&name[2..].replace('-', "_"), call.query(name));
-        let place = listed(Place::new(&[&"images"]), call);
+        let place = listed(Place::new(IMAGES), call);
         return connection.get(&["--page", "--per-page"].into_iter().fold(place, page));
     }
     if call.has("--page") || call.has("--per-page") {
         return Err(Error::usage("--all is every page: leave out --page and --per-page"));
     }
-    let data = every(&connection, |place| listed(place, call))?;
+    let data = every(&connection, IMAGES, |place| listed(place, call))?;
     let items = data.len() as u64;
     let pagination = Pagination { page: 1, per_page: items, total_items: items, total_pages: 1 };
     Answer::of(&Page { data, pagination })
@@ -275,10 +276,11 @@ pub(super) fn answer(call: &Call) -> Result<Answer, Error> {
 /// The images that a list has at one instant, in its order; those that are gone by now are left out.
 pub(super) fn every(
     connection: &Connection,
+    path: &[&dyn Display],
     list: impl Fn(Place) -> Place,
 ) -> Result<Vec<Value>, Error> {
-    let ids = ids(connection, &list)?;
-    let place = list(Place::new(&[&"images"])).query("per_page", Some(PER_PAGE));
+    let ids = ids(connection, path, &list)?;
+    let place = list(Place::new(path)).query("per_page", Some(PER_PAGE));
     let mut read = HashMap::with_capacity(ids.len());
     for number in 1..=ids.len().div_ceil(PER_PAGE) {
         let page = connection.get(&place.clone().query("page", Some(number)))?;
@@ -304,13 +306,18 @@ fn one(connection: &Connection, id: i64) -> Result<Option<Value>, Error> {
     }
 }
 
-fn ids(connection: &Connection, list: impl Fn(Place) -> Place) -> Result<Vec<i64>, Error> {
-    let answer = connection.get(&list(Place::new(&[&"images", &"ids"])))?;
+fn ids(
+    connection: &Connection,
+    path: &[&dyn Display],
+    list: impl Fn(Place) -> Place,
+) -> Result<Vec<i64>, Error> {
+    let answer = connection.get(&list(Place::new(&[path, &[&"ids"]].concat())))?;
     Ok(answer.read::<Ids>()?.ids)
 }
 
 /// As many as the daemon gives at once.
 const PER_PAGE: usize = 200;
+const IMAGES: &[&dyn Display] = &[&"images"];
 
 #[cfg(test)]
 mod tests {

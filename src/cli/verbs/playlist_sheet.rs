@@ -1,23 +1,37 @@
 //! One playlist, for people, and how commands name it.
 
+use std::collections::HashMap;
+use std::fmt::Display;
+
+use serde_json::{Map, Value};
+
 use super::super::Error;
 use super::super::call::{Call, shown};
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Answer, Connection, Place};
 use super::super::screen::Screen;
 use super::super::table::{Cell, Look, Table};
 use super::super::text::span;
 use super::super::verb::{Argument, Kind};
-use crate::wire::{Image, Page, Playlist, PlaylistType};
+use super::gallery;
+use crate::wire::{Image, MediaType, Page, Playlist, PlaylistItem, PlaylistType};
 
 pub(super) const ONE: Argument = Argument::one("PLAYLIST", Kind::Playlist, "The playlist");
 pub(super) fn place(call: &Call) -> Place {
     Place::new(&[&"playlists", &call.word("PLAYLIST")])
 }
 
-/// Names are looked up for so many images; the others are told by their ids.
-const NAMES: usize = 200;
+/// On a terminal so many images are shown; elsewhere all are. As many as the daemon gives at once.
+const SHOWN: usize = 200;
 
 const COLUMNS: &[&str] = &[">PLACE", ">ID", "NAME", "=TYPE", "=WHEN"];
+
+/// An image in its place.
+struct Row {
+    id: i64,
+    name: String,
+    media_type: MediaType,
+    when: String,
+}
 
 /// Everything about a playlist, for people.
 pub(super) fn people(
@@ -33,71 +47,85 @@ pub(super) fn people(
     let first = playlist.configuration.always_start_on_first_image;
     sheet.field("starts", if first { "with the first image" } else { "where it last was" });
     sheet.field("state", state(playlist));
-    if playlist.source.is_some() {
-        return people_living(screen, sheet, playlist, connection);
-    }
-    sheet.field("images", playlist.images.len());
-    screen.table(&sheet)?;
-    if playlist.images.is_empty() {
-        return Ok(());
-    }
-    screen.note("")?;
-    let mut table = Table::new(COLUMNS);
-    for (place, item) in playlist.images.iter().enumerate() {
-        table.row([
-            (place + 1).into(),
-            item.image_id.into(),
-            if place < NAMES { name(connection, item.image_id) } else { String::new() }.into(),
-            item.media_type.into(),
-            when(playlist, place).into(),
-        ]);
-    }
-    screen.table(&table)
-}
-
-/// What a playlist that lives finds now.
-fn people_living(
-    screen: &mut Screen,
-    mut sheet: Table,
-    playlist: &Playlist,
-    connection: &Connection,
-) -> Result<(), Error> {
-    let source = playlist.source.iter().flatten();
-    let filters: Vec<String> =
-        source.map(|(name, value)| format!("{name}={}", shown(value))).collect();
-    let found = images(playlist, NAMES, connection)?;
-    let (first, all) = (found.data.len() as u64, found.pagination.total_items);
-    let filters = if filters.is_empty() { "every image".to_owned() } else { filters.join(" ") };
-    sheet.field("finds", filters);
+    let is_cut = screen.terminal().is_some();
+    let (rows, all) = match &playlist.source {
+        Some(source) => {
+            sheet.field("finds", finds(source));
+            found(playlist, is_cut, connection)?
+        }
+        None => (listed(playlist, is_cut, connection)?, playlist.images.len() as u64),
+    };
     sheet.field("images", all);
     screen.table(&sheet)?;
-    if found.data.is_empty() {
+    if rows.is_empty() {
         return Ok(());
     }
     screen.note("")?;
+    let more = all.saturating_sub(rows.len() as u64);
     let mut table = Table::new(COLUMNS);
-    for (image, place) in found.data.iter().zip(1_u64..) {
-        let when = Cell::default();
-        table.row([
-            place.into(),
-            image.id.into(),
-            (&image.name).into(),
-            image.media_type.into(),
-            when,
-        ]);
+    for (Row { id, name, media_type, when }, place) in rows.into_iter().zip(1_u64..) {
+        table.row([place.into(), id.into(), name.into(), media_type.into(), when.into()]);
     }
     screen.table(&table)?;
-    if first < all { screen.note(format!("and {} more", all - first)) } else { Ok(()) }
+    if more > 0 { screen.note(format!("and {more} more")) } else { Ok(()) }
 }
 
-/// The first images of a playlist.
+/// The filters of a playlist that lives.
+fn finds(source: &Map<String, Value>) -> String {
+    let filters = source.iter().map(|(name, value)| format!("{name}={}", shown(value)));
+    let filters: Vec<String> = filters.collect();
+    if filters.is_empty() { "every image".to_owned() } else { filters.join(" ") }
+}
+
+/// What a playlist that lives finds now, and how much that is in all.
+fn found(
+    playlist: &Playlist,
+    is_cut: bool,
+    connection: &Connection,
+) -> Result<(Vec<Row>, u64), Error> {
+    let (images, all) = if is_cut {
+        let page = images(playlist, 1, SHOWN, connection)?;
+        (page.data, page.pagination.total_items)
+    } else {
+        let path: &[&dyn Display] = &[&"playlists", &playlist.id, &"images"];
+        let images = gallery::every(connection, path, |place| place)?;
+        let images: Vec<Image> = Answer::of(&images)?.read()?;
+        let all = images.len() as u64;
+        (images, all)
+    };
+    let row =
+        |Image { id, name, media_type, .. }| Row { id, name, media_type, when: String::new() };
+    Ok((images.into_iter().map(row).collect(), all))
+}
+
+/// The images of a playlist that has a list of them.
+fn listed(playlist: &Playlist, is_cut: bool, connection: &Connection) -> Result<Vec<Row>, Error> {
+    let number = playlist.images.len().min(if is_cut { SHOWN } else { usize::MAX });
+    let mut names = HashMap::new();
+    for page in 1..=number.div_ceil(SHOWN) {
+        let page = images(playlist, page, SHOWN, connection)?;
+        names.extend(page.data.into_iter().map(|image| (image.id, image.name)));
+    }
+    let row = |(place, item): (usize, &PlaylistItem)| Row {
+        id: item.image_id,
+        // The list may have changed meanwhile, and what a page is of.
+        name: names.get(&item.image_id).cloned().unwrap_or_else(|| name(connection, item.image_id)),
+        media_type: item.media_type,
+        when: when(playlist, place),
+    };
+    Ok(playlist.images[..number].iter().enumerate().map(row).collect())
+}
+
+/// A page of the images of a playlist.
 pub(super) fn images(
     playlist: &Playlist,
-    number: usize,
+    page: usize,
+    per_page: usize,
     connection: &Connection,
 ) -> Result<Page<Image>, Error> {
     let place = Place::new(&[&"playlists", &playlist.id, &"images"]);
-    connection.get(&place.query("per_page", Some(number)))?.read()
+    let place = place.query("per_page", Some(per_page)).query("page", Some(page));
+    connection.get(&place)?.read()
 }
 
 /// The time or the day of an image, where it has one.

@@ -105,7 +105,7 @@ impl Record for Vec<Playlist> {
 /// How many images it has; of one that lives, how many it finds now.
 fn total(playlist: &Playlist, call: &Call) -> Result<u64, Error> {
     match playlist.source {
-        Some(_) => Ok(images(playlist, 1, &call.connect()?)?.pagination.total_items),
+        Some(_) => Ok(images(playlist, 1, 1, &call.connect()?)?.pagination.total_items),
         None => Ok(playlist.images.len() as u64),
     }
 }

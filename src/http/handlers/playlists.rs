@@ -13,8 +13,8 @@ use crate::store::index::Query;
 use crate::store::playlists::{self, PlaylistChange, Refusal};
 use crate::wallpaper::HookRequest;
 use crate::wire::{
-    ActivePlaylist, CreatePlaylist, ImageRow, Mode, NewConfiguration, NewPlaylistItem, NoFields,
-    PatchPlaylist, StartPlaylist,
+    ActivePlaylist, CreatePlaylist, Ids, ImageRow, Mode, NewConfiguration, NewPlaylistItem,
+    NoFields, PatchPlaylist, Playlist, StartPlaylist,
 };
 
 /// The player waits for nothing but the disk.
@@ -43,10 +43,7 @@ pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Respon
 
 /// `GET /playlists/{id}`
 pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let id = request.record()?;
-    let playlist = api.store.read(|connection| playlists::get(connection, id))?;
-    let playlist = playlist.ok_or(playlist::Error::Refused(Refusal::NoPlaylist { id }))?;
-    Ok(Response::json(200, &playlist)?)
+    Ok(Response::json(200, &find(api, request.record()?)?)?)
 }
 
 /// `PATCH /playlists/{id}`
@@ -85,8 +82,7 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
     let id = request.record()?;
     let paging = Paging::read(request.query())?;
     let (offset, limit) = (paging.offset(), paging.per_page);
-    let playlist = api.store.read(|connection| playlists::get(connection, id))?;
-    let playlist = playlist.ok_or(playlist::Error::Refused(Refusal::NoPlaylist { id }))?;
+    let playlist = find(api, id)?;
     let mut json = br#"{"data":["#.to_vec();
     let look = api.library.thumbnails().look();
     let write = |row: ImageRow<'_>, json: &mut Vec<u8>| look.write(row, json);
@@ -107,6 +103,21 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
     serde_json::to_writer(&mut json, &paging.of(total))?;
     json.push(b'}');
     Ok(Response::written_json(json))
+}
+
+/// `GET /playlists/{id}/images/ids`: of the same list without its pages.
+pub(in crate::http) fn image_ids(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let playlist = find(api, request.record()?)?;
+    let ids = match playlist.source {
+        Some(source) => api.store.find_all(&filter::source(source)?.query)?,
+        None => playlist.images.iter().map(|item| item.image_id).collect(),
+    };
+    Ok(Response::json(200, &Ids { ids })?)
+}
+
+fn find(api: &Api, id: i64) -> Result<Playlist, Error> {
+    let playlist = api.store.read(|connection| playlists::get(connection, id))?;
+    Ok(playlist.ok_or(playlist::Error::Refused(Refusal::NoPlaylist { id }))?)
 }
 
 /// `DELETE /playlists/{id}`
