@@ -11,6 +11,7 @@ use crate::library;
 use crate::store::images;
 use crate::store::index::{Query, filter};
 use crate::transcode;
+use crate::wallpaper;
 use crate::wire::{DeleteImages, Ids, Image, Resolution};
 
 const WEBP: &str = "image/webp";
@@ -71,7 +72,12 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response,
         };
         match now {
             Some(now) => image = now,
-            None => return answer,
+            None => {
+                return answer.map_err(|error| match error.status() {
+                    404 => lost(&image),
+                    _ => error,
+                });
+            }
         }
     }
 }
@@ -86,7 +92,9 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Res
     }
     let path = if transcode::is_needed_for(image.format) {
         let (library, transcoder) = (api.library.clone(), api.library.transcoder());
-        let make = move || library.thumbnail(&image, resolution).map_err(thumbnail_failed);
+        let make = move || {
+            library.thumbnail(&image, resolution).map_err(|error| thumbnail_failed(error, &image))
+        };
         let ran = |reply: Reply<_, Error>| {
             transcoder.submit_frame(Box::new(move |ran| {
                 reply(ran.map_err(Error::from).and_then(|_| make()));
@@ -95,7 +103,8 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Res
         request.wait(PATIENCE, ran)?
     } else {
         let _permit = request.permit()?;
-        api.library.thumbnail(&image, resolution).map_err(thumbnail_failed)?
+        let made = api.library.thumbnail(&image, resolution);
+        made.map_err(|error| thumbnail_failed(error, &image))?
     };
     file(request, &path, WEBP)
 }
@@ -133,10 +142,16 @@ fn nowhere(id: i64) -> Error {
     Error::not_found(format!("there is no image {id}"))
 }
 
+/// Of one whose file is not there: its owner's own may come back.
+fn lost(image: &Image) -> Error {
+    let (id, path, away) = (image.id, image.path.clone(), image.in_place);
+    wallpaper::Error::FileGone { id, path, away }.into()
+}
+
 /// Several may have waited for the same thumbnail: the error is theirs together.
-fn thumbnail_failed(error: Arc<library::Error>) -> Error {
+fn thumbnail_failed(error: Arc<library::Error>, image: &Image) -> Error {
     if error.is_missing_file() {
-        return Error::not_found("the image's file is gone");
+        return lost(image);
     }
     if let library::Error::NoAnswer { .. } = *error {
         return Error::new(503, error.to_string());

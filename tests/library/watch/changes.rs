@@ -143,7 +143,12 @@ fn watched_directory_that_lost_all_files_at_once_is_away() {
         fs::rename(walls.at(name), other.join(name)).unwrap();
     }
     walls.wait_for_state("away");
-    walls.house.client().get(&format!("/images/{id}/raw")).fails(404);
+    fs::remove_dir_all(walls.house.root().join("cache")).ok();
+    for of_file in ["raw", "thumbnail"] {
+        let told = walls.house.client().get(&format!("/images/{id}/{of_file}")).fails(404);
+        let away = format!("the file of image {id} is away: {}", walls.at("a.png").display());
+        assert_eq!(told["error"], away);
+    }
     // Its time is up, and still nothing leaves.
     std::thread::scope(|scope| {
         scope.spawn(|| wait_until("the log", || walls.house.log().contains("is away")));
