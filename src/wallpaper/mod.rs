@@ -34,6 +34,7 @@ mod selection;
 mod slices;
 mod status;
 mod targets;
+mod unseen;
 mod worker;
 mod worker_key;
 mod workers;

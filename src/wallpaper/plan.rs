@@ -82,53 +82,8 @@ pub(super) fn keep_current(current: &Placements, desired: &mut Placements, outpu
     }
 }
 
-/// The outputs on which nothing of what a worker shows was seen yet.
-pub(super) type Unseen = BTreeMap<WorkerKey, Vec<String>>;
-
-/// The same for workers that are not tried now, as they have failed: wherever they should show
-/// something.
-pub(super) fn untried(desired: &Placements, may_try: impl Fn(&WorkerKey) -> bool) -> Unseen {
-    let resting = desired.iter().filter(|(key, _)| !may_try(key));
-    resting.map(|(key, placements)| (key.clone(), names(placements))).collect()
-}
-
-fn names(placements: &[Placement]) -> Vec<String> {
+pub(super) fn names(placements: &[Placement]) -> Vec<String> {
     placements.iter().map(|placement| placement.output.name.clone()).collect()
-}
-
-/// Adds to `desired` what others show now where a worker is not seen yet: without it the screen might
-/// be found empty.
-pub(super) fn keep_until_seen(current: &Placements, desired: &mut Placements, unseen: &Unseen) {
-    let on = |placements: &[Placement], name: &str| {
-        placements.iter().find(|placement| placement.output.name == name).cloned()
-    };
-    for (key, name) in unseen.iter().flat_map(|(key, names)| names.iter().map(move |n| (key, n))) {
-        let Some(new) = desired.get(key).and_then(|placements| on(placements, name)) else {
-            continue;
-        };
-        for (other, placements) in current.iter().filter(|(other, _)| *other != key) {
-            let Some(old) = on(placements, name) else { continue };
-            let kept = desired.entry(other.clone()).or_default();
-            if on(kept, name).is_none() {
-                kept.push(Placement { output: new.output.clone(), ..old });
-                kept.sort_by(|one, other| one.output.name.cmp(&other.output.name));
-            }
-        }
-    }
-}
-
-/// Whether a step takes something away where another worker is not seen yet.
-pub(super) fn uncovers(step: &Step, current: &Placements, unseen: &Unseen) -> bool {
-    let stays = match step {
-        Step::Show { placements, .. } => placements.as_slice(),
-        Step::Clear { .. } => &[],
-    };
-    let goes = |name: &String| {
-        let shown = current.get(step.key()).into_iter().flatten();
-        shown.into_iter().any(|placement| placement.output.name == *name)
-            && stays.iter().all(|placement| placement.output.name != *name)
-    };
-    unseen.iter().any(|(key, names)| key != step.key() && names.iter().any(goes))
 }
 
 /// What shows the same picture at the same place, perhaps with another content.
@@ -230,7 +185,7 @@ pub(super) mod tests {
         }
     }
 
-    fn current(entries: &[(BackendName, &[(&str, i64)])]) -> Placements {
+    pub(in crate::wallpaper) fn current(entries: &[(BackendName, &[(&str, i64)])]) -> Placements {
         let mut current = Placements::new();
         for &(backend, placements) in entries {
             for &(output, image_id) in placements {
@@ -280,28 +235,7 @@ pub(super) mod tests {
         assert_eq!(desired, expected);
     }
 
-    #[test]
-    fn what_is_not_seen_yet_takes_the_place_of_nothing() {
-        let before = current(&[(Swaybg, &[("A", 1), ("B", 1)]), (Mpvpaper, &[("A", 2)])]);
-        let after = current(&[(Swaybg, &[("B", 1)]), (Mpvpaper, &[("A", 2)])]);
-        let unseen = Unseen::from([(WorkerKey::of(Mpvpaper, "A"), vec!["A".to_owned()])]);
-        let mut desired = after.clone();
-        keep_until_seen(&before, &mut desired, &unseen);
-        assert_eq!(desired, before);
-        let [step] = &steps(&before, &after)[..] else { panic!("one step") };
-        assert!(uncovers(step, &before, &unseen));
-        assert!(!uncovers(step, &before, &Unseen::new()));
-        // Nothing goes where it stays, where it never was, and for the sake of the worker itself.
-        for (backend, output) in [(Mpvpaper, "B"), (Mpvpaper, "C"), (Swaybg, "A")] {
-            let unseen = Unseen::from([(WorkerKey::of(backend, output), vec![output.to_owned()])]);
-            assert!(!uncovers(step, &before, &unseen), "{backend:?} on {output}");
-        }
-        // What is not desired any more covers nothing.
-        let mut desired = current(&[(Awww, &[("A", 3)])]);
-        keep_until_seen(&before, &mut desired, &unseen);
-        assert_eq!(desired, current(&[(Awww, &[("A", 3)])]));
-    }
-    fn show(backend: BackendName, outputs: &[&str]) -> Step {
+    pub(in crate::wallpaper) fn show(backend: BackendName, outputs: &[&str]) -> Step {
         let placements = outputs.iter().map(|name| placement(name, 1)).collect();
         Step::Show { key: WorkerKey::of(backend, outputs[0]), placements }
     }
@@ -326,15 +260,6 @@ pub(super) mod tests {
         assert_eq!(told(WorkerKey::of(Feh, "A"), vec![]), []);
         assert_eq!(swaybg.covers(), ["A"]);
         assert_eq!(clear(Swaybg, "A").covers(), [""; 0]);
-    }
-
-    #[test]
-    fn worker_that_is_not_tried_shows_nothing_anywhere() {
-        let desired = current(&[(Swaybg, &[("A", 1), ("B", 1)]), (Mpvpaper, &[("C", 1)])]);
-        let resting = untried(&desired, |key| key.backend == Mpvpaper);
-        let both = vec!["A".to_owned(), "B".to_owned()];
-        assert_eq!(resting, Unseen::from([(WorkerKey::of(Swaybg, "A"), both)]));
-        assert_eq!(untried(&desired, |_| true), Unseen::new());
     }
 
     #[test]

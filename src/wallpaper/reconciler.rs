@@ -31,13 +31,14 @@ use super::command::Command;
 use super::job::{Activation, Feasible, Job, PendingApply, Purpose};
 use super::jobs::Jobs;
 use super::orphan;
-use super::plan::{self, Placements, Step, Unseen};
+use super::plan::{self, Placements, Step};
 use super::queue::Queue;
 use super::recovery::Recovery;
 use super::request::{Activated, Applied, Ask, Reply, Request};
 use super::rest::Rest;
 use super::selection::Found;
 use super::status::SharedStatus;
+use super::unseen::{self, Unseen};
 use super::worker::Report;
 use super::worker_key::WorkerKey;
 use super::workers::Workers;
@@ -298,8 +299,8 @@ impl Reconciler {
     fn desired(&self, world: &WorldState) -> Placements {
         let mut desired = world.desired(&self.current);
         let mut unseen = self.unseen.clone();
-        unseen.extend(plan::untried(&desired, |key| self.backoffs.may_try(key)));
-        plan::keep_until_seen(&self.current, &mut desired, &unseen);
+        unseen.extend(unseen::untried(&desired, |key| self.backoffs.may_try(key)));
+        unseen::keep_until_seen(&self.current, &mut desired, &unseen);
         desired
     }
 

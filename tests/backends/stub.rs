@@ -572,9 +572,13 @@ fn property(name: &str, data: Value) -> Value {
 }
 
 /// Tells of frames for as long as somebody listens, and until it is paused. On the cue `dark` all of them
-/// are dropped, as where the output is off.
+/// are dropped, as where the output is off; with the name of an output there alone.
 fn play_film(role: &Role, mut stream: UnixStream, paused: &Arc<AtomicBool>) {
     let (cue, paused) = (role.notes.join("cue-mpvpaper"), Arc::clone(paused));
+    let output = role.args[role.args.len() - 2].clone();
+    let is_dark = move |cue: &str| {
+        cue.strip_prefix("dark").is_some_and(|on| on.is_empty() || on.trim() == output)
+    };
     std::thread::spawn(move || {
         let mut dropped = 1;
         for frame in 0.. {
@@ -587,7 +591,7 @@ fn play_film(role: &Role, mut stream: UnixStream, paused: &Arc<AtomicBool>) {
             if say(at).and_then(|()| say(lost)).is_err() {
                 return;
             }
-            dropped += i32::from(fs::read_to_string(&cue).is_ok_and(|cue| cue == "dark"));
+            dropped += i32::from(fs::read_to_string(&cue).is_ok_and(|cue| is_dark(&cue)));
             std::thread::sleep(Duration::from_millis(10));
         }
     });

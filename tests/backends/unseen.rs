@@ -35,3 +35,25 @@ fn still_stays_until_a_frame_of_the_film_in_its_place_is_seen() {
     let current = hosted.house.client().get("/wallpaper/current").ok();
     assert_eq!(current["image_id"], film);
 }
+
+/// swaybg is one process for all outputs: what it is told of one brings up surfaces on the others.
+#[test]
+fn film_that_waits_does_not_come_to_lie_beneath_the_still_it_waits_for() {
+    let outputs = ["640x480", "640x480"];
+    let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
+    let auto = json!({ "backend": { "selection_mode": "auto" } });
+    hosted.house.client().patch("/config", &auto).ok();
+    let [film, _] = films(&hosted);
+    let (still, other) = (hosted.picture("one.png"), hosted.picture("two.png"));
+    hosted.set(&json!({ "image_id": still }));
+    let swaybg = format!("/proc/{}", recorded(&hosted, "swaybg-1.json"));
+    hosted.cue("mpvpaper", "dark HEADLESS-2");
+    hosted.set(&json!({ "image_id": film }));
+    assert!(Path::new(&swaybg).exists(), "it was begun anew for HEADLESS-2");
+    let waits = format!("/proc/{}", recorded(&hosted, "mpvpaper@HEADLESS-2-1.json"));
+    hosted.set(&json!({ "image_id": other, "monitor": "HEADLESS-1" }));
+    assert!(!Path::new(&swaybg).exists());
+    hosted.cue("mpvpaper", "");
+    wait_until("the film above it", || !Path::new(&waits).exists());
+    assert_eq!(hosted.starts("mpvpaper"), 3);
+}

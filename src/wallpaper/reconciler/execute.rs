@@ -14,6 +14,7 @@ use crate::wallpaper::backoff::Restart;
 use crate::wallpaper::job::{Failed, Job, PendingApply, Picture, Purpose};
 use crate::wallpaper::plan::{self, Step};
 use crate::wallpaper::request::Activated;
+use crate::wallpaper::unseen;
 use crate::wallpaper::worker::{Done, News, Order, Report};
 use crate::wallpaper::worker_key::WorkerKey;
 
@@ -75,6 +76,7 @@ impl Reconciler {
                 self.note_unseen(key, unseen);
                 if let Some(step) = &step {
                     self.note_untold(step, &job);
+                    self.renew_buried(step);
                 }
                 self.step_done(step);
                 if let Purpose::Restore(restored) = &mut job.purpose {
@@ -111,6 +113,14 @@ impl Reconciler {
         self.reconcile_again |= before.is_some() && before.as_ref() != self.unseen.get(key);
     }
 
+    /// What was not seen yet comes up anew above what has come over it.
+    fn renew_buried(&mut self, step: &Step) {
+        let buried = unseen::buried(step, &self.unseen);
+        self.reconcile_again |= !buried.is_empty();
+        self.stale.extend(buried.iter().cloned());
+        self.renew.extend(buried);
+    }
+
     fn step_done(&mut self, step: Option<Step>) {
         let backend = match step {
             Some(Step::Show { key, placements }) => {
@@ -138,7 +148,7 @@ impl Reconciler {
             Purpose::Clear { .. } => return,
             Purpose::Restore(_) | Purpose::Activate { .. } => {
                 let before = job.steps.len();
-                job.steps.retain(|step| !plan::uncovers(step, &self.current, &self.unseen));
+                job.steps.retain(|step| !unseen::uncovers(step, &self.current, &self.unseen));
                 self.reconcile_again |= job.steps.len() < before;
                 return;
             }
@@ -204,7 +214,7 @@ impl Reconciler {
                 // Nobody lets go of a screen that one of those should have covered.
                 let of = |failed: Failed| (failed.key, failed.outputs);
                 let uncovered = failures.into_iter().map(of).collect();
-                job.steps.retain(|step| !plan::uncovers(step, &self.current, &uncovered));
+                job.steps.retain(|step| !unseen::uncovers(step, &self.current, &uncovered));
             }
             Purpose::Clear { ref mut failed, .. } => {
                 *failed = Some(Error::Backend { backend, source: error.clone() });

@@ -59,10 +59,14 @@ impl Backend for Told {
         self.script.lock().unwrap().carry_out(&self.key, placements.iter().map(one).collect())
     }
 
+    fn renew(&mut self) {
+        self.script.lock().unwrap().told.push(format!("{} anew", self.key));
+    }
+
     fn unseen(&mut self) -> Vec<String> {
         let script = self.script.lock().unwrap();
-        let is_film = self.key.backend == Mpvpaper;
-        if is_film { script.unseen.clone() } else { Vec::new() }
+        let is_its = |name: &&String| self.key == WorkerKey::of(Mpvpaper, name);
+        script.unseen.iter().filter(is_its).cloned().collect()
     }
 
     fn pause(&mut self, outputs: &BTreeSet<String>, _: &Cancel) -> Result<(), backends::Error> {

@@ -28,6 +28,29 @@ fn still_stays_until_the_film_over_it_is_seen_on_each_monitor() {
 }
 
 #[test]
+fn film_that_waits_is_not_left_beneath_a_still_that_begins_anew() {
+    let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
+    let (still, film) = (desk.room.add("still"), desk.film("film"));
+    desk.set(still, &[]).unwrap();
+    desk.told();
+    desk.script.lock().unwrap().unseen = vec!["B".to_owned()];
+    desk.set(film, &[]).unwrap();
+    // No new process for B alone.
+    assert_eq!(desk.told(), ["A", "B"].map(|name| format!("mpvpaper on {name}: {name}={film}")));
+    let other = desk.room.add("other");
+    desk.set(other, &["A"]).unwrap();
+    let told = [
+        "mpvpaper on A: -".to_owned(),
+        "mpvpaper on B anew".to_owned(),
+        format!("mpvpaper on B: B={film}"),
+        format!("swaybg: A={other} B={still}"),
+    ];
+    assert_eq!(desk.told(), told);
+    desk.reconcile();
+    assert_eq!(desk.told(), [""; 0]);
+}
+
+#[test]
 fn random_request_passes_over_so_many_files_that_are_gone() {
     let desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let gone: Vec<i64> = (0..PICKS + 2).map(|at| desk.room.add(&format!("gone{at}"))).collect();
