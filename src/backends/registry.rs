@@ -174,10 +174,18 @@ impl Backends {
         REGISTRY.iter().filter(|entry| self.is_available(entry)).collect()
     }
 
+    /// Its compositor is the one that runs.
+    pub fn fits(&self, entry: &Registration) -> bool {
+        self.outputs.session().is_some_and(|session| {
+            entry.compositors.contains(&session.compositor())
+                && (entry.name != BackendName::Hyprpaper || hyprpaper::fits(&session, &self.dirs))
+        })
+    }
+
     /// Installed, and its compositor is the one that runs.
     pub fn is_available(&self, entry: &Registration) -> bool {
         let path = self.path();
-        self.compositor().is_some_and(|running| entry.compositors.contains(&running))
+        self.fits(entry)
             && entry.programs.iter().all(|names| is_installed(names, &path))
             && (entry.name != BackendName::Builtin || self.can_draw())
     }
@@ -293,7 +301,7 @@ impl Backends {
     pub fn programs(&self, name: Option<BackendName>) -> Vec<String> {
         let fits = |entry: &&Registration| match (name, self.compositor()) {
             (Some(name), _) => entry.name == name,
-            (None, Some(running)) => entry.compositors.contains(&running),
+            (None, Some(_)) => self.fits(entry),
             (None, None) => true,
         };
         let entries = REGISTRY.iter().filter(fits);

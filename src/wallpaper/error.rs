@@ -84,6 +84,9 @@ impl fmt::Display for Error {
             Self::NotUsable { backend, missing, lack, .. } if missing.is_empty() => {
                 match (backend, lack) {
                     (BackendName::Builtin, _) | (_, Lack::Session { .. }) => write!(f, "{lack}"),
+                    (BackendName::Hyprpaper, _) => {
+                        write!(f, "{backend} is installed, but needs a Hyprland that runs")
+                    }
                     _ => write!(f, "{backend} is installed, but for another kind of session"),
                 }
             }
@@ -160,7 +163,7 @@ mod tests {
             let error = Error::NotUsable { backend, checked, missing, lack };
             assert_eq!(error.to_string(), expected);
         };
-        use BackendName::{Awww, Builtin, Feh};
+        use BackendName::{Awww, Builtin, Feh, Hyprpaper};
         let nowhere = || Lack::Session { sought: "X".to_owned() };
         let no_session = "there is no session to draw in: looked for X";
         let both = &["awww", "awww-daemon"];
@@ -169,6 +172,8 @@ mod tests {
         check(Awww, both, nowhere(), no_programs);
         check(Feh, &[], nowhere(), no_session);
         check(Feh, &[], Lack::Leave, "feh is installed, but for another kind of session");
+        let needs_hyprland = "hyprpaper is installed, but needs a Hyprland that runs";
+        check(Hyprpaper, &[], Lack::Leave, needs_hyprland);
         check(Builtin, &[], nowhere(), no_session);
         for lack in [Lack::Leave, Lack::Place(Compositor::X11)] {
             check(Builtin, &[], lack.clone(), &lack.to_string());

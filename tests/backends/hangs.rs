@@ -19,8 +19,7 @@ fn a_backend_that_hangs_at_its_start_stops_nobody() {
         "",
         &[("HYPRLAND_INSTANCE_SIGNATURE", "sig")],
     );
-    let runtime = hosted.desktop.var("XDG_RUNTIME_DIR").unwrap();
-    fs::create_dir_all(Path::new(runtime).join("hypr/sig")).unwrap();
+    hosted.become_hyprland();
     let id = hosted.picture("one.png");
     hosted.cue("hyprpaper", "hang");
     let mut asks = UnixStream::connect(hosted.house.socket()).unwrap();

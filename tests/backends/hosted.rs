@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
+use crate::hangs::recorded;
 use crate::stub;
 use crate::support::House;
 use crate::support::client::Events;
@@ -53,6 +54,16 @@ impl Hosted {
         }
         house.start();
         Self { desktop, house, _stand_ins: StandIns(notes.clone()), notes }
+    }
+
+    /// Has the session be a Hyprland's, which lives as long as the test.
+    pub fn become_hyprland(&self) {
+        let runtime = Path::new(self.desktop.var("XDG_RUNTIME_DIR").unwrap());
+        let instance = runtime.join("hypr/sig");
+        fs::create_dir_all(&instance).unwrap();
+        let display = self.desktop.var("WAYLAND_DISPLAY").unwrap();
+        let lock = format!("{}\n{display}\n", std::process::id());
+        fs::write(instance.join("hyprland.lock"), lock).unwrap();
     }
 
     /// What a program is to do from now on; empty: what it should.
@@ -191,13 +202,37 @@ fn what_a_client_sees_of_hyprpaper_s_mishaps() {
     let env = [("HYPRLAND_INSTANCE_SIGNATURE", "sig")];
     let programs = ["hyprpaper", "hyprctl"];
     let hosted = Hosted::with("hyprpaper", &programs, &["640x480"], "", &env);
-    let runtime = hosted.desktop.var("XDG_RUNTIME_DIR").unwrap();
-    fs::create_dir_all(Path::new(runtime).join("hypr/sig")).unwrap();
+    hosted.become_hyprland();
     mishaps(
         &hosted,
         ("hyprpaper", "die", "something is missing"),
         &[("hyprctl", "refuse", "it will not")],
     );
+}
+
+#[test]
+fn hyprpaper_is_passed_over_where_there_is_no_hyprland() {
+    let env = [("HYPRLAND_INSTANCE_SIGNATURE", "sig")];
+    let programs = ["hyprpaper", "hyprctl"];
+    let hosted = Hosted::with("hyprpaper", &programs, &["640x480"], "", &env);
+    let printed = |verb: &str| {
+        String::from_utf8(hosted.house.murald(&[verb]).output().unwrap().stdout).unwrap()
+    };
+    let state = || {
+        let list = hosted.house.client().get("/backends").ok();
+        let all = list.as_array().unwrap().iter();
+        let its = all.filter(|one| one["name"] == "hyprpaper").collect::<Vec<_>>()[0];
+        json!([its["installed"], its["available"], its["active"]])
+    };
+    hosted.set(&json!({ "image_id": hosted.picture("one.png") }));
+    assert_eq!(state(), json!([true, false, false]));
+    assert!(printed("backends").contains("needs Hyprland"));
+    recorded(&hosted, "swaybg-1.json");
+    let examined = printed("doctor");
+    assert!(examined.contains("swaybg is; set backend.type to swaybg"), "{examined}");
+    hosted.become_hyprland();
+    hosted.set(&json!({ "image_id": hosted.picture("two.png") }));
+    assert_eq!(state(), json!([true, true, true]));
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! The Hyprland that runs, among those that have run.
 //!
 //! The environment of a user manager may be that of a session that is over: an instance counts while
-//! its process lives, and the one that the environment names comes first.
+//! its process lives, and the one that the environment names comes first. Where none serves the session
+//! hyprpaper is of no use.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::SIGNATURE;
+use crate::compositor::Session;
 use crate::paths::Dirs;
 use crate::process::Identity;
 use crate::sys::connect;
@@ -29,14 +33,30 @@ impl Instance {
     }
 
     fn is_live(&self) -> bool {
-        // Its process and the display that it serves, a line each.
-        let lock = fs::read_to_string(self.directory.join("hyprland.lock")).ok();
-        let pid = lock.and_then(|text| text.lines().next()?.trim().parse().ok());
-        match pid {
+        match self.lock_line(0).and_then(|pid| pid.parse().ok()) {
             Some(pid) => Identity::of(pid).is_some(),
             None => connect(&self.directory.join(".socket.sock")).is_ok(),
         }
     }
+
+    /// Old ones do not say which display is theirs.
+    fn serves(&self, socket: &Path) -> bool {
+        self.lock_line(1).is_none_or(|display| socket.file_name() == Some(OsStr::new(&display)))
+    }
+
+    /// Its process and the display that it serves, a line each.
+    fn lock_line(&self, number: usize) -> Option<String> {
+        let text = fs::read_to_string(self.directory.join("hyprland.lock")).ok()?;
+        Some(text.lines().nth(number)?.trim().to_owned())
+    }
+}
+
+/// Whether a session is that of a Hyprland which lives.
+pub(in crate::backends) fn is_in(session: &Session, dirs: &Dirs) -> bool {
+    let (Session::Wayland { socket }, Ok(runtime)) = (session, dirs.runtime()) else {
+        return false;
+    };
+    living(&runtime.join("hypr")).any(|(_, instance)| instance.serves(socket))
 }
 
 /// The one that the environment names while it lives, else the one that was started last. Where none
@@ -52,13 +72,17 @@ pub(super) fn find(dirs: &Dirs) -> Option<Instance> {
 }
 
 fn newest(runtime: &Path) -> Option<Instance> {
-    let entries = fs::read_dir(runtime).ok()?.flatten();
+    living(runtime).max_by_key(|(made, _)| *made).map(|(_, instance)| instance)
+}
+
+/// Those that live, with when they were started.
+fn living(runtime: &Path) -> impl Iterator<Item = (Option<SystemTime>, Instance)> {
+    let entries = fs::read_dir(runtime).into_iter().flatten().flatten();
     let instance = |entry: fs::DirEntry| {
         let made = entry.metadata().and_then(|metadata| metadata.modified()).ok();
         Some((made, Instance::new(runtime, entry.file_name().to_str()?)))
     };
-    let live = entries.filter_map(instance).filter(|(_, instance)| instance.is_live());
-    live.max_by_key(|(made, _)| *made).map(|(_, instance)| instance)
+    entries.filter_map(instance).filter(|(_, instance)| instance.is_live())
 }
 
 #[cfg(test)]
@@ -85,8 +109,13 @@ mod tests {
         assert_eq!(found().as_deref(), Some("stale"), "it may be about to come up");
         lock("stale", 0);
         assert_eq!(found().as_deref(), Some("stale"), "there is no other");
+        let is_in = |display: &str| {
+            is_in(&Session::Wayland { socket: Path::new("/run").join(display) }, &dirs)
+        };
+        assert!(!is_in("wayland-1"));
         lock("live", std::process::id());
         assert_eq!(found().as_deref(), Some("live"));
+        assert!(is_in("wayland-1") && !is_in("wayland-2"), "another one's session");
         lock("stale", std::process::id());
         assert_eq!(found().as_deref(), Some("stale"), "it lives after all");
     }

@@ -29,6 +29,7 @@ use crate::wire::Format;
 
 use dialect::Dialect;
 use instance::Instance;
+pub(super) use instance::is_in as fits;
 
 const NAME: &str = "hyprpaper";
 const SIGNATURE: &str = "HYPRLAND_INSTANCE_SIGNATURE";

@@ -103,6 +103,9 @@ fn state(backend: &BackendInfo) -> Cell {
     match backend {
         BackendInfo { active: true, .. } => Cell::from("active").look(Look::Good),
         BackendInfo { available: true, .. } => "available".into(),
+        BackendInfo { installed: true, name, .. } if name == "hyprpaper" => {
+            Cell::from("needs Hyprland").look(Look::Dim)
+        }
         BackendInfo { installed: true, .. } => Cell::from("for another session").look(Look::Dim),
         _ if backend.missing.is_empty() => Cell::from("not installed").look(Look::Dim),
         _ => Cell::from(format!("needs {}", backend.missing.join(", "))).look(Look::Dim),

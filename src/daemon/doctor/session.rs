@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::super::paths::{DaemonPaths, wanted_compositor};
 use super::report::Report;
-use crate::backends::{Backends, Lack, REGISTRY, Registration, RootPainter, Versions};
+use crate::backends::{
+    Backends, Lack, REGISTRY, Registration, RootPainter, Versions, registration,
+};
 use crate::compositor::{self, Compositor, Session};
 use crate::config::{BackendName, Config};
 use crate::paths::{Dirs, Env};
@@ -92,10 +94,8 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
     let wanted = settings.backend.kind;
     let used = available.iter().find(|entry| entry.name == wanted).or(available.first());
     let Some(used) = used else {
-        let here = |entry: &&Registration| {
-            backends.compositor().is_some_and(|running| entry.compositors.contains(&running))
-                && entry.name != BackendName::Builtin
-        };
+        let here =
+            |entry: &&Registration| backends.fits(entry) && entry.name != BackendName::Builtin;
         let names: Vec<&str> =
             REGISTRY.iter().filter(here).map(|entry| entry.name.as_str()).collect();
         let install = format!("install one of {}", names.join(", "));
@@ -116,6 +116,7 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
         let (text, step) = match wanted {
             // There is nothing to install of it.
             BackendName::Builtin => (format!("{text}, as {}", backends.lack()), set),
+            _ if backends.missing(registration(wanted)).is_empty() => (text, set),
             _ => (text, format!("install {wanted}, or {set}")),
         };
         report.note("backend", text, Some(&step));
