@@ -17,8 +17,9 @@ pub(super) struct Frames {
     at: Option<f64>,
     put_up: i64,
     dropped: i64,
-    /// mpv's own count: it begins anew with each file.
-    last_dropped: i64,
+    /// mpv's own count, which begins anew with each file; none before it is told: those were dropped
+    /// before anybody looked.
+    last_dropped: Option<i64>,
 }
 
 impl Frames {
@@ -40,10 +41,9 @@ impl Frames {
             Some("frame-drop-count") => {
                 // None are as many as can be counted, or fewer than none.
                 let count = data.as_i64().unwrap_or(0).max(0);
-                let more =
-                    if count < self.last_dropped { count } else { count - self.last_dropped };
+                let last = self.last_dropped.replace(count).unwrap_or(count);
+                let more = if count < last { count } else { count - last };
                 self.dropped = self.dropped.saturating_add(more);
-                self.last_dropped = count;
             }
             _ if said["event"] == "file-loaded" => self.begin_anew(),
             _ => {}
@@ -83,7 +83,9 @@ mod tests {
 
     /// A film of so many frames, of which the first are dropped.
     fn film(frames: i32, dropped: i32) -> Vec<Value> {
-        let mut said = vec![property("vo-configured", true), property("time-pos", 0.0)];
+        let set_up = [("frame-drop-count", json!(0)), ("time-pos", json!(0.0))];
+        let mut said = vec![property("vo-configured", true)];
+        said.extend(set_up.map(|(name, data)| property(name, data)));
         for frame in 1..=frames {
             said.push(property("time-pos", f64::from(frame) / 30.0));
             if frame <= dropped {
@@ -113,6 +115,15 @@ mod tests {
         let mut said = film(3, 3);
         said.push(property("frame-drop-count", Value::Null));
         said.extend(film(3, 3));
+        assert!(!after(&said));
+    }
+
+    #[test]
+    fn frames_that_were_dropped_before_anybody_looked_do_not_count() {
+        let mut said = film(4, 0);
+        said[1] = property("frame-drop-count", 500);
+        assert!(after(&said));
+        said.push(property("frame-drop-count", 501));
         assert!(!after(&said));
     }
 
