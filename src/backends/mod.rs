@@ -80,8 +80,8 @@ pub trait Backend: Send {
     }
 
     /// Pauses the films and pages on these outputs, and has those go on elsewhere that this has paused,
-    /// also through an earlier daemon. What somebody else has paused is left to them, and what was not
-    /// seen yet is left until it is.
+    /// also through an earlier daemon. What somebody else has paused is left to them; what was not seen
+    /// yet is no more seen for it.
     fn pause(&mut self, _: &BTreeSet<String>, _: &Cancel) -> Result<(), Error> {
         Ok(())
     }

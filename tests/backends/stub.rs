@@ -8,8 +8,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -484,11 +484,13 @@ fn mpvpaper(role: &Role) {
     let socket = options.split(' ').find_map(|option| option.strip_prefix("input-ipc-server="));
     let listener = UnixListener::bind(socket.unwrap_or_else(|| role.fail("no socket"))).unwrap();
     let _leak = (role.cue() == "grow").then(|| vec![1_u8; 200 << 20]);
-    let mut plays = file.to_owned();
+    let plays = Mutex::new(file.to_owned());
     let paused = Arc::new(AtomicBool::new(false));
-    for stream in listener.incoming() {
-        mpv_client(role, stream.unwrap(), &mut plays, &paused);
-    }
+    std::thread::scope(|scope| {
+        for stream in listener.incoming() {
+            scope.spawn(|| mpv_client(role, stream.unwrap(), &plays, &paused));
+        }
+    });
 }
 
 fn broken(file: &str) -> bool {
@@ -496,7 +498,7 @@ fn broken(file: &str) -> bool {
 }
 
 /// The client of mpv's socket. Answers, and events of the film that plays, go out by whole lines.
-fn mpv_client(role: &Role, stream: UnixStream, plays: &mut String, paused: &Arc<AtomicBool>) {
+fn mpv_client(role: &Role, stream: UnixStream, plays: &Mutex<String>, paused: &Arc<AtomicBool>) {
     let lines = BufReader::new(stream.try_clone().unwrap()).lines();
     let say = |what: Value| (&stream).write_all(format!("{what}\n").as_bytes()).is_ok();
     let mut refused = false;
@@ -536,10 +538,10 @@ fn mpv_client(role: &Role, stream: UnixStream, plays: &mut String, paused: &Arc<
                 } else {
                     say(json!({ "event": "start-file" }));
                     say(json!({ "event": "file-loaded" }));
-                    *plays = (*file).to_owned();
+                    *plays.lock().unwrap() = (*file).to_owned();
                 }
             }
-            ["get_property", "path"] => drop(say(answer(json!(plays)))),
+            ["get_property", "path"] => drop(say(answer(json!(*plays.lock().unwrap())))),
             ["get_property", "pause"] => drop(say(answer(json!(paused.load(Ordering::SeqCst))))),
             ["set_property", "pause", _] => {
                 let pause = asked["command"][2].as_bool().unwrap();
@@ -571,7 +573,7 @@ fn property(name: &str, data: Value) -> Value {
     json!({ "event": "property-change", "name": name, "data": data })
 }
 
-/// Tells of frames for as long as somebody listens, and until it is paused. On the cue `dark` all of them
+/// Tells of frames for as long as somebody listens, but for while it is paused, and of pauses. On the cue `dark` all of them
 /// are dropped, as where the output is off; with the name of an output there alone.
 fn play_film(role: &Role, mut stream: UnixStream, paused: &Arc<AtomicBool>) {
     let (cue, paused) = (role.notes.join("cue-mpvpaper"), Arc::clone(paused));
@@ -581,11 +583,18 @@ fn play_film(role: &Role, mut stream: UnixStream, paused: &Arc<AtomicBool>) {
     };
     std::thread::spawn(move || {
         let mut dropped = 1;
+        let mut stood_still = paused.load(Ordering::SeqCst);
         for frame in 0.. {
-            if paused.load(Ordering::SeqCst) {
+            let stands_still = paused.load(Ordering::SeqCst);
+            let mut say = |what: Value| stream.write_all(format!("{what}\n").as_bytes());
+            if stands_still != stood_still && say(property("pause", json!(stands_still))).is_err() {
                 return;
             }
-            let mut say = |what: Value| stream.write_all(format!("{what}\n").as_bytes());
+            stood_still = stands_still;
+            if stands_still {
+                std::thread::sleep(Duration::from_millis(10));
+                continue;
+            }
             let at = property("time-pos", json!(f64::from(frame) * 0.04));
             let lost = property("frame-drop-count", json!(dropped));
             if say(at).and_then(|()| say(lost)).is_err() {

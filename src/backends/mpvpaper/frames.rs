@@ -12,7 +12,9 @@ const ENOUGH: i64 = 4;
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     is_set_up: bool,
-    is_paused: bool,
+    /// It has stood still since before anybody looked. A pause that comes later, as ours while the
+    /// machine rests, says nothing; none before it is told.
+    stands_still: Option<bool>,
     /// The last place in the film.
     at: Option<f64>,
     put_up: i64,
@@ -32,7 +34,11 @@ impl Frames {
         let data = &said["data"];
         match said["name"].as_str() {
             Some("vo-configured") => self.is_set_up = data == true,
-            Some("pause") => self.is_paused = data == true,
+            Some("pause") => {
+                self.stands_still = Some(data == true && self.stands_still.unwrap_or(true));
+                // Each pause and each end of one tells of a place that may pass for a frame.
+                self.begin_anew();
+            }
             Some("time-pos") => {
                 let at = data.as_f64();
                 self.put_up += i64::from(self.at.is_some() && at.is_some() && at != self.at);
@@ -60,9 +66,10 @@ impl Frames {
         self.is_set_up
     }
 
-    /// One that is paused has put up its frame, and no other will come.
+    /// One that stands still from the first has put up its frame, and no other will come.
     pub(super) fn are_seen(&self) -> bool {
-        self.is_set_up && (self.is_paused || self.put_up - self.dropped >= ENOUGH)
+        let stands_still = self.stands_still == Some(true);
+        self.is_set_up && (stands_still || self.put_up - self.dropped >= ENOUGH)
     }
 }
 
@@ -104,6 +111,19 @@ mod tests {
         assert!(after(&film(94, 90)), "it was switched on");
         assert!(!after(&film(4, 0)[1..]), "it has no picture");
         assert!(after(&[property("vo-configured", true), property("pause", true)]));
+    }
+
+    #[test]
+    fn pause_that_comes_later_is_no_frame() {
+        let mut said = vec![property("pause", false)];
+        said.extend(film(3, 0));
+        said.push(property("pause", true));
+        assert!(!after(&said));
+        said.push(property("pause", false));
+        said.push(property("time-pos", 5.0));
+        assert!(!after(&said), "nor is its end");
+        said.extend(film(4, 0));
+        assert!(after(&said));
     }
 
     #[test]

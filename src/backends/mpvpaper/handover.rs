@@ -5,13 +5,14 @@
 //! the new process, and ends with the first frame, with that process, or when it is told to. It ends
 //! no process but after a frame.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::Sender;
 
 use super::ipc::Ipc;
 use super::screen::Screen;
+use crate::backends::Error;
 use crate::sys::Cancel;
 use crate::thread::{Spawner, Thread};
 
@@ -21,8 +22,12 @@ pub(super) struct Handover {
     cancel: Cancel,
     seen: Arc<AtomicBool>,
     /// What it has not ended.
-    left: Receiver<Vec<Screen>>,
+    old: Arc<Mutex<Vec<Screen>>>,
     _thread: Thread,
+}
+
+fn lock(old: &Mutex<Vec<Screen>>) -> MutexGuard<'_, Vec<Screen>> {
+    old.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Handover {
@@ -36,32 +41,35 @@ impl Handover {
     ) -> Option<Self> {
         let cancel = Cancel::new().ok()?;
         let seen = Arc::new(AtomicBool::new(false));
-        let (send, left) = bounded(1);
-        let (until, is_seen) = (cancel.clone(), Arc::clone(&seen));
+        let old = Arc::new(Mutex::new(old));
+        let (until, is_seen, its) = (cancel.clone(), Arc::clone(&seen), Arc::clone(&old));
         let wait = move || {
-            let mut old = old;
             if new.wait_until_seen(&until) {
-                old.drain(..).for_each(Screen::end);
+                lock(&its).drain(..).for_each(Screen::end);
                 is_seen.store(true, Ordering::SeqCst);
                 // A full channel has it looked at as well.
                 tell.try_send(()).ok();
             }
-            // Nobody may be left to take them: then the next daemon does.
-            send.send(old).ok();
         };
         let thread = spawner.spawn("mpv-handover", wait);
         let thread = thread.inspect_err(|error| log::error!("no thread for a handover: {error}"));
-        Some(Self { output, cancel, seen, left, _thread: thread.ok()? })
+        Some(Self { output, cancel, seen, old, _thread: thread.ok()? })
     }
 
     pub(super) fn is_seen(&self) -> bool {
         self.seen.load(Ordering::SeqCst)
     }
 
+    /// Has what is to be ended stand still meanwhile, or go on.
+    pub(super) fn rest(&self, rests: bool, cancel: &Cancel) -> Result<(), Error> {
+        let mut old = lock(&self.old);
+        old.iter_mut().fold(Ok(()), |result, screen| screen.rest(rests, cancel).and(result))
+    }
+
     /// Stops waiting, and gives back what still runs, the oldest first.
     pub(super) fn settle(self) -> Vec<Screen> {
         self.cancel.cancel();
-        self.left.recv().unwrap_or_default()
+        std::mem::take(&mut *lock(&self.old))
     }
 }
 

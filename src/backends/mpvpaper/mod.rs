@@ -182,12 +182,16 @@ impl Mpvpaper {
         self.screens = kept;
     }
 
-    /// Takes back what was to be ended later.
-    fn settle(&mut self) {
+    fn note_seen(&mut self) {
         for screen in &mut self.screens {
             let is_its = |handover: &Handover| handover.output == screen.output;
             screen.is_seen |= self.handovers.iter().any(|one| is_its(one) && one.is_seen());
         }
+    }
+
+    /// Takes back what was to be ended later.
+    fn settle(&mut self) {
+        self.note_seen();
         let waiting: Vec<Screen> = self.handovers.drain(..).flat_map(Handover::settle).collect();
         // The oldest first.
         self.screens.splice(..0, waiting);
@@ -247,12 +251,13 @@ impl Backend for Mpvpaper {
     }
 
     fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
-        // One that was not seen yet plays on: a pause would pass for a frame.
-        let unseen = self.unseen();
+        self.note_seen();
         let mut result = Ok(());
         for screen in &mut self.screens {
-            let rests = outputs.contains(&screen.output) && !unseen.contains(&screen.output);
-            result = screen.rest(rests, cancel).and(result);
+            result = screen.rest(outputs.contains(&screen.output), cancel).and(result);
+        }
+        for handover in &self.handovers {
+            result = handover.rest(outputs.contains(&handover.output), cancel).and(result);
         }
         result
     }

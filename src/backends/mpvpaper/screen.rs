@@ -2,7 +2,7 @@
 //!
 //! Runs on the worker's thread. It never pauses a film, nor has one go on, that somebody else has
 //! paused. What it has paused itself is noted in a file beside the socket, so that the next daemon has
-//! it go on.
+//! it go on, with whether it was seen: one that stands still tells of no frames.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ pub(super) const PLAYS_WITHIN: Duration = Duration::from_secs(10);
 /// mpv answers within milliseconds.
 const PAUSES_WITHIN: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(2);
+/// What is in the note of a pause where no frame was seen before.
+const UNSEEN: &str = "unseen";
 
 #[derive(Debug)]
 pub(super) struct Screen {
@@ -60,8 +62,10 @@ impl Screen {
         let socket = socket_in(&process.record().args());
         match (output, socket) {
             (Some(output), Some(socket)) => {
-                let (file, content, is_seen) = (None, None, false);
-                let rests = note_beside(&socket).exists();
+                let (file, content) = (None, None);
+                let note = fs::read_to_string(note_beside(&socket));
+                let rests = note.is_ok();
+                let is_seen = note.is_ok_and(|note| note != UNSEEN);
                 let half_told = rests;
                 Some(Self { output, process, socket, file, content, is_seen, rests, half_told })
             }
@@ -83,17 +87,17 @@ impl Screen {
             None => ipc.playing(cancel)?,
         };
         let changed = self.content.as_ref().is_some_and(|content| *content != wanted.content);
-        let loaded = if before.as_deref() != Some(file) || changed {
+        let is_new = before.as_deref() != Some(file) || changed;
+        let loaded = if self.is_seen && !is_new {
+            Loaded::Plays { seen: true }
+        } else {
             // mpv keeps the pause over files, and a film that stands still counts as seen.
             match self.go_on(&mut ipc, cancel) {
-                Ok(()) => ipc.load(file, before.as_deref(), cancel)?,
+                Ok(()) if is_new => ipc.load(file, before.as_deref(), cancel)?,
+                Ok(()) => ipc.watch(cancel)?,
                 Err(NotUp::Cancelled) => return Err(Error::Cancelled),
                 Err(_) => Loaded::Silent,
             }
-        } else if self.is_seen {
-            Loaded::Plays { seen: true }
-        } else {
-            ipc.watch(cancel)?
         };
         match loaded {
             Loaded::Plays { seen } => {
@@ -157,7 +161,7 @@ impl Screen {
             return Ok(());
         }
         // Before it stands still: else, after a kill, nobody would have it go on.
-        fs::write(note_beside(&self.socket), "")?;
+        fs::write(note_beside(&self.socket), if self.is_seen { "" } else { UNSEEN })?;
         (self.rests, self.half_told) = (true, true);
         ipc.pause(true, cancel)?;
         self.half_told = false;
