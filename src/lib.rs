@@ -1,7 +1,6 @@
 //! murald: a wallpaper daemon and its command, in one executable.
 //!
-//! A handful of threads each own one thing and talk over bounded channels. Nothing mutable is
-//! shared but the database file, the configuration snapshot and the list of event subscribers.
+//! A handful of threads each own one thing and talk over bounded channels; ARCHITECTURE.md says which.
 //! The rooms below stand in layers: a room imports only rooms of the layers under its own, in the
 //! lowest also of its own (`tests/layers.rs` holds them to it).
 

@@ -278,6 +278,22 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the room of processes stands above")]
+    fn one_that_was_killed_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("murald.sock");
+        let script = "exec 9>>\"$0\"; flock 9; echo $$ >\"$0\"; echo; exec sleep 0.1 >&-";
+        let mut dying = std::process::Command::new("sh");
+        dying.args(["-c", script]).arg(path(&socket)).stdout(std::process::Stdio::piped());
+        let mut dying = dying.spawn().unwrap();
+        // To its end: then it holds the lock.
+        std::io::read_to_string(dying.stdout.take().unwrap()).unwrap();
+        assert_eq!(Holder::of(&socket).map(|who| who.pid), Some(dying.id()));
+        Lock::take(&socket, None).unwrap();
+        dying.wait().unwrap();
+    }
+
+    #[test]
     fn stale_sockets_are_replaced_and_live_ones_are_not() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("murald.sock");

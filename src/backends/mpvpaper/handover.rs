@@ -63,7 +63,11 @@ impl Handover {
     /// Has what is to be ended stand still meanwhile, or go on.
     pub(super) fn rest(&self, rests: bool, cancel: &Cancel) -> Result<(), Error> {
         let mut old = lock(&self.old);
-        old.iter_mut().fold(Ok(()), |result, screen| screen.rest(rests, cancel).and(result))
+        let mut result = Ok(());
+        for screen in old.iter_mut() {
+            result = screen.rest(rests, cancel).and(result);
+        }
+        result
     }
 
     /// Stops waiting, and gives back what still runs, the oldest first.
