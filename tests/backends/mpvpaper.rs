@@ -194,3 +194,38 @@ fn old_film_stays_until_a_frame_of_the_new_one_was_seen() {
     next.clear().unwrap();
     assert!(stubs.wall.processes("mpvpaper").is_empty());
 }
+
+#[test]
+fn film_that_stops_itself_while_it_is_hidden_is_left_to_come_back() {
+    let stubs = Stubs::new(&["640x480"]);
+    stubs.wall.set_json("mpvpaper", "auto_stop", true.into());
+    let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
+    let (one, two) = (video(&stubs, "one.mp4", ""), video(&stubs, "two.mp4", ""));
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
+    let [old] = stubs.wall.processes("mpvpaper")[..] else { panic!("one process") };
+    let is_stopped = |pid: i32| {
+        let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap();
+        program.ends_with("mpvpaper-holder")
+    };
+    stubs.cue("mpvpaper", "hidden");
+    crate::desktop::wait_until("it to stop itself", || is_stopped(old.pid));
+    // It would come back with the old film: the other has a process of its own, which stops as well.
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &two)]).unwrap();
+    assert_eq!(mpvpaper.unseen(), ["HEADLESS-1"]);
+    crate::desktop::wait_until("the old one's end", || !old.is_running());
+    let [new] = stubs.wall.processes("mpvpaper")[..] else { panic!("one process") };
+    assert!(is_stopped(new.pid));
+    // So it is for whoever asks again, and for the next daemon; there is nothing to be paused.
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &two)]).unwrap();
+    drop(mpvpaper);
+    let mut next = stubs.wall.backend(BackendName::Mpvpaper);
+    show(&stubs, &mut *next, &[("HEADLESS-1", &two)]).unwrap();
+    next.pause(&["HEADLESS-1".to_owned()].into(), &stubs.wall.cancel).unwrap();
+    assert_eq!(next.unseen(), ["HEADLESS-1"]);
+    stubs.cue("mpvpaper", "");
+    crate::desktop::wait_until("the film", || next.unseen().is_empty());
+    assert!(next.is_whole() && new.is_running() && !is_stopped(new.pid));
+    assert_eq!((stubs.calls("mpvpaper").len(), stubs.note("mpvpaper-loads").len()), (2, 0));
+    next.clear().unwrap();
+    assert!(stubs.wall.processes("mpvpaper").is_empty());
+}

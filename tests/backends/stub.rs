@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -482,15 +483,37 @@ fn mpvpaper(role: &Role) {
         role.hang();
     }
     let socket = options.split(' ').find_map(|option| option.strip_prefix("input-ipc-server="));
-    let listener = UnixListener::bind(socket.unwrap_or_else(|| role.fail("no socket"))).unwrap();
+    let socket = socket.unwrap_or_else(|| role.fail("no socket"));
+    fs::remove_file(socket).ok();
+    let listener = UnixListener::bind(socket).unwrap();
     let _leak = (role.cue() == "grow").then(|| vec![1_u8; 200 << 20]);
     let plays = Mutex::new(file.to_owned());
     let paused = Arc::new(AtomicBool::new(false));
     std::thread::scope(|scope| {
+        if role.args.iter().any(|arg| arg == "-s") {
+            scope.spawn(|| stop_when_hidden(role));
+        }
         for stream in listener.incoming() {
             scope.spawn(|| mpv_client(role, stream.unwrap(), &plays, &paused));
         }
     });
+}
+
+/// On the cue `hidden` it becomes another program for as long, which then becomes this one again.
+fn stop_when_hidden(role: &Role) {
+    while role.cue() != "hidden" {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let holder = role.notes.join("mpvpaper-holder");
+    // One that is run cannot be written to.
+    if !holder.exists() {
+        fs::copy("/bin/sh", &holder).unwrap();
+    }
+    let waits =
+        "while grep -q hidden \"$STUB_NOTES/cue-mpvpaper\"; do sleep 0.02; done; exec \"$@\"";
+    let again = std::env::args_os();
+    let error = std::process::Command::new(holder).args(["-c", waits, "holder"]).args(again).exec();
+    role.fail(&error.to_string());
 }
 
 fn broken(file: &str) -> bool {
@@ -579,7 +602,8 @@ fn play_film(role: &Role, mut stream: UnixStream, paused: &Arc<AtomicBool>) {
     let (cue, paused) = (role.notes.join("cue-mpvpaper"), Arc::clone(paused));
     let output = role.args[role.args.len() - 2].clone();
     let is_dark = move |cue: &str| {
-        cue.strip_prefix("dark").is_some_and(|on| on.is_empty() || on.trim() == output)
+        let dark = cue.strip_prefix("dark");
+        cue == "hidden" || dark.is_some_and(|on| on.is_empty() || on.trim() == output)
     };
     std::thread::spawn(move || {
         let mut dropped = 1;

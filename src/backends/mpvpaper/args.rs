@@ -10,6 +10,8 @@ use crate::compositor::Output;
 use crate::config::{BackendName, Mpvpaper as Options};
 use crate::wire::Fit;
 
+/// It stops itself while nobody sees it.
+pub(super) const STOPS: &str = "-s";
 const SOCKET_OPTION: &str = "input-ipc-server=";
 
 /// What is to play on an output.
@@ -32,7 +34,7 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
         _ => args.push("-vv".into()),
     }
     if options.auto_stop {
-        args.push("-s".into());
+        args.push(STOPS.into());
     } else if options.auto_pause {
         args.push("-p".into());
     }

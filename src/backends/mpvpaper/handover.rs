@@ -3,15 +3,16 @@
 //!
 //! A thread for each output that is off or covered while its film is changed; it waits for a word of
 //! the new process, and ends with the first frame, with that process, or when it is told to. It ends
-//! no process but after a frame.
+//! no process but after a frame, and those that stop themselves once the new one has: they show nothing
+//! either, and would come back over it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::Sender;
 
-use super::ipc::Ipc;
 use super::screen::Screen;
+use super::watch::Watch;
 use crate::backends::Error;
 use crate::sys::Cancel;
 use crate::thread::{Spawner, Thread};
@@ -35,7 +36,7 @@ impl Handover {
     /// be had they stay: they are on record, and the next daemon ends the older ones.
     pub(super) fn start(
         spawner: &Spawner,
-        (output, mut new): (String, Ipc),
+        (output, mut new): (String, Watch),
         old: Vec<Screen>,
         tell: Sender<()>,
     ) -> Option<Self> {
@@ -44,7 +45,11 @@ impl Handover {
         let old = Arc::new(Mutex::new(old));
         let (until, is_seen, its) = (cancel.clone(), Arc::clone(&seen), Arc::clone(&old));
         let wait = move || {
-            if new.wait_until_seen(&until) {
+            let end_stopping = || {
+                let stop = |screen: &mut Screen| screen.stops_itself();
+                lock(&its).extract_if(.., stop).for_each(Screen::end);
+            };
+            if new.wait(&until, end_stopping) {
                 lock(&its).drain(..).for_each(Screen::end);
                 is_seen.store(true, Ordering::SeqCst);
                 // A full channel has it looked at as well.

@@ -21,6 +21,7 @@ use crate::sys::{Cancel, connect};
 const LINE_MAX: usize = 1 << 20;
 /// One that plays has its frames taken from it within this; else its output is off, or covered.
 const SEEN_WITHIN: Duration = Duration::from_secs(3);
+pub(super) const FOR_GOOD: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// What became of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -135,12 +136,11 @@ impl Ipc {
         }
     }
 
-    /// Waits for good until frames are seen; `false` when it ends before, or this is cancelled.
-    pub(super) fn wait_until_seen(&mut self, cancel: &Cancel) -> bool {
-        const FOR_GOOD: Duration = Duration::from_secs(365 * 24 * 3600);
+    /// Waits for good until frames are seen.
+    pub(super) fn wait_until_seen(&mut self, cancel: &Cancel) -> Result<(), NotUp> {
         self.until = Instant::now() + FOR_GOOD;
         self.frames.begin_anew();
-        self.hear(cancel, |_, frames| frames.are_seen()).is_ok()
+        self.hear(cancel, |_, frames| frames.are_seen()).map(drop)
     }
 
     /// Whether it is paused, by whomever.
@@ -159,7 +159,7 @@ impl Ipc {
         }
     }
 
-    fn observe(&mut self) -> Result<(), NotUp> {
+    pub(super) fn observe(&mut self) -> Result<(), NotUp> {
         Frames::PROPERTIES.iter().zip(1..).try_for_each(|(property, id)| {
             self.say(&json!({ "command": ["observe_property", id, property] }))
         })

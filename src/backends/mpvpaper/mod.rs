@@ -11,6 +11,7 @@ pub(super) mod fuzz;
 mod handover;
 mod ipc;
 mod screen;
+mod watch;
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -27,8 +28,8 @@ use crate::wire::Format;
 
 use args::{Wanted, args, matched};
 use handover::Handover;
-use ipc::Ipc;
 use screen::{PLAYS_WITHIN, Screen, Told};
+use watch::Watch;
 
 const NAME: &str = "mpvpaper";
 /// mpv is told of a file in JSON, which has no place for other bytes than UTF-8.
@@ -82,8 +83,12 @@ impl Mpvpaper {
         let screen = self.screens.iter_mut().rev().find(|s| s.output == wanted.output)?;
         let same = args(options, wanted, &screen.socket);
         let recorded = screen.process.record().args();
-        // All but the file, which may have been changed since.
-        let same = recorded.split_last()?.1 == same.split_last()?.1;
+        let same = match options.auto_stop {
+            // It comes back with the film that it was started with.
+            true => recorded == same && !screen.is_rewritten(wanted),
+            // All but the file, which may have been changed since.
+            false => recorded.split_last()?.1 == same.split_last()?.1,
+        };
         (same && screen.process.child().is_running()).then_some(screen)
     }
 
@@ -152,7 +157,7 @@ impl Mpvpaper {
         };
         match told {
             Told::Seen => {}
-            Told::Unseen(ipc) => up.unseen.push((wanted.output.clone(), ipc)),
+            Told::Unseen(watch) => up.unseen.push((wanted.output.clone(), watch)),
             Told::Silent => up.started.push(self.start(wanted, options)?),
         }
         Ok(())
@@ -170,12 +175,12 @@ impl Mpvpaper {
             if stays { kept.push(screen) } else { gone.push(screen) }
         }
         let spawner = self.context.reaper.spawner();
-        for (output, ipc) in unseen {
+        for (output, watch) in unseen {
             // The oldest first.
             let mut old: Vec<_> = gone.extract_if(.., |screen| screen.output == output).collect();
             old.reverse();
             let tell = self.context.tell.clone();
-            self.handovers.extend(Handover::start(spawner, (output, ipc), old, tell));
+            self.handovers.extend(Handover::start(spawner, (output, watch), old, tell));
         }
         kept.extend(started);
         gone.into_iter().for_each(Screen::end);
@@ -202,7 +207,7 @@ impl Mpvpaper {
 struct BroughtUp {
     started: Vec<Screen>,
     /// The outputs on which no frame was seen yet, with what will tell.
-    unseen: Vec<(String, Ipc)>,
+    unseen: Vec<(String, Watch)>,
 }
 
 impl BroughtUp {
@@ -211,7 +216,7 @@ impl BroughtUp {
         for screen in &mut self.started {
             let unseen = screen.wait_until_it_plays(until, cancel)?;
             screen.is_seen = unseen.is_none();
-            self.unseen.extend(unseen.map(|ipc| (screen.output.clone(), ipc)));
+            self.unseen.extend(unseen.map(|watch| (screen.output.clone(), watch)));
         }
         Ok(())
     }

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::NAME;
-use super::args::{Wanted, socket_in};
+use super::args::{STOPS, Wanted, socket_in};
 use super::ipc::{self, Ipc, Loaded};
+use super::watch::{Watch, has_stopped, is_stopped};
 use crate::backends::Error;
 use crate::backends::socket::NotUp;
 use crate::process::BackendProcess;
@@ -43,7 +44,7 @@ pub(super) struct Screen {
 /// What came of telling a process of a file.
 pub(super) enum Told {
     Seen,
-    Unseen(Ipc),
+    Unseen(Watch),
     Silent,
 }
 
@@ -80,14 +81,13 @@ impl Screen {
     pub(super) fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<Told, Error> {
         let file = wanted.file.as_path();
         let Ok(mut ipc) = self.connect(PLAYS_WITHIN, cancel) else {
-            return Ok(Told::Silent);
+            return Ok(self.silent(wanted, cancel));
         };
         let before = match &self.file {
             Some(known) => Some(known.clone()),
             None => ipc.playing(cancel)?,
         };
-        let changed = self.content.as_ref().is_some_and(|content| *content != wanted.content);
-        let is_new = before.as_deref() != Some(file) || changed;
+        let is_new = before.as_deref() != Some(file) || self.is_rewritten(wanted);
         let loaded = if self.is_seen && !is_new {
             Loaded::Plays { seen: true }
         } else {
@@ -103,11 +103,36 @@ impl Screen {
             Loaded::Plays { seen } => {
                 self.know(wanted);
                 self.is_seen = seen;
-                Ok(if seen { Told::Seen } else { Told::Unseen(ipc) })
+                Ok(if seen { Told::Seen } else { Told::Unseen(self.watch(Some(ipc))) })
             }
-            Loaded::Silent => Ok(Told::Silent),
+            Loaded::Silent => Ok(self.silent(wanted, cancel)),
             Loaded::Refused(why) => Err(Error::File { path: file.to_owned(), why }),
         }
+    }
+
+    /// Of one that does not answer: where it has stopped itself it is left to come back with its film.
+    fn silent(&mut self, wanted: &Wanted, cancel: &Cancel) -> Told {
+        let begun_with = self.process.record().args().pop();
+        let is_its = begun_with.is_some_and(|file| file == wanted.file.as_os_str());
+        if !is_its || self.is_rewritten(wanted) || !has_stopped(self.process.child(), cancel) {
+            return Told::Silent;
+        }
+        self.know(wanted);
+        if self.is_seen { Told::Seen } else { Told::Unseen(self.watch(None)) }
+    }
+
+    fn watch(&self, ipc: Option<Ipc>) -> Watch {
+        Watch { socket: self.socket.clone(), child: self.process.child().clone(), ipc }
+    }
+
+    /// Whether its file holds something else by now than what it plays.
+    pub(super) fn is_rewritten(&self, wanted: &Wanted) -> bool {
+        self.content.as_ref().is_some_and(|content| *content != wanted.content)
+    }
+
+    /// Whether it stops itself while nobody sees it.
+    pub(super) fn stops_itself(&self) -> bool {
+        self.process.record().args().iter().any(|arg| arg == STOPS)
     }
 
     fn connect(&self, within: Duration, cancel: &Cancel) -> Result<Ipc, NotUp> {
@@ -123,15 +148,17 @@ impl Screen {
         &self,
         until: Instant,
         cancel: &Cancel,
-    ) -> Result<Option<Ipc>, Error> {
+    ) -> Result<Option<Watch>, Error> {
         let (child, file) = (self.process.child(), self.file.as_deref().unwrap_or(Path::new("")));
         match ipc::wait_until_it_plays(&self.socket, child, file, until, cancel) {
+            Ok(ipc) => Ok(ipc.map(|ipc| self.watch(Some(ipc)))),
+            Err(Error::Unavailable(_)) if has_stopped(child, cancel) => Ok(Some(self.watch(None))),
             Err(Error::Unavailable(why)) => {
                 let said = self.process.log_tail();
                 let said = said.lines().last().unwrap_or("it said nothing").trim().to_owned();
                 Err(Error::Unavailable(format!("{NAME} on {}: {why}: {said}", self.output)))
             }
-            other => other,
+            Err(other) => Err(other),
         }
     }
 
@@ -144,6 +171,10 @@ impl Screen {
             true => self.stand_still(&mut ipc, cancel),
             false => self.go_on(&mut ipc, cancel),
         });
+        if told.is_err() && is_stopped(self.process.child()) {
+            // It does not play.
+            return Ok(());
+        }
         told.map_err(|error| {
             let why = match error {
                 NotUp::Cancelled => return Error::Cancelled,
