@@ -136,12 +136,12 @@ impl Hyprland {
                 let mut stream = stream.unwrap();
                 let mut asked = [0; 64];
                 let length = stream.read(&mut asked).unwrap();
-                let answer = match &asked[..length] {
-                    b"j/monitors" => monitors(&theirs.lock().unwrap()),
-                    _ => "unknown request".to_owned(),
-                };
-                stream.write_all(answer.as_bytes()).ok();
-                ring.send(()).ok();
+                // Others only look whether somebody listens.
+                if &asked[..length] == b"j/monitors" {
+                    let answer = monitors(&theirs.lock().unwrap());
+                    stream.write_all(answer.as_bytes()).ok();
+                    ring.send(()).ok();
+                }
             }
         });
         Self { shown, asked, directory, events, listener: None }

@@ -16,7 +16,9 @@ fn why_tells_who_what_is_due_and_what_failed() {
     };
     let text =
         |house: &House, monitor: &str| why(house, monitor)["text"].as_str().unwrap().to_owned();
-    assert!(text(&house, "HEADLESS-1").starts_with("HEADLESS-1 shows nothing"));
+    assert!(
+        text(&house, "HEADLESS-1").starts_with("No picture of the library is set on HEADLESS-1.")
+    );
     assert_eq!(why(&house, "HEADLESS-1")["image_id"], json!(null));
     assert_eq!(house.client().get("/why?monitor=DP-9").status, 404);
 
