@@ -1,29 +1,105 @@
 //! Who made an output, as `zwlr_output_manager_v1` tells: beside what outputs say of themselves, which
-//! has no serial number. Runs in the thread `outputs`; it manages nothing.
+//! has no serial number everywhere.
+//!
+//! Asked over a connection of its own, which ends with the answer: compositors of wlroots 0.20 end by an
+//! assertion where an output is switched off and on while a client has its heads. Runs in the thread
+//! `outputs`; it manages nothing.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use wayland_client::protocol::{wl_callback, wl_registry};
 use wayland_client::{Connection, Dispatch, Proxy, QueueHandle, event_created_child};
 use wayland_protocols_wlr::output_management::v1::client::{
     zwlr_output_head_v1, zwlr_output_manager_v1, zwlr_output_mode_v1,
 };
+use wl_callback::WlCallback;
+use wl_registry::WlRegistry;
 use zwlr_output_head_v1::ZwlrOutputHeadV1;
 use zwlr_output_manager_v1::ZwlrOutputManagerV1;
 use zwlr_output_mode_v1::ZwlrOutputModeV1;
 
 use super::identity::Identity;
-use super::wayland::Heard;
+use super::wayland::{Error, receive};
+use crate::sys::{Cancel, connect};
 
-impl Dispatch<ZwlrOutputManagerV1, ()> for Heard {
+/// Outputs are shown without it: a compositor that answers does so within milliseconds.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+
+/// What is told by now, by the names of outputs.
+pub(super) fn ask(socket: &Path, stop: &Cancel) -> Result<BTreeMap<String, Identity>, Error> {
+    let connection = Connection::from_socket(connect(socket)?)?;
+    let mut queue = connection.new_event_queue();
+    let handle = queue.handle();
+    connection.display().get_registry(&handle, ());
+    connection.display().sync(&handle, ());
+    let mut heads = Heads::default();
+    let until = Instant::now() + ANSWERS_WITHIN;
+    while !heads.are_told {
+        queue.dispatch_pending(&mut heads)?;
+        let goes_on = heads.are_told || receive(&queue, stop, Some(until))?;
+        if !goes_on || Instant::now() >= until {
+            break;
+        }
+    }
+    Ok(heads.told.into_iter().map(|(_, name, identity)| (name, identity)).collect())
+}
+
+#[derive(Default)]
+struct Heads {
+    is_bound: bool,
+    are_told: bool,
+    told: Vec<(ZwlrOutputHeadV1, String, Identity)>,
+}
+
+impl Dispatch<WlRegistry, ()> for Heads {
     fn event(
-        heard: &mut Self,
+        heads: &mut Self,
+        registry: &WlRegistry,
+        event: wl_registry::Event,
+        (): &(),
+        _: &Connection,
+        handle: &QueueHandle<Self>,
+    ) {
+        let wl_registry::Event::Global { name, interface, version } = event else { return };
+        if interface == ZwlrOutputManagerV1::interface().name {
+            registry.bind::<ZwlrOutputManagerV1, _, _>(name, version.min(4), handle, ());
+            heads.is_bound = true;
+        }
+    }
+}
+
+impl Dispatch<WlCallback, ()> for Heads {
+    fn event(
+        heads: &mut Self,
+        _: &WlCallback,
+        _: wl_callback::Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        // All globals are known: without a manager nothing is told.
+        heads.are_told |= !heads.is_bound;
+    }
+}
+
+impl Dispatch<ZwlrOutputManagerV1, ()> for Heads {
+    fn event(
+        heads: &mut Self,
         _: &ZwlrOutputManagerV1,
         event: zwlr_output_manager_v1::Event,
         (): &(),
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        if let zwlr_output_manager_v1::Event::Head { head } = event {
-            heard.heads.push((head, String::new(), Identity::default()));
-            heard.changed = true;
+        match event {
+            zwlr_output_manager_v1::Event::Head { head } => {
+                heads.told.push((head, String::new(), Identity::default()));
+            }
+            zwlr_output_manager_v1::Event::Done { .. }
+            | zwlr_output_manager_v1::Event::Finished => heads.are_told = true,
+            _ => {}
         }
     }
 
@@ -32,34 +108,28 @@ impl Dispatch<ZwlrOutputManagerV1, ()> for Heard {
     ]);
 }
 
-impl Dispatch<ZwlrOutputHeadV1, ()> for Heard {
+impl Dispatch<ZwlrOutputHeadV1, ()> for Heads {
     fn event(
-        heard: &mut Self,
+        heads: &mut Self,
         proxy: &ZwlrOutputHeadV1,
         event: zwlr_output_head_v1::Event,
         (): &(),
-        connection: &Connection,
+        _: &Connection,
         _: &QueueHandle<Self>,
     ) {
         use zwlr_output_head_v1::Event;
-        let Some(at) = heard.heads.iter().position(|(head, ..)| head == proxy) else { return };
-        let (_, own_name, identity) = &mut heard.heads[at];
+        let Some((_, own_name, identity)) = heads.told.iter_mut().find(|(head, ..)| head == proxy)
+        else {
+            return;
+        };
         match event {
             Event::Name { name } => *own_name = name,
             Event::Make { make } => identity.make = make,
             Event::Model { model } => identity.model = model,
             Event::SerialNumber { serial_number } => identity.serial = serial_number,
-            Event::Finished => {
-                heard.heads.remove(at);
-                match proxy.version() >= zwlr_output_head_v1::REQ_RELEASE_SINCE {
-                    true => proxy.release(),
-                    false => forget(proxy, connection),
-                }
-            }
             // The rest is what outputs themselves say.
-            _ => return,
+            _ => {}
         }
-        heard.changed = true;
     }
 
     event_created_child!(Self, ZwlrOutputHeadV1, [
@@ -67,27 +137,14 @@ impl Dispatch<ZwlrOutputHeadV1, ()> for Heard {
     ]);
 }
 
-impl Dispatch<ZwlrOutputModeV1, ()> for Heard {
+impl Dispatch<ZwlrOutputModeV1, ()> for Heads {
     fn event(
         _: &mut Self,
-        proxy: &ZwlrOutputModeV1,
-        event: zwlr_output_mode_v1::Event,
+        _: &ZwlrOutputModeV1,
+        _: zwlr_output_mode_v1::Event,
         (): &(),
-        connection: &Connection,
+        _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        if !matches!(event, zwlr_output_mode_v1::Event::Finished) {
-            return;
-        }
-        match proxy.version() >= zwlr_output_mode_v1::REQ_RELEASE_SINCE {
-            true => proxy.release(),
-            false => forget(proxy, connection),
-        }
     }
-}
-
-/// Of a version that has no word for it, what is over is only forgotten here: the compositor gives its
-/// number to the next, which would end the connection.
-fn forget(proxy: &impl Proxy, connection: &Connection) {
-    connection.backend().destroy_object(&proxy.id()).ok();
 }

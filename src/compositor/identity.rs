@@ -29,10 +29,6 @@ impl Identity {
     pub(super) fn is_whole(&self) -> bool {
         [&self.make, &self.model, &self.serial].iter().all(|part| !known(part).is_empty())
     }
-
-    pub(super) fn put(self, output: Output) -> Output {
-        Output { make: self.make, model: self.model, serial: self.serial, ..output }
-    }
 }
 
 /// Without what compositors say where they do not know.

@@ -183,7 +183,9 @@ fn watch(outputs: &Outputs, mut search: Search, stop: &Stop) {
             outputs.publish(Some(&session), list, has_backgrounds);
         };
         let end = stop.guard(stream.as_fd()).map_err(Into::into).and_then(|()| match stream {
-            Stream::Wayland(stream) => wayland::follow(stream, &stop.event, &mut publish),
+            Stream::Wayland(stream, socket) => {
+                wayland::follow(stream, &socket, &stop.event, &mut publish)
+            }
             Stream::X11(stream) => x11::follow(stream, &stop.event, &mut publish),
         });
         if stop.event.is_cancelled() {

@@ -37,14 +37,15 @@ pub(super) struct Found {
 }
 
 pub(super) enum Stream {
-    Wayland(UnixStream),
+    /// With where it leads to.
+    Wayland(UnixStream, PathBuf),
     X11(x11::Stream),
 }
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Wayland(stream) => stream.as_fd(),
+            Self::Wayland(stream, _) => stream.as_fd(),
             Self::X11(stream) => stream.as_fd(),
         }
     }
@@ -176,7 +177,7 @@ impl Place {
                 for socket in named.iter().cloned().chain(others) {
                     match connect(&socket) {
                         Ok(stream) => {
-                            let stream = Stream::Wayland(stream);
+                            let stream = Stream::Wayland(stream, socket.clone());
                             return Ok(Found { session: Session::Wayland { socket }, stream });
                         }
                         Err(error) => last = error,

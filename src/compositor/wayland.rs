@@ -3,32 +3,35 @@
 //! Told only when a change has settled: everything of it received (`wl_output.done`), and the
 //! compositor has nothing more to say (a `wl_display.sync` answered). Runs in the thread `outputs`.
 
+use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags};
 use wayland_client::backend::WaylandError;
 use wayland_client::protocol::{wl_callback, wl_output, wl_registry};
 use wayland_client::{Connection, Dispatch, EventQueue, Proxy, QueueHandle, WEnum};
 use wayland_protocols::xdg::xdg_output::zv1::client::{zxdg_output_manager_v1, zxdg_output_v1};
-use wayland_protocols_wlr::output_management::v1::client::{
-    zwlr_output_head_v1::ZwlrOutputHeadV1, zwlr_output_manager_v1::ZwlrOutputManagerV1,
-};
+use wayland_protocols_wlr::output_management::v1::client::zwlr_output_manager_v1::ZwlrOutputManagerV1;
 use wl_callback::WlCallback;
 use wl_output::WlOutput;
 use wl_registry::WlRegistry;
 use zxdg_output_manager_v1::ZxdgOutputManagerV1;
 use zxdg_output_v1::ZxdgOutputV1;
 
-use super::Output;
 use super::identity::Identity;
 use super::scale::scale;
+use super::{Output, heads};
 use crate::sys::{Cancel, poll_until};
 
-type Error = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Tells of the outputs until the connection ends (an error) or the wait is cancelled.
+/// Tells of the outputs until the connection ends (an error) or the wait is cancelled. `socket` is where
+/// others are to be had.
 pub(super) fn follow(
     stream: UnixStream,
+    socket: &Path,
     stop: &Cancel,
     tell: &mut dyn FnMut(Vec<Output>, bool),
 ) -> Result<(), Error> {
@@ -40,6 +43,7 @@ pub(super) fn follow(
     loop {
         queue.dispatch_pending(&mut heard)?;
         if heard.settled() {
+            heard.ask_for_makers(socket, stop);
             tell(heard.list(), heard.has_layers);
         }
         if heard.changed && !heard.asked {
@@ -47,14 +51,18 @@ pub(super) fn follow(
             heard.asked = true;
             connection.display().sync(&handle, ());
         }
-        if !receive(&queue, stop)? {
+        if !receive(&queue, stop, None)? {
             return Ok(());
         }
     }
 }
 
 /// Sends what is to be sent and waits for more; `false` when the wait is cancelled.
-fn receive(queue: &EventQueue<Heard>, stop: &Cancel) -> Result<bool, Error> {
+pub(super) fn receive<Of>(
+    queue: &EventQueue<Of>,
+    stop: &Cancel,
+    until: Option<Instant>,
+) -> Result<bool, Error> {
     let mut wanted = PollFlags::IN;
     match queue.flush() {
         // The socket is full: the rest when it takes more.
@@ -66,7 +74,7 @@ fn receive(queue: &EventQueue<Heard>, stop: &Cancel) -> Result<bool, Error> {
     let Some(guard) = queue.prepare_read() else { return Ok(true) };
     let connection = guard.connection_fd();
     let mut fds = [PollFd::new(stop, PollFlags::IN), PollFd::new(&connection, wanted)];
-    if poll_until(&mut fds, None).is_err() {
+    if poll_until(&mut fds, until).is_err() {
         return Ok(true);
     }
     let [stopped, readable] = fds.map(|fd| fd.revents());
@@ -84,16 +92,16 @@ fn receive(queue: &EventQueue<Heard>, stop: &Cancel) -> Result<bool, Error> {
 
 /// What the compositor has said so far.
 #[derive(Default)]
-pub(super) struct Heard {
+struct Heard {
     manager: Option<ZxdgOutputManagerV1>,
     /// It offers wlr-layer-shell, on which backgrounds are drawn.
     has_layers: bool,
     /// In the order in which they came.
     outputs: Vec<Head>,
-    /// Who made what, by the names of outputs, where the compositor manages outputs for clients.
-    pub(super) heads: Vec<(ZwlrOutputHeadV1, String, Identity)>,
+    /// It tells clients who made what.
+    has_makers: bool,
     /// Something was said since the last question.
-    pub(super) changed: bool,
+    changed: bool,
     /// A `sync` is on its way.
     asked: bool,
     /// It has come back, and nothing was said in between.
@@ -107,16 +115,23 @@ impl Heard {
         answered && !self.changed && !self.outputs.iter().any(|head| head.incomplete)
     }
 
-    /// All outputs, with what is known of who made them.
     fn list(&self) -> Vec<Output> {
-        let known = |output: Output| {
-            let told = self.heads.iter().find(|(_, name, _)| *name == output.name);
-            match told {
-                Some((_, _, told)) if told.is_whole() => told.clone().put(output),
-                _ => output,
-            }
-        };
-        self.outputs.iter().filter_map(Head::output).map(known).collect()
+        self.outputs.iter().filter_map(Head::output).collect()
+    }
+
+    /// Asks who made outputs that do not say all of it, until it was told of each what there is.
+    fn ask_for_makers(&mut self, socket: &Path, stop: &Cancel) {
+        let is_open = |head: &Head| head.maker.is_none() && !head.identity().is_whole();
+        if !self.has_makers || !self.outputs.iter().any(is_open) {
+            return;
+        }
+        let told = heads::ask(socket, stop).unwrap_or_else(|error| {
+            log::debug!("who made the outputs is not told: {error}");
+            BTreeMap::new()
+        });
+        for head in &mut self.outputs {
+            head.maker = told.get(&head.name()).cloned();
+        }
     }
 
     fn head(&mut self, global: u32) -> Option<&mut Head> {
@@ -143,6 +158,8 @@ struct Head {
     description: Option<String>,
     /// Maker and model.
     made: (String, String),
+    /// As it was told when it was asked for.
+    maker: Option<Identity>,
     position: (i32, i32),
     /// Width and height in pixels, millihertz.
     mode: Option<(i32, i32, i32)>,
@@ -163,6 +180,7 @@ impl Head {
             name: None,
             description: None,
             made: Default::default(),
+            maker: None,
             position: (0, 0),
             mode: None,
             scale: 1,
@@ -170,6 +188,21 @@ impl Head {
             logical_position: None,
             logical_size: None,
         }
+    }
+
+    fn name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("output-{}", self.global))
+    }
+
+    fn description(&self) -> String {
+        self.description.clone().unwrap_or_else(|| self.name())
+    }
+
+    fn identity(&self) -> Identity {
+        let (make, model) = &self.made;
+        let told = self.maker.as_ref().filter(|maker| maker.is_whole());
+        let own = || Identity::described((make, model), &self.description(), &self.name());
+        told.cloned().unwrap_or_else(own)
     }
 
     /// None for one that shows nothing.
@@ -184,16 +217,13 @@ impl Head {
         let (logical_width, logical_height) =
             logical.unwrap_or((upright.0 / whole, upright.1 / whole));
         let (x, y) = self.logical_position.unwrap_or(self.position);
-        let name = self.name.clone().unwrap_or_else(|| format!("output-{}", self.global));
-        let description = self.description.clone().unwrap_or_else(|| name.clone());
-        let (make, model) = &self.made;
-        let identity = Identity::described((make, model), &description, &name);
+        let Identity { make, model, serial } = self.identity();
         Some(Output {
-            make: identity.make,
-            model: identity.model,
-            serial: identity.serial,
-            description,
-            name,
+            make,
+            model,
+            serial,
+            description: self.description(),
+            name: self.name(),
             width,
             height,
             x,
@@ -226,7 +256,7 @@ impl Dispatch<WlRegistry, ()> for Heard {
                 } else if interface == ZxdgOutputManagerV1::interface().name {
                     heard.manager = Some(registry.bind(name, version.min(3), handle, ()));
                 } else if interface == ZwlrOutputManagerV1::interface().name {
-                    registry.bind::<ZwlrOutputManagerV1, _, _>(name, version.min(4), handle, ());
+                    heard.has_makers = true;
                 } else if interface == "zwlr_layer_shell_v1" {
                     heard.has_layers = true;
                 } else {
@@ -341,3 +371,6 @@ impl Dispatch<WlCallback, ()> for Heard {
         heard.answered = !heard.changed;
     }
 }
+
+#[cfg(test)]
+mod tests;
