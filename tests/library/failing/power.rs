@@ -3,7 +3,8 @@
 //!
 //! A disk is told from what the daemon does at the gate: what a directory or a file held when it was
 //! flushed last stays, in the strictest reading of what a flush is for. Of each instant there are four
-//! outcomes: names and contents as they were flushed, or as they are.
+//! outcomes: names and contents as they were flushed, or as they are. A file stays the one that it was,
+//! with its number and time, by which the daemon knows it again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
@@ -26,17 +27,40 @@ const KEPT: [&str; 3] = ["data", "config", "cache"];
 /// A file or directory, whatever its name: numbers are given again, with another time.
 type Node = (u64, Option<SystemTime>);
 type Names = BTreeMap<OsString, Node>;
-/// What there would be: bytes of files, none of directories.
-type Tree = BTreeMap<PathBuf, Option<Arc<Vec<u8>>>>;
+/// What there would be: files, and none for directories.
+type Tree = BTreeMap<PathBuf, Option<Content>>;
+
+/// What is in a file, and since when.
+#[derive(Clone, Default, PartialEq)]
+struct Content {
+    bytes: Arc<Vec<u8>>,
+    modified: Option<SystemTime>,
+    /// A name of the test's own for the file, for when the daemon has taken away the last of its own.
+    link: PathBuf,
+}
+
+impl Hash for Content {
+    /// Disks on which only a time is another are the same to try.
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.bytes.hash(hasher);
+    }
+}
 
 #[derive(Clone, Default)]
 struct Disk {
     directories: HashMap<Node, Names>,
     /// Of files, those too that have no name any more.
-    contents: HashMap<Node, Arc<Vec<u8>>>,
+    contents: HashMap<Node, Content>,
+    links: PathBuf,
 }
 
 impl Disk {
+    fn new(root: &Path) -> Self {
+        let links = root.join("links");
+        fs::create_dir(&links).unwrap();
+        Self { links, ..Self::default() }
+    }
+
     /// Takes in what is there now.
     fn look(&mut self, root: &Path) {
         self.directories.clear();
@@ -67,12 +91,24 @@ impl Disk {
     }
 
     fn read(&mut self, path: &Path) -> Option<Node> {
-        let node = node(path)?;
-        let bytes = fs::read(path).ok()?;
-        if self.contents.get(&node).is_none_or(|known| **known != bytes) {
-            self.contents.insert(node, Arc::new(bytes));
+        let seen = node(path)?;
+        // While it has this name, its number is not given again.
+        let link = self.links.join(seen.0.to_string());
+        if !self.contents.contains_key(&seen) {
+            fs::hard_link(path, &link).ok()?;
+            // Another may have come under this name.
+            if node(&link) != Some(seen) {
+                fs::remove_file(&link).unwrap();
+                return None;
+            }
         }
-        Some(node)
+        let bytes = Arc::new(fs::read(&link).ok()?);
+        let modified = link.metadata().ok()?.modified().ok();
+        let content = Content { bytes, modified, link };
+        if self.contents.get(&seen) != Some(&content) {
+            self.contents.insert(seen, content);
+        }
+        Some(seen)
     }
 
     /// What is at `path` in `now` stays.
@@ -80,8 +116,8 @@ impl Disk {
         let Some(node) = node(path) else { return };
         if let Some(names) = now.directories.get(&node) {
             self.directories.insert(node, names.clone());
-        } else if let Some(bytes) = now.contents.get(&node) {
-            self.contents.insert(node, Arc::clone(bytes));
+        } else if let Some(content) = now.contents.get(&node) {
+            self.contents.insert(node, content.clone());
         }
     }
 }
@@ -99,9 +135,11 @@ fn tree(root: &Path, names: &Disk, contents: &Disk, now: &Disk) -> Tree {
     while let Some((at, node)) = left.pop() {
         for (name, inner) in names.directories.get(&node).into_iter().flatten() {
             let path = at.join(name);
-            if now.contents.contains_key(inner) {
-                let bytes = contents.contents.get(inner).cloned().unwrap_or_default();
-                tree.insert(path, Some(bytes));
+            if let Some(Content { link, .. }) = now.contents.get(inner) {
+                // A file also where nothing of it was flushed.
+                let empty = || Content { link: link.clone(), ..Content::default() };
+                let content = contents.contents.get(inner).cloned().unwrap_or_else(empty);
+                tree.insert(path, Some(content));
             } else {
                 tree.insert(path.clone(), None);
                 left.push((path, *inner));
@@ -133,7 +171,7 @@ struct Recorder {
 impl Recorder {
     /// All that is there is on the disk.
     fn new(root: &Path, step: usize) -> Self {
-        let mut now = Disk::default();
+        let mut now = Disk::new(root);
         now.look(root);
         Self {
             root: root.to_owned(),
@@ -267,7 +305,14 @@ fn put(root: &Path, tree: &Tree) {
     for (path, bytes) in tree {
         match bytes {
             None => fs::create_dir(root.join(path)).unwrap(),
-            Some(bytes) => fs::write(root.join(path), &**bytes).unwrap(),
+            Some(content) => {
+                fs::hard_link(&content.link, root.join(path)).unwrap();
+                fs::write(&content.link, &**content.bytes).unwrap();
+                if let Some(modified) = content.modified {
+                    let file = fs::File::options().write(true).open(&content.link).unwrap();
+                    file.set_modified(modified).unwrap();
+                }
+            }
         }
     }
 }
