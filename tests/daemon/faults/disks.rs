@@ -46,10 +46,10 @@ fn library_on_a_dead_disk_hangs_nobody() {
     let desktop = Desktop::wayland(&["640x480"]);
     let (mut house, [red, green]) = house(&desktop);
     let (client, blue) = (house.client(), plain(&house, "blue.png", [20, 40, 200]));
+    let bystander = Bystander::beside(&house, Some(red));
     let Some(dead) = DeadDisk::over(&house.images()) else {
         return left_out("a library on a dead disk", "this user may not mount");
     };
-    let bystander = Bystander::beside(&house, Some(red));
     let begun = Instant::now();
     let set = |id: i64| client.post("/wallpaper/set", &json!({ "image_id": id })).status;
     assert!([404, 503].contains(&set(green)));
@@ -157,10 +157,10 @@ fn configuration_on_a_dead_disk_refuses_changes_alone() {
     let (mut house, [red, green]) = house(&desktop);
     let client = house.client();
     let config = house.config_file().parent().unwrap().to_owned();
+    let bystander = Bystander::beside(&house, Some(red));
     let Some(dead) = DeadDisk::over(&config) else {
         return left_out("a configuration on a dead disk", "this user may not mount");
     };
-    let bystander = Bystander::beside(&house, Some(red));
     let begun = Instant::now();
     let theme = json!({ "theme": "mine" });
     let changes = |client: &crate::support::client::Client| client.patch("/config/app", &theme);
@@ -198,10 +198,10 @@ fn state_on_a_dead_disk_keeps_no_picture_away() {
     let client = house.client();
     let state = house.root().join(".local/state/murald");
     assert!(state.is_dir());
+    let bystander = Bystander::beside(&house, Some(red));
     let Some(dead) = DeadDisk::over(&state) else {
         return left_out("a state on a dead disk", "this user may not mount");
     };
-    let bystander = Bystander::beside(&house, Some(red));
     let begun = Instant::now();
     client.post("/wallpaper/set", &json!({ "image_id": green })).ok();
     assert_eq!(client.get("/wallpaper/current").ok()["monitors"][0]["image_id"], green);
