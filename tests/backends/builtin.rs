@@ -1,5 +1,6 @@
 //! murald's own drawing, on headless sway.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,6 +9,8 @@ use murald::internals::backends::{Backend, Error, Kind, Placement};
 use murald::internals::config::BackendName;
 use murald::internals::process::Launch;
 use murald::internals::sys::Cancel;
+use x11rb::connection::Connection;
+use x11rb::protocol::xproto::{AtomEnum, ConnectionExt};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::frames::Watcher;
@@ -313,6 +316,30 @@ fn over_x11_the_root_window_keeps_what_was_painted() {
     wall.pixels(one).shows(50, 50, RED);
     builtin.clear().unwrap();
     wall.pixels(one).is_all(BLACK);
+}
+
+#[test]
+fn over_x11_a_picture_is_freed_when_the_next_has_come() {
+    let wall = Wall::new(Desktop::x11(&["320x240"]), 1);
+    let pictures = [wall.flat("red.png", RED), wall.flat("green.png", GREEN)];
+    let name = wall.backends.outputs.list()[0].name.clone();
+    let (server, number) = x11rb::connect(wall.desktop.var("DISPLAY")).unwrap();
+    let root = server.setup().roots[number].root;
+    let property = server.intern_atom(false, b"_XROOTPMAP_ID").unwrap().reply().unwrap().atom;
+    let shown = || {
+        let property = server.get_property(false, root, property, AtomEnum::PIXMAP, 0, 1).unwrap();
+        property.reply().unwrap().value32().unwrap().next().unwrap()
+    };
+    let is_there = |pixmap: u32| server.get_geometry(pixmap).unwrap().reply().is_ok();
+    let mut builtin = wall.backend(BackendName::Builtin);
+    // Numbers are given again.
+    let mut all = BTreeSet::new();
+    for picture in pictures.iter().cycle().take(30) {
+        show(&wall, &mut builtin, &[(&name, picture)]);
+        all.insert(shown());
+    }
+    let left: Vec<u32> = all.into_iter().filter(|&pixmap| is_there(pixmap)).collect();
+    assert_eq!(left, [shown()]);
 }
 
 #[test]
