@@ -18,5 +18,6 @@ mod garbage;
 mod meagre;
 mod pitfalls;
 mod process;
+mod rest;
 #[path = "../support/mod.rs"]
 mod support;

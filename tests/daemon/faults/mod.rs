@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use crate::support::House;
 
 /// A small picture of one colour.
-fn plain(house: &House, name: &str, color: [u8; 3]) -> PathBuf {
+pub fn plain(house: &House, name: &str, color: [u8; 3]) -> PathBuf {
     let path = house.root().join(name);
     image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();
     path

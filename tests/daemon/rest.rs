@@ -1,0 +1,62 @@
+//! At rest nobody wakes up, neither the daemon nor what draws for it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::faults::plain;
+use crate::desktop::{Desktop, wait_until};
+use crate::support::House;
+
+/// How often all threads of these processes have gone to sleep.
+fn sleeps(pids: &[u32]) -> u64 {
+    let of = |task: PathBuf| {
+        let status = fs::read_to_string(task.join("status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.and_then(|line| line.trim().parse::<u64>().ok()).unwrap_or(0)
+    };
+    let tasks = |pid: &u32| fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    pids.iter().flat_map(tasks).map(|task| of(task.path())).sum()
+}
+
+/// The start's own work comes to rest first.
+#[track_caller]
+fn rests(pids: &[u32]) {
+    wait_until("five seconds in which nobody wakes up", || {
+        let before = sleeps(pids);
+        std::thread::sleep(Duration::from_secs(5));
+        sleeps(pids) == before
+    });
+}
+
+#[test]
+fn daemon_answers_soon_after_start_and_sleeps_when_idle() {
+    let house = House::started();
+    house.client().get("/healthz").ok();
+    // The search for a compositor, too, tries again a few times before it leaves that to inotify.
+    rests(&[house.pid()]);
+}
+
+#[test]
+fn daemon_and_what_draws_sleep_beneath_a_picture_a_playlist_and_a_listener() {
+    let desktop = Desktop::wayland(&["320x240"]);
+    let mut house = House::on(&desktop);
+    house.configure("[backend]\ntype = \"builtin\"\n");
+    house.start();
+    let ids = [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])]
+        .map(|(name, color)| house.import(&[&plain(&house, name, color)])[0]);
+    let hour = json!({ "type": "timer", "interval": 3600 });
+    let items = ids.map(|id| json!({ "image_id": id }));
+    let body = json!({ "name": "slow", "configuration": hour, "images": items });
+    let list = house.client().post("/playlists", &body).ok()["id"].as_i64().unwrap();
+    let mut events = house.events("");
+    let start = json!({ "monitors": ["HEADLESS-1"] });
+    house.client().post(&format!("/playlists/{list}/start"), &start).ok();
+    events.wait_for("wallpaper_changed");
+    let drawing = house.drawing();
+    assert_eq!(drawing.len(), 1);
+    rests(&[&[house.pid()], &*drawing].concat());
+    assert_eq!(house.drawing(), drawing);
+}
