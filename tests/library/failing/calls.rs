@@ -24,7 +24,7 @@ struct Operation {
     act: fn(&Scene, &Value, &str) -> bool,
 }
 
-const OPERATIONS: [Operation; 5] = [
+const OPERATIONS: [Operation; 6] = [
     Operation {
         name: "import",
         prepare: |scene, _| json!(scene.picture()),
@@ -66,7 +66,28 @@ const OPERATIONS: [Operation; 5] = [
         prepare: |_, round| json!({ "hooks": { "timeout_seconds": 10 + round % 50 } }),
         act: |scene, body, when| is_done(&scene.house.client().patch("/config", body), when),
     },
+    Operation {
+        name: "reset",
+        prepare: |scene, round| {
+            backups(scene).iter().for_each(|backup| fs::remove_file(backup).unwrap());
+            let setting = json!({ "hooks": { "timeout_seconds": 10 + round % 50 } });
+            scene.house.client().patch("/config", &setting).ok()
+        },
+        act: |scene, _, when| {
+            let done = is_done(&scene.house.client().post("/config/reset", &json!({})), when);
+            // Of what was not reset there is none.
+            let kept = backups(scene);
+            assert_eq!(kept.len(), usize::from(done), "{when}: {done}: {kept:?}");
+            done
+        },
+    },
 ];
+
+fn backups(scene: &Scene) -> Vec<PathBuf> {
+    let entries = fs::read_dir(scene.house.config_file().parent().unwrap()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.to_string_lossy().contains(".bak")).collect()
+}
 
 /// Whether the picture is there afterwards: by the event, or the answer where no batch began.
 fn import(scene: &Scene, path: &Value, when: &str) -> bool {
@@ -267,4 +288,9 @@ fn an_edit_of_a_playlist_whose_calls_fail() {
 #[test]
 fn settings_whose_calls_fail() {
     try_all(&OPERATIONS[4]);
+}
+
+#[test]
+fn a_reset_whose_calls_fail() {
+    try_all(&OPERATIONS[5]);
 }
