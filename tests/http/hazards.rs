@@ -10,7 +10,7 @@ use std::time::Duration;
 use murald::internals::events::EventBus;
 use murald::internals::http::{Limits, Listening, Server};
 use murald::internals::thread::Spawner;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
 use super::support::{Client, House, is_well, odd_router, until};
 
@@ -82,6 +82,18 @@ impl Apart {
         // The test's own executable may be called http-HASH.
         let number = |name: String| name.trim().strip_prefix("http-")?.parse::<u16>().ok();
         tasks.flatten().filter_map(|task| number(name(task.path()))).count()
+    }
+
+    /// How often the listener has gone to sleep.
+    fn rests(&self) -> u64 {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let status =
+            |task: PathBuf| std::fs::read_to_string(task.join("status")).unwrap_or_default();
+        let mut all = tasks.flatten().map(|task| status(task.path()));
+        let listener = all.find(|status| status.starts_with("Name:\tlisten\n")).unwrap();
+        let field = "voluntary_ctxt_switches:";
+        let line = listener.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        line.trim().parse().unwrap()
     }
 
     /// Resident memory, in MiB.
@@ -167,6 +179,12 @@ fn server_goes_on_without_free_descriptors() {
         drop(silent);
         server.is_well();
     }
+    // None comes back: who waits to be taken in is not tried again and again without a rest.
+    let none = Rlimit { current: Some(3), maximum: Some(3) };
+    let pid = Pid::from_raw(server.child.id().cast_signed());
+    prlimit(pid, Resource::Nofile, none).unwrap();
+    let (_waiting, before) = (crowd(&server.socket, 1), server.rests());
+    until("it rests", || server.rests() > before + 5);
 }
 
 #[test]
