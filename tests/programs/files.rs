@@ -46,6 +46,12 @@ fn in_library(house: &House, name: &str) -> PathBuf {
     house.images().join(name)
 }
 
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let below = |path: PathBuf| if path.is_dir() { files_below(&path) } else { vec![path] };
+    paths.flat_map(below).collect()
+}
+
 #[test]
 fn links_and_colours_follow_every_change() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
@@ -107,10 +113,15 @@ fn links_and_colours_follow_every_change() {
     house.start();
     wait_until("the files are there again", || link(&house, "HEADLESS-1") == left);
     wait_until("the palette, too", || state(&house).join("colors.rasi").exists());
+    // Cut for each monitor: kept while it is shown.
+    set(&house, &json!({ "image_id": red, "mode": "extend" }));
+    let cache = house.root().join("cache/murald/backends");
+    assert!(files_below(&cache).len() >= 2, "{:?}", files_below(&cache));
     let stopped = house.murald(&["stop", "--clear"]).status().unwrap();
     assert!(stopped.success());
     house.wait();
     assert!(!state(&house).exists());
+    assert_eq!(files_below(&cache), Vec::<PathBuf>::new());
 }
 
 /// `MURALD_CHANGES` makes it more.
