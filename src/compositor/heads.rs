@@ -21,7 +21,7 @@ use zwlr_output_manager_v1::ZwlrOutputManagerV1;
 use zwlr_output_mode_v1::ZwlrOutputModeV1;
 
 use super::identity::Identity;
-use super::wayland::{Error, receive};
+use super::receive::{Error, receive};
 use crate::sys::{Cancel, connect};
 
 /// Outputs are shown without it: a compositor that answers does so within milliseconds.

@@ -10,6 +10,7 @@ mod heads;
 mod identity;
 mod output;
 mod outputs;
+mod receive;
 mod scale;
 mod search;
 mod session;

@@ -6,12 +6,9 @@
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags};
-use wayland_client::backend::WaylandError;
 use wayland_client::protocol::{wl_callback, wl_output, wl_registry};
-use wayland_client::{Connection, Dispatch, EventQueue, Proxy, QueueHandle, WEnum};
+use wayland_client::{Connection, Dispatch, Proxy, QueueHandle, WEnum};
 use wayland_protocols::xdg::xdg_output::zv1::client::{zxdg_output_manager_v1, zxdg_output_v1};
 use wayland_protocols_wlr::output_management::v1::client::zwlr_output_manager_v1::ZwlrOutputManagerV1;
 use wl_callback::WlCallback;
@@ -21,11 +18,10 @@ use zxdg_output_manager_v1::ZxdgOutputManagerV1;
 use zxdg_output_v1::ZxdgOutputV1;
 
 use super::identity::Identity;
+use super::receive::{Error, receive};
 use super::scale::scale;
 use super::{Output, heads};
-use crate::sys::{Cancel, poll_until};
-
-pub(super) type Error = Box<dyn std::error::Error + Send + Sync>;
+use crate::sys::Cancel;
 
 /// Tells of the outputs until the connection ends (an error) or the wait is cancelled. `socket` is where
 /// others are to be had.
@@ -54,39 +50,6 @@ pub(super) fn follow(
         if !receive(&queue, stop, None)? {
             return Ok(());
         }
-    }
-}
-
-/// Sends what is to be sent and waits for more; `false` when the wait is cancelled.
-pub(super) fn receive<Of>(
-    queue: &EventQueue<Of>,
-    stop: &Cancel,
-    until: Option<Instant>,
-) -> Result<bool, Error> {
-    let mut wanted = PollFlags::IN;
-    match queue.flush() {
-        // The socket is full: the rest when it takes more.
-        Err(WaylandError::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {
-            wanted |= PollFlags::OUT;
-        }
-        flushed => flushed?,
-    }
-    let Some(guard) = queue.prepare_read() else { return Ok(true) };
-    let connection = guard.connection_fd();
-    let mut fds = [PollFd::new(stop, PollFlags::IN), PollFd::new(&connection, wanted)];
-    if poll_until(&mut fds, until).is_err() {
-        return Ok(true);
-    }
-    let [stopped, readable] = fds.map(|fd| fd.revents());
-    if !stopped.is_empty() {
-        return Ok(false);
-    }
-    if readable.difference(PollFlags::OUT).is_empty() {
-        return Ok(true);
-    }
-    match guard.read() {
-        Err(WaylandError::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(true),
-        read => Ok(read.map(|_| true)?),
     }
 }
 
