@@ -124,6 +124,33 @@ impl Limits {
 mod tests {
     use super::*;
 
+    /// Who talks to us is told of them, and counts on them.
+    #[test]
+    fn limits_are_those_of_the_manual() {
+        let manual = include_str!("../../man/murald-api.7").replace('\n', " ");
+        let limits = Limits::default();
+        let (body, seconds) = (limits.body >> 20, |time: Duration| time.as_secs());
+        assert_eq!(limits.workers, limits.streams);
+        for told in [
+            format!("in UTF-8, of {body} MiB at most"),
+            format!("The body is larger than {body} MiB"),
+            format!("waits for nothing is closed after {} seconds", seconds(limits.idle)),
+            format!("There are {} at a time, and as many streams", limits.workers),
+            format!("At most {} requests at a time wait", limits.waiting),
+            format!("Every {} seconds comes a comment", seconds(limits.keepalive)),
+            format!("{} seconds for the head", seconds(limits.head_time)),
+            format!("{} seconds for its body", seconds(limits.body_time)),
+            format!("{} seconds between two pieces", seconds(limits.body_pause)),
+            format!("{} seconds to take more of an answer", seconds(limits.write_pause)),
+            format!("{} seconds of a stream", seconds(limits.stream_pause)),
+        ] {
+            assert!(manual.contains(&told), "the manual does not say: {told}");
+        }
+        assert!(manual.contains("a thousand at most") && limits.requests == 1000);
+        // Nobody is told of it: how much memory bodies take.
+        assert!(limits.bodies * limits.body <= 128 << 20);
+    }
+
     #[test]
     fn few_descriptors_mean_few_clients_and_room_for_quick_requests() {
         let check = |descriptors, expected: (usize, usize, usize)| {
