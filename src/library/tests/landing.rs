@@ -50,6 +50,25 @@ fn what_is_ready_together_lands_together() {
     assert!(scene.store.read(pending_files::list).unwrap().is_empty());
 }
 
+#[test]
+fn what_lands_in_a_folder_that_was_deleted_meanwhile_is_at_the_root() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    alive.reconciled();
+    let [there, gone] =
+        ["there", "gone"].map(|name| alive.library.create_folder(name, None).unwrap().id);
+    let ready = [(1, there), (2, gone)].map(|(seed, folder)| {
+        let mut ready = alive.ready(&scene.source(&format!("{seed}.png"), png(seed)));
+        ready.row.folder_id = Some(folder);
+        ready
+    });
+    alive.library.delete_folder(gone).unwrap();
+    let landed = alive.library.context.land_all(ready.into());
+    let folders: Vec<_> = landed.iter().map(|one| one.as_ref().unwrap().image.folder_id).collect();
+    assert_eq!(folders, [Some(there), None]);
+    alive.end();
+}
+
 fn until_it_waits(turn: &Turn) {
     let deadline = Instant::now() + PATIENCE;
     while !turn.is_waiting() {
