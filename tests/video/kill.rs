@@ -48,6 +48,7 @@ fn a_kill_leaves_the_video_or_its_loop() {
         }
     }
     eprintln!("{rounds} kills, {replaced} of them with the loop in place");
+    assert!((1..rounds).contains(&replaced), "no kill came before the loop, or none after it");
     replace(&house.client(), &image(&house, id));
 }
 
