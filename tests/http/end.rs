@@ -57,7 +57,7 @@ fn server_end_keeps_its_deadline_and_tells_waiting_clients() {
 }
 
 #[test]
-fn stuck_playlist_does_not_delay_others() {
+fn stuck_request_does_not_delay_others() {
     let mut house = House::new();
     let pipe = house.directory.path().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();

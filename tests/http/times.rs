@@ -70,7 +70,7 @@ fn dripping_head_does_not_prolong_its_deadline() {
 }
 
 #[test]
-fn event_clients_that_do_not_read_are_closed() {
+fn clients_that_do_not_read_their_answer_are_closed() {
     let house = one(|limits| limits.write_pause = SHORT);
     let mut clients: Vec<_> = (0..16).map(|_| house.connect()).collect();
     for client in &mut clients {
