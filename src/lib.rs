@@ -24,29 +24,31 @@ pub(crate) mod thread;
 pub(crate) mod wire;
 
 // Layer 1
+pub(crate) mod events;
+
+// Layer 2
 pub(crate) mod compositor;
 pub(crate) mod config;
 pub(crate) mod draw;
-pub(crate) mod events;
 pub(crate) mod store;
 pub(crate) mod transcode;
 
-// Layer 2
+// Layer 3
 pub(crate) mod backends;
 pub(crate) mod desktop;
 pub(crate) mod library;
 
-// Layer 3
+// Layer 4
 pub(crate) mod wallpaper;
 
-// Layer 4
+// Layer 5
 pub(crate) mod parallax;
 pub(crate) mod playlist;
 
-// Layer 5
+// Layer 6
 pub(crate) mod http;
 
-// Layer 6
+// Layer 7
 pub(crate) mod daemon;
 
 // The client sees `wire`, `paths`, `sys` and `error_chain` only, and `media` for pictures in the terminal.

@@ -9,7 +9,7 @@ use super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
 /// The narrowest terminal that help is for.
 const COLUMNS: usize = 80;
 
-/// What most people ever type, in 24 lines.
+/// What most people ever type, in 22 lines.
 pub(super) const SHORT: &str = "\
 murald - wallpapers for Wayland and X11: a daemon and its command
 
