@@ -62,7 +62,7 @@ fn what_lands_in_a_folder_that_was_deleted_meanwhile_is_at_the_root() {
         ready.row.folder_id = Some(folder);
         ready
     });
-    alive.library.delete_folder(gone).unwrap();
+    alive.library.delete_folder(gone, false).unwrap();
     let landed = alive.library.context.land_all(ready.into());
     let folders: Vec<_> = landed.iter().map(|one| one.as_ref().unwrap().image.folder_id).collect();
     assert_eq!(folders, [Some(there), None]);
