@@ -120,7 +120,8 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
     let done = match verb.run {
         Run::Daemon => return Next::Daemon(daemon_start(call.globals, &Env::process())),
         Run::Check => match verbs::file_to_check(&call) {
-            Ok(file) => return Next::Check(Check { file, output: call.globals.output }),
+            Ok(Some(file)) => return Next::Check(Check { file, output: call.globals.output }),
+            Ok(None) => nothing_to_check(&mut screen),
             Err(error) => Err(error),
         },
         Run::Database(what) => match verbs::config_file(&call) {
@@ -158,6 +159,14 @@ fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
             reference::resolve(verb, call)
         }
         Run::Daemon | Run::Check | Run::Database(_) | Run::Doctor | Run::Complete => Ok(()),
+    }
+}
+
+/// The daemon would start without a file of settings.
+fn nothing_to_check(screen: &mut Screen) -> Result<(), Error> {
+    match screen.wants_data() {
+        true => screen.data(&serde_json::json!([])),
+        false => screen.note("there is no file of settings: the defaults count"),
     }
 }
 

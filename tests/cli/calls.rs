@@ -55,7 +55,13 @@ fn a_file_of_settings_is_checked_without_a_daemon() {
     let fails = |line: &[&str], told: &str| {
         fails(&house, line, 78, &format!("murald: {told}"));
     };
-    fails(&["config", "check"], &format!("cannot read {}: ", file.display()));
+    // It would start with the defaults; a file that is named is to be there.
+    assert_eq!(json_of(&house, &["config", "check", "--json"]), json!([]));
+    assert!(ok(&house, &["config", "check"]).is_empty());
+    let named = file.to_str().unwrap();
+    for line in [&["config", "check", named][..], &["--config", named, "config", "check"]] {
+        fails(line, &format!("cannot read {named}: "));
+    }
     let check = |toml: &str, told: &str| {
         house.configure(toml);
         fails(&["config", "check"], &format!("{}{told}", file.display()));

@@ -1,5 +1,6 @@
 //! The settings, through the daemon.
 
+use std::io;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
@@ -59,7 +60,8 @@ pub(super) const GROUP: Group = Group {
             .arguments(&[Argument::optional("FILE", Kind::File, "The file, if not the daemon's own")])
             .help(
                 "    murald config check ./new.toml && cp ./new.toml \"$(murald config path)\"\n\n\
-                 Prints warnings, one a line. Exits with 78 if the daemon would not start with it.",
+                 Prints warnings, one a line; none where there is no file of settings. Exits with\n\
+                 78 if the daemon would not start with it.",
             ),
     ],
 };
@@ -188,9 +190,15 @@ fn path(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     screen.line(path.display())
 }
 
-/// The file that `config check` is about.
-pub(crate) fn file_to_check(call: &Call) -> Result<PathBuf, Error> {
-    call.text("FILE").map_or_else(|| file(call), |path| Ok(PathBuf::from(path)))
+/// The file that `config check` is about. None where nobody named one and the daemon has none either.
+pub(crate) fn file_to_check(call: &Call) -> Result<Option<PathBuf>, Error> {
+    if let Some(path) = call.text("FILE") {
+        return Ok(Some(PathBuf::from(path)));
+    }
+    let file = file(call)?;
+    let is_gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+    let is_absent = call.globals.config.is_none() && file.metadata().is_err_and(is_gone);
+    Ok(Some(file).filter(|_| !is_absent))
 }
 
 /// The daemon's own.
