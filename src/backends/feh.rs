@@ -39,7 +39,7 @@ impl Backend for Feh {
                 placements.iter().position(|placement| placement.output.name == output.name)?;
             Some(files[at].clone())
         };
-        let in_order: Vec<_> = self.context.outputs.list().iter().map(shown).collect();
+        let in_order = for_heads(&self.context.outputs.list(), shown);
         // One for all of them: those that decide what is shown have seen to that.
         let fit = placements.iter().find_map(|placement| placement.fit);
         self.paint(&in_order, fit, cancel)?;
@@ -51,12 +51,12 @@ impl Backend for Feh {
     /// The root window keeps its pixels, so it is painted over.
     fn clear(&mut self) -> Result<(), Error> {
         self.copies.tidy(&[]);
-        let outputs = self.context.outputs.list().len();
-        if outputs == 0 || !self.context.root_painter.may_be(BackendName::Feh) {
+        let outputs = self.context.outputs.list();
+        if outputs.is_empty() || !self.context.root_painter.may_be(BackendName::Feh) {
             return Ok(());
         }
         let never = Cancel::new().map_err(|error| Error::Unavailable(error.to_string()))?;
-        self.paint(&vec![None; outputs], None, &never)
+        self.paint(&for_heads(&outputs, |_| None), None, &never)
     }
 
     fn is_whole(&mut self) -> bool {
@@ -105,6 +105,21 @@ impl Feh {
         }
         Ok(path)
     }
+}
+
+/// The file of each output, in the order of the X server's monitors, which are more where some are clones.
+fn for_heads(
+    outputs: &[Output],
+    file: impl Fn(&Output) -> Option<PathBuf>,
+) -> Vec<Option<PathBuf>> {
+    let count = outputs.iter().map(|output| output.heads.len()).sum();
+    let mut files = vec![None; count];
+    for output in outputs {
+        for &head in &output.heads {
+            files[head] = file(output);
+        }
+    }
+    files
 }
 
 fn args(mode: FehMode, files: &[&Path]) -> Vec<OsString> {

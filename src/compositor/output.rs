@@ -33,6 +33,9 @@ pub struct Output {
     /// and shows nothing of what its forerunner showed.
     #[serde(skip)]
     pub instance: u64,
+    /// X11 only: which monitors of the server's list these pixels are on. Clones are one output.
+    #[serde(default)]
+    pub heads: Vec<usize>,
 }
 
 #[cfg(test)]
@@ -56,6 +59,7 @@ impl Output {
             model: String::new(),
             serial: String::new(),
             instance: 0,
+            heads: Vec::new(),
         }
     }
 }

@@ -198,6 +198,7 @@ impl Head {
             transform: self.transform,
             primary: false,
             instance: self.global.into(),
+            heads: Vec::new(),
         })
     }
 }

@@ -114,9 +114,30 @@ fn monitors(server: &RustConnection, root: Window, instance: u64) -> Result<Vec<
         let name = server.get_atom_name(monitor.name)?.reply()?.name;
         let screen = Screen::of(server, &monitor, resources.config_timestamp)?;
         let output = output(&String::from_utf8_lossy(&name), &monitor, &screen, &modes);
-        outputs.push(Output { instance, ..output });
+        let heads = vec![outputs.len()];
+        outputs.push(Output { instance, heads, ..output });
     }
-    Ok(outputs)
+    Ok(without_clones(outputs))
+}
+
+/// Monitors in one place show the same pixels, so that a picture for one of them is on all: they are one
+/// output, by the name of the primary one, else of the first.
+fn without_clones(monitors: Vec<Output>) -> Vec<Output> {
+    let place = |it: &Output| (it.x, it.y, it.logical_width, it.logical_height);
+    let mut outputs: Vec<Output> = Vec::new();
+    for monitor in monitors {
+        match outputs.iter_mut().find(|output| place(output) == place(&monitor)) {
+            Some(output) => {
+                let heads = [output.heads.as_slice(), &monitor.heads].concat();
+                if monitor.primary {
+                    *output = monitor;
+                }
+                output.heads = heads;
+            }
+            None => outputs.push(monitor),
+        }
+    }
+    outputs
 }
 
 /// What drives a monitor: nothing for one that is only laid over another.
@@ -187,6 +208,7 @@ fn output(
         transform: own.map_or(0, |crtc| transform(crtc.rotation)),
         primary: monitor.primary,
         instance: 0,
+        heads: Vec::new(),
     }
 }
 

@@ -65,3 +65,32 @@ fn fits_turns_and_follows_the_monitors() {
     show(&[(&again, &red), ("DUMMY1", &blue)]).is_all(RED);
     wall.pixels("DUMMY1").is_all(BLUE);
 }
+
+/// What is on one of them is on the other, so that there is one to show pictures on.
+#[test]
+fn clones_are_one_monitor() {
+    let wall = Wall::new(Desktop::x11(&["--pluggable", "640x480", "640x480", "640x480"]), 3);
+    let names = || -> Vec<_> {
+        wall.backends.outputs.list().iter().map(|output| output.name.clone()).collect()
+    };
+    wall.desktop.output("xrandr", &["--output", "DUMMY2", "--same-as", "DUMMY0"]);
+    wait_until("the clone is the first monitor", || names() == ["DUMMY0", "DUMMY1"]);
+    let (red, green) = (wall.flat("red.png", RED), wall.flat("green.png", GREEN));
+    for backend in [BackendName::Feh, BackendName::Builtin] {
+        let mut backend = wall.backend(backend);
+        backend.show(&wall.hang(&[("DUMMY0", &red), ("DUMMY1", &green)]), &wall.cancel).unwrap();
+        wall.pixels("DUMMY0").is_all(RED);
+        wall.pixels("DUMMY1").is_all(GREEN);
+        backend.show(&wall.hang(&[("DUMMY0", &green), ("DUMMY1", &red)]), &wall.cancel).unwrap();
+        wall.pixels("DUMMY0").is_all(GREEN);
+        wall.pixels("DUMMY1").is_all(RED);
+    }
+    wall.desktop.output("xrandr", &["--output", "DUMMY2", "--primary"]);
+    wait_until("the primary one gives its name", || {
+        let mut names = names();
+        names.sort();
+        names == ["DUMMY1", "DUMMY2"]
+    });
+    wall.desktop.output("xrandr", &["--output", "DUMMY2", "--pos", "1280x0"]);
+    wait_until("each shows its own", || names().len() == 3);
+}

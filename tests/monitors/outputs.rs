@@ -48,6 +48,7 @@ fn sway_outputs(desktop: &Desktop) -> Vec<Output> {
         model: String::new(),
         serial: String::new(),
         instance: 0,
+        heads: Vec::new(),
     };
     all.iter().filter(|o| o["active"] == true).map(output).collect()
 }
@@ -64,6 +65,7 @@ fn agree(desktop: &Desktop, outputs: &Outputs) {
             model: String::new(),
             serial: String::new(),
             instance: 0,
+            heads: Vec::new(),
             ..o.clone()
         };
         sorted(outputs.list().iter().map(plain).collect())
