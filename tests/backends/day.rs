@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use murald::internals::config::BackendName;
 
-use crate::desktop::{Desktop, wait_until};
+use crate::desktop::{Desktop, wait_for, wait_until};
 use crate::wall::{BLUE, RED, Wall};
 
 /// As much more memory may be resident: what the allocator keeps wavers.
@@ -86,13 +86,10 @@ fn a_day_of_changes_leaves_nothing_behind() {
     let begun = Instant::now();
     change(changes.next_multiple_of(2));
     let took = begun.elapsed();
-    let mut after = now();
-    let deadline = Instant::now() + crate::support::PATIENCE;
-    while !after.is_within(&before) {
-        assert!(Instant::now() < deadline, "it had {before:?}, and then {after:?}");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        after = now();
-    }
+    let after = wait_for(&format!("what it had before, {before:?}"), || {
+        let after = now();
+        if after.is_within(&before) { Ok(after) } else { Err(after) }
+    });
     eprintln!("{changes} changes in {took:.1?}: {before:?}, then {after:?}");
     assert_eq!(wall.processes("builtin")[0].pid, pid);
 }

@@ -6,9 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::wait::{wait_for, wait_until};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -42,11 +44,7 @@ impl Daemon {
     /// Waits until it answers.
     #[track_caller]
     fn up(&self) {
-        let deadline = Instant::now() + SOON;
-        while UnixStream::connect(&self.socket).is_err() {
-            assert!(Instant::now() < deadline, "no socket");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_for("the socket", || UnixStream::connect(&self.socket));
     }
 
     fn config(&self) -> PathBuf {
@@ -148,14 +146,10 @@ fn daemon_paths_of_the_config_are_used() {
     image::RgbImage::from_pixel(9, 9, image::Rgb([255, 0, 0])).save(&picture).unwrap();
     let (status, answer) = daemon.ask("POST", "/images", json!({ "paths": [picture] }));
     assert_eq!(status, 202, "{answer}");
-    let deadline = Instant::now() + SOON;
     for name in ["i", "t"] {
-        let has_files =
-            || fs::read_dir(place.join(name)).is_ok_and(|mut found| found.next().is_some());
-        while !has_files() {
-            assert!(Instant::now() < deadline, "nothing in {name}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(&format!("something in {name}"), || {
+            fs::read_dir(place.join(name)).is_ok_and(|mut found| found.next().is_some())
+        });
     }
     let log = fs::read_to_string(place.join("l")).unwrap();
     assert!(log.contains("murald") && log.contains("\"debug\""), "{log}");
@@ -271,17 +265,12 @@ fn config_warnings_are_shown_and_secrets_not_logged() {
     let bad = text.replace("api_key = \"5ecret-5ecret\"", "api_key = 5ecret-5ecret");
     assert_ne!(bad, text);
     fs::write(daemon.config(), bad).unwrap();
-    let deadline = Instant::now() + SOON;
-    let warnings = loop {
+    let warnings = wait_for("a warning of the file", || {
         let whole = daemon.succeeds("GET", "/config", Value::Null);
         // That no backend is installed is among them from the start.
         let warnings = whole["warnings"].to_string();
-        if warnings.contains("line ") {
-            break warnings;
-        }
-        assert!(Instant::now() < deadline, "no warning of the file: {warnings}");
-        std::thread::sleep(Duration::from_millis(20));
-    };
+        if warnings.contains("line ") { Ok(warnings) } else { Err(warnings) }
+    });
     assert!(!warnings.contains(secret), "{warnings}");
     daemon.fails("PATCH", "/config/app", json!({"theme": "y"}), 409, "mended");
     daemon.fails("PATCH", "/config/remote_gallery", json!({"api_key": [secret]}), 400, "a string");

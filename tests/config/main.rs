@@ -8,4 +8,6 @@ mod fuzz;
 mod keys;
 mod properties;
 mod support;
+#[path = "../support/wait.rs"]
+mod wait;
 mod watch;

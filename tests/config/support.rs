@@ -82,14 +82,4 @@ impl Watched {
     pub(crate) fn forget(&self) {
         self.events.receiver().try_iter().count();
     }
-
-    /// Until the settings are so, or the deadline has passed.
-    #[track_caller]
-    pub(crate) fn until(&self, what: &str, is: impl Fn(&Self) -> bool) {
-        let deadline = std::time::Instant::now() + SOON;
-        while !is(self) {
-            assert!(std::time::Instant::now() < deadline, "never: {what}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::support::Watched;
+use crate::wait::wait_until;
 
 #[test]
 fn config_written_in_place_is_taken_up() {
@@ -111,7 +112,7 @@ fn config_directory_removed_and_made_again_is_followed() {
     let room = Watched::at("home/config/murald/config.toml", |_| ());
     let text = room.themed("x");
     fs::remove_dir_all(room.path("home/config")).unwrap();
-    room.until("the file is missed", |room| !room.handle.current().warnings.is_empty());
+    wait_until("the file is missed", || !room.handle.current().warnings.is_empty());
     assert_eq!(room.theme(), "dark");
     fs::create_dir_all(room.path("home/config/murald")).unwrap();
     fs::write(room.handle.path(), text).unwrap();
@@ -144,10 +145,10 @@ fn bad_config_edit_is_a_warning_until_mended() {
     let room = Watched::new();
     let good = room.text();
     fs::write(room.handle.path(), "[app").unwrap();
-    room.until("the mistake is seen", |room| !room.handle.current().warnings.is_empty());
+    wait_until("the mistake is seen", || !room.handle.current().warnings.is_empty());
     assert!(room.handle.current().warnings[0].contains("line 1"));
     fs::write(room.handle.path(), &good).unwrap();
-    room.until("it is mended", |room| room.handle.current().warnings.is_empty());
+    wait_until("it is mended", || room.handle.current().warnings.is_empty());
     room.hears_nothing();
     fs::write(room.handle.path(), room.themed("x")).unwrap();
     room.hears_once(&["app"]);
@@ -158,7 +159,7 @@ fn config_file_that_stays_empty_is_a_warning() {
     let room = Watched::new();
     let text = room.themed("x");
     drop(File::create(room.handle.path()).unwrap());
-    room.until("it is told", |room| !room.handle.current().warnings.is_empty());
+    wait_until("it is told", || !room.handle.current().warnings.is_empty());
     assert!(room.handle.current().warnings[0].contains("is empty"));
     assert_eq!(room.theme(), "dark");
     room.forget();
@@ -172,7 +173,7 @@ fn bad_config_edit_is_told_while_its_writer_holds_the_file_open() {
     let room = Watched::new();
     let mut file = File::options().write(true).truncate(true).open(room.handle.path()).unwrap();
     file.write_all(b"[app").unwrap();
-    room.until("the mistake is seen", |room| !room.handle.current().warnings.is_empty());
+    wait_until("the mistake is seen", || !room.handle.current().warnings.is_empty());
     assert!(room.handle.current().warnings[0].contains("line 1"));
 }
 
@@ -203,7 +204,7 @@ fn config_file_made_later_is_taken_up() {
     let room = Watched::new();
     let text = room.themed("x");
     fs::remove_file(room.handle.path()).unwrap();
-    room.until("the file is missed", |room| !room.handle.current().warnings.is_empty());
+    wait_until("the file is missed", || !room.handle.current().warnings.is_empty());
     fs::write(room.handle.path(), text).unwrap();
     room.hears_once(&["app"]);
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use serde_json::{Map, Value, json};
 
-use crate::support::{House, PATIENCE};
+use crate::desktop::wait_for;
+use crate::support::House;
 
 /// Nobody who is silent is given up so soon: who is answered within this has not waited for them.
 const PROMPT: Duration = Duration::from_secs(8);
@@ -33,16 +34,11 @@ fn is_well(house: &House) {
 }
 
 fn connect(house: &House) -> UnixStream {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match UnixStream::connect(house.socket()) {
-            Ok(socket) => return socket,
-            // The backlog is full: the daemon is taking them in.
-            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::yield_now(),
-            Err(error) => panic!("cannot connect: {error}"),
-        }
-        assert!(Instant::now() < deadline, "nobody is taken in any more");
-    }
+    wait_for("a place in the backlog", || match UnixStream::connect(house.socket()) {
+        // It is full: the daemon is taking them in.
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Err(error),
+        connected => Ok(connected.expect("the daemon listens")),
+    })
 }
 
 /// MiB

@@ -8,7 +8,6 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -19,11 +18,7 @@ use crate::support::{House, PATIENCE};
 fn failed_start(house: &House) -> Output {
     let mut child =
         house.murald(&["start"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    while child.try_wait().unwrap().is_none() {
-        assert!(Instant::now() < deadline, "it started");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    wait_until("it ends", || child.try_wait().unwrap().is_some());
     child.wait_with_output().unwrap()
 }
 

@@ -32,7 +32,7 @@ fn rests(pids: &[u32]) {
 }
 
 #[test]
-fn daemon_answers_soon_after_start_and_sleeps_when_idle() {
+fn daemon_sleeps_when_idle() {
     let house = House::started();
     house.client().get("/healthz").ok();
     // The search for a compositor, too, tries again a few times before it leaves that to inotify.

@@ -3,13 +3,23 @@
 //! Its environment is given to the children of that test, never to the test process itself.
 
 // Each test program uses a part of it.
-#![allow(dead_code, unreachable_pub, clippy::disallowed_methods, clippy::unwrap_used)]
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    clippy::disallowed_methods,
+    clippy::unwrap_used
+)]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+
+#[path = "../support/wait.rs"]
+mod wait;
+
+pub use wait::{wait_for, wait_until};
 
 pub struct Desktop {
     /// None: the variable is to be unset.
@@ -101,14 +111,4 @@ impl Drop for Desktop {
 
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/desktop").join(name)
-}
-
-/// Waits until something holds, and fails the test when it does not within a minute.
-#[track_caller]
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use murald::internals::http::{Limits, Response};
 
 use super::support::{Client, House, PATIENCE, PROMPT};
+use crate::wait::wait_for;
 
 #[test]
 fn server_end_waits_for_running_requests_not_idle_clients() {
@@ -75,15 +76,8 @@ fn stuck_request_does_not_delay_others() {
 
 /// The end to write to, once somebody reads from the pipe: before, it cannot be opened without a wait.
 fn writer(pipe: &Path) -> File {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-        match OpenOptions::new().write(true).custom_flags(nonblocking).open(pipe) {
-            Ok(pipe) => return pipe,
-            Err(error) => assert!(Instant::now() < deadline, "{error}"),
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    wait_for("a reader", || OpenOptions::new().write(true).custom_flags(nonblocking).open(pipe))
 }
 
 #[test]

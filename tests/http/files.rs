@@ -1,6 +1,7 @@
 //! Files: whole, in part, or not at all because the client has them.
 
-use super::support::{House, LARGE, until};
+use super::support::{House, LARGE};
+use crate::wait::wait_until;
 
 fn house() -> House {
     let house = House::new();
@@ -90,7 +91,7 @@ fn file_that_shrinks_while_sent_ends_the_connection() {
     client.say("GET /file/large HTTP/1.1\r\n\r\n").read_until("\r\n\r\n");
     std::fs::File::options().write(true).open(&path).unwrap().set_len(10).unwrap();
     let mut read = 0;
-    until("the connection ends", || {
+    wait_until("the connection ends", || {
         read += 1;
         !client.more()
     });

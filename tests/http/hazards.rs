@@ -12,7 +12,8 @@ use murald::internals::http::{Limits, Listening, Server};
 use murald::internals::thread::Spawner;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
-use super::support::{Client, House, is_well, odd_router, until};
+use super::support::{Client, House, is_well, odd_router};
+use crate::wait::wait_until;
 
 /// In a process of its own, so that its descriptors and memory are its own, too.
 struct Apart {
@@ -114,7 +115,7 @@ impl Drop for Apart {
 /// Connects without ever waiting: a full backlog is tried again.
 fn crowd(socket: &Path, number: usize) -> Vec<UnixStream> {
     let mut crowd = Vec::with_capacity(number);
-    until("the crowd connects", || {
+    wait_until("the crowd connects", || {
         while crowd.len() < number {
             match UnixStream::connect(socket) {
                 Ok(one) => crowd.push(one),
@@ -184,7 +185,7 @@ fn server_goes_on_without_free_descriptors() {
     let pid = Pid::from_raw(server.child.id().cast_signed());
     prlimit(pid, Resource::Nofile, none).unwrap();
     let (_waiting, before) = (crowd(&server.socket, 1), server.rests());
-    until("it rests", || server.rests() > before + 5);
+    wait_until("it rests", || server.rests() > before + 5);
 }
 
 #[test]
@@ -196,7 +197,7 @@ fn http_workers_start_as_needed_and_end_when_idle() {
     }
     assert!(server.workers() >= 20, "each connection has one");
     drop(clients);
-    until("they end", || server.workers() == 0);
+    wait_until("they end", || server.workers() == 0);
     server.is_well();
 }
 
@@ -305,7 +306,7 @@ fn pipelined_requests_without_reader_are_not_buffered() {
     client.socket.set_nonblocking(true).unwrap();
     let many = b"GET /large HTTP/1.1\r\n\r\n".repeat(1000);
     let mut socket = &client.socket;
-    until(
+    wait_until(
         "the server stops reading",
         || matches!(socket.write(&many), Err(error) if error.kind() == ErrorKind::WouldBlock),
     );

@@ -10,3 +10,5 @@ mod streams;
 mod support;
 mod syntax;
 mod times;
+#[path = "../support/wait.rs"]
+mod wait;

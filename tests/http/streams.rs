@@ -6,7 +6,8 @@ use murald::internals::events::BUFFER;
 use murald::internals::http::Limits;
 use murald::internals::wire::{Event, GalleryDomain};
 
-use super::support::{Client, House, PATIENCE, until};
+use super::support::{Client, House, PATIENCE};
+use crate::wait::wait_until;
 
 fn gallery() -> Event {
     Event::GalleryChanged { domain: GalleryDomain::Images }
@@ -81,7 +82,7 @@ fn event_client_that_leaves_is_noticed_at_once() {
     let client = listen(&house);
     assert_eq!(subscribers(&house), 1);
     drop(client);
-    until("the stream ends", || subscribers(&house) == 0);
+    wait_until("the stream ends", || subscribers(&house) == 0);
     house.end();
 }
 
@@ -117,7 +118,7 @@ fn client_that_never_reads_is_closed_and_delays_no_end() {
     let house =
         House::with(Limits { stream_pause: Duration::from_millis(50), ..Limits::default() });
     let _stuck = listen(&house);
-    until("the stream is given up", || {
+    wait_until("the stream is given up", || {
         house.bus.publish(&gallery());
         subscribers(&house) == 0
     });
@@ -143,7 +144,7 @@ fn event_streams_have_a_cap_and_later_requests_no_effect() {
     house.bus.publish(&gallery());
     one.read_until("event: gallery_changed");
     drop(two);
-    until("a place is free", || {
+    wait_until("a place is free", || {
         house.connect().say("GET /events HTTP/1.0\r\n\r\n").reply().status == 200
     });
     house.end();
@@ -157,7 +158,7 @@ fn panic_in_event_stream_ends_that_stream_alone() {
         let mut client = house.connect();
         client.say("GET /events HTTP/1.1\r\n\r\n");
         while client.more() {}
-        until("the stream's place is free", || subscribers(&house) == 0);
+        wait_until("the stream's place is free", || subscribers(&house) == 0);
         house.is_well();
     }
     house.end();

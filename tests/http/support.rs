@@ -133,15 +133,6 @@ pub(crate) fn is_well(socket: &Path, path: &str) {
     assert!(took < PROMPT, "a healthy client waited for {took:?}");
 }
 
-/// Waits until `done` says so.
-pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !done() {
-        assert!(Instant::now() < deadline, "{what} did not happen");
-        std::thread::yield_now();
-    }
-}
-
 pub(crate) struct Client {
     pub(crate) socket: UnixStream,
     read: Vec<u8>,

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use murald::internals::digest;
 use murald::internals::events::{EventBus, EventFilter};
@@ -22,6 +22,7 @@ use murald::internals::transcode;
 use murald::internals::wire::{DeleteImages, EventKind, Image};
 use sha2::{Digest, Sha256};
 
+use crate::desktop::wait_until;
 use crate::import_kill::bmp;
 
 /// Renamed and moved; each has a tag of its own.
@@ -92,11 +93,7 @@ fn kill_at(directory: &Path, round: u64) {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    while !begun.exists() {
-        assert!(Instant::now() < deadline, "the victim does not come so far");
-        std::thread::yield_now();
-    }
+    wait_until("the victim comes so far", || begun.exists());
     // The instant itself is what is tried here: nothing is waited for.
     std::thread::sleep(Duration::from_micros(round * 7919 % 30_000));
     child.kill().unwrap();
@@ -188,11 +185,7 @@ impl House {
     }
 
     fn reconciled(&self) {
-        let deadline = Instant::now() + PATIENCE;
-        while !self.running.is_reconciled() {
-            assert!(Instant::now() < deadline, "the library is still looked through");
-            std::thread::yield_now();
-        }
+        wait_until("the library is looked through", || self.running.is_reconciled());
     }
 
     fn import(&self, paths: Vec<PathBuf>) {

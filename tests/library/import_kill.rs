@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use murald::internals::events::{EventBus, EventFilter};
 use murald::internals::library::{self, Settings};
@@ -18,6 +18,8 @@ use murald::internals::store::{self, Store, pending_files};
 use murald::internals::thread::Spawner;
 use murald::internals::transcode;
 use murald::internals::wire::{EventKind, Image};
+
+use crate::desktop::wait_until;
 
 const PICTURES: u32 = 40;
 
@@ -76,11 +78,7 @@ fn kill_at(directory: &Path, round: u32) {
     // Spread evenly, in steps that never meet.
     let spread = |steps: u32| (f64::from(round) * 0.618_034).fract() * f64::from(steps);
     let begun = spread(PICTURES) as usize;
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while files(&directory.join("images")).len() < begun {
-        assert!(Instant::now() < deadline, "the victim does not come so far");
-        std::thread::yield_now();
-    }
+    wait_until("the victim comes so far", || files(&directory.join("images")).len() >= begun);
     // The instant itself is what is tried here: nothing is waited for.
     std::thread::sleep(Duration::from_micros(u64::from(round) * 7919 % 4000));
     child.kill().unwrap();
@@ -97,11 +95,7 @@ fn check(directory: &Path, round: u32) -> usize {
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) =
         library::start(&settings, store.clone(), bus, transcoder, &spawner).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !running.is_reconciled() {
-        assert!(Instant::now() < deadline, "the library is still looked through");
-        std::thread::yield_now();
-    }
+    wait_until("the library is looked through", || running.is_reconciled());
     // After what is adopted.
     library.import(Vec::new(), None).unwrap();
     events.receiver().recv_timeout(Duration::from_secs(20)).unwrap();

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::desktop::wait_until;
+use crate::desktop::{wait_for, wait_until};
 use crate::support::House;
 use crate::support::client::Answer;
 
@@ -253,11 +252,10 @@ fn a_kill_leaves_a_package_whole_or_not_at_all() {
         });
         // At some instant of the copying, the renaming or the answer.
         let wanted = whole * round / 10;
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !asking.is_finished() && copied(&house) < wanted {
-            assert!(Instant::now() < deadline, "{} of {wanted} files copied", copied(&house));
-            std::thread::yield_now();
-        }
+        wait_for(&format!("{wanted} files"), || match (asking.is_finished(), copied(&house)) {
+            (false, copied) if copied < wanted => Err(copied),
+            _ => Ok(()),
+        });
         house.kill9();
         asking.join().unwrap();
         house.start();

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::desktop::{Desktop, wait_until};
+use crate::desktop::{Desktop, wait_for, wait_until};
 use crate::scene::{
     BLUE, GREEN, RED, in_library, near, plain, running, see, set, three, watch_for_gaps,
 };
-use crate::support::{House, PATIENCE};
+use crate::support::House;
 
 #[test]
 fn each_monitor_of_sway_shows_its_own_picture() {
@@ -220,13 +220,10 @@ fn the_last_of_many_requests_wins() {
     assert_eq!(current["image_id"], ids[0]);
     wait_until("one swaybg", || running("swaybg", &runtime).len() == 1);
     // Connections of the clients are closed a moment later than answered.
-    let mut after = Holdings::of(&house);
-    let deadline = Instant::now() + PATIENCE;
-    while after != before {
-        assert!(Instant::now() < deadline, "it held {before:#?}, and then {after:#?}");
-        std::thread::sleep(Duration::from_millis(20));
-        after = Holdings::of(&house);
-    }
+    wait_for(&format!("{before:#?}"), || {
+        let after = Holdings::of(&house);
+        if after == before { Ok(()) } else { Err(after) }
+    });
 }
 
 /// What the daemon has of the system, and how many of each.

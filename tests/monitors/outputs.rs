@@ -1,15 +1,14 @@
 //! The outputs as real compositors have them, held against what their own programs say.
 
 use std::os::unix::fs::symlink;
-use std::time::Instant;
 
 use murald::internals::compositor::{Compositor, Output, Outputs, Session, Watch};
 use murald::internals::paths::Env;
 use murald::internals::thread::{Deaths, Spawner};
 use serde_json::Value;
 
-use crate::desktop::{Desktop, wait_until};
-use crate::support::{House, PATIENCE};
+use crate::desktop::{Desktop, wait_for, wait_until};
+use crate::support::House;
 
 fn watch(env: &Env) -> (Watch, Outputs, Deaths) {
     let (spawner, deaths) = Spawner::new();
@@ -71,14 +70,10 @@ fn agree(desktop: &Desktop, outputs: &Outputs) {
         sorted(outputs.list().iter().map(plain).collect())
     };
     // Newer sways answer before they have done what they are told.
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    wait_for("its outputs", || {
         let (ours, theirs) = (ours(), sorted(sway_outputs(desktop)));
-        if ours == theirs {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{ours:#?}, not {theirs:#?}");
-    }
+        if ours == theirs { Ok(()) } else { Err((ours, theirs)) }
+    });
 }
 
 #[test]

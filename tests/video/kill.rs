@@ -14,10 +14,10 @@ use murald::internals::store::{self, Store, edits, pending_files};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::desktop::wait_until;
+use crate::desktop::{wait_for, wait_until};
 use crate::film::{H264, files, image, make, probe};
+use crate::support::House;
 use crate::support::client::Client;
-use crate::support::{House, PATIENCE};
 
 /// Of a film's frame, in seconds.
 const FRAME: f64 = 1.0 / 30.0;
@@ -83,8 +83,7 @@ struct Left {
 /// The library is looked through while everybody is served: waits until nothing is left over.
 fn settled(house: &House, id: i64, round: u32) -> Value {
     let store = Store::open(&house.database()).unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    wait_for(&format!("round {round}: nothing left over"), || {
         let image = image(house, id);
         let name = Path::new(image["path"].as_str().unwrap()).file_name().unwrap();
         let hex = image["checksum"].as_str().unwrap().trim_start_matches("sha256:");
@@ -95,12 +94,8 @@ fn settled(house: &House, id: i64, round: u32) -> Value {
             renames: 0,
         };
         let left = left(house, &store);
-        if left == whole {
-            return image;
-        }
-        assert!(Instant::now() < deadline, "round {round}: {left:?}, not {whole:?}");
-        thread::sleep(Duration::from_millis(2));
-    }
+        if left == whole { Ok(image) } else { Err(format!("{left:?}, not {whole:?}")) }
+    })
 }
 
 fn left(house: &House, store: &Store) -> Left {
