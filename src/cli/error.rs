@@ -83,11 +83,6 @@ impl Error {
             (Some(ErrorCode::NoBackend), _) => {
                 Some("`murald doctor` says what is missing, and what to do")
             }
-            (Some(ErrorCode::IncompatibleBackend), _) => Some(
-                "`murald backends` shows which are installed and what each can show: one that shows \
-                 it is used after `murald backends activate NAME`, or by itself with \
-                 backend.selection_mode = \"auto\"",
-            ),
             // What is wanting, or that another try may do, is in the error itself.
             (None, 503) => None,
             (None, 500..) => Some("the daemon's log says more"),

@@ -76,14 +76,16 @@ impl From<wallpaper::Error> for Error {
         match error {
             Why::NoBackend { checked, .. } | Why::NotUsable { checked, .. } => Self::new(503, text)
                 .code(ErrorCode::NoBackend, object(json!({ "checked": checked }))),
-            Why::Incompatible { backend, media_type, image_id, image_name, .. } => {
+            Why::Incompatible { backend, media_type, image_id, image_name, remedy, .. } => {
                 let meta = json!({
                     "backend": backend.as_str(),
                     "media_type": media_type,
                     "image_id": image_id,
                     "image_name": image_name,
                 });
-                Self::new(400, text).code(ErrorCode::IncompatibleBackend, object(meta))
+                Self::new(400, text)
+                    .details(remedy.to_string())
+                    .code(ErrorCode::IncompatibleBackend, object(meta))
             }
             Why::UnknownMonitors { .. } | Why::NoMonitor | Why::NoWord { .. } => {
                 Self::new(400, text)
@@ -254,6 +256,7 @@ mod tests {
                 media_type: MediaType::Video,
                 image_id: 7,
                 image_name: "x".into(),
+                remedy: wallpaper::Remedy::None,
             },
             400,
             r#""error_code":"incompatible_backend","meta":{"backend":"feh","media_type":"video","image_id":7,"image_name":"x"}"#,

@@ -30,6 +30,7 @@ pub enum Error {
         media_type: MediaType,
         image_id: i64,
         image_name: String,
+        remedy: Remedy,
     },
     /// The backend has no such fit, or no such transition.
     NoWord {
@@ -72,6 +73,30 @@ pub enum Error {
     Busy,
     /// The daemon is ending.
     Ending,
+}
+
+/// What would show what the backend in use cannot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// These are installed.
+    Activate(Vec<BackendName>),
+    /// These would do in this session, and none of them is installed.
+    Install(Vec<BackendName>),
+    /// Nothing does in this session.
+    None,
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verb, names) = match self {
+            Self::Activate(names) => ("activate", names),
+            Self::Install(names) => ("install", names),
+            Self::None => return f.write_str("nothing shows such in this kind of session"),
+        };
+        let list: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+        let shows = if list.len() == 1 { "which shows" } else { "either of which shows" };
+        write!(f, "{verb} {}, {shows} such", list.join(" or "))
+    }
 }
 
 impl fmt::Display for Error {
@@ -155,6 +180,16 @@ mod tests {
     use super::*;
     use crate::compositor::Compositor;
     use crate::error_chain::chain;
+
+    #[test]
+    fn remedy_names_what_shows_such() {
+        use BackendName::{Mpvpaper, WalQt};
+        let check = |remedy: Remedy, expected: &str| assert_eq!(remedy.to_string(), expected);
+        check(Remedy::Activate(vec![Mpvpaper]), "activate mpvpaper, which shows such");
+        let both = vec![Mpvpaper, WalQt];
+        check(Remedy::Install(both), "install mpvpaper or wal-qt, either of which shows such");
+        check(Remedy::None, "nothing shows such in this kind of session");
+    }
 
     #[test]
     fn error_says_what_keeps_a_backend_from_being_used() {

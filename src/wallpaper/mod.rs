@@ -49,6 +49,7 @@ use crate::store::Store;
 use crate::thread::Spawner;
 
 pub use error::Error;
+pub(crate) use error::Remedy;
 pub use handle::{Handle, ReconcilerOwner};
 pub(crate) use request::Reply;
 pub use request::{Applied, Ask, Request};

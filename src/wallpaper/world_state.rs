@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::backends::{Backends, Kind};
+use crate::backends::{Backends, Kind, REGISTRY, Registration};
 use crate::compositor::{Output, alike, identities};
 use crate::config::{BackendName, SelectionMode};
 use crate::events::EventBus;
@@ -12,7 +12,6 @@ use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
 use crate::wire::{Image, MediaType, OrphanReason};
 
-use super::Error;
 use super::assignments::{self, Fallbacks, Pictures};
 use super::job::Picture;
 use super::orphan;
@@ -20,6 +19,7 @@ use super::plan::{self, Placements, Step};
 use super::retained::Retained;
 use super::selection::{self, Candidate, Choice, Found, NoChoice, Preference};
 use super::targets::{NoTarget, Targets};
+use super::{Error, Remedy};
 
 pub(super) struct WorldState {
     rows: Vec<Assignment>,
@@ -148,8 +148,28 @@ impl WorldState {
                 media_type: image.media_type,
                 image_id: image.id,
                 image_name: image.name.clone(),
+                remedy: self.remedy(kind),
             },
         })
+    }
+
+    /// What shows content of this kind here, or would.
+    fn remedy(&self, kind: Kind) -> Remedy {
+        let installed: Vec<BackendName> = self
+            .available
+            .iter()
+            .filter(|one| one.kinds.contains(&kind))
+            .map(|one| one.name)
+            .collect();
+        if !installed.is_empty() {
+            return Remedy::Activate(installed);
+        }
+        let would = |entry: &&Registration| {
+            self.backends.fits(entry) && self.backends.kinds(entry).contains(&kind)
+        };
+        let would: Vec<BackendName> =
+            REGISTRY.iter().filter(would).map(|entry| entry.name).collect();
+        if would.is_empty() { Remedy::None } else { Remedy::Install(would) }
     }
 
     /// What is assigned to connected monitors, is not shown there now, and is of a kind that nothing

@@ -332,6 +332,10 @@ fn no_backend() {
     assert_eq!(what, "install feh, or set backend.type to builtin");
     house.configure("[backend]\ntype = \"builtin\"\n");
     step(&examine(&house), "ok", "backend", &["builtin shows pictures"]);
+    let what = step(&examine(&house), "note", "videos", &["nothing that is installed"]);
+    assert_eq!(what, "install mpvpaper or wal-qt, if you want them");
+    house.stub("mpvpaper", "#!/bin/sh\n");
+    assert!(examine(&house).iter().all(|finding| finding["subject"] != "videos"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::paths::{DaemonPaths, wanted_compositor};
 use super::report::Report;
 use crate::backends::{
-    Backends, Lack, REGISTRY, Registration, RootPainter, Versions, registration,
+    Backends, Kind, Lack, REGISTRY, Registration, RootPainter, Versions, registration,
 };
 use crate::compositor::{self, Compositor, Session};
 use crate::config::{BackendName, Config};
@@ -58,6 +58,7 @@ pub(super) fn look(
         root_painter: RootPainter::default(),
     };
     if let Some(used) = backend(report, &backends, settings) {
+        unshown(report, &backends);
         others(report, &backends, used);
     }
 }
@@ -122,6 +123,22 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
         report.note("backend", text, Some(&step));
     }
     Some(name)
+}
+
+/// What a library may have and nothing here shows.
+fn unshown(report: &mut Report, backends: &Backends) {
+    for (kind, subject) in [(Kind::Video, "videos"), (Kind::Web, "pages")] {
+        let shows = |entry: &&Registration| backends.kinds(entry).contains(&kind);
+        if backends.available().iter().any(shows) {
+            continue;
+        }
+        let fitting = REGISTRY.iter().filter(|entry| backends.fits(entry)).filter(shows);
+        let names: Vec<&str> = fitting.map(|entry| entry.name.as_str()).collect();
+        if !names.is_empty() {
+            let step = format!("install {}, if you want them", names.join(" or "));
+            report.note(subject, "nothing that is installed shows them".to_owned(), Some(&step));
+        }
+    }
 }
 
 /// Programs that draw over ours, or under.

@@ -69,6 +69,7 @@ impl StubWallpapers {
             media_type,
             image_id: id,
             image_name: "x".into(),
+            remedy: wallpaper::Remedy::None,
         };
         let outcome = match (state.behaviour, image) {
             (_, None) => Err(wallpaper::Error::NoImage { id }),
