@@ -78,7 +78,11 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
     }
     let image = match (body.image_id, body.path) {
         (Some(id), None) => id,
-        (None, Some(path)) => image_at(api, request, &path)?,
+        (None, Some(path)) => {
+            // A name that is mistyped leaves nothing in the library.
+            Targets::from_names(named(names.clone())?).check(&api.backends.outputs.list())?;
+            image_at(api, request, &path)?
+        }
         (Some(_), Some(_)) => return Err(Error::bad_request("give image_id or path, not both")),
         (None, None) => return Err(Error::bad_request("image_id or path is missing")),
     };
