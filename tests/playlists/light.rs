@@ -30,6 +30,8 @@ fn light_and_dark_change_what_is_seen() {
     let mut events = house.events("appearance_changed");
     super::start(&house, id, &["HEADLESS-1"]);
     see(&desktop, "HEADLESS-1", 0);
+    let why = house.client().get("/why").ok()[0]["text"].to_string();
+    assert!(why.contains("changes with light and dark"), "{why}");
     assert_eq!(put(&house, "dark"), json!({ "mode": "dark", "now": "dark" }));
     // Without waiting: the answer says that it is so.
     let current = house.client().get("/wallpaper/current").ok();

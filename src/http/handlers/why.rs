@@ -7,8 +7,8 @@ use crate::compositor::Output;
 use crate::http::{Error, Request, Response};
 use crate::store::{self, Connection, assignments, history, images};
 use crate::wire::{
-    ActivePlaylist, ApplyFailure, HistorySource, Image, NextChange, Rest, Source, Timestamp, Why,
-    own_path,
+    ActivePlaylist, ApplyFailure, HistorySource, Image, NextChange, PlaylistType, Rest, Source,
+    Timestamp, Why, own_path,
 };
 
 /// The player waits for nothing but the disk.
@@ -167,6 +167,9 @@ fn due(playlist: &ActivePlaylist, now: Timestamp) -> String {
                 Rest::Idle => "nobody is at the machine",
             };
             format!("The playlist {name:?} rests: {why}.")
+        }
+        (None, None) if playlist.playlist_type == PlaylistType::Appearance => {
+            format!("The playlist {name:?} changes with light and dark.")
         }
         (None, None) => format!("The playlist {name:?} waits to be told."),
     }
