@@ -99,12 +99,14 @@ fn number(text: &str) -> Option<f64> {
 
 /// Seconds, `10m`, `2h` or `1d`.
 fn span(text: &str) -> Option<u64> {
-    let (digits, unit) = match text.char_indices().next_back()? {
-        (at, 's') => (&text[..at], 1),
-        (at, 'm') => (&text[..at], 60),
-        (at, 'h') => (&text[..at], 3600),
-        (at, 'd') => (&text[..at], 86_400),
-        _ => (text, 1),
+    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let unit = match unit {
+        "" | "s" | "sec" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return None,
     };
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
@@ -154,6 +156,7 @@ mod tests {
         check(Kind::Number, "inf", Err("X must be a number from 0 on, not \"inf\""));
         check(Kind::Span, "90", Ok(json!(90)));
         check(Kind::Span, "10m", Ok(json!(600)));
+        check(Kind::Span, "10min", Ok(json!(600)));
         check(Kind::Span, "1d", Ok(json!(86_400)));
         check(Kind::Span, "h", Err("X must be seconds, or 10m, 2h, 1d, not \"h\""));
         check(Kind::FolderOrRoot, "root", Ok(json!("root")));

@@ -107,6 +107,12 @@ fn what_the_daemon_refuses() {
     fails(&house, &["config", "set", "backend", r#"{"type": "feh"}"#], 1, backend);
     let output = run(&house, &["config", "get", "backend"]);
     assert!(stderr(&output).contains("backend.type"), "{}", stderr(&output));
+    let output = run(&house, &["config", "set", "swaybg.fit_mode", "fit"]);
+    let told = stderr(&output);
+    assert!(
+        told.contains("no section \"swaybg.fit_mode\"") && told.contains("backend.NAME"),
+        "{told}"
+    );
     // The daemon keeps it, as the file may have it, and goes on with the default.
     let unused = "murald: daemon.log_level cannot be \"loud\"; \"info\" is used instead\n";
     let output = run(&house, &["config", "set", "daemon", "log_level", "loud"]);

@@ -157,9 +157,15 @@ fn every_verb_asks_for_what_it_means() {
         ],
     );
     check(
-        "playlist create x 1@sunset-30m --type time_of_day",
+        "playlist create x 1@sunset-30m",
         &[
             r#"POST /playlists {"configuration":{"type":"time_of_day"},"images":[{"image_id":1,"at":"sunset-30m"}],"name":"x"}"#,
+        ],
+    );
+    check(
+        "playlist create x 1@light 2@dark",
+        &[
+            r#"POST /playlists {"configuration":{"type":"appearance"},"images":[{"image_id":1,"when":"light"},{"image_id":2,"when":"dark"}],"name":"x"}"#,
         ],
     );
     check("power", &["GET /power"]);

@@ -147,7 +147,11 @@ fn set(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     if screen.wants_data() {
         show(screen, &settings)?;
     } else if used.is_ok() {
-        let now = |key: &String| settings.get(key).map_or_else(|| "unset".to_owned(), plain);
+        let now = |key: &String| match settings.get(key).map(plain) {
+            Some(text) if text.is_empty() => "empty".to_owned(),
+            Some(text) => text,
+            None => "unset".to_owned(),
+        };
         let mut lines = changes.keys().map(|key| format!("{name}.{key} is {} now", now(key)));
         lines.try_for_each(|line| screen.say(line))?;
         if settings.get("restart_required") == Some(&Value::Bool(true)) {

@@ -23,11 +23,15 @@ pub(super) fn wish(
             Ok((section.clone(), one_setting(connection, &section, &key, value)?))
         }
         (None, Some(several), None) => {
-            // No section of the API, as the daemon says.
-            if section == "backend" {
-                settings(connection, &section, false)?;
+            let changes = changes(several);
+            // Of what is no section of the API, the daemon says so.
+            if (section == "backend" || changes.is_err())
+                && let Err(error) = settings(connection, &section, false)
+                && error.status() == Some(404)
+            {
+                return Err(error);
             }
-            Ok((section, changes(several)?))
+            Ok((section, changes?))
         }
         _ => Err(Error::usage("what is to be set?")
             .hint("usage: murald config set SECTION.KEY VALUE, or SECTION '{\"KEY\": VALUE}'")),
@@ -65,7 +69,8 @@ fn changes(text: &str) -> Result<Map<String, Value>, Error> {
     }
 }
 
-/// The word as the type that the setting has: `80` is a number for one and a text for another.
+/// The word as the type that the setting has: `80` is a number for one and a text for another. `null` is
+/// none for all.
 fn one_setting(
     connection: &Connection,
     section: &str,
@@ -86,7 +91,7 @@ fn one_setting(
 
 fn typed(present: Option<&Value>, word: &str) -> Value {
     match present {
-        Some(Value::String(_)) => word.into(),
+        Some(Value::String(_)) if word != "null" => word.into(),
         _ => serde_json::from_str(word).unwrap_or_else(|_| word.into()),
     }
 }
@@ -109,6 +114,7 @@ mod tests {
         check(Some(json!([])), "[\"A=b\"]", json!(["A=b"]));
         check(None, "1.5", json!(1.5));
         check(None, "null", Value::Null);
+        check(Some(json!("wal -i x")), "null", Value::Null);
     }
 
     #[test]

@@ -63,13 +63,16 @@ pub(super) fn settings(
     Ok(at.unwrap(answer.read()?))
 }
 
-/// Where the settings of `[backend]` itself are.
+/// Where the settings are that have no section of this name.
 fn elsewhere(section: &str, error: Error) -> Error {
     match section {
         "backend" if error.status() == Some(404) => error.hint(
             "its settings are named backend.type, backend.selection_mode, \
              backend.transition_duration_seconds; `murald config get` shows all",
         ),
+        _ if error.status() == Some(404) => {
+            error.hint("a backend's are named backend.NAME; `murald config get` shows all")
+        }
         _ => error,
     }
 }

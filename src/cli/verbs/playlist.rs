@@ -59,13 +59,14 @@ pub(super) const CREATE: Verb = Verb::new(&["playlist", "create"], "Create a pla
     ]))
     .help(
         "    murald playlist create evening lake 4 5 --interval 10m --order random\n    \
-         murald playlist create day lake@07:00 dusk@19:30 --type time_of_day\n    \
+         murald playlist create day lake@07:00 dusk@19:30\n    \
          murald playlist create trips --folder travel --order random\n    \
-         murald playlist create sky lake@dawn night@dusk+30m --type time_of_day\n\n\
+         murald playlist create sky lake@dawn night@dusk+30m\n\n\
          A timer changes the image after each interval; it is the default, with 5 minutes.\n\
          The type manual changes it only when you ask for it, time_of_day at the times that\n\
-         the images have, and day_of_week every day: the first image is Sunday's, the second\n\
-         Monday's, and so on. Times by the sun (sunrise, sunset, dawn, dusk) need to know where\n\
+         the images have, appearance with light and dark, and day_of_week every day: the\n\
+         first image is Sunday's, the second Monday's, and so on. Images with times, or with\n\
+         @light and @dark, say the type themselves. Times by the sun (sunrise, sunset, dawn, dusk) need to know where\n\
          you are: `murald config set location.latitude 52.5`, and location.longitude.\n\n\
          With filters instead of images it lives: what passes them comes in before the next\n\
          change, and what does not goes. With --fixed it has those that pass them now.",
@@ -91,6 +92,9 @@ fn configuration(call: &Call) -> Map<String, Value> {
     const FIELDS: [(&str, &str); 3] =
         [("type", "--type"), ("interval", "--interval"), ("order", "--order")];
     let mut configuration = Map::new();
+    if let Some(kind) = meant_type(call) {
+        configuration.insert("type".to_owned(), json!(kind));
+    }
     for (field, flag) in FIELDS {
         if let Some(value) = call.value(flag) {
             configuration.insert(field.to_owned(), value.clone());
@@ -113,6 +117,15 @@ fn body(call: &Call) -> Map<String, Value> {
         body.insert("images".to_owned(), json!(images));
     }
     body
+}
+
+/// The type that goes by what is said of the images: their times, or light and dark.
+fn meant_type(call: &Call) -> Option<PlaylistType> {
+    let says = |field: &str| call.all("IMAGE").into_iter().any(|item| item.get(field).is_some());
+    if says("when") {
+        return Some(PlaylistType::Appearance);
+    }
+    (says("time") || says("at")).then_some(PlaylistType::TimeOfDay)
 }
 
 fn create(call: &Call, screen: &mut Screen) -> Result<(), Error> {
