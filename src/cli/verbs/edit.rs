@@ -53,7 +53,10 @@ pub(super) const UPDATE: Verb =
 pub(super) const RENAME: Verb =
     Verb::asking(&["images", "rename"], "Rename an image and its file", NAME)
         .arguments(&[ONE, Argument::one("NAME", Kind::Text, "The new name")])
-        .help("Where another image has the name, a number is put after it.");
+        .help(
+            "A file that is used where it is keeps its name. Where another image has the name, a\n\
+             number is put after it.",
+        );
 pub(super) const TAG: Verb =
     Verb::new(&["images", "tag"], "Add tags to images, or remove some", tag)
         .arguments(&[MANY])

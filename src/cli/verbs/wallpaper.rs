@@ -37,7 +37,8 @@ const SET_HELP: &str = "    murald set ~/Pictures/lake.jpg\n    \
 const RANDOM_HELP: &str = "    murald random --tags sea --orientation landscape\n\n\
      One that is not shown there already, if there is another that the backend can show. With\n\
      `each`, each monitor has its own, an upright one where it stands upright.";
-const BACK_HELP: &str = "Again goes further back; any other change of a monitor ends its way back.";
+const BACK_HELP: &str = "Each monitor goes back by a step of its own. Again goes further back;\n\
+                         any other change of a monitor ends its way back.";
 
 const SET_IT: Request = Request::post(
     "/wallpaper/set",
