@@ -4,8 +4,7 @@
 //! another name. What a copy is called says what it was made from, so one that exists is right.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use super::Error;
 use super::decoding::{self, file_error, guarded};
 use crate::digest;
 use crate::media::{self, Tile};
-use crate::paths;
+use crate::paths::{self, Replacement};
 use crate::sys::Cancel;
 use crate::wire::Format;
 
@@ -125,7 +124,7 @@ impl Copies {
             let (width, height) = (probe.width, probe.height);
             let whole = Tile { x: 0, y: 0, width, height, pixels: (width, height) };
             let bytes = decoding::cut((source, &mut file), &probe, &[whole], cancel)?;
-            self.land(&copy, |to| to.write_all(&bytes.concat()))?;
+            paths::replace(&copy, &bytes.concat()).map_err(|error| self.unwritable(&error))?;
         }
         Ok(Some(copy))
     }
@@ -137,11 +136,9 @@ impl Copies {
         if copy.exists() {
             return Ok(copy);
         }
-        let temporary = copy.with_extension("part");
-        self.land(&temporary, |_| Ok(()))?;
-        decoding::transcode((source, format), &temporary, cancel)
-            .inspect_err(|_| drop(fs::remove_file(&temporary)))?;
-        fs::rename(&temporary, &copy).map_err(|error| self.unwritable(&error))?;
+        let new = Replacement::of(&copy).map_err(|error| self.unwritable(&error))?;
+        decoding::transcode((source, format), new.path(), cancel)?;
+        new.land().map_err(|error| self.unwritable(&error))?;
         Ok(copy)
     }
 
@@ -166,23 +163,6 @@ impl Copies {
         self.directory.join(format!("{name}.{extension}"))
     }
 
-    /// Writes a file whole or not at all.
-    fn land(
-        &self,
-        path: &Path,
-        write: impl FnOnce(&mut File) -> std::io::Result<()>,
-    ) -> Result<(), Error> {
-        let temporary = path.with_extension("new");
-        let landed = fs::create_dir_all(&self.directory)
-            .and_then(|()| File::create(&temporary))
-            .and_then(|mut file| write(&mut file))
-            .and_then(|()| fs::rename(&temporary, path));
-        landed.map_err(|error| {
-            fs::remove_file(&temporary).ok();
-            self.unwritable(&error)
-        })
-    }
-
     fn unwritable(&self, error: &std::io::Error) -> Error {
         Error::Unavailable(format!("cannot write to {}: {error}", self.directory.display()))
     }
@@ -190,6 +170,7 @@ impl Copies {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::BufReader;
 
     use super::*;

@@ -6,10 +6,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::paths;
+use crate::paths::{self, TEMPORARY};
 
-/// What temporary names begin with; no link of ours does.
-const TEMPORARY: &str = ".new-";
 /// The link to what was set last.
 const NEWEST: &str = "all";
 
@@ -93,12 +91,7 @@ impl Directory {
         if self.written.get(name) == Some(&bytes) && path.exists() {
             return Ok(());
         }
-        let temporary = self.root.join(format!("{TEMPORARY}{name}"));
-        let written = fs::write(&temporary, &bytes).and_then(|()| fs::rename(&temporary, &path));
-        written.map_err(|error| {
-            fs::remove_file(&temporary).ok();
-            (path, error)
-        })?;
+        paths::replace(&path, &bytes).map_err(|error| (path, error))?;
         self.written.insert(name, bytes);
         Ok(())
     }

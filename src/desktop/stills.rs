@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::MakeStill;
+use crate::paths::Replacement;
 use crate::transcode::{self, Transcoder};
 use crate::wire::{Image, MediaType};
 
@@ -130,13 +131,8 @@ fn is_still(image: &Image) -> bool {
 
 /// Writes a file whole or not at all.
 fn land(path: &Path, make: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
-    let part = path.with_extension("part");
-    let directory = path.parent().unwrap_or(path);
-    let unwritable = |error| format!("cannot write to {}: {error}", directory.display());
-    fs::create_dir_all(directory).map_err(unwritable)?;
-    let landed = make(&part).and_then(|()| fs::rename(&part, path).map_err(unwritable));
-    landed.inspect_err(|_| {
-        // It may never have been there.
-        fs::remove_file(&part).ok();
-    })
+    let unwritable = |error| format!("cannot write {}: {error}", path.display());
+    let new = Replacement::of(path).map_err(unwritable)?;
+    make(new.path())?;
+    new.land().map_err(unwritable)
 }

@@ -1,13 +1,15 @@
-//! Where things live: the XDG base directories, and paths as people write them.
+//! Where things live: the XDG base directories, and paths as people write them; and how files are put
+//! there.
 //!
-//! Runs in whatever thread asks. Reads the environment only through [`Env`], and makes no directory
-//! but the runtime directory that stands in for a missing `XDG_RUNTIME_DIR`.
+//! Runs in whatever thread asks. Reads the environment only through [`Env`]. Who names a place makes no
+//! directory but the runtime directory that stands in for a missing `XDG_RUNTIME_DIR`.
 
 mod dirs;
 mod env;
 mod error;
 mod lasting;
 mod presence;
+mod replace;
 mod runtime;
 mod variables;
 
@@ -23,6 +25,7 @@ pub use env::Env;
 pub(crate) use error::Error;
 pub(crate) use lasting::{flush_directory, make_directories};
 pub(crate) use presence::{Presence, answers, answers_in, presence};
+pub(crate) use replace::{Replacement, TEMPORARY, replace};
 
 /// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds
 /// nobody up. What is opened is what is looked at, whatever lies at the path a moment later.

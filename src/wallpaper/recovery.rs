@@ -69,11 +69,9 @@ impl Recovery {
             placements: placements.clone(),
         };
         let entries: Vec<Entry> = current.iter().map(entry).collect();
-        let part = self.path.with_extension("part");
         let noted = serde_json::to_vec(&entries)
             .map_err(io::Error::from)
-            .and_then(|bytes| fs::write(&part, bytes))
-            .and_then(|()| fs::rename(&part, &self.path));
+            .and_then(|bytes| paths::replace(&self.path, &bytes));
         if let Err(error) = noted {
             // Only pictures that leave the library depend on it.
             log::debug!("what is shown is not noted: {error}");

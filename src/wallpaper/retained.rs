@@ -13,6 +13,7 @@ use super::names::Names;
 use super::orphan::file_is_missing;
 use crate::backends::{Kind, Placement};
 use crate::digest;
+use crate::paths::Replacement;
 
 /// The largest file that is copied where it cannot be linked.
 const COPY_MAX: u64 = 64 << 20;
@@ -97,9 +98,9 @@ fn copy(path: &Path, retained: &Path) -> io::Result<()> {
         return Err(io::Error::other("too large for a copy"));
     }
     // Whole or not at all: a part of it would be shown once the file is gone.
-    let part = retained.with_extension("part");
-    fs::copy(path, &part)?;
-    fs::rename(part, retained)
+    let new = Replacement::of(retained)?;
+    fs::copy(path, new.path())?;
+    new.land()
 }
 
 #[cfg(test)]

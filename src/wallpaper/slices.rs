@@ -3,8 +3,7 @@
 //! Runs on the worker's thread, since cutting takes as long as decoding. A slice's name says all that
 //! it was made from, so one that exists is right; those that nothing uses any more are removed.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::backends::decoding::{self, file_error};
@@ -12,7 +11,7 @@ use crate::backends::{Error, Placement};
 use crate::compositor::Output;
 use crate::digest;
 use crate::media::Tile;
-use crate::paths;
+use crate::paths::{self, Replacement};
 use crate::sys::Cancel;
 
 pub(super) struct Slices {
@@ -77,9 +76,8 @@ impl Slices {
             return Ok(slice);
         }
         let slices = self.bytes(source, &key, &tiles, cancel)?;
-        fs::create_dir_all(&self.directory).map_err(|error| failed(&error))?;
         for (other, bytes) in together.iter().zip(slices) {
-            write(&path(&other.output), &bytes).map_err(|error| failed(&error))?;
+            paths::replace(&path(&other.output), &bytes).map_err(|error| failed(&error))?;
         }
         Ok(slice)
     }
@@ -96,11 +94,11 @@ impl Slices {
         let probe = match decoding::look(source, &mut file)? {
             Ok(probe) => probe,
             Err(format) => {
-                let png = Temporary(self.directory.join(format!("{key}.part")));
-                let made = fs::create_dir_all(&self.directory);
-                made.map_err(|error| file_error(&self.directory, &error))?;
-                decoding::transcode((source, format), &png.0, cancel)?;
-                file = decoding::open(&png.0)?;
+                // Removed when it has been read.
+                let png = Replacement::of(&self.directory.join(format!("{key}.png")))
+                    .map_err(|error| file_error(&self.directory, &error))?;
+                decoding::transcode((source, format), png.path(), cancel)?;
+                file = decoding::open(png.path())?;
                 let unfit = |_| Error::File { path: source.to_owned(), why: "no PNG".to_owned() };
                 decoding::look(source, &mut file)?.map_err(unfit)?
             }
@@ -111,15 +109,6 @@ impl Slices {
     fn path(&self, key: &str, output: &Output) -> PathBuf {
         // A name of an output has no separator: the compositor's own sockets would break on it.
         self.directory.join(format!("{key}-{}.png", output.name.replace('/', "_")))
-    }
-}
-
-/// A file that is removed when it has been read.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        fs::remove_file(&self.0).ok();
     }
 }
 
@@ -142,13 +131,6 @@ fn key(source: &Path, tiles: &[Tile]) -> std::io::Result<String> {
     let metadata = fs::metadata(source)?;
     let changed = (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec());
     Ok(digest::short(format!("{source:?} {changed:?} {tiles:?}"), 8))
-}
-
-/// Whole or not at all: the backend may read at any time.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let part = path.with_extension("part");
-    File::create(&part)?.write_all(bytes)?;
-    fs::rename(&part, path)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The file that hyprpaper reads. One that somebody else wrote is never overwritten.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use crate::backends::Error;
+use crate::paths;
 
 /// The first line of every file of ours.
 pub(super) const HEAD: &str = "# Written by murald, which overwrites it.";
@@ -26,13 +27,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
     }
     // A link is the owner's arrangement: what it leads to is written.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let new = target.with_extension("conf.new");
-    let directory = target.parent().unwrap_or(Path::new("/"));
-    let written = fs::create_dir_all(directory)
-        .and_then(|()| File::create(&new))
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&new, &target));
-    written.map_err(|error| failed("write", &error))
+    paths::replace(&target, text.as_bytes()).map_err(|error| failed("write", &error))
 }
 
 /// None for a file that is not there.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::client::Client;
 use crate::backends::Error;
+use crate::paths;
 
 pub(super) struct Rest {
     note: PathBuf,
@@ -84,8 +85,6 @@ impl Rest {
                 _ => Ok(()),
             };
         }
-        let part = self.note.with_extension("part");
-        fs::write(&part, serde_json::to_vec(paused)?)?;
-        fs::rename(part, &self.note)
+        paths::replace(&self.note, &serde_json::to_vec(paused)?)
     }
 }

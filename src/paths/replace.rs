@@ -1,0 +1,86 @@
+//! Files that others may read at any time: a new one is made beside the old one and takes its name.
+//!
+//! Runs on whoever writes. What has to outlast a power loss is not for here: its owner flushes it.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What the names of new files begin with until they land: they are hidden from programs that take all
+/// files of a directory, or all of an ending.
+pub(crate) const TEMPORARY: &str = ".new-";
+
+/// Writes a file whole or not at all: readers see the old one or the new one. Not flushed: a power
+/// loss may leave the name and nothing in it.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let new = Replacement::of(path)?;
+    fs::write(&new.path, bytes)?;
+    new.land()
+}
+
+/// An empty file beside one that it is to replace, for others to fill; removed unless it lands, so that
+/// a full disk keeps nothing of it. A file has one at a time.
+#[must_use]
+pub(crate) struct Replacement {
+    path: PathBuf,
+    target: PathBuf,
+}
+
+impl Replacement {
+    /// Makes the directory, too, where it is missing.
+    pub(crate) fn of(target: &Path) -> io::Result<Self> {
+        let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut temporary = OsString::from(TEMPORARY);
+        temporary.push(name);
+        let path = target.with_file_name(temporary);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        File::create(&path)?;
+        Ok(Self { path, target: target.to_owned() })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn land(self) -> io::Result<()> {
+        fs::rename(&self.path, &self.target)
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        // Where it has landed there is none.
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_is_replaced_whole_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("new/x.conf");
+        let there = || {
+            let entries = fs::read_dir(path.parent().unwrap()).unwrap();
+            entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+        };
+        for content in ["a", "b"] {
+            replace(&path, content.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
+            assert_eq!(there(), [path.clone()]);
+        }
+        let half = Replacement::of(&path).unwrap();
+        fs::write(half.path(), "half").unwrap();
+        assert_eq!(there().len(), 2, "it is beside the old one");
+        drop(half);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "b");
+        assert_eq!(there(), [path.clone()]);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(replace(&path, b"c").is_err(), "a directory has its name");
+        assert_eq!(there(), [path.clone()]);
+    }
+}
