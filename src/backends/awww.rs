@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
+use super::processes::Processes;
 use super::wish::fit_or;
 use super::{Backend, Error, Placement};
 use crate::config::{
     Awww as Options, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, BackendName,
 };
-use crate::process::{BackendProcess, Ended, Output, run};
+use crate::process::{Ended, Output, run};
 use crate::sys::Cancel;
 use crate::wire::{Fit, Format};
 
@@ -46,7 +47,7 @@ pub(super) struct Awww {
     settings: Settings,
     copies: Copies,
     /// The server, where it is ours.
-    server: Option<BackendProcess>,
+    servers: Processes,
     /// What this daemon has had shown on each output, and how.
     shown: HashMap<String, Shown>,
 }
@@ -70,9 +71,9 @@ impl Shown {
 
 impl Awww {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let server = context.take_over(NAME).pop();
+        let servers = Processes::taken_over(&context, NAME, |server| server.end(GRACE));
         let copies = Copies::new(context.cache.join("copies"));
-        Self { context, settings, copies, server, shown: HashMap::new() }
+        Self { context, settings, copies, servers, shown: HashMap::new() }
     }
 
     /// The client and server of one name: awww's, else swww's.
@@ -127,7 +128,7 @@ impl Awww {
             pause = (pause * 2).min(Duration::from_millis(500));
         };
         match outputs {
-            Ok(_) => self.server = Some(process),
+            Ok(_) => self.servers.replace(process),
             Err(_) => process.end(GRACE),
         }
         outputs
@@ -184,21 +185,17 @@ impl Backend for Awww {
     }
 
     fn clear(&mut self) -> Result<(), Error> {
-        match self.server.take() {
-            Some(server) => server.end(GRACE),
-            None => log::info!("the {NAME} server was not started by murald and goes on"),
+        if self.servers.newest().is_none() {
+            log::info!("the {NAME} server was not started by murald and goes on");
         }
+        self.servers.end_all();
         self.shown.clear();
         self.copies.tidy(&[]);
         Ok(())
     }
 
     fn is_whole(&mut self) -> bool {
-        let mut servers: Vec<BackendProcess> = self.server.take().into_iter().collect();
-        let had_one = !servers.is_empty();
-        self.context.reap(&mut servers);
-        self.server = servers.pop();
-        self.server.is_some() == had_one
+        self.servers.is_whole()
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
-
+use super::processes::Processes;
 use super::socket::{NotUp, connect_when_up, wait};
 use super::wish::fit_or;
 use super::{Backend, Error, Kind, Placement};
@@ -40,8 +40,7 @@ pub(super) struct Builtin {
     context: Context,
     settings: Settings,
     copies: Copies,
-    /// All of ours that run; the last one is what is seen.
-    running: Vec<BackendProcess>,
+    processes: Processes,
 }
 
 /// What came of a question.
@@ -53,9 +52,9 @@ enum Asked {
 
 impl Builtin {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let running = context.take_over(NAME);
+        let processes = Processes::taken_over(&context, NAME, end);
         let copies = Copies::new(context.cache.join("copies"));
-        Self { context, settings, copies, running }
+        Self { context, settings, copies, processes }
     }
 
     fn request(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Request, Error> {
@@ -100,7 +99,7 @@ impl Builtin {
         let directory = self.context.records.directory();
         let path = |number: u32| directory.join(format!("draw-{number}.sock"));
         let is_used = |path: &PathBuf| {
-            self.running.iter().any(|process| socket_of(process).as_ref() == Some(path))
+            self.processes.any(|process| socket_of(process).as_ref() == Some(path))
         };
         let unused = (1..).map(path).find(|path| !is_used(path)).unwrap_or_else(|| path(0));
         // One that died has left its own.
@@ -136,11 +135,6 @@ impl Builtin {
         let paths = request.outputs.into_iter().map(|wanted| wanted.path.into());
         self.copies.tidy(&paths.collect::<Vec<PathBuf>>());
     }
-
-    /// Leaves only this one running.
-    fn keep(&mut self, kept: BackendProcess) {
-        std::mem::replace(&mut self.running, vec![kept]).into_iter().for_each(end);
-    }
 }
 
 impl Backend for Builtin {
@@ -154,29 +148,22 @@ impl Backend for Builtin {
             self.tidy(request);
             return Ok(());
         }
-        self.context.reap(&mut self.running);
-        let current = self.running.pop();
-        let asked = current.as_ref().map(|process| {
+        self.processes.reap();
+        let asked = self.processes.newest().map(|process| {
             let stream = socket_of(process).and_then(|socket| connect(&socket).ok());
             match stream {
                 Some(stream) => ask(stream, &request, process, cancel),
                 None => Ok(Asked::Useless("it does not listen".to_owned())),
             }
         });
-        // Whatever came of it, it is what is seen.
-        self.running.extend(current);
         match asked.transpose().map_err(|error| error.of(placements, &request))? {
-            Some(Asked::Shown) => {
-                if let Some(process) = self.running.pop() {
-                    self.keep(process);
-                }
-            }
+            Some(Asked::Shown) => self.processes.keep_newest(),
             other => {
                 if let Some(Asked::Useless(why)) = other {
                     log::info!("the process that draws is replaced: {why}");
                 }
                 let new = self.start(&request, cancel);
-                self.keep(new.map_err(|error| error.of(placements, &request))?);
+                self.processes.replace(new.map_err(|error| error.of(placements, &request))?);
             }
         }
         self.tidy(request);
@@ -188,7 +175,7 @@ impl Backend for Builtin {
     }
 
     fn clear(&mut self) -> Result<(), Error> {
-        self.running.drain(..).for_each(end);
+        self.processes.end_all();
         self.copies.tidy(&[]);
         // The root window keeps its pixels, so it is painted over.
         if self.is_on_root() && self.context.root_painter.may_be(BackendName::Builtin) {
@@ -200,9 +187,7 @@ impl Backend for Builtin {
     }
 
     fn is_whole(&mut self) -> bool {
-        let seen = self.running.last().map(|process| process.child().identity());
-        self.context.reap(&mut self.running);
-        self.running.last().map(|process| process.child().identity()) == seen
+        self.processes.is_whole()
     }
 }
 

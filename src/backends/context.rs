@@ -93,15 +93,6 @@ impl Context {
         running
     }
 
-    /// Forgets those that have ended.
-    pub(super) fn reap(&self, backends: &mut Vec<BackendProcess>) {
-        for dead in backends.extract_if(.., |process| !process.child().is_running()) {
-            let how = dead.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
-            log::info!("ended{how}: {}", dead.record().shown());
-            dead.forget();
-        }
-    }
-
     /// Has the end of somebody else's process told, too.
     pub(super) fn watch_foreign(&self, child: Child) -> Option<Foreign> {
         let watched = self.reaper.watch(&child, &self.tell);

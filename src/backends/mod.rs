@@ -19,6 +19,7 @@ mod lack;
 mod mpvpaper;
 mod observant;
 mod placement;
+mod processes;
 mod registry;
 mod socket;
 mod swaybg;

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
 use super::follow::{Followed, follow};
+use super::processes::Processes;
 use super::trace::Trace;
 use super::wish::fit_or;
 use super::{Backend, Error, Placement};
@@ -35,15 +36,14 @@ pub(super) struct Swaybg {
     context: Context,
     settings: Settings,
     copies: Copies,
-    /// All of ours that run; the last one is what is seen.
-    running: Vec<BackendProcess>,
+    processes: Processes,
 }
 
 impl Swaybg {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let running = context.take_over(NAME);
+        let processes = Processes::taken_over(&context, NAME, |process| process.end(GRACE));
         let copies = Copies::new(context.cache.join("copies"));
-        Self { context, settings, copies, running }
+        Self { context, settings, copies, processes }
     }
 
     /// The command line, with pictures that it can load, in place of those that it cannot.
@@ -66,13 +66,6 @@ impl Swaybg {
             .env("WAYLAND_DEBUG", "client");
         Ok((launch, files))
     }
-
-    /// Leaves only this one running.
-    fn keep(&mut self, kept: BackendProcess) {
-        for old in std::mem::replace(&mut self.running, vec![kept]) {
-            old.end(GRACE);
-        }
-    }
 }
 
 impl Backend for Swaybg {
@@ -87,11 +80,10 @@ impl Backend for Swaybg {
         let (launch, files) = self.launch(placements, cancel)?;
         let same =
             |process: &BackendProcess| process.record().is(&launch) && process.child().is_running();
-        if let Some(at) = self.running.iter().position(same) {
+        if let Some(kept) = self.processes.take(same) {
             // One that an earlier daemon started may not have drawn yet.
-            let kept = self.running.remove(at);
             if drawn(&kept, &files, cancel).is_ok() {
-                self.keep(kept);
+                self.processes.replace(kept);
                 return Ok(());
             }
             kept.end(GRACE);
@@ -101,7 +93,7 @@ impl Backend for Swaybg {
             new.end(GRACE);
             return Err(error);
         }
-        self.keep(new);
+        self.processes.replace(new);
         self.copies.tidy(&files);
         Ok(())
     }
@@ -111,15 +103,13 @@ impl Backend for Swaybg {
     }
 
     fn clear(&mut self) -> Result<(), Error> {
-        self.running.drain(..).for_each(|process| process.end(GRACE));
+        self.processes.end_all();
         self.copies.tidy(&[]);
         Ok(())
     }
 
     fn is_whole(&mut self) -> bool {
-        let seen = self.running.last().map(|process| process.child().identity());
-        self.context.reap(&mut self.running);
-        self.running.last().map(|process| process.child().identity()) == seen
+        self.processes.is_whole()
     }
 }
 

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
 use super::follow::{Followed, follow};
+use super::processes::Processes;
 use super::socket::{self, NotUp, pause};
 use super::wish::fit_or;
 use super::{Backend, Error, Placement};
@@ -63,8 +64,8 @@ pub(super) struct Hyprpaper {
     context: Context,
     settings: Settings,
     copies: Copies,
-    /// All of ours that run; the last one has the socket.
-    running: Vec<BackendProcess>,
+    /// The last one has the socket.
+    processes: Processes,
     /// What this daemon has had shown.
     shown: HashMap<String, Wallpaper>,
 }
@@ -79,9 +80,9 @@ struct Channel {
 
 impl Hyprpaper {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let running = context.take_over(NAME);
+        let processes = Processes::taken_over(&context, NAME, |process| process.end(GRACE));
         let copies = Copies::new(context.cache.join("copies"));
-        Self { context, settings, copies, running, shown: HashMap::new() }
+        Self { context, settings, copies, processes, shown: HashMap::new() }
     }
 
     fn channel(&self, cancel: &Cancel) -> Result<Channel, Error> {
@@ -110,7 +111,7 @@ impl Hyprpaper {
 
     /// Tells the running one of a picture, and waits until it shows it.
     fn tell(&self, wallpaper: &Wallpaper, channel: &Channel, cancel: &Cancel) -> Result<(), Error> {
-        let running = self.running.last();
+        let running = self.processes.newest();
         let from = running.map_or(0, BackendProcess::log_length);
         for words in channel.dialect.set(wallpaper) {
             let answer = self.call(&words, channel, cancel)?;
@@ -202,7 +203,7 @@ impl Hyprpaper {
         cancel: &Cancel,
     ) -> Result<(), Error> {
         let path = channel.instance.socket();
-        if self.running.is_empty() && connect(&path).is_ok() {
+        if self.processes.newest().is_none() && connect(&path).is_ok() {
             let why = "a hyprpaper that murald did not start is running: end it first";
             return Err(Error::Unavailable(why.to_owned()));
         }
@@ -215,9 +216,7 @@ impl Hyprpaper {
             new.end(GRACE);
             return Err(error);
         }
-        for old in std::mem::replace(&mut self.running, vec![new]) {
-            old.end(GRACE);
-        }
+        self.processes.replace(new);
         Ok(())
     }
 
@@ -245,11 +244,11 @@ impl Backend for Hyprpaper {
             let fit = dialect.fit(fit_or(BackendName::Hyprpaper, placement.fit, setting));
             wanted.push(Wallpaper { output: placement.output.name.clone(), path, fit });
         }
-        self.context.reap(&mut self.running);
+        self.processes.reap();
         file::write(&file, &dialect.file(&wanted))?;
         let changed = self.changed(&wanted);
         let by_call = changed.iter().all(|wallpaper| dialect.can_be_told(wallpaper.fit));
-        if self.running.is_empty() || !by_call {
+        if self.processes.newest().is_none() || !by_call {
             self.restart(&file, &wanted, &channel, cancel)?;
         } else {
             for wallpaper in &changed {
@@ -270,16 +269,14 @@ impl Backend for Hyprpaper {
     }
 
     fn clear(&mut self) -> Result<(), Error> {
-        self.running.drain(..).for_each(|process| process.end(GRACE));
+        self.processes.end_all();
         self.shown.clear();
         self.copies.tidy(&[]);
         Ok(())
     }
 
     fn is_whole(&mut self) -> bool {
-        let before = self.running.last().map(|process| process.child().identity());
-        self.context.reap(&mut self.running);
-        self.running.last().map(|process| process.child().identity()) == before
+        self.processes.is_whole()
     }
 }
 

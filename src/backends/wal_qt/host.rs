@@ -8,9 +8,9 @@ use super::client::{Client, Failed};
 use super::load;
 use crate::backends::Error;
 use crate::backends::context::{Context, Foreign};
+use crate::backends::processes::Processes;
 use crate::backends::socket::{listener, pause};
 use crate::config::WalQt as Options;
-use crate::process::BackendProcess;
 use crate::sys::Cancel;
 
 pub(super) const NAME: &str = "wal-qt";
@@ -22,13 +22,13 @@ const LAST_PAUSE: Duration = Duration::from_secs(2);
 const MONITORS_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 /// It writes its profile to disk as it ends.
-pub(super) const GRACE: Duration = Duration::from_secs(3);
+const GRACE: Duration = Duration::from_secs(3);
 /// Between its end and the next start.
 const AFTER_DEATH: Duration = Duration::from_millis(400);
 
 /// The host: ours, or one that answered before we had to start one.
 pub(super) struct Host {
-    pub(super) ours: Option<BackendProcess>,
+    pub(super) ours: Processes,
     /// That answers in its place.
     pub(super) foreign: Option<Foreign>,
     died: Option<Instant>,
@@ -36,7 +36,8 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn new(context: &Context) -> Self {
-        Self { ours: context.take_over(NAME).pop(), foreign: None, died: None }
+        let ours = Processes::taken_over(context, NAME, |host| host.end(GRACE));
+        Self { ours, foreign: None, died: None }
     }
 
     /// Sees to it that a host answers and has its monitors; `true` when it is another than before.
@@ -48,19 +49,19 @@ impl Host {
         cancel: &Cancel,
     ) -> Result<bool, Error> {
         let limit = Duration::from_millis(options.connect_timeout_ms.into());
-        let mut fresh = !self.is_running(context) && self.rest(cancel)?;
+        let mut fresh = !self.is_running() && self.rest(cancel)?;
         match health(client, options, limit) {
             Ok(()) => {}
             Err(Health::Other(error)) => return Err(error),
             Err(Health::Silent(_)) => {
-                if self.ours.is_none() {
+                if self.ours.newest().is_none() {
                     self.start(context, options)?;
                 }
                 self.wait_for_health(client, options, cancel)?;
                 fresh = true;
             }
         }
-        if self.ours.is_none() && self.foreign.is_none() {
+        if self.is_none() {
             self.foreign = listener(client.socket()).and_then(|child| context.watch_foreign(child));
         }
         wait_for_monitors(client, cancel)?;
@@ -82,7 +83,7 @@ impl Host {
             }
         }
         self.foreign = None;
-        self.ours = Some(context.start(&launch, NAME, None)?);
+        self.ours.replace(context.start(&launch, NAME, None)?);
         Ok(())
     }
 
@@ -95,7 +96,7 @@ impl Host {
         let (until, mut wait) = (Instant::now() + UP_WITHIN, FIRST_PAUSE);
         let limit = Duration::from_millis(options.request_timeout_ms.into());
         let error = loop {
-            let Some(host) = &self.ours else { break "it is gone".to_owned() };
+            let Some(host) = self.ours.newest() else { break "it is gone".to_owned() };
             // Wakes at once when it ends instead.
             if host.child().wait(Some(Instant::now() + wait), Some(cancel)) {
                 let said = host.log_tail();
@@ -104,7 +105,7 @@ impl Host {
             match health(client, options, limit) {
                 Ok(()) => return Ok(()),
                 Err(Health::Other(error)) => {
-                    self.end();
+                    self.ours.end_all();
                     return Err(error);
                 }
                 Err(Health::Silent(why)) if Instant::now() > until => break why,
@@ -112,27 +113,24 @@ impl Host {
             }
             wait = (wait * 2).min(LAST_PAUSE);
         };
-        self.end();
+        self.ours.end_all();
         Err(Error::Unavailable(format!("wal-qt does not come up: {error}")))
     }
 
-    pub(super) fn end(&mut self) {
-        if let Some(host) = self.ours.take() {
-            host.end(GRACE);
-        }
+    /// Whether we know of none.
+    pub(super) fn is_none(&self) -> bool {
+        self.ours.newest().is_none() && self.foreign.is_none()
     }
 
-    /// Whether one that we know of runs. Buries one that has ended.
-    pub(super) fn is_running(&mut self, context: &Context) -> bool {
-        let mut hosts: Vec<BackendProcess> = self.ours.take().into_iter().collect();
-        let had_one = !hosts.is_empty() || self.foreign.is_some();
-        context.reap(&mut hosts);
-        self.ours = hosts.pop();
+    /// Whether one that we know of runs. Forgets one that has ended.
+    pub(super) fn is_running(&mut self) -> bool {
+        let had_one = !self.is_none();
+        self.ours.reap();
         if self.foreign.as_ref().is_some_and(|foreign| !foreign.is_running()) {
             log::info!("the {NAME} host that was not started by murald has ended");
             self.foreign = None;
         }
-        let runs = self.ours.is_some() || self.foreign.is_some();
+        let runs = !self.is_none();
         if had_one && !runs {
             self.died = Some(Instant::now());
         }

@@ -25,7 +25,7 @@ use crate::wire::Format;
 
 pub(crate) use client::Client;
 
-use host::{GRACE, Host};
+use host::Host;
 use load::{Piece, Progress};
 use rest::Rest;
 
@@ -198,7 +198,7 @@ impl Backend for WalQt {
 
     /// There is room for one host alone: it ends before the next one starts.
     fn renew(&mut self) {
-        self.host.end();
+        self.host.ours.end_all();
         self.shown.clear();
         self.told.clear();
     }
@@ -221,10 +221,10 @@ impl Backend for WalQt {
     }
 
     fn clear(&mut self) -> Result<(), Error> {
-        match self.host.ours.take() {
-            Some(host) => host.end(GRACE),
-            None => log::info!("the wal-qt host was not started by murald and goes on"),
+        if self.host.ours.newest().is_none() {
+            log::info!("the wal-qt host was not started by murald and goes on");
         }
+        self.host.ours.end_all();
         self.host.foreign = None;
         self.rest.forget();
         self.shown.clear();
@@ -234,8 +234,8 @@ impl Backend for WalQt {
     }
 
     fn is_whole(&mut self) -> bool {
-        let had_one = self.host.ours.is_some() || self.host.foreign.is_some();
-        self.host.is_running(&self.context) || !had_one
+        let had_one = !self.host.is_none();
+        self.host.is_running() || !had_one
     }
 }
 
