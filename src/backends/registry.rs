@@ -48,102 +48,91 @@ pub struct Registration {
 }
 
 const STILLS: &[Kind] = &[Kind::StaticImage];
+const PICTURES: &[Kind] = &[Kind::StaticImage, Kind::AnimatedImage];
+const ALL: &[Kind] = &[Kind::StaticImage, Kind::AnimatedImage, Kind::Video, Kind::Web];
+const WAYLAND: &[Compositor] = &[Compositor::Wayland];
+const BOTH: &[Compositor] = &[Compositor::Wayland, Compositor::X11];
 
 pub(crate) const REGISTRY: &[Registration] = &[
     Registration {
-        name: BackendName::Awww,
         programs: &[&["awww", "swww"], &["awww-daemon", "swww-daemon"]],
         version_flags: &["--version"],
-        compositors: &[Compositor::Wayland],
-        kinds: &[Kind::StaticImage, Kind::AnimatedImage],
         transitions: true,
-        apart: false,
-        begins_anew: false,
-        stays_on_root: false,
-        one_fit: false,
-        build: |context, settings| Box::new(Awww::new(context, settings)),
+        ..plain(BackendName::Awww, WAYLAND, PICTURES, |context, settings| {
+            Box::new(Awww::new(context, settings))
+        })
     },
     Registration {
-        name: BackendName::Feh,
         programs: &[&["feh"]],
         version_flags: &["--version"],
-        compositors: &[Compositor::X11],
-        kinds: STILLS,
-        transitions: false,
-        apart: false,
-        begins_anew: false,
         stays_on_root: true,
         one_fit: true,
-        build: |context, settings| Box::new(Feh::new(context, settings)),
+        ..plain(BackendName::Feh, &[Compositor::X11], STILLS, |context, settings| {
+            Box::new(Feh::new(context, settings))
+        })
     },
     Registration {
-        name: BackendName::Hyprpaper,
         programs: &[&["hyprpaper"], &["hyprctl"]],
         version_flags: hyprpaper::VERSION_FLAGS,
-        compositors: &[Compositor::Wayland],
-        kinds: STILLS,
-        transitions: false,
-        apart: false,
         begins_anew: true,
-        stays_on_root: false,
-        one_fit: false,
-        build: |context, settings| Box::new(Hyprpaper::new(context, settings)),
+        ..plain(BackendName::Hyprpaper, WAYLAND, STILLS, |context, settings| {
+            Box::new(Hyprpaper::new(context, settings))
+        })
     },
     Registration {
-        name: BackendName::Mpvpaper,
         programs: &[&["mpvpaper"]],
-        version_flags: &[],
-        compositors: &[Compositor::Wayland],
-        kinds: &[Kind::Video],
-        transitions: false,
         apart: true,
         begins_anew: true,
-        stays_on_root: false,
-        one_fit: false,
-        build: |context, settings| Box::new(Mpvpaper::new(context, settings)),
+        ..plain(BackendName::Mpvpaper, WAYLAND, &[Kind::Video], |context, settings| {
+            Box::new(Mpvpaper::new(context, settings))
+        })
     },
     Registration {
-        name: BackendName::Swaybg,
         programs: &[&["swaybg"]],
         version_flags: &["--version"],
-        compositors: &[Compositor::Wayland],
-        kinds: STILLS,
-        transitions: false,
-        apart: false,
         begins_anew: true,
-        stays_on_root: false,
-        one_fit: false,
-        build: |context, settings| Box::new(Swaybg::new(context, settings)),
+        ..plain(BackendName::Swaybg, WAYLAND, STILLS, |context, settings| {
+            Box::new(Swaybg::new(context, settings))
+        })
     },
     Registration {
-        name: BackendName::WalQt,
         programs: &[&["wal-qt-host"]],
-        version_flags: &[],
-        compositors: &[Compositor::Wayland],
-        kinds: &[Kind::StaticImage, Kind::AnimatedImage, Kind::Video, Kind::Web],
         transitions: true,
-        apart: false,
-        begins_anew: false,
-        stays_on_root: false,
-        one_fit: false,
-        build: |context, settings| Box::new(WalQt::new(context, settings)),
+        ..plain(BackendName::WalQt, WAYLAND, ALL, |context, settings| {
+            Box::new(WalQt::new(context, settings))
+        })
     },
-    // The last: what people have installed goes before it.
+    // The last: what people have installed goes before it. Over X11 stills alone: [`Backends::kinds`].
     Registration {
-        name: BackendName::Builtin,
-        programs: &[],
-        version_flags: &[],
-        compositors: &[Compositor::Wayland, Compositor::X11],
-        // Over X11 stills alone: [`Backends::kinds`].
-        kinds: &[Kind::StaticImage, Kind::AnimatedImage],
         transitions: true,
-        apart: false,
-        begins_anew: false,
         stays_on_root: true,
-        one_fit: false,
-        build: |context, settings| Box::new(Builtin::new(context, settings)),
+        ..plain(BackendName::Builtin, BOTH, PICTURES, |context, settings| {
+            Box::new(Builtin::new(context, settings))
+        })
     },
 ];
+
+/// One without programs and peculiarities.
+const fn plain(
+    name: BackendName,
+    compositors: &'static [Compositor],
+    kinds: &'static [Kind],
+    build: fn(Context, Settings) -> Box<dyn Backend>,
+) -> Registration {
+    Registration {
+        name,
+        programs: &[],
+        version_flags: &[],
+        compositors,
+        kinds,
+        transitions: false,
+        apart: false,
+        begins_anew: false,
+        stays_on_root: false,
+        one_fit: false,
+        build,
+    }
+}
 
 /// What is known of a backend by its name.
 pub(crate) fn registration(name: BackendName) -> &'static Registration {
