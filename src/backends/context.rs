@@ -13,6 +13,7 @@ use crate::config::{BackendName, Config};
 use crate::error_chain::chain;
 use crate::paths::Dirs;
 use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper};
+use crate::thread::Spawner;
 
 /// The settings as they are when it is called.
 pub(crate) type Settings = Arc<dyn Fn() -> Arc<Config> + Send + Sync>;
@@ -20,6 +21,8 @@ pub(crate) type Settings = Arc<dyn Fn() -> Arc<Config> + Send + Sync>;
 pub(super) struct Context {
     pub records: ProcessRecords,
     pub reaper: Reaper,
+    /// For threads that wait for what a process says, where its end is not all that matters.
+    pub spawner: Spawner,
     /// Rung when one of its processes has ended.
     pub tell: Sender<()>,
     pub outputs: Outputs,

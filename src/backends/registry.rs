@@ -24,6 +24,7 @@ use crate::config::BackendName;
 use crate::draw::VERSION;
 use crate::paths::Dirs;
 use crate::process::{self, ProcessRecords, Reaper};
+use crate::thread::Spawner;
 use crate::wire::Conflict;
 
 /// What is known of a backend without starting it.
@@ -147,6 +148,7 @@ pub struct Backends {
     pub outputs: Outputs,
     pub records: ProcessRecords,
     pub reaper: Reaper,
+    pub spawner: Spawner,
     /// Each backend has a directory of its own in it.
     pub cache: PathBuf,
     /// Of the user, for the files that backends themselves look for.
@@ -221,6 +223,7 @@ impl Backends {
         let context = Context {
             records: self.records.clone(),
             reaper: self.reaper.clone(),
+            spawner: self.spawner.clone(),
             tell,
             outputs: self.outputs.clone(),
             cache: self.cache_of(name, output),

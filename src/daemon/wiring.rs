@@ -274,6 +274,7 @@ fn backends(
         outputs,
         records,
         reaper,
+        spawner: spawner.clone(),
         cache,
         dirs,
         versions: Versions::default(),

@@ -35,7 +35,6 @@ const LOGS: u64 = 1;
 #[derive(Clone, Debug)]
 pub struct Reaper {
     shared: Arc<Shared>,
-    spawner: Spawner,
     _owner: Arc<Owner>,
 }
 
@@ -87,7 +86,7 @@ impl Reaper {
         let theirs = Arc::clone(&shared);
         let thread = spawner.spawn("reaper", move || watch(&theirs, logs))?;
         let owner = Arc::new(Owner { _thread: thread, stop });
-        Ok(Self { shared, spawner: spawner.clone(), _owner: owner })
+        Ok(Self { shared, _owner: owner })
     }
 
     /// Sends on `tell` once the child has ended; a full channel means that the owner will look
@@ -100,13 +99,6 @@ impl Reaper {
         epoll::add(&self.shared.epoll, child, data, EventFlags::IN)?;
         watched.children.insert(token, (child.clone(), tell.clone()));
         Ok(())
-    }
-}
-
-impl Reaper {
-    /// Starts threads that wait for what a process says, where its end is not all that matters.
-    pub fn spawner(&self) -> &Spawner {
-        &self.spawner
     }
 
     /// No longer tells of the end of this child.

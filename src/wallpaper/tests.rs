@@ -97,6 +97,7 @@ impl Room {
             outputs: Outputs::fixed(Session::Wayland { socket: at("socket") }, outputs),
             records: ProcessRecords::open(&at("processes")).unwrap(),
             reaper: Reaper::start(&spawner, &at("processes")).unwrap(),
+            spawner,
             cache: at("cache"),
             dirs: Dirs::new(env).unwrap(),
             versions: Versions::default(),

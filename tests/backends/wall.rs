@@ -54,6 +54,7 @@ impl Wall {
             outputs: watch.outputs(),
             records: ProcessRecords::open(&run).unwrap(),
             reaper: Reaper::start(&spawner, &run).unwrap(),
+            spawner,
             cache: dir.path().join("cache"),
             dirs: Dirs::new(env).unwrap(),
             versions: Versions::default(),

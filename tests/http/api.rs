@@ -50,6 +50,7 @@ fn daemon() -> Daemon {
         outputs: Outputs::default(),
         records: ProcessRecords::open(&home.join("run")).unwrap(),
         reaper: Reaper::start(&spawner, home).unwrap(),
+        spawner: spawner.clone(),
         cache: home.join("cache"),
         dirs: Dirs::new(Env::from([("HOME", "/nowhere")])).unwrap(),
         versions: Versions::default(),

@@ -174,13 +174,17 @@ impl Mpvpaper {
                 && kept.iter().all(|other| other.output != screen.output);
             if stays { kept.push(screen) } else { gone.push(screen) }
         }
-        let spawner = self.context.reaper.spawner();
         for (output, watch) in unseen {
             // The oldest first.
             let mut old: Vec<_> = gone.extract_if(.., |screen| screen.output == output).collect();
             old.reverse();
             let tell = self.context.tell.clone();
-            self.handovers.extend(Handover::start(spawner, (output, watch), old, tell));
+            self.handovers.extend(Handover::start(
+                &self.context.spawner,
+                (output, watch),
+                old,
+                tell,
+            ));
         }
         kept.extend(started);
         gone.into_iter().for_each(Screen::end);

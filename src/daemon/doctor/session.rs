@@ -51,6 +51,7 @@ pub(super) fn look(
         outputs,
         records: ProcessRecords::at(&paths.backends),
         reaper,
+        spawner,
         cache: paths.cache.clone(),
         dirs: dirs.clone(),
         versions: Versions::default(),
