@@ -36,9 +36,8 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
         let read = reader.section(table, section)?;
         table_mut(&mut tables, section).extend(read);
     }
-    let sections: Vec<_> =
-        Section::ALL.iter().filter_map(|section| section.path().next()).collect();
-    for (name, _) in document.as_table().iter().filter(|(name, _)| !sections.contains(name)) {
+    let unknown = |(name, _): &(&str, &Item)| Section::named(name).is_none();
+    for (name, _) in document.as_table().iter().filter(unknown) {
         reader.warn(key_span(document.as_table(), name), &format!("{name} is not a section"));
     }
     let Reader { warnings, missing, warned, .. } = reader;

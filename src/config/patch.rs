@@ -16,8 +16,8 @@ pub(super) const KEYS_MAX: usize = 1000;
 pub(super) fn whole(body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
     let mut edits = Vec::new();
     for (name, value) in body {
-        let section = Section::ALL.into_iter().find(|section| section.path().eq([name.as_str()]));
-        let section = section.ok_or_else(|| Error::UnknownSection { section: name.clone() })?;
+        let unknown = || Error::UnknownSection { section: name.clone() };
+        let section = Section::named(name).ok_or_else(unknown)?;
         edits.extend(table(section, value)?);
     }
     Ok(edits)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::error::Error;
+use crate::config::Section;
 use crate::error_chain::chain;
 use crate::store::folders;
 use crate::wire::{BadParameter, ErrorCode};
@@ -52,10 +53,8 @@ impl From<config::Error> for Error {
         match error {
             Why::Type { .. } | Why::Refused { .. } | Why::UnknownKey { .. } => Self::new(400, text),
             // Of a body: paths with unknown sections never come this far.
-            Why::UnknownSection { .. } => Self::new(400, text).details(
-                "sections are app, daemon, backend, library, location, hooks, power, monitors, \
-                 remote_gallery",
-            ),
+            Why::UnknownSection { .. } => Self::new(400, text)
+                .details(format!("sections are {}", Section::TOP.map(Section::heading).join(", "))),
             Why::NoAnswer { .. } => Self::new(503, text),
             // A person is at work on the file: what is in it goes before what a program wants.
             Why::Broken { .. } | Why::Syntax { .. } | Why::FileType { .. } => Self::new(409, text),

@@ -77,6 +77,24 @@ impl Section {
         Self::RemoteGallery,
     ];
 
+    /// The tables at the top of the file, in the order in which clients are told of them.
+    pub const TOP: [Self; 9] = [
+        Self::App,
+        Self::Daemon,
+        Self::Backend,
+        Self::Library,
+        Self::Location,
+        Self::Hooks,
+        Self::Power,
+        Self::Monitors,
+        Self::RemoteGallery,
+    ];
+
+    /// A table at the top of the file.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::TOP.into_iter().find(|section| section.path().eq([name]))
+    }
+
     pub fn keys(self) -> &'static [Key] {
         match self {
             Self::App => App::KEYS,
@@ -175,6 +193,15 @@ mod tests {
                 assert_eq!(key.validate(&default), Ok(()), "{heading}.{}", key.name);
                 assert!(!key.meaning.is_empty());
             }
+        }
+    }
+
+    #[test]
+    fn each_table_at_the_top_is_found_by_its_name() {
+        for section in Section::ALL {
+            let heading = section.heading();
+            let is_at_top = !heading.contains('.');
+            assert_eq!(Section::named(&heading), is_at_top.then_some(section), "{heading}");
         }
     }
 

@@ -102,20 +102,14 @@ fn changed_answer(mut body: Map<String, Value>, changed: &Changed) -> Result<Res
 
 /// `backend` has its own routes and is a 404 here.
 fn section_of(request: &Request<'_>) -> Result<Section, Error> {
-    match request.placeholder(0) {
-        "app" => Ok(Section::App),
-        "daemon" => Ok(Section::Daemon),
-        "library" => Ok(Section::Library),
-        "location" => Ok(Section::Location),
-        "hooks" => Ok(Section::Hooks),
-        "power" => Ok(Section::Power),
-        "monitors" => Ok(Section::Monitors),
-        "remote_gallery" => Ok(Section::RemoteGallery),
-        name => Err(Error::not_found(format!("there is no section {name:?}")).details(
-            "sections are app, daemon, library, location, hooks, power, monitors, remote_gallery, \
-             and backends/NAME",
-        )),
-    }
+    let name = request.placeholder(0);
+    let has_route = |section: &Section| *section != Section::Backend;
+    Section::named(name).filter(has_route).ok_or_else(|| {
+        let all = Section::TOP.into_iter().filter(has_route).map(Section::heading);
+        let all = all.collect::<Vec<_>>().join(", ");
+        Error::not_found(format!("there is no section {name:?}"))
+            .details(format!("sections are {all}, and backends/NAME"))
+    })
 }
 
 fn backend_of(request: &Request<'_>) -> Result<BackendName, Error> {
