@@ -38,6 +38,18 @@ pub struct Output {
     pub heads: Vec<usize>,
 }
 
+/// A size in pixels after a transform.
+pub(super) fn turned((width, height): (u32, u32), transform: u8) -> (u32, u32) {
+    if transform % 2 == 1 { (height, width) } else { (width, height) }
+}
+
+impl Output {
+    /// The pixels of the mode after the transform: as they are seen.
+    pub(crate) fn turned_size(&self) -> (u32, u32) {
+        turned((self.width, self.height), self.transform)
+    }
+}
+
 #[cfg(test)]
 impl Output {
     /// One of 1920x1080 at the origin, of which nothing else is known.

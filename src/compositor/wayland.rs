@@ -18,6 +18,7 @@ use zxdg_output_manager_v1::ZxdgOutputManagerV1;
 use zxdg_output_v1::ZxdgOutputV1;
 
 use super::identity::Identity;
+use super::output::turned;
 use super::receive::{Error, receive};
 use super::scale::scale;
 use super::{Output, heads};
@@ -172,7 +173,7 @@ impl Head {
     fn output(&self) -> Option<Output> {
         let (width, height, millihertz) = self.mode?;
         let (width, height) = (u32::try_from(width).ok()?, u32::try_from(height).ok()?);
-        let upright = if self.transform % 2 == 1 { (height, width) } else { (width, height) };
+        let upright = turned((width, height), self.transform);
         let whole = u32::try_from(self.scale).unwrap_or(1).max(1);
         let logical = self.logical_size.and_then(|(w, h)| {
             Some((u32::try_from(w).ok()?, u32::try_from(h).ok()?)).filter(|&(w, h)| w > 0 && h > 0)

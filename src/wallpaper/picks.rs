@@ -208,8 +208,8 @@ impl WorldState {
 
 /// By its size after the transform.
 fn is_upright(output: &Output) -> bool {
-    let turned = output.transform % 2 == 1;
-    if turned { output.width > output.height } else { output.height > output.width }
+    let (width, height) = output.turned_size();
+    height > width
 }
 
 /// An image whose file is there.

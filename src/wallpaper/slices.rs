@@ -114,14 +114,12 @@ impl Slices {
 
 /// Where an output lies, and the pixels that it shows: those of its mode, turned as it is.
 fn tile(output: &Output) -> Tile {
-    let turned = output.transform % 2 == 1;
-    let (width, height) = (output.width, output.height);
     Tile {
         x: output.x,
         y: output.y,
         width: output.logical_width,
         height: output.logical_height,
-        pixels: if turned { (height, width) } else { (width, height) },
+        pixels: output.turned_size(),
     }
 }
 
