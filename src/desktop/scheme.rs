@@ -1,6 +1,7 @@
 //! A colour scheme from a picture's palette: what can be read on what. Pure.
 
 use crate::color::{self, Lab, Rgb, hex, lab};
+use crate::wire::Tone;
 
 /// What text wants of its background (WCAG 2, 1.4.3), and what signs want (1.4.11).
 const TEXT: f32 = 4.5;
@@ -11,28 +12,13 @@ const MIDDLE: f32 = 50.0;
 const DARKEST_LIGHT: f32 = 75.0;
 const LIGHTEST_DARK: f32 = 30.0;
 
-/// Whether a picture suits a dark desktop or a light one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Appearance {
-    Dark,
-    Light,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scheme {
-    pub(super) appearance: Appearance,
+    /// Of the desktop that the picture suits.
+    pub(super) appearance: Tone,
     pub(super) background: String,
     pub(super) foreground: String,
     pub(super) accent: String,
-}
-
-impl Appearance {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Dark => "dark",
-            Self::Light => "light",
-        }
-    }
 }
 
 impl Scheme {
@@ -50,9 +36,9 @@ impl Scheme {
         let accent = labs.iter().rev().max_by(|one, other| one.chroma().total_cmp(&other.chroma()));
         let mean = labs.iter().map(|lab| lab.l).sum::<f32>() / labs.len() as f32;
         let (appearance, background, foreground) = if mean < MIDDLE {
-            (Appearance::Dark, at(*darkest, darkest.l.min(LIGHTEST_DARK)), *lightest)
+            (Tone::Dark, at(*darkest, darkest.l.min(LIGHTEST_DARK)), *lightest)
         } else {
-            (Appearance::Light, at(*lightest, lightest.l.max(DARKEST_LIGHT)), *darkest)
+            (Tone::Light, at(*lightest, lightest.l.max(DARKEST_LIGHT)), *darkest)
         };
         let readable = |lab, ratio| hex(readable(lab, background, ratio, appearance));
         Self {
@@ -65,16 +51,16 @@ impl Scheme {
 
     fn of_no_colors() -> Self {
         let [background, foreground, accent] = ["#000000", "#ffffff", "#808080"].map(str::to_owned);
-        Self { appearance: Appearance::Dark, background, foreground, accent }
+        Self { appearance: Tone::Dark, background, foreground, accent }
     }
 }
 
 /// The colour itself where it stands out enough, else the nearest that does, towards white on dark and
 /// towards black on light.
-fn readable(color: Lab, background: Rgb, ratio: f32, appearance: Appearance) -> Rgb {
+fn readable(color: Lab, background: Rgb, ratio: f32, appearance: Tone) -> Rgb {
     let (step, end) = match appearance {
-        Appearance::Dark => (1.0, [255; 3]),
-        Appearance::Light => (-1.0, [0; 3]),
+        Tone::Dark => (1.0, [255; 3]),
+        Tone::Light => (-1.0, [0; 3]),
     };
     let mut l = color.l;
     while (0.0..=100.0).contains(&l) {
@@ -126,14 +112,14 @@ mod tests {
     fn a_scheme_is_made_of_the_palette_where_that_can_be_read() {
         let made = scheme(&["#101018", "#e0d0c0", "#c04020"]);
         let expected = Scheme {
-            appearance: Appearance::Dark,
+            appearance: Tone::Dark,
             background: "#101018".to_owned(),
             foreground: "#e0d0c0".to_owned(),
             accent: "#c04020".to_owned(),
         };
         assert_eq!(made, expected);
         let made = scheme(&["#f4f0e8", "#203040", "#b0c8e0"]);
-        assert_eq!(made.appearance, Appearance::Light);
+        assert_eq!(made.appearance, Tone::Light);
         assert_eq!((&*made.background, &*made.foreground), ("#f4f0e8", "#203040"));
     }
 
@@ -142,7 +128,7 @@ mod tests {
         for none in [scheme(&[]), scheme(&["no colour"])] {
             let texts = (&*none.background, &*none.foreground, &*none.accent);
             assert_eq!(texts, ("#000000", "#ffffff", "#808080"));
-            assert_eq!(none.appearance, Appearance::Dark);
+            assert_eq!(none.appearance, Tone::Dark);
         }
     }
 
@@ -162,7 +148,7 @@ mod tests {
             assert!(contrast(foreground, background) >= TEXT, "{palette:?}: {made:?}");
             assert!(contrast(accent, background) >= SIGN, "{palette:?}: {made:?}");
             let dark = lab(background).l < MIDDLE;
-            assert_eq!(dark, made.appearance == Appearance::Dark, "{palette:?}: {made:?}");
+            assert_eq!(dark, made.appearance == Tone::Dark, "{palette:?}: {made:?}");
         };
         colors.iter().for_each(|color| check(std::slice::from_ref(color)));
         colors.windows(2).for_each(check);
@@ -172,9 +158,9 @@ mod tests {
     #[test]
     fn the_mean_decides_between_dark_and_light() {
         let check = |colors: &[&str], expected| assert_eq!(scheme(colors).appearance, expected);
-        check(&["#000000", "#ffffff"], Appearance::Light);
-        check(&["#000000", "#fefefe"], Appearance::Dark);
-        check(&["#777777"], Appearance::Light);
-        check(&["#757575"], Appearance::Dark);
+        check(&["#000000", "#ffffff"], Tone::Light);
+        check(&["#000000", "#fefefe"], Tone::Dark);
+        check(&["#777777"], Tone::Light);
+        check(&["#757575"], Tone::Dark);
     }
 }
