@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify::WatchFlags;
 
 use crate::paths::Env;
-use crate::sys::{Cancel, Inotify, Uevents, poll_until};
+use crate::sys::{Cancel, CancelOnDrop, Inotify, Uevents, poll_until};
 use crate::thread::{Spawner, Thread};
 
 const SYSFS: &str = "/sys/class/power_supply";
@@ -40,20 +40,11 @@ impl Supplies {
     }
 }
 
-/// Tells until it is dropped. The wish to end is above the thread: it is given before that is joined.
+/// Tells until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    ending: Ending,
-    thread: Option<Thread>,
-}
-
-#[derive(Debug)]
-struct Ending(Cancel);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
+    ending: CancelOnDrop,
+    thread: Thread,
 }
 
 impl Watch {
@@ -66,14 +57,14 @@ impl Watch {
         let (news, cancel) = (News::of(&supplies)?, Cancel::new()?);
         let until = cancel.clone();
         let thread = spawner.spawn("battery", move || watch(&supplies, &news, &until, &tell))?;
-        Ok(Self { ending: Ending(cancel), thread: Some(thread) })
+        Ok(Self { ending: CancelOnDrop(cancel), thread })
     }
 
     /// Ends it; `false` if it is late.
     pub(crate) fn end(self, deadline: Instant) -> bool {
         let Self { ending, thread } = self;
         drop(ending);
-        thread.is_none_or(|thread| thread.join_by(deadline))
+        thread.join_by(deadline)
     }
 }
 

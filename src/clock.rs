@@ -20,7 +20,7 @@ use jiff::{Timestamp, Zoned};
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::{ClockId, TimerfdClockId, TimerfdTimerFlags, clock_gettime};
 
-use crate::sys::{Cancel, Timer, poll_until};
+use crate::sys::{Cancel, CancelOnDrop, Timer, poll_until};
 use crate::thread::{Spawner, Thread};
 use crate::wire::zone as local_zone;
 use zone::ZoneWatch;
@@ -128,8 +128,7 @@ fn is_usable(written: &OsStr) -> bool {
 pub(crate) struct Alarm {
     timers: Arc<Timers>,
     ring: Ring,
-    // Declared above the thread: it is rung before the thread is joined.
-    _end: End,
+    _end: CancelOnDrop,
     _thread: Thread,
 }
 
@@ -146,15 +145,6 @@ impl Ring {
     fn ring(&self) {
         // A full channel holds a ring that has not been heard yet.
         self.0.try_send(()).ok();
-    }
-}
-
-#[derive(Debug)]
-struct End(Cancel);
-
-impl Drop for End {
-    fn drop(&mut self) {
-        self.0.cancel();
     }
 }
 
@@ -184,7 +174,7 @@ impl Alarm {
         let (theirs, until) = (ring.clone(), end.clone());
         let watch = Watch { timers: Arc::clone(&timers), end: until, zone, ring: theirs };
         let thread = spawner.spawn("clock", move || watch.run())?;
-        Ok((Self { timers, ring, _end: End(end), _thread: thread }, rings))
+        Ok((Self { timers, ring, _end: CancelOnDrop(end), _thread: thread }, rings))
     }
 
     /// Sets the alarm anew; what was set before is forgotten. A deadline that has passed rings.

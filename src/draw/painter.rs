@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use super::message::Outcome;
 use super::paint::{Painted, Task, paint};
 use crate::memory;
-use crate::sys::Cancel;
+use crate::sys::{Cancel, CancelOnDrop};
 
 /// What came of a painting.
 type Finished = Result<Vec<Painted>, Outcome>;
@@ -30,8 +30,8 @@ impl Painting {
         let done = Cancel::new()?;
         let stop = Arc::new(AtomicBool::new(false));
         let (send, result) = channel();
-        let work =
-            Work { tasks: tasks.clone(), send, ring: Ring(done.clone()), stop: stop.clone() };
+        let theirs = CancelOnDrop(done.clone());
+        let work = Work { tasks: tasks.clone(), send, done: theirs, stop: stop.clone() };
         std::thread::Builder::new().name("paint".to_owned()).spawn(move || work.run())?;
         Ok(Self { tasks, result, done, stop })
     }
@@ -54,20 +54,12 @@ impl Drop for Painting {
     }
 }
 
-/// Rings when it is dropped: also of a thread that has died.
-struct Ring(Cancel);
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
 struct Work {
     tasks: Vec<Task>,
-    // Before `ring`: fields are dropped in this order.
+    // Before `done`: fields are dropped in this order.
     send: Sender<Finished>,
-    ring: Ring,
+    /// Also of a thread that has died.
+    done: CancelOnDrop,
     stop: Arc<AtomicBool>,
 }
 
@@ -76,7 +68,7 @@ impl Work {
         let painted = paint(&self.tasks, &|| self.stop.load(Ordering::Relaxed));
         // Nobody listens to one that was called off.
         self.send.send(painted).ok();
-        drop(self.ring);
+        drop(self.done);
         memory::trim();
     }
 }

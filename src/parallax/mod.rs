@@ -20,7 +20,7 @@ use crossbeam_channel::{Sender, bounded};
 
 use crate::backends::Backends;
 use crate::config::ParallaxDriver;
-use crate::sys::Cancel;
+use crate::sys::{Cancel, CancelOnDrop};
 use crate::thread::{Spawner, Thread};
 use crate::wallpaper;
 
@@ -44,9 +44,9 @@ enum State {
 /// Dropping it cancels and closes, then joins the thread: the order of the fields.
 struct Following {
     driver: ParallaxDriver,
-    cancel: Cancel,
-    end: Option<Sender<()>>,
-    thread: Option<Thread>,
+    cancel: CancelOnDrop,
+    end: Sender<()>,
+    thread: Thread,
 }
 
 impl Parallax {
@@ -94,21 +94,13 @@ impl Parallax {
             cancel: cancel.clone(),
         };
         let thread = self.spawner.spawn("parallax", move || follower.run(&ended))?;
-        Ok(Following { driver, cancel, end: Some(end), thread: Some(thread) })
+        Ok(Following { driver, cancel: CancelOnDrop(cancel), end, thread })
     }
 }
 
 impl Following {
-    fn end(mut self, deadline: Instant) -> bool {
-        self.cancel.cancel();
-        self.end = None;
-        self.thread.take().is_none_or(|thread| thread.join_by(deadline))
-    }
-}
-
-impl Drop for Following {
-    fn drop(&mut self) {
-        self.cancel.cancel();
-        self.end = None;
+    fn end(self, deadline: Instant) -> bool {
+        drop((self.cancel, self.end));
+        self.thread.join_by(deadline)
     }
 }

@@ -29,6 +29,17 @@ impl Cancel {
     }
 }
 
+/// Cancels when it is dropped. In a handle it stands above the thread that it ends, which is joined
+/// after it.
+#[derive(Debug)]
+pub(crate) struct CancelOnDrop(pub(crate) Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 impl AsFd for Cancel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.waker.as_fd()

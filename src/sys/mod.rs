@@ -13,6 +13,7 @@ mod uevents;
 mod waker;
 
 pub use cancel::Cancel;
+pub(crate) use cancel::CancelOnDrop;
 pub(crate) use descriptors::{FOR_CLIENT, has_descriptors};
 pub(crate) use inotify::Inotify;
 pub(crate) use patient::Patient;

@@ -14,13 +14,13 @@ use crossbeam_channel::Sender;
 use super::screen::Screen;
 use super::watch::Watch;
 use crate::backends::Error;
-use crate::sys::Cancel;
+use crate::sys::{Cancel, CancelOnDrop};
 use crate::thread::{Spawner, Thread};
 
 #[derive(Debug)]
 pub(super) struct Handover {
     pub(super) output: String,
-    cancel: Cancel,
+    cancel: CancelOnDrop,
     seen: Arc<AtomicBool>,
     /// What it has not ended.
     old: Arc<Mutex<Vec<Screen>>>,
@@ -58,6 +58,7 @@ impl Handover {
         };
         let thread = spawner.spawn("mpv-handover", wait);
         let thread = thread.inspect_err(|error| log::error!("no thread for a handover: {error}"));
+        let cancel = CancelOnDrop(cancel);
         Some(Self { output, cancel, seen, old, _thread: thread.ok()? })
     }
 
@@ -77,14 +78,7 @@ impl Handover {
 
     /// Stops waiting, and gives back what still runs, the oldest first.
     pub(super) fn settle(self) -> Vec<Screen> {
-        self.cancel.cancel();
+        self.cancel.0.cancel();
         std::mem::take(&mut *lock(&self.old))
-    }
-}
-
-impl Drop for Handover {
-    fn drop(&mut self) {
-        // Before the thread is joined.
-        self.cancel.cancel();
     }
 }
