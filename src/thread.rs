@@ -43,20 +43,10 @@ impl Spawner {
         };
         start(name, STACK, body, died)
     }
-
-    /// Starts one of many of its kind, with a stack of so many bytes: its panic is logged, and is the
-    /// end of what it had in hand alone.
-    pub fn spawn_expendable(
-        &self,
-        name: &str,
-        stack: usize,
-        body: impl FnOnce() + Send + 'static,
-    ) -> io::Result<Thread> {
-        expendable(name, stack, body)
-    }
 }
 
-/// The same for whoever has no spawner.
+/// Starts one of many of its kind, with a stack of so many bytes: its panic is logged, and is the end of
+/// what it had in hand alone.
 pub(crate) fn expendable(
     name: &str,
     stack: usize,
@@ -154,11 +144,9 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_an_expendable_thread_is_nobody_s_death() {
-        let (spawner, deaths) = Spawner::new();
-        let body = || panic!("on purpose");
-        drop(spawner.spawn_expendable("one-of-many", 64 << 10, body).unwrap());
-        assert!(deaths.is_empty());
+    fn a_panic_of_an_expendable_thread_ends_that_thread_alone() {
+        let thread = expendable("one-of-many", 64 << 10, || panic!("on purpose")).unwrap();
+        assert!(thread.join_by(Instant::now() + Duration::from_secs(60)));
     }
 
     #[test]

@@ -24,7 +24,6 @@ use super::semaphore::Semaphore;
 use super::sse::Streams;
 use super::waiting::Waiting;
 use crate::sys::Waker;
-use crate::thread::Spawner;
 
 /// Answers to pipelined requests are gathered up to here.
 pub(super) const GATHERED: usize = 16 << 10;
@@ -43,18 +42,13 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(
-        service: impl super::Service,
-        spawner: &Spawner,
-        streams_end: Waker,
-        limits: Limits,
-    ) -> Self {
+    pub(super) fn new(service: impl super::Service, streams_end: Waker, limits: Limits) -> Self {
         Self {
             service: Arc::new(service),
             seats: Seats::new(),
             bodies: Semaphore::new(limits.bodies),
             waiting: Waiting::new(limits.waiting),
-            streams: Streams::new(spawner, streams_end, &limits),
+            streams: Streams::new(streams_end, &limits),
             ids: RequestIds::new(),
             stopping: AtomicBool::new(false),
             limits,
@@ -306,8 +300,7 @@ mod tests {
 
     #[test]
     fn request_received_before_eviction_is_answered() {
-        let (spawner, _deaths) = Spawner::new();
-        let shared = Shared::new(Plain, &spawner, Waker::new().unwrap(), Limits::default());
+        let shared = Shared::new(Plain, Waker::new().unwrap(), Limits::default());
         let answer = |bytes: &[u8]| {
             let (near, mut far) = UnixStream::pair().unwrap();
             let seat = shared.seats.take(near);
@@ -328,9 +321,8 @@ mod tests {
 
     #[test]
     fn evicted_client_that_reads_no_answer_holds_no_worker() {
-        let (spawner, _deaths) = Spawner::new();
         let limits = Limits { write_pause: Duration::from_secs(60), ..Limits::default() };
-        let shared = Shared::new(Large, &spawner, Waker::new().unwrap(), limits);
+        let shared = Shared::new(Large, Waker::new().unwrap(), limits);
         let (near, mut far) = UnixStream::pair().unwrap();
         let seat = shared.seats.take(near);
         seat.reads(Instant::now());

@@ -26,7 +26,6 @@ use super::routes::ROUTES;
 use super::waiting::Waiting;
 use crate::store::index::filter;
 use crate::sys::Waker;
-use crate::thread::Spawner;
 use crate::wire::{
     BackWallpaper, CreateFolder, CreatePlaylist, DeleteImages, ExportLoop, ExtractPalette,
     ImportImages, ImportWeb, MoveImages, NoFields, PatchFolder, PatchImage, PatchPlaylist,
@@ -47,7 +46,7 @@ pub fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, u16> {
 pub fn connection(sent: &[u8]) -> Vec<u8> {
     static SHARED: LazyLock<Shared> = LazyLock::new(|| {
         let waker = Waker::new().expect("a descriptor");
-        Shared::new(Echo, &Spawner::new().0, waker, Limits::default())
+        Shared::new(Echo, waker, Limits::default())
     });
     let (near, mut far) = UnixStream::pair().expect("two descriptors");
     far.write_all(sent).expect("it fits into the socket");

@@ -98,7 +98,7 @@ impl Server {
         limits: Limits,
     ) -> io::Result<Self> {
         let Listening { socket, end, streams_end } = listening;
-        let pool = pool::Pool::new(Shared::new(service, spawner, streams_end, limits), spawner);
+        let pool = pool::Pool::new(Shared::new(service, streams_end, limits));
         let end = Arc::new(end);
         let (sender, ended) = bounded(0);
         let listener = listener::Listener {

@@ -13,11 +13,10 @@ use std::time::Instant;
 use super::connection::{Buffers, Connection, Shared};
 use super::seats::Seat;
 use crate::memory;
-use crate::thread::{Spawner, Thread, panic_text};
+use crate::thread::{self, Thread, panic_text};
 
 pub(super) struct Pool {
     pub(super) shared: Shared,
-    spawner: Spawner,
     state: Mutex<State>,
     work: Condvar,
 }
@@ -44,9 +43,8 @@ pub(super) enum Placed {
 }
 
 impl Pool {
-    pub(super) fn new(shared: Shared, spawner: &Spawner) -> Arc<Self> {
-        let (spawner, state) = (spawner.clone(), Mutex::default());
-        Arc::new(Self { shared, spawner, state, work: Condvar::new() })
+    pub(super) fn new(shared: Shared) -> Arc<Self> {
+        Arc::new(Self { shared, state: Mutex::default(), work: Condvar::new() })
     }
 
     /// Gives a connection a worker: a free one, a new one, or that of the connection that has kept
@@ -79,7 +77,7 @@ impl Pool {
         // The number is for the log; the kernel shows ten digits of it.
         let name = format!("http-{}", state.started % 10_000_000_000);
         let stack = self.shared.limits.stack;
-        let thread = self.spawner.spawn_expendable(&name, stack, move || pool.work(first))?;
+        let thread = thread::expendable(&name, stack, move || pool.work(first))?;
         state.threads.push(thread);
         state.started += 1;
         state.running += 1;
@@ -191,11 +189,10 @@ mod tests {
 
     #[test]
     fn what_is_kept_goes_with_the_last_worker() {
-        let (spawner, _deaths) = Spawner::new();
         let (spare, spared) = unbounded();
         let limits = Limits { worker_idle: Duration::from_millis(10), ..Limits::default() };
         let end = Waker::new().unwrap();
-        let pool = Pool::new(Shared::new(Sparing(spare), &spawner, end, limits), &spawner);
+        let pool = Pool::new(Shared::new(Sparing(spare), end, limits));
         let client = || {
             let (near, mut far) = UnixStream::pair().unwrap();
             assert!(matches!(pool.place(pool.shared.seats.take(near)), Placed::Yes));

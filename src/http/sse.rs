@@ -21,7 +21,7 @@ use super::seats::Seat;
 use super::semaphore::{Permit, Semaphore};
 use crate::events::{EventBus, EventFilter, Message, Subscription};
 use crate::sys::{Waker, poll_until};
-use crate::thread::{Spawner, Thread};
+use crate::thread::{self, Thread};
 
 /// Events gathered into one write.
 const PIECE: usize = 16 << 10;
@@ -30,7 +30,6 @@ const FAREWELL: Duration = Duration::from_millis(200);
 
 /// All event streams of a server.
 pub(super) struct Streams {
-    spawner: Spawner,
     keepalive: Duration,
     pause: Duration,
     permits: Semaphore,
@@ -75,9 +74,8 @@ enum Flow {
 
 impl Streams {
     /// `end` ends them all, each where it waits.
-    pub(super) fn new(spawner: &Spawner, end: Waker, limits: &Limits) -> Self {
+    pub(super) fn new(end: Waker, limits: &Limits) -> Self {
         Self {
-            spawner: spawner.clone(),
             keepalive: limits.keepalive,
             pause: limits.stream_pause,
             permits: Semaphore::new(limits.streams),
@@ -118,7 +116,7 @@ impl Streams {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         // The number is for the log; the kernel shows ten digits of it.
         let name = format!("sse-{}", number % 10_000_000_000);
-        let thread = self.spawner.spawn_expendable(&name, self.stack, move || stream.run());
+        let thread = thread::expendable(&name, self.stack, move || stream.run());
         threads.push(thread.map_err(failed)?);
         Ok(())
     }

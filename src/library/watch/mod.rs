@@ -66,7 +66,7 @@ pub(super) fn start(
     let (inbox, status) = (Inbox::new()?, StatusList::default());
     let watching = Watching { inbox: inbox.clone(), status: status.clone() };
     let told = (inbox.clone(), status);
-    let watcher = Watcher::new(told, context, bus, importer, spawner.clone());
+    let watcher = Watcher::new(told, context, bus, importer);
     let thread = spawner.spawn("watch", move || watcher.run())?;
     Ok((watching, WatchThread { inbox, thread: Some(thread) }))
 }

@@ -32,7 +32,7 @@ use super::status::{Status, StatusList};
 use crate::events::EventBus;
 use crate::store::{Store, watched};
 use crate::sys::poll_until;
-use crate::thread::Spawner;
+use crate::thread;
 use crate::wire::{Event, GalleryDomain};
 
 /// Looks that hang at once: no more are begun then.
@@ -45,7 +45,6 @@ pub(super) struct Watcher {
     pub(super) context: Arc<ImportContext>,
     pub(super) bus: EventBus,
     pub(super) importer: Sender<import::Message>,
-    pub(super) spawner: Spawner,
     pub(super) status: StatusList,
     state: State,
 }
@@ -64,11 +63,10 @@ impl Watcher {
         context: Arc<ImportContext>,
         bus: EventBus,
         importer: Sender<import::Message>,
-        spawner: Spawner,
     ) -> Self {
         let (directories, own) = (Vec::new(), Vec::new());
         let state = State { directories, own, last_number: 0, hung: 0, endings: Endings::new() };
-        Self { inbox, context, bus, importer, spawner, status, state }
+        Self { inbox, context, bus, importer, status, state }
     }
 
     /// The body of the thread.
@@ -320,7 +318,7 @@ impl Watcher {
             let (findings, notices) = look.run(move || Notices::new(tell));
             inbox.send(Message::Looked { look: number, findings: Box::new(findings), notices });
         };
-        match self.spawner.spawn_expendable("look", STACK, body) {
+        match thread::expendable("look", STACK, body) {
             // What it finds is told; nobody waits for what hangs.
             Ok(thread) => thread.leave(),
             Err(error) => {

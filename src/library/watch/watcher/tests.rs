@@ -15,7 +15,6 @@ fn what_a_look_has_found_is_looked_for_again_where_the_database_fails() {
         Arc::clone(alive.context()),
         scene.bus.clone(),
         crossbeam_channel::bounded(1).0,
-        Spawner::new().0,
     );
     let task = task::Directory { path: scene.at("source"), ..task::Directory::default() };
     let mut one = Watched::new(1, "source".to_owned(), task, now);
