@@ -30,31 +30,31 @@ fn video(stubs: &Stubs, name: &str, content: &str) -> PathBuf {
 #[test]
 fn one_process_for_each_output_and_a_word_for_the_next_video() {
     let stubs = Stubs::new(&["640x480", "640x480"]);
-    let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
+    let [mut first, mut second] =
+        ["HEADLESS-1", "HEADLESS-2"].map(|output| stubs.wall.mpvpaper_on(output));
     let (one, odd) = (video(&stubs, "one.mp4", ""), video(&stubs, "-b, #%20'\"\n$HOME.mp4", ""));
-    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one), ("HEADLESS-2", &one)]).unwrap();
-    // Both start at once, in either order.
-    let mut calls = stubs.calls("mpvpaper");
-    calls.sort();
-    assert_eq!(calls.len(), 2);
+    show(&stubs, &mut *first, &[("HEADLESS-1", &one)]).unwrap();
+    show(&stubs, &mut *second, &[("HEADLESS-2", &one)]).unwrap();
     let run = stubs.root().join("run");
-    for (number, call) in calls.iter().enumerate() {
-        let socket = format!("{}/mpvpaper-{}.sock", run.display(), number + 1);
+    let calls = ["HEADLESS-1", "HEADLESS-2"].map(|output| {
+        let socket = format!("{}/mpvpaper@{output}-1.sock", run.display());
         let options = format!("no-audio loop input-ipc-server={socket}");
-        let output = format!("HEADLESS-{}", number + 1);
-        assert_eq!(call[..], ["-o", &options, &output, one.to_str().unwrap()]);
-    }
+        ["-o", &options, output, one.to_str().unwrap()].map(str::to_owned).to_vec()
+    });
+    assert_eq!(stubs.calls("mpvpaper"), calls);
     let processes = stubs.wall.processes("mpvpaper");
-    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one), ("HEADLESS-2", &odd)]).unwrap();
+    show(&stubs, &mut *second, &[("HEADLESS-2", &odd)]).unwrap();
     assert_eq!(stubs.wall.processes("mpvpaper"), processes);
     assert_eq!(stubs.note("mpvpaper-loads").join("\n"), odd.to_str().unwrap());
     // Sound needs other options: a new process, and the old one goes.
     let loud = hang(&stubs, &[("HEADLESS-2", &odd)], true);
-    mpvpaper.show(&loud, &stubs.wall.cancel).unwrap();
+    second.show(&loud, &stubs.wall.cancel).unwrap();
     let now = stubs.wall.processes("mpvpaper");
-    assert!(now.len() == 1 && !processes.contains(&now[0]));
-    assert!(processes.iter().all(|process| !process.is_running()));
-    mpvpaper.clear().unwrap();
+    assert_eq!((now.len(), now[0]), (2, processes[0]));
+    assert!(!processes.contains(&now[1]) && !processes[1].is_running());
+    first.clear().unwrap();
+    assert_eq!(stubs.wall.processes("mpvpaper"), now[1..]);
+    second.clear().unwrap();
     assert!(stubs.wall.processes("mpvpaper").is_empty());
     let sockets = fs::read_dir(run).unwrap().flatten();
     assert_eq!(sockets.filter(|e| e.path().extension().is_some_and(|e| e == "sock")).count(), 0);
@@ -129,13 +129,14 @@ fn mishaps() {
 
 #[test]
 fn one_that_hangs_is_killed_and_the_old_one_stays() {
-    let stubs = Stubs::new(&["640x480", "640x480"]);
+    let stubs = Stubs::new(&["640x480"]);
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
     let (one, broken) = (video(&stubs, "one.mp4", ""), video(&stubs, "broken.mp4", "broken"));
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
     let process = stubs.wall.processes("mpvpaper");
-    let placements = [("HEADLESS-1", &*one), ("HEADLESS-2", &*broken)];
-    let error = show(&stubs, &mut *mpvpaper, &placements).unwrap_err();
+    // Sound needs a new process.
+    let loud = hang(&stubs, &[("HEADLESS-1", &broken)], true);
+    let error = mpvpaper.show(&loud, &stubs.wall.cancel).unwrap_err();
     assert!(error.to_string().contains("does not play in time"), "{error}");
     assert_eq!(stubs.note("mpvpaper-deaf").len(), 1);
     assert_eq!(stubs.wall.processes("mpvpaper"), process);

@@ -67,8 +67,16 @@ impl Wall {
         Self { backends, config, cancel, told, tell, _watch: watch, _deaths: deaths, dir, desktop }
     }
 
+    /// For all outputs; for the first where each has its own.
     pub fn backend(&self, name: BackendName) -> Box<dyn Backend> {
-        self.backends.build(name, None, self.tell.clone())
+        match name {
+            BackendName::Mpvpaper => self.mpvpaper_on("HEADLESS-1"),
+            _ => self.backends.build(name, None, self.tell.clone()),
+        }
+    }
+
+    pub fn mpvpaper_on(&self, output: &str) -> Box<dyn Backend> {
+        self.backends.build(BackendName::Mpvpaper, Some(output), self.tell.clone())
     }
 
     pub fn set(&self, backend: &str, key: &str, value: &str) {

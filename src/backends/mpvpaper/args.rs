@@ -14,9 +14,8 @@ use crate::wire::Fit;
 pub(super) const STOPS: &str = "-s";
 const SOCKET_OPTION: &str = "input-ipc-server=";
 
-/// What is to play on an output.
+/// What is to play.
 pub(super) struct Wanted {
-    pub(super) output: String,
     /// As mpvpaper finds the output.
     pub(super) matched: String,
     pub(super) file: PathBuf,
@@ -106,8 +105,8 @@ mod tests {
         let check = |options: &Options, audio, expected: &[&str]| {
             let fit = options.slideshow_secs.eq(&30).then_some(Fit::Fill);
             let (matched, file) = ("DP-1".to_owned(), "/a b, #.mp4".into());
-            let (output, content) = (matched.clone(), String::new());
-            let wanted = Wanted { output, matched, file, content, audio, fit };
+            let content = String::new();
+            let wanted = Wanted { matched, file, content, audio, fit };
             let args = args(options, &wanted, Path::new("/run/m.sock"));
             assert_eq!(args, expected);
             assert_eq!(socket_in(&args).as_deref(), Some(Path::new("/run/m.sock")));

@@ -1,10 +1,10 @@
 //! The wait until frames of a film are seen, however long that takes, and then the end of the processes
 //! that it replaces.
 //!
-//! A thread for each output that is off or covered while its film is changed; it waits for a word of
-//! the new process, and ends with the first frame, with that process, or when it is told to. It ends
-//! no process but after a frame, and those that stop themselves once the new one has: they show nothing
-//! either, and would come back over it.
+//! A thread of its own, where the output is off or covered while its film is changed; it waits for a
+//! word of the new process, and ends with the first frame, with that process, or when it is told to. It
+//! ends no process but after a frame, and those that stop themselves once the new one has: they show
+//! nothing either, and would come back over it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,6 @@ use crate::thread::{Spawner, Thread};
 
 #[derive(Debug)]
 pub(super) struct Handover {
-    pub(super) output: String,
     cancel: CancelOnDrop,
     seen: Arc<AtomicBool>,
     /// What it has not ended.
@@ -36,7 +35,7 @@ impl Handover {
     /// be had they stay: they are on record, and the next daemon ends the older ones.
     pub(super) fn start(
         spawner: &Spawner,
-        (output, mut new): (String, Watch),
+        mut new: Watch,
         old: Vec<Screen>,
         tell: Sender<()>,
     ) -> Option<Self> {
@@ -58,8 +57,7 @@ impl Handover {
         };
         let thread = spawner.spawn("mpv-handover", wait);
         let thread = thread.inspect_err(|error| log::error!("no thread for a handover: {error}"));
-        let cancel = CancelOnDrop(cancel);
-        Some(Self { output, cancel, seen, old, _thread: thread.ok()? })
+        Some(Self { cancel: CancelOnDrop(cancel), seen, old, _thread: thread.ok()? })
     }
 
     pub(super) fn is_seen(&self) -> bool {

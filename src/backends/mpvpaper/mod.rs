@@ -1,4 +1,4 @@
-//! mpvpaper 1.4 to 1.9: one process for each output, and mpv's own socket to change its video.
+//! mpvpaper 1.4 to 1.9: a process for the one output, and mpv's own socket to change its video.
 //!
 //! A new process is started only where there is none with the right options, or the old one does not
 //! answer; frames of it are seen before the old one goes, and be it hours later, as the output is off
@@ -14,6 +14,7 @@ mod screen;
 mod watch;
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -43,9 +44,11 @@ pub(super) struct Mpvpaper {
     context: Context,
     settings: Settings,
     copies: Copies,
+    output: String,
+    /// The oldest first: all but the last are what an earlier daemon has left, or was to end.
     screens: Vec<Screen>,
-    /// Of outputs whose new film was not seen yet.
-    handovers: Vec<Handover>,
+    /// Of a new film that was not seen yet.
+    handover: Option<Handover>,
     /// Processes that run are not to be used.
     renew: bool,
     /// The number of the last socket that was named.
@@ -54,33 +57,29 @@ pub(super) struct Mpvpaper {
 
 impl Mpvpaper {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
+        let output = context.output.clone().expect("the registry says that it is for one output");
         let screens = context.take_over(NAME).into_iter().filter_map(Screen::taken_over).collect();
         let copies = Copies::new(context.cache.join("copies"));
-        let handovers = Vec::new();
-        Self { context, settings, copies, screens, handovers, renew: false, last_socket: 0 }
+        let (handover, renew, last_socket) = (None, false, 0);
+        Self { context, settings, copies, output, screens, handover, renew, last_socket }
     }
 
-    fn wanted(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Vec<Wanted>, Error> {
-        let outputs = self.context.outputs.list();
-        let wanted = |placement: &Placement| {
-            Ok(Wanted {
-                output: placement.output.name.clone(),
-                matched: matched(&placement.output, &outputs)?,
-                file: self.copies.ready(&placement.path, &TAKES, cancel)?,
-                content: placement.content.clone(),
-                audio: placement.audio_enabled,
-                fit: placement.fit,
-            })
-        };
-        placements.iter().map(wanted).collect()
+    fn wanted(&mut self, placement: &Placement, cancel: &Cancel) -> Result<Wanted, Error> {
+        Ok(Wanted {
+            matched: matched(&placement.output, &self.context.outputs.list())?,
+            file: self.copies.ready(&placement.path, &TAKES, cancel)?,
+            content: placement.content.clone(),
+            audio: placement.audio_enabled,
+            fit: placement.fit,
+        })
     }
 
-    /// The last process that was started for an output, if its options are those of now.
+    /// The last process that was started, if its options are those of now.
     fn current(&mut self, wanted: &Wanted, options: &Options) -> Option<&mut Screen> {
-        if self.renew {
+        if mem::take(&mut self.renew) {
             return None;
         }
-        let screen = self.screens.iter_mut().rev().find(|s| s.output == wanted.output)?;
+        let screen = self.screens.last_mut()?;
         let same = args(options, wanted, &screen.socket);
         let recorded = screen.process.record().args();
         let same = match options.auto_stop {
@@ -92,13 +91,13 @@ impl Mpvpaper {
         (same && screen.process.child().is_running()).then_some(screen)
     }
 
-    /// Starts a process for an output; it does not play yet.
+    /// Starts a process; it does not play yet.
     fn start(&mut self, wanted: &Wanted, options: &Options) -> Result<Screen, Error> {
         let socket = self.unused_socket()?;
         let launch =
             self.context.launch(self.context.program(NAME)?).args(args(options, wanted, &socket));
-        let process = self.context.start(&launch, NAME, Some(&wanted.output))?;
-        Ok(Screen::started(process, wanted, socket))
+        let process = self.context.start(&launch, NAME, Some(&self.output))?;
+        Ok(Screen::started(process, self.output.clone(), wanted, socket))
     }
 
     fn unused_socket(&mut self) -> Result<PathBuf, Error> {
@@ -108,11 +107,7 @@ impl Mpvpaper {
             let why = format!("{NAME} cannot have its socket in {}", directory.display());
             return Err(Error::Unavailable(why));
         }
-        // Those that see to other outputs count for themselves.
-        let name = match &self.context.output {
-            Some(output) => format!("{NAME}@{}", plain_name(output)),
-            None => NAME.to_owned(),
-        };
+        let name = format!("{NAME}@{}", plain_name(&self.output));
         loop {
             self.last_socket += 1;
             let path = directory.join(format!("{name}-{}.sock", self.last_socket));
@@ -123,120 +118,70 @@ impl Mpvpaper {
         }
     }
 
-    /// Has every output play its file: by a word where one plays already, else by a new process.
-    fn bring_up(&mut self, wanted: &[Wanted], cancel: &Cancel) -> Result<BroughtUp, Error> {
+    /// Has the file play: by a word where one plays already, else by a new process, which is the last
+    /// then. What will tell of its frames where none was seen yet.
+    fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<Option<Watch>, Error> {
         let settings = (self.settings)();
-        let mut up = BroughtUp { started: Vec::new(), unseen: Vec::new() };
-        let mut result = Ok(());
-        for wanted in wanted {
-            result = self.play(wanted, &settings.mpvpaper, &mut up, cancel);
-            if result.is_err() {
-                break;
-            }
+        let told = match self.current(wanted, &settings.mpvpaper) {
+            Some(screen) => screen.play(wanted, cancel)?,
+            None => Told::Silent,
+        };
+        match told {
+            Told::Seen => return Ok(None),
+            Told::Unseen(watch) => return Ok(Some(watch)),
+            Told::Silent => {}
         }
-        let until = Instant::now() + PLAYS_WITHIN;
-        match result.and_then(|()| up.wait(until, cancel)) {
-            Ok(()) => Ok(up),
+        let mut screen = self.start(wanted, &settings.mpvpaper)?;
+        match screen.wait_until_it_plays(Instant::now() + PLAYS_WITHIN, cancel) {
+            Ok(unseen) => {
+                screen.is_seen = unseen.is_none();
+                self.screens.push(screen);
+                Ok(unseen)
+            }
             Err(error) => {
-                up.started.into_iter().for_each(Screen::kill);
+                screen.kill();
                 Err(error)
             }
         }
     }
 
-    fn play(
-        &mut self,
-        wanted: &Wanted,
-        options: &Options,
-        up: &mut BroughtUp,
-        cancel: &Cancel,
-    ) -> Result<(), Error> {
-        let told = match self.current(wanted, options) {
-            Some(screen) => screen.play(wanted, cancel)?,
-            None => Told::Silent,
-        };
-        match told {
-            Told::Seen => {}
-            Told::Unseen(watch) => up.unseen.push((wanted.output.clone(), watch)),
-            Told::Silent => up.started.push(self.start(wanted, options)?),
+    /// Ends all processes but the last, or has them ended once frames of that are seen.
+    fn replace(&mut self, unseen: Option<Watch>) {
+        let old = self.screens.drain(..self.screens.len().saturating_sub(1));
+        match unseen {
+            Some(watch) => {
+                let (old, tell) = (old.collect(), self.context.tell.clone());
+                self.handover = Handover::start(&self.context.spawner, watch, old, tell);
+            }
+            None => old.for_each(Screen::end),
         }
-        Ok(())
-    }
-
-    /// Ends the processes that nobody needs any more, or has them ended once nobody sees them.
-    fn replace(&mut self, wanted: &[Wanted], BroughtUp { started, unseen }: BroughtUp) {
-        let mut kept: Vec<Screen> = Vec::new();
-        let mut gone: Vec<Screen> = Vec::new();
-        // The newest first: one for each output stays.
-        for screen in self.screens.drain(..).rev() {
-            let stays = wanted.iter().any(|wanted| wanted.output == screen.output)
-                && started.iter().all(|new| new.output != screen.output)
-                && kept.iter().all(|other| other.output != screen.output);
-            if stays { kept.push(screen) } else { gone.push(screen) }
-        }
-        for (output, watch) in unseen {
-            // The oldest first.
-            let mut old: Vec<_> = gone.extract_if(.., |screen| screen.output == output).collect();
-            old.reverse();
-            let tell = self.context.tell.clone();
-            self.handovers.extend(Handover::start(
-                &self.context.spawner,
-                (output, watch),
-                old,
-                tell,
-            ));
-        }
-        kept.extend(started);
-        gone.into_iter().for_each(Screen::end);
-        self.screens = kept;
     }
 
     fn note_seen(&mut self) {
+        let is_seen = self.handover.as_ref().is_some_and(Handover::is_seen);
         for screen in &mut self.screens {
-            let is_its = |handover: &Handover| handover.output == screen.output;
-            screen.is_seen |= self.handovers.iter().any(|one| is_its(one) && one.is_seen());
+            screen.is_seen |= is_seen;
         }
     }
 
     /// Takes back what was to be ended later.
     fn settle(&mut self) {
         self.note_seen();
-        let waiting: Vec<Screen> = self.handovers.drain(..).flat_map(Handover::settle).collect();
-        // The oldest first.
-        self.screens.splice(..0, waiting);
-    }
-}
-
-/// What came of having outputs play their files.
-struct BroughtUp {
-    started: Vec<Screen>,
-    /// The outputs on which no frame was seen yet, with what will tell.
-    unseen: Vec<(String, Watch)>,
-}
-
-impl BroughtUp {
-    /// Waits until those that were started play.
-    fn wait(&mut self, until: Instant, cancel: &Cancel) -> Result<(), Error> {
-        for screen in &mut self.started {
-            let unseen = screen.wait_until_it_plays(until, cancel)?;
-            screen.is_seen = unseen.is_none();
-            self.unseen.extend(unseen.map(|watch| (screen.output.clone(), watch)));
-        }
-        Ok(())
+        let waiting = self.handover.take().map(Handover::settle);
+        self.screens.splice(..0, waiting.into_iter().flatten());
     }
 }
 
 impl Backend for Mpvpaper {
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
+        let mut its = placements.iter().filter(|placement| placement.output.name == self.output);
+        let Some(placement) = its.next() else { return self.clear() };
         self.settle();
         self.is_whole();
-        let wanted = self.wanted(placements, cancel)?;
-        let up = self.bring_up(&wanted, cancel);
-        self.renew = false;
-        let up = up?;
-        self.replace(&wanted, up);
-        let files: Vec<PathBuf> = wanted.into_iter().map(|wanted| wanted.file).collect();
-        self.copies.tidy(&files);
+        let wanted = self.wanted(placement, cancel)?;
+        let unseen = self.play(&wanted, cancel)?;
+        self.replace(unseen);
+        self.copies.tidy(&[wanted.file]);
         Ok(())
     }
 
@@ -255,20 +200,21 @@ impl Backend for Mpvpaper {
     }
 
     fn unseen(&mut self) -> Vec<String> {
-        let unseen = self.handovers.iter().filter(|handover| !handover.is_seen());
-        unseen.map(|handover| handover.output.clone()).collect()
+        let is_unseen = self.handover.as_ref().is_some_and(|handover| !handover.is_seen());
+        is_unseen.then(|| self.output.clone()).into_iter().collect()
     }
 
     fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
         self.note_seen();
+        let rests = outputs.contains(&self.output);
         let mut result = Ok(());
         for screen in &mut self.screens {
-            result = screen.rest(outputs.contains(&screen.output), cancel).and(result);
+            result = screen.rest(rests, cancel).and(result);
         }
-        for handover in &self.handovers {
-            result = handover.rest(outputs.contains(&handover.output), cancel).and(result);
+        match &self.handover {
+            Some(handover) => handover.rest(rests, cancel).and(result),
+            None => result,
         }
-        result
     }
 
     fn clear(&mut self) -> Result<(), Error> {

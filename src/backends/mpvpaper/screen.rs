@@ -50,9 +50,13 @@ pub(super) enum Told {
 
 impl Screen {
     /// One that was just started.
-    pub(super) fn started(process: BackendProcess, wanted: &Wanted, socket: PathBuf) -> Self {
+    pub(super) fn started(
+        process: BackendProcess,
+        output: String,
+        wanted: &Wanted,
+        socket: PathBuf,
+    ) -> Self {
         let (file, content) = (Some(wanted.file.clone()), Some(wanted.content.clone()));
-        let output = wanted.output.clone();
         let (is_seen, rests, half_told) = (false, false, false);
         Self { output, process, socket, file, content, is_seen, rests, half_told }
     }
