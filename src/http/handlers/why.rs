@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::Api;
+use crate::backends::Placement;
 use crate::compositor::Output;
+use crate::config::BackendName;
 use crate::http::{Error, Request, Response};
 use crate::store::{self, Connection, assignments, history, images};
 use crate::wire::{
@@ -40,7 +42,10 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         .zip(shown)
         .map(|(output, shown)| {
             let name = output.name.as_str();
-            let shown = shown.map(|shown| shown.known_by(api.wallpaper.is_restored(name)));
+            let shown = shown.map(|shown| {
+                let is_up = is_up(api, name, &shown);
+                Shown { is_up, ..shown.known_by(api.wallpaper.is_restored(name)) }
+            });
             let playlist = running.iter().find(|one| one.applied_to.iter().any(|on| on == name));
             record(name, shown, playlist, api.wallpaper.last_failure(name), now)
         })
@@ -54,6 +59,8 @@ struct Shown {
     backend: String,
     source: HistorySource,
     set_at: Timestamp,
+    /// A backend shows it, as far as murald knows.
+    is_up: bool,
 }
 
 impl Shown {
@@ -64,6 +71,14 @@ impl Shown {
             false => self,
         }
     }
+}
+
+/// Not where its backend was given up, or cannot be had.
+fn is_up(api: &Api, monitor: &str, shown: &Shown) -> bool {
+    let Ok(backend) = shown.backend.parse::<BackendName>() else { return false };
+    let is_it =
+        |one: &Placement| (one.output.name.as_str(), one.image_id) == (monitor, shown.image.id);
+    api.wallpaper.shown_by(backend).iter().any(is_it)
 }
 
 fn bare(kind: Source) -> HistorySource {
@@ -79,7 +94,8 @@ fn shown(
     let entry = history::at(connection, &row.monitor, row.set_at)?;
     // Nobody has put it on this monitor: it is shown because of what others show.
     let source = entry.map_or_else(|| bare(Source::Restore), |entry| entry.source);
-    Ok(Some(Shown { image, backend: row.backend.clone(), source, set_at: row.set_at }))
+    let (backend, set_at) = (row.backend.clone(), row.set_at);
+    Ok(Some(Shown { image, backend, source, set_at, is_up: true }))
 }
 
 fn next(one: &ActivePlaylist) -> Option<NextChange> {
@@ -131,7 +147,7 @@ fn text(
 ) -> String {
     let what = match shown {
         None => format!("No picture of the library is set on {monitor}."),
-        Some(Shown { image, backend, source, set_at }) => {
+        Some(Shown { image, backend, source, set_at, is_up }) => {
             let by = match source.kind {
                 Source::Manual => "by hand".to_owned(),
                 Source::Random => "at random".to_owned(),
@@ -142,7 +158,8 @@ fn text(
             };
             let ago = span(*set_at, now);
             let (name, id) = (&image.name, image.id);
-            format!("{monitor} shows {name} ({id}), put there {by}, {ago} ago, by {backend}.")
+            let shows = if *is_up { "shows" } else { "is to show" };
+            format!("{monitor} {shows} {name} ({id}), put there {by}, {ago} ago, by {backend}.")
         }
     };
     let due = playlist.map_or_else(|| "Nothing is due.".to_owned(), |playlist| due(playlist, now));

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use crate::backends;
+use crate::backends::{self, Placement};
 use crate::error_chain::chain;
+use crate::store::{self, images};
 use crate::wire::{ApplyFailure, Event, Timestamp};
 
 use super::Reconciler;
@@ -305,7 +306,7 @@ impl Reconciler {
 
     /// A process ended by itself, and its pictures with it.
     fn lost(&mut self, key: &WorkerKey) {
-        self.current.remove(key);
+        let lost = self.current.remove(key).unwrap_or_default();
         self.unseen.remove(key);
         self.publish_current(key.backend);
         match self.backoffs.of(key).died(Instant::now()) {
@@ -316,7 +317,7 @@ impl Reconciler {
             Restart::At(_) => {
                 log::warn!("{key} ended by itself once more: its pictures come in a moment");
             }
-            Restart::Never => self.given_up(key, "keeps ending by itself"),
+            Restart::Never => self.given_up(key, &lost, "keeps ending by itself"),
         }
     }
 
@@ -332,13 +333,28 @@ impl Reconciler {
         if goes_on {
             self.reconcile_again = true;
         } else {
-            self.given_up(key, "keeps failing by a mistake of murald");
+            let left = self.current.get(key).cloned().unwrap_or_default();
+            self.given_up(key, &left, "keeps failing by a mistake of murald");
         }
     }
 
-    fn given_up(&self, key: &WorkerKey, why: &str) {
+    /// Until the next change; whoever asks why a screen is empty is told of it.
+    fn given_up(&self, key: &WorkerKey, pictures: &[Placement], why: &str) {
         let message = format!("{key} {why}: it is left alone until the next change");
         log::error!("{message}");
+        for placement in pictures {
+            let image = self.store.read(|connection| images::get(connection, placement.image_id));
+            let failed = |error: store::Error| log::error!("{}", chain(&error));
+            let Some(image) = image.map_err(failed).ok().flatten() else { continue };
+            let failure = ApplyFailure {
+                image_id: image.id,
+                image_name: image.name,
+                backend: key.backend.to_string(),
+                error: message.clone(),
+                at: Timestamp::now(),
+            };
+            self.status.note_failure(std::iter::once(placement.output.name.as_str()), &failure);
+        }
         self.bus.publish(&Event::BackendUnavailable {
             message,
             backend: Some(key.backend.to_string()),
