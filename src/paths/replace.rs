@@ -63,6 +63,7 @@ mod tests {
     fn file_is_replaced_whole_or_not_at_all() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("new/x.conf");
+        let only = [path.clone()];
         let there = || {
             let entries = fs::read_dir(path.parent().unwrap()).unwrap();
             entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
@@ -70,17 +71,17 @@ mod tests {
         for content in ["a", "b"] {
             replace(&path, content.as_bytes()).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), content);
-            assert_eq!(there(), [path.clone()]);
+            assert_eq!(there(), only);
         }
         let half = Replacement::of(&path).unwrap();
         fs::write(half.path(), "half").unwrap();
         assert_eq!(there().len(), 2, "it is beside the old one");
         drop(half);
         assert_eq!(fs::read_to_string(&path).unwrap(), "b");
-        assert_eq!(there(), [path.clone()]);
+        assert_eq!(there(), only);
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(replace(&path, b"c").is_err(), "a directory has its name");
-        assert_eq!(there(), [path.clone()]);
+        assert_eq!(there(), only);
     }
 }
