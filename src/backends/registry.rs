@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
@@ -26,6 +27,9 @@ use crate::paths::Dirs;
 use crate::process::{self, ProcessRecords, Reaper};
 use crate::thread::Spawner;
 use crate::wire::Conflict;
+
+/// A program that only wants to print a line. Short, as a client waits for the answer.
+const VERSION_PATIENCE: Duration = Duration::from_millis(500);
 
 /// What is known of a backend without starting it.
 pub struct Registration {
@@ -279,14 +283,14 @@ impl Backends {
         output.map_or_else(|| cache.clone(), |output| cache.join(process::plain_name(output)))
     }
 
-    /// The version of a backend's program. The first time, and after it was replaced, it is asked,
-    /// which may take half a second.
+    /// The version of a backend's program. It is asked until it has answered once, and after it was
+    /// replaced, which may take half a second.
     pub fn version(&self, entry: &Registration) -> Option<String> {
         // Without a program it is our own.
         let Some(names) = entry.programs.first() else { return Some(VERSION.to_owned()) };
         let path = self.dirs.env().var("PATH")?;
         let program = names.iter().find_map(|name| process::which_in(name, &path))?;
-        self.versions.of(&program, entry.version_flags)
+        self.versions.of(&program, entry.version_flags, VERSION_PATIENCE, None).ok()?
     }
 
     /// The programs of a backend, or of all that fit the session.

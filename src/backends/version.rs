@@ -1,4 +1,5 @@
-//! What version a backend is: asked of the program once, and again after it was replaced.
+//! What version a backend is: asked of the program until it has answered once, and again after it was
+//! replaced.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -6,10 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::process::{Launch, run};
-
-/// A program that only wants to print a line. Short, as somebody waits for the answer.
-const LIMIT: Duration = Duration::from_millis(500);
+use crate::process::{Error, Launch, run};
+use crate::sys::Cancel;
 
 /// Cloneable; all clones remember the same.
 #[derive(Clone, Debug, Default)]
@@ -24,19 +23,40 @@ struct Stamp {
 }
 
 impl Versions {
-    /// The version that a program tells with one of these flags. May take half a
-    /// second for each when the program is a new one.
-    pub fn of(&self, program: &Path, flags: &[&str]) -> Option<String> {
-        let metadata = program.metadata().ok()?;
+    /// The version that a program tells with one of these flags; `None` where it answers and tells
+    /// none. May take as long as `patience` for each, until it has answered once: one that was late, or
+    /// could not be asked, is asked again the next time.
+    pub(super) fn of(
+        &self,
+        program: &Path,
+        flags: &[&str],
+        patience: Duration,
+        cancel: Option<&Cancel>,
+    ) -> Result<Option<String>, Error> {
+        let metadata = program.metadata().map_err(|source| Error::Io {
+            operation: "look at",
+            path: program.to_owned(),
+            source,
+        })?;
         let (inode, changed) = (metadata.ino(), metadata.ctime());
         let stamp = Stamp { path: program.to_owned(), inode, changed };
         if let Some(known) = self.lock().get(&stamp) {
-            return known.clone();
+            return Ok(known.clone());
         }
         // Not under the lock: others may ask about other programs meanwhile.
-        let told = flags.iter().find_map(|flag| ask(program, flag));
+        let mut failed = None;
+        let told = flags.iter().find_map(|flag| {
+            let answer = ask(program, flag, patience, cancel);
+            answer.unwrap_or_else(|error| {
+                failed = Some(error);
+                None
+            })
+        });
+        if let (None, Some(error)) = (&told, failed) {
+            return Err(error);
+        }
         self.lock().insert(stamp, told.clone());
-        told
+        Ok(told)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Stamp, Option<String>>> {
@@ -44,10 +64,15 @@ impl Versions {
     }
 }
 
-fn ask(program: &Path, flag: &str) -> Option<String> {
-    let output = run(&Launch::new(program).args([flag]), LIMIT, None).ok()?;
+fn ask(
+    program: &Path,
+    flag: &str,
+    patience: Duration,
+    cancel: Option<&Cancel>,
+) -> Result<Option<String>, Error> {
+    let output = run(&Launch::new(program).args([flag]), patience, cancel)?;
     let stdout = String::from_utf8_lossy(&output.stdout);
-    version_in(&stdout).or_else(|| version_in(&output.stderr))
+    Ok(version_in(&stdout).or_else(|| version_in(&output.stderr)))
 }
 
 /// The first word of a text that is a version: `swaybg version 1.2.0`, `hyprpaper v0.8.1`.
@@ -88,18 +113,49 @@ mod tests {
         assert_eq!(numbers("1.2"), (1, 2, 0));
     }
 
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn program(dir: &Path, script: &str) -> PathBuf {
+        let program = dir.join("program");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        program
+    }
+
     #[test]
     fn a_program_is_asked_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let (program, asked) = (dir.path().join("process"), dir.path().join("asked"));
-        let script = format!("#!/bin/sh\necho x >> {}\necho process 1.2.3\n", asked.display());
-        fs::write(&program, script).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let versions = Versions::default();
-        for _ in 0..3 {
-            assert_eq!(versions.clone().of(&program, &["--version"]).as_deref(), Some("1.2.3"));
+        for (says, version) in [("process 1.2.3", Some("1.2.3")), ("a process", None)] {
+            let dir = tempfile::tempdir().unwrap();
+            let asked = dir.path().join("asked");
+            let script = format!("echo x >> {}\necho {says}", asked.display());
+            let program = program(dir.path(), &script);
+            for _ in 0..3 {
+                let told = versions.clone().of(&program, &["--version"], PATIENCE, None).unwrap();
+                assert_eq!(told.as_deref(), version);
+            }
+            assert_eq!(fs::read_to_string(asked).unwrap(), "x\n");
         }
-        assert_eq!(fs::read_to_string(asked).unwrap(), "x\n");
-        assert_eq!(versions.of(Path::new("/nowhere"), &["--version"]), None);
+        versions.of(Path::new("/nowhere"), &["--version"], PATIENCE, None).unwrap_err();
+    }
+
+    #[test]
+    fn a_program_that_was_late_is_asked_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let slow = dir.path().join("slow");
+        fs::write(&slow, "").unwrap();
+        let script = format!(
+            "[ $1 != --version ] || [ ! -e {} ] || exec sleep 1000\n\
+             [ $1 != --version ] || echo process 1.2.3",
+            slow.display()
+        );
+        let program = program(dir.path(), &script);
+        let versions = Versions::default();
+        let of = |patience| versions.of(&program, &["--version", "--help"], patience, None);
+        // What it tells otherwise, it may only have been too slow to say.
+        let error = of(Duration::from_millis(300)).unwrap_err();
+        assert!(matches!(error, Error::Late { .. }), "{error}");
+        fs::remove_file(slow).unwrap();
+        assert_eq!(of(PATIENCE).unwrap().as_deref(), Some("1.2.3"));
     }
 }

@@ -88,6 +88,22 @@ fn one_before_0_8_is_told_in_its_own_words() {
 }
 
 #[test]
+fn hyprpaper_that_is_slow_to_tell_its_version_is_not_taken_for_an_old_one() {
+    let stubs = Stubs::new(&["640x480"]);
+    let red = stubs.wall.flat("red.png", RED);
+    let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
+    stubs.cue("hyprpaper", "late-version");
+    let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
+    assert!(error.to_string().contains("hyprpaper --version did not end within"), "{error}");
+    assert_eq!(starts(&stubs), 0);
+    // Nor is it remembered as one.
+    stubs.cue("hyprpaper", "");
+    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
+    assert!(stubs.note("hyprpaper-files")[0].contains("|ipc = true|"));
+    hyprpaper.clear().unwrap();
+}
+
+#[test]
 fn hyprpaper_that_says_ok_and_shows_nothing_is_not_believed() {
     let stubs = Stubs::new(&["640x480"]);
     let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));

@@ -324,6 +324,7 @@ impl Role {
 fn hyprpaper(role: &Role) {
     let is_old = role.notes.join("hyprpaper-old").exists();
     match &role.args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--version"] if role.cue() == "late-version" => role.hang(),
         ["--version"] if !is_old => {
             eprintln!("hyprpaper v0.8.4");
             std::process::exit(0);

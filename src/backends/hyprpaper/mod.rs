@@ -37,8 +37,8 @@ const SIGNATURE: &str = "HYPRLAND_INSTANCE_SIGNATURE";
 /// hyprctl is known to hang (hyprpaper#361).
 const CALL: Duration = Duration::from_secs(3);
 const UP_WITHIN: Duration = Duration::from_secs(10);
-/// A `--help` that is waited for: without a version it decides.
-const HELP: Duration = Duration::from_secs(3);
+/// A version that is waited for: whether there is one decides how it is spoken to.
+const VERSION: Duration = Duration::from_secs(3);
 const DRAWN_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 /// Those since 0.8 do not tell when they have drawn: what a 4K picture takes, and some more.
@@ -89,11 +89,8 @@ impl Hyprpaper {
         let instance = instance::find(&self.context.dirs)
             .ok_or_else(|| Error::Unavailable("there is no Hyprland that runs".to_owned()))?;
         let program = self.context.program(NAME)?;
-        let version = self.context.versions.of(&program, VERSION_FLAGS);
-        if version.is_none() {
-            // It may only have been too slow to say.
-            run(&Launch::new(&program).args(["--help"]), HELP, Some(cancel))?;
-        }
+        let versions = &self.context.versions;
+        let version = versions.of(&program, VERSION_FLAGS, VERSION, Some(cancel))?;
         let dialect = Dialect::of(version.as_deref());
         let can_be_asked = dialect.can_be_asked(version.as_deref());
         Ok(Channel { instance, dialect, can_be_asked })
