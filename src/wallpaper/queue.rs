@@ -52,7 +52,7 @@ impl Queue {
         request.settle(&applied);
         for waiting in std::mem::take(&mut self.waiting) {
             match waiting {
-                Waiting::Set(old, applied, reply) if request.targets.covers(&old.targets) => {
+                Waiting::Set(old, applied, reply) if request.supersedes(&old) => {
                     // Who goes back three times at once wants to be three pictures further back.
                     if let (Ask::Back(steps), Ask::Back(before)) = (&mut request.ask, &old.ask) {
                         *steps = steps.saturating_add(*before);

@@ -44,6 +44,18 @@ pub struct Request {
 }
 
 impl Request {
+    /// Whether an older one that waits still has nothing left to do. What was there before depends on
+    /// what is there by then: who goes back waits for a picture that is to be shown first, and has its
+    /// steps added to those of another only where they are for the same monitors.
+    pub(super) fn supersedes(&self, old: &Self) -> bool {
+        let covers = self.targets.covers(&old.targets);
+        match (&self.ask, &old.ask) {
+            (Ask::Back(_), Ask::Back(_)) => covers && old.targets.covers(&self.targets),
+            (Ask::Back(_), _) => false,
+            _ => covers,
+        }
+    }
+
     /// What a random one has picked stays picked.
     pub(super) fn settle(&mut self, applied: &Applied) {
         let ask = std::mem::replace(&mut self.ask, Ask::Random);

@@ -170,17 +170,43 @@ fn later_request_takes_the_place_of_those_that_it_covers() {
 }
 
 #[test]
-fn steps_back_that_wait_add_up() {
-    let mut waiting = Waiting::new();
-    for ask in [STILL, FILM, STILL, FILM] {
-        waiting.room.set(request(ask, &["A"]));
-    }
-    let answers = [1, 2].map(|steps| waiting.push(Ask::Back(steps), &["A"]));
-    assert_eq!(answers[0].try_recv().unwrap().unwrap().outcome, SetStatus::Superseded);
-    assert_eq!(waiting.pop(), Some((Ask::Back(3), named(&["A"]))));
-    waiting.push(Ask::Back(1), &["A"]);
-    waiting.push(STILL, &["A"]);
-    assert_eq!(waiting.pop(), Some((STILL, named(&["A"]))));
+fn steps_back_wait_for_what_they_lead_from() {
+    type Asked<'a> = (Ask, &'a [&'a str]);
+    let check = |asked: &[Asked<'_>], expected: &[Asked<'_>]| {
+        let mut waiting = Waiting::new();
+        for ask in [STILL, FILM, STILL, FILM] {
+            waiting.room.set(request(ask, &[]));
+        }
+        let answers: Vec<_> =
+            asked.iter().map(|(ask, monitors)| waiting.push(ask.clone(), monitors)).collect();
+        let left: Vec<_> = std::iter::from_fn(|| waiting.pop()).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|(ask, monitors)| (ask.clone(), named(monitors))).collect();
+        assert_eq!(left, expected, "{asked:?}");
+        let superseded = answers.iter().filter(|answer| {
+            let answer = answer.try_recv();
+            answer.is_ok_and(|told| told.unwrap().outcome == SetStatus::Superseded)
+        });
+        assert_eq!(superseded.count(), asked.len() - expected.len(), "{asked:?}");
+    };
+    let back = Ask::Back;
+    check(&[(back(1), &["A"]), (back(2), &["A"])], &[(back(3), &["A"])]);
+    check(&[(back(1), &["B", "A"]), (back(1), &["A", "B"])], &[(back(2), &["A", "B"])]);
+    check(&[(back(1), &[]), (back(1), &[])], &[(back(2), &[])]);
+    // Other monitors go back by their own steps alone.
+    let apart: [Asked<'_>; 2] = [(back(1), &["A"]), (back(1), &[])];
+    check(&apart, &apart);
+    let apart: [Asked<'_>; 2] = [(back(1), &["A", "B"]), (back(1), &["A"])];
+    check(&apart, &apart);
+    // What was there before a picture that waits is what is there now.
+    let after: [Asked<'_>; 2] = [(STILL, &["A"]), (back(1), &["A"])];
+    check(&after, &after);
+    check(
+        &[(STILL, &["A"]), (back(1), &["A"]), (back(1), &["A"])],
+        &[(STILL, &["A"]), (back(2), &["A"])],
+    );
+    check(&[(back(1), &["A"]), (STILL, &["A"])], &[(STILL, &["A"])]);
+    check(&[(back(1), &["A"]), (STILL, &[])], &[(STILL, &[])]);
 }
 
 #[test]
