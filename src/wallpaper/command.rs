@@ -1,5 +1,7 @@
 //! What the reconciler is told by its handle.
 
+use crossbeam_channel::Receiver;
+
 use super::Error;
 use super::request::{Activated, Applied, Reply, Request};
 
@@ -7,9 +9,15 @@ pub(super) enum Command {
     Set(Request, Reply<Applied>),
     Activate(String, Reply<Activated>),
     Clear(Reply<()>),
-    /// What changed stands in the status.
-    SettingsChanged,
-    End,
+}
+
+/// What the reconciler listens to, beside outputs and its workers.
+pub(super) struct Mailbox {
+    pub(super) commands: Receiver<Command>,
+    /// Rings when something has changed; what stands in the status.
+    pub(super) changed: Receiver<()>,
+    /// Closes at the end.
+    pub(super) end: Receiver<()>,
 }
 
 impl Command {
@@ -19,7 +27,6 @@ impl Command {
             Self::Set(_, reply) => reply(Err(error)),
             Self::Activate(_, reply) => reply(Err(error)),
             Self::Clear(reply) => reply(Err(error)),
-            Self::SettingsChanged | Self::End => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crossbeam_channel::{Sender, TrySendError};
+use crossbeam_channel::{Sender, TrySendError, bounded};
 
 use crate::backends::Placement;
 use crate::config::BackendName;
@@ -11,27 +11,37 @@ use crate::thread::Thread;
 use crate::wire::{ApplyFailure, DebugFailure, DebugQueue};
 
 use super::Error;
-use super::command::Command;
+use super::command::{Command, Mailbox};
 use super::request::{Activated, Applied, Reply, Request};
 use super::status::{Changes, HookRequest, SharedStatus, Status};
+
+/// Commands that wait for the reconciler; one more is refused with [`Error::Busy`].
+pub(super) const INBOX: usize = 32;
 
 /// What other rooms ask the reconciler through.
 #[derive(Clone)]
 pub struct Handle {
     inbox: Sender<Command>,
+    /// Holds one ring: more say nothing else.
+    changed: Sender<()>,
     status: SharedStatus,
 }
 
-/// The owner of the reconciler: ends it when dropped. Declared in this order, the inbox closes before
-/// the thread is joined.
+/// The owner of the reconciler: it ends when this is dropped. Declared in this order, it is told
+/// before the thread is joined.
 pub struct ReconcilerOwner {
-    handle: Option<Handle>,
+    end: Option<Sender<()>>,
     thread: Option<Thread>,
 }
 
 impl Handle {
-    pub(super) fn new(inbox: Sender<Command>, status: SharedStatus) -> Self {
-        Self { inbox, status }
+    /// With what the reconciler listens to; it ends when the sender is dropped.
+    pub(super) fn new(status: SharedStatus) -> (Self, Sender<()>, Mailbox) {
+        let (inbox, commands) = bounded(INBOX);
+        let (ring, changed) = bounded(1);
+        // Nothing is ever sent: it closes.
+        let (ending, end) = bounded(0);
+        (Self { inbox, changed: ring, status }, ending, Mailbox { commands, changed, end })
     }
 
     /// Shows a picture; `reply` is called once it is up and told of, has failed or is superseded.
@@ -67,8 +77,7 @@ impl Handle {
 
     /// The limit of what processes may have of memory has changed.
     pub(crate) fn limit_changed(&self) {
-        // Where the inbox is full, it is found after the command at work.
-        self.inbox.try_send(Command::SettingsChanged).ok();
+        self.ring();
     }
 
     /// Has films and pages stand still, or go on; those that somebody asks for meanwhile play.
@@ -78,8 +87,12 @@ impl Handle {
 
     fn note(&self, changes: Changes) {
         self.status.note(changes);
-        // Where the inbox is full the reconciler finds the note after the command at work.
-        self.inbox.try_send(Command::SettingsChanged).ok();
+        self.ring();
+    }
+
+    fn ring(&self) {
+        // Full: it rings already.
+        self.changed.try_send(()).ok();
     }
 
     pub fn status(&self) -> Status {
@@ -127,41 +140,26 @@ impl Handle {
 }
 
 impl ReconcilerOwner {
-    pub(super) fn new(handle: Handle, thread: Thread) -> Self {
-        Self { handle: Some(handle), thread: Some(thread) }
+    pub(super) fn new(end: Sender<()>, thread: Thread) -> Self {
+        Self { end: Some(end), thread: Some(thread) }
     }
 
     /// Ends the reconciler; `false` if it is late. What is shown stays.
     pub fn end(mut self, deadline: Instant) -> bool {
-        self.tell();
+        self.end = None;
         self.thread.take().is_none_or(|thread| thread.join_by(deadline))
-    }
-
-    fn tell(&mut self) {
-        if let Some(handle) = self.handle.take() {
-            handle.send(Command::End);
-        }
-    }
-}
-
-impl Drop for ReconcilerOwner {
-    fn drop(&mut self) {
-        self.tell();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crossbeam_channel::bounded;
-
     use super::*;
     use crate::wire::Timestamp;
 
     #[test]
-    fn what_has_changed_is_noted_also_where_the_inbox_is_full() {
-        let (inbox, commands) = bounded(1);
+    fn what_has_changed_is_noted_and_leaves_the_inbox_to_commands() {
         let status = SharedStatus::default();
-        let handle = Handle::new(inbox, status.clone());
+        let (handle, _end, mailbox) = Handle::new(status.clone());
         let noted = || status.take_changes().unwrap();
         handle.settings_changed(vec![BackendName::Feh]);
         let Changes { backends, deactivated, anything, .. } = noted();
@@ -174,16 +172,17 @@ mod tests {
         assert_eq!((rewritten, anything), ([7].into(), false));
         handle.rest(true);
         assert_eq!(noted().rests, Some(true));
-        assert!(matches!(commands.try_recv(), Ok(Command::SettingsChanged)));
-        assert!(commands.is_empty());
+        // It rings once for all of them.
+        assert!(mailbox.changed.try_recv().is_ok() && mailbox.changed.is_empty());
         handle.limit_changed();
-        assert!(status.take_changes().is_none() && commands.len() == 1);
+        assert!(status.take_changes().is_none() && mailbox.changed.try_recv().is_ok());
+        assert!(mailbox.commands.is_empty());
     }
 
     #[test]
     fn failures_are_known_to_all() {
         let status = SharedStatus::default();
-        let handle = Handle::new(bounded(1).0, status.clone());
+        let (handle, ..) = Handle::new(status.clone());
         assert!(handle.failures().is_empty() && handle.last_failure("A").is_none());
         let failure = ApplyFailure {
             image_id: 7,

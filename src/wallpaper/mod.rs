@@ -40,8 +40,6 @@ mod worker_key;
 mod workers;
 mod world_state;
 
-use crossbeam_channel::bounded;
-
 use crate::backends::Backends;
 use crate::desktop;
 use crate::events::EventBus;
@@ -60,9 +58,6 @@ pub(crate) use status::HookRequest;
 use reconciler::Reconciler;
 use status::SharedStatus;
 
-/// Commands that wait for the reconciler; one more is refused with [`Error::Busy`].
-const INBOX: usize = 32;
-
 /// Starts the reconciler. It restores what was shown before, and takes over what still is.
 pub fn start(
     spawner: &Spawner,
@@ -71,13 +66,11 @@ pub fn start(
     backends: Backends,
     desktop: desktop::Handle,
 ) -> std::io::Result<(Handle, ReconcilerOwner)> {
-    let (inbox, commands) = bounded(INBOX);
     let status = SharedStatus::default();
-    let reconciler =
-        Reconciler::new(spawner.clone(), (store, bus, desktop), backends, status.clone());
-    let thread = spawner.spawn("reconciler", move || reconciler.run(&commands))?;
-    let handle = Handle::new(inbox, status);
-    Ok((handle.clone(), ReconcilerOwner::new(handle, thread)))
+    let (handle, end, mailbox) = Handle::new(status.clone());
+    let reconciler = Reconciler::new(spawner.clone(), (store, bus, desktop), backends, status);
+    let thread = spawner.spawn("reconciler", move || reconciler.run(&mailbox))?;
+    Ok((handle, ReconcilerOwner::new(end, thread)))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use crate::wire::Event;
 use super::Error;
 use super::backoff::Backoffs;
 use super::children::Children;
-use super::command::Command;
+use super::command::{Command, Mailbox};
 use super::job::{Activation, Feasible, Job, PendingApply, Purpose};
 use super::jobs::Jobs;
 use super::orphan;
@@ -119,7 +119,7 @@ impl Reconciler {
         }
     }
 
-    pub(super) fn run(mut self, commands: &Receiver<Command>) {
+    pub(super) fn run(mut self, mailbox: &Mailbox) {
         let outputs = self.backends.outputs.subscribe();
         let reports = self.reports.clone();
         self.reconcile();
@@ -127,13 +127,16 @@ impl Reconciler {
             let retry = self.backoffs.next_retry().map_or_else(never, at);
             let look = self.next_look().map_or_else(never, at);
             select! {
-                recv(commands) -> command => match command {
-                    Ok(Command::End) | Err(_) => break,
+                recv(mailbox.commands) -> command => match command {
                     Ok(command) => {
-                        self.on_command(command);
+                        // What was changed before counts for whoever asks now.
                         self.on_settings();
+                        self.on_command(command);
                     }
+                    Err(_) => break,
                 },
+                recv(mailbox.changed) -> _ => self.on_settings(),
+                recv(mailbox.end) -> _ => break,
                 recv(reports) -> report => if let Ok(report) = report { self.on_report(report) },
                 recv(outputs) -> _ => self.reconcile(),
                 recv(retry) -> _ => self.retry(),
@@ -141,11 +144,11 @@ impl Reconciler {
             }
         }
         self.end();
+        mailbox.commands.try_iter().for_each(|command| command.refuse(Error::Ending));
     }
 
     fn on_command(&mut self, command: Command) {
         match command {
-            Command::SettingsChanged => {}
             Command::Clear(reply) => {
                 self.break_off();
                 self.begin(Command::Clear(reply));
@@ -184,7 +187,6 @@ impl Reconciler {
                 let steps = all.into_iter().map(|key| Step::Clear { key }).collect();
                 self.start(Job::new(steps, Purpose::Clear { failed: None, reply }));
             }
-            Command::SettingsChanged | Command::End => {}
         }
     }
 

@@ -4,6 +4,27 @@ use super::*;
 use crate::compositor::Session;
 use crate::config::BackendName::{Builtin, Feh, Mpvpaper, Swaybg};
 use crate::config::SelectionMode;
+use crate::wallpaper::handle::{Handle, INBOX};
+
+#[test]
+fn end_comes_through_a_full_inbox_and_leaves_nobody_without_an_answer() {
+    let Desk { room, reconciler, .. } = Desk::new(&["A"], &["swaybg"], |_| ());
+    let (handle, end, mailbox) = Handle::new(reconciler.status.clone());
+    let ask = || {
+        let (reply, answer) = reply();
+        handle.activate("nothing".to_owned(), reply);
+        answer
+    };
+    // What rings takes nobody's place.
+    (0..99).for_each(|image| handle.rewritten(image));
+    let answers: Vec<_> = (0..INBOX).map(|_| ask()).collect();
+    assert!(answers.iter().all(Receiver::is_empty));
+    assert!(matches!(ask().try_recv(), Ok(Err(Error::Busy))));
+    drop(end);
+    reconciler.run(&mailbox);
+    assert!(answers.iter().all(|answer| answer.len() == 1));
+    drop(room);
+}
 
 #[test]
 fn still_stays_until_the_film_over_it_is_seen_on_each_monitor() {
