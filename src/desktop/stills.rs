@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::MakeStill;
 use crate::paths::Replacement;
+use crate::thread::panic_text;
 use crate::transcode::{self, Transcoder};
 use crate::wire::{Image, MediaType};
 
@@ -115,7 +117,7 @@ impl Stills {
         self.transcoder.submit_frame(Box::new(move |ffmpeg| {
             let result = ffmpeg
                 .map_err(|error| error.to_string())
-                .and_then(|ffmpeg| land(&path, |to| make(ffmpeg, &image, to)));
+                .and_then(|ffmpeg| land(&path, |to| caught(|| make(ffmpeg, &image, to))));
             // Nobody reads it at the end.
             made.try_send(Made { checksum, name: image.name, result }).ok();
         }));
@@ -129,10 +131,45 @@ fn is_still(image: &Image) -> bool {
         && !transcode::is_needed_for(image.format)
 }
 
+/// A still that ends in a panic is one that cannot be made, and nobody waits for it.
+fn caught(make: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(make))
+        .unwrap_or_else(|panic| Err(format!("panicked: {}", panic_text(&*panic))))
+}
+
 /// Writes a file whole or not at all.
 fn land(path: &Path, make: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
     let unwritable = |error| format!("cannot write {}: {error}", path.display());
     let new = Replacement::of(path).map_err(unwritable)?;
     make(new.path())?;
     new.land().map_err(unwritable)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::thread::Spawner;
+
+    #[test]
+    fn still_whose_making_panics_counts_as_failed() {
+        let (spawner, _deaths) = Spawner::new();
+        let (transcoder, _threads) =
+            transcode::start(&spawner, transcode::Limits::default()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let make: MakeStill = Arc::new(|_, _, _| panic!("on purpose"));
+        let (mut stills, made) = Stills::new(directory.path().to_owned(), transcoder, make);
+        let image: Image = serde_json::from_value(serde_json::json!({
+            "id": 1, "name": "film", "path": "/film.mp4", "media_type": "video", "format": "mp4",
+            "width": 4, "height": 3, "duration": 1.0, "animated": false, "audio_enabled": false,
+            "file_size": 1, "checksum": "sha256:00", "tags": [], "colors": [], "hue_group": 99,
+            "folder_id": null, "is_selected": false, "imported_at": "2026-01-01T00:00:00Z",
+            "source_path": "/from", "thumbnails": {},
+        }))
+        .unwrap();
+        assert_eq!(stills.of(&image), Still::Pending);
+        stills.on_made(made.recv_timeout(Duration::from_secs(60)).unwrap());
+        assert_eq!(stills.of(&image), Still::Missing);
+    }
 }

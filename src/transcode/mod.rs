@@ -173,6 +173,27 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_panics_ends_itself_alone() {
+        let (spawner, deaths) = Spawner::new();
+        let (transcoder, threads) = start(&spawner, Limits::default()).unwrap();
+        let (reply, answer) = bounded::<()>(1);
+        transcoder.submit(Box::new(move |_| {
+            let _reply = reply;
+            panic!("on purpose")
+        }));
+        // A client is told 500 where its reply is dropped.
+        answer.recv().unwrap_err();
+        let (tell, told) = bounded(1);
+        transcoder.submit(Box::new(move |ran| tell.send(ran.is_ok()).unwrap()));
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(true));
+        assert!(threads.end(Instant::now() + Duration::from_secs(60)).is_empty());
+        // It closes when no thread is left that could report one.
+        drop(spawner);
+        let death = deaths.recv_timeout(Duration::from_secs(60));
+        assert_eq!(death, Err(crossbeam_channel::RecvTimeoutError::Disconnected));
+    }
+
+    #[test]
     fn queues_are_bounded_and_told_of_the_end() {
         let (spawner, _deaths) = Spawner::new();
         let (transcoder, running) = start(&spawner, Limits::default()).unwrap();

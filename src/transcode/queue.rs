@@ -14,10 +14,13 @@ use crate::thread::Spawner;
 
 /// Jobs that are left behind at once.
 const HUNG_MAX: usize = 4;
+/// As much as the other threads have.
+const STACK: usize = 1 << 20;
 /// What a job gets at the end of the daemon.
 const LAST: Duration = Duration::from_secs(1);
 
-/// Called on a thread of its own; with an error where it is not run at all.
+/// Called on a thread of its own; with an error where it is not run at all. One that panics is dropped,
+/// with the reply that it has.
 pub(crate) type Job = Box<dyn FnOnce(Result<&Ffmpeg, Error>) + Send>;
 
 pub(super) struct Queue {
@@ -63,7 +66,7 @@ impl Queue {
         let (give, given) = bounded(1);
         give.send(job).ok();
         let (ffmpeg, taken) = (self.ffmpeg.clone(), given.clone());
-        let thread = self.spawner.spawn(self.name, move || {
+        let thread = self.spawner.spawn_expendable(self.name, STACK, move || {
             let _running = running;
             taken.into_iter().take(1).for_each(|job: Job| job(Ok(&ffmpeg)));
         });
