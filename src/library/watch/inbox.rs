@@ -61,6 +61,9 @@ struct Waiting {
     messages: VecDeque<Message>,
     /// The directories of which events were lost: no more than there are.
     overflowed: BTreeSet<u64>,
+    /// The latest of them.
+    settings: Option<WatchSettings>,
+    scan: bool,
 }
 
 impl Inbox {
@@ -77,6 +80,8 @@ impl Inbox {
                 waiting.overflowed.insert(directory);
             }
             Message::Overflow { directory } => drop(waiting.overflowed.insert(directory)),
+            Message::Settings(settings) => waiting.settings = Some(settings),
+            Message::Scan => waiting.scan = true,
             message => waiting.messages.push_back(message),
         }
         drop(waiting);
@@ -86,9 +91,13 @@ impl Inbox {
     /// All that have come.
     pub(super) fn take(&self) -> VecDeque<Message> {
         self.0.waker.reset();
-        let Waiting { mut messages, overflowed } = std::mem::take(&mut *self.lock());
+        let Waiting { mut messages, overflowed, settings, scan } =
+            std::mem::take(&mut *self.lock());
         let overflows = overflowed.into_iter().map(|directory| Message::Overflow { directory });
         messages.extend(overflows);
+        messages.extend(scan.then_some(Message::Scan));
+        // First: what is asked of a directory may follow from its being watched no more.
+        settings.into_iter().for_each(|latest| messages.push_front(Message::Settings(latest)));
         messages
     }
 
@@ -119,5 +128,24 @@ mod tests {
         assert_eq!(messages.iter().filter_map(overflow).collect::<Vec<_>>(), [2, 3]);
         assert_eq!(messages.len(), EVENTS_MAX + 2);
         assert!(inbox.take().is_empty());
+    }
+
+    #[test]
+    fn scans_and_settings_that_wait_are_one_of_each() {
+        let inbox = Inbox::new().unwrap();
+        let (reply, _answer) = crossbeam_channel::bounded(1);
+        inbox.send(Message::Forget { directory: PathBuf::new(), reply });
+        for in_place in [true, false, true] {
+            inbox.send(Message::Scan);
+            inbox.send(Message::Settings(WatchSettings { in_place, ..Default::default() }));
+        }
+        // The latest, and before what is asked for of a directory that they may not have any more.
+        let messages = inbox.take();
+        let [Message::Settings(settings), Message::Forget { .. }, Message::Scan] =
+            &messages.iter().collect::<Vec<_>>()[..]
+        else {
+            panic!("{} messages", messages.len());
+        };
+        assert!(settings.in_place && inbox.take().is_empty());
     }
 }
