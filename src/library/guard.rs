@@ -1,5 +1,6 @@
-//! The last verdict of the library guard (`missing` finds it), kept for whoever asks. Looks again only where rows or directories
-//! have changed since the last time: nobody polls for files that may return.
+//! The last verdict of the library guard (`missing` finds it), kept for whoever asks. Looks again only
+//! where rows or directories have changed since the last time: nobody polls for files that may return.
+//! No look at a disk holds the verdict up, and one that does not answer changes nothing of it.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::missing::{Row, Verdict, purge};
 use super::{Error, Library, disk};
-use crate::paths::{Presence, presence};
+use crate::paths::{Presence, answers_in, presence};
 use crate::store::{Store, images, watched};
 use crate::wire::LibraryHealth;
 
@@ -21,7 +22,7 @@ struct State {
     health: LibraryHealth,
     total: usize,
     /// What the verdict was on.
-    seen: Option<Signature>,
+    seen: Option<Arc<Signature>>,
 }
 
 /// Equal where no row and no file has come or gone.
@@ -39,6 +40,8 @@ impl Guard {
     /// Takes note of what was found missing; from here on rows are purged again, or not.
     pub(super) fn note(&self, store: &Store, generation: u64, rows: &[Row], verdict: &Verdict) {
         let guarded = !verdict.keep.is_empty();
+        let homes = || homes(rows).into_iter().map(PathBuf::from).collect();
+        let seen = guarded.then(|| Arc::new(Signature::of(generation, homes())));
         let mut state = self.lock();
         if guarded && !state.health.guarded {
             log::error!(
@@ -50,11 +53,9 @@ impl Guard {
         } else if state.health.guarded && !guarded {
             log::info!("no pictures are missing any more");
         }
-        let homes: BTreeSet<_> = rows.iter().filter_map(|(_, path, _)| path.parent()).collect();
-        let homes = homes.into_iter().map(PathBuf::from).collect();
         state.health = LibraryHealth { missing: verdict.keep.len(), guarded };
         state.total = verdict.total;
-        state.seen = guarded.then(|| Signature::of(generation, homes));
+        state.seen = seen;
         drop(state);
         store.keep_rows(guarded);
     }
@@ -63,6 +64,11 @@ impl Guard {
         // Every holder leaves it whole between two statements that could panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The directories of rows.
+fn homes(rows: &[Row]) -> BTreeSet<&Path> {
+    rows.iter().filter_map(|(_, path, _)| path.parent()).collect()
 }
 
 impl Signature {
@@ -75,9 +81,11 @@ impl Signature {
         Self { generation, homes: homes.into_iter().map(look).collect() }
     }
 
+    /// Also where a disk does not answer: nothing else is known of it.
     fn is_still_so(&self, generation: u64) -> bool {
-        let homes = self.homes.iter().map(|(home, _)| home.clone()).collect();
-        *self == Self::of(generation, homes)
+        let homes = self.homes.iter().map(|(home, _)| home);
+        !homes.clone().all(|home| answers_in(home))
+            || *self == Self::of(generation, homes.cloned().collect())
     }
 }
 
@@ -86,11 +94,9 @@ impl Library {
     /// found out anew after each change.
     pub fn health(&self) -> LibraryHealth {
         let generation = self.store.generation();
-        let stale = {
-            let state = self.guard.lock();
-            state.seen.as_ref().is_some_and(|seen| !seen.is_still_so(generation))
-        };
-        if stale && let Err(error) = self.look_for_missing() {
+        let seen = self.guard.lock().seen.clone();
+        let is_stale = seen.is_some_and(|seen| !seen.is_still_so(generation));
+        if is_stale && let Err(error) = self.look_for_missing() {
             log::warn!("the missing pictures cannot be counted: {}", error.reason());
         }
         self.guard.lock().health
@@ -138,6 +144,8 @@ impl Library {
         // Before the look: what changes meanwhile makes it stale, not wrong.
         let generation = self.store.generation();
         let rows = self.store.read(images::files)?;
+        disk::answers_in(&self.context.directory)?;
+        homes(&rows).into_iter().try_for_each(disk::answers_in)?;
         let files = disk::list(&self.context.directory, self.context.run)?;
         let verdict = Verdict::on(&rows, &files);
         self.guard.note(&self.store, generation, &rows, &verdict);

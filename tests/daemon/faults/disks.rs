@@ -27,10 +27,14 @@ fn house(desktop: &Desktop) -> (House, [i64; 2]) {
         .map(|(name, color)| house.import(&[&plain(&house, name, color)])[0]);
     house.client().post("/wallpaper/set", &json!({ "image_id": ids[0] })).ok();
     assert_eq!(house.client().get(&format!("/images/{}/thumbnail", ids[0])).status, 200);
-    // That a disk answered counts for a moment, in which one that dies would hold up who asks.
+    is_long_ago();
+    (house, ids)
+}
+
+/// That a disk answered counts for a moment, in which one that dies would hold up who asks.
+fn is_long_ago() {
     let asked = Instant::now();
     wait_until("that is long ago", || asked.elapsed() > Duration::from_millis(500));
-    (house, ids)
 }
 
 /// Ends it, for which no thread that looks at a disk may take the others' time.
@@ -81,6 +85,44 @@ fn library_on_a_dead_disk_hangs_nobody() {
     wait_until("it is shown", || set(green) == 200);
     assert_eq!(client.get(&format!("/images/{green}")).ok()["tags"], json!(["there"]));
     house.import(&[&blue]);
+    ends(&mut house);
+}
+
+/// Whoever asks how the library is has the files that are missing looked for.
+#[test]
+fn guard_on_a_dead_disk_says_what_it_knew() {
+    let mut house = House::started();
+    for (name, color) in [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])] {
+        house.import(&[&plain(&house, name, color)]);
+    }
+    ends(&mut house);
+    let (images, away) = (house.images(), house.root().join("away"));
+    fs::rename(&images, &away).unwrap();
+    house.start();
+    let client = house.client();
+    let library = || client.get("/info").ok()["library"].clone();
+    let guarded = json!({ "missing": 2, "guarded": true });
+    wait_until("the guard", || library() == guarded);
+    is_long_ago();
+    // An empty directory: what the guard knows is stale.
+    fs::create_dir(&images).unwrap();
+    let bystander = Bystander::beside(&house, None);
+    let Some(dead) = DeadDisk::over(&images) else {
+        return left_out("a guard on a dead disk", "this user may not mount");
+    };
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..20).map(|_| scope.spawn(library)).collect();
+        all.into_iter().for_each(|one| assert_eq!(one.join().unwrap(), guarded));
+    });
+    assert!(client.get("/config").ok()["warnings"].to_string().contains("pictures are missing"));
+    assert!(house.murald(&["status"]).output().unwrap().status.success());
+    assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
+    bystander.end("a guard on a dead disk");
+    drop(dead);
+    fs::remove_dir(&images).unwrap();
+    fs::rename(&away, &images).unwrap();
+    wait_until("the files", || library() == json!({ "missing": 0, "guarded": false }));
     ends(&mut house);
 }
 
