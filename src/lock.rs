@@ -10,7 +10,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::paths::make_directories;
-use crate::sys::poll_until;
+use crate::sys::{connect, is_listened_on, is_queue_full, poll_until};
 
 /// Clients that wait to be taken in; the kernel's own limit may be lower.
 const BACKLOG: i32 = 1024;
@@ -122,7 +122,13 @@ impl Holder {
 
     /// Whether anybody listens at its socket.
     pub(crate) fn answers(&self) -> bool {
-        self.socket.as_ref().is_some_and(|socket| UnixStream::connect(socket).is_ok())
+        self.socket.as_ref().is_some_and(|socket| is_listened_on(socket))
+    }
+
+    /// Whether it listens, and takes nobody in: no request reaches it.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let socket = self.socket.as_ref();
+        socket.is_some_and(|socket| connect(socket).is_err_and(|error| is_queue_full(&error)))
     }
 
     fn note(&self, mut file: &File) -> io::Result<()> {
@@ -154,7 +160,7 @@ impl Socket {
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed("look at")(error)),
-            Ok(_) if UnixStream::connect(path).is_ok() => {
+            Ok(_) if is_listened_on(path) => {
                 return Err(Error::Running { path: path.to_owned(), holder: None });
             }
             Ok(metadata) => {

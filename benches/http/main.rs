@@ -6,7 +6,12 @@
 //! is made by one thread, which needs about as much processor as the server does.
 //! `MURALD_BENCH_SECONDS` (2) is the length of one measurement, `MURALD_BENCH_IDLE` (10) that of
 //! the look at the idle daemon, in seconds.
-#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark"
+)]
 
 mod load;
 mod row;

@@ -1,11 +1,11 @@
 //! Requests to the daemon over its socket, and what it answers.
 //!
-//! Runs in the only thread of a client. Requests have no time limit: whoever waits can interrupt.
+//! Runs in the only thread of a client. Requests have no time limit once the daemon has taken them in:
+//! whoever waits can interrupt.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -14,6 +14,7 @@ use ureq::http::Response;
 use ureq::{Agent, Body, RequestBuilder};
 
 use crate::paths::{Dirs, Env};
+use crate::sys::is_listened_on;
 use crate::wire::unix;
 
 use super::Error;
@@ -29,7 +30,7 @@ pub(super) fn socket(named: Option<PathBuf>, env: &Env) -> Result<PathBuf, Error
         return Ok(path);
     }
     let found = Dirs::new(env.clone()).and_then(|dirs| {
-        let answers = |path: &&PathBuf| UnixStream::connect(path).is_ok();
+        let answers = |path: &&PathBuf| is_listened_on(path);
         match dirs.sockets() {
             sockets if sockets.len() > 1 => {
                 Ok(sockets.iter().find(answers).unwrap_or(&sockets[0]).clone())
@@ -168,6 +169,12 @@ impl Connection {
         let socket = self.socket.display();
         let source = match error {
             ureq::Error::Io(source) => source,
+            // The only wait of ours that has an end.
+            ureq::Error::Timeout(_) => {
+                let text = format!("the daemon on {socket} takes nobody in");
+                return Error::new(Exit::Unavailable, text)
+                    .hint("it is stopped, or hangs: `murald doctor` says how to end it");
+            }
             error => io::Error::other(error),
         };
         match source.kind() {

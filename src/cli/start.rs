@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ use super::call::Call;
 use super::connection::{Connection, Place};
 use super::error::Exit;
 use crate::paths::{Dirs, Env};
+use crate::sys::connect;
 use crate::wire::Monitor;
 
 /// For a daemon that another command has just started, and for its monitors.
@@ -31,7 +32,7 @@ const DETACHED: &str = "MURALD_DETACHED";
 /// Has a daemon answer, unless that is not wanted.
 pub(super) fn ensure(call: &Call) -> Result<(), Error> {
     let connection = call.connect()?;
-    let is_absent = UnixStream::connect(connection.socket()).is_err_and(|error| {
+    let is_absent = connect(connection.socket()).is_err_and(|error| {
         matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
     });
     // Whatever else is wrong, the command itself says.

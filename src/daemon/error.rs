@@ -70,12 +70,15 @@ impl Error {
     }
 }
 
-/// What to do about a daemon that the usual socket does not reach: it listens elsewhere, or its socket
-/// was removed.
+/// What to do about a daemon that the usual socket does not reach: it takes nobody in, listens
+/// elsewhere, or its socket was removed.
 fn unreached(lock: &Path, holder: &Holder) -> Option<String> {
     let pid = holder.pid;
     match &holder.socket {
         None => Some(format!("try again once process {pid} has ended")),
+        Some(_) if holder.is_stuck() => Some(format!(
+            "it takes nobody in: `kill -9 {pid}` ends it, and leaves its wallpapers, if that stays so"
+        )),
         Some(_) if !holder.answers() => {
             Some(format!("its socket is gone: `kill {pid}` ends it, and leaves its wallpapers"))
         }

@@ -113,7 +113,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("draw.sock");
         let mut server = Server::bind(&path).unwrap();
-        let mut client = UnixStream::connect(&path).unwrap();
+        let mut client = crate::sys::connect(&path).unwrap();
+        client.set_nonblocking(false).unwrap();
         let request = br#"{"version":"VERSION","outputs":[],"transition":{"effect":"none",
             "duration":0,"easing":[0,0,1,1],"fps_max":60}}"#;
         let request = String::from_utf8_lossy(request).replace('\n', "");

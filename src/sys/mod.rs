@@ -18,7 +18,7 @@ pub(crate) use descriptors::{FOR_CLIENT, has_descriptors};
 pub(crate) use inotify::Inotify;
 pub(crate) use patient::Patient;
 pub(crate) use poll::{is_readable, poll_until};
-pub(crate) use socket::connect;
+pub(crate) use socket::{connect, is_listened_on, is_queue_full};
 pub(crate) use timer::Timer;
 pub(crate) use uevents::Uevents;
 pub(crate) use waker::Waker;

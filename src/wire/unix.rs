@@ -1,7 +1,8 @@
 //! HTTP over a Unix socket: the transport under ureq, for the client and for wal-qt's host.
 //!
 //! Runs in the thread that asks. Waits end with the time limits that ureq is given, or when the
-//! `interrupt` becomes readable; with neither (an event stream) they last as long as the server does.
+//! `interrupt` becomes readable; with neither (an event stream) they last as long as the server does,
+//! but for the wait for a place in its queue.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -28,6 +29,8 @@ use crate::sys::poll_until;
 /// For each direction; no head is longer. Every page of it that is touched costs a command as much as
 /// ten system calls.
 const BUFFER: usize = 16 << 10;
+/// For a server whose queue is full to take somebody in: one that is alive does so in milliseconds.
+const QUEUE: Duration = Duration::from_secs(5);
 
 /// An agent whose connections all go to the socket at `path`: ask for `http://localhost/...`. A
 /// status is an answer, not an error, and redirects are not followed.
@@ -36,6 +39,7 @@ pub(crate) fn agent(path: impl Into<PathBuf>, interrupt: Option<OwnedFd>) -> Age
         .http_status_as_error(false)
         .proxy(None)
         .max_redirects(0)
+        .timeout_connect(Some(QUEUE))
         .input_buffer_size(BUFFER)
         .output_buffer_size(BUFFER)
         .user_agent(concat!("murald/", env!("CARGO_PKG_VERSION")))

@@ -48,7 +48,7 @@ fn memory(house: &House) -> u64 {
     line.trim().split(' ').next().unwrap().parse::<u64>().unwrap() / 1024
 }
 
-fn raise_descriptors() -> usize {
+pub fn raise_descriptors() -> usize {
     let now = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum }).unwrap();
     usize::try_from(now.maximum.unwrap_or(1 << 20)).unwrap()

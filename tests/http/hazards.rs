@@ -57,7 +57,6 @@ impl Apart {
         Self::with(descriptors.map(|number| (DESCRIPTORS, number)))
     }
 
-    #[allow(clippy::disallowed_methods, reason = "a test's process")]
     fn with(variable: Option<(&str, u64)>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("s");

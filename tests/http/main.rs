@@ -1,5 +1,5 @@
 //! The HTTP server against its clients, friendly and hostile, on a real socket.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 mod api;
 mod end;

@@ -3,24 +3,22 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::geteuid;
-use rustix::time::{TimerfdClockId, TimerfdTimerFlags};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use ureq::Agent;
 
 use super::super::options::Options;
 use super::super::paths::DaemonPaths;
 use super::report::Report;
 use crate::lock::Holder;
-use crate::sys::Timer;
+use crate::sys::{connect, is_queue_full};
 use crate::wire::{Why, unix};
 
 /// A daemon answers such questions in milliseconds.
-const PATIENCE_NANOS: i64 = 10_000_000_000;
+const PATIENCE: Duration = Duration::from_secs(10);
 const ANSWER_MAX: u64 = 1 << 20;
 const SUBJECT: &str = "daemon";
 
@@ -77,8 +75,9 @@ fn answers(report: &mut Report, paths: &DaemonPaths) -> bool {
     let socket = &paths.socket;
     let shown = socket.display();
     // Closed before anything is asked.
-    match UnixStream::connect(socket).map(drop) {
+    match connect(socket).map(drop) {
         Ok(()) => asked(report, socket),
+        Err(error) if is_queue_full(&error) => silent(report, socket),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             let text = format!("nobody listens on {shown}, which an earlier daemon has left");
             report.note("leftovers", text, Some("none is needed: the next start replaces it"));
@@ -122,10 +121,7 @@ fn absent(report: &mut Report, paths: &DaemonPaths) -> bool {
 
 /// What one that runs says of itself.
 fn asked(report: &mut Report, socket: &Path) {
-    let Some(info) = get::<Info>(socket, "info") else {
-        let text = format!("the daemon on {} does not answer", socket.display());
-        return report.fix(SUBJECT, text, "end its process, and `murald start` another");
-    };
+    let Some(info) = get::<Info>(socket, "info") else { return silent(report, socket) };
     let Info { version, pid, warnings } = info;
     let text = format!("murald {version} runs as process {pid} on {}", socket.display());
     match version == env!("CARGO_PKG_VERSION") {
@@ -148,12 +144,20 @@ fn asked(report: &mut Report, socket: &Path) {
     }
 }
 
+/// One that hangs, or was stopped: it would not hear of a gentler signal either.
+fn silent(report: &mut Report, socket: &Path) {
+    let text = format!("the daemon on {} does not answer", socket.display());
+    let step = match Holder::of(socket) {
+        Some(Holder { pid, .. }) => format!("`kill -9 {pid}`, then `murald start`"),
+        None => "end its process, and `murald start` another".to_owned(),
+    };
+    report.fix(SUBJECT, text, step);
+}
+
 fn get<T: DeserializeOwned>(socket: &Path, what: &str) -> Option<T> {
+    let asked = unix::agent(socket, None).get(format!("http://localhost/{what}"));
     // One that hangs is not waited for.
-    let late = Timer::new(TimerfdClockId::Monotonic).ok()?;
-    late.set(TimerfdTimerFlags::empty(), PATIENCE_NANOS).ok()?;
-    let agent: Agent = unix::agent(socket, Some(late.into()));
-    let mut answer = agent.get(format!("http://localhost/{what}")).call().ok()?;
+    let mut answer = asked.config().timeout_global(Some(PATIENCE)).build().call().ok()?;
     let body = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().ok()?;
     serde_json::from_slice(&body).ok()
 }

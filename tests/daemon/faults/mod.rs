@@ -5,6 +5,7 @@ mod children;
 mod clocks;
 mod compositor;
 mod disks;
+mod queue;
 mod scarce;
 
 use std::path::PathBuf;

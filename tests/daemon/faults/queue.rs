@@ -1,0 +1,62 @@
+//! A daemon that takes nobody in, and its queue is full: whoever comes is told so, and what to do.
+
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use serde_json::Value;
+
+use crate::garbage::raise_descriptors;
+use crate::support::{House, end_of};
+
+/// Clients until there is no more room for one.
+fn crowd(socket: &Path) -> Vec<OwnedFd> {
+    let address = SocketAddrUnix::new(socket).unwrap();
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let mut crowd = Vec::new();
+    loop {
+        let one = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        match connect(&one, &address) {
+            Ok(()) => crowd.push(one),
+            Err(Errno::AGAIN) => return crowd,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// The exit code, and what was printed and said.
+fn run(mut command: Command) -> (Option<i32>, String, String) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let code = end_of(child).code();
+    let (mut printed, mut said) = (String::new(), String::new());
+    stdout.read_to_string(&mut printed).unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    (code, printed, said)
+}
+
+#[test]
+fn full_queue_of_a_daemon_that_is_stopped_holds_up_nobody() {
+    raise_descriptors();
+    let mut house = House::started();
+    house.signal("-STOP");
+    let crowd = crowd(&house.socket());
+    let end = format!("`kill -9 {}`", house.pid());
+    let (code, _, said) = run(house.murald(&["start"]));
+    assert_eq!(code, Some(75), "{said}");
+    assert!(said.contains("is running already") && said.contains(&end), "{said}");
+    let (code, _, said) = run(house.murald(&["status"]));
+    assert_eq!(code, Some(69), "{said}");
+    assert!(said.contains("takes nobody in") && said.contains("murald doctor"), "{said}");
+    let (code, found, said) = run(house.murald(&["doctor", "--json"]));
+    assert_eq!(code, Some(1), "{said}");
+    let found: Vec<Value> = serde_json::from_str(&found).unwrap();
+    let daemon = found.iter().find(|one| one["subject"] == "daemon").unwrap();
+    assert!(daemon["step"].as_str().unwrap().contains(&end), "{daemon}");
+    drop(crowd);
+    house.kill9();
+    house.start();
+}
