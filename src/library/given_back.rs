@@ -40,7 +40,10 @@ impl ImportContext {
                 return Ok(false);
             }
             match disk::rename(&copy.path, &image.path) {
-                Ok(()) => Ok(true),
+                Ok(()) => {
+                    self.store.count_given_back(c);
+                    Ok(true)
+                }
                 // Another worker had a copy of it, too.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
                 Err(error) => Err(Error::file("rename", &copy.path)(error)),

@@ -14,10 +14,9 @@ use super::disk::is_gone;
 use super::removal::clear;
 use crate::digest::Checksum;
 use crate::events::EventBus;
-use crate::store::Store;
-use crate::store::images;
+use crate::store::images::{self, Places};
 use crate::store::purge::{self, Purged};
-use crate::store::watched;
+use crate::store::{self, Connection, Store, watched};
 use crate::wire::{Event, GalleryDomain, OrphanReason};
 
 /// An image's id, its file or package, and what is in it.
@@ -92,11 +91,15 @@ fn judge(homes: impl Iterator<Item = Home>) -> Verdict {
 pub(super) fn purge(store: &Store, bus: &EventBus, ids: &[i64]) -> Result<usize, Error> {
     let (mut count, mut references) = (0, Purged::default());
     for some in ids.chunks(AT_ONCE) {
-        let gone = purge_some(store, some)?;
+        let gone = loop {
+            if let Some(gone) = Seen::look(store, some)?.purge(store)? {
+                break gone;
+            }
+        };
         count += gone.len();
-        gone.iter().for_each(|lost| references += lost.purged);
-        for Lost { id, path, purged, .. } in &gone {
-            log::warn!("{} is gone: image {id} leaves the library", path.display());
+        for Lost { id, places, purged } in &gone {
+            references += *purged;
+            log::warn!("{} is gone: image {id} leaves the library", places.home.display());
             bus.publish(&Event::ImageOrphanPurged {
                 image_id: *id,
                 reason: OrphanReason::FileMissing,
@@ -105,7 +108,7 @@ pub(super) fn purge(store: &Store, bus: &EventBus, ids: &[i64]) -> Result<usize,
                 playlists_affected: purged.playlists,
             });
         }
-        clear(store, gone.iter().filter_map(|lost| lost.preview.as_deref()));
+        clear(store, gone.iter().filter_map(|lost| lost.places.preview.as_deref()));
     }
     let images = (count > 0).then_some(GalleryDomain::Images);
     for domain in images.into_iter().chain(references.domains()) {
@@ -117,31 +120,103 @@ pub(super) fn purge(store: &Store, bus: &EventBus, ids: &[i64]) -> Result<usize,
 /// A row that went.
 struct Lost {
     id: i64,
-    path: PathBuf,
-    preview: Option<PathBuf>,
+    places: Places,
     purged: Purged,
 }
 
-fn purge_some(store: &Store, ids: &[i64]) -> Result<Vec<Lost>, Error> {
-    store.write(|c| {
-        let mut gone = Vec::new();
-        for &id in ids {
-            // Looked at again where nobody can rename it or give it back meanwhile.
-            let Some((path, preview)) = images::places(c, id)? else { continue };
-            if is_gone(&path) {
-                // In a watched directory it may return, or be there still where this was a copy.
-                watched::forget_image(c, id)?;
-                let purged = purge::one(c, id)?;
-                gone.push(Lost { id, path, preview, purged });
+/// Rows whose files were not there, looked at outside of any transaction: every writer would wait for
+/// the disk.
+struct Seen {
+    rows: Vec<(i64, Places)>,
+    given_back: u64,
+}
+
+impl Seen {
+    fn look(store: &Store, ids: &[i64]) -> Result<Self, Error> {
+        let given_back = store.given_back();
+        let place = |c: &Connection, id: i64| Ok(images::places(c, id)?.map(|places| (id, places)));
+        let rows: Result<Vec<_>, store::Error> =
+            store.read(|c| ids.iter().filter_map(|&id| place(c, id).transpose()).collect());
+        let mut rows = rows?;
+        rows.retain(|(_, places)| is_gone(&places.home));
+        Ok(Self { rows, given_back })
+    }
+
+    /// Removes those that are as they were. None where a file was given back since: it may be that of
+    /// one of them.
+    fn purge(self, store: &Store) -> Result<Option<Vec<Lost>>, Error> {
+        store.write(|c| {
+            if store.given_back() != self.given_back {
+                return Ok(None);
             }
-        }
-        Ok(gone)
-    })
+            let mut gone = Vec::new();
+            for (id, places) in self.rows {
+                // One that was renamed or written anew has a file.
+                if images::places(c, id)?.as_ref() == Some(&places) {
+                    // In a watched directory it may return, or be there still where this was a copy.
+                    watched::forget_image(c, id)?;
+                    gone.push(Lost { id, places, purged: purge::one(c, id)? });
+                }
+            }
+            Ok(Some(gone))
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::edits::take_home;
+    use crate::store::images::NewImage;
+    use crate::wire::Format;
+
+    /// Rows of files that are not there.
+    fn rows(store: &Store, directory: &Path, names: &[&str]) -> Vec<i64> {
+        let row = |(at, name): (usize, &&str)| NewImage {
+            name: (*name).to_owned(),
+            path: directory.join(name),
+            format: Format::Png,
+            width: 4,
+            height: 3,
+            duration: 0.0,
+            animated: false,
+            audio_enabled: false,
+            file_size: 1,
+            checksum: [at as u8; 32],
+            colors: Vec::new(),
+            hue_group: 99,
+            folder_id: None,
+            source_path: "/from".into(),
+            in_place: false,
+            web: None,
+        };
+        let insert = |row: &NewImage| store.write(|c| images::insert(c, row)).unwrap();
+        names.iter().enumerate().map(row).map(|row| insert(&row)).collect()
+    }
+
+    #[test]
+    fn rows_are_purged_by_what_was_seen_of_them_and_no_disk_is_asked() {
+        let (directory, store) = store::tests::scratch();
+        let ids = rows(&store, directory.path(), &["there", "gone", "renamed", "hangs"]);
+        std::fs::write(directory.path().join("there"), "").unwrap();
+        let look = || Seen::look(&store, &ids).unwrap();
+        let purged = |seen: Seen| -> Option<Vec<i64>> {
+            let gone = seen.purge(&store).unwrap();
+            gone.map(|gone| gone.iter().map(|lost| lost.id).collect())
+        };
+        let seen = look();
+        let count = store.write(|c| -> Result<(), store::Error> {
+            store.count_given_back(c);
+            Ok(())
+        });
+        count.unwrap();
+        assert_eq!(purged(seen), None, "it may be the file of one of them");
+        let seen = look();
+        store.write(|c| take_home(c, ids[2], &directory.path().join("other"))).unwrap();
+        // A look would tell that it is back, or wait for its disk.
+        std::fs::write(directory.path().join("hangs"), "").unwrap();
+        assert_eq!(purged(seen), Some(vec![ids[1], ids[3]]));
+    }
 
     #[track_caller]
     fn check(homes: &[(usize, usize, bool)], purged: usize, kept: usize) {

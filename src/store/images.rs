@@ -247,18 +247,25 @@ pub(crate) fn has_checksum(connection: &Connection, hex: &str) -> Result<bool, E
     Ok(statement.exists([hex])?)
 }
 
-/// Where an image's file or package is, and its preview.
-pub(crate) fn places(
-    connection: &Connection,
-    id: i64,
-) -> Result<Option<(PathBuf, Option<PathBuf>)>, Error> {
+/// What an image has on the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// Its file or package.
+    pub home: PathBuf,
+    pub preview: Option<PathBuf>,
+    /// Of what is in it.
+    pub checksum: Checksum,
+}
+
+pub(crate) fn places(connection: &Connection, id: i64) -> Result<Option<Places>, Error> {
     let mut statement = connection.prepare_cached(
-        "SELECT ifnull(web_meta ->> '$.package_root', path), preview_path FROM image WHERE id = ?1 \
-         AND json_valid(ifnull(web_meta, '{}'))",
+        "SELECT ifnull(web_meta ->> '$.package_root', path), preview_path, checksum FROM image \
+         WHERE id = ?1 AND json_valid(ifnull(web_meta, '{}'))",
     )?;
     let places = statement.query_row([id], |row| {
         let preview: Option<String> = row.get(1)?;
-        Ok((PathBuf::from(row.get::<_, String>(0)?), preview.map(PathBuf::from)))
+        let home = PathBuf::from(row.get::<_, String>(0)?);
+        Ok(Places { home, preview: preview.map(PathBuf::from), checksum: row.get(2)? })
     });
     Ok(places.optional()?)
 }

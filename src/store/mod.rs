@@ -79,6 +79,8 @@ struct Shared {
     generation: AtomicU64,
     /// The same of what queries find.
     findings: AtomicU64,
+    /// Files that images had lost and have again.
+    given_back: AtomicU64,
     /// Rows whose files are missing are kept.
     keeps_rows: AtomicBool,
     /// Images whose files are not there just now.
@@ -139,6 +141,7 @@ impl Store {
                 is_lax: AtomicBool::new(false),
                 generation: AtomicU64::new(1),
                 findings: AtomicU64::new(1),
+                given_back: AtomicU64::new(0),
                 keeps_rows: AtomicBool::new(false),
                 missing: RwLock::default(),
                 touched,
@@ -230,6 +233,18 @@ impl Store {
     /// Grows with every committed transaction: equal numbers mean equal rows.
     pub fn generation(&self) -> u64 {
         self.shared.generation.load(Ordering::Acquire)
+    }
+
+    /// Counts a file that comes back to where its row says that it is, in the transaction in which it
+    /// does: the row does not tell.
+    pub(crate) fn count_given_back(&self, _: &Transaction<'_>) {
+        self.shared.given_back.fetch_add(1, Ordering::Release);
+    }
+
+    /// Equal numbers, of which the second is read in a transaction, mean that no file that was missing
+    /// at the first is back.
+    pub(crate) fn given_back(&self) -> u64 {
+        self.shared.given_back.load(Ordering::Acquire)
     }
 
     /// Says whether rows whose files are missing are kept, whoever finds them missing.

@@ -7,7 +7,7 @@ use crate::events::EventBus;
 use crate::paths::{Presence, presence};
 use crate::store::images;
 use crate::store::purge::{self, Purged};
-use crate::store::{self, Connection, Store};
+use crate::store::{self, Store};
 use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
 
 use super::Error;
@@ -25,10 +25,45 @@ pub(super) fn file_is_missing(path: &Path) -> bool {
 }
 
 /// Whether a whole library is missing that was not empty: its disk is not mounted at its directory.
-fn library_is_away(connection: &Connection, path: &Path) -> Result<bool, store::Error> {
+fn library_is_away(store: &Store, path: &Path) -> Result<bool, store::Error> {
     let directory = path.parent().and_then(|directory| std::fs::read_dir(directory).ok());
     let is_empty = directory.is_some_and(|mut entries| entries.next().is_none());
-    Ok(is_empty && images::count(connection)? > 1)
+    Ok(is_empty && store.read(images::count)? > 1)
+}
+
+/// An image that is gone, as it was seen outside of any transaction: every writer would wait for its
+/// disk.
+pub(super) struct Seen {
+    image_id: i64,
+    row: Option<Image>,
+    given_back: u64,
+}
+
+impl Seen {
+    /// None where it is not gone.
+    pub(super) fn look(store: &Store, image_id: i64) -> Result<Option<Self>, store::Error> {
+        let given_back = store.given_back();
+        let row = store.read(|connection| images::get(connection, image_id))?;
+        if let Some(image) = &row
+            // Those in place leave when who watches their directory says so.
+            && (image.in_place || !is_gone(image) || library_is_away(store, image.home())?)
+        {
+            return Ok(None);
+        }
+        Ok(Some(Self { image_id, row, given_back }))
+    }
+
+    /// Removes every reference to it, and its row, if it is as it was.
+    pub(super) fn purge(&self, store: &Store) -> Result<Option<Purged>, store::Error> {
+        store.write(|transaction| {
+            let row = images::get(transaction, self.image_id)?;
+            // Renamed, written anew or given its file back, it is another one.
+            match row == self.row && store.given_back() == self.given_back {
+                true => purge::one(transaction, self.image_id).map(Some),
+                false => Ok(None),
+            }
+        })
+    }
 }
 
 /// Removes every reference to the image, and its row, in one transaction; tells of it if there was
@@ -42,19 +77,12 @@ pub(super) fn purge(
     if reason == OrphanReason::FileMissing && store.keeps_rows() {
         return Ok(false);
     }
-    let purged = store.write(|transaction| {
-        let row = images::get(transaction, image_id)?;
-        // Looked at again where nobody can rename it meanwhile.
-        if let Some(image) = &row
-            // Those in place leave when who watches their directory says so.
-            && (image.in_place || !is_gone(image) || library_is_away(transaction, image.home())?)
-        {
-            return Ok(None);
+    let (purged, had_row) = loop {
+        let Some(seen) = Seen::look(store, image_id)? else { return Ok(false) };
+        if let Some(purged) = seen.purge(store)? {
+            break (purged, seen.row.is_some());
         }
-        let purged = purge::one(transaction, image_id)?;
-        Ok::<_, store::Error>(Some((purged, row.is_some())))
-    })?;
-    let Some((purged, had_row)) = purged else { return Ok(false) };
+    };
     if purged == Purged::default() && !had_row {
         return Ok(true);
     }

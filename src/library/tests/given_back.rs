@@ -46,8 +46,10 @@ fn image_in_place_is_where_it_was_imported_from_last() {
     assert_eq!(fs::read(&image.path).unwrap(), png(1));
     // And what was copied, once more, whichever way it comes.
     fs::remove_file(&image.path).unwrap();
+    let before = scene.store.given_back();
     alive.take(&third, true);
     assert_eq!(only(&scene), image);
+    assert_eq!(scene.store.given_back(), before + 1, "its row does not tell");
     alive.end();
     assert_eq!(fs::read(&image.path).unwrap(), png(1));
     assert!(scene.store.read(pending_files::list).unwrap().is_empty());

@@ -201,9 +201,14 @@ fn image_is_found_by_what_is_its_own() {
     assert_eq!(sums, [true, false, false, false]);
     let places = [plain, page, 99].map(|id| store.read(|c| places(c, id)).unwrap());
     let preview = Some(PathBuf::from("/library/page/p.png"));
-    let expected = [("/library/a.png", None), ("/library/page", preview)]
-        .map(|(home, preview)| Some((PathBuf::from(home), preview)));
-    assert_eq!(places, [expected[0].clone(), expected[1].clone(), None]);
+    let expected =
+        [("/library/a.png", None, picture("a", 9)), ("/library/page", preview, package("page"))]
+            .map(|(home, preview, new)| Places {
+                home: home.into(),
+                preview,
+                checksum: new.checksum,
+            });
+    assert_eq!(places, [Some(expected[0].clone()), Some(expected[1].clone()), None]);
     let listed = [(plain, MediaType::Image, false), (page, MediaType::Web, false)];
     assert_eq!(store.read(ids_of).unwrap(), listed);
 }

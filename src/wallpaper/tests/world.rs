@@ -101,6 +101,26 @@ fn only_image_of_a_library_is_gone_when_its_file_is() {
 }
 
 #[test]
+fn image_is_purged_by_what_was_seen_of_it_and_no_disk_is_asked() {
+    let room = Room::of(outputs(&["A"]));
+    let id = room.add("one");
+    let look = || orphan::Seen::look(&room.store, id).unwrap();
+    assert!(look().is_none(), "it is there");
+    fs::remove_file(room.path("one")).unwrap();
+    let seen = look().unwrap();
+    let count = room.store.write(|c| -> Result<(), crate::store::Error> {
+        room.store.count_given_back(c);
+        Ok(())
+    });
+    count.unwrap();
+    assert_eq!(seen.purge(&room.store).unwrap(), None, "its file may be back");
+    let seen = look().unwrap();
+    // A look would tell that it is back, or wait for its disk.
+    fs::write(room.path("one"), "one").unwrap();
+    assert!(seen.purge(&room.store).unwrap().is_some());
+}
+
+#[test]
 fn what_refers_to_a_row_that_is_gone_is_removed_once() {
     let room = Room::of(outputs(&["A"]));
     let id = room.add("one");

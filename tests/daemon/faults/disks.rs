@@ -3,6 +3,7 @@
 //! `MURALD_FAULTS_LONG=1` has all of them, the usual run the first of their kind.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -50,6 +51,10 @@ fn library_on_a_dead_disk_hangs_nobody() {
     let desktop = Desktop::wayland(&["640x480"]);
     let (mut house, [red, green]) = house(&desktop);
     let (client, blue) = (house.client(), plain(&house, "blue.png", [20, 40, 200]));
+    let in_place = |path: &Path| json!({ "paths": [path], "in_place": true });
+    client.post("/images", &in_place(&plain(&house, "mine.png", [9, 9, 9]))).ok();
+    wait_until("one in place", || client.get("/images").ok()["pagination"]["total_items"] == 3);
+    let mine = client.get("/images?search=mine").ok()["data"][0]["id"].clone();
     let bystander = Bystander::beside(&house, Some(red));
     let Some(dead) = DeadDisk::over(&house.images()) else {
         return left_out("a library on a dead disk", "this user may not mount");
@@ -70,7 +75,10 @@ fn library_on_a_dead_disk_hangs_nobody() {
     client.send("DELETE", "/images", "", body.as_bytes()).fails(503);
     client.post("/images", &json!({ "paths": [blue] })).fails(503);
     client.post("/library/purge-missing", &json!({})).fails(503);
-    assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 2);
+    // Its own disk answers: the name is to be free in the library as well.
+    client.post("/images", &in_place(&blue)).fails(503);
+    client.patch(&format!("/images/{mine}"), &name).fails(503);
+    assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 3);
     assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
     bystander.end("a library on a dead disk");
 
@@ -78,7 +86,7 @@ fn library_on_a_dead_disk_hangs_nobody() {
     house.start();
     let bystander = Bystander::beside(&house, Some(red));
     let rows = client.get("/images").ok();
-    assert_eq!(rows["data"].as_array().unwrap().len(), 2);
+    assert_eq!(rows["data"].as_array().unwrap().len(), 3);
     client.get(&format!("/images/{green}/raw")).fails(503);
     bystander.end("a start over a library on a dead disk");
     drop(dead);
