@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use super::Error;
@@ -56,14 +55,16 @@ pub(crate) fn transcode(
     })
 }
 
-/// Turns a panic of a decoder into an error: hostile bytes must not end a worker.
+/// Calls a decoder; its panic is an error, too.
 pub(super) fn guarded<T>(
     path: &Path,
     body: impl FnOnce() -> Result<T, media::Error>,
 ) -> Result<T, Error> {
-    let done = catch_unwind(AssertUnwindSafe(body));
-    let damaged = |_| Error::File { path: path.to_owned(), why: "it is damaged".to_owned() };
-    done.map_err(damaged)?.map_err(|error| file_error(path, &error))
+    let broke = |what| {
+        let why = format!("its content broke the decoder: {what}");
+        Error::File { path: path.to_owned(), why }
+    };
+    media::caught(body).map_err(broke)?.map_err(|error| file_error(path, &error))
 }
 
 #[cfg(test)]
@@ -74,6 +75,7 @@ mod tests {
     fn a_panic_of_a_decoder_is_an_error_of_the_file() {
         let path = Path::new("/x.png");
         let error = guarded(path, || -> Result<(), _> { panic!("on purpose") }).unwrap_err();
-        assert!(matches!(error, Error::File { path: told, .. } if told == path));
+        let why = "its content broke the decoder: on purpose".to_owned();
+        assert_eq!(error, Error::File { path: path.to_owned(), why });
     }
 }

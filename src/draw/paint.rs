@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::BufReader;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,12 +56,10 @@ pub(super) fn paint(tasks: &[Task], stop: media::Stop<'_>) -> Result<Vec<Painted
     for (path, tasks) in by_path {
         let path = Path::new(path);
         // The first frame's memory is taken meanwhile, which takes a sixth of decoding's time.
-        let (picture, first) = beside(
-            || Storage::new(tasks[0].size),
-            || catch_unwind(AssertUnwindSafe(|| decode(path, &tasks, stop))),
-        );
+        let (picture, first) =
+            beside(|| Storage::new(tasks[0].size), || media::caught(|| decode(path, &tasks, stop)));
         let (picture, natural, is_animated) = picture
-            .unwrap_or_else(|_| Err("it is damaged".to_owned()))
+            .unwrap_or_else(|what| Err(format!("its content broke the decoder: {what}")))
             .map_err(|why| Outcome::File { path: path.as_os_str().to_owned(), why })?;
         let mut first = Some(first);
         for task in tasks {

@@ -1,12 +1,10 @@
 //! Decoding for the library: within the memory budget, and with panics of decoders caught.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use super::Error;
 use super::memory_budget::MemoryBudget;
 use crate::media::{self, Input, Probe, Stop, Thumbnail};
-use crate::thread::panic_text;
 use crate::wire::Resolution;
 
 #[derive(Debug)]
@@ -35,15 +33,12 @@ pub(super) fn thumbnail(
     })
 }
 
-/// Turns a panic of a decoder into an error: hostile bytes must not end a thread.
+/// Calls a decoder; its panic is an error, too.
 pub(super) fn guarded<T>(
     path: &Path,
     body: impl FnOnce() -> Result<T, media::Error>,
 ) -> Result<T, Error> {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(result) => result.map_err(|source| Error::Media { path: path.to_owned(), source }),
-        Err(panic) => {
-            Err(Error::Decoder { path: path.to_owned(), what: panic_text(&*panic).to_owned() })
-        }
-    }
+    media::caught(body)
+        .map_err(|what| Error::Decoder { path: path.to_owned(), what })?
+        .map_err(|source| Error::Media { path: path.to_owned(), source })
 }

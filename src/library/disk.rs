@@ -70,9 +70,7 @@ pub(super) fn list(directory: &Path, run: Run) -> Result<Vec<PathBuf>, Error> {
             if name.starts_with(&ours) {
                 continue;
             }
-            if let Err(error) = remove(&entry.path()) {
-                log::warn!("cannot remove {}: {error}", entry.path().display());
-            }
+            is_removed(&entry.path());
         } else {
             files.push(entry.path());
         }
@@ -254,6 +252,18 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// The same; true where it is gone. What is noted as pending stays so where this fails: the next start
+/// tries again.
+pub(super) fn is_removed(path: &Path) -> bool {
+    match remove(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            log::warn!("cannot remove {}: {error}", path.display());
+            false
+        }
+        _ => true,
+    }
+}
+
 /// Renames without ever replacing anything.
 pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
@@ -273,15 +283,11 @@ fn rename_by_hand(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => fs::remove_file(from),
         // No links either, as over FUSE: all that is left is to look first.
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists && is_free(to) => {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists && is_gone(to) => {
             fs::rename(from, to)
         }
         Err(error) => Err(error),
     }
-}
-
-pub(super) fn is_free(path: &Path) -> bool {
-    matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
 /// So that what was renamed or removed in it stays so after a power loss.
@@ -308,7 +314,7 @@ mod tests {
         }
         rename_by_hand(&at("file"), &at("other")).unwrap();
         rename_by_hand(&at("full"), &at("moved")).unwrap();
-        assert!(is_free(&at("file")) && is_free(&at("full")));
+        assert!(is_gone(&at("file")) && is_gone(&at("full")));
         assert_eq!(fs::read(at("other")).unwrap(), b"file");
         assert!(at("moved/x").is_file());
     }

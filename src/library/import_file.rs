@@ -5,7 +5,6 @@
 //! removed: the source was never touched.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,6 +15,7 @@ use super::disk::{self, Copy, flush, rename};
 use super::landed::{self, Imported, Ready};
 use super::memory_budget::MemoryBudget;
 use super::name::{Name, Names};
+use super::source::Source;
 use super::turn::Turn;
 use super::video_frame::{self, VideoFrame};
 use super::{AudioDefault, Error, OnRewritten, Thumbnails};
@@ -79,10 +79,7 @@ impl ImportContext {
         stop: Stop<'_>,
     ) -> Result<Imported, Error> {
         disk::answers_in(&self.directory)?;
-        let mut file = disk::open(source)?;
-        let format = format(source, &file)?;
-        let name = Name::of(source, format)?;
-        let size = file.metadata().map_err(Error::file("read", source))?.len();
+        let Source { mut file, format, name, size } = Source::look_at(source)?;
         self.check(source, format, size)?;
         // A copy of something that is there already is seldom imported, but then thousands at
         // once: read, not written.
@@ -140,10 +137,7 @@ impl ImportContext {
         if path.is_dir() {
             return self.adopt_package(path);
         }
-        let mut file = disk::open(path)?;
-        let format = format(path, &file)?;
-        let name = Name::of(path, format)?;
-        let size = file.metadata().map_err(Error::file("read", path))?.len();
+        let Source { mut file, name, size, .. } = Source::look_at(path)?;
         let checksum = disk::checksum(path, &mut file, stop)?;
         if let Some(imported) = self.present(&checksum)? {
             return Ok(imported);
@@ -305,17 +299,5 @@ impl ImportContext {
     pub(super) fn complete(&self, mut imported: Imported) -> Imported {
         self.thumbnails.complete(&mut imported.image);
         imported
-    }
-}
-
-/// What the file is by its content; refuses what is not decoded before anything is copied.
-pub(super) fn format(path: &Path, file: &File) -> Result<Format, Error> {
-    match guarded(path, || media::format(&mut BufReader::with_capacity(512, Patient(file)))) {
-        Err(Error::Media { source: NeedsTranscoder { format, .. }, .. })
-            if transcode::is_available() =>
-        {
-            Ok(format)
-        }
-        other => other,
     }
 }

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use super::Error;
 use super::disk::{self, Copy};
-use super::import_file::{ImportContext, format};
+use super::import_file::ImportContext;
 use super::landed::Imported;
 use super::name::Name;
+use super::source::Source;
 use super::turn::Turn;
 use crate::digest::Checksum;
 use crate::media::Stop;
@@ -54,10 +55,7 @@ impl ImportContext {
         folder: Option<i64>,
         stop: Stop<'_>,
     ) -> Result<(Name, NewImage), Error> {
-        let file = disk::open(source)?;
-        let format = format(source, &file)?;
-        let name = Name::of(source, format)?;
-        let size = file.metadata().map_err(Error::file("read", source))?.len();
+        let Source { format, name, size, .. } = Source::look_at(source)?;
         self.check(source, format, size)?;
         let copy = Copy { path: source.to_owned(), kept: true, checksum, size };
         let mut row = self.describe(source, &copy, folder, stop)?;

@@ -118,7 +118,7 @@ impl ImportContext {
             // The file before its note, and both before the name is anybody else's. What cannot be
             // removed stays noted: the next start tries again.
             drop(copy);
-            if disk::is_free(&reserved.path) {
+            if disk::is_gone(&reserved.path) {
                 self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
             }
         }

@@ -2,11 +2,10 @@
 //! out. The notes are taken before anybody is served, so that those of this run are never taken for
 //! them; the files are removed later, by the thread `reconcile`.
 
-use std::io;
 use std::path::Path;
 
 use super::Error;
-use super::disk::{self, is_away, remove, stamp};
+use super::disk::{self, is_away, is_gone, is_removed, stamp};
 use super::edit::undo_renames;
 use super::import_file::ImportContext;
 use crate::store::images;
@@ -36,10 +35,15 @@ impl Leftovers {
         let mut done = Vec::new();
         for (note, _) in &held {
             // A row is the stronger word.
-            let is_done = context.store.read(|c| images::has_path(c, &note.path))?
-                || is_another(note)
-                || is_removed(&note.path);
-            if is_done {
+            if context.store.read(|c| images::has_path(c, &note.path))? || is_another(note) {
+                done.push(*note);
+                continue;
+            }
+            let was_there = !is_gone(&note.path);
+            if is_removed(&note.path) {
+                if was_there {
+                    log::info!("removed {}, which was half in the library", note.path.display());
+                }
                 done.push(*note);
             }
         }
@@ -71,20 +75,6 @@ fn is_another(note: &Pending) -> bool {
         log::info!("{} is not what was to be removed: it stays", note.path.display());
     }
     another
-}
-
-fn is_removed(path: &Path) -> bool {
-    match remove(path) {
-        Ok(()) => {
-            log::info!("removed {}, which was half in the library", path.display());
-            true
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-        Err(error) => {
-            log::warn!("cannot remove {}: {error}", path.display());
-            false
-        }
-    }
 }
 
 /// The name under which a file of the library is reserved.

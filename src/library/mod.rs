@@ -31,6 +31,7 @@ mod removal;
 mod scratch;
 mod single;
 mod single_flight;
+mod source;
 mod still;
 mod task;
 #[cfg(test)]

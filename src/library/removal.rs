@@ -7,13 +7,12 @@
 //! it back. A note says which file it was: the next start removes no other of its name.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::Path;
 
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use super::disk::{self, remove, stamp, sync_directory};
+use super::disk::{self, is_removed, stamp, sync_directory};
 use super::name::Reserved;
 use super::trash::Trashed;
 use super::{Error, Library};
@@ -206,15 +205,4 @@ fn try_clear<'a>(store: &Store, paths: impl Iterator<Item = &'a Path>) -> Result
     }
     store.note(|c| removed.iter().try_for_each(|path| pending_files::unmark(c, path)))?;
     Ok(())
-}
-
-/// What cannot be removed stays noted: the next start tries again.
-fn is_removed(path: &Path) -> bool {
-    match remove(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            log::warn!("cannot remove {}: {error}", path.display());
-            false
-        }
-        _ => true,
-    }
 }

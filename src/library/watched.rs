@@ -12,9 +12,10 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use super::disk::{self, Copy, checksum, flush, is_gone, stamp};
-use super::import_file::{ImportContext, format};
+use super::import_file::ImportContext;
 use super::landed::{self, Imported};
 use super::name::Name;
+use super::source::format;
 use super::task::{Directory, Pass};
 use super::turn::Turn;
 use super::watched_folder::folder_of;

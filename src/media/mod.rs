@@ -4,12 +4,13 @@
 //! first frame, reduced on the way where less is wanted, so that memory stays bounded whatever the
 //! file says of itself. From there: [`Probe::thumbnail`], [`Probe::slices`], [`palette`]. Called from any
 //! thread; nothing here opens a path. The decoders below may panic on hostile bytes: whoever
-//! calls on a thread that must live catches that.
+//! calls on a thread that must live does so through [`caught`].
 
 mod animation;
 mod apng;
 mod canvas;
 mod card;
+mod caught;
 mod decoder;
 mod error;
 mod exif;
@@ -37,6 +38,7 @@ mod webp_frames;
 mod whole;
 
 pub(crate) use card::card;
+pub(crate) use caught::caught;
 pub(crate) use decoder::{Input, MEMORY_MAX, PIXELS_MAX, SIDE_MAX, Stop};
 pub(crate) use error::Error;
 pub use palette::palette;
