@@ -1,8 +1,12 @@
 //! Changes, edits and mishaps of one file, without the watch.
 
+use super::super::change::Changed;
+use super::super::patch;
+use super::super::schema::BackendName;
+use super::request::TEXT_MAX;
 use super::*;
 use crate::events::{EventFilter, Subscription};
-use serde_json::json;
+use serde_json::{Map, Value as Json, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,0 +1,149 @@
+//! What requests want changed: checked, laid over the file as it is, and written.
+
+use serde_json::{Map, Value as Json};
+
+use super::super::change::{ChangeSource, Changed};
+use super::super::overlay::{self, Edit};
+use super::super::schema::{BackendName, Section};
+use super::super::{Config, Error, document, file, patch};
+use super::{ConfigHandle, State};
+
+/// Bytes of the file. As written by us it has about 7000.
+pub(super) const TEXT_MAX: usize = 1 << 20;
+
+impl ConfigHandle {
+    /// `PATCH /config`: an object of sections, each an object of keys; all of it or nothing.
+    pub fn patch(&self, body: &Map<String, Json>) -> Result<Changed, Error> {
+        let edits = patch::whole(body)?;
+        patch::check_paths(&edits, &self.current().daemon)?;
+        self.change(ChangeSource::Patch, |_| edits)
+    }
+
+    /// `PATCH` of one section or backend: an object of keys; all of it or nothing.
+    pub fn patch_section(
+        &self,
+        section: Section,
+        body: &Map<String, Json>,
+    ) -> Result<Changed, Error> {
+        let edits = patch::section(section, body)?;
+        patch::check_paths(&edits, &self.current().daemon)?;
+        self.change(ChangeSource::Patch, |_| edits)
+    }
+
+    /// Fails where it is known beforehand that no change can be written.
+    pub fn can_change(&self) -> Result<(), Error> {
+        file::answers(&self.0.path)?;
+        self.take_up_edits(&mut self.lock())?;
+        let failed = |source| Error::Write { path: self.0.path.clone(), source };
+        file::writable(&self.0.path).map(drop).map_err(failed)
+    }
+
+    /// Every key to its default; keys that the client added go.
+    pub fn reset_all(&self) -> Result<Changed, Error> {
+        self.change(ChangeSource::ResetAll, |config| {
+            patch::reset_all(|section| config.section(section))
+        })
+    }
+
+    pub fn reset_backend(&self, name: BackendName) -> Result<Changed, Error> {
+        self.change(ChangeSource::ResetBackend, |_| patch::reset_backend(name))
+    }
+
+    fn change(
+        &self,
+        source: ChangeSource,
+        edits: impl FnOnce(&Config) -> Vec<Edit>,
+    ) -> Result<Changed, Error> {
+        file::answers(&self.0.path)?;
+        let mut state = self.lock();
+        let on_disk = self.take_up_edits(&mut state)?;
+        let edits = edits(&self.current());
+        let (text, parsed) = self.edited(&state.good, &edits)?;
+        let warnings = warnings_of(&edits, parsed.warned);
+        if on_disk && text == state.good {
+            return Ok(Changed { warnings, ..Changed::default() });
+        }
+        let writes_daemon = source == ChangeSource::Patch && alters_daemon(&state.good, &edits);
+        let failed = |source| Error::Write { path: self.0.path.clone(), source };
+        let resets = matches!(source, ChangeSource::ResetAll | ChangeSource::ResetBackend);
+        let backup = (on_disk && resets).then(|| file::back_up(&self.0.path, &state.good));
+        let backup = backup.transpose().map_err(failed)?;
+        file::write(&self.0.path, &text).map_err(|error| {
+            // Nothing was reset.
+            backup.iter().for_each(|backup| drop(std::fs::remove_file(backup)));
+            failed(error)
+        })?;
+        let sections = self.adopt(&mut state, text, parsed.config, source);
+        let restart_required = writes_daemon || sections.contains(&Section::Daemon);
+        Ok(Changed { sections, restart_required, warnings, backup })
+    }
+
+    /// What somebody wrote into the file a moment ago comes first, or our change would undo it.
+    /// Whether there is a file at all.
+    fn take_up_edits(&self, state: &mut State) -> Result<bool, Error> {
+        let broken = |message: String| Error::Broken { path: self.0.path.clone(), message };
+        let found = file::read(&self.0.path);
+        match found.map_err(|source| Error::Read { path: self.0.path.clone(), source })? {
+            None => Ok(false),
+            seen if seen == state.seen => match &state.trouble {
+                None => Ok(true),
+                Some(trouble) => Err(broken(trouble.clone())),
+            },
+            Some(text) if text.trim().is_empty() => {
+                Err(broken("it is empty, and may be being written".to_owned()))
+            }
+            Some(text) => {
+                let parsed = document::read(&text, &self.0.path);
+                let parsed = parsed.map_err(|error| broken(error.to_string()))?;
+                self.adopt(state, text, parsed.config, ChangeSource::File);
+                Ok(true)
+            }
+        }
+    }
+
+    /// The text with the edits in it, if it can be read again, and what it says.
+    fn edited(&self, text: &str, edits: &[Edit]) -> Result<(String, document::Parsed), Error> {
+        let stored = |edited: String| {
+            let read = document::read(&edited, &self.0.path).map_err(|error| error.to_string())?;
+            self.has_room(text, &edited, &read.config).map(|()| (edited, read))
+        };
+        let edited = overlay::apply(text, edits).map_err(|error| error.to_string());
+        edited.and_then(stored).map_err(|problem| Error::Refused {
+            key: edits.first().map(|edit| edit.section.heading()).unwrap_or_default(),
+            problem: format!("it cannot be stored: {problem}"),
+        })
+    }
+
+    /// The client's own keys are bounded: the file is read at each start and at each change. What a
+    /// person wrote into it may be longer.
+    fn has_room(&self, before: &str, after: &str, config: &Config) -> Result<(), String> {
+        if after.len() > TEXT_MAX.max(before.len()) {
+            return Err(format!("the file would have more than {TEXT_MAX} bytes"));
+        }
+        let current = self.current();
+        let keys = |config: &Config, section| config.entries(section).count();
+        let grown = |section: &Section| {
+            keys(config, *section) > patch::KEYS_MAX.max(keys(&current, *section))
+        };
+        match Section::ALL.into_iter().find(grown) {
+            Some(section) => {
+                Err(format!("{} would have more than {} keys", section.heading(), patch::KEYS_MAX))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Of the warnings about sections, those about the ones that were to be changed.
+fn warnings_of(edits: &[Edit], warned: Vec<(Section, String)>) -> Vec<String> {
+    let is_edited = |section: Section| edits.iter().any(|edit| edit.section == section);
+    let own = warned.into_iter().filter(|(section, _)| is_edited(*section));
+    own.map(|(_, warning)| warning).collect()
+}
+
+/// Whether `[daemon]` is written otherwise afterwards, also where what it says is of no use.
+fn alters_daemon(text: &str, edits: &[Edit]) -> bool {
+    let own = edits.iter().filter(|edit| edit.section == Section::Daemon);
+    let own: Vec<Edit> = own.cloned().collect();
+    overlay::apply(text, &own).is_ok_and(|edited| edited != text)
+}
