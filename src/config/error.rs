@@ -36,6 +36,10 @@ pub enum Error {
         path: PathBuf,
         message: String,
     },
+    /// Somebody writes the file, and what a request wants would undo that.
+    BeingWritten {
+        path: PathBuf,
+    },
     /// A request's value has the wrong type, or is one that TOML cannot hold.
     Type {
         key: String,
@@ -105,6 +109,9 @@ impl fmt::Display for Error {
             }
             Self::Broken { path, message } => {
                 write!(f, "{} cannot be changed until it is mended: {message}", path.display())
+            }
+            Self::BeingWritten { path } => {
+                write!(f, "{} is being written; nothing was changed", path.display())
             }
             Self::Type { key, value, expected } => {
                 write!(f, "{key} must be {expected}, not {value}")

@@ -6,6 +6,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
+
 use super::Error;
 use crate::paths::{Presence, make_directories, open_regular, presence};
 
@@ -13,6 +16,14 @@ use crate::paths::{Presence, make_directories, open_regular, presence};
 const MAX: u64 = 1 << 20;
 /// Links followed, as the kernel does.
 const MAX_LINKS: usize = 40;
+
+/// What became of a text that was to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    Yes,
+    /// The file is no longer the one that the text was made from: it is as it was found.
+    Overtaken,
+}
 
 /// Whether its disk answers: nothing below waits for one that does not.
 pub(super) fn answers(path: &Path) -> Result<(), Error> {
@@ -41,15 +52,29 @@ pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
     })
 }
 
-/// Replaces the file that `path` leads to, links followed, its mode kept. A new file and its
-/// directories are for the user alone: it may hold a key of a remote service.
-pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
+/// Replaces the file that `path` leads to, links followed, its mode kept, if its text is still the one
+/// that was `seen`. A new file and its directories are for the user alone: it may hold a key of a
+/// remote service.
+pub(super) fn write(path: &Path, text: &str, seen: Option<&str>) -> io::Result<Written> {
     let (target, mode) = writable(path)?;
-    let directory = directory_of(&target);
     let temporary = temporary(&target);
-    replace(&temporary, &target, directory, text, mode).inspect_err(|_| {
-        fs::remove_file(&temporary).ok();
-    })
+    let written = fill(&temporary, text, mode).and_then(|()| {
+        at_pause(Pause::Filled);
+        // The flush takes long: whoever saved the file meanwhile goes first. By the name, which may
+        // lead elsewhere by now.
+        if read(path)?.as_deref() != seen {
+            return Ok(Written::Overtaken);
+        }
+        at_pause(Pause::Seen);
+        take_place(&temporary, &target, seen)
+    });
+    // What did not land, or what was in its place.
+    fs::remove_file(&temporary).ok();
+    if matches!(written, Ok(Written::Yes)) {
+        // The rename is done; that the directory could not be flushed is no reason to call it undone.
+        File::open(directory_of(&target)).and_then(|directory| directory.sync_all()).ok();
+    }
+    written
 }
 
 /// Where [`write`] writes for a path, and the mode that the file will have; fails where it is known
@@ -109,24 +134,77 @@ pub(super) fn back_up(path: &Path, text: &str) -> io::Result<PathBuf> {
     }
 }
 
-fn replace(
-    temporary: &Path,
-    target: &Path,
-    directory: &Path,
-    text: &str,
-    mode: u32,
-) -> io::Result<()> {
+fn fill(temporary: &Path, text: &str, mode: u32) -> io::Result<()> {
     // One of ours that was killed may have left it.
     fs::remove_file(temporary).ok();
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
     file.set_permissions(fs::Permissions::from_mode(mode))?;
     file.write_all(text.as_bytes())?;
     // Flushed before the rename, or a crash could leave an empty file under the name.
-    file.sync_all()?;
-    fs::rename(temporary, target)?;
-    // The rename is done; that the directory could not be flushed is no reason to call it undone.
-    File::open(directory).and_then(|directory| directory.sync_all()).ok();
-    Ok(())
+    file.sync_all()
+}
+
+/// Puts a file under a name, unless another came under it since it was looked at: the two are
+/// exchanged, and back where the one that comes out is not the one that was seen.
+fn take_place(temporary: &Path, target: &Path, seen: Option<&str>) -> io::Result<Written> {
+    let how = if seen.is_some() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
+    match rustix::fs::renameat_with(CWD, temporary, CWD, target, how) {
+        Ok(()) => {}
+        Err(Errno::EXIST | Errno::NOENT) => return Ok(Written::Overtaken),
+        // File systems that can neither: the look a moment ago has to do.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            return fs::rename(temporary, target).map(|()| Written::Yes);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    match seen.is_none() || matches!(read(temporary), Ok(out) if out.as_deref() == seen) {
+        true => Ok(Written::Yes),
+        false => fs::rename(temporary, target).map(|()| Written::Overtaken),
+    }
+}
+
+/// Where a test may put an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// The new text is on the disk, and nobody has looked at the file again.
+    Filled,
+    /// The file is as it was, and not yet replaced.
+    Seen,
+}
+
+#[cfg(not(test))]
+fn at_pause(_: Pause) {}
+
+#[cfg(test)]
+pub(super) use pauses::{at_pause, on_pause};
+
+#[cfg(test)]
+mod pauses {
+    use super::Pause;
+    use std::cell::RefCell;
+
+    thread_local! {
+        static ON_PAUSE: RefCell<Option<Box<dyn FnMut(Pause)>>> = const { RefCell::new(None) };
+    }
+
+    /// Until it is dropped.
+    pub(in crate::config) struct OnPause(());
+
+    impl Drop for OnPause {
+        fn drop(&mut self) {
+            ON_PAUSE.set(None);
+        }
+    }
+
+    /// Has something done at each pause of the writes of this thread.
+    pub(in crate::config) fn on_pause(act: impl FnMut(Pause) + 'static) -> OnPause {
+        ON_PAUSE.set(Some(Box::new(act)));
+        OnPause(())
+    }
+
+    pub(in crate::config) fn at_pause(pause: Pause) {
+        ON_PAUSE.with_borrow_mut(|on_pause| on_pause.iter_mut().for_each(|act| act(pause)));
+    }
 }
 
 /// Where the last link leads, whether there is a file or not.
@@ -168,7 +246,8 @@ mod tests {
         fs::set_permissions(&real, fs::Permissions::from_mode(0o644)).unwrap();
         symlink("real.toml", dir.path().join("middle")).unwrap();
         symlink("middle", &link).unwrap();
-        write(&link, "new").unwrap();
+        let written = write(&link, "new", Some("old")).unwrap();
+        assert_eq!(written, Written::Yes);
         assert_eq!(read(&real).unwrap().as_deref(), Some("new"));
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o644);
@@ -194,11 +273,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/c.toml");
         assert_eq!(read(&path).unwrap(), None);
-        write(&path, "x").unwrap();
+        write(&path, "x", None).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let dangling = dir.path().join("dangling");
         symlink("a/later.toml", &dangling).unwrap();
-        write(&dangling, "y").unwrap();
+        write(&dangling, "y", None).unwrap();
         assert_eq!(read(&dir.path().join("a/later.toml")).unwrap().as_deref(), Some("y"));
     }
 
@@ -208,15 +287,21 @@ mod tests {
         let path = dir.path().join("c.toml");
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
-        assert_eq!(write(&path, "new").unwrap_err().to_string(), "it is marked read-only");
+        assert_eq!(
+            write(&path, "new", Some("old")).unwrap_err().to_string(),
+            "it is marked read-only"
+        );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o555)).unwrap();
-        assert!(write(&path, "new").unwrap_err().to_string().contains("directory"));
+        assert!(write(&path, "new", Some("old")).unwrap_err().to_string().contains("directory"));
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         let within = dir.path().join("d");
         fs::create_dir(&within).unwrap();
-        assert_eq!(write(&within, "new").unwrap_err().to_string(), "it is not a regular file");
+        assert_eq!(
+            write(&within, "new", None).unwrap_err().to_string(),
+            "it is not a regular file"
+        );
     }
 
     #[test]
@@ -224,13 +309,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(read(dir.path()).is_err());
         assert!(read(Path::new("/dev/zero")).is_err());
-        assert!(write(Path::new("/dev/null"), "x").is_err());
+        assert!(write(Path::new("/dev/null"), "x", None).is_err());
         let path = dir.path().join("c.toml");
         fs::write(&path, b"a = 1\n\xff").unwrap();
         assert_eq!(read(&path).unwrap_err().to_string(), "line 2 is not valid UTF-8");
         fs::write(&path, vec![b' '; MAX as usize + 1]).unwrap();
         assert!(read(&path).is_err());
         symlink("loop", dir.path().join("loop")).unwrap();
-        assert!(write(&dir.path().join("loop"), "x").is_err());
+        assert!(write(&dir.path().join("loop"), "x", None).is_err());
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::change::{Change, ChangeSource};
+use super::file::Written;
 use super::schema::Section;
 use super::{Config, Error, diff, document, file, overlay, template};
 use crate::events::EventBus;
@@ -82,12 +83,14 @@ impl ConfigHandle {
         if state.seen.as_ref() == Some(&filled) {
             return;
         }
-        match file::write(&self.0.path, &filled) {
-            Ok(()) => {
+        match file::write(&self.0.path, &filled, state.seen.as_deref()) {
+            Ok(Written::Yes) => {
                 state.seen = Some(filled.clone());
                 state.good = filled;
                 self.replace(filled_config);
             }
+            // Somebody saved it since it was read: the watch takes that up as it starts.
+            Ok(Written::Overtaken) => {}
             Err(error) => {
                 let mut config = Config::clone(&self.current());
                 config.warnings.push(format!(

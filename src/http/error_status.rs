@@ -57,7 +57,10 @@ impl From<config::Error> for Error {
                 .details(format!("sections are {}", Section::TOP.map(Section::heading).join(", "))),
             Why::NoAnswer { .. } => Self::new(503, text),
             // A person is at work on the file: what is in it goes before what a program wants.
-            Why::Broken { .. } | Why::Syntax { .. } | Why::FileType { .. } => Self::new(409, text),
+            Why::Broken { .. }
+            | Why::BeingWritten { .. }
+            | Why::Syntax { .. }
+            | Why::FileType { .. } => Self::new(409, text),
             // Something the user can mend: the message says what.
             Why::Read { ref source, .. } | Why::Write { ref source, .. } => {
                 let details = source.to_string();
@@ -275,6 +278,8 @@ mod tests {
         );
         let broken = config::Error::Broken { path: "/c.toml".into(), message: "line 7".into() };
         check(broken, 409, "mended: line 7");
+        let written = config::Error::BeingWritten { path: "/c.toml".into() };
+        check(written, 409, "is being written");
         check(config::Error::UnknownKey { key: "app.x".into() }, 400, "app.x is not a setting");
         check(config::Error::UnknownSection { section: "x".into() }, 400, "sections are app");
         check(Why::NoMonitor, 400, "no monitor");

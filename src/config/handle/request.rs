@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 use super::super::change::{ChangeSource, Changed};
+use super::super::file::Written;
 use super::super::overlay::{self, Edit};
 use super::super::schema::{BackendName, Section};
 use super::super::{Config, Error, document, file, patch};
@@ -10,13 +11,15 @@ use super::{ConfigHandle, State};
 
 /// Bytes of the file. As written by us it has about 7000.
 pub(super) const TEXT_MAX: usize = 1 << 20;
+/// How often a change begins anew: nobody saves a file so fast that each time another is there.
+const TRIES: usize = 8;
 
 impl ConfigHandle {
     /// `PATCH /config`: an object of sections, each an object of keys; all of it or nothing.
     pub fn patch(&self, body: &Map<String, Json>) -> Result<Changed, Error> {
         let edits = patch::whole(body)?;
         patch::check_paths(&edits, &self.current().daemon)?;
-        self.change(ChangeSource::Patch, |_| edits)
+        self.change(ChangeSource::Patch, |_| edits.clone())
     }
 
     /// `PATCH` of one section or backend: an object of keys; all of it or nothing.
@@ -27,7 +30,7 @@ impl ConfigHandle {
     ) -> Result<Changed, Error> {
         let edits = patch::section(section, body)?;
         patch::check_paths(&edits, &self.current().daemon)?;
-        self.change(ChangeSource::Patch, |_| edits)
+        self.change(ChangeSource::Patch, |_| edits.clone())
     }
 
     /// Fails where it is known beforehand that no change can be written.
@@ -49,33 +52,50 @@ impl ConfigHandle {
         self.change(ChangeSource::ResetBackend, |_| patch::reset_backend(name))
     }
 
+    /// Begins anew where somebody saved the file in between.
     fn change(
         &self,
         source: ChangeSource,
-        edits: impl FnOnce(&Config) -> Vec<Edit>,
+        edits: impl Fn(&Config) -> Vec<Edit>,
     ) -> Result<Changed, Error> {
-        file::answers(&self.0.path)?;
+        for _ in 0..TRIES {
+            file::answers(&self.0.path)?;
+            if let Some(changed) = self.try_to_change(source, &edits)? {
+                return Ok(changed);
+            }
+        }
+        Err(Error::BeingWritten { path: self.0.path.clone() })
+    }
+
+    /// Nothing where the file is no longer the one that was to be changed.
+    fn try_to_change(
+        &self,
+        source: ChangeSource,
+        edits: impl Fn(&Config) -> Vec<Edit>,
+    ) -> Result<Option<Changed>, Error> {
         let mut state = self.lock();
         let on_disk = self.take_up_edits(&mut state)?;
         let edits = edits(&self.current());
         let (text, parsed) = self.edited(&state.good, &edits)?;
         let warnings = warnings_of(&edits, parsed.warned);
         if on_disk && text == state.good {
-            return Ok(Changed { warnings, ..Changed::default() });
+            return Ok(Some(Changed { warnings, ..Changed::default() }));
         }
         let writes_daemon = source == ChangeSource::Patch && alters_daemon(&state.good, &edits);
         let failed = |source| Error::Write { path: self.0.path.clone(), source };
         let resets = matches!(source, ChangeSource::ResetAll | ChangeSource::ResetBackend);
         let backup = (on_disk && resets).then(|| file::back_up(&self.0.path, &state.good));
         let backup = backup.transpose().map_err(failed)?;
-        file::write(&self.0.path, &text).map_err(|error| {
+        let seen = on_disk.then_some(state.good.as_str());
+        let written = file::write(&self.0.path, &text, seen);
+        if !matches!(written, Ok(Written::Yes)) {
             // Nothing was reset.
             backup.iter().for_each(|backup| drop(std::fs::remove_file(backup)));
-            failed(error)
-        })?;
+            return written.map(|_| None).map_err(failed);
+        }
         let sections = self.adopt(&mut state, text, parsed.config, source);
         let restart_required = writes_daemon || sections.contains(&Section::Daemon);
-        Ok(Changed { sections, restart_required, warnings, backup })
+        Ok(Some(Changed { sections, restart_required, warnings, backup }))
     }
 
     /// What somebody wrote into the file a moment ago comes first, or our change would undo it.
