@@ -53,16 +53,21 @@ pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Replaces the file that `path` leads to, links followed, its mode kept, if its text is still the one
-/// that was `seen`. A new file and its directories are for the user alone: it may hold a key of a
-/// remote service.
-pub(super) fn write(path: &Path, text: &str, seen: Option<&str>) -> io::Result<Written> {
+/// that was `seen` and nobody writes it. A new file and its directories are for the user alone: it may
+/// hold a key of a remote service.
+pub(super) fn write(
+    path: &Path,
+    text: &str,
+    seen: Option<&str>,
+    is_at_rest: impl Fn() -> bool,
+) -> io::Result<Written> {
     let (target, mode) = writable(path)?;
     let temporary = temporary(&target);
     let written = fill(&temporary, text, mode).and_then(|()| {
         at_pause(Pause::Filled);
         // The flush takes long: whoever saved the file meanwhile goes first. By the name, which may
         // lead elsewhere by now.
-        if read(path)?.as_deref() != seen {
+        if read(path)?.as_deref() != seen || !is_at_rest() {
             return Ok(Written::Overtaken);
         }
         at_pause(Pause::Seen);
@@ -237,6 +242,10 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
+    fn put(path: &Path, text: &str, seen: Option<&str>) -> io::Result<Written> {
+        write(path, text, seen, || true)
+    }
+
     #[test]
     fn links_and_mode_are_kept() {
         let dir = tempfile::tempdir().unwrap();
@@ -246,7 +255,7 @@ mod tests {
         fs::set_permissions(&real, fs::Permissions::from_mode(0o644)).unwrap();
         symlink("real.toml", dir.path().join("middle")).unwrap();
         symlink("middle", &link).unwrap();
-        let written = write(&link, "new", Some("old")).unwrap();
+        let written = put(&link, "new", Some("old")).unwrap();
         assert_eq!(written, Written::Yes);
         assert_eq!(read(&real).unwrap().as_deref(), Some("new"));
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -273,11 +282,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/c.toml");
         assert_eq!(read(&path).unwrap(), None);
-        write(&path, "x", None).unwrap();
+        put(&path, "x", None).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let dangling = dir.path().join("dangling");
         symlink("a/later.toml", &dangling).unwrap();
-        write(&dangling, "y", None).unwrap();
+        put(&dangling, "y", None).unwrap();
         assert_eq!(read(&dir.path().join("a/later.toml")).unwrap().as_deref(), Some("y"));
     }
 
@@ -288,20 +297,17 @@ mod tests {
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
         assert_eq!(
-            write(&path, "new", Some("old")).unwrap_err().to_string(),
+            put(&path, "new", Some("old")).unwrap_err().to_string(),
             "it is marked read-only"
         );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o555)).unwrap();
-        assert!(write(&path, "new", Some("old")).unwrap_err().to_string().contains("directory"));
+        assert!(put(&path, "new", Some("old")).unwrap_err().to_string().contains("directory"));
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         let within = dir.path().join("d");
         fs::create_dir(&within).unwrap();
-        assert_eq!(
-            write(&within, "new", None).unwrap_err().to_string(),
-            "it is not a regular file"
-        );
+        assert_eq!(put(&within, "new", None).unwrap_err().to_string(), "it is not a regular file");
     }
 
     #[test]
@@ -309,13 +315,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(read(dir.path()).is_err());
         assert!(read(Path::new("/dev/zero")).is_err());
-        assert!(write(Path::new("/dev/null"), "x", None).is_err());
+        assert!(put(Path::new("/dev/null"), "x", None).is_err());
         let path = dir.path().join("c.toml");
         fs::write(&path, b"a = 1\n\xff").unwrap();
         assert_eq!(read(&path).unwrap_err().to_string(), "line 2 is not valid UTF-8");
         fs::write(&path, vec![b' '; MAX as usize + 1]).unwrap();
         assert!(read(&path).is_err());
         symlink("loop", dir.path().join("loop")).unwrap();
-        assert!(write(&dir.path().join("loop"), "x", None).is_err());
+        assert!(put(&dir.path().join("loop"), "x", None).is_err());
     }
 }

@@ -6,10 +6,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
 
 use super::change::{Change, ChangeSource};
 use super::file::Written;
 use super::schema::Section;
+use super::writer::Writer;
 use super::{Config, Error, diff, document, file, overlay, template};
 use crate::events::EventBus;
 use crate::wire::Event;
@@ -36,6 +38,8 @@ struct Shared {
     state: Mutex<State>,
     /// Why edits of the file go unseen, if they do.
     unwatched: Mutex<Option<String>>,
+    /// Who writes the file beside us.
+    writer: Writer,
 }
 
 struct State {
@@ -69,8 +73,8 @@ impl ConfigHandle {
         let config = document::read(&text, &path)?.config;
         let state = State { seen, good: text, trouble: None, subscribers: Vec::new() };
         let current = RwLock::new(Arc::new(config));
-        let (state, unwatched) = (Mutex::new(state), Mutex::default());
-        Ok(Self(Arc::new(Shared { path, bus, current, state, unwatched })))
+        let (state, unwatched, writer) = (Mutex::new(state), Mutex::default(), Writer::default());
+        Ok(Self(Arc::new(Shared { path, bus, current, state, unwatched, writer })))
     }
 
     /// Makes the file where there is none, and adds the keys that it lacks. A file that cannot be
@@ -83,7 +87,7 @@ impl ConfigHandle {
         if state.seen.as_ref() == Some(&filled) {
             return;
         }
-        match file::write(&self.0.path, &filled, state.seen.as_deref()) {
+        match file::write(&self.0.path, &filled, state.seen.as_deref(), || true) {
             Ok(Written::Yes) => {
                 state.seen = Some(filled.clone());
                 state.good = filled;
@@ -118,6 +122,11 @@ impl ConfigHandle {
     /// Says that edits of the file are seen.
     pub(super) fn is_watched(&self) {
         *self.0.unwatched.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Says whether somebody writes the file, and until when that is to be believed.
+    pub(super) fn is_being_written(&self, until: Option<Instant>) {
+        self.0.writer.is_at_work(until);
     }
 
     pub fn path(&self) -> &Path {

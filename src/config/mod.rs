@@ -20,6 +20,7 @@ mod watch;
 mod watch_paths;
 mod watchable;
 mod watches;
+mod writer;
 
 pub(crate) use change::Changed;
 pub use error::Error;

@@ -1,8 +1,9 @@
 //! The thread `config`: sees edits of the file, and has each taken up once.
 //!
 //! It sleeps until something that was asked for happens (`watches`): other programs that read beside
-//! the file do not wake it. Only while an edit is in flight does it wait with a deadline. It never
-//! writes, and never reads the file itself.
+//! the file do not wake it. Only while an edit is in flight does it wait with a deadline; while somebody
+//! has the file open, requests that change it wait, too (`writer`). It never writes, and never reads
+//! the file itself.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use crate::thread::{Spawner, Thread};
 const SETTLE: Duration = Duration::from_millis(250);
 /// From the last write to when the file counts as it is, even if somebody has it open still, or it
 /// is missing, empty or broken: within two seconds that is told.
-const LAST: Duration = Duration::from_millis(1800);
+pub(super) const LAST: Duration = Duration::from_millis(1800);
 /// Events that wait for the thread. What does not fit is no loss: it looks at the file in any case.
 const EVENTS: usize = 64;
 
@@ -106,7 +107,10 @@ impl Watcher {
         }
         let Some(phase) = last else { return };
         self.written = Instant::now();
-        self.due = Some(self.written + if phase == EditPhase::Open { LAST } else { SETTLE });
+        let is_open = phase == EditPhase::Open;
+        let due = self.written + if is_open { LAST } else { SETTLE };
+        self.due = Some(due);
+        self.config.is_being_written(is_open.then_some(due));
         if leads_elsewhere {
             self.follow();
         }
@@ -142,7 +146,9 @@ mod tests {
 
     use crossbeam_channel::unbounded;
     use notify::event::{AccessKind, AccessMode, DataChange, EventKind, ModifyKind, RenameMode};
+    use serde_json::json;
 
+    use super::super::file;
     use super::*;
     use crate::events::EventBus;
 
@@ -217,6 +223,58 @@ mod tests {
         // One that was missed may have been any.
         room.watcher.on_event(Err(notify::Error::generic("on purpose")));
         assert_eq!(room.watcher.due, Some(room.watcher.written + SETTLE));
+    }
+
+    #[test]
+    fn change_waits_for_who_writes_the_file() {
+        let mut room = room();
+        let whole = fs::read_to_string(&room.watcher.path).unwrap();
+        let (half, _) = whole.split_once("[backend]").unwrap();
+        let change = |config: &ConfigHandle| {
+            let body = json!({"app": {"theme": "x"}});
+            config.patch(body.as_object().unwrap()).map(|_| ())
+        };
+        // Half of it is a file that could be used.
+        fs::write(&room.watcher.path, half).unwrap();
+        room.on(&[(WRITTEN, "one")]);
+        // However slow this machine is.
+        room.watcher.config.is_being_written(Some(Instant::now() + Duration::from_secs(600)));
+        let refused = change(&room.watcher.config).unwrap_err();
+        assert!(matches!(refused, Error::BeingWritten { .. }), "{refused}");
+        assert!(matches!(room.watcher.config.can_change(), Err(Error::BeingWritten { .. })));
+        assert_eq!(fs::read_to_string(&room.watcher.path).unwrap(), half);
+        std::thread::scope(|scope| {
+            let config = room.watcher.config.clone();
+            let changing = scope.spawn(move || {
+                loop {
+                    match change(&config) {
+                        Err(Error::BeingWritten { .. }) => {}
+                        other => return other.unwrap(),
+                    }
+                }
+            });
+            fs::write(&room.watcher.path, &whole).unwrap();
+            room.on(&[(CLOSED, "one")]);
+            changing.join().unwrap();
+        });
+        let changed = fs::read_to_string(&room.watcher.path).unwrap();
+        assert!(changed.contains("[backend]") && changed.contains("theme = \"x\""), "{changed}");
+    }
+
+    #[test]
+    fn change_is_not_made_where_its_file_is_begun_meanwhile() {
+        let room = room();
+        let before = fs::read_to_string(&room.watcher.path).unwrap();
+        let config = room.watcher.config.clone();
+        let _pauses = file::on_pause(move |pause| {
+            if pause == file::Pause::Filled {
+                config.is_being_written(Some(Instant::now() + Duration::from_secs(600)));
+            }
+        });
+        let body = json!({"app": {"theme": "x"}});
+        let refused = room.watcher.config.patch(body.as_object().unwrap()).unwrap_err();
+        assert!(matches!(refused, Error::BeingWritten { .. }), "{refused}");
+        assert_eq!(fs::read_to_string(&room.watcher.path).unwrap(), before);
     }
 
     #[test]

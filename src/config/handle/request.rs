@@ -1,11 +1,14 @@
 //! What requests want changed: checked, laid over the file as it is, and written.
 
+use std::time::Instant;
+
 use serde_json::{Map, Value as Json};
 
 use super::super::change::{ChangeSource, Changed};
 use super::super::file::Written;
 use super::super::overlay::{self, Edit};
 use super::super::schema::{BackendName, Section};
+use super::super::watch::LAST;
 use super::super::{Config, Error, document, file, patch};
 use super::{ConfigHandle, State};
 
@@ -36,6 +39,7 @@ impl ConfigHandle {
     /// Fails where it is known beforehand that no change can be written.
     pub fn can_change(&self) -> Result<(), Error> {
         file::answers(&self.0.path)?;
+        self.wait_for_writer(Instant::now() + LAST)?;
         self.take_up_edits(&mut self.lock())?;
         let failed = |source| Error::Write { path: self.0.path.clone(), source };
         file::writable(&self.0.path).map(drop).map_err(failed)
@@ -58,13 +62,25 @@ impl ConfigHandle {
         source: ChangeSource,
         edits: impl Fn(&Config) -> Vec<Edit>,
     ) -> Result<Changed, Error> {
+        let deadline = Instant::now() + LAST;
         for _ in 0..TRIES {
             file::answers(&self.0.path)?;
+            self.wait_for_writer(deadline)?;
             if let Some(changed) = self.try_to_change(source, &edits)? {
                 return Ok(changed);
             }
         }
-        Err(Error::BeingWritten { path: self.0.path.clone() })
+        Err(self.being_written())
+    }
+
+    /// Half of what somebody writes is nothing to change: the rest would go into a file that has no
+    /// name any more.
+    fn wait_for_writer(&self, deadline: Instant) -> Result<(), Error> {
+        if self.0.writer.ends_by(deadline) { Ok(()) } else { Err(self.being_written()) }
+    }
+
+    fn being_written(&self) -> Error {
+        Error::BeingWritten { path: self.0.path.clone() }
     }
 
     /// Nothing where the file is no longer the one that was to be changed.
@@ -87,7 +103,8 @@ impl ConfigHandle {
         let backup = (on_disk && resets).then(|| file::back_up(&self.0.path, &state.good));
         let backup = backup.transpose().map_err(failed)?;
         let seen = on_disk.then_some(state.good.as_str());
-        let written = file::write(&self.0.path, &text, seen);
+        let is_at_rest = || self.0.writer.ends_by(Instant::now());
+        let written = file::write(&self.0.path, &text, seen, is_at_rest);
         if !matches!(written, Ok(Written::Yes)) {
             // Nothing was reset.
             backup.iter().for_each(|backup| drop(std::fs::remove_file(backup)));
