@@ -97,6 +97,24 @@ fn wrong_usage() {
 }
 
 #[test]
+fn what_is_taken_and_of_no_use_is_told() {
+    let house = House::started();
+    let check = |line: &[&str], told: &str| {
+        let output = run(&house, line);
+        let found = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{line:?}: {found}");
+        assert!(found.starts_with("murald: ") && found.contains(told), "{line:?}: {found}");
+    };
+    check(&["config", "set", "backend.feh.mode", "x"], "backend.feh.mode: \"x\" is none of");
+    check(&["config", "set", "app.sort_by", "y"], "app.sort_by: \"y\" is none of");
+    check(&["config", "set", "backend.type", "awww"], "backend.type: awww is not installed");
+    check(&["config", "patch", r#"{"app": {"theme": "z"}}"#], "app.sort_by: \"y\" is none of");
+    check(&["config", "reset"], "backend.type: awww is not installed");
+    let silent = run(&house, &["config", "set", "backend.feh.mode", "max"]);
+    assert_eq!(stderr(&silent), "");
+}
+
+#[test]
 fn what_the_daemon_refuses() {
     let house = House::started();
     let no_section = "murald: there is no section \"wall\": sections are app, daemon, library, ";

@@ -142,7 +142,9 @@ fn set(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let (name, changes) = wish(call, &connection)?;
     let section = Section::of(&name, true);
     let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()))?;
-    let settings = section.unwrap(answer.read()?);
+    let body: Map<String, Value> = answer.read()?;
+    let warnings = body.get("warnings").cloned().unwrap_or_default();
+    let settings = section.unwrap(body);
     let used = in_effect(&name, &changes, &settings);
     if screen.wants_data() {
         show(screen, &settings)?;
@@ -158,13 +160,26 @@ fn set(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             screen.say("it takes effect when the daemon is started the next time")?;
         }
     }
+    if used.is_ok() {
+        warn(screen, &warnings);
+    }
     used
+}
+
+/// What the daemon says of settings that it took. A client's own key of this name may be anything.
+fn warn(screen: &Screen, warnings: &Value) {
+    let texts = warnings.as_array().into_iter().flatten().filter_map(Value::as_str);
+    texts.for_each(|text| screen.warn(text));
 }
 
 fn patch(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let changes = call.value("CHANGES").expect("the table requires it");
     let answer = call.connect()?.patch(&Place::new(&[&"config"]), changes)?;
-    screen.show(&answer, |screen, _: Value| screen.say("changed"))
+    screen.show(&answer, |screen, settings: Value| {
+        screen.say("changed")?;
+        warn(screen, &settings["warnings"]);
+        Ok(())
+    })
 }
 
 fn reset(call: &Call, screen: &mut Screen) -> Result<(), Error> {
@@ -179,10 +194,11 @@ fn reset(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let answer = call.connect()?.post(&place, &json!({}))?;
     screen.show(&answer, |screen, settings: Value| {
         screen.say("the settings are reset to their defaults")?;
-        match settings["backup"].as_str() {
-            Some(backup) => screen.say(format!("the file as it was is kept as {backup}")),
-            None => Ok(()),
+        if let Some(backup) = settings["backup"].as_str() {
+            screen.say(format!("the file as it was is kept as {backup}"))?;
         }
+        warn(screen, &settings["warnings"]);
+        Ok(())
     })
 }
 
