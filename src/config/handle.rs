@@ -12,7 +12,7 @@ use super::change::{Change, ChangeSource};
 use super::file::Written;
 use super::schema::Section;
 use super::writer::Writer;
-use super::{Config, Error, diff, document, file, overlay, template};
+use super::{Config, Error, diff, document, file, overlay, patch, template};
 use crate::events::EventBus;
 use crate::wire::Event;
 
@@ -70,7 +70,7 @@ impl ConfigHandle {
         let seen =
             file::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
         let text = seen.clone().unwrap_or_else(template::text);
-        let config = document::read(&text, &path)?.config;
+        let config = parse(&text, &path)?.config;
         let state = State { seen, good: text, trouble: None, subscribers: Vec::new() };
         let current = RwLock::new(Arc::new(config));
         let (state, unwatched, writer) = (Mutex::new(state), Mutex::default(), Writer::default());
@@ -81,7 +81,7 @@ impl ConfigHandle {
     /// written does not stand in the way: that becomes a warning.
     pub fn complete(&self) {
         let mut state = self.lock();
-        let Ok(parsed) = document::read(&state.good, &self.0.path) else { return };
+        let Ok(parsed) = parse(&state.good, &self.0.path) else { return };
         let (filled, filled_config) = complete(&state.good, &self.0.path, &parsed)
             .unwrap_or_else(|| (state.good.clone(), parsed.config));
         if state.seen.as_ref() == Some(&filled) {
@@ -168,7 +168,7 @@ impl ConfigHandle {
             Ok(Some(text)) if text.trim().is_empty() => {
                 (Some(text), format!("{} is empty", self.0.path.display()))
             }
-            Ok(Some(text)) => match document::read(&text, &self.0.path) {
+            Ok(Some(text)) => match parse(&text, &self.0.path) {
                 Ok(parsed) => {
                     self.adopt(&mut state, text, parsed.config, ChangeSource::File);
                     return Settled::Yes;
@@ -247,13 +247,26 @@ pub(crate) fn check(path: &Path) -> Result<Config, Error> {
     let failed = |source| Error::Read { path: path.to_owned(), source };
     let text = file::read(path).map_err(failed)?;
     let text = text.ok_or_else(|| failed(rustix::io::Errno::NOENT.into()))?;
-    Ok(document::read(&text, path)?.config)
+    let mut config = document::read(&text, path)?.config;
+    config.warnings.extend(patch::unusable_paths(&config, Section::Library));
+    Ok(config)
+}
+
+/// A text for a daemon that runs: also with what would end its next start.
+fn parse(text: &str, path: &Path) -> Result<document::Parsed, Error> {
+    let mut parsed = document::read(text, path)?;
+    for section in [Section::Daemon, Section::Library] {
+        let wrong = patch::unusable_paths(&parsed.config, section);
+        parsed.warned.extend(wrong.iter().map(|text| (section, text.clone())));
+        parsed.config.warnings.extend(wrong);
+    }
+    Ok(parsed)
 }
 
 /// The text with the keys that it lacks, where that can be done without changing what it says.
 fn complete(text: &str, path: &Path, parsed: &document::Parsed) -> Option<(String, Config)> {
     let filled = overlay::apply(text, &parsed.missing).ok()?;
-    let again = document::read(&filled, path).ok()?;
+    let again = parse(&filled, path).ok()?;
     diff::changed(&again.config, &parsed.config).is_empty().then_some((filled, again.config))
 }
 

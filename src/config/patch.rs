@@ -1,12 +1,12 @@
 //! What a request wants changed, checked against the schema before anything is touched.
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
-use super::Error;
 use super::overlay::Edit;
 use super::schema::{BackendName, Daemon, Key, OnInvalid, Section, Value};
 use super::toml;
 use super::watchable::watched_directory;
+use super::{Config, Error};
 use crate::paths::Dirs;
 
 /// Keys of a section, with those of the client's own.
@@ -77,6 +77,23 @@ fn check_watched(value: Option<&Json>, daemon: &Daemon) -> Result<(), Error> {
         watched_directory(written, &dirs, daemon).map_err(refused)?;
     }
     Ok(())
+}
+
+/// What the file has of paths that a request would be refused for.
+pub(super) fn unusable_paths(config: &Config, section: Section) -> Vec<String> {
+    let then = match section {
+        Section::Daemon => "the next start will fail",
+        _ => "it is not watched",
+    };
+    // One at a time, or the first of a list would hide the others.
+    let one = |(key, value): (String, Json)| match value {
+        Json::Array(items) => items.into_iter().map(|item| (key.clone(), json!([item]))).collect(),
+        value => vec![(key, value)],
+    };
+    let edit = |(key, value)| Edit { section, key, value: Some(value) };
+    let wrong = |edit: Edit| check_paths(&[edit], &config.daemon).err();
+    let wrong = config.section(section).into_iter().flat_map(one).map(edit).filter_map(wrong);
+    wrong.map(|error| format!("{error}; {then}")).collect()
 }
 
 /// Everything at its default.
@@ -159,7 +176,6 @@ fn shown(value: &Json) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[track_caller]
     fn check(body: Json, expected: Result<usize, &str>) {

@@ -10,7 +10,7 @@ use super::super::overlay::{self, Edit};
 use super::super::schema::{BackendName, Section};
 use super::super::watch::LAST;
 use super::super::{Config, Error, document, file, patch};
-use super::{ConfigHandle, State};
+use super::{ConfigHandle, State, parse};
 
 /// Bytes of the file. As written by us it has about 7000.
 pub(super) const TEXT_MAX: usize = 1 << 20;
@@ -130,7 +130,7 @@ impl ConfigHandle {
                 Err(broken("it is empty, and may be being written".to_owned()))
             }
             Some(text) => {
-                let parsed = document::read(&text, &self.0.path);
+                let parsed = parse(&text, &self.0.path);
                 let parsed = parsed.map_err(|error| broken(error.to_string()))?;
                 self.adopt(state, text, parsed.config, ChangeSource::File);
                 Ok(true)
@@ -141,7 +141,7 @@ impl ConfigHandle {
     /// The text with the edits in it, if it can be read again, and what it says.
     fn edited(&self, text: &str, edits: &[Edit]) -> Result<(String, document::Parsed), Error> {
         let stored = |edited: String| {
-            let read = document::read(&edited, &self.0.path).map_err(|error| error.to_string())?;
+            let read = parse(&edited, &self.0.path).map_err(|error| error.to_string())?;
             self.has_room(text, &edited, &read.config).map(|()| (edited, read))
         };
         let edited = overlay::apply(text, edits).map_err(|error| error.to_string());

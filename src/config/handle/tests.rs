@@ -2,7 +2,6 @@
 
 use super::super::change::Changed;
 use super::super::file::{self, Pause};
-use super::super::patch;
 use super::super::schema::BackendName;
 use super::request::TEXT_MAX;
 use super::*;
@@ -159,6 +158,35 @@ fn directories_that_cannot_be_watched_are_refused() {
     let refused = room.patch(json!({ "library": { "watch": ["/a", "relative"] } })).unwrap_err();
     assert!(refused.contains("library.watch"), "{refused}");
     room.patch(json!({ "library": { "watch": ["/a"] } })).unwrap();
+}
+
+#[test]
+fn paths_of_no_use_in_the_file_are_warned_of() {
+    #[track_caller]
+    fn check(default: &str, edit: &str, told: &[&str]) {
+        let room = Room::with("");
+        let text = room.text();
+        assert!(text.contains(default), "{text}");
+        room.write(&text.replace(default, edit));
+        room.handle.reload();
+        assert_eq!(room.handle.current().warnings, told);
+        // Another change leaves them, and mending takes them away.
+        room.patch(json!({"app": {"theme": "x"}})).unwrap();
+        assert_eq!(room.handle.current().warnings, told);
+        room.write(&text);
+        room.handle.reload();
+        assert_eq!(room.handle.current().warnings, [""; 0]);
+    }
+    let images = format!("\nimages_dir = \"{}\"\n", Config::default().daemon.images_dir);
+    let relative = "daemon.images_dir: the path \"pix\" is not absolute; the next start will fail";
+    check(&images, "\nimages_dir = \"pix\"\n", &[relative]);
+    let [relative, unset] = [
+        "library.watch: the path \"pix\" is not absolute; it is not watched",
+        "library.watch: the variable MURALD_NONE in the path \"$MURALD_NONE/y\" is not set; \
+         it is not watched",
+    ];
+    let several = "\nwatch = [\"pix\", \"/a\", \"$MURALD_NONE/y\"]\n";
+    check("\nwatch = []\n", several, &[relative, unset]);
 }
 
 #[test]
