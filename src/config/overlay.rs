@@ -4,8 +4,8 @@ use serde_json::Value as Json;
 use toml_edit::{DocumentMut, InlineTable, Item, Table};
 
 use super::comments;
-use super::schema::Section;
-use super::toml;
+use super::schema::{Section, Value};
+use super::{template, toml};
 
 /// One key to set, or to remove.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub(super) struct Edit {
 /// The text with the edits made. What says the same already is left as it is written.
 /// The text must be a configuration that could be read.
 pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, toml_edit::TomlError> {
+    let in_place = |text: String, edit| uncommented(&text, edit).unwrap_or(text);
+    let text = &edits.iter().fold(text.to_owned(), in_place);
     let mut document: DocumentMut = text.parse()?;
     // Comments with nothing below belong to the end of a document: here they are its head.
     let head = if document.is_empty() { text } else { "" };
@@ -42,6 +44,28 @@ pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, toml_edit::Tom
     let gap = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
     let edited = comments::keep(text, format!("{head}{gap}{document}"));
     Ok(if ends_lines_with_crlf(text) { with_crlf(&edited) } else { edited })
+}
+
+/// With a key that has no default in place of the comment that stands for it: whoever filled that in
+/// later would have the key twice.
+fn uncommented(text: &str, edit: &Edit) -> Option<String> {
+    let key = edit.section.key(&edit.key).filter(|key| key.default == Value::Unset)?;
+    let value = edit.value.as_ref()?;
+    let placeholder = template::placeholder(key);
+    let line = format!("{} = {}", key.name, toml::from_json(value)?);
+    let mut start = 0;
+    let with_line = |token: &str| {
+        let (before, after) = (&text[..start], &text[start + token.len()..]);
+        start += token.len();
+        (token.trim_end() == placeholder).then(|| format!("{before}{line}{after}"))
+    };
+    // Another section may have a key of this name, and so a comment like this.
+    let says_so = |text: &String| {
+        let Ok(mut document) = text.parse::<DocumentMut>() else { return false };
+        let section = section_mut(document.as_item_mut(), edit.section);
+        section.get(key.name).is_some_and(|item| toml::to_json(item) == *value)
+    };
+    comments::tokens(text).filter_map(with_line).find(says_so)
 }
 
 /// Whether each line of a text ends as DOS's do: the library that edits it knows only `\n`.
@@ -224,6 +248,31 @@ mod tests {
             json!("k"),
             "[remote-gallery]\nx = 1\n\n[remote_gallery]\napi_key = \"k\"\n",
         );
+    }
+
+    #[test]
+    fn key_without_default_takes_the_place_of_its_comment() {
+        #[track_caller]
+        fn set(text: &str, section: Section, key: &str) {
+            let placeholder = format!("\n# {key} =\n");
+            assert_eq!(text.matches(&placeholder).count(), 1, "{text}");
+            let expected = text.replace(&placeholder, &format!("\n{key} = 10.5\n"));
+            check(text, section, key, json!(10.5), &expected);
+        }
+        let text = template::text();
+        set(&text, Section::Location, "latitude");
+        set(&text, Section::Location, "longitude");
+        set(&text, Section::Backend, "transition_duration_seconds");
+        // Only the section's own, and only where nobody wrote more into it.
+        check(
+            "[app]\n# latitude =\n[location]\nx = \"\"\"\n# latitude =\"\"\"\n# latitude = 9\n",
+            Section::Location,
+            "latitude",
+            json!(1),
+            "[app]\n# latitude =\n[location]\nx = \"\"\"\n# latitude =\"\"\"\nlatitude = 1\n# latitude = 9\n",
+        );
+        let twice = "[location]\nlatitude = 2\n# latitude =\n";
+        check(twice, Section::Location, "latitude", json!(2), twice);
     }
 
     #[test]

@@ -31,13 +31,23 @@ pub(super) fn text() -> String {
 }
 
 fn lines(key: &Key) -> String {
-    let meaning = key.meaning.trim();
+    let about = about(key);
+    match key.default.to_json().as_ref().and_then(toml::from_json) {
+        Some(value) => format!("{about}\n{} = {value}\n", key.name),
+        None => format!("{about}\n{}\n", placeholder(key)),
+    }
+}
+
+/// The comment above a key.
+pub(super) fn about(key: &Key) -> String {
     let words = matches!(key.rule, super::Rule::Words(_)).then(|| key.allowed()).flatten();
     let words = words.map(|words| format!(": {words}")).unwrap_or_default();
-    match key.default.to_json().as_ref().and_then(toml::from_json) {
-        Some(value) => format!("# {meaning}{words}\n{} = {value}\n", key.name),
-        None => format!("# {meaning}; not set\n# {} =\n", key.name),
-    }
+    format!("# {}{words}", key.meaning.trim())
+}
+
+/// What stands for a key without default.
+pub(super) fn placeholder(key: &Key) -> String {
+    format!("# {} =", key.name)
 }
 
 #[cfg(test)]
