@@ -1,10 +1,11 @@
-//! Why nothing can show a wallpaper: the sentence for people. Any thread asks for it; it starts and
+//! Why nothing can show a wallpaper, or one backend cannot: the sentence for people. Any thread asks for it; it starts and
 //! changes nothing.
 
 use std::fmt;
 
-use super::registry::Backends;
+use super::registry::{Backends, Registration};
 use crate::compositor::Compositor;
+use crate::config::BackendName;
 
 /// What murald lacks to draw by itself, which it can wherever nothing of this is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,28 @@ impl Backends {
             Some(compositor) if !self.outputs.has_backgrounds() => Lack::Place(compositor),
             Some(_) => Lack::Leave,
         }
+    }
+
+    /// Why a backend cannot be used here; none where it can, or where there is no session to use any in.
+    pub fn unusable(&self, entry: &Registration) -> Option<String> {
+        let (name, missing) = (entry.name, self.missing(entry));
+        if !missing.is_empty() {
+            return Some(format!(
+                "{name} is not installed (there is no {})",
+                missing.join(", no ")
+            ));
+        }
+        let compositor = self.compositor().filter(|_| !self.is_available(entry))?;
+        Some(match name {
+            BackendName::Builtin => self.lack().to_string(),
+            BackendName::Hyprpaper if entry.compositors.contains(&compositor) => {
+                format!("{name} needs Hyprland, which does not run here")
+            }
+            _ => {
+                let here = if compositor == Compositor::X11 { "X11" } else { "Wayland" };
+                format!("{name} does not draw on {here}, which runs here")
+            }
+        })
     }
 }
 

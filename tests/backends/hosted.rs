@@ -227,12 +227,16 @@ fn hyprpaper_is_passed_over_where_there_is_no_hyprland() {
     hosted.set(&json!({ "image_id": hosted.picture("one.png") }));
     assert_eq!(state(), json!([true, false, false]));
     assert!(printed("backends").contains("needs Hyprland"));
+    let warnings = || hosted.house.client().get("/config").ok()["warnings"].to_string();
+    let told = "backend.type: hyprpaper needs Hyprland, which does not run here; swaybg is used";
+    assert!(warnings().contains(told), "{}", warnings());
     recorded(&hosted, "swaybg-1.json");
     let examined = printed("doctor");
     assert!(examined.contains("swaybg is; set backend.type to swaybg"), "{examined}");
     hosted.become_hyprland();
     hosted.set(&json!({ "image_id": hosted.picture("two.png") }));
     assert_eq!(state(), json!([true, true, true]));
+    assert!(!warnings().contains("backend.type"), "{}", warnings());
 }
 
 #[test]

@@ -27,6 +27,9 @@ fn without_layer_shell_the_next_backend_is_used() {
     assert_eq!((&answer["backend"], &answer["monitors"]), (&json!("awww"), &json!(["HEADLESS-1"])));
     has_no_place(&hosted.house, "wlr-layer-shell");
     assert!(why(&hosted.house).ends_with(" by awww. Nothing is due.\n"));
+    let warnings = client.get("/config").ok()["warnings"].to_string();
+    let told = "backend.type: this compositor does not offer wlr-layer-shell";
+    assert!(warnings.contains(told) && warnings.contains("awww is used instead"), "{warnings}");
     let doctor = hosted.house.murald(&["doctor"]).output().unwrap();
     let found = String::from_utf8(doctor.stdout).unwrap();
     let said = "cannot be used here: awww is, as this compositor does not offer wlr-layer-shell";

@@ -106,8 +106,36 @@ fn state(backend: &BackendInfo) -> Cell {
         BackendInfo { installed: true, name, .. } if name == "hyprpaper" => {
             Cell::from("needs Hyprland").look(Look::Dim)
         }
+        BackendInfo { installed: true, settings, .. }
+            if settings.get("enabled") == Some(&false.into()) =>
+        {
+            Cell::from("switched off").look(Look::Dim)
+        }
         BackendInfo { installed: true, .. } => Cell::from("for another session").look(Look::Dim),
         _ if backend.missing.is_empty() => Cell::from("not installed").look(Look::Dim),
         _ => Cell::from(format!("needs {}", backend.missing.join(", "))).look(Look::Dim),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn backend_that_is_switched_off_is_not_for_another_session() {
+        #[track_caller]
+        fn check(enabled: bool, expected: &str) {
+            let info = json!({
+                "name": "builtin", "installed": true, "available": false, "active": false,
+                "version": "1", "settings": {"enabled": enabled}, "missing": [], "conflicts": [],
+                "capabilities": {"content_kinds": [], "compositors": [], "transitions": true},
+            });
+            let info = serde_json::from_value(info).unwrap();
+            assert_eq!(state(&info), Cell::from(expected).look(Look::Dim));
+        }
+        check(false, "switched off");
+        check(true, "for another session");
     }
 }

@@ -63,18 +63,17 @@ fn all(api: &Api) -> Map<String, Value> {
     whole
 }
 
-/// What to say where the settings name a backend that is not installed.
+/// What to say where the settings name a backend that cannot be used.
 fn unused_backend(api: &Api, settings: &Backend) -> Option<String> {
-    let missing = api.backends.missing(registration(settings.kind));
-    if settings.selection_mode != SelectionMode::Fixed || missing.is_empty() {
+    if settings.selection_mode != SelectionMode::Fixed {
         return None;
     }
-    let (name, missing) = (settings.kind, missing.join(", no "));
+    let why = api.backends.unusable(registration(settings.kind))?;
     let used = match api.backends.available().first() {
         Some(first) => format!("{} is used instead", first.name),
         None => "no other can be used instead".to_owned(),
     };
-    Some(format!("backend.type: {name} is not installed (there is no {missing}); {used}"))
+    Some(format!("backend.type: {why}; {used}"))
 }
 
 fn shown(api: &Api, section: Section) -> Result<Response, Error> {
