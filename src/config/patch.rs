@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::overlay::Edit;
-use super::schema::{BackendName, Daemon, Key, OnInvalid, Section, Value};
+use super::schema::{BackendName, Daemon, Key, OnInvalid, Section, Value, beginning};
 use super::toml;
 use super::watchable::watched_directory;
 use super::{Config, Error};
@@ -163,14 +163,9 @@ fn unknown(section: Section, name: &str, value: &Json) -> Result<Option<Json>, E
     }
 }
 
-/// A value for a message: the beginning of a long one.
+/// A value for a message.
 fn shown(value: &Json) -> String {
-    const LONG: usize = 80;
-    let text = value.to_string();
-    match text.char_indices().nth(LONG) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    beginning(&value.to_string())
 }
 
 #[cfg(test)]

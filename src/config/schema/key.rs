@@ -212,13 +212,18 @@ impl Key {
             Rule::Positive => value > 0.0,
             _ => true,
         };
-        let allowed = || self.allowed().unwrap_or_default();
+        let allowed = || match self.rule {
+            // The end that goes without saying elsewhere is the one that it is beyond.
+            Rule::Range(min, max) if value > max => format!("{min} to {max}"),
+            _ => self.allowed().unwrap_or_default(),
+        };
         if fits { Ok(()) } else { Err(format!("{number} is not allowed, only {}", allowed())) }
     }
 
     fn validate_text(&self, text: &str) -> Result<(), String> {
+        let quoted = || beginning(&format!("{text:?}"));
         if text.contains('\0') {
-            return Err(format!("{text:?} contains a NUL character"));
+            return Err(format!("{} contains a NUL character", quoted()));
         }
         let optional = self.default == Value::Text("");
         match self.rule {
@@ -226,9 +231,9 @@ impl Key {
                 Err("a path cannot be empty".to_owned())
             }
             Rule::Words(words) if !words.contains(&text) => {
-                Err(format!("{text:?} is none of {}", self.allowed().unwrap_or_default()))
+                Err(format!("{} is none of {}", quoted(), self.allowed().unwrap_or_default()))
             }
-            Rule::Form { what, fits } if !fits(text) => Err(format!("{text:?} is not {what}")),
+            Rule::Form { what, fits } if !fits(text) => Err(format!("{} is not {what}", quoted())),
             _ => Ok(()),
         }
     }
@@ -247,6 +252,15 @@ impl Value {
             Self::List(items) => Some(items.to_vec().into()),
             Self::Unset => None,
         }
+    }
+}
+
+/// A text for a message: of a long one as much as tells which it is.
+pub(in crate::config) fn beginning(text: &str) -> String {
+    const LONG: usize = 80;
+    match text.char_indices().nth(LONG) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -283,6 +297,10 @@ mod tests {
         check(step, json!(3.5), false, None);
         assert_eq!(step.normal(json!(3.0)), json!(3));
         check(step, json!(0), true, Some("0 is not allowed, only 1 to 255"));
+        let great = Key::integer(1).from(1);
+        check(great, json!(0), true, Some("0 is not allowed, only 1 or more"));
+        let beyond = "4294967296 is not allowed, only 1 to 4294967295";
+        check(great, json!(1_u64 << 32), true, Some(beyond));
         check(
             step,
             json!(u64::MAX),
@@ -298,6 +316,8 @@ mod tests {
         let word = Key::word("", &["", "rgb"]);
         check(word, json!(""), true, None);
         check(word, json!("x"), true, Some("\"x\" is none of \"\", rgb"));
+        let long = format!("\"{}… is none of \"\", rgb", "x".repeat(79));
+        check(word, json!("x".repeat(9999)), true, Some(&long));
         check(Key::path("/x"), json!(""), true, Some("a path cannot be empty"));
         check(Key::path(""), json!(""), true, None);
         check(Key::text(""), json!("a\0b"), true, Some("\"a\\0b\" contains a NUL character"));

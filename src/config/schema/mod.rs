@@ -30,6 +30,7 @@ pub(crate) use daemon::{Compositor, Daemon, LogLevel};
 pub(crate) use feh::{Feh, FehMode};
 pub(crate) use hooks::Hooks;
 pub(crate) use hyprpaper::{Hyprpaper, HyprpaperFit};
+pub(in crate::config) use key::beginning;
 pub use key::{Key, Rule, ValueType};
 pub(crate) use key::{OnInvalid, Value};
 pub(crate) use library::Library;
