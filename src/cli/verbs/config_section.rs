@@ -81,8 +81,15 @@ fn elsewhere(section: &str, error: Error) -> Error {
 pub(super) fn split(call: &Call, word: &str) -> (String, Option<String>) {
     let settings = (call.settings)();
     let sections = settings.iter().map(|setting| setting.section.as_str());
+    // In the headings of backends hyphens and underscores are the same, as in the file.
+    let spelled = |text: &str, section: &str| match section.starts_with("backend.") {
+        true => text.replace('_', "-") == section.replace('_', "-"),
+        false => text == section,
+    };
     let inside = |section: &&str| {
-        word.strip_prefix(*section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        word.split_at_checked(section.len()).is_some_and(|(start, rest)| {
+            spelled(start, section) && (rest.is_empty() || rest.starts_with('.'))
+        })
     };
     match sections.filter(inside).max_by_key(|section| section.len()) {
         Some(section) => {
