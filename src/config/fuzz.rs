@@ -18,7 +18,7 @@ pub fn read(text: &str) -> Result<Json, String> {
 /// A text that can be read, with the keys that it lacks.
 pub fn completed(text: &str) -> Option<String> {
     let parsed = document::read(text, Path::new("/c.toml")).ok()?;
-    overlay::apply(text, &parsed.missing).ok()
+    overlay::complete(text, &parsed.missing).ok()
 }
 
 /// A text that can be read, with what the body of a `PATCH` of all settings says laid over it.

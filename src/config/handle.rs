@@ -265,7 +265,7 @@ fn parse(text: &str, path: &Path) -> Result<document::Parsed, Error> {
 
 /// The text with the keys that it lacks, where that can be done without changing what it says.
 fn complete(text: &str, path: &Path, parsed: &document::Parsed) -> Option<(String, Config)> {
-    let filled = overlay::apply(text, &parsed.missing).ok()?;
+    let filled = overlay::complete(text, &parsed.missing).ok()?;
     let again = parse(&filled, path).ok()?;
     diff::changed(&again.config, &parsed.config).is_empty().then_some((filled, again.config))
 }

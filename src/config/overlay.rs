@@ -19,6 +19,22 @@ pub(super) struct Edit {
 /// The text with the edits made. What says the same already is left as it is written.
 /// The text must be a configuration that could be read.
 pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, toml_edit::TomlError> {
+    lay(text, edits, |_| Vec::new())
+}
+
+/// The text with keys that it lacks, each below its line of the file of the first start.
+pub(super) fn complete(text: &str, missing: &[Edit]) -> Result<String, toml_edit::TomlError> {
+    lay(text, missing, |edit| {
+        edit.section.key(&edit.key).map(template::about).into_iter().collect()
+    })
+}
+
+/// `about` gives the comments of a key that is new.
+fn lay(
+    text: &str,
+    edits: &[Edit],
+    about: impl Fn(&Edit) -> Vec<String>,
+) -> Result<String, toml_edit::TomlError> {
     let in_place = |text: String, edit| uncommented(&text, edit).unwrap_or(text);
     let text = &edits.iter().fold(text.to_owned(), in_place);
     let mut document: DocumentMut = text.parse()?;
@@ -28,13 +44,13 @@ pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, toml_edit::Tom
         document = DocumentMut::new();
     }
     let mut changed = false;
-    for Edit { section, key, value } in edits {
+    for edit @ Edit { section, key, value } in edits {
         let item = section_mut(document.as_item_mut(), *section);
         let table = item.as_table_like().expect("a section is a table");
         let name = toml::find(table, key, section.is_backend_options()).unwrap_or(key).to_owned();
         changed |= match value {
             None => remove(item, &name),
-            Some(value) => set(item, &name, value),
+            Some(value) => set(item, &name, value, || about(edit)),
         };
     }
     // Not written anew where nothing changed: the text may have been normalised on its way.
@@ -106,7 +122,7 @@ fn section_mut(root: &mut Item, section: Section) -> &mut Item {
 }
 
 /// Whether it changed anything.
-fn set(section: &mut Item, name: &str, json: &Json) -> bool {
+fn set(section: &mut Item, name: &str, json: &Json, about: impl Fn() -> Vec<String>) -> bool {
     let Some(mut value) = toml::from_json(json) else { return false };
     let table = section.as_table_like_mut().expect("a section is a table");
     let inner = match table.get_mut(name) {
@@ -120,7 +136,7 @@ fn set(section: &mut Item, name: &str, json: &Json) -> bool {
         }
         other => {
             // Also a table of the client's own, which is now something else.
-            let inner = other.map(|old| comments::of(old)).unwrap_or_default();
+            let inner = other.map_or_else(about, |old| comments::of(old));
             table.remove(name);
             table.insert(name, Item::Value(value));
             inner
@@ -248,6 +264,24 @@ mod tests {
             json!("k"),
             "[remote-gallery]\nx = 1\n\n[remote_gallery]\napi_key = \"k\"\n",
         );
+    }
+
+    #[test]
+    fn keys_that_are_lacked_come_with_what_they_mean() {
+        #[track_caller]
+        fn check(text: &str, section: Section, key: &str, value: Json, expected: &str) {
+            let edit = Edit { section, key: key.to_owned(), value: Some(value) };
+            let about = template::about(section.key(key).unwrap());
+            let found = complete(text, &[edit]).unwrap();
+            assert_eq!(found, expected.replace("ABOUT", &about));
+        }
+        let theme = |text, expected| check(text, Section::App, "theme", json!("x"), expected);
+        theme("[app]\nmine = 1\n", "[app]\nmine = 1\nABOUT\ntheme = \"x\"\n");
+        theme("", "[app]\nABOUT\ntheme = \"x\"\n");
+        // In these there is no room for a line.
+        let kind = |text, expected| check(text, Section::Backend, "type", json!("feh"), expected);
+        kind("backend = { x = 1 }\n", "backend = { x = 1 , type = \"feh\" }\n");
+        kind("backend.x = 1\n", "backend.x = 1\nABOUT\nbackend.type = \"feh\"\n");
     }
 
     #[test]

@@ -60,7 +60,9 @@ fn missing_config_file_is_made_with_defaults() {
     assert_eq!(handle.current().to_json(), Config::default().to_json());
 
     let room = Room::with("# mine\n[app]\ntheme = 'x' # y\n");
-    assert!(room.text().starts_with("# mine\n[app]\ntheme = 'x' # y\nkill_daemon_on_exit = false"));
+    let about = Section::App.key("kill_daemon_on_exit").unwrap().meaning.trim();
+    let begins = format!("# mine\n[app]\ntheme = 'x' # y\n# {about}\nkill_daemon_on_exit = false");
+    assert!(room.text().starts_with(&begins), "{}", room.text());
     let again = ConfigHandle::open(room.handle.path().to_owned(), EventBus::new()).unwrap();
     assert_eq!(again.current().to_json(), room.shown());
     assert_eq!(room.heard(), Vec::<String>::new());
