@@ -67,7 +67,7 @@ pub fn start(spawner: &Spawner, limits: Limits) -> io::Result<(Transcoder, Threa
         // Its own, so that each queue sees the signs of life of its own jobs.
         let ffmpeg = Ffmpeg::new(limits, cancel.clone());
         let (end, patience) = (ended.clone(), 2 * limits.silence);
-        let queue = Queue { name, jobs, end, ffmpeg, spawner: spawner.clone(), patience };
+        let queue = Queue { name, jobs, end, ffmpeg, patience };
         threads.push(spawner.spawn(name, move || queue.work())?);
         Ok(inbox)
     };

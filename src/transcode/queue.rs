@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, Select, TryRecvError, bounded, select};
 
 use super::error::Error;
 use super::ffmpeg::Ffmpeg;
-use crate::thread::Spawner;
+use crate::thread;
 
 /// Jobs that are left behind at once.
 const HUNG_MAX: usize = 4;
@@ -30,7 +30,6 @@ pub(super) struct Queue {
     /// Closed at the end.
     pub(super) end: Receiver<()>,
     pub(super) ffmpeg: Ffmpeg,
-    pub(super) spawner: Spawner,
     /// A job without a sign of life for so long hangs.
     pub(super) patience: Duration,
 }
@@ -66,7 +65,7 @@ impl Queue {
         let (give, given) = bounded(1);
         give.send(job).ok();
         let (ffmpeg, taken) = (self.ffmpeg.clone(), given.clone());
-        let thread = self.spawner.spawn_expendable(self.name, STACK, move || {
+        let thread = thread::expendable(self.name, STACK, move || {
             let _running = running;
             taken.into_iter().take(1).for_each(|job: Job| job(Ok(&ffmpeg)));
         });
