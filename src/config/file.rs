@@ -188,8 +188,10 @@ mod pauses {
     use super::Pause;
     use std::cell::RefCell;
 
+    type Act = Box<dyn FnMut(Pause)>;
+
     thread_local! {
-        static ON_PAUSE: RefCell<Option<Box<dyn FnMut(Pause)>>> = const { RefCell::new(None) };
+        static ON_PAUSE: RefCell<Option<Act>> = const { RefCell::new(None) };
     }
 
     /// Until it is dropped.
