@@ -27,6 +27,9 @@ use crate::sys::{connect, is_listened_on, is_queue_full, poll_until};
 const BACKLOG: i32 = 1024;
 /// For the memory of a process that was killed to be given back.
 const ENDING: Duration = Duration::from_secs(1);
+/// As long as one that was killed was seen to take connections still, twice over. Whoever starts a second
+/// daemon is told so later by that much.
+const MOMENT: Duration = Duration::from_millis(200);
 /// A number and the path of a socket.
 const HOLDER_MAX: u64 = 4096;
 
@@ -104,20 +107,19 @@ impl Holder {
         Some(Self { pid, socket })
     }
 
-    /// Whether it listens no more and is gone within [`ENDING`]: one that was killed holds its locks
-    /// until the kernel has taken it down.
+    /// Whether it is gone in a moment, or listens no more and is gone within [`ENDING`]: one that was
+    /// killed holds its locks, and at first its socket, until the kernel has taken it down.
     fn is_ending(&self) -> bool {
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return false };
-        if self.answers() {
-            return false;
-        }
-        match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(process) => {
-                let mut ended = [PollFd::new(&process, PollFlags::IN)];
-                poll_until(&mut ended, Some(Instant::now() + ENDING)).unwrap_or(false)
-            }
-            Err(error) => error == Errno::SRCH,
-        }
+        let process = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(process) => process,
+            Err(error) => return error == Errno::SRCH,
+        };
+        let ends_within = |time| {
+            let mut ended = [PollFd::new(&process, PollFlags::IN)];
+            poll_until(&mut ended, Some(Instant::now() + time)).unwrap_or(false)
+        };
+        ends_within(MOMENT) || !self.answers() && ends_within(ENDING)
     }
 
     /// Whether anybody listens at its socket.

@@ -32,6 +32,26 @@ fn log(house: &House) -> Vec<Value> {
 }
 
 #[test]
+fn daemon_takes_the_place_of_one_that_was_just_killed() {
+    let house = House::new();
+    let mut killed = start_after(&house, ":");
+    for _ in 0..5 {
+        killed.kill().unwrap();
+        // Nobody waits for its end: the next one has to.
+        let next = house.murald(&["start"]).stderr(Stdio::null()).spawn().unwrap();
+        wait_until("the next answers", || {
+            let running = fs::read_to_string(house.socket().with_extension("lock")).unwrap();
+            running.starts_with(&format!("{}\n", next.id()))
+                && UnixStream::connect(house.socket()).is_ok()
+        });
+        killed.wait().unwrap();
+        killed = next;
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+}
+
+#[test]
 fn second_daemon_is_told_of_the_first() {
     let mut house = House::started();
     let second = failed_start(&house);
