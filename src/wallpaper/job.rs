@@ -167,6 +167,15 @@ impl Job {
         }
     }
 
+    /// Whether what somebody asks for has failed where this worker fails.
+    pub(super) fn needs(&self, key: &WorkerKey) -> bool {
+        match &self.purpose {
+            Purpose::Apply(apply) => apply.keys().contains(key),
+            Purpose::Activate { backend, .. } => key.backend == *backend,
+            Purpose::Restore(_) | Purpose::Clear { .. } => false,
+        }
+    }
+
     /// The workers that are to show what was asked for and do not yet.
     pub(super) fn pending(&self) -> Vec<WorkerKey> {
         let Purpose::Apply(apply) = &self.purpose else { return Vec::new() };

@@ -170,58 +170,61 @@ impl Reconciler {
     /// Some of the steps that were in hand have failed.
     fn steps_failed(&mut self, mut job: Job) {
         let failures = std::mem::take(&mut job.failures);
-        let Some(Failed { key, error, .. }) = failures.first() else { return self.start(job) };
-        let backend = key.backend;
         // What is to be seen then depends on when it failed.
         self.stale.extend(failures.iter().map(|failed| failed.key.clone()));
         self.reconcile_again |= failures.iter().any(|failed| failed.outdated);
-        match job.purpose {
-            Purpose::Apply(apply) => {
-                let keys = apply.keys();
-                let mine = failures.iter().find(|failed| keys.contains(&failed.key));
-                if let Some(Failed { key, error, outdated, .. }) = mine {
-                    if *outdated && self.is_connected(key, &apply.feasible.applied.monitors) {
-                        let key = key.clone();
-                        job.purpose = Purpose::Apply(apply);
-                        return self.try_anew(job, &key);
-                    }
-                    // What was shown before is shown again where the others have let go of it.
-                    self.reconcile_again |= job.is_seen;
-                    return self.fall_back(*apply, key.backend, error);
-                }
-                // One that should have let go of a screen that another covers by now.
-                job.gave_up.extend(failures.into_iter().map(|failed| failed.key));
-                job.purpose = Purpose::Apply(apply);
-            }
-            Purpose::Activate { backend: activated, before, reply, .. } if activated == backend => {
-                self.activated = before;
-                self.reconcile_again |= job.is_seen;
-                return reply(Err(Error::Backend { backend, source: error.clone() }));
-            }
-            Purpose::Activate { .. } => {
+        if let Some(failed) = failures.iter().find(|failed| job.needs(&failed.key)) {
+            return self.needed_failed(job, failed);
+        }
+        match &mut job.purpose {
+            // One that should have let go of a screen that another covers by now.
+            Purpose::Apply(_) | Purpose::Activate { .. } => {
                 job.gave_up.extend(failures.into_iter().map(|failed| failed.key));
             }
-            Purpose::Restore(ref mut restored) => {
-                for failed in &failures {
-                    for picture in restored.iter_mut() {
-                        if let Some(lost) = picture.split_off(&failed.key) {
-                            self.note_failure(&lost, &failed.error);
-                        }
-                    }
-                }
-                if !self.others_may(&failures) {
-                    self.restore_failed(&failures);
-                }
+            Purpose::Restore(restored) => {
+                self.pictures_failed(restored, &failures);
                 // Nobody lets go of a screen that one of those should have covered.
                 let of = |failed: Failed| (failed.key, failed.outputs);
                 let uncovered = failures.into_iter().map(of).collect();
                 job.steps.retain(|step| !unseen::uncovers(step, &self.current, &uncovered));
             }
-            Purpose::Clear { ref mut failed, .. } => {
-                *failed = Some(Error::Backend { backend, source: error.clone() });
+            Purpose::Clear { failed, .. } => {
+                let refused = |first: Failed| Error::Backend {
+                    backend: first.key.backend,
+                    source: first.error,
+                };
+                *failed = failures.into_iter().next().map(refused);
             }
         }
         self.start(job);
+    }
+
+    /// What somebody asked for cannot be shown.
+    fn needed_failed(&mut self, job: Job, Failed { key, error, outdated, .. }: &Failed) {
+        if *outdated && self.is_connected(key, job.asked_for()) {
+            return self.try_anew(job, key);
+        }
+        // What was shown before is shown again where the others have let go of it.
+        self.reconcile_again |= job.is_seen;
+        if let Purpose::Activate { before, .. } = &job.purpose {
+            self.activated = *before;
+        }
+        match job.purpose {
+            Purpose::Apply(apply) => self.fall_back(*apply, key.backend, error),
+            _ => job.refuse(Error::Backend { backend: key.backend, source: error.clone() }),
+        }
+    }
+
+    /// The same of what is to be shown again, which others may show.
+    fn pictures_failed(&mut self, restored: &mut [Picture], failures: &[Failed]) {
+        for failed in failures {
+            for lost in restored.iter_mut().filter_map(|picture| picture.split_off(&failed.key)) {
+                self.note_failure(&lost, &failed.error);
+            }
+        }
+        if !self.others_may(failures) {
+            self.restore_failed(failures);
+        }
     }
 
     pub(super) fn apply_failed(&self, apply: PendingApply, error: backends::Error) {
