@@ -2,13 +2,11 @@
 //!
 //! Runs on the thread `reconciler`, and changes nothing.
 
-use std::collections::BTreeMap;
-
 use crate::backends::{self, Kind};
 use crate::config::BackendName;
 use crate::store::Store;
 use crate::store::assignments::Assignment;
-use crate::wire::{SetStatus, Timestamp};
+use crate::wire::Timestamp;
 
 use super::Error;
 use super::assignments;
@@ -24,7 +22,6 @@ impl WorldState {
         let (picks, skipped) = self.picks(store, request)?;
         let set_at = Timestamp::now();
         let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
-        let (mut images, mut shown_by) = (BTreeMap::new(), BTreeMap::new());
         for Pick { image, monitors, mode, fit, together, entries } in picks {
             let kind = Kind::of(image.media_type, image.animated);
             let choice = self.choose(&image, kind)?;
@@ -42,31 +39,11 @@ impl WorldState {
                 set_at,
                 fit,
             };
-            images.extend(monitors.iter().map(|monitor| (monitor.clone(), image.id)));
-            shown_by.extend(monitors.iter().map(|monitor| (monitor.clone(), backend)));
             walk.extend(entries);
             let rows = monitors.iter().map(row).collect();
             pictures.push(Picture { image, backend, rows, is_rewritten: false });
         }
-        // What the answer says of one picture is said of the first monitor's.
-        let first = images.first_key_value().map(|(monitor, _)| monitor.clone());
-        let shows = |picture: &&Picture| {
-            picture.rows.iter().any(|row| Some(&row.monitor) == first.as_ref())
-        };
-        let shown = pictures.iter().find(shows).ok_or(Error::NoMonitor)?;
-        let monitors = pictures.iter().flat_map(|picture| &picture.rows);
-        let applied = Applied {
-            outcome: SetStatus::Set,
-            image_id: shown.image.id,
-            monitors: monitors.map(|row| row.monitor.clone()).collect(),
-            skipped,
-            mode: shown.rows[0].mode,
-            backend: shown.backend,
-            images,
-            backends: shown_by,
-            warnings: Vec::new(),
-            note,
-        };
+        let applied = Applied::of(&pictures, skipped, note).ok_or(Error::NoMonitor)?;
         let back = matches!(request.ask, Ask::Back(_));
         let for_all = request.targets == Targets::All && (!back || pictures.len() == 1);
         let connected = self.outputs().iter().map(|output| output.name.clone()).collect();
