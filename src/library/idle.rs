@@ -8,15 +8,18 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select};
 
 use super::Thumbnails;
+use super::import_file::ImportContext;
 use crate::battery::Supplies;
 use crate::memory;
 use crate::paths::Env;
 use crate::store::{self, Store, images};
+use crate::thread::{Spawner, Thread};
 use crate::wire::{Image, Resolution};
 
 /// How long before a machine that was busy is looked at again, while there is something to make.
@@ -40,24 +43,32 @@ pub struct Idle {
 pub(super) struct Wake(Sender<()>);
 
 impl Wake {
-    pub(super) fn new() -> (Self, Receiver<()>) {
-        // One is as good as many.
-        let (sender, receiver) = bounded(1);
-        (Self(sender), receiver)
-    }
-
     pub(super) fn send(&self) {
         self.0.try_send(()).ok();
     }
 }
 
-pub(super) struct Worker {
-    pub(super) idle: Idle,
-    pub(super) store: Store,
-    pub(super) thumbnails: Thumbnails,
-    pub(super) woken: Receiver<()>,
-    /// Closed when the daemon ends.
-    pub(super) end: Receiver<()>,
+/// Starts the thread, where it is wanted; `end` is closed when the daemon ends.
+pub(super) fn start(
+    idle: Option<Idle>,
+    context: &ImportContext,
+    end: Receiver<()>,
+    spawner: &Spawner,
+) -> io::Result<(Wake, Option<Thread>)> {
+    // One is as good as many.
+    let (wake, woken) = bounded(1);
+    let (store, thumbnails) = (context.store.clone(), context.thumbnails.clone());
+    let worker = idle.map(|idle| Worker { idle, store, thumbnails, woken, end });
+    let thread = worker.map(|worker| spawner.spawn("thumbs", move || worker.run())).transpose()?;
+    Ok((Wake(wake), thread))
+}
+
+struct Worker {
+    idle: Idle,
+    store: Store,
+    thumbnails: Thumbnails,
+    woken: Receiver<()>,
+    end: Receiver<()>,
 }
 
 /// Why a round is over.
@@ -74,7 +85,7 @@ enum Over {
 
 impl Worker {
     /// The body of the thread.
-    pub(super) fn run(self) {
+    fn run(self) {
         loop {
             select! {
                 recv(self.woken) -> wake => if wake.is_err() { return },

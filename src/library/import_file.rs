@@ -18,7 +18,7 @@ use super::name::{Name, Names};
 use super::source::Source;
 use super::turn::Turn;
 use super::video_frame::{self, VideoFrame};
-use super::{AudioDefault, Error, OnRewritten, Thumbnails};
+use super::{AudioDefault, Error, OnRewritten, Settings, Thumbnails};
 use crate::digest::Checksum;
 use crate::events::EventBus;
 use crate::media::Error::NeedsTranscoder;
@@ -27,7 +27,7 @@ use crate::paths::make_directories;
 use crate::store::images::{self, NewImage};
 use crate::store::{Store, edits, pending_files};
 use crate::sys::Patient;
-use crate::transcode::{self, Ffmpeg};
+use crate::transcode::{self, Ffmpeg, Transcoder};
 use crate::wire::{Format, Image, MediaType, Resolution};
 use crate::{color, digest, media};
 
@@ -69,6 +69,33 @@ struct Look {
 }
 
 impl ImportContext {
+    pub(super) fn new(
+        settings: &Settings,
+        store: &Store,
+        bus: &EventBus,
+        transcoder: &Transcoder,
+    ) -> Self {
+        let budget = Arc::new(MemoryBudget::new(media::MEMORY_MAX));
+        let (directory, ffmpeg) = (&settings.thumbnails_dir, transcoder.ffmpeg().clone());
+        let thumbnails = Thumbnails::new(directory, Arc::clone(&budget), ffmpeg, store.clone());
+        Self {
+            directory: settings.images_dir.clone(),
+            store: store.clone(),
+            bus: bus.clone(),
+            thumbnails,
+            budget,
+            names: Names::default(),
+            run: disk::Run::begin(),
+            serial: AtomicU64::new(0),
+            folders_made: AtomicBool::new(false),
+            unknown_again: Mutex::default(),
+            ended: AtomicBool::new(false),
+            ffmpeg: transcoder.imports().clone(),
+            audio: Arc::clone(&settings.video_audio),
+            on_rewritten: OnceLock::new(),
+        }
+    }
+
     /// Takes a copy of `source` into the library when it is its turn, unless its content is there
     /// already.
     pub(super) fn import(

@@ -51,26 +51,23 @@ mod workers;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crossbeam_channel::{Sender, TrySendError, bounded};
 
 use crate::events::EventBus;
-use crate::media::{self, Stop};
+use crate::media::Stop;
 use crate::store::{Store, images};
 use crate::thread::{Spawner, Thread};
 use crate::transcode::Transcoder;
 use crate::wire::{DebugQueue, Image, Resolution};
 
-use disk::Run;
 use guard::Guard;
 use idle::Wake;
 use import::{BATCHES_MAX, Importer, Message, PATIENCE, Reply, work};
 use import_file::ImportContext;
 use leftovers::Leftovers;
-use memory_budget::MemoryBudget;
 use reconcile::Reconciler;
 use task::Task;
 use walk::Found;
@@ -147,41 +144,18 @@ pub fn start(
     transcoder: Transcoder,
     spawner: &Spawner,
 ) -> io::Result<(Library, Running)> {
-    let budget = Arc::new(MemoryBudget::new(media::MEMORY_MAX));
-    let ffmpeg = transcoder.ffmpeg().clone();
-    let thumbnails =
-        Thumbnails::new(&settings.thumbnails_dir, Arc::clone(&budget), ffmpeg, store.clone());
-    let context = Arc::new(ImportContext {
-        directory: settings.images_dir.clone(),
-        store: store.clone(),
-        bus: bus.clone(),
-        thumbnails: thumbnails.clone(),
-        budget,
-        names: Default::default(),
-        run: Run::begin(),
-        serial: AtomicU64::new(0),
-        folders_made: AtomicBool::new(false),
-        unknown_again: Default::default(),
-        ended: AtomicBool::new(false),
-        ffmpeg: transcoder.imports().clone(),
-        audio: Arc::clone(&settings.video_audio),
-        on_rewritten: OnceLock::new(),
-    });
+    // Above the channels: where the start fails these are closed before the threads are joined.
+    let mut threads = Vec::new();
+    let context = Arc::new(ImportContext::new(settings, &store, &bus, &transcoder));
     // Before anybody can be served: what this run notes must not be taken for the last one's.
     let leftovers = Leftovers::take(&context);
-    let shared = Arc::clone(&context);
     let (inbox, messages) = bounded(BATCHES_MAX);
     let (end, ended) = bounded(0);
-    let mut threads = Vec::new();
     let importing = Arc::clone(&context);
     let work = Arc::new(move |job: &_, stop: Stop<'_>| work(&importing, job, stop));
     let workers = Workers::start(settings.workers.max(1), PATIENCE, spawner, work)?;
-    let (wake, woken) = Wake::new();
-    if let Some(idle) = settings.idle {
-        let (store, thumbnails, end) = (store.clone(), thumbnails.clone(), ended.clone());
-        let worker = idle::Worker { idle, store, thumbnails, woken, end };
-        threads.push(spawner.spawn("thumbs", move || worker.run())?);
-    }
+    let (wake, thumbs) = idle::start(settings.idle, &context, ended.clone(), spawner)?;
+    threads.extend(thumbs);
     let guard = Guard::default();
     let (watching, watch) =
         watch::start(Arc::clone(&context), bus.clone(), inbox.clone(), spawner)?;
@@ -196,7 +170,7 @@ pub fn start(
         end: ended.clone(),
     };
     let importer = Importer {
-        context,
+        context: Arc::clone(&context),
         bus: bus.clone(),
         inbox: messages,
         workers,
@@ -205,7 +179,7 @@ pub fn start(
     };
     threads.push(spawner.spawn("import", move || importer.run())?);
     threads.push(spawner.spawn(RECONCILE, move || reconciler.run())?);
-    let context = shared;
+    let thumbnails = context.thumbnails.clone();
     let library =
         Library { inbox, context, thumbnails, transcoder, store, bus, guard, wake, watching };
     Ok((library, Running { watch, end, threads }))
