@@ -1,7 +1,6 @@
 //! Processes that keep growing are replaced, and nothing is to be seen of that.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -15,16 +14,14 @@ fn children(hosted: &Hosted) -> Vec<Value> {
 #[test]
 fn film_whose_process_keeps_growing_gets_another_one_first() {
     let every = [("MURALD_MEMORY_LOOKS", "200")];
-    let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &every);
+    let told = "[daemon]\nlog_level = 'debug'";
+    let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], told, &every);
     let [film, _] = films(&hosted);
     hosted.cue("mpvpaper", "grow");
     hosted.set(&json!({ "image_id": film }));
     let [big] = &children(&hosted)[..] else { panic!("one process") };
     assert!(big["memory_kb"].as_u64().unwrap() > 200 << 10, "{big}");
     let mut events = hosted.house.events("");
-    // Without a limit nobody looks.
-    std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(children(&hosted)[0]["pid"], big["pid"]);
     // Its successor grows as well, and is left alone for five minutes.
     let limit = |mb: u32| {
         let body = json!({ "max_child_memory_mb": mb });
@@ -41,8 +38,8 @@ fn film_whose_process_keeps_growing_gets_another_one_first() {
     let log = hosted.house.log();
     let said = log.lines().filter(|line| line.contains("it is replaced")).count();
     assert_eq!(said, 1, "{log}");
-    // A time for many looks.
-    std::thread::sleep(Duration::from_secs(2));
+    let seen = format!("(process {next}) has ");
+    wait_until("many looks", || hosted.house.log().matches(&seen).count() > 5);
     assert_eq!((&children(&hosted)[0]["pid"], starts()), (&next, 2));
     // The wallpaper is what it was: nobody is told of one.
     limit(0);

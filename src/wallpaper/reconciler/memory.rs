@@ -34,6 +34,9 @@ impl Reconciler {
                 its.filter_map(move |(_, _, who)| Some((key.clone(), *who, who.memory_kb()?)))
             })
             .collect();
+        for (key, who, kb) in &seen {
+            log::debug!("{key} (process {}) has {} MiB", who.pid, kb >> 10);
+        }
         let limit = self.limit_kb();
         let replaced = self.children.look(&seen, limit, Instant::now());
         for (key, who, kb) in &replaced {
