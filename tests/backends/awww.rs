@@ -8,6 +8,7 @@ use murald::internals::config::BackendName;
 use murald::internals::sys::Cancel;
 
 use crate::stub::Stubs;
+use crate::support::awww;
 use crate::wall::{BLUE, RED};
 
 fn show(stubs: &Stubs, awww: &mut dyn Backend, pictures: &[(&str, &Path)]) -> Result<(), Error> {
@@ -33,36 +34,7 @@ fn a_server_is_started_told_and_ended() {
     let both = ("HEADLESS-1,HEADLESS-2".to_owned(), red.to_str().unwrap().to_owned());
     assert_eq!(images(&stubs), [both]);
     let img = stubs.calls("awww").into_iter().find(|call| call[0] == "img").unwrap();
-    let expected = [
-        "img",
-        "--outputs",
-        "HEADLESS-1,HEADLESS-2",
-        "--resize",
-        "crop",
-        "--fill-color",
-        "000000",
-        "--filter",
-        "Lanczos3",
-        "--transition-type",
-        "wipe",
-        "--transition-step",
-        "90",
-        "--transition-duration",
-        "3",
-        "--transition-fps",
-        "60",
-        "--transition-angle",
-        "45",
-        "--transition-pos",
-        "center",
-        "--transition-bezier",
-        "0.25,0.1,0.25,1.0",
-        "--transition-wave",
-        "20,20",
-        "--",
-        red.to_str().unwrap(),
-    ];
-    assert_eq!(img, expected);
+    assert_eq!(img, awww::img("HEADLESS-1,HEADLESS-2", &red));
     // Only the one that differs.
     stubs.forget_calls();
     show(&stubs, &mut *awww, &[("HEADLESS-1", &red), ("HEADLESS-2", &odd)]).unwrap();

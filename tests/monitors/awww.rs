@@ -3,13 +3,12 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{GREEN, RED, plain, running, see, set, three};
-use crate::support::House;
+use crate::support::{House, awww};
 
 #[test]
 fn a_backend_of_yesterday_goes_when_another_covers_its_screens() {
@@ -169,36 +168,7 @@ fn awww_is_told_by_its_command_line() {
     assert_eq!(daemon, [&vec!["daemon", "--no-cache"]]);
     let library = house.images().join("a b.png");
     let images = calls.iter().filter(|call| call[0] == "img").collect::<Vec<_>>();
-    let expected = vec![
-        "img",
-        "--outputs",
-        "HEADLESS-1",
-        "--resize",
-        "crop",
-        "--fill-color",
-        "000000",
-        "--filter",
-        "Lanczos3",
-        "--transition-type",
-        "wipe",
-        "--transition-step",
-        "90",
-        "--transition-duration",
-        "3",
-        "--transition-fps",
-        "60",
-        "--transition-angle",
-        "45",
-        "--transition-pos",
-        "center",
-        "--transition-bezier",
-        "0.25,0.1,0.25,1.0",
-        "--transition-wave",
-        "20,20",
-        "--",
-        Path::new(&library).to_str().unwrap(),
-    ];
-    assert_eq!(images, [&expected]);
+    assert_eq!(images, [&awww::img("HEADLESS-1", &library)]);
 
     // Where the settings cannot say so, another one is not taken into use.
     let writable = fs::metadata(house.config_file()).unwrap().permissions();

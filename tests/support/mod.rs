@@ -11,6 +11,7 @@
     clippy::unwrap_used
 )]
 
+pub mod awww;
 pub mod bystander;
 pub mod client;
 pub mod dead_disk;
