@@ -5,17 +5,17 @@
 
 use std::io::{self, BufReader};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
-use super::paint::{self, Task};
+use super::paint::{self, STACK, Task};
 use super::storage::Storage;
 use crate::media;
 use crate::paths::open_regular;
 use crate::sys::Waker;
+use crate::thread;
 
 pub(super) struct Film {
     frames: Receiver<(Storage, Duration)>,
@@ -35,12 +35,14 @@ impl Film {
     pub(super) fn start(task: Task) -> io::Result<Self> {
         let (send, frames) = sync_channel(1);
         let waker = Arc::new(Waker::new()?);
-        let ring = Ring(Arc::clone(&waker));
-        std::thread::Builder::new().name("film".to_owned()).spawn(move || {
-            // The decoders may panic on hostile bytes: then the last frame stays.
-            catch_unwind(AssertUnwindSafe(|| while run(&task, &send, &ring) {})).ok();
-            drop((send, ring));
-        })?;
+        // Also of a thread that hostile bytes have the decoders panic on: the frames end before it
+        // rings.
+        let ends = (send, Ring(Arc::clone(&waker)));
+        let play = move || {
+            let (send, ring) = &ends;
+            while run(&task, send, ring) {}
+        };
+        thread::expendable("film", STACK, play)?.leave();
         Ok(Self { frames, waker })
     }
 

@@ -18,6 +18,9 @@ use crate::media::{self, Picture, Probe, Region};
 use crate::paths::open_regular;
 use crate::sys::Patient;
 
+/// Of a thread that decodes; what is not touched costs nothing.
+pub(super) const STACK: usize = 2 << 20;
+
 type Size = (u32, u32);
 
 /// A picture, and the pixels of the output that it is for.

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::message::Outcome;
-use super::paint::{Painted, Task, paint};
+use super::paint::{Painted, STACK, Task, paint};
 use crate::memory;
 use crate::sys::{Cancel, CancelOnDrop};
+use crate::thread;
 
 /// What came of a painting.
 type Finished = Result<Vec<Painted>, Outcome>;
@@ -32,7 +33,8 @@ impl Painting {
         let (send, result) = channel();
         let theirs = CancelOnDrop(done.clone());
         let work = Work { tasks: tasks.clone(), send, done: theirs, stop: stop.clone() };
-        std::thread::Builder::new().name("paint".to_owned()).spawn(move || work.run())?;
+        // One that is called off ends by itself.
+        thread::expendable("paint", STACK, move || work.run())?.leave();
         Ok(Self { tasks, result, done, stop })
     }
 
