@@ -51,7 +51,8 @@ pub(crate) mod http;
 // Layer 7
 pub(crate) mod daemon;
 
-// The client sees `wire`, `paths`, `sys` and `error_chain` only, and `media` for pictures in the terminal.
+// The client sees `wire`, `paths`, `sys` and `error_chain` only, and `media` for pictures in the
+// terminal.
 pub(crate) mod cli;
 
 // Everything meets here: the executable, and the door for its tests and benches.

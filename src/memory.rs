@@ -3,9 +3,9 @@
 //! Decoding takes many large blocks on several threads; glibc would keep 60 to 100 MB of them for
 //! next time. The only place that talks to the allocator.
 
-/// Two arenas for all threads, which keep so little that a picture after the other finds its memory again,
-/// and large blocks always given back when they are freed. For the first moments of `main`, before there
-/// are threads.
+/// Two arenas for all threads, which keep so little that a picture after the other finds its memory
+/// again, and large blocks always given back when they are freed. For the first moments of `main`,
+/// before there are threads.
 pub fn restrain() {
     #[cfg(target_env = "gnu")]
     {

@@ -141,6 +141,17 @@ fn every_file_says_what_it_is_for() {
     assert!(silent.is_empty(), "without a head: {silent:?}");
 }
 
+/// rustfmt lets them be as they are: a hundred characters of text, and what marks them.
+#[test]
+fn no_comment_is_wider_than_the_page() {
+    const WIDEST: usize = 105;
+    let wide = |line: &&str| line.trim_start().starts_with("//") && line.chars().count() > WIDEST;
+    for (path, text) in sources() {
+        let wide: Vec<_> = text.lines().filter(wide).collect();
+        assert!(wide.is_empty(), "{}: {wide:?}", path.display());
+    }
+}
+
 #[test]
 fn only_their_rooms_start_programs_and_decode_pictures() {
     let rules: &[(&str, &[&str])] = &[

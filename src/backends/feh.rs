@@ -107,7 +107,8 @@ impl Feh {
     }
 }
 
-/// The file of each output, in the order of the X server's monitors, which are more where some are clones.
+/// The file of each output, in the order of the X server's monitors, which are more where some are
+/// clones.
 fn for_heads(
     outputs: &[Output],
     file: impl Fn(&Output) -> Option<PathBuf>,

@@ -56,8 +56,8 @@ pub trait Backend: Send {
     /// Has the next [`Self::show`] show all by new processes in place of those that run.
     fn renew(&mut self) {}
 
-    /// What people are to be told about the placements that [`Self::show`] has just shown: what hides it,
-    /// or keeps it from being seen. A sentence each.
+    /// What people are to be told about the placements that [`Self::show`] has just shown: what
+    /// hides it, or keeps it from being seen. A sentence each.
     fn warnings(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -90,7 +90,7 @@ pub trait Backend: Send {
     /// Takes down all that is ours: pictures and processes.
     fn clear(&mut self) -> Result<(), Error>;
 
-    /// Called when one of its processes has ended, or was seen at last: whether all that it needs still runs. If not,
-    /// what it shows is shown again.
+    /// Called when one of its processes has ended, or was seen at last: whether all that it needs
+    /// still runs. If not, what it shows is shown again.
     fn is_whole(&mut self) -> bool;
 }

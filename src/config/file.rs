@@ -111,7 +111,8 @@ fn directory_of(target: &Path) -> &Path {
     target.parent().unwrap_or(Path::new("/"))
 }
 
-/// Keeps a text beside the file that `path` names, under the first name that is free: `.bak`, `.bak.1`...
+/// Keeps a text beside the file that `path` names, under the first name that is free: `.bak`,
+/// `.bak.1`...
 pub(super) fn back_up(path: &Path, text: &str) -> io::Result<PathBuf> {
     let mut number = 0u32;
     loop {

@@ -1,5 +1,6 @@
 //! The thread `desktop`: what is shown is looked at after each change, the files that others read
-//! follow, then it calls what `wallpaper` gave it to tell of the change. A change that waits for a still holds no other one up; it waits only so long.
+//! follow, then it calls what `wallpaper` gave it to tell of the change. A change that waits for a
+//! still holds no other one up; it waits only so long.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

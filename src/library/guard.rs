@@ -1,6 +1,7 @@
-//! The last verdict of the library guard (`missing` finds it), kept for whoever asks. Looks again only
-//! where rows or directories have changed since the last time: nobody polls for files that may return.
-//! No look at a disk holds the verdict up, and one that does not answer changes nothing of it.
+//! The last verdict of the library guard (`missing` finds it), kept for whoever asks. Looks again
+//! only where rows or directories have changed since the last time: nobody polls for files that may
+//! return. No look at a disk holds the verdict up, and one that does not answer changes nothing of
+//! it.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;

@@ -5,8 +5,8 @@
 //! and nothing here holds a lock across a look at the disk but that one. Removed are only files that
 //! are known to be ours and unfinished: temporary ones, and those that the database notes as pending
 //! ([`Leftovers`]). A file that nobody knows was put there by its owner, or survived a lost database:
-//! it is adopted, never deleted, and one that was renamed or written anew keeps its row. What becomes of rows whose
-//! files are gone says [`missing`](super::missing).
+//! it is adopted, never deleted, and one that was renamed or written anew keeps its row. What
+//! becomes of rows whose files are gone says [`missing`](super::missing).
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 //! One transaction removes the rows with every reference to them, and notes as pending what they leave
 //! on the disk: files, packages, previews. Then the disk is cleared, and the notes go last. After a
 //! kill or a power loss in between, the next start reads the notes and goes on. What is to be in the
-//! trash is there before the transaction ends, and nothing is noted of it: whoever takes it out again has
-//! it back. A note says which file it was: the next start removes no other of its name.
+//! trash is there before the transaction ends, and nothing is noted of it: whoever takes it out
+//! again has it back. A note says which file it was: the next start removes no other of its name.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -158,7 +158,8 @@ impl Turn {
         self.place.moved.notify_one();
     }
 
-    /// Until its turn has come, or it was left, or `ready` is in another one's hands and has ended there.
+    /// Until its turn has come, or it was left, or `ready` is in another one's hands and has ended
+    /// there.
     fn wait_with(&self, ready: Option<Ready>) -> MutexGuard<'_, State> {
         self.rest();
         let mut state = self.line.lock();

@@ -178,7 +178,8 @@ impl Workers {
         worker.jobs.send(job).ok();
     }
 
-    /// Takes a worker's result, with its file and whether that was found in a directory; none of one that was left behind, whose file has failed already.
+    /// Takes a worker's result, with its file and whether that was found in a directory; none of
+    /// one that was left behind, whose file has failed already.
     pub(super) fn settle(&mut self, done: Done) -> Option<(PathBuf, bool, Landed)> {
         let worker = self.all.iter_mut().find(|worker| worker.number == done.worker);
         let Some(InHand { path, inside, .. }) = worker.and_then(|worker| worker.in_hand.take())

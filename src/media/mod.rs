@@ -2,9 +2,9 @@
 //!
 //! [`probe`] tells what a file holds and what decoding it will cost; [`Probe::decode`] gives its
 //! first frame, reduced on the way where less is wanted, so that memory stays bounded whatever the
-//! file says of itself. From there: [`Probe::thumbnail`], [`Probe::slices`], [`palette`]. Called from any
-//! thread; nothing here opens a path. The decoders below may panic on hostile bytes: whoever
-//! calls on a thread that must live does so through [`caught`].
+//! file says of itself. From there: [`Probe::thumbnail`], [`Probe::slices`], [`palette`]. Called
+//! from any thread; nothing here opens a path. The decoders below may panic on hostile bytes:
+//! whoever calls on a thread that must live does so through [`caught`].
 
 mod animation;
 mod apng;

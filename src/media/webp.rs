@@ -106,7 +106,8 @@ pub(super) fn side([low, middle, high]: [u8; 3]) -> u32 {
     u32::from_le_bytes([low, middle, high, 0]) + 1
 }
 
-/// libwebp looks at the first picture of each kind for what the processor can do, and takes no lock for it.
+/// libwebp looks at the first picture of each kind for what the processor can do, and takes no lock
+/// for it.
 static LOOKED: Once = Once::new();
 
 /// A thumbnail's bytes.

@@ -73,8 +73,8 @@ impl Player {
     }
 
     /// Makes a playlist's change if one is due, or if the image is gone that it stood at; whether there
-    /// was one. What an edit or a command brings about was not missed: it is `fresh`. A change that is on
-    /// its way comes first, and is all that is to be seen where it succeeds.
+    /// was one. What an edit or a command brings about was not missed: it is `fresh`. A change that
+    /// is on its way comes first, and is all that is to be seen where it succeeds.
     pub(super) fn run_if_due(&mut self, id: i64, fresh: bool) -> bool {
         let now = self.now();
         let connected = self.wallpapers.connected();

@@ -1,9 +1,9 @@
 //! Playlists: what is due when, and the thread that plays them.
 //!
-//! The thread `playlist` owns the running ones. What is due (`schedule`), in which order (`shuffle`)
-//! and where one stands (`state`) is pure; the player asks these, and the reconciler for pictures. It
-//! never waits for a backend: what became of a picture comes back as a message. It sleeps until a
-//! command, an answer, a monitor or the next deadline.
+//! The thread `playlist` owns the running ones, and runs every method of the `player`. What is due
+//! (`schedule`), in which order (`shuffle`) and where one stands (`state`) is pure; the player asks
+//! these, and the reconciler for pictures. It never waits for a backend: what became of a picture
+//! comes back as a message. It sleeps until a command, an answer, a monitor or the next deadline.
 
 mod actions;
 mod announce;

@@ -12,7 +12,8 @@ use super::orders::{self, Orders, ResourceLimits};
 use super::spawn::{Words, spawn};
 use super::{Child, Error, is_plain};
 
-/// What the service manager, or the command that starts us, gives us for ourselves; a child that used it would speak in our name.
+/// What the service manager, or the command that starts us, gives us for ourselves; a child that
+/// used it would speak in our name.
 const OURS: [&str; 7] = [
     "MURALD_DETACHED",
     "NOTIFY_SOCKET",

@@ -50,8 +50,8 @@ impl Words {
     }
 }
 
-/// Starts it with these streams (input, output, errors): it is the program when this returns. One that is
-/// only a name is looked for on our own `PATH`.
+/// Starts it with these streams (input, output, errors): it is the program when this returns. One
+/// that is only a name is looked for on our own `PATH`.
 pub(super) fn spawn(
     orders: &Orders,
     words: &Words,
@@ -63,9 +63,9 @@ pub(super) fn spawn(
     let mut task = Task { orders, args, environment, streams, failure: 0 };
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
     let (given, mut pidfd) = (&raw mut task, -1);
-    // SAFETY: what it is given lives until it has ended or become the program, as this thread is held until
-    // then; the stack is its own. It shares this thread's memory, which holds nothing that its system calls
-    // touch but `errno`. No signal's handler runs there.
+    // SAFETY: what it is given lives until it has ended or become the program, as this thread is
+    // held until then; the stack is its own. It shares this thread's memory, which holds nothing
+    // that its system calls touch but `errno`. No signal's handler runs there.
     let pid = without_signals(|| unsafe {
         libc::clone(carry_out, stack.top(), flags, given.cast(), &raw mut pidfd)
     });
@@ -127,8 +127,8 @@ impl Task<'_> {
     }
 }
 
-/// In the new process: no handler of ours is called any more, and all signals come. What was ignored stays
-/// so, but for SIGPIPE, which only Rust programs expect so.
+/// In the new process: no handler of ours is called any more, and all signals come. What was
+/// ignored stays so, but for SIGPIPE, which only Rust programs expect so.
 fn take_signals() {
     for signal in 1..=LAST_SIGNAL {
         // SAFETY: all of it is numbers, which the kernel reads or writes; the new process has a table of
@@ -152,7 +152,8 @@ fn take_signals() {
 
 /// While no signal can reach this thread, nor what it starts.
 fn without_signals<T>(run: impl FnOnce() -> T) -> T {
-    // SAFETY: the masks are numbers, which the kernel reads or writes; this thread's is as before afterwards.
+    // SAFETY: the masks are numbers, which the kernel reads or writes; this thread's is as before
+    // afterwards.
     unsafe {
         let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
         libc::sigfillset(&raw mut all);

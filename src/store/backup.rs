@@ -100,7 +100,8 @@ fn prepare(from: &Path, new: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// What SQLite finds wrong, at most ten things, a line each. `check` is `quick_check` or `integrity_check`.
+/// What SQLite finds wrong, at most ten things, a line each. `check` is `quick_check` or
+/// `integrity_check`.
 pub(super) fn problems(connection: &Connection, check: &str) -> Result<Vec<String>, Error> {
     let mut statement = connection.prepare(&format!("PRAGMA {check}(10)"))?;
     let found = statement.query_map([], |row| row.get::<_, String>(0))?;

@@ -1,9 +1,9 @@
 //! What an earlier daemon left: pictures that are shown, and the backends that show them.
 //!
-//! Runs on the reconciler's thread. What is shown is noted in the runtime directory after each step, beside
-//! the records of the backends. So the next daemon also keeps pictures that have left the library,
-//! and ends backends of ours that nothing is desired of any more. A note is about what the records
-//! say still runs; without one, nothing is lost but that.
+//! Runs on the reconciler's thread. What is shown is noted in the runtime directory after each
+//! step, beside the records of the backends. So the next daemon also keeps pictures that have left
+//! the library, and ends backends of ours that nothing is desired of any more. A note is about what
+//! the records say still runs; without one, nothing is lost but that.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -188,7 +188,8 @@ impl Work {
                 recv(orders) -> order => match order {
                     Ok(order) => {
                         let done = self.carry_out(order);
-                        // It may play by now what stood still before, and what is told waits for no pause.
+                        // It may play by now what stood still before, and what is told waits for no
+                        // pause.
                         self.paused = None;
                         let heard = tell(News::Done(done));
                         self.pause();

@@ -1,5 +1,6 @@
-//! What the reconciler looks at before it decides: the assignments, their images, the connected outputs, and
-//! the backends that could be used. Read afresh for every decision, so nothing here can be stale.
+//! What the reconciler looks at before it decides: the assignments, their images, the connected
+//! outputs, and the backends that could be used. Read afresh for every decision, so nothing here
+//! can be stale.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

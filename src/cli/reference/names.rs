@@ -17,7 +17,8 @@ pub(super) struct Named {
     pub(super) name: String,
 }
 
-/// A name of the whole tree, or the names from the root down with `/` between. A name may have a `/`, too.
+/// A name of the whole tree, or the names from the root down with `/` between. A name may have a
+/// `/`, too.
 pub(super) fn folder(word: &str, all: &[Folder]) -> Result<i64, Error> {
     let named = |folder: &Folder| Named { id: folder.id, name: folder.name.clone() };
     let tree: Vec<Named> = all.iter().map(named).collect();

@@ -151,7 +151,8 @@ fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     })
 }
 
-/// Writes what `body` makes of the directories that are watched now, while no other command changes them.
+/// Writes what `body` makes of the directories that are watched now, while no other command changes
+/// them.
 fn change(
     call: &Call,
     screen: &mut Screen,

@@ -21,9 +21,9 @@ pub(super) struct Table {
     fast: Box<[u16; 1 << FAST]>,
     /// By the same bits, of tables for coefficients: all that there is to know of the next one.
     coefficients: Box<[Entry; 1 << FAST]>,
-    /// By the next [`FAR`] bits: as many coefficients as have their code among them, to be passed over at
-    /// once: bits (8), those of the last one's value included, coefficients (8), and whether the block's
-    /// end is the last of them (1).
+    /// By the next [`FAR`] bits: as many coefficients as have their code among them, to be passed
+    /// over at once: bits (8), those of the last one's value included, coefficients (8), and
+    /// whether the block's end is the last of them (1).
     passes: Box<[u32; 1 << FAR]>,
     /// For each length: the first code, left-aligned in 16 bits, that is longer.
     ends: [u32; 17],

@@ -1,4 +1,5 @@
-//! Where pictures are shown: monitors that are shared, come and go; what cannot be shown, or takes for ever.
+//! Where pictures are shown: monitors that are shared, come and go; what cannot be shown, or takes
+//! for ever.
 
 use super::*;
 

@@ -28,8 +28,8 @@ pub(super) fn near(slots: &[Slot], place: Place, limit: i32) -> u64 {
     near_here(slots, place, limit)
 }
 
-/// Compares the palettes with a reference: near is what is no farther than the root of `limit`, and alike
-/// what has a sum of `most` or less.
+/// Compares the palettes with a reference: near is what is no farther than the root of `limit`, and
+/// alike what has a sum of `most` or less.
 pub(super) fn compare(slots: &[Slot], reference: &[Place], limit: i32, most: f32) -> Comparison {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {

@@ -24,12 +24,12 @@ pub struct Near {
     pub within: f32,
 }
 
-/// The palettes of all images, those of a word of a [`Bitmap`] together, so that many are looked at in one
-/// step.
+/// The palettes of all images, those of a word of a [`Bitmap`] together, so that many are looked at
+/// in one step.
 #[derive(Debug, Default)]
 pub(super) struct Palettes {
-    /// Of each word as many as its largest palette has colours; where another has fewer, its first stands
-    /// there again.
+    /// Of each word as many as its largest palette has colours; where another has fewer, its first
+    /// stands there again.
     slots: Vec<Slot>,
     words: Vec<Word>,
     /// How many colours each image has.
