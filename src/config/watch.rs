@@ -229,12 +229,13 @@ mod tests {
     fn change_waits_for_who_writes_the_file() {
         let mut room = room();
         let whole = fs::read_to_string(&room.watcher.path).unwrap();
-        let (half, _) = whole.split_once("[backend]").unwrap();
+        let (half, _) = whole.split_once("[hooks]").unwrap();
         let change = |config: &ConfigHandle| {
             let body = json!({"app": {"theme": "x"}});
             config.patch(body.as_object().unwrap()).map(|_| ())
         };
         // Half of it is a file that could be used.
+        assert!(half.contains("[backend]"), "{half}");
         fs::write(&room.watcher.path, half).unwrap();
         room.on(&[(WRITTEN, "one")]);
         // However slow this machine is.
@@ -258,7 +259,7 @@ mod tests {
             changing.join().unwrap();
         });
         let changed = fs::read_to_string(&room.watcher.path).unwrap();
-        assert!(changed.contains("[backend]") && changed.contains("theme = \"x\""), "{changed}");
+        assert!(changed.contains("[hooks]") && changed.contains("theme = \"x\""), "{changed}");
     }
 
     #[test]

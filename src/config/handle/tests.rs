@@ -263,17 +263,19 @@ fn edit_saved_while_a_request_writes_is_kept() {
 fn file_made_while_a_request_writes_one_is_kept() {
     for gap in [Pause::Filled, Pause::Seen] {
         let room = Room::with("");
-        let (path, text) = (room.handle.path().to_owned(), room.text());
+        let path = room.handle.path().to_owned();
+        let theirs = format!("# theirs\n{}", room.text());
         fs::remove_file(&path).unwrap();
         let _pauses = file::on_pause(move |pause| {
             if pause == gap {
                 fs::File::create_new(&path)
-                    .and_then(|mut file| file.write_all(text.as_bytes()))
+                    .and_then(|mut file| file.write_all(theirs.as_bytes()))
                     .ok();
             }
         });
         room.patch(json!({"app": {"sort_order": "asc"}})).unwrap();
-        assert!(room.text().contains("sort_order = \"asc\""));
+        let text = room.text();
+        assert!(text.starts_with("# theirs\n") && text.contains("sort_order = \"asc\""), "{text}");
     }
 }
 
