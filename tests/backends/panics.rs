@@ -147,7 +147,7 @@ fn a_panic_of_a_backend_s_thread_costs_one_request_and_the_fourth_in_a_minute_th
         {
             Ok(())
         }
-        other => Err(other),
+        other => Err(format!("{other:?}")),
     });
     bench.wall.pixels("HEADLESS-1").is_all(GREEN);
     assert!(bench.deaths.is_empty(), "{:?} died", bench.deaths.try_recv());

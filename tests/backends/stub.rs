@@ -29,6 +29,10 @@ const PROGRAMS: [&str; 7] =
 
 impl Stubs {
     pub fn new(outputs: &[&str]) -> Self {
+        Self::on(Desktop::wayland(outputs), outputs.len())
+    }
+
+    pub fn on(desktop: Desktop, outputs: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().to_owned();
         let (bin, notes) = (root.join("bin"), root.join("notes"));
@@ -41,7 +45,6 @@ impl Stubs {
             fs::write(&path, script(name, &notes, &root.join("run"))).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        let desktop = Desktop::wayland(outputs);
         fs::write(notes.join("outputs"), "HEADLESS-1\nHEADLESS-2\n").unwrap();
         let env = murald::internals::paths::Env::new(move |name| match name {
             "HOME" => Some(root.join("home").into()),
@@ -50,7 +53,7 @@ impl Stubs {
             "HYPRLAND_INSTANCE_SIGNATURE" => Some("sig".into()),
             _ => None,
         });
-        let wall = Wall::with(desktop, outputs.len(), dir, env);
+        let wall = Wall::with(desktop, outputs, dir, env);
         Self { wall, notes }
     }
 

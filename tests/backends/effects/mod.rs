@@ -67,8 +67,7 @@ fn command_lines_and_files() {
     let red = stubs.wall.flat("red.png", RED);
     let video = stubs.root().join("video.mp4");
     fs::write(&video, b"\0\0\0\x18ftypisom\0\0\0\0isommp42").unwrap();
-    for name in [BackendName::Awww, BackendName::Feh, BackendName::Hyprpaper, BackendName::Mpvpaper]
-    {
+    for name in [BackendName::Awww, BackendName::Hyprpaper, BackendName::Mpvpaper] {
         let shows = if name == BackendName::Mpvpaper { &video } else { &red };
         let mut placements = stubs.wall.hang(&[("HEADLESS-1", shows)]);
         if name == BackendName::Mpvpaper {
@@ -76,6 +75,10 @@ fn command_lines_and_files() {
         }
         called(&stubs.wall, name, &placements, || said(&stubs));
     }
+    let stubs = Stubs::on(Desktop::x11(&["640x480"]), 1);
+    let red = stubs.wall.flat("red.png", RED);
+    let placements = stubs.wall.hang(&[("VIRTUAL-1", &red)]);
+    called(&stubs.wall, BackendName::Feh, &placements, || said(&stubs));
 }
 
 #[test]
