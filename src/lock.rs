@@ -27,8 +27,8 @@ use crate::sys::{connect, is_listened_on, is_queue_full, poll_until};
 const BACKLOG: i32 = 1024;
 /// For the memory of a process that was killed to be given back.
 const ENDING: Duration = Duration::from_secs(1);
-/// As long as one that was killed was seen to take connections still, twice over. Whoever starts a second
-/// daemon is told so later by that much.
+/// As long as one that was killed was seen to take connections still, twice over. Whoever starts a
+/// second daemon is told so later by that much.
 const MOMENT: Duration = Duration::from_millis(200);
 /// A number and the path of a socket.
 const HOLDER_MAX: u64 = 4096;

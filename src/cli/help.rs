@@ -64,9 +64,9 @@ pub(super) fn all(verbs: Verbs) -> String {
         "\nExit codes: 0 done, 1 it could not be done, 2 wrong command line, 69 no daemon\n\
          answers, 70 an error inside murald, 75 a daemon runs already, 78 wrong\n\
          configuration, 130 interrupted.\n\n\
-         More: man murald-tutorial for the first steps and the start at login, man murald\n\
-         for files, colours, scripts and backups, man murald.toml for the settings and the\n\
-         command after each change.\n",
+         More: man murald-tutorial for the first steps and the start at login, man\n\
+         murald for files, colours, scripts and backups, man murald.toml for the settings\n\
+         and the command after each change.\n",
     );
     out
 }

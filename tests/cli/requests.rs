@@ -229,7 +229,7 @@ fn every_verb_asks_for_what_it_means() {
         &["GET /config/backends/wal-qt", r#"PATCH /config/backends/wal-qt {"duration_ms":7}"#],
     );
     check(
-        "config set backend.wal_qt.duration-ms 7",
+        "config set backend.wal_qt.duration_ms 7",
         &["GET /config/backends/wal-qt", r#"PATCH /config/backends/wal-qt {"duration_ms":7}"#],
     );
     check(r#"config set app {"a":1}"#, &[r#"PATCH /config/app {"a":1}"#]);
