@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::super::task::{self, Pass};
-use super::findings::{Difference, Root, Scope};
+use super::findings::{Difference, Findings, Root, Scope};
 use super::missing::Missing;
 use super::notices::Notices;
+use super::places::Places;
 use super::settings::{AT_ONCE, SETTLE, SETTLE_MAX, is_looked_at};
 use crate::wire::WatchState;
 
@@ -42,6 +43,7 @@ pub(super) struct Watched {
     pub(super) task: Arc<task::Directory>,
     pub(super) looking: Option<Looking>,
     pub(super) notices: Option<Notices>,
+    pub(super) places: Arc<Places>,
     /// Where its path really leads, and the mounts that matter to it.
     pub(super) real: Option<PathBuf>,
     pub(super) mounts: Vec<String>,
@@ -65,6 +67,7 @@ impl Watched {
             task: Arc::new(task),
             looking: None,
             notices: None,
+            places: Arc::default(),
             real: None,
             mounts: Vec::new(),
             root: Root::There,
@@ -148,6 +151,14 @@ impl Watched {
         self.looking = None;
         self.answers = false;
         true
+    }
+
+    /// Takes note of where directories are.
+    pub(super) fn learn(&mut self, findings: &Findings, scope: &Scope) {
+        if *scope == Scope::All {
+            self.places = Arc::default();
+        }
+        Arc::make_mut(&mut self.places).add(&findings.directories);
     }
 
     /// Takes note of what a look has found.

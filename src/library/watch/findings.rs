@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use super::places::Identity;
 use crate::store::watched::{Stamp, WatchedFile};
 
 /// Where somebody looks.
@@ -42,8 +43,9 @@ pub(super) struct Findings {
     pub(super) files: Vec<(PathBuf, Stamp)>,
     /// Of those that were looked for and are not there, the device that they would be on.
     pub(super) gone: Vec<(PathBuf, u64)>,
-    /// The device of each directory.
-    pub(super) directories: BTreeMap<PathBuf, u64>,
+    pub(super) directories: BTreeMap<PathBuf, Identity>,
+    /// Directories have other names than before: only a look at everything tells which.
+    pub(super) rearranged: bool,
     /// What could not be looked at: nothing of it counts as gone.
     pub(super) unseen: Vec<PathBuf>,
     /// Why not all of it is watched.
@@ -116,7 +118,8 @@ pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scop
 
 /// The device on which a path would be.
 fn device_of(path: &Path, findings: &Findings, scope: &Scope) -> Option<u64> {
-    let walked = || path.ancestors().find_map(|at| findings.directories.get(at)).copied();
+    let walked =
+        || path.ancestors().find_map(|at| findings.directories.get(at)).map(|&(device, _)| device);
     match scope {
         Scope::All => walked(),
         Scope::Paths(_) => {
@@ -146,7 +149,10 @@ mod tests {
     fn look(files: &[(&str, u64, u64)], directories: &[(&str, u64)]) -> Findings {
         Findings {
             files: files.iter().map(|&(path, size, dev)| (path.into(), stamp(size, dev))).collect(),
-            directories: directories.iter().map(|&(path, device)| (path.into(), device)).collect(),
+            directories: directories
+                .iter()
+                .map(|&(path, device)| (path.into(), (device, 1)))
+                .collect(),
             ..Findings::default()
         }
     }

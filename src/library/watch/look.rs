@@ -1,7 +1,7 @@
 //! A look at a watched directory, on a thread of its own that is left behind where its disk does not
 //! answer. It lists and asks for watches; it reads no file and knows no rows.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -12,12 +12,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::super::disk::stamp;
 use super::findings::{Findings, Root, Scope};
 use super::notices::{Notices, Refused};
+use super::places::{Identity, Places};
 use super::settings::{is_looked_at, is_passed_over};
 
 /// What is looked at, and by whom it is told.
 pub(super) struct Look {
     pub(super) directory: PathBuf,
     pub(super) scope: Scope,
+    /// What is known; a look at everything heeds none of it.
+    pub(super) places: Arc<Places>,
     /// Directories of ours, which a link may lead to.
     pub(super) own: Vec<PathBuf>,
     pub(super) notices: Option<Notices>,
@@ -29,8 +32,13 @@ struct Walk<'a> {
     directory: &'a Path,
     notices: &'a mut Notices,
     life: &'a AtomicU64,
-    /// Device and inode: a link must not lead in circles, and none of ours is entered.
-    seen: HashSet<(u64, u64)>,
+    places: &'a Places,
+    /// A link must not lead in circles, and none of ours is entered.
+    seen: HashSet<Identity>,
+    /// Directories that are to be entered, those that a link leads to last: what lies here itself has
+    /// its own name, whoever else leads to it. No recursion: they may be nested deeper than a thread's
+    /// stack.
+    pending: BTreeMap<(bool, PathBuf), Metadata>,
     findings: Findings,
 }
 
@@ -40,7 +48,7 @@ impl Look {
         self,
         anew: impl FnOnce() -> Result<Notices, Refused>,
     ) -> (Findings, Option<Notices>) {
-        let Self { directory, scope, own, notices, life } = self;
+        let Self { directory, scope, places, own, notices, life } = self;
         let kept = notices.filter(|_| scope != Scope::All);
         let mut notices = match kept.map_or_else(anew, Ok) {
             Ok(notices) => notices,
@@ -51,7 +59,9 @@ impl Look {
             directory: &directory,
             notices: &mut notices,
             life: &life,
+            places: &places,
             seen: seen.collect(),
+            pending: BTreeMap::new(),
             findings: Findings::default(),
         };
         walk.look(&scope);
@@ -87,16 +97,24 @@ impl Walk<'_> {
                     self.findings.root = Root::Closed(error.to_string());
                     return;
                 }
-                self.visit(self.directory.to_owned(), &meta);
+                self.find(self.directory.to_owned(), false, meta);
             }
             Scope::Paths(paths) => paths.iter().for_each(|path| self.look_at(path)),
+        }
+        while !self.findings.rearranged
+            && let Some(((_, path), meta)) = self.pending.pop_first()
+        {
+            self.visit(&path, &meta);
         }
     }
 
     /// One path of which something was heard.
     fn look_at(&mut self, path: &Path) {
-        match fs::metadata(path) {
-            Ok(meta) => self.visit(path.to_owned(), &meta),
+        let found = fs::metadata(path);
+        let now = found.as_ref().ok().filter(|meta| meta.is_dir()).map(identity);
+        self.findings.rearranged |= self.places.is_other(path, now);
+        match found {
+            Ok(meta) => self.find(path.to_owned(), path.is_symlink(), meta),
             Err(error) if is_missing(&error) => {
                 let above = path.ancestors().skip(1).find_map(|above| fs::metadata(above).ok());
                 let device = above.map_or(0, |above| above.dev());
@@ -106,26 +124,32 @@ impl Walk<'_> {
         }
     }
 
-    /// A file, or a directory with all that is in it.
-    fn visit(&mut self, path: PathBuf, meta: &Metadata) {
-        // A stack, not recursion: directories may be nested deeper than a thread's stack.
-        let mut pending = vec![(path, meta.clone())];
-        while let Some((path, meta)) = pending.pop() {
-            self.life.fetch_add(1, Ordering::Relaxed);
-            if meta.is_file() {
-                if is_looked_at(self.directory, &path) {
-                    self.findings.files.push((path, stamp(&meta)));
-                }
-            } else if meta.is_dir() && self.seen.insert(identity(&meta)) {
-                self.enter(&path, &meta, &mut pending);
-            }
+    fn find(&mut self, path: PathBuf, is_link: bool, meta: Metadata) {
+        self.life.fetch_add(1, Ordering::Relaxed);
+        if meta.is_dir() {
+            self.pending.insert((is_link, path), meta);
+        } else if meta.is_file() && is_looked_at(self.directory, &path) {
+            self.findings.files.push((path, stamp(&meta)));
         }
     }
 
-    fn enter(&mut self, path: &Path, meta: &Metadata, pending: &mut Vec<(PathBuf, Metadata)>) {
+    /// A directory with all that is in it, unless it has another name.
+    fn visit(&mut self, path: &Path, meta: &Metadata) {
+        let now = identity(meta);
+        let other = self.places.other_name(now, path);
+        let leads_here = |name| fs::metadata(name).is_ok_and(|meta| identity(&meta) == now);
+        let is_there = other.is_some_and(leads_here);
+        if self.places.is_other(path, Some(now)) || other.is_some() && !is_there {
+            self.findings.rearranged = true;
+        } else if !is_there && self.seen.insert(now) {
+            self.enter(path, meta);
+        }
+    }
+
+    fn enter(&mut self, path: &Path, meta: &Metadata) {
         // Before it is listed: what comes in between is heard of.
         self.notices.watch(path);
-        self.findings.directories.insert(path.to_owned(), meta.dev());
+        self.findings.directories.insert(path.to_owned(), identity(meta));
         let entries = match fs::read_dir(path) {
             Ok(entries) => entries,
             Err(error) if is_missing(&error) => return,
@@ -137,8 +161,9 @@ impl Walk<'_> {
                 continue;
             }
             let inside = entry.path();
+            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
             match fs::metadata(&inside) {
-                Ok(meta) => pending.push((inside, meta)),
+                Ok(meta) => self.find(inside, is_link, meta),
                 Err(error) if is_missing(&error) => {}
                 Err(_) => self.findings.unseen.push(inside),
             }
@@ -146,7 +171,7 @@ impl Walk<'_> {
     }
 }
 
-fn identity(meta: &Metadata) -> (u64, u64) {
+fn identity(meta: &Metadata) -> Identity {
     (meta.dev(), meta.ino())
 }
 

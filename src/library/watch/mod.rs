@@ -1,10 +1,10 @@
 //! Watched directories: their pictures are in the library as they come and go.
 //!
 //! From the bottom up: `settings` says what is watched, `findings` what a look found and what that
-//! means, `notices` asks the kernel, `look` lists on threads that may hang, `mounts` knows disks,
-//! `missing` which files are not there, `directory` keeps the state of each, `endings` knows whose
-//! time is up and `rows` ends it, `watcher` is the thread `watch`. The files themselves are taken
-//! by the imports (`watched.rs` beside this room).
+//! means, `places` knows names of directories, `notices` asks the kernel, `look` lists on threads
+//! that may hang, `mounts` knows disks, `missing` which files are not there, `directory` keeps the
+//! state of each, `endings` knows whose time is up and `rows` ends it, `watcher` is the thread
+//! `watch`. The files themselves are taken by the imports (`watched.rs` beside this room).
 
 mod directory;
 mod endings;
@@ -15,6 +15,7 @@ mod look;
 mod missing;
 mod mounts;
 mod notices;
+mod places;
 mod rows;
 mod settings;
 mod status;

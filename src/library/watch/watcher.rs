@@ -251,6 +251,11 @@ impl Watcher {
         if findings.root != Root::There {
             return Ok(());
         }
+        if findings.rearranged {
+            one.look_at_all(now);
+            return Ok(());
+        }
+        one.learn(findings, &scope);
         match difference(&store, one.path(), findings, &scope) {
             Ok(difference) => one.absorb(difference, &scope, now),
             Err(error) => {
@@ -305,8 +310,12 @@ impl Watcher {
             return one.postpone(now);
         }
         let Some((scope, life)) = one.next_look(number, now) else { return };
-        let (id, notices) = (one.id, one.notices.take());
-        let look = Look { directory: one.path().to_owned(), scope, own, notices, life };
+        let (id, notices, directory) = (one.id, one.notices.take(), one.path().to_owned());
+        let places = match scope {
+            Scope::All => Arc::default(),
+            Scope::Paths(_) => Arc::clone(&one.places),
+        };
+        let look = Look { directory, scope, places, own, notices, life };
         let (inbox, told) = (self.inbox.clone(), self.inbox.clone());
         let body = move || {
             let tell = move |notice| {

@@ -6,6 +6,7 @@ mod dead_disk;
 mod disks;
 mod equals;
 mod kills;
+mod links;
 mod quiet;
 mod settings;
 

@@ -1,0 +1,87 @@
+//! Links to directories in a watched one: they come, lead elsewhere and go, and what lies there is the
+//! same.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+
+use super::Walls;
+
+impl Walls {
+    /// Has the library look at what was done before, as a picture that comes later is in it.
+    fn settle(&self, pictures: &mut Vec<(&'static str, u32)>, later: &'static str) {
+        pictures.push((later, 100 + pictures.len() as u32));
+        let (name, number) = pictures[pictures.len() - 1];
+        self.draw(name, number);
+        self.wait_for(pictures);
+    }
+}
+
+#[test]
+fn link_to_a_watched_directory_changes_no_names() {
+    let mut pictures = vec![("real/a.png", 1), ("top.png", 2)];
+    let walls = Walls::with(&pictures);
+    symlink("real", walls.at("fav")).unwrap();
+    walls.settle(&mut pictures, "b.png");
+    walls.settle(&mut pictures, "real/c.png");
+    fs::remove_file(walls.at("fav")).unwrap();
+    walls.settle(&mut pictures, "d.png");
+    walls.settle(&mut pictures, "real/e.png");
+}
+
+#[test]
+fn link_that_leads_in_a_circle_ends_no_watch() {
+    let mut pictures = vec![("a.png", 1), ("sea/b.png", 2)];
+    let walls = Walls::with(&pictures);
+    symlink(&walls.directory, walls.at("loop")).unwrap();
+    walls.settle(&mut pictures, "sea/c.png");
+    fs::remove_file(walls.at("loop")).unwrap();
+    walls.settle(&mut pictures, "sea/d.png");
+    walls.settle(&mut pictures, "e.png");
+}
+
+#[test]
+fn directories_have_their_own_names_whatever_links_lead_to_them() {
+    let mut pictures = vec![("2024/a.png", 1), ("2025/b.png", 2)];
+    let mut walls = Walls::prepared("", &pictures);
+    // In whichever order they are listed.
+    let links: Vec<_> = (0..8).map(|number| walls.at(&format!("{number}-now"))).collect();
+    links.iter().for_each(|link| symlink("2024", link).unwrap());
+    walls.house.start();
+    walls.wait_for(&pictures);
+    for link in &links {
+        fs::remove_file(link).unwrap();
+        symlink("2025", link).unwrap();
+    }
+    walls.settle(&mut pictures, "2024/c.png");
+    walls.settle(&mut pictures, "2025/d.png");
+    links.iter().for_each(|link| fs::remove_file(link).unwrap());
+    walls.settle(&mut pictures, "2024/e.png");
+    walls.settle(&mut pictures, "2025/f.png");
+    assert_eq!(walls.state()["state"], "watched");
+}
+
+#[test]
+fn directory_is_known_by_another_link_when_one_goes() {
+    let mut walls = Walls::prepared("", &[("top.png", 1)]);
+    let (out, moved) = (walls.house.root().join("out"), walls.at("c"));
+    fs::create_dir(&out).unwrap();
+    symlink(&out, walls.at("a")).unwrap();
+    walls.draw("a/x.png", 2);
+    walls.house.start();
+    walls.wait_for(&[("top.png", 1), ("a/x.png", 2)]);
+    symlink(&out, walls.at("b")).unwrap();
+    walls.settle(&mut vec![("top.png", 1), ("a/x.png", 2)], "y.png");
+    let (id, playlist) = (walls.id("a/x.png"), walls.treasure("a/x.png"));
+    fs::remove_file(walls.at("a")).unwrap();
+    let mut pictures = vec![("top.png", 1), ("b/x.png", 2), ("y.png", 102)];
+    walls.wait_for(&pictures);
+    walls.settle(&mut pictures, "b/z.png");
+    // The directory itself comes here, and the link leads nowhere.
+    fs::rename(&out, moved).unwrap();
+    walls.wait_for(&[("top.png", 1), ("c/x.png", 2), ("y.png", 102), ("c/z.png", 103)]);
+    let image = &walls.images()["c/x.png"];
+    assert_eq!((&image["id"], &image["tags"]), (&json!(id), &json!(["treasure"])));
+    assert_eq!(walls.in_playlist(playlist), [id]);
+}
