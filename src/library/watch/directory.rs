@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::super::task::{self, Pass};
 use super::findings::{Difference, Findings, Root, Scope};
 use super::missing::Missing;
+use super::mounts::{Mounted, mounted};
 use super::notices::Notices;
 use super::places::Places;
 use super::settings::{AT_ONCE, SETTLE, SETTLE_MAX, is_looked_at};
@@ -47,6 +48,9 @@ pub(super) struct Watched {
     /// Where its path really leads, and the mounts that matter to it.
     pub(super) real: Option<PathBuf>,
     pub(super) mounts: Vec<String>,
+    /// What was mounted and is no more. The device alone does not tell: a directory that is mounted
+    /// elsewhere is on the same one.
+    unmounted: BTreeSet<Mounted>,
     pub(super) root: Root,
     /// Why not all changes are seen.
     pub(super) refused: Option<String>,
@@ -70,6 +74,7 @@ impl Watched {
             places: Arc::default(),
             real: None,
             mounts: Vec::new(),
+            unmounted: BTreeSet::new(),
             root: Root::There,
             refused: None,
             all_away: false,
@@ -103,6 +108,26 @@ impl Watched {
         } else if is_looked_at(own, path) {
             self.look_again([path.to_owned()], now, SETTLE);
         }
+    }
+
+    /// Has everything looked at if other things are mounted there.
+    pub(super) fn on_mounts(&mut self, mounts: Vec<String>, now: Instant) {
+        if self.mounts == mounts {
+            return;
+        }
+        self.unmounted.append(&mut mounted(&self.mounts));
+        let there = mounted(&mounts);
+        self.unmounted.retain(|one| !there.contains(one));
+        self.mounts = mounts;
+        self.look_at_all(now);
+    }
+
+    fn is_unmounted(&self, file: &Path) -> bool {
+        let inside = file.strip_prefix(self.path());
+        let real = self.real.as_ref().zip(inside.ok()).map(|(real, inside)| real.join(inside));
+        self.unmounted.iter().any(|(_, point)| {
+            file.starts_with(point) || real.as_ref().is_some_and(|real| real.starts_with(point))
+        })
     }
 
     fn look_again(
@@ -164,6 +189,10 @@ impl Watched {
     /// Takes note of what a look has found.
     pub(super) fn absorb(&mut self, mut difference: Difference, scope: &Scope, now: Instant) {
         self.answers = true;
+        let gone = std::mem::take(&mut difference.gone).into_iter();
+        let (away, gone): (Vec<_>, Vec<_>) = gone.partition(|file| self.is_unmounted(&file.path));
+        difference.gone = gone;
+        difference.away.extend(away);
         self.missing.absorb(&mut difference, scope, now);
         for (path, stamp) in difference.changed {
             if difference.lost.contains(&stamp.size) && !self.moves.contains(&path) {
@@ -290,106 +319,4 @@ impl Watched {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::settings::GRACE;
-    use super::*;
-    use crate::store::watched::{Stamp, WatchedFile};
-
-    fn watched(now: Instant) -> Watched {
-        let task = task::Directory { path: "/w".into(), ..task::Directory::default() };
-        Watched::new(1, "/w".to_owned(), task, now)
-    }
-
-    fn gone(path: &str) -> Difference {
-        let stamp = Stamp::default();
-        let file = WatchedFile { path: path.into(), image_id: Some(1), checksum: None, stamp };
-        Difference { gone: vec![file], ..Difference::default() }
-    }
-
-    #[test]
-    fn look_that_shows_no_sign_of_life_is_left_behind() {
-        let now = Instant::now();
-        let mut one = watched(now);
-        let (scope, life) = one.next_look(7, now).unwrap();
-        assert_eq!((scope, one.next_look(8, now).is_none()), (Scope::All, true));
-        life.fetch_add(1, Ordering::Relaxed);
-        assert!(!one.leaves_look(now + PATIENCE), "it gets on");
-        assert!(!one.leaves_look(now + PATIENCE * 2 - Duration::from_secs(1)));
-        assert!(one.leaves_look(now + PATIENCE * 2));
-        assert_eq!(one.state().0, WatchState::Unreadable);
-        one.look_at_all(now);
-        assert!(one.next_look(9, now).is_some(), "it is tried again when somebody asks");
-        one.absorb(Difference::default(), &Scope::All, now);
-        assert_eq!(one.state().0, WatchState::Watched);
-    }
-
-    #[test]
-    fn look_that_could_not_be_begun_is_tried_later() {
-        let now = Instant::now();
-        let mut one = watched(now);
-        one.postpone(now);
-        assert!(one.next_look(1, now).is_none());
-        assert_eq!(one.due(), Some(now + LATER));
-        assert!(one.next_look(2, now + LATER).is_some());
-        // It was given out, and its thread could not be started.
-        one.postpone(now + LATER);
-        assert_eq!(one.next_look(3, now + LATER * 2).map(|(scope, _)| scope), Some(Scope::All));
-    }
-
-    #[test]
-    fn file_leaves_once_it_was_looked_for_after_its_time() {
-        let now = Instant::now();
-        let mut one = watched(now);
-        one.next_look(1, now).unwrap();
-        one.looking = None;
-        one.absorb(gone("/w/a"), &Scope::All, now);
-        assert_eq!((one.leaving().len(), one.due()), (0, Some(now + GRACE)));
-        one.look_for_gone(now + GRACE);
-        assert_eq!(one.leaving().len(), 0, "nobody has looked yet");
-        one.absorb(gone("/w/a"), &Scope::All, now + GRACE);
-        assert_eq!(one.leaving(), [PathBuf::from("/w/a")]);
-        let found = Difference { found: vec!["/w/a".into()], ..Difference::default() };
-        one.absorb(found, &Scope::All, now + GRACE);
-        assert!(one.leaving().is_empty() && !one.is_gone(Path::new("/w/a")));
-    }
-
-    #[test]
-    fn nobody_waits_for_the_old_name_of_a_renamed_file() {
-        let now = Instant::now();
-        let mut one = watched(now);
-        one.next_look(1, now).unwrap();
-        one.looking = None;
-        one.absorb(gone("/w/a"), &Scope::All, now);
-        let other = Scope::Paths(["/w/b".into()].into());
-        one.absorb(Difference::default(), &other, now);
-        assert!(one.is_gone(Path::new("/w/a")), "nobody has looked there");
-        let scope = Scope::Paths(["/w/a".into()].into());
-        one.absorb(Difference::default(), &scope, now + GRACE);
-        assert_eq!((one.is_gone(Path::new("/w/a")), one.due()), (false, None));
-    }
-
-    #[test]
-    fn files_that_went_all_at_once_stay() {
-        let now = Instant::now();
-        let mut one = watched(now);
-        one.absorb(gone("/w/a"), &Scope::All, now);
-        one.vanish();
-        one.absorb(gone("/w/a"), &Scope::All, now + GRACE);
-        assert!(one.leaving().is_empty() && one.is_gone(Path::new("/w/a")));
-    }
-
-    #[test]
-    fn changes_are_looked_at_soon_however_many_follow() {
-        let now = Instant::now();
-        let mut one = watched(now);
-        one.next_look(1, now).unwrap();
-        one.looking = None;
-        for step in 0..100 {
-            one.on_event(Path::new("/w/a.png"), now + SETTLE / 2 * step);
-        }
-        assert_eq!(one.due(), Some(now + SETTLE_MAX));
-        one.on_event(Path::new("/w/.hidden"), now);
-        one.on_event(Path::new("/elsewhere"), now);
-        assert_eq!(one.due(), Some(now + SETTLE_MAX));
-    }
-}
+mod tests;

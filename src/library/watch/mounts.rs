@@ -1,6 +1,7 @@
 //! Disks that come and go: the kernel tells of a change of its table, and of a directory only those
 //! mounts matter that lie on the way to it or in it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,6 +20,17 @@ impl Mounts {
     pub(super) fn of(directory: &Path) -> Vec<String> {
         of(&fs::read_to_string(TABLE).unwrap_or_default(), directory)
     }
+}
+
+/// What is mounted, by its root, and where. The same disk may have another number when it is there again.
+pub(super) type Mounted = (String, PathBuf);
+
+pub(super) fn mounted(mounts: &[String]) -> BTreeSet<Mounted> {
+    let one = |mount: &String| {
+        let mut fields = mount.split(' ').skip(3).map(plain);
+        Some((fields.next()?, PathBuf::from(fields.next()?)))
+    };
+    mounts.iter().filter_map(one).collect()
 }
 
 impl AsFd for Mounts {
@@ -57,5 +69,7 @@ mod tests {
         assert_eq!(numbers("/home/u/My Walls"), "124");
         assert_eq!(numbers("/mnt/x"), "13");
         assert_eq!(numbers("/srv"), "1");
+        let walls = ("/".to_owned(), PathBuf::from("/home/u/My Walls"));
+        assert!(mounted(&of(table, Path::new("/home/u/My Walls"))).contains(&walls));
     }
 }

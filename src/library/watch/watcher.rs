@@ -213,16 +213,7 @@ impl Watcher {
     /// Something was mounted or unmounted.
     fn on_mounts(&mut self) {
         let now = Instant::now();
-        for one in self.all() {
-            let place = one.real.clone().unwrap_or_else(|| one.path().to_owned());
-            let mut mounts = Mounts::of(one.path());
-            mounts.extend(Mounts::of(&place));
-            mounts.dedup();
-            if one.mounts != mounts {
-                one.mounts = mounts;
-                one.look_at_all(now);
-            }
-        }
+        self.all().for_each(|one| look_at_mounts(one, now));
     }
 
     fn on_findings(
@@ -244,8 +235,9 @@ impl Watcher {
         one.notices = notices;
         one.root = findings.root.clone();
         one.refused.clone_from(&findings.refused);
-        if let Some(real) = &findings.real {
-            one.real = Some(real.clone());
+        if findings.real.is_some() && one.real != findings.real {
+            one.real.clone_from(&findings.real);
+            look_at_mounts(one, now);
         }
         self.state.endings.on_missing();
         if findings.root != Root::There {
@@ -354,6 +346,14 @@ impl Watcher {
         });
         self.status.set(status.collect());
     }
+}
+
+fn look_at_mounts(one: &mut Watched, now: Instant) {
+    let mut mounts = Mounts::of(one.path());
+    if let Some(real) = one.real.as_ref().filter(|real| *real != one.path()) {
+        mounts.extend(Mounts::of(real));
+    }
+    one.on_mounts(mounts, now);
 }
 
 /// What is other than it was; files whose disk has another number are known by that from then on.

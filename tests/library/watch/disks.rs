@@ -68,6 +68,36 @@ fn disk_that_is_unmounted_takes_no_image_along() {
 }
 
 #[test]
+fn directory_that_is_mounted_inside_takes_no_image_along() {
+    let mut walls = Walls::prepared("", &[("a.png", 1)]);
+    let (out, place) = (walls.house.root().join("out"), walls.at("out"));
+    fs::create_dir(&out).unwrap();
+    fs::create_dir(&place).unwrap();
+    let bound = Command::new("mount").arg("--bind").args([&out, &place]).output();
+    if !bound.is_ok_and(|output| output.status.success()) {
+        return left_out("a directory that is mounted", "this user may not mount");
+    }
+    let _bound = Mount(&place);
+    walls.draw("out/b.png", 2);
+    walls.draw("out/c.png", 3);
+    walls.house.start();
+    walls.wait_for(&[("a.png", 1), ("out/b.png", 2), ("out/c.png", 3)]);
+    let (id, playlist) = (walls.id("out/b.png"), walls.treasure("out/b.png"));
+    assert!(Command::new("umount").arg("-l").arg(&place).status().unwrap().success());
+    let message = || walls.state()["message"].clone();
+    wait_until("both away", || message() == "2 files are away; their images stay");
+    // However often somebody looks.
+    walls.house.client().post("/library/scan", &json!({})).ok();
+    walls.draw("d.png", 4);
+    wait_until("a new one", || walls.images().len() == 4);
+    assert_eq!(message(), "2 files are away; their images stay");
+    fs::remove_file(out.join("c.png")).unwrap();
+    bind(&out, &place);
+    walls.wait_for(&[("a.png", 1), ("out/b.png", 2), ("d.png", 4)]);
+    assert_eq!((walls.id("out/b.png"), walls.in_playlist(playlist)), (id, vec![id]));
+}
+
+#[test]
 fn limit_of_watches_is_told_and_a_look_finds_the_rest() {
     let mut walls =
         Walls::prepared("", &[("a.png", 1), ("b/c/d.png", 2), ("e/f.png", 3), ("g/h.png", 4)]);
