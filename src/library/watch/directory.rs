@@ -57,6 +57,7 @@ pub(super) struct Watched {
     pub(super) all_away: bool,
     wish: Option<Wish>,
     missing: Missing,
+    unnamed: BTreeSet<PathBuf>,
     moves: VecDeque<PathBuf>,
     rest: VecDeque<PathBuf>,
     pub(super) taking: Option<Pass>,
@@ -80,6 +81,7 @@ impl Watched {
             all_away: false,
             wish: None,
             missing: Missing::default(),
+            unnamed: BTreeSet::new(),
             moves: VecDeque::new(),
             rest: VecDeque::new(),
             taking: None,
@@ -178,12 +180,14 @@ impl Watched {
         true
     }
 
-    /// Takes note of where directories are.
+    /// Takes note of where directories are, and of what is passed over.
     pub(super) fn learn(&mut self, findings: &Findings, scope: &Scope) {
         if *scope == Scope::All {
             self.places = Arc::default();
         }
         Arc::make_mut(&mut self.places).add(&findings.directories);
+        self.unnamed.retain(|path| !scope.has(path));
+        self.unnamed.extend(findings.unnamed.iter().cloned());
     }
 
     /// Takes note of what a look has found.
@@ -308,13 +312,20 @@ impl Watched {
         if let Some(why) = &self.refused {
             return (WatchState::Partial, Some(why.clone()));
         }
-        let message = match (self.missing.kept(), self.is_at_rest() && self.wish.is_none()) {
-            (0, true) => None,
-            (0, false) => Some("it is being looked at".to_owned()),
+        (WatchState::Watched, self.message())
+    }
+
+    fn message(&self) -> Option<String> {
+        match (self.missing.kept(), self.unnamed.len()) {
+            (0, _) if !self.is_at_rest() || self.wish.is_some() => {
+                Some("it is being looked at".to_owned())
+            }
+            (0, 0) => None,
+            (0, 1) => Some("1 file is passed over: its name is not UTF-8".to_owned()),
+            (0, some) => Some(format!("{some} files are passed over: their names are not UTF-8")),
             (1, _) => Some("1 file is away; its image stays".to_owned()),
             (away, _) => Some(format!("{away} files are away; their images stay")),
-        };
-        (WatchState::Watched, message)
+        }
     }
 }
 

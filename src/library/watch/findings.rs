@@ -41,6 +41,8 @@ pub(super) struct Findings {
     /// Where its path really leads.
     pub(super) real: Option<PathBuf>,
     pub(super) files: Vec<(PathBuf, Stamp)>,
+    /// Files that no record can name, as their names are not UTF-8.
+    pub(super) unnamed: BTreeSet<PathBuf>,
     /// Of those that were looked for and are not there, the device that they would be on.
     pub(super) gone: Vec<(PathBuf, u64)>,
     pub(super) directories: BTreeMap<PathBuf, Identity>,

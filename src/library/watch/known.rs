@@ -17,7 +17,8 @@ pub(super) fn known(
         return Ok(store.read(|c| watched::below(c, directory))?);
     };
     let mut files = Vec::new();
-    for path in paths {
+    // No record has a name that is not UTF-8.
+    for path in paths.iter().filter(|path| path.to_str().is_some()) {
         files.extend(store.read(|c| watched::below(c, path))?);
     }
     // A directory and something in it may both have been named.

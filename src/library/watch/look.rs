@@ -129,7 +129,10 @@ impl Walk<'_> {
         if meta.is_dir() {
             self.pending.insert((is_link, path), meta);
         } else if meta.is_file() && is_looked_at(self.directory, &path) {
-            self.findings.files.push((path, stamp(&meta)));
+            match path.to_str() {
+                Some(_) => self.findings.files.push((path, stamp(&meta))),
+                None => drop(self.findings.unnamed.insert(path)),
+            }
         }
     }
 

@@ -64,8 +64,7 @@ pub(super) fn is_passed_over(name: &OsStr) -> bool {
 
 /// Whether a path below a directory is one that is looked at.
 pub(super) fn is_looked_at(directory: &Path, path: &Path) -> bool {
-    path.to_str().is_some()
-        && path.strip_prefix(directory).is_ok_and(|inside| !inside.iter().any(is_passed_over))
+    path.strip_prefix(directory).is_ok_and(|inside| !inside.iter().any(is_passed_over))
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! Files that are renamed, rewritten, swapped, removed; folders; what was deleted in murald.
 
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Walls, picture};
 use crate::desktop::wait_until;
@@ -28,6 +30,21 @@ fn watched_files_are_in_the_library_as_they_come() {
     assert!(
         !walls.house.images().exists() || fs::read_dir(walls.house.images()).unwrap().count() == 0
     );
+}
+
+#[test]
+fn watched_files_that_no_record_can_name_are_counted() {
+    let walls = Walls::with(&[("a.png", 1)]);
+    let (one, two) = (OsStr::from_bytes(b"caf\xe9.png"), OsStr::from_bytes(b"\xff.png"));
+    let told = |message: Value| wait_until("the count", || walls.state()["message"] == message);
+    fs::write(walls.directory.join(one), picture(2)).unwrap();
+    told(json!("1 file is passed over: its name is not UTF-8"));
+    fs::write(walls.directory.join(two), picture(3)).unwrap();
+    told(json!("2 files are passed over: their names are not UTF-8"));
+    fs::rename(walls.directory.join(one), walls.at("b.png")).unwrap();
+    fs::remove_file(walls.directory.join(two)).unwrap();
+    walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
+    told(Value::Null);
 }
 
 #[test]
