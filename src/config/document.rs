@@ -190,7 +190,7 @@ fn key_span(table: &dyn TableLike, name: &str) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::BackendName;
+    use crate::config::{BackendName, FehMode};
     use serde_json::json;
 
     fn parsed(text: &str) -> Result<Parsed, String> {
@@ -263,6 +263,12 @@ mod tests {
         let preset = "line 1: app.font_preset: \"x\" is none of bundled, google_sans, system, \
                       custom; it is kept as it is";
         check("app.font_preset = 'x'", Section::App, "font_preset", json!("x"), preset);
+        // Shown as stored, and acted on as another.
+        let word = "line 1: backend.feh.mode: \"x\" is none of fill, scale, tile, center, max; \
+                    \"fill\" is used instead";
+        check("backend.feh.mode = 'x'", feh, "mode", json!("x"), word);
+        let acting = parsed("backend.feh.mode = 'x'").unwrap().config.feh.mode;
+        assert_eq!(acting, FehMode::Fill);
         let unknown = "line 2: daemon.loglevel is not a setting";
         check("[daemon]\nloglevel = 1", Section::Daemon, "loglevel", json!(null), unknown);
         check("x = 1", Section::App, "x", json!(null), "line 1: x is not a section");

@@ -327,6 +327,21 @@ mod tests {
         );
     }
 
+    /// Within an inline table, and above a heading.
+    #[test]
+    fn comments_that_can_stand_at_no_key_move_to_the_end() {
+        let inline = "app = { x = [ # one\n  1 ], y = 2 }\n";
+        check(inline, Section::App, "x", json!(7), "app = { x = 7, y = 2 }\n# one\n");
+        check(inline, Section::App, "x", json!(null), "app = { y = 2 }\n# one\n");
+        check(
+            "[app]\n# a\nx = 1 # b\n[app.mine]\n",
+            Section::App,
+            "x",
+            json!(null),
+            "[app]\n[app.mine]\n# a\n# b\n",
+        );
+    }
+
     #[test]
     fn comments_of_a_removed_key_stay() {
         check(

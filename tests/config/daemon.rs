@@ -279,6 +279,18 @@ fn config_warnings_are_shown_and_secrets_not_logged() {
 }
 
 #[test]
+fn a_warning_of_the_file_is_logged_once() {
+    let daemon = Daemon::start();
+    let log = daemon.dir.path().join(".local/share/murald/daemon.log");
+    for theme in ["one", "two"] {
+        let body = json!({"font_preset": "none", "theme": theme});
+        daemon.succeeds("PATCH", "/config/app", body);
+        let log = fs::read_to_string(&log).unwrap();
+        assert_eq!(log.matches("app.font_preset: ").count(), 1, "{log}");
+    }
+}
+
+#[test]
 fn config_watch_is_not_woken_by_readers_or_writers_in_home() {
     let daemon = Daemon::start();
     let mut events = daemon.events();

@@ -86,10 +86,15 @@ fn unwritable_config_file_does_not_prevent_a_start() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
     let handle = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
     assert_eq!(handle.current().app.theme, "x");
-    assert_eq!(handle.current().warnings.len(), 1);
+    let warned = || handle.current().warnings.iter().all(|text| text.contains("cannot be written"));
+    let is_warned = || handle.current().warnings.len() == 1 && warned();
+    assert!(is_warned());
+    handle.reload();
+    assert!(is_warned(), "the file is the same");
     let body = json!({"app": {"theme": "y"}});
     let refused = handle.patch(body.as_object().unwrap()).unwrap_err();
     assert!(matches!(refused, Error::Write { .. }), "{refused:?}");
+    assert!(is_warned(), "it is the same still");
     assert_eq!(handle.current().app.theme, "x");
     assert_eq!(fs::read_to_string(&path).unwrap(), "app.theme = 'x'\n");
 }
@@ -301,22 +306,38 @@ fn request_gives_way_to_somebody_who_saves_on_and_on() {
 
 #[test]
 fn bad_edit_keeps_last_good_config() {
-    let room = Room::with("app.theme = 'x'\n");
-    let good = room.text();
-    room.write("[app\n");
-    assert_eq!(room.handle.refresh(true), Settled::Perhaps);
-    assert!(room.handle.current().warnings.is_empty());
-    room.handle.reload();
-    assert_eq!(room.handle.current().app.theme, "x");
-    let warnings = room.shown()["warnings"].to_string();
-    assert!(warnings.contains("line 1") && warnings.contains("last good"), "{warnings}");
-    assert!(room.patch(json!({"app": {"theme": "y"}})).unwrap_err().contains("mended"));
-    assert!(room.handle.reset_all().is_err());
-    assert_eq!(room.text(), "[app\n");
-    room.write(&good);
-    room.handle.reload();
-    assert!(!room.shown().contains_key("warnings"));
-    assert_eq!(room.heard(), Vec::<String>::new());
+    for (bad, why) in [("[app\n", "line 1"), (" \n", "is empty")] {
+        let room = Room::with("app.theme = 'x'\n");
+        let good = room.text();
+        room.write(bad);
+        assert_eq!(room.handle.refresh(true), Settled::Perhaps);
+        assert!(room.handle.current().warnings.is_empty());
+        room.handle.reload();
+        assert_eq!(room.handle.current().app.theme, "x");
+        let warnings = room.shown()["warnings"].to_string();
+        assert!(warnings.contains(why) && warnings.contains("last good"), "{warnings}");
+        assert!(room.patch(json!({"app": {"theme": "y"}})).unwrap_err().contains("mended"));
+        assert!(room.handle.reset_all().is_err());
+        assert_eq!(room.text(), bad);
+        room.write(&good);
+        room.handle.reload();
+        assert!(!room.shown().contains_key("warnings"));
+        assert_eq!(room.heard(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn only_a_reset_keeps_what_the_file_was() {
+    let room = Room::with("app.theme = 'x'\nbackend.feh.mode = 'max'\n");
+    assert_eq!(room.patch(json!({"app": {"theme": "y"}})).unwrap().backup, None);
+    let before = room.text();
+    let backup = room.handle.reset_backend(BackendName::Feh).unwrap().backup.unwrap();
+    assert_eq!(fs::read_to_string(backup).unwrap(), before);
+    // Where there is no file nothing is lost.
+    fs::remove_file(room.handle.path()).unwrap();
+    assert_eq!(room.handle.reset_all().unwrap().backup, None);
+    assert_eq!(room.handle.current().app.theme, "dark");
+    assert_eq!(fs::read_dir(room.dir.path()).unwrap().count(), 2);
 }
 
 #[test]
@@ -340,6 +361,7 @@ fn reset_removes_client_keys_and_mends_invalid_values() {
     assert_eq!(room.shown(), Config::default().to_json());
     let text = room.text();
     assert!(text.contains("# note\n") && !text.contains("'zoom'"), "{text}");
+    assert!(text.contains("\ntheme = \"dark\"\n") && !text.contains("mine"), "{text}");
 }
 
 #[test]

@@ -313,6 +313,9 @@ mod tests {
             true,
             Some("0 is not allowed, only above 0"),
         );
+        // What 32 bits hold is no limit for people.
+        let open = Key::integer(2).from(1);
+        check(open, json!(0), true, Some("0 is not allowed, only 1 or more"));
         let word = Key::word("", &["", "rgb"]);
         check(word, json!(""), true, None);
         check(word, json!("x"), true, Some("\"x\" is none of \"\", rgb"));
