@@ -282,12 +282,12 @@ impl Shuffle {
         self.moved.clear();
     }
 
-    /// The fitting image that would be shown last in this round, which has had it then; one that was
-    /// shown, where none lies ahead.
+    /// The fitting image that would be shown last in this round, which has had it then; where none lies
+    /// ahead, the last of those that were shown, and the next time the one before it.
     fn take_last(&mut self, fits: &dyn Fn(i64) -> bool) -> Option<i64> {
         let fitting = self.all.iter().filter(|id| fits(**id));
-        let (key, id) = fitting.map(|&id| self.key(id)).max()?;
-        if (key, id) > self.position && self.moved.len() < MOVED_MAX {
+        let (_, id) = fitting.map(|&id| self.key(id)).max()?;
+        if self.moved.len() < MOVED_MAX {
             self.moved.insert(id, 0);
         }
         Some(id)

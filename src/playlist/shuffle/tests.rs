@@ -70,6 +70,18 @@ fn backward_at_beginning_keeps_round_whole() {
 }
 
 #[test]
+fn back_over_the_beginning_of_a_round_that_is_over_leads_to_all_of_it() {
+    for seed in 0..20 {
+        let mut shuffle = Shuffle::new(&ids(6), None, seed);
+        let mut round = vec![shuffle.current()];
+        round.extend((1..6).map(|_| shuffle.forward()));
+        let back: Vec<i64> = (0..11).map(|_| shuffle.backward()).collect();
+        assert!(back[..5].iter().eq(round[..5].iter().rev()), "{back:?} after {round:?}");
+        assert!(back[5..].iter().eq(round.iter().rev()), "{back:?} after {round:?}");
+    }
+}
+
+#[test]
 fn next_and_previous_predict_steps() {
     let mut shuffle = Shuffle::new(&ids(4), None, 9);
     assert_eq!(shuffle.previous(), None);
