@@ -40,11 +40,11 @@ pub(super) fn renew(
             return if spec.rests() { Renewed::Empty } else { Renewed::Ready };
         }
     };
-    let changed = !Arc::ptr_eq(&found, &spec.items);
-    spec.items = found;
-    if spec.items.is_empty() {
+    if found.is_empty() {
         return Renewed::Empty;
     }
+    let changed = !Arc::ptr_eq(&found, &spec.items);
+    spec.items = found;
     let before = state.image_id;
     if changed {
         state.edit(spec, seed());

@@ -1,6 +1,8 @@
 //! Playlists that live: what comes and goes between two steps, and rest where nothing is found.
 
 use super::*;
+use crate::playlist::living::{Renewed, renew};
+use crate::playlist::spec::Direction;
 use crate::store::edits::{self, ImageChange};
 use crate::store::index::filter;
 use crate::store::playlists::NewSource;
@@ -129,9 +131,15 @@ fn living_playlist_rests_while_nothing_is_found_and_goes_on() {
     fixture.tag(3, &["a"]);
     fixture.tell();
     assert_eq!(fixture.asked(), [3]);
-    assert_eq!(fixture.kinds(), [EventKind::PlaylistImageChanged]);
-    // What nobody has told of is seen at its own time.
+    let events = fixture.events();
+    let [(EventKind::PlaylistImageChanged, event)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(event.get("source"), None, "at rest nothing is missed");
+    // What nobody has told of is seen at its own time, and told of then.
     fixture.tag(3, &[]);
+    let one = &fixture.player.running[&id];
+    let (mut spec, mut state) = (one.spec.clone(), one.state.clone());
+    let found = renew(&fixture.store, &mut spec, &mut state, Direction::Forward);
+    assert_eq!((found, spec.rests()), (Renewed::Empty, false));
     fixture.pass(10 * SECOND);
     rests(&mut fixture);
 }
