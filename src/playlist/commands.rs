@@ -84,8 +84,8 @@ impl Player {
             (Some(source), Some(_)) => {
                 Some(Arc::new(Items::default()).renewed(&self.store, &source.query)?)
             }
-            (None, Some(one)) if change.images.is_none() => one.spec.look_up(&self.store)?,
-            _ => None,
+            (None, Some(one)) => one.spec.look_up(&self.store)?,
+            (_, None) => None,
         };
         // The list and the position in it, together: no kill comes between them.
         let (record, changed, edited) = self.store.write(|c| {

@@ -56,7 +56,6 @@ impl PlaybackState {
     /// The first image that a step back would take, where a random order has come from somewhere.
     pub(super) fn previous(&self, spec: &PlaylistSpec, stride: usize) -> Option<i64> {
         match &self.shuffle {
-            Some(shuffle) if self.mode != Mode::Each => return shuffle.previous(),
             Some(shuffle) if shuffle.steps() <= 1 + self.others.len() => return None,
             _ => {}
         }
@@ -91,13 +90,12 @@ impl PlaybackState {
                 (index(&id).unwrap_or(last), left.iter().filter_map(index).collect())
             }
             None => {
-                let mut index = spec.beside(last, Direction::Forward);
-                let mut left = Vec::new();
-                while !fits(&spec.items[index]) && left.len() < spec.items.len() {
-                    left.push(index);
-                    index = spec.beside(index, Direction::Forward);
-                }
-                (index, left)
+                let number = spec.items.len();
+                let ahead = (1..=number).map(|steps| (last + steps) % number);
+                let left: Vec<usize> =
+                    ahead.take_while(|&index| !fits(&spec.items[index])).collect();
+                let before = left.last().copied().unwrap_or(last);
+                (spec.beside(before, Direction::Forward), left)
             }
         };
         self.others.push(spec.items[index].image_id);

@@ -68,11 +68,6 @@ impl Shuffle {
         self.clone().forward()
     }
 
-    /// What [`Self::backward`] would show, where one has come from somewhere.
-    pub(super) fn previous(&self) -> Option<i64> {
-        self.trail.iter().rev().nth(1).copied()
-    }
-
     /// How many images are on the way that was come, with the present one.
     pub(super) fn steps(&self) -> usize {
         self.trail.len()
@@ -125,7 +120,7 @@ impl Shuffle {
 
     /// The latest so many of the way, the present image last; it is lengthened where it is shorter.
     pub(super) fn latest(&mut self, number: usize) -> Vec<i64> {
-        while self.trail.len() < number && self.all.len() > 1 {
+        while self.trail.len() < number {
             let trail = self.trail.clone();
             let first = trail.first().copied();
             let before = self

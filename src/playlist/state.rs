@@ -147,7 +147,7 @@ impl PlaybackState {
             None => index,
         };
         self.follow_shuffle(spec);
-        let lost = lost || self.mode == Mode::Each && self.taken() != taken;
+        let lost = self.taken() != taken;
         if lost {
             self.shown_on.clear();
         }
@@ -300,7 +300,7 @@ impl PlaybackState {
     }
 
     fn follow_shuffle(&mut self, spec: &PlaylistSpec) {
-        if self.mode == Mode::Each && !self.others.is_empty() {
+        if !self.others.is_empty() {
             return self.follow_group(spec);
         }
         let Some(shuffle) = &self.shuffle else { return };

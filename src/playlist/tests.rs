@@ -25,6 +25,7 @@ use crate::wire::{
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stub::{Behaviour, StubState, StubWallpapers};
@@ -86,6 +87,7 @@ fn fixture() -> Fixture {
     let state = StubState {
         behaviour: Behaviour::Shows,
         connected: names(&["A", "B"]),
+        identities: BTreeMap::new(),
         fixed: true,
         asked: Vec::new(),
         dealt: Vec::new(),

@@ -16,9 +16,7 @@ pub trait Wallpapers: Send {
     fn connected(&self) -> Vec<String>;
 
     /// What tells each of them from all others, where that is known.
-    fn identities(&self) -> BTreeMap<String, String> {
-        BTreeMap::new()
-    }
+    fn identities(&self) -> BTreeMap<String, String>;
 
     /// Has films and pages stand still, or go on. Never blocks.
     fn rest(&self, rests: bool);

@@ -8,6 +8,13 @@ fn ids(number: i64) -> Vec<i64> {
     (1..=number).collect()
 }
 
+impl Shuffle {
+    /// What [`Self::backward`] would show, where one has come from somewhere.
+    fn previous(&self) -> Option<i64> {
+        self.trail.iter().rev().nth(1).copied()
+    }
+}
+
 /// Every image once in each round, never the same twice in a row.
 #[test]
 fn rounds_are_permutations_without_repeats_across_rounds() {

@@ -27,6 +27,8 @@ pub(super) enum Behaviour {
 pub(super) struct StubState {
     pub(super) behaviour: Behaviour,
     pub(super) connected: Vec<String>,
+    /// Which monitors these are.
+    pub(super) identities: BTreeMap<String, String>,
     pub(super) fixed: bool,
     /// Images and monitors that were asked for.
     pub(super) asked: Vec<(i64, Vec<String>, Mode)>,
@@ -133,6 +135,10 @@ impl Wallpapers for StubWallpapers {
 
     fn connected(&self) -> Vec<String> {
         self.state.lock().unwrap().connected.clone()
+    }
+
+    fn identities(&self) -> BTreeMap<String, String> {
+        self.state.lock().unwrap().identities.clone()
     }
 
     fn rest(&self, rests: bool) {
