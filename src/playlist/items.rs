@@ -78,3 +78,30 @@ impl PartialEq for Items {
         self.list == other.list
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::MediaType;
+
+    /// So a list that nobody has edited is no other, however often it is read.
+    #[test]
+    fn items_are_the_same_where_their_lists_are() {
+        let items = |ids: &[i64]| {
+            let item = |&image_id: &i64| Item {
+                image_id,
+                media_type: MediaType::Image,
+                animated: false,
+                time: None,
+                at: None,
+                when: None,
+            };
+            Items::new(ids.iter().map(item).collect())
+        };
+        let used = items(&[1, 2]);
+        used.indices();
+        used.found.store(7, Ordering::Relaxed);
+        assert_eq!(used, items(&[1, 2]));
+        assert_ne!(used, items(&[2, 1]));
+    }
+}

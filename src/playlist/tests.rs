@@ -200,6 +200,14 @@ impl Fixture {
         self.settle();
     }
 
+    /// They answer the oldest alone.
+    fn release_one(&mut self, behaviour: Behaviour) {
+        self.behaviour(behaviour);
+        let (request, reply) = self.wallpapers.state.lock().unwrap().held.remove(0);
+        self.wallpapers.answer(request, reply);
+        self.settle();
+    }
+
     /// Until nothing more follows.
     fn settle(&mut self) {
         loop {

@@ -199,6 +199,7 @@ fn slots_are_entered_and_missed_slots_once() {
     };
     check(Some(0), "2024-06-01T07:59:59", None);
     check(Some(0), "2024-06-01T08:00:00.01", Some((1, false)));
+    check(Some(0), "2024-06-01T08:00:02", Some((1, false)));
     check(Some(0), "2024-06-01T08:00:02.5", Some((1, true)));
     // Before the first of the day it is the last of the day before.
     check(Some(2), "2024-06-01T05:00", None);

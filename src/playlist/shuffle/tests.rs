@@ -217,6 +217,43 @@ fn a_thousand_steps_are_remembered() {
     assert_eq!([shuffle.trail.len(), past.trail.len()], [REMEMBERED; 2]);
 }
 
+#[test]
+fn an_image_in_the_place_of_another_has_its_turn_and_its_place_on_the_way() {
+    for (seed, at) in (0..20).flat_map(|seed| (0..6).map(move |at| (seed, at))) {
+        let mut shuffle = Shuffle::new(&ids(6), None, seed);
+        let mut round = vec![shuffle.current()];
+        let mut old = shuffle.clone();
+        round.extend((1..6).map(|_| old.forward()));
+        (1..3).for_each(|_| _ = shuffle.forward());
+        shuffle.replace(round[at], 100);
+        round[at] = 100;
+        let rest: Vec<i64> = (3..6).map(|_| shuffle.forward()).collect();
+        assert_eq!(rest, round[3..], "seed {seed}, {at}");
+        let back: Vec<i64> = (0..5).map(|_| shuffle.backward()).collect();
+        assert!(back.iter().eq(round[..5].iter().rev()), "{back:?}, not back along {round:?}");
+    }
+}
+
+#[test]
+fn a_thousand_images_have_another_key_than_their_own() {
+    let mut shuffle = Shuffle::new(&ids(10), None, 0);
+    (1..10).for_each(|_| _ = shuffle.forward());
+    // Most of these come late.
+    shuffle.edit(&ids(5000));
+    let lies_ahead = |id: &i64| shuffle.key(*id) > shuffle.position;
+    let is_moved = |id: &i64| shuffle.moved.contains_key(id);
+    let own = ids(5000).into_iter().find(|id| lies_ahead(id) && !is_moved(id)).unwrap();
+    let check = |change: &dyn Fn(&mut Shuffle)| {
+        let mut shuffle = shuffle.clone();
+        change(&mut shuffle);
+        assert_eq!(shuffle.moved.len(), MOVED_MAX);
+    };
+    check(&|_| ());
+    check(&|shuffle| shuffle.replace(own, 5001));
+    check(&|shuffle| drop(shuffle.skip(true, &|id| id == own)));
+    check(&|shuffle| drop(shuffle.forward_past(&ids(4999), &|_| true)));
+}
+
 /// The first two numbers that splitmix64 gives from 1234567, as in its test vectors.
 #[test]
 fn keys_are_mixed_by_splitmix64() {

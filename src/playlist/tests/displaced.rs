@@ -76,13 +76,30 @@ fn step_that_waits_for_a_start_goes_on_when_that_is_given_up() {
 
 #[test]
 fn playlist_shows_its_own_again_over_the_picture_of_a_start_that_is_given_up() {
-    let Starting { mut fixture, new, start, .. } = starting(&[0, 1], &[], &["A"]);
-    fixture.act(new, Action::Stop).unwrap();
-    assert!(matches!(start.try_recv().unwrap(), Err(NotRunning { .. })));
-    // It is asked for behind the other, which comes up.
+    // One elsewhere is not covered.
+    for (old_on, again) in [(&[][..], &[0][..]), (&["B"], &[])] {
+        let Starting { mut fixture, new, start, .. } = starting(&[0, 1], old_on, &["A"]);
+        fixture.act(new, Action::Stop).unwrap();
+        assert!(matches!(start.try_recv().unwrap(), Err(NotRunning { .. })));
+        // It is asked for behind the other, which comes up.
+        assert_eq!(fixture.asked(), again);
+        fixture.release(Behaviour::Shows);
+        assert_eq!(fixture.asked(), NONE);
+    }
+}
+
+#[test]
+fn start_of_a_playlist_anew_waits_for_no_other_start() {
+    let Starting { mut fixture, old, start, .. } = starting(&[0, 1], &[], &[]);
+    let mode = Mode::Individual;
+    let again = |reply| Command::Start { id: old, monitors: Vec::new(), mode, reply };
+    let again = fixture.begin(again);
     assert_eq!(fixture.asked(), [0]);
     fixture.release(Behaviour::Shows);
-    assert_eq!(fixture.asked(), NONE);
+    start.try_recv().unwrap().unwrap();
+    again.try_recv().unwrap().unwrap();
+    let active = fixture.active();
+    assert_eq!((active.len(), active[0].playlist_id), (1, old), "who came last");
 }
 
 #[test]
@@ -138,10 +155,7 @@ fn step_that_is_refused_while_a_start_is_on_its_way_is_made_after_it() {
         let start = |reply| Command::Start { id: new, monitors: Vec::new(), mode, reply };
         let start = fixture.begin(start);
         assert_eq!(fixture.asked(), [0, 4, 3]);
-        let step_asked = fixture.wallpapers.state.lock().unwrap().held.remove(0);
-        fixture.behaviour(Behaviour::RefusesVideo);
-        fixture.wallpapers.answer(step_asked.0, step_asked.1);
-        fixture.settle();
+        fixture.release_one(Behaviour::RefusesVideo);
         assert_eq!(fixture.asked(), NONE);
         fixture.release(behaviour);
         let started = start.try_recv().unwrap().is_ok();

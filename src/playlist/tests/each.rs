@@ -154,6 +154,21 @@ fn edits_that_take_a_picture_out_give_its_monitor_another() {
 }
 
 #[test]
+fn edits_that_take_no_picture_out_leave_the_monitors_theirs() {
+    for random in [false, true] {
+        let mut fixture = fixture();
+        let id = match random {
+            true => fixture.make_random(&[0, 1, 2]),
+            false => fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]),
+        };
+        fixture.start_each(id, &[]).unwrap();
+        fixture.dealt();
+        fixture.edit(id, Some(&[3, 0, 1, 2]), NewConfiguration::default());
+        assert!(fixture.dealt().is_empty());
+    }
+}
+
+#[test]
 fn a_picture_that_has_left_a_living_list_holds_up_no_step() {
     let mut fixture = fixture();
     (0..4).for_each(|number| fixture.tag(number, &["a"]));

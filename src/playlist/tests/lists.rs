@@ -81,6 +81,7 @@ fn another_order_goes_on_from_the_same_image() {
     assert_eq!(shown, [1, 2, 3].map(|step| (at + step) % 4));
     fixture.edit(id, None, order(Random));
     assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], shown[2]));
+    assert_eq!(fixture.active()[0].previous_image_id, None, "its way begins here");
     (0..3).for_each(|_| fixture.act(id, Action::Next).unwrap());
     shown = [vec![shown[2]], fixture.asked()].concat();
     shown.sort_unstable();
@@ -317,6 +318,23 @@ fn slot_that_is_taken_up_already_is_not_taken_up_again_after_an_edit() {
 }
 
 #[test]
+fn slot_whose_image_is_taken_out_is_taken_up_anew() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[360, 1200]);
+    fixture.start(id, &["A"]).unwrap();
+    fixture.connect(&["B"]);
+    let images = Some(fixture.items(&[2, 1], &[360, 1200]));
+    let change = PlaylistChange { images, ..PlaylistChange::default() };
+    fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+    fixture.pass(60 * SECOND);
+    fixture.connect(&["A", "B"]);
+    assert_eq!(fixture.asked(), [0, 2]);
+    let now = fixture.time.lock().unwrap().wall.timestamp().as_microsecond();
+    let began = fixture.active()[0].slot_started_at.map(|at| at.as_micros());
+    assert_eq!(began, Some(now), "it is seen from now on");
+}
+
+#[test]
 fn news_that_were_missed_may_have_been_of_images() {
     use crate::wire::GalleryDomain::History;
     let check = |kind: EventKind, lost: u64, heard: bool| {
@@ -360,6 +378,7 @@ fn list_that_is_edited_to_one_while_its_picture_is_on_its_way_stands_at_it() {
     drop(fixture.begin(|reply| Command::Change(id, change, reply)));
     fixture.release(Behaviour::Shows);
     answer.try_recv().unwrap().unwrap();
+    assert_eq!(fixture.events()[0].1["image_index"], 0);
     let active = &fixture.active()[0];
     assert_eq!((active.current_index, active.total_images), (0, 1));
     assert_eq!(active.current_image_id, Some(fixture.images[1]));

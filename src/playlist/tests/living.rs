@@ -179,6 +179,22 @@ fn edit_turns_a_list_into_a_source_and_back() {
 }
 
 #[test]
+fn edit_of_its_interval_leaves_a_living_playlist_what_it_has_found() {
+    let mut fixture = fixture();
+    fixture.tag(0, &["a"]);
+    fixture.tag(2, &["a"]);
+    let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(15 * SECOND);
+    assert_eq!(fixture.asked(), [0, 2]);
+    fixture.edit(id, None, NewConfiguration { interval: Some(8), ..Default::default() });
+    let active = &fixture.active()[0];
+    assert_eq!((active.current_index, active.total_images), (1, 2));
+    fixture.pass(3 * SECOND);
+    assert_eq!(fixture.asked(), [0]);
+}
+
+#[test]
 fn image_that_left_the_library_is_stepped_over_at_once() {
     let mut fixture = fixture();
     let id = fixture.make_living(fast(), json!({ "media_type": "image" }));

@@ -73,6 +73,7 @@ fn extended_picture_is_applied_again_for_new_monitor() {
         |reply| Command::Start { id, monitors: names(&["A", "C"]), mode: Mode::Extend, reply };
     fixture.command(start).unwrap();
     fixture.connect(&["A", "C"]);
+    assert_eq!(fixture.events()[0].1["extend"], true);
     let asked = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().asked);
     let image = fixture.images[0];
     let extend = Mode::Extend;
@@ -109,10 +110,27 @@ fn random_order_skips_incompatible_items() {
     let order = Some(PlaylistOrder::Random);
     let id = fixture.make_with(NewConfiguration { order, ..fast() }, &[4, 0, 5, 1], &[]);
     fixture.start(id, &[]).unwrap();
+    let mut before = fixture.active()[0].current_index;
     for _ in 0..20 {
         fixture.act(id, Action::Next).unwrap();
-        assert!(fixture.active()[0].current_index % 2 == 1);
+        let index = fixture.active()[0].current_index;
+        assert!(index % 2 == 1 && index != before, "{index} after {before}");
+        before = index;
     }
+}
+
+/// As where an edit has moved it on while the picture was on its way that is refused.
+#[test]
+fn item_of_another_kind_than_what_is_refused_is_kept() {
+    let mut fixture = fixture();
+    let order = Some(PlaylistOrder::Random);
+    let id = fixture.make_with(NewConfiguration { order, ..fast() }, &[0, 1, 2, 3], &[]);
+    fixture.start(id, &[]).unwrap();
+    let one = &fixture.player.running[&id];
+    let (mut attempt, mut state) = (attempt::Attempt::forward(), one.state.clone());
+    let video = crate::backends::Kind::of(crate::wire::MediaType::Video, false);
+    assert!(attempt.pass_over(&one.spec, &mut state, video));
+    assert_eq!((state.image_id, attempt.skipped.len()), (one.state.image_id, 0));
 }
 
 #[test]
@@ -191,6 +209,54 @@ fn unanswered_apply_does_not_block_the_player() {
     assert_eq!(indices, [0, 2, 1]);
     assert_eq!(fixture.active()[0].current_index, 0);
     assert_eq!(fixture.asked(), [0]);
+}
+
+#[test]
+fn answers_to_changes_that_another_has_followed_move_nothing() {
+    for behaviour in [Behaviour::Shows, Behaviour::RefusesVideo] {
+        let mut fixture = fixture();
+        let id = fixture.make(PlaylistType::Timer, &[0, 4, 1], &[]);
+        fixture.start(id, &[]).unwrap();
+        fixture.behaviour(Behaviour::Silent);
+        fixture.pass(20 * SECOND);
+        assert_eq!(fixture.asked(), [0, 4, 1]);
+        fixture.release_one(behaviour);
+        assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], 2));
+        // Whether the later one's picture is up is not known.
+        fixture.behaviour(Behaviour::Shows);
+        fixture.restart(SECOND, "boot");
+        assert_eq!(fixture.asked(), [1]);
+    }
+}
+
+#[test]
+fn monitors_that_joined_or_moved_are_known_after_a_restart() {
+    let mut fixture = fixture();
+    let plug = |fixture: &Fixture, monitors: &[(&str, &str)]| {
+        let own = |&(name, identity): &(&str, &str)| (name.to_owned(), identity.to_owned());
+        let mut state = fixture.wallpapers.state.lock().unwrap();
+        state.identities = monitors.iter().map(own).collect();
+        state.connected = state.identities.keys().cloned().collect();
+    };
+    plug(&fixture, &[("A", "one")]);
+    let id = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
+    fixture.start(id, &[]).unwrap();
+    let mut state = fixture.player.running[&id].state.clone();
+    assert!(!state.join(&names(&["A"])), "it is there already");
+    fixture.asked();
+    // Killed before its picture is up.
+    fixture.behaviour(Behaviour::Silent);
+    for (plugged, monitors) in
+        [(&[("A", "one"), ("B", "two")][..], ["A", "B"]), (&[("C", "one")], ["C", "B"])]
+    {
+        plug(&fixture, plugged);
+        fixture.player.fill_all_monitors();
+        fixture.settle();
+        plug(&fixture, &[]);
+        fixture.restart(SECOND, "boot");
+        assert_eq!(fixture.active()[0].monitors, monitors);
+    }
+    assert_eq!(fixture.asked(), [0], "what moved has its picture");
 }
 
 #[test]

@@ -70,6 +70,35 @@ fn start_counts_in_the_list_as_it_is_when_its_picture_is_up() {
 }
 
 #[test]
+fn timer_s_change_counts_in_the_list_as_it_is_when_its_picture_is_up() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.behaviour(Behaviour::Silent);
+    fixture.pass(10 * SECOND);
+    fixture.edit(id, Some(&[3, 0, 1, 2]), NewConfiguration::default());
+    fixture.events();
+    fixture.release(Behaviour::Shows);
+    assert_eq!((indices(&fixture), fixture.active()[0].current_index), (vec![2], 2));
+}
+
+#[test]
+fn step_is_not_answered_by_the_picture_of_a_change_before_it() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    fixture.behaviour(Behaviour::Silent);
+    fixture.pass(10 * SECOND);
+    let answer = fixture.begin(next(id));
+    assert_eq!(fixture.asked(), [0, 1, 2]);
+    fixture.release_one(Behaviour::Shows);
+    assert!(answer.try_recv().is_err());
+    fixture.release(Behaviour::Shows);
+    answer.try_recv().unwrap().unwrap();
+    assert_eq!(fixture.active()[0].current_index, 2);
+}
+
+#[test]
 fn failed_step_keeps_position_but_failed_timer_change_advances() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
@@ -137,18 +166,38 @@ fn failed_start_leaves_running_playlists() {
 }
 
 #[test]
+fn only_of_what_ran_is_told_that_it_has_stopped() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
+    fixture.behaviour(Behaviour::Silent);
+    let start = |reply| Command::Start { id, monitors: vec![], mode: Mode::Individual, reply };
+    let answer = fixture.begin(start);
+    fixture.act(id, Action::Stop).unwrap();
+    assert!(matches!(answer.try_recv().unwrap(), Err(NotRunning { .. })));
+    assert_eq!(fixture.kinds(), []);
+    fixture.behaviour(Behaviour::Shows);
+    fixture.start(id, &[]).unwrap();
+    fixture.events();
+    fixture.act(id, Action::Stop).unwrap();
+    assert_eq!(fixture.kinds(), [EventKind::PlaylistStopped]);
+}
+
+#[test]
 fn step_whose_playlist_ends_meanwhile_is_answered_when_its_picture_is_up() {
-    for delete in [false, true] {
+    let (stopped, deleted, emptied) = (0, 1, 2);
+    for end in [stopped, deleted, emptied] {
         for behaviour in [Behaviour::Shows, Behaviour::Fails, Behaviour::RefusesAll] {
             let mut fixture = fixture();
             let id = fixture.make(PlaylistType::Manual, &[0, 1, 2, 3], &[]);
             fixture.start(id, &[]).unwrap();
             fixture.behaviour(Behaviour::Silent);
             let (first, second) = (fixture.begin(next(id)), fixture.begin(next(id)));
-            match delete {
-                true => fixture.command(|reply| Command::Delete(id, reply)).unwrap(),
-                false => fixture.act(id, Action::Stop).unwrap(),
+            match end {
+                0 => fixture.act(id, Action::Stop).unwrap(),
+                1 => fixture.command(|reply| Command::Delete(id, reply)).unwrap(),
+                _ => fixture.edit(id, Some(&[]), NewConfiguration::default()),
             }
+            fixture.act(id, Action::Stop).expect_err("it has ended already");
             // It is not on its way.
             assert!(second.try_recv().unwrap().is_err());
             assert!(first.try_recv().is_err() && fixture.active().is_empty());
@@ -157,7 +206,7 @@ fn step_whose_playlist_ends_meanwhile_is_answered_when_its_picture_is_up() {
             let shown = behaviour == Behaviour::Shows;
             assert_eq!(first.try_recv().unwrap().is_ok(), shown);
             assert!(fixture.asked().is_empty() && fixture.active().is_empty());
-            if !delete {
+            if end == stopped {
                 fixture.behaviour(Behaviour::Shows);
                 fixture.start(id, &[]).unwrap();
                 assert_eq!(fixture.asked(), [usize::from(shown)], "where it was last");
@@ -244,6 +293,31 @@ fn image_lost_during_a_step_is_made_up_for_only_where_the_step_fails() {
 }
 
 #[test]
+fn image_that_has_left_the_list_by_the_time_it_is_up_is_made_up_for() {
+    for is_start in [false, true] {
+        let mut fixture = fixture();
+        let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
+        let start = |reply| Command::Start { id, monitors: vec![], mode: Mode::Individual, reply };
+        if !is_start {
+            fixture.start(id, &[]).unwrap();
+        }
+        fixture.asked();
+        fixture.events();
+        fixture.behaviour(Behaviour::Silent);
+        let answer = fixture.begin(|reply| if is_start { start(reply) } else { next(id)(reply) });
+        let left = if is_start { [1, 2] } else { [0, 2] };
+        fixture.edit(id, Some(&left), NewConfiguration::default());
+        fixture.release(Behaviour::Shows);
+        answer.try_recv().unwrap().unwrap();
+        let (asked, at) = if is_start { ([0, 1], 0) } else { ([1, 2], 1) };
+        assert_eq!((fixture.asked(), indices(&fixture)), (asked.to_vec(), vec![at; 2]));
+        let active = &fixture.active()[0];
+        assert_eq!(active.current_index, at);
+        assert_eq!(active.current_image_id, Some(fixture.images[asked[1]]));
+    }
+}
+
+#[test]
 fn resume_waits_for_the_current_slot() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[360, 1200]);
@@ -271,7 +345,8 @@ fn playlist_on_all_monitors_takes_in_new_monitors() {
     fixture.start(id, &[]).unwrap();
     fixture.asked();
     fixture.connect(&["A", "B", "C"]);
-    assert_eq!(fixture.asked(), [0]);
+    let asked = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().asked);
+    assert_eq!(asked, [(fixture.images[0], names(&["C"]), Mode::Individual)]);
     assert_eq!(fixture.active()[0].applied_to, ["A", "B", "C"]);
     fixture.restart(SECOND, "boot");
     fixture.connect(&["C", "D"]);

@@ -78,7 +78,32 @@ fn step_fails_where_its_image_is_gone_and_the_list_cannot_be_read_anew() {
     let full = "CREATE TRIGGER full BEFORE UPDATE ON playback \
                 BEGIN SELECT RAISE(FAIL, 'full'); END";
     fixture.store.write(|c| Ok::<_, store::Error>(c.execute_batch(full)?)).unwrap();
+    fixture.events();
     let error = fixture.act(id, Action::Next).unwrap_err();
     assert!(matches!(error, Error::Picture(wallpaper::Error::NoImage { .. })), "{error}");
     assert_eq!(fixture.active()[0].current_index, 0);
+    // Nobody else tells of it.
+    let events = fixture.events();
+    let [(EventKind::WallpaperApplyFailed, event)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(
+        (&event["image_id"], &event["backend"]),
+        (&fixture.images[1].into(), &"awww".into())
+    );
+    assert!(event["error"].as_str().unwrap().contains(&fixture.images[1].to_string()), "{event}");
+}
+
+#[test]
+fn playlist_follows_its_image_only_to_one_that_has_come_into_its_place() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
+    fixture.start(id, &[]).unwrap();
+    let stands_at = |now: [usize; 3]| {
+        let mut state = fixture.player.running[&id].state.clone();
+        let ids = |numbers: [usize; 3]| numbers.map(|number| fixture.images[number]);
+        state.follow_replaced(&ids([0, 1, 2]), &ids(now));
+        fixture.number(state.image_id)
+    };
+    assert_eq!(stands_at([3, 1, 2]), 3);
+    // Others have moved up, or down.
+    assert_eq!((stands_at([1, 2, 3]), stands_at([3, 0, 1])), (0, 0));
 }

@@ -14,7 +14,10 @@ fn timer_changes_on_schedule_and_wraps() {
     assert_eq!(events[0].1["monitors"], serde_json::json!(["A", "B"]));
     let indices: Vec<_> = events[1..].iter().map(|(_, event)| &event["image_index"]).collect();
     assert_eq!(indices, [0, 1, 2, 0]);
-    assert!(events.iter().all(|(_, event)| event.get("source").is_none()));
+    for key in ["source", "images"] {
+        assert!(events.iter().all(|(_, event)| event.get(key).is_none()), "{key}");
+    }
+    assert_eq!(events[0].1["extend"], false);
     let active = &fixture.active()[0];
     assert_eq!((active.current_index, active.total_images), (0, 3));
     let image = |number: usize| Some(fixture.images[number]);
@@ -241,6 +244,7 @@ fn slots_follow_clock_changes() {
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.asked(), [2]);
     assert_eq!(fixture.events()[0].1.get("source"), None);
+    assert!(!fixture.player.warned_of_place, "it does not go by the sun");
     let refused = fixture.act(id, Action::Next).unwrap_err();
     assert!(matches!(refused, Error::NoSteps { .. }));
     let active = &fixture.active()[0];
@@ -291,6 +295,22 @@ fn restart_keeps_position_and_schedule() {
     fixture.restart(3600 * SECOND, "third");
     assert_eq!(fixture.asked(), [1]);
     assert_eq!(fixture.events()[0].1["source"], "missed_event_recovery");
+}
+
+#[test]
+fn interval_of_what_takes_a_lost_image_s_place_is_kept_over_a_restart() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &["A"]).unwrap();
+    fixture.pass(5 * SECOND);
+    fixture.connect(&["B"]);
+    fixture.edit(id, Some(&[1, 2]), NewConfiguration::default());
+    fixture.restart(SECOND, "boot");
+    fixture.connect(&["A", "B"]);
+    fixture.pass(8 * SECOND);
+    assert_eq!(fixture.asked(), [0, 1]);
+    fixture.pass(SECOND);
+    assert_eq!(fixture.asked(), [2]);
 }
 
 /// What was left when it was held counts, not how long that was.
@@ -349,8 +369,10 @@ fn sun_slots_follow_the_season_and_the_place() {
     fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
     assert_eq!(fixture.asked(), [2]);
     // Without a place the evening begins at 18:00.
+    assert!(!fixture.player.warned_of_place);
     fixture.time.lock().unwrap().place = None;
     fixture.set_clock("2024-12-21T15:10", "Europe/Berlin");
+    assert!(fixture.player.warned_of_place);
     assert_eq!(fixture.asked(), [1]);
     fixture.pass(Duration::from_secs(2 * 3600));
     assert_eq!(fixture.asked(), [2]);
