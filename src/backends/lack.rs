@@ -1,5 +1,5 @@
-//! Why nothing can show a wallpaper, or one backend cannot: the sentence for people. Any thread asks for it; it starts and
-//! changes nothing.
+//! Why nothing can show a wallpaper, or one backend cannot: the sentence for people. Any thread asks
+//! for it; it starts and changes nothing.
 
 use std::fmt;
 

@@ -149,10 +149,13 @@ fn a_backend_that_is_not_installed_is_stored_with_a_warning() {
     let said = names(&answer, "warnings");
     assert!(said[0].contains("hyprpaper is not installed") && said[0].contains("feh is used"));
     assert_eq!(warnings(), said);
-    // It goes when it is installed.
+    // Installed, it is still for another session.
     for program in ["hyprpaper", "hyprctl"] {
         let path = house.root().join("only").join(program);
         std::os::unix::fs::symlink("/bin/false", path).unwrap();
     }
+    let said = warnings();
+    assert!(said[0].contains("hyprpaper does not draw on X11"), "{said:?}");
+    house.client().patch("/config", &json!({ "backend": { "type": "feh" } })).ok();
     assert!(warnings().is_empty());
 }

@@ -22,7 +22,8 @@ impl Mounts {
     }
 }
 
-/// What is mounted, by its root, and where. The same disk may have another number when it is there again.
+/// What is mounted, by its root, and where. The same disk may have another number when it is there
+/// again.
 pub(super) type Mounted = (String, PathBuf);
 
 pub(super) fn mounted(mounts: &[String]) -> BTreeSet<Mounted> {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::backends::{self, Placement};
 use crate::error_chain::chain;
-use crate::store::{self, images};
+use crate::store::{Connection, images};
 use crate::wire::{ApplyFailure, Event, Timestamp};
 
 use super::Reconciler;
@@ -346,9 +346,8 @@ impl Reconciler {
         let message = format!("{key} {why}: it is left alone until the next change");
         log::error!("{message}");
         for placement in pictures {
-            let image = self.store.read(|connection| images::get(connection, placement.image_id));
-            let failed = |error: store::Error| log::error!("{}", chain(&error));
-            let Some(image) = image.map_err(failed).ok().flatten() else { continue };
+            let read = |connection: &Connection| images::get(connection, placement.image_id);
+            let Ok(Some(image)) = self.store.read(read) else { continue };
             let failure = ApplyFailure {
                 image_id: image.id,
                 image_name: image.name,
