@@ -6,7 +6,7 @@ use crate::backends::{self, Kind};
 use crate::config::BackendName;
 use crate::store::Store;
 use crate::store::assignments::Assignment;
-use crate::wire::Timestamp;
+use crate::wire::{SetStatus, Timestamp};
 
 use super::Error;
 use super::assignments;
@@ -43,7 +43,7 @@ impl WorldState {
             let rows = monitors.iter().map(row).collect();
             pictures.push(Picture { image, backend, rows, is_rewritten: false });
         }
-        let applied = Applied::of(&pictures, skipped, note).ok_or(Error::NoMonitor)?;
+        let applied = applied(&pictures, skipped, note).ok_or(Error::NoMonitor)?;
         let back = matches!(request.ask, Ask::Back(_));
         let for_all = request.targets == Targets::All && (!back || pictures.len() == 1);
         let connected = self.outputs().iter().map(|output| output.name.clone()).collect();
@@ -52,6 +52,25 @@ impl WorldState {
         let transition = request.transition.clone();
         Ok(Feasible { pictures, for_all, walk, applied, source, connected, transition, by_hook })
     }
+}
+
+/// What is answered where pictures are shown on monitors; none where there is none.
+fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> Option<Applied> {
+    let rows = || pictures.iter().flat_map(|one| one.rows.iter().map(move |row| (one, row)));
+    // What the answer says of one picture is said of the first monitor's.
+    let (first, row) = rows().min_by(|(_, a), (_, b)| a.monitor.cmp(&b.monitor))?;
+    Some(Applied {
+        outcome: SetStatus::Set,
+        image_id: first.image.id,
+        monitors: rows().map(|(_, row)| row.monitor.clone()).collect(),
+        skipped,
+        mode: row.mode,
+        backend: first.backend,
+        images: rows().map(|(one, row)| (row.monitor.clone(), one.image.id)).collect(),
+        backends: rows().map(|(one, row)| (row.monitor.clone(), one.backend)).collect(),
+        warnings: Vec::new(),
+        note,
+    })
 }
 
 /// Whether a backend can do what a request asks of it in place of its settings.

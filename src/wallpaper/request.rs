@@ -6,7 +6,6 @@ use crate::config::BackendName;
 use crate::store::index::Query;
 use crate::wire::{Fit, HistorySource, Mode, SetStatus};
 
-use super::job::Picture;
 use super::worker_key::WorkerKey;
 use super::{Error, Targets};
 
@@ -91,29 +90,6 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// What comes of pictures on monitors; none where there is none.
-    pub(super) fn of(
-        pictures: &[Picture],
-        skipped: Vec<String>,
-        note: Option<String>,
-    ) -> Option<Self> {
-        let rows = || pictures.iter().flat_map(|one| one.rows.iter().map(move |row| (one, row)));
-        // What the answer says of one picture is said of the first monitor's.
-        let (first, row) = rows().min_by(|(_, a), (_, b)| a.monitor.cmp(&b.monitor))?;
-        Some(Self {
-            outcome: SetStatus::Set,
-            image_id: first.image.id,
-            monitors: rows().map(|(_, row)| row.monitor.clone()).collect(),
-            skipped,
-            mode: row.mode,
-            backend: first.backend,
-            images: rows().map(|(one, row)| (row.monitor.clone(), one.image.id)).collect(),
-            backends: rows().map(|(one, row)| (row.monitor.clone(), one.backend)).collect(),
-            warnings: Vec::new(),
-            note,
-        })
-    }
-
     /// Where it is shown, or is to be.
     pub(super) fn keys(&self) -> Vec<WorkerKey> {
         let of = |(monitor, backend): (&String, &BackendName)| WorkerKey::of(*backend, monitor);
