@@ -18,7 +18,6 @@ pub mod fuzz;
 mod gif;
 mod gif_blocks;
 mod icc;
-mod ifd;
 mod jpeg;
 mod kind;
 mod palette;

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::io::{Read, SeekFrom};
 
-use super::decoder::Input;
-use super::error::Error;
+use crate::media::decoder::Input;
+use crate::media::error::Error;
 use crate::wire::Format;
 
 const WIDTH: u16 = 256;
@@ -19,7 +19,7 @@ const PHOTOMETRIC: u16 = 262;
 const PALETTE: u32 = 3;
 const BLACK_IS_ZERO: u32 = 1;
 const TILE_WIDTH: u16 = 322;
-/// The fields that the crate or [`super::tiff`] makes values of, but the profile, which is bounded
+/// The fields that the crate or [`super`] makes values of, but the profile, which is bounded
 /// there.
 const FIELDS: [u16; 22] = [
     WIDTH,

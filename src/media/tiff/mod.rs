@@ -3,54 +3,36 @@
 //! By the `tiff` crate, which `image` stands on: that refuses palettes, YCbCr, samples of two or four
 //! bits and inks in planes, and would hold all of a photograph twice.
 
+mod ifd;
+mod pixels;
+
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use tiff::TiffError;
-use tiff::decoder::{Decoder, DecodingResult, Limits};
+use tiff::decoder::{Decoder, Limits};
 use tiff::tags::Tag;
 
 use super::decoder::{self, Goal, Header, Input, MEMORY_MAX, Opened, Stop, check_bounds};
 use super::error::Error;
 use super::exif::Orientation;
-use super::icc::{Conversion, PROFILE_MAX, Profile, Samples};
-use super::ifd;
+use super::icc::{PROFILE_MAX, Profile};
 use super::picture::Picture;
 use crate::wire::Format;
+use pixels::{Alpha, Color, Pixels, bytes};
 
 /// None, Fax4, LZW, JPEG, Deflate under both of its numbers, and PackBits.
 const COMPRESSIONS: [u16; 7] = [1, 4, 5, 7, 8, 32773, 32946];
 
 #[derive(Debug)]
 struct Tiff {
-    color: Color,
-    /// Samples of a pixel, those that mean nothing to us included.
-    samples: usize,
-    /// Of a sample.
-    bits: usize,
-    alpha: Alpha,
+    pixels: Pixels,
+    /// The samples of a kind stand together.
     planar: bool,
     /// Width and height of a strip or tile.
     chunk: (u32, u32),
     /// Bytes that the crate is to read instead of those that the file has.
     patches: Vec<(u64, u8)>,
-}
-
-#[derive(Debug)]
-enum Color {
-    Gray,
-    Rgb,
-    Cmyk,
-    YCbCr,
-    Palette(Vec<[u8; 3]>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Alpha {
-    None,
-    Plain,
-    /// Colours are multiplied by it.
-    Associated,
 }
 
 pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
@@ -108,29 +90,20 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     header.profile = profile(&mut decoder).and_then(|it| Profile::read(&it, color.samples()));
     let (samples, bits) = (usize::from(samples), usize::from(bits));
     drop(decoder);
-    Ok((header, Arc::new(Tiff { color, samples, bits, alpha, planar, chunk, patches })))
-}
-
-impl Color {
-    fn samples(&self) -> Samples {
-        match self {
-            Self::Gray => Samples::Gray,
-            Self::Cmyk => Samples::Cmyk,
-            Self::Rgb | Self::YCbCr | Self::Palette(_) => Samples::Rgb,
-        }
-    }
+    let pixels = Pixels { color, samples, bits, alpha };
+    Ok((header, Arc::new(Tiff { pixels, planar, chunk, patches })))
 }
 
 impl decoder::Decoder for Tiff {
     fn memory(&self, header: &Header, goal: Goal) -> u64 {
         let (width, height) = (u64::from(self.chunk.0), u64::from(self.chunk.1.min(header.size.1)));
         // Each factor is as large as the file says.
-        let pixel = (self.samples as u64 * self.bits as u64).div_ceil(8);
+        let pixel = (self.pixels.samples as u64 * self.pixels.bits as u64).div_ceil(8);
         let chunk = (width * height).saturating_mul(pixel);
         let band = u64::from(header.size.0) * header.channels as u64;
         let band = if self.is_tiled(header) { band * height } else { band };
         // Samples of more than a byte are made into bytes, planes into pixels.
-        let bytes = if self.bits > 8 { chunk / 2 } else { 0 };
+        let bytes = if self.pixels.bits > 8 { chunk / 2 } else { 0 };
         let pixels = if self.planar { chunk } else { 0 };
         [bytes, pixels, band, header.result_bytes(goal)]
             .into_iter()
@@ -165,8 +138,8 @@ impl decoder::Decoder for Tiff {
                     return Err(damaged(SHORT));
                 }
                 band.resize(width * channels, 0);
-                for line in self.lines(&chunk, read, height)? {
-                    self.write(line, &mut band, channels, inks);
+                for line in self.pixels.lines(&chunk, read, height)? {
+                    self.pixels.write(line, &mut band, channels, inks);
                     shrink.row(&band);
                 }
                 continue;
@@ -179,11 +152,11 @@ impl decoder::Decoder for Tiff {
                 let left = (column * self.chunk.0) as usize;
                 // Of the last tile a part may be seen, and yet all be read.
                 let seen = left..width.min(left + read);
-                let lines = self.lines(&chunk, read, height)?;
+                let lines = self.pixels.lines(&chunk, read, height)?;
                 for (line, target) in lines.zip(band.chunks_exact_mut(width * channels)) {
                     let target = target.get_mut(seen.start * channels..seen.end * channels);
                     let target = target.ok_or_else(|| damaged(SHORT))?;
-                    self.write(line, target, channels, inks);
+                    self.pixels.write(line, target, channels, inks);
                 }
             }
             shrink.rows(&band);
@@ -204,104 +177,23 @@ impl Tiff {
         index: u32,
         chunks: u32,
     ) -> Result<Vec<u8>, Error> {
-        if !self.planar || self.samples == 1 {
+        if !self.planar || self.pixels.samples == 1 {
             return bytes(decoder.read_chunk(index).map_err(from_crate)?);
         }
         let mut interleaved = Vec::new();
-        for plane in 0..self.samples {
+        for plane in 0..self.pixels.samples {
             let chunk = decoder.read_chunk(index + plane as u32 * chunks).map_err(from_crate)?;
             let chunk = bytes(chunk)?;
-            interleaved.resize(chunk.len() * self.samples, 0);
-            for (pixel, value) in interleaved.chunks_exact_mut(self.samples).zip(chunk) {
+            interleaved.resize(chunk.len() * self.pixels.samples, 0);
+            for (pixel, value) in interleaved.chunks_exact_mut(self.pixels.samples).zip(chunk) {
                 pixel[plane] = value;
             }
         }
         Ok(interleaved)
     }
-
-    /// The rows of a chunk that is `width` pixels wide.
-    fn lines<'a>(
-        &self,
-        chunk: &'a [u8],
-        width: usize,
-        height: usize,
-    ) -> Result<impl Iterator<Item = &'a [u8]> + use<'a>, Error> {
-        let stride = match self.bits {
-            bits @ 0..8 => (width * bits).div_ceil(8),
-            _ => width * self.samples,
-        };
-        if chunk.len() < stride * height {
-            return Err(damaged(SHORT));
-        }
-        Ok(chunk.chunks_exact(stride.max(1)).take(height))
-    }
-
-    /// Turns the samples of a row into RGB or RGBA.
-    fn write(&self, line: &[u8], target: &mut [u8], channels: usize, inks: Option<&Conversion>) {
-        if let Some(inks) = inks.filter(|_| channels == 3) {
-            let pixels = line.chunks_exact(self.samples).take(target.len() / 3);
-            let line: Vec<u8> = pixels.flat_map(|pixel| &pixel[..4]).copied().collect();
-            return inks.apply(&line, target);
-        }
-        for (x, target) in target.chunks_exact_mut(channels).enumerate() {
-            target.copy_from_slice(&self.pixel(line, x)[..channels]);
-        }
-    }
-
-    fn pixel(&self, row: &[u8], x: usize) -> [u8; 4] {
-        if self.bits < 8 {
-            let at = x * self.bits;
-            let most = (1_u16 << self.bits) - 1;
-            let value = u16::from(row[at / 8] >> (8 - self.bits - at % 8)) & most;
-            return match &self.color {
-                Color::Palette(colors) => opaque(color(colors, value as u8)),
-                _ => opaque([(value * 255 / most) as u8; 3]),
-            };
-        }
-        let sample = &row[x * self.samples..][..self.samples];
-        let (rgb, own) = match &self.color {
-            Color::Gray => ([sample[0]; 3], 1),
-            Color::Rgb => ([sample[0], sample[1], sample[2]], 3),
-            Color::Palette(colors) => (color(colors, sample[0]), 1),
-            Color::Cmyk => {
-                let light = 255 - u16::from(sample[3]);
-                ([0, 1, 2].map(|at| ((255 - u16::from(sample[at])) * light / 255) as u8), 4)
-            }
-            Color::YCbCr => (from_ycbcr(sample), 3),
-        };
-        let [r, g, b] = rgb;
-        match self.alpha {
-            Alpha::None => opaque(rgb),
-            Alpha::Plain => [r, g, b, sample[own]],
-            Alpha::Associated => {
-                let alpha = u16::from(sample[own]);
-                let [r, g, b] = rgb.map(|value| {
-                    (u16::from(value) * 255).checked_div(alpha).unwrap_or(0).min(255) as u8
-                });
-                [r, g, b, sample[own]]
-            }
-        }
-    }
 }
 
 const SHORT: &str = "a strip or tile is too short";
-
-fn opaque([r, g, b]: [u8; 3]) -> [u8; 4] {
-    [r, g, b, 255]
-}
-
-/// Indices that the table lacks are black.
-fn color(colors: &[[u8; 3]], index: u8) -> [u8; 3] {
-    colors.get(usize::from(index)).copied().unwrap_or_default()
-}
-
-/// As JPEG has it (BT.601, full range).
-fn from_ycbcr(sample: &[u8]) -> [u8; 3] {
-    let [y, cb, cr] = [0, 1, 2].map(|at| f32::from(sample[at]));
-    let (cb, cr) = (cb - 128.0, cr - 128.0);
-    [y + 1.402 * cr, y - 0.344_136 * cb - 0.714_136 * cr, y + 1.772 * cb]
-        .map(|value| value.round().clamp(0.0, 255.0) as u8)
-}
 
 /// Reds, greens, blues, of 16 bits each.
 fn palette(decoder: &mut Decoder<Patched<'_>>) -> Result<Vec<[u8; 3]>, Error> {
@@ -318,20 +210,6 @@ fn profile(decoder: &mut Decoder<Patched<'_>>) -> Option<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(count).ok().filter(|&count| count <= PROFILE_MAX)?];
     let read = directory.find_tag_bytes(Tag::IccProfile, &mut bytes, 0);
     read.ok().flatten().map(|_| bytes)
-}
-
-/// The nearest of eight bits for each sample.
-fn bytes(samples: DecodingResult) -> Result<Vec<u8>, Error> {
-    let float = |value: f32| (value.clamp(0.0, 1.0) * 255.0).round() as u8;
-    let short = |value: u16| ((u32::from(value) * 255 + 32_895) >> 16) as u8;
-    let long = |value: u32| short((value >> 16) as u16);
-    Ok(match samples {
-        DecodingResult::U8(values) => values,
-        DecodingResult::U16(values) => values.into_iter().map(short).collect(),
-        DecodingResult::U32(values) => values.into_iter().map(long).collect(),
-        DecodingResult::F32(values) => values.into_iter().map(float).collect(),
-        _ => return Err(unsupported("its kind of samples".to_owned())),
-    })
 }
 
 fn reader<'a>(
