@@ -370,7 +370,8 @@ impl<'a> Decoder<'a> {
         let rows = self.rows.get_or_insert_with(|| {
             let colors = Colors::of(&self.components, self.jfif, self.adobe);
             let most = self.frame.most.1 * self.plan.side;
-            Rows::new(self.frame.scaled(self.plan.side as u32), most, colors, self.plan.inks)
+            let size = self.frame.scaled(self.plan.side as u32);
+            Rows::new(size, most, (colors, self.components.len()), self.plan.output)
         });
         if mcu > 0 {
             rows.write(&self.components, mcu - 1, sink);

@@ -43,8 +43,18 @@ pub(super) struct Plan {
     /// Coefficients are buffered until all scans are read; else each row of blocks is done with when
     /// it has been read.
     pub(super) buffered: bool,
-    /// Four inks are given as they are, 255 being all of one; else they are mixed to colours.
-    pub(super) inks: bool,
+    pub(super) output: Output,
+}
+
+/// What rows are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    /// RGB, whatever the components are.
+    Colors,
+    /// Four inks as they are, 255 being all of one.
+    Inks,
+    /// The components as they are coded.
+    Components,
 }
 
 /// A component under a plan.
@@ -213,7 +223,7 @@ impl Effort {
         let named = |id: u8| frame.components.iter().position(|part| part.id == id);
         let count = usize::from(scan.first().copied().unwrap_or(0));
         let components = scan.get(1..).unwrap_or(&[]).chunks_exact(2).take(count);
-        let plan = Plan { side: 8, dc_only: false, buffered: false, inks: false };
+        let plan = Plan { side: 8, dc_only: false, buffered: false, output: Output::Colors };
         let blocks = |part: usize| {
             let shape = frame.shape(&plan, part);
             (shape.stride * shape.rows) as u64

@@ -13,7 +13,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::sync::Arc;
 
 use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Opened, Stop};
@@ -25,7 +25,7 @@ use super::shrink::Shrink;
 use crate::wire::Format;
 
 use damage::damaged;
-use frame::{Effort, Frame, Plan};
+use frame::{Effort, Frame, Output, Plan};
 
 /// More than that is buffered only where there is no way around it.
 const COEFFICIENTS_MAX: u64 = 64 << 20;
@@ -148,7 +148,7 @@ impl Decoder for Jpeg {
             None => decoder::decode(data, plan, stop, &mut |row| shrink.row(row))?,
             Some(inks) => {
                 let mut colors = vec![0; 3 * size.0 as usize];
-                decoder::decode(data, Plan { inks: true, ..plan }, stop, &mut |row| {
+                decoder::decode(data, Plan { output: Output::Inks, ..plan }, stop, &mut |row| {
                     inks.apply(row, &mut colors);
                     shrink.row(&colors);
                 })?;
@@ -156,6 +156,37 @@ impl Decoder for Jpeg {
         }
         Ok(shrink.finish(header.orientation))
     }
+}
+
+/// The components of a picture that a file of another format holds, as they are coded, those of a
+/// pixel side by side. `size` is what they may cover: as wide, and no higher; `count` how many there
+/// are of a pixel. Nothing is made of a picture that says otherwise.
+pub(super) fn components(
+    data: &[u8],
+    size: (u32, u32),
+    count: usize,
+    stop: Stop<'_>,
+) -> Result<Vec<u8>, Error> {
+    let (_, jpeg) = read(&mut Cursor::new(data))?;
+    let ((width, height), own) = (jpeg.frame.size, jpeg.frame.components.len());
+    if width != size.0 || height > size.1 || own != count {
+        return Err(damaged("its size is not what was announced"));
+    }
+    // What such a picture takes can be told before it is read.
+    if jpeg.buffered {
+        return Err(Error::Unsupported { format: Format::Jpg, what: "several scans".to_owned() });
+    }
+    let plan = Plan { side: 8, dc_only: false, buffered: false, output: Output::Components };
+    let mut components = Vec::with_capacity(width as usize * height as usize * count);
+    decoder::decode((data, &jpeg.frame), plan, stop, &mut |row| components.extend(row))?;
+    Ok(components)
+}
+
+/// Bytes that [`components`] takes at most, beside the data and the result.
+pub(super) fn components_memory(width: u32, count: usize) -> u64 {
+    // Two rows of the largest MCUs, a row of samples, and a row of pixels.
+    let width = u64::from(width);
+    (width + 31).saturating_mul(65 * count as u64) + 16 * width
 }
 
 impl Jpeg {
@@ -176,7 +207,7 @@ impl Jpeg {
 
     fn plan(&self, side: u32) -> Plan {
         let buffered = self.buffered;
-        let plan = Plan { side: side as usize, dc_only: false, buffered, inks: false };
+        let plan = Plan { side: side as usize, dc_only: false, buffered, output: Output::Colors };
         // At an eighth of the size the means of the blocks are nearly all that is wanted.
         let dc_only = side == 1 && self.buffered && self.frame.memory(&plan) > COEFFICIENTS_MAX;
         Plan { dc_only, ..plan }

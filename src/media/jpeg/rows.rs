@@ -3,9 +3,10 @@
 //! and encoders expect.
 
 use super::component::Component;
+use super::frame::Output;
 use super::idct::rounded;
 
-/// Takes the rows of the picture as RGB, or as inks, from the top.
+/// Takes the rows of the picture from the top.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// What the samples of a pixel are.
@@ -46,20 +47,30 @@ pub(super) struct Rows {
     lines: [Vec<u8>; 4],
     sums: Vec<u16>,
     pixels: Vec<u8>,
-    inks: bool,
+    output: Output,
 }
 
 impl Rows {
-    pub(super) fn new(size: (u32, u32), most: usize, colors: Colors, inks: bool) -> Self {
+    pub(super) fn new(
+        size: (u32, u32),
+        most: usize,
+        (colors, components): (Colors, usize),
+        output: Output,
+    ) -> Self {
         let size = (size.0 as usize, size.1 as usize);
+        let channels = match output {
+            Output::Colors => 3,
+            Output::Inks => 4,
+            Output::Components => components,
+        };
         Self {
             size,
             most,
             colors,
             lines: Default::default(),
             sums: Vec::new(),
-            pixels: vec![0; size.0 * if inks { 4 } else { 3 }],
-            inks,
+            pixels: vec![0; size.0 * channels],
+            output,
         }
     }
 
@@ -72,10 +83,10 @@ impl Rows {
             for ((line, own), component) in lines.iter_mut().zip(&mut self.lines).zip(components) {
                 *line = stretched(component, mcu, y, width, (&mut self.sums, own));
             }
-            if self.inks {
-                self.colors.write_inks(lines, &mut self.pixels);
-            } else {
-                self.colors.write(lines, &mut self.pixels);
+            match self.output {
+                Output::Colors => self.colors.write(lines, &mut self.pixels),
+                Output::Inks => self.colors.write_inks(lines, &mut self.pixels),
+                Output::Components => interleave(&lines[..components.len()], &mut self.pixels),
             }
             sink(&self.pixels);
         }
@@ -184,6 +195,15 @@ impl Colors {
             // As YCbCr they are their own complements.
             let ink = |value: u8| if self == Self::Ycck { value } else { 255 - value };
             to.copy_from_slice(&[ink(color[0]), ink(color[1]), ink(color[2]), 255 - key]);
+        }
+    }
+}
+
+/// The samples of a pixel side by side.
+fn interleave(lines: &[&[u8]], pixels: &mut [u8]) {
+    for (at, line) in lines.iter().enumerate() {
+        for (pixel, &value) in pixels.chunks_exact_mut(lines.len()).zip(*line) {
+            pixel[at] = value;
         }
     }
 }

@@ -128,7 +128,7 @@ fn scans_come_to_what_is_coded_in_one_go() {
 fn dc_coefficients_alone_are_close() {
     let data = sample("progressive");
     let details = looked(data).unwrap();
-    let plan = Plan { side: 1, dc_only: false, buffered: true, inks: false };
+    let plan = Plan { side: 1, dc_only: false, buffered: true, output: Output::Colors };
     let all = decoded_by(data, &details, plan).unwrap();
     let dc_only = decoded_by(data, &details, Plan { dc_only: true, ..plan }).unwrap();
     assert!(likeness(&all, &dc_only) > 25.0);
@@ -292,7 +292,7 @@ fn single_scan_decoding_takes_the_memory_of_a_few_rows() {
     assert!(probe.memory((500, 500)) < 2 * 3 * 141 * 93);
     let mut large = looked(data).unwrap().frame;
     large.size = (12_000, 12_000);
-    let plan = Plan { side: 8, dc_only: false, buffered: false, inks: false };
+    let plan = Plan { side: 8, dc_only: false, buffered: false, output: Output::Colors };
     assert!(large.memory(&plan) < 2 << 20, "{}", large.memory(&plan));
     assert!(large.memory(&Plan { buffered: true, ..plan }) > 12_000 * 12_000 * 2);
 }

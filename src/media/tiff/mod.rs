@@ -4,13 +4,14 @@
 //! bits and inks in planes, and would hold all of a photograph twice.
 
 mod ifd;
+mod jpegs;
 mod pixels;
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use tiff::TiffError;
-use tiff::decoder::{Decoder, Limits};
+use tiff::decoder::{ChunkType, Decoder, Limits};
 use tiff::tags::Tag;
 
 use super::decoder::{self, Goal, Header, Input, MEMORY_MAX, Opened, Stop, check_bounds};
@@ -19,18 +20,21 @@ use super::exif::Orientation;
 use super::icc::{PROFILE_MAX, Profile};
 use super::picture::Picture;
 use crate::wire::Format;
+use jpegs::Jpegs;
 use pixels::{Alpha, Color, Pixels, bytes};
 
 /// None, Fax4, LZW, JPEG, Deflate under both of its numbers, and PackBits.
-const COMPRESSIONS: [u16; 7] = [1, 4, 5, 7, 8, 32773, 32946];
+const COMPRESSIONS: [u16; 7] = [1, 4, 5, JPEG, 8, 32773, 32946];
+const JPEG: u16 = 7;
 
 #[derive(Debug)]
 struct Tiff {
     pixels: Pixels,
     /// The samples of a kind stand together.
     planar: bool,
-    /// Width and height of a strip or tile.
+    /// Width and height of a strip or tile. A tile may be larger than the picture.
     chunk: (u32, u32),
+    jpegs: Option<Jpegs>,
     /// Bytes that the crate is to read instead of those that the file has.
     patches: Vec<(u64, u8)>,
 }
@@ -83,15 +87,26 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
         None if photometric == 2 && samples == 4 => Alpha::Plain,
         _ => Alpha::None,
     };
-    let chunk = decoder.chunk_dimensions();
+    let mut chunk = decoder.chunk_dimensions();
+    if decoder.get_chunk_type() == ChunkType::Strip {
+        chunk.1 = chunk.1.min(height);
+    }
     let mut header = Header::plain(size, if alpha == Alpha::None { 3 } else { 4 });
     let orientation = u8::try_from(orientation).ok().and_then(Orientation::from_exif);
     header.orientation = orientation.unwrap_or(Orientation::NoTransforms);
     header.profile = profile(&mut decoder).and_then(|it| Profile::read(&it, color.samples()));
     let (samples, bits) = (usize::from(samples), usize::from(bits));
+    let jpegs = if compression == JPEG {
+        if bits != 8 {
+            return Err(unsupported(format!("JPEGs of {bits} bits")));
+        }
+        Some(Jpegs::read(&mut decoder, photometric == 0)?)
+    } else {
+        None
+    };
     drop(decoder);
     let pixels = Pixels { color, samples, bits, alpha };
-    Ok((header, Arc::new(Tiff { pixels, planar, chunk, patches })))
+    Ok((header, Arc::new(Tiff { pixels, planar, chunk, jpegs, patches })))
 }
 
 impl decoder::Decoder for Tiff {
@@ -99,13 +114,17 @@ impl decoder::Decoder for Tiff {
         let (width, height) = (u64::from(self.chunk.0), u64::from(self.chunk.1.min(header.size.1)));
         // Each factor is as large as the file says.
         let pixel = (self.pixels.samples as u64 * self.pixels.bits as u64).div_ceil(8);
-        let chunk = (width * height).saturating_mul(pixel);
+        // Of a JPEG all is made, by the crate only what the picture covers.
+        let rows = if self.jpegs.is_some() { u64::from(self.chunk.1) } else { height };
+        let chunk = (width * rows).saturating_mul(pixel);
         let band = u64::from(header.size.0) * header.channels as u64;
         let band = if self.is_tiled(header) { band * height } else { band };
         // Samples of more than a byte are made into bytes, planes into pixels.
         let bytes = if self.pixels.bits > 8 { chunk / 2 } else { 0 };
         let pixels = if self.planar { chunk } else { 0 };
-        [bytes, pixels, band, header.result_bytes(goal)]
+        let jpegs = self.jpegs.as_ref();
+        let jpegs = jpegs.map_or(0, |it| it.memory(self.chunk.0, self.stored_samples()));
+        [bytes, pixels, jpegs, band, header.result_bytes(goal)]
             .into_iter()
             .fold(chunk, u64::saturating_add)
     }
@@ -132,8 +151,7 @@ impl decoder::Decoder for Tiff {
             let height = self.chunk.1.min(header.size.1 - row * self.chunk.1) as usize;
             if !self.is_tiled(header) {
                 // A strip may be the whole picture: no second copy of it is made.
-                let chunk = self.chunk(&mut decoder, row, down)?;
-                let read = decoder.chunk_data_dimensions(row).0 as usize;
+                let (chunk, read) = self.chunk(&mut decoder, row, down, stop)?;
                 if read < width {
                     return Err(damaged(SHORT));
                 }
@@ -147,8 +165,7 @@ impl decoder::Decoder for Tiff {
             band.resize(width * channels * height, 0);
             for column in 0..across {
                 let index = row * across + column;
-                let chunk = self.chunk(&mut decoder, index, across * down)?;
-                let read = decoder.chunk_data_dimensions(index).0 as usize;
+                let (chunk, read) = self.chunk(&mut decoder, index, across * down, stop)?;
                 let left = (column * self.chunk.0) as usize;
                 // Of the last tile a part may be seen, and yet all be read.
                 let seen = left..width.min(left + read);
@@ -170,20 +187,46 @@ impl Tiff {
         self.chunk.0 < header.size.0
     }
 
-    /// The samples of a strip or tile as bytes, interleaved.
+    /// Samples that are stored together for a pixel.
+    fn stored_samples(&self) -> usize {
+        if self.planar { 1 } else { self.pixels.samples }
+    }
+
+    /// The samples of a strip or tile as bytes, interleaved, and how many pixels wide they are.
     fn chunk(
         &self,
         decoder: &mut Decoder<Patched<'_>>,
         index: u32,
         chunks: u32,
+        stop: Stop<'_>,
+    ) -> Result<(Vec<u8>, usize), Error> {
+        let mut read = |index| match &self.jpegs {
+            Some(jpegs) => {
+                let size = (self.chunk, self.stored_samples());
+                jpegs.samples(decoder.inner(), index, size, stop)
+            }
+            None => bytes(decoder.read_chunk(index).map_err(from_crate)?),
+        };
+        let samples = self.samples(index, chunks, &mut read)?;
+        let width = match &self.jpegs {
+            Some(_) => self.chunk.0,
+            None => decoder.chunk_data_dimensions(index).0,
+        };
+        Ok((samples, width as usize))
+    }
+
+    fn samples(
+        &self,
+        index: u32,
+        chunks: u32,
+        read: &mut dyn FnMut(u32) -> Result<Vec<u8>, Error>,
     ) -> Result<Vec<u8>, Error> {
         if !self.planar || self.pixels.samples == 1 {
-            return bytes(decoder.read_chunk(index).map_err(from_crate)?);
+            return read(index);
         }
         let mut interleaved = Vec::new();
         for plane in 0..self.pixels.samples {
-            let chunk = decoder.read_chunk(index + plane as u32 * chunks).map_err(from_crate)?;
-            let chunk = bytes(chunk)?;
+            let chunk = read(index + plane as u32 * chunks)?;
             interleaved.resize(chunk.len() * self.pixels.samples, 0);
             for (pixel, value) in interleaved.chunks_exact_mut(self.pixels.samples).zip(chunk) {
                 pixel[plane] = value;
