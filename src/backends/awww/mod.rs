@@ -1,0 +1,193 @@
+//! awww, or swww as it was called until 2025: a server of its own that is told by a client program.
+//!
+//! A server that already runs is used as it is and is not ours to end. That it has ended is seen at
+//! the next call: it reads what a client has to say before it does anything else, so none may keep
+//! it waiting only to hear of its end. Calls come one after the
+//! other, as the worker makes them: concurrent ones glitch (LGFae/swww#220).
+
+mod call;
+mod query;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::context::{Context, Settings};
+use super::copies::{Copies, Takes};
+use super::processes::Processes;
+use super::{Backend, Error, Placement};
+use crate::config::{Awww as Options, AwwwFormat};
+use crate::process::{Ended, Output, run};
+use crate::sys::Cancel;
+use crate::wire::Format;
+
+use call::{Call, Shown, args, calls};
+use query::Queried;
+pub(super) use query::queried;
+
+const NAME: &str = "awww";
+/// The client answers as soon as the server has the picture, before any transition.
+const CALL: Duration = Duration::from_secs(10);
+const UP_WITHIN: Duration = Duration::from_secs(10);
+/// A server that answers knows its outputs a moment later.
+const OUTPUTS_WITHIN: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(2);
+const TAKES: Takes = Takes {
+    formats: Some(&[
+        Format::Jpg,
+        Format::Png,
+        Format::Gif,
+        Format::Webp,
+        Format::Bmp,
+        Format::Tiff,
+    ]),
+    turns: false,
+    name: None,
+};
+
+pub(super) struct Awww {
+    context: Context,
+    settings: Settings,
+    copies: Copies,
+    /// The server, where it is ours.
+    servers: Processes,
+    /// What this daemon has had shown on each output, and how.
+    shown: HashMap<String, Shown>,
+}
+
+impl Awww {
+    pub(super) fn new(context: Context, settings: Settings) -> Self {
+        let servers = Processes::taken_over(&context, NAME, |server| server.end(GRACE));
+        let copies = Copies::new(context.cache.join("copies"));
+        Self { context, settings, copies, servers, shown: HashMap::new() }
+    }
+
+    /// The client and server of one name: awww's, else swww's.
+    fn programs(&self) -> Result<(PathBuf, PathBuf), Error> {
+        let pair =
+            |client, server| Ok((self.context.program(client)?, self.context.program(server)?));
+        pair("awww", "awww-daemon")
+            .or_else(|error: Error| pair("swww", "swww-daemon").map_err(|_| error))
+    }
+
+    /// What the server says that its outputs show; none where no server answers.
+    fn query(&self, client: &Path, cancel: &Cancel) -> Result<Option<Vec<Queried>>, Error> {
+        let output = self.call(client, ["query".into()].into(), cancel)?;
+        Ok(output.is_success().then(|| queried(&String::from_utf8_lossy(&output.stdout))))
+    }
+
+    fn call(&self, client: &Path, args: Vec<OsString>, cancel: &Cancel) -> Result<Output, Error> {
+        Ok(run(&self.context.launch(client).args(args), CALL, Some(cancel))?)
+    }
+
+    /// Starts a server of ours and waits until it answers and knows the outputs.
+    fn start(
+        &mut self,
+        client: &Path,
+        server: PathBuf,
+        placements: &[Placement],
+        cancel: &Cancel,
+    ) -> Result<Vec<Queried>, Error> {
+        // Without --no-cache it shows a picture of its own choice and races us.
+        let mut launch = self.context.launch(server).args(["--no-cache"]);
+        let format = (self.settings)().awww.daemon_format;
+        if format != AwwwFormat::Default {
+            launch = launch.args(["--format", format.as_str()]);
+        }
+        self.shown.clear();
+        let process = self.context.start(&launch, NAME, None)?;
+        let (begun, mut pause) = (Instant::now(), Duration::from_millis(5));
+        let outputs = loop {
+            match self.query(client, cancel) {
+                Ok(Some(outputs)) if unknown(placements, &outputs).is_none() => break Ok(outputs),
+                Ok(Some(outputs)) if begun.elapsed() > OUTPUTS_WITHIN => break Ok(outputs),
+                Err(Error::Cancelled) => break Err(Error::Cancelled),
+                // Too early: it has no socket yet, or not all outputs.
+                Ok(_) | Err(_) => {}
+            }
+            // Wakes at once when it ends instead.
+            let ended = process.child().wait(Some(Instant::now() + pause), Some(cancel));
+            if ended || begun.elapsed() > UP_WITHIN {
+                let why = format!("{} does not come up: {}", launch.shown(), process.log_tail());
+                break Err(Error::Unavailable(why));
+            }
+            pause = (pause * 2).min(Duration::from_millis(500));
+        };
+        match outputs {
+            Ok(_) => self.servers.replace(process),
+            Err(_) => process.end(GRACE),
+        }
+        outputs
+    }
+
+    /// Has one picture shown on some outputs.
+    fn set(&mut self, client: &Path, call: Call, cancel: &Cancel) -> Result<(), Error> {
+        let options = Options { resize: call.shown.resize, ..(self.settings)().awww.clone() };
+        let output = self.call(client, args(&options, &call.outputs, &call.shown.path), cancel)?;
+        if !output.is_success() {
+            let why = output.complaint();
+            return Err(match output.ended {
+                Ended::Code(2) => Error::File { path: call.shown.path, why },
+                _ => Error::Refused(format!("{NAME} failed: {why}")),
+            });
+        }
+        for name in call.outputs {
+            self.shown.insert(name, call.shown.clone());
+        }
+        Ok(())
+    }
+}
+
+impl Backend for Awww {
+    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
+        let (client, server) = self.programs()?;
+        let outputs = match self.query(&client, cancel)? {
+            Some(outputs) => outputs,
+            None => self.start(&client, server, placements, cancel)?,
+        };
+        // It drops a name that it does not know without a word.
+        if let Some(name) = unknown(placements, &outputs) {
+            return Err(Error::Refused(format!("{NAME} does not know the output {name}")));
+        }
+        let options = (self.settings)();
+        let mut wanted = Vec::new();
+        for placement in placements {
+            let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
+            wanted.push((
+                placement.output.name.clone(),
+                Shown::new(path, &options.awww, placement.fit),
+            ));
+        }
+        for call in calls(&wanted, &self.shown, &outputs) {
+            self.set(&client, call, cancel)?;
+        }
+        let files: Vec<PathBuf> = wanted.into_iter().map(|(_, shown)| shown.path).collect();
+        self.copies.tidy(&files);
+        Ok(())
+    }
+
+    fn knows_by_path(&self) -> bool {
+        true
+    }
+
+    fn clear(&mut self) -> Result<(), Error> {
+        if self.servers.newest().is_none() {
+            log::info!("the {NAME} server was not started by murald and goes on");
+        }
+        self.servers.end_all();
+        self.shown.clear();
+        self.copies.tidy(&[]);
+        Ok(())
+    }
+
+    fn is_whole(&mut self) -> bool {
+        self.servers.is_whole()
+    }
+}
+
+/// An output that is to be used and that the server does not know.
+fn unknown<'a>(placements: &'a [Placement], outputs: &[Queried]) -> Option<&'a str> {
+    let names = placements.iter().map(|placement| placement.output.name.as_str());
+    names.into_iter().find(|name| outputs.iter().all(|output| output.name != *name))
+}
