@@ -32,6 +32,14 @@ pub(crate) fn look(
     })
 }
 
+/// Reads a picture to its end, to see whether it is whole.
+pub(super) fn read_whole(path: &Path, cancel: &Cancel) -> Result<(), Error> {
+    let mut file = open(path)?;
+    // Of what only ffmpeg decodes no more than its format can be said.
+    let Ok(probe) = look(path, &mut file)? else { return Ok(()) };
+    guarded(path, || probe.decode(&mut file, (1, 1), &|| cancel.is_cancelled())).map(drop)
+}
+
 /// Parts of a picture, as PNGs.
 pub(crate) fn cut(
     (path, file): (&Path, &mut BufReader<File>),

@@ -18,7 +18,8 @@ fn show(stubs: &Stubs, awww: &mut dyn Backend, pictures: &[(&str, &Path)]) -> Re
 /// The calls of `awww img`, without their flags for the look: outputs and path.
 fn images(stubs: &Stubs) -> Vec<(String, String)> {
     let calls = stubs.calls("awww").into_iter().filter(|call| call[0] == "img");
-    calls.map(|call| (call[2].clone(), call.last().unwrap().clone())).collect()
+    let outputs = |call: &[String]| call[1].strip_prefix("--outputs=").unwrap().to_owned();
+    calls.map(|call| (outputs(&call), call.last().unwrap().clone())).collect()
 }
 
 #[test]
@@ -114,6 +115,38 @@ fn mishaps() {
     std::fs::write(stubs.notes.join("outputs"), "OTHER-1\n").unwrap();
     let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap_err();
     assert!(error.to_string().contains("HEADLESS-1"), "{error}");
+    awww.clear().unwrap();
+}
+
+#[test]
+fn a_file_is_blamed_for_what_is_wrong_with_it_alone() {
+    let stubs = Stubs::new(&["640x480"]);
+    let mut awww = stubs.wall.backend(BackendName::Awww);
+    let red = stubs.wall.flat("red.png", RED);
+    stubs.cue("awww", "usage");
+    let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap_err();
+    let said = "awww failed: unexpected argument '--new' found";
+    assert_eq!(error, Error::Refused(said.to_owned()));
+    // Its head is whole.
+    let cut = stubs.root().join("cut.png");
+    let bytes = std::fs::read(&red).unwrap();
+    std::fs::write(&cut, &bytes[..bytes.len() - 30]).unwrap();
+    stubs.cue("awww", "undecodable");
+    let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &cut)]).unwrap_err();
+    assert!(matches!(&error, Error::File { path, .. } if *path == cut), "{error}");
+    stubs.cue("awww", "");
+    awww.clear().unwrap();
+}
+
+#[test]
+fn numbers_below_zero_and_blanks_between_them_are_taken() {
+    let stubs = Stubs::new(&["640x480"]);
+    let mut awww = stubs.wall.backend(BackendName::Awww);
+    stubs.wall.set_json("awww", "transition_angle", serde_json::json!(-30));
+    stubs.wall.set("awww", "transition_bezier", "-0.5, 0, 1, 1");
+    stubs.wall.set("awww", "transition_wave", " 20, 20");
+    let red = stubs.wall.flat("red.png", RED);
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
     awww.clear().unwrap();
 }
 

@@ -146,7 +146,7 @@ esac
 kill -0 "$(cat "$STUB_NOTES/awww-up" 2>/dev/null)" 2>/dev/null || {
   echo 'Error: "Socket file not found. Are you sure awww-daemon is running?"' >&2; exit 1
 }
-refuse() { echo "error: $1" >&2; exit 2; }
+refuse() { printf 'error: %s\n\nFor more information, try %s.\n' "$1" "'--help'" >&2; exit 2; }
 case $1 in
 query)
   while read -r output; do
@@ -157,29 +157,38 @@ img)
   shift
   outputs=
   while [ $# -gt 0 ]; do
-    flag=$1
-    case $flag in
+    case $1 in
     --invert-y) shift; continue ;;
     --) shift; break ;;
+    --*=*) flag=${1%%=*} value=${1#*=}; shift ;;
+    --*)
+      [ $# -ge 2 ] || refuse "a value is required for '$1'"
+      case $2 in -*) refuse "unexpected argument '${2%"${2#??}"}' found" ;; esac
+      flag=$1 value=$2; shift 2 ;;
+    *) break ;;
     esac
-    [ $# -ge 2 ] || refuse "a value is required for '$flag'"
-    case "$flag $2" in
-    '--outputs '*) outputs=$2 ;;
+    case "$flag $value" in
+    '--outputs '*) outputs=$value ;;
     '--resize no' | '--resize crop' | '--resize fit' | '--resize stretch') ;;
-    '--fill-color #'*) refuse 'invalid colour' ;;
+    '--fill-color #'*) refuse "invalid value '$value' for '--fill-color'" ;;
     '--fill-color '*) ;;
     '--filter Nearest' | '--filter Bilinear' | '--filter CatmullRom' | '--filter Mitchell' | '--filter Lanczos3') ;;
-    '--transition-bezier 0,0,0,0') refuse 'invalid bezier' ;;
-    '--transition-step 0') refuse 'not in 1..255' ;;
+    '--transition-bezier 0,0,0,0') refuse 'Invalid bezier curve: 0,0,0,0' ;;
+    '--transition-bezier '*' '* | '--transition-wave '*' '*)
+      refuse "invalid value '$value' for '$flag': invalid float literal" ;;
+    '--transition-step 0') refuse 'number would be zero for non-zero type' ;;
     '--transition-type '* | '--transition-step '* | '--transition-duration '* | '--transition-fps '*) ;;
     '--transition-angle '* | '--transition-pos '* | '--transition-bezier '* | '--transition-wave '*) ;;
-    *) refuse "unexpected argument '$flag $2' found" ;;
+    *) refuse "unexpected argument '$flag' found" ;;
     esac
-    shift 2
   done
   [ $# -eq 1 ] || refuse 'exactly one image'
-  [ -f "$1" ] || refuse "$1: no such file"
-  [ "$cue" != fail ] || { echo 'Error: "it went wrong"' >&2; exit 1; }
+  [ -e "$1" ] || refuse "invalid value '$1' for '<IMAGE>': Path '$1' does not exist"
+  case $cue in
+  fail) echo 'Error: "it went wrong"' >&2; exit 1 ;;
+  usage) refuse "unexpected argument '--new' found" ;;
+  undecodable) echo 'Error: "failed to decode image: unexpected end of file"' >&2; exit 1 ;;
+  esac
   known=
   for output in $(echo "$outputs" | tr , ' '); do
     grep -Fqx -- "$output" "$STUB_NOTES/outputs" || continue

@@ -56,8 +56,10 @@ pub(super) fn calls(
 }
 
 pub(super) fn args(options: &Options, outputs: &[String], path: &Path) -> Vec<OsString> {
-    let mut args: Vec<OsString> = vec!["img".into(), "--outputs".into(), outputs.join(",").into()];
-    let mut add = |flag: &str, value: String| args.extend([flag.into(), value.into()]);
+    let mut args: Vec<OsString> = vec!["img".into()];
+    // One word each: a value that begins with a minus would be a flag of its own.
+    let mut add = |flag: &str, value: String| args.push(format!("{flag}={value}").into());
+    add("--outputs", outputs.join(","));
     add("--resize", options.resize.to_string());
     add("--fill-color", options.fill_color.clone());
     add("--filter", options.filter_type.to_string());
@@ -70,14 +72,19 @@ pub(super) fn args(options: &Options, outputs: &[String], path: &Path) -> Vec<Os
     }
     add("--transition-fps", options.transition_fps.to_string());
     add("--transition-angle", options.transition_angle.to_string());
-    add("--transition-pos", options.transition_pos.clone());
-    add("--transition-bezier", options.transition_bezier.clone());
-    add("--transition-wave", options.transition_wave.clone());
+    add("--transition-pos", without_blanks(&options.transition_pos));
+    add("--transition-bezier", without_blanks(&options.transition_bezier));
+    add("--transition-wave", without_blanks(&options.transition_wave));
     if options.invert_y {
         args.push("--invert-y".into());
     }
     args.extend(["--".into(), path.as_os_str().to_owned()]);
     args
+}
+
+/// The settings take blanks between numbers; awww takes none.
+fn without_blanks(numbers: &str) -> String {
+    numbers.split_whitespace().collect()
 }
 
 #[cfg(test)]
@@ -88,31 +95,31 @@ mod tests {
     fn the_command_line() {
         let outputs = ["DP-1".to_owned(), "HDMI-A-1".to_owned()];
         let check = |options: &Options, changed: &[(&str, Option<&str>)]| {
-            let mut expected: Vec<(&str, Option<&str>)> = vec![
-                ("--resize", Some("crop")),
-                ("--fill-color", Some("000000")),
-                ("--filter", Some("Lanczos3")),
-                ("--transition-type", Some("wipe")),
-                ("--transition-step", Some("90")),
-                ("--transition-duration", Some("3")),
-                ("--transition-fps", Some("60")),
-                ("--transition-angle", Some("45")),
-                ("--transition-pos", Some("center")),
-                ("--transition-bezier", Some("0.25,0.1,0.25,1.0")),
-                ("--transition-wave", Some("20,20")),
+            let mut expected = vec![
+                ("--resize", "crop"),
+                ("--fill-color", "000000"),
+                ("--filter", "Lanczos3"),
+                ("--transition-type", "wipe"),
+                ("--transition-step", "90"),
+                ("--transition-duration", "3"),
+                ("--transition-fps", "60"),
+                ("--transition-angle", "45"),
+                ("--transition-pos", "center"),
+                ("--transition-bezier", "0.25,0.1,0.25,1.0"),
+                ("--transition-wave", "20,20"),
             ];
             for &(flag, value) in changed {
-                match expected.iter_mut().find(|(known, _)| *known == flag) {
-                    Some(entry) => entry.1 = value,
-                    None => expected.push((flag, Some(""))),
+                let at = expected.iter().position(|(known, _)| *known == flag).unwrap();
+                match value {
+                    Some(value) => expected[at].1 = value,
+                    None => drop(expected.remove(at)),
                 }
             }
-            let mut words = vec!["img", "--outputs", "DP-1,HDMI-A-1"];
-            for (flag, value) in expected {
-                words.extend(value.map(|_| flag));
-                words.extend(value.filter(|value| !value.is_empty()));
-            }
-            words.extend(["--", "/-a b,#.png"]);
+            let mut words = vec!["img".to_owned(), "--outputs=DP-1,HDMI-A-1".to_owned()];
+            words.extend(expected.iter().map(|(flag, value)| format!("{flag}={value}")));
+            words.extend(options.invert_y.then(|| "--invert-y".to_owned()));
+            words.extend(["--", "/-a b,#.png"].map(str::to_owned));
+            let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
             assert_eq!(args(options, &outputs, Path::new("/-a b,#.png")), words);
         };
         let default = Options::default();
@@ -125,7 +132,20 @@ mod tests {
             &Options { transition_duration: 0.0, ..default.clone() },
             &[("--transition-duration", None)],
         );
-        check(&Options { invert_y: true, ..default }, &[("--invert-y", Some(""))]);
+        check(&Options { invert_y: true, ..default.clone() }, &[]);
+        let odd = Options {
+            transition_angle: -30.0,
+            transition_pos: "0.4, 0.9".to_owned(),
+            transition_bezier: " -0.5, 0,1 ,1".to_owned(),
+            transition_wave: "20,\t20".to_owned(),
+            ..default
+        };
+        let plain = [
+            ("--transition-angle", Some("-30")),
+            ("--transition-pos", Some("0.4,0.9")),
+            ("--transition-bezier", Some("-0.5,0,1,1")),
+        ];
+        check(&odd, &plain);
     }
 
     #[test]

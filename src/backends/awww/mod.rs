@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
 use super::processes::Processes;
-use super::{Backend, Error, Placement};
+use super::{Backend, Error, Placement, decoding};
 use crate::config::{Awww as Options, AwwwFormat};
-use crate::process::{Ended, Output, run};
+use crate::process::{Output, run};
 use crate::sys::Cancel;
 use crate::wire::Format;
 
@@ -126,11 +126,7 @@ impl Awww {
         let options = Options { resize: call.shown.resize, ..(self.settings)().awww.clone() };
         let output = self.call(client, args(&options, &call.outputs, &call.shown.path), cancel)?;
         if !output.is_success() {
-            let why = output.complaint();
-            return Err(match output.ended {
-                Ended::Code(2) => Error::File { path: call.shown.path, why },
-                _ => Error::Refused(format!("{NAME} failed: {why}")),
-            });
+            return Err(failure(&output, &call.shown.path, cancel));
         }
         for name in call.outputs {
             self.shown.insert(name, call.shown.clone());
@@ -184,6 +180,20 @@ impl Backend for Awww {
     fn is_whole(&mut self) -> bool {
         self.servers.is_whole()
     }
+}
+
+/// Why a call has failed. awww says it alike of a file and of its own flags: the file is at fault
+/// where it cannot be read here either.
+fn failure(output: &Output, path: &Path, cancel: &Cancel) -> Error {
+    decoding::read_whole(path, cancel)
+        .err()
+        .unwrap_or_else(|| Error::Refused(format!("{NAME} failed: {}", complaint(output))))
+}
+
+/// Of flags it says first what is wrong, and last where to read about them.
+fn complaint(output: &Output) -> String {
+    let first = output.stderr.lines().find_map(|line| line.strip_prefix("error: "));
+    first.map_or_else(|| output.complaint(), str::to_owned)
 }
 
 /// An output that is to be used and that the server does not know.

@@ -256,7 +256,7 @@ fn one_duration_for_two() {
     let mut awww = stubs.wall.backend(BackendName::Awww);
     let blue: PathBuf = stubs.wall.flat("blue.png", BLUE);
     awww.show(&stubs.wall.hang(&[("HEADLESS-1", &blue)]), &stubs.wall.cancel).unwrap();
-    assert!(said(&stubs).contains("--transition-duration 7.5"));
+    assert!(said(&stubs).contains("--transition-duration=7.5"));
     awww.clear().unwrap();
 }
 
