@@ -23,6 +23,11 @@ impl Processes {
         self.running.last()
     }
 
+    /// Whether others were there before the newest.
+    pub(super) fn has_older(&self) -> bool {
+        self.running.len() > 1
+    }
+
     pub(super) fn any(&self, is_it: impl FnMut(&BackendProcess) -> bool) -> bool {
         self.running.iter().any(is_it)
     }
@@ -53,9 +58,19 @@ impl Processes {
         Some(self.running.remove(at))
     }
 
+    /// Adds one; those before stay until it is seen.
+    pub(super) fn push(&mut self, new: BackendProcess) {
+        self.running.push(new);
+    }
+
+    /// Takes out the newest, without an end to it.
+    pub(super) fn pop(&mut self) -> Option<BackendProcess> {
+        self.running.pop()
+    }
+
     /// Leaves this one running, and ends all others.
     pub(super) fn replace(&mut self, kept: BackendProcess) {
-        self.running.push(kept);
+        self.push(kept);
         self.keep_newest();
     }
 

@@ -67,7 +67,6 @@ fn a_server_outlives_the_daemon_and_is_taken_over() {
     stubs.wall.desktop.output("kill", &["-9", &server[0].pid.to_string()]);
     stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
     assert!(!second.is_whole());
-    std::fs::remove_file(stubs.notes.join("awww-HEADLESS-1")).unwrap();
     show(&stubs, &mut *second, &[("HEADLESS-1", &red)]).unwrap();
     assert_eq!(images(&stubs).len(), 1);
     assert!(second.is_whole());
@@ -90,6 +89,31 @@ fn a_server_that_somebody_else_started_is_used_and_left() {
 }
 
 #[test]
+fn a_server_without_its_socket_goes_once_another_has_the_picture() {
+    let stubs = Stubs::new(&["640x480"]);
+    let mut awww = stubs.wall.backend(BackendName::Awww);
+    let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
+    let old = stubs.wall.processes("awww").remove(0);
+    std::fs::remove_file(stubs.notes.join("awww-up")).unwrap();
+    stubs.cue("awww", "fail");
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap_err();
+    assert!(old.is_running(), "nobody else shows anything");
+    assert_eq!(stubs.wall.processes("awww").len(), 1);
+    stubs.cue("awww", "");
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap();
+    assert!(!old.is_running());
+    // From one server to the next there is no transition.
+    let img = stubs.calls("awww").into_iter().rfind(|call| call[0] == "img").unwrap();
+    assert!(img.contains(&"--transition-type=none".to_owned()), "{img:?}");
+    // It has left the other's socket where it was.
+    stubs.forget_calls();
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
+    assert!(stubs.calls("awww-daemon").is_empty());
+    awww.clear().unwrap();
+}
+
+#[test]
 fn mishaps() {
     let stubs = Stubs::new(&["640x480"]);
     let mut awww = stubs.wall.backend(BackendName::Awww);
@@ -102,6 +126,11 @@ fn mishaps() {
         error
     };
     let error = fails("awww-daemon", "die", "failed to connect to wayland");
+    assert!(matches!(error, Error::Unavailable(_)));
+    assert!(stubs.wall.processes("awww").is_empty());
+    // Its client says that all is well.
+    let error = fails("awww-daemon", "unsupported", "has ended: [ERROR] WAYLAND PROTOCOL ERROR");
+    assert!(error.to_string().ends_with("Unsupported format"), "{error}");
     assert!(matches!(error, Error::Unavailable(_)));
     assert!(stubs.wall.processes("awww").is_empty());
     assert!(matches!(fails("awww", "garbage", "does not know the output"), Error::Refused(_)));

@@ -127,13 +127,17 @@ for arg; do
   *) echo "error: unexpected argument '$arg' found" >&2; exit 2 ;;
   esac
 done
+while read -r output; do rm -f "$STUB_NOTES/awww-$output"; done <"$STUB_NOTES/outputs"
 case $cue in
 die) echo 'failed to connect to wayland' >&2; exit 1 ;;
 hang) ;;
 late) { sleep 0.4; echo $$ >"$STUB_NOTES/awww-up"; } & ;;
 *) echo $$ >"$STUB_NOTES/awww-up" ;;
 esac
-trap 'exit 0' TERM
+# It removes what lies where it had its socket, whoever made that.
+trap 'rm -f "$STUB_NOTES/awww-up"; exit 0' TERM
+trap 'echo "[ERROR] WAYLAND PROTOCOL ERROR: object: 21, code: 0, message: Unsupported format" >&2
+  echo "[INFO] Goodbye!" >&2; rm -f "$STUB_NOTES/awww-up"; exit 0' USR1
 while :; do sleep 0.05; done
 "#;
 
@@ -189,6 +193,11 @@ img)
   usage) refuse "unexpected argument '--new' found" ;;
   undecodable) echo 'Error: "failed to decode image: unexpected end of file"' >&2; exit 1 ;;
   esac
+  if [ "$(cat "$STUB_NOTES/cue-awww-daemon" 2>/dev/null)" = unsupported ]; then
+    kill -USR1 "$(cat "$STUB_NOTES/awww-up")"
+    while [ -e "$STUB_NOTES/awww-up" ]; do sleep 0.01; done
+    exit 0
+  fi
   known=
   for output in $(echo "$outputs" | tr , ' '); do
     grep -Fqx -- "$output" "$STUB_NOTES/outputs" || continue

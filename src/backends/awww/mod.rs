@@ -17,8 +17,8 @@ use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
 use super::processes::Processes;
 use super::{Backend, Error, Placement, decoding};
-use crate::config::{Awww as Options, AwwwFormat};
-use crate::process::{Output, run};
+use crate::config::{Awww as Options, AwwwFormat, AwwwTransition};
+use crate::process::{BackendProcess, Output, run};
 use crate::sys::Cancel;
 use crate::wire::Format;
 
@@ -32,6 +32,8 @@ const CALL: Duration = Duration::from_secs(10);
 const UP_WITHIN: Duration = Duration::from_secs(10);
 /// A server that answers knows its outputs a moment later.
 const OUTPUTS_WITHIN: Duration = Duration::from_secs(2);
+/// What the first frame of a new server takes, and some more.
+const DRAWN_AFTER: Duration = Duration::from_millis(200);
 const GRACE: Duration = Duration::from_secs(2);
 const TAKES: Takes = Takes {
     formats: Some(&[
@@ -95,7 +97,6 @@ impl Awww {
         if format != AwwwFormat::Default {
             launch = launch.args(["--format", format.as_str()]);
         }
-        self.shown.clear();
         let process = self.context.start(&launch, NAME, None)?;
         let (begun, mut pause) = (Instant::now(), Duration::from_millis(5));
         let outputs = loop {
@@ -115,15 +116,68 @@ impl Awww {
             pause = (pause * 2).min(Duration::from_millis(500));
         };
         match outputs {
-            Ok(_) => self.servers.replace(process),
+            Ok(_) => self.servers.push(process),
             Err(_) => process.end(GRACE),
         }
         outputs
     }
 
+    /// Whether a new server outlives its first picture: it answers before it has drawn, and its
+    /// compositor ends one whose pixel format it does not take.
+    fn has_drawn(&self, cancel: &Cancel) -> Result<(), Error> {
+        let Some(new) = self.servers.newest() else { return Ok(()) };
+        if new.child().wait(Some(Instant::now() + DRAWN_AFTER), Some(cancel)) {
+            return Err(ended(new));
+        }
+        if cancel.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    /// Ends those before the newest, which have lost their socket: one that may end by itself removes
+    /// what lies in its place by then.
+    fn end_older(&mut self) {
+        let Some(newest) = self.servers.pop() else { return };
+        while let Some(older) = self.servers.pop() {
+            older.kill();
+        }
+        self.servers.push(newest);
+    }
+
+    /// Has a server that answers show all of it.
+    fn show_by(
+        &mut self,
+        client: &Path,
+        outputs: &[Queried],
+        placements: &[Placement],
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        // It drops a name that it does not know without a word.
+        if let Some(name) = unknown(placements, outputs) {
+            return Err(Error::Refused(format!("{NAME} does not know the output {name}")));
+        }
+        let options = (self.settings)();
+        let mut wanted = Vec::new();
+        for placement in placements {
+            let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
+            wanted.push((
+                placement.output.name.clone(),
+                Shown::new(path, &options.awww, placement.fit),
+            ));
+        }
+        for call in calls(&wanted, &self.shown, outputs) {
+            self.set(client, call, cancel)?;
+        }
+        let files: Vec<PathBuf> = wanted.into_iter().map(|(_, shown)| shown.path).collect();
+        self.copies.tidy(&files);
+        Ok(())
+    }
+
     /// Has one picture shown on some outputs.
     fn set(&mut self, client: &Path, call: Call, cancel: &Cancel) -> Result<(), Error> {
-        let options = Options { resize: call.shown.resize, ..(self.settings)().awww.clone() };
+        let mut options = Options { resize: call.shown.resize, ..(self.settings)().awww.clone() };
+        if self.servers.has_older() {
+            // What is seen is another server's: a transition would begin with black.
+            options.transition_type = AwwwTransition::None;
+        }
         let output = self.call(client, args(&options, &call.outputs, &call.shown.path), cancel)?;
         if !output.is_success() {
             return Err(failure(&output, &call.shown.path, cancel));
@@ -138,29 +192,24 @@ impl Awww {
 impl Backend for Awww {
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         let (client, server) = self.programs()?;
-        let outputs = match self.query(&client, cancel)? {
-            Some(outputs) => outputs,
-            None => self.start(&client, server, placements, cancel)?,
-        };
-        // It drops a name that it does not know without a word.
-        if let Some(name) = unknown(placements, &outputs) {
-            return Err(Error::Refused(format!("{NAME} does not know the output {name}")));
+        if let Some(outputs) = self.query(&client, cancel)? {
+            return self.show_by(&client, &outputs, placements, cancel);
         }
-        let options = (self.settings)();
-        let mut wanted = Vec::new();
-        for placement in placements {
-            let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
-            wanted.push((
-                placement.output.name.clone(),
-                Shown::new(path, &options.awww, placement.fit),
-            ));
+        self.servers.reap();
+        let outputs = self.start(&client, server, placements, cancel)?;
+        self.shown.clear();
+        let shown = self.show_by(&client, &outputs, placements, cancel);
+        let shown = shown.and_then(|()| self.has_drawn(cancel));
+
+        match shown {
+            Ok(()) => self.end_older(),
+            // What there was without it is on the wall still.
+            Err(_) => {
+                self.servers.pop().into_iter().for_each(|new| new.end(GRACE));
+                self.shown.clear();
+            }
         }
-        for call in calls(&wanted, &self.shown, &outputs) {
-            self.set(&client, call, cancel)?;
-        }
-        let files: Vec<PathBuf> = wanted.into_iter().map(|(_, shown)| shown.path).collect();
-        self.copies.tidy(&files);
-        Ok(())
+        shown
     }
 
     fn knows_by_path(&self) -> bool {
@@ -180,6 +229,15 @@ impl Backend for Awww {
     fn is_whole(&mut self) -> bool {
         self.servers.is_whole()
     }
+}
+
+/// It ends by itself where its compositor breaks with it, as if all were well, with the reason some
+/// lines before its last.
+fn ended(server: &BackendProcess) -> Error {
+    let said = server.log_tail();
+    let telling = said.lines().rfind(|line| line.contains("ERROR")).or(said.lines().next_back());
+    let why = telling.unwrap_or("it said nothing");
+    Error::Unavailable(format!("{} has ended: {why}", server.record().shown()))
 }
 
 /// Why a call has failed. awww says it alike of a file and of its own flags: the file is at fault

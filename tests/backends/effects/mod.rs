@@ -126,10 +126,7 @@ fn said(stubs: &Stubs) -> String {
         }
     }
     said.push_str(&stubs.note("hyprpaper-files").join("\n"));
-    // A server that was ended shows nothing any more.
-    for note in ["hyprpaper-files", "awww-HEADLESS-1"] {
-        fs::remove_file(stubs.notes.join(note)).ok();
-    }
+    fs::remove_file(stubs.notes.join("hyprpaper-files")).ok();
     stubs.forget_calls();
     said
 }
