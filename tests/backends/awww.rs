@@ -148,6 +148,31 @@ fn mishaps() {
 }
 
 #[test]
+fn what_the_server_does_not_say_that_it_shows_has_failed() {
+    let stubs = Stubs::new(&["640x480"]);
+    let mut awww = stubs.wall.backend(BackendName::Awww);
+    let (red, link) = (stubs.wall.flat("red.png", RED), stubs.root().join("link.png"));
+    std::os::unix::fs::symlink(&red, &link).unwrap();
+    stubs.cue("awww", "deaf");
+    let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &link)]).unwrap_err();
+    let said = format!("awww does not show {} on HEADLESS-1", link.display());
+    assert_eq!(error, Error::Refused(said));
+    stubs.cue("awww", "");
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &link)]).unwrap();
+    // Nor is it told again of what it shows by another name.
+    stubs.forget_calls();
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &link)]).unwrap();
+    assert!(images(&stubs).is_empty());
+    // A server that has shown something ends at another picture.
+    stubs.cue("awww-daemon", "unsupported");
+    let blue = stubs.wall.flat("blue.png", BLUE);
+    let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap_err();
+    assert!(error.to_string().contains("has ended: [ERROR]"), "{error}");
+    stubs.cue("awww-daemon", "");
+    awww.clear().unwrap();
+}
+
+#[test]
 fn a_file_is_blamed_for_what_is_wrong_with_it_alone() {
     let stubs = Stubs::new(&["640x480"]);
     let mut awww = stubs.wall.backend(BackendName::Awww);

@@ -202,7 +202,7 @@ img)
   for output in $(echo "$outputs" | tr , ' '); do
     grep -Fqx -- "$output" "$STUB_NOTES/outputs" || continue
     known=1
-    printf 'image: %s\n' "$1" >"$STUB_NOTES/awww-$output"
+    [ "$cue" = deaf ] || printf 'image: %s\n' "$(readlink -f -- "$1")" >"$STUB_NOTES/awww-$output"
   done
   [ -n "$known" ] || { echo 'Error: none of the requested outputs are valid' >&2; exit 1; } ;;
 *) refuse "unrecognized subcommand '$1'" ;;

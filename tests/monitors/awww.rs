@@ -75,10 +75,12 @@ fn the_backend_that_an_activate_switches_to_is_the_only_active_one_at_once() {
 const AWWW: &str = r#"#!/bin/sh
 printf '%s\0' "$@" '
 ' >>"$HOME/calls"
+[ -e "$HOME/server" ] || exit 1
+for word; do :; done
 case $1 in
-query) [ -e "$HOME/server" ] || exit 1
-       printf ': HEADLESS-1: 1280x720, scale: 1, currently displaying: color: 000000\n' ;;
-img) [ -e "$HOME/server" ] || exit 1 ;;
+query) printf ': HEADLESS-1: 1280x720, scale: 1, currently displaying: %s\n' \
+         "$(cat "$HOME/shown" 2>/dev/null || echo color: 000000)" ;;
+img) echo "image: $word" >"$HOME/shown" ;;
 *) exit 2 ;;
 esac
 "#;
@@ -94,9 +96,16 @@ exec sleep 1000
 /// Another client of it that knows two outputs.
 const AWWW_TWO: &str = r#"#!/bin/sh
 [ -e "$HOME/server" ] || exit 1
-if [ "$1" = query ]; then
-       printf ': HEADLESS-%s: 640x480, scale: 1, currently displaying: color: 000000\n' 1 2
-fi
+for word; do
+  case $word in --outputs=*) outputs=$(echo "${word#*=}" | tr , ' ') ;; esac
+done
+for output in ${outputs-HEADLESS-1 HEADLESS-2}; do
+  case $1 in
+  query) printf ': %s: 640x480, scale: 1, currently displaying: %s\n' "$output" \
+           "$(cat "$HOME/shown-$output" 2>/dev/null || echo color: 000000)" ;;
+  img) echo "image: $word" >"$HOME/shown-$output" ;;
+  esac
+done
 "#;
 
 /// Another client of it that takes a picture and never says a word.

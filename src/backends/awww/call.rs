@@ -33,6 +33,16 @@ pub(super) struct Call {
     pub(super) outputs: Vec<String>,
 }
 
+impl Call {
+    /// One of its outputs that does not show the picture.
+    pub(super) fn missing(&self, outputs: &[Queried]) -> Option<&str> {
+        let is_there = |name: &str| {
+            outputs.iter().any(|output| output.name == name && output.shows(&self.shown.path))
+        };
+        self.outputs.iter().map(String::as_str).find(|name| !is_there(name))
+    }
+}
+
 /// What is to be called for outputs that do not show what they should.
 pub(super) fn calls(
     wanted: &[(String, Shown)],

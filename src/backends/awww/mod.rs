@@ -34,6 +34,8 @@ const UP_WITHIN: Duration = Duration::from_secs(10);
 const OUTPUTS_WITHIN: Duration = Duration::from_secs(2);
 /// What the first frame of a new server takes, and some more.
 const DRAWN_AFTER: Duration = Duration::from_millis(200);
+/// Between the loss of its socket and its end.
+const ENDED_WITHIN: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_secs(2);
 const TAKES: Takes = Takes {
     formats: Some(&[
@@ -122,6 +124,12 @@ impl Awww {
         outputs
     }
 
+    /// That our server has ended, if it has: whoever calls it may notice first.
+    fn ended(&self) -> Option<Error> {
+        let server = self.servers.newest()?;
+        server.child().wait(Some(Instant::now() + ENDED_WITHIN), None).then(|| ended(server))
+    }
+
     /// Whether a new server outlives its first picture: it answers before it has drawn, and its
     /// compositor ends one whose pixel format it does not take.
     fn has_drawn(&self, cancel: &Cancel) -> Result<(), Error> {
@@ -180,7 +188,16 @@ impl Awww {
         }
         let output = self.call(client, args(&options, &call.outputs, &call.shown.path), cancel)?;
         if !output.is_success() {
-            return Err(failure(&output, &call.shown.path, cancel));
+            return Err(self.ended().unwrap_or_else(|| failure(&output, &call.shown.path, cancel)));
+        }
+        // The client is content when the server has heard it.
+        let outputs = self.query(client, cancel)?.ok_or_else(|| {
+            let why = format!("no {NAME} server answers after the call");
+            self.ended().unwrap_or(Error::Unavailable(why))
+        })?;
+        if let Some(name) = call.missing(&outputs) {
+            let path = call.shown.path.display();
+            return Err(Error::Refused(format!("{NAME} does not show {path} on {name}")));
         }
         for name in call.outputs {
             self.shown.insert(name, call.shown.clone());
@@ -192,10 +209,10 @@ impl Awww {
 impl Backend for Awww {
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         let (client, server) = self.programs()?;
+        self.servers.reap();
         if let Some(outputs) = self.query(&client, cancel)? {
             return self.show_by(&client, &outputs, placements, cancel);
         }
-        self.servers.reap();
         let outputs = self.start(&client, server, placements, cancel)?;
         self.shown.clear();
         let shown = self.show_by(&client, &outputs, placements, cancel);

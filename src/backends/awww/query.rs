@@ -11,9 +11,13 @@ pub(in crate::backends) struct Queried {
 }
 
 impl Queried {
+    /// It follows the links of a path that it is given, and a name may have several lines.
     pub(super) fn shows(&self, path: &Path) -> bool {
-        let text = path.to_string_lossy();
-        self.image.as_deref().is_some_and(|image| text.lines().next() == Some(image))
+        let is = |path: &Path| {
+            let text = path.to_string_lossy();
+            self.image.as_deref().is_some_and(|image| text.lines().next() == Some(image))
+        };
+        is(path) || path.canonicalize().is_ok_and(|file| is(&file))
     }
 }
 
