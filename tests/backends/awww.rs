@@ -148,6 +148,38 @@ fn mishaps() {
 }
 
 #[test]
+fn a_picture_is_told_anew_for_another_size() {
+    let stubs = Stubs::new(&["640x480"]);
+    let mut awww = stubs.wall.backend(BackendName::Awww);
+    let red = stubs.wall.flat("red.png", RED);
+    let mut tells = || {
+        stubs.forget_calls();
+        show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
+        let calls = stubs.calls("awww").into_iter().filter(|call| call[0] == "img");
+        calls.map(|call| call.contains(&"--transition-type=none".to_owned())).collect::<Vec<_>>()
+    };
+    let geometry = |name: &str, says: &str| {
+        std::fs::write(stubs.notes.join(format!("{name}-HEADLESS-1")), says).unwrap();
+    };
+    let change = |words: &str, width: u32| {
+        stubs.wall.desktop.output("swaymsg", &["output", "HEADLESS-1", words]);
+        let outputs = &stubs.wall.backends.outputs;
+        crate::desktop::wait_until(words, || outputs.list()[0].logical_width == width);
+    };
+    assert_eq!(tells(), [false]);
+    geometry("geometry", "480x640, scale: 1");
+    change("transform 90", 480);
+    assert_eq!(tells(), [true], "the same picture has no transition");
+    assert!(tells().is_empty());
+    // The server hears of it after its client has asked it for the size.
+    geometry("next-geometry", "240x320, scale: 2");
+    change("scale 2", 240);
+    assert_eq!(tells(), [true, true]);
+    assert!(tells().is_empty());
+    awww.clear().unwrap();
+}
+
+#[test]
 fn what_the_server_does_not_say_that_it_shows_has_failed() {
     let stubs = Stubs::new(&["640x480"]);
     let mut awww = stubs.wall.backend(BackendName::Awww);

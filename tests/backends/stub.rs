@@ -155,7 +155,8 @@ case $1 in
 query)
   while read -r output; do
     shown=$(cat "$STUB_NOTES/awww-$output" 2>/dev/null || echo 'color: 000000')
-    echo ": $output: 1920x1080, scale: 1, currently displaying: $shown"
+    geometry=$(cat "$STUB_NOTES/geometry-$output" 2>/dev/null || echo '640x480, scale: 1')
+    echo ": $output: $geometry, currently displaying: $shown"
   done <"$STUB_NOTES/outputs" ;;
 img)
   shift
@@ -202,6 +203,10 @@ img)
   for output in $(echo "$outputs" | tr , ' '); do
     grep -Fqx -- "$output" "$STUB_NOTES/outputs" || continue
     known=1
+    # It hears of another size while the picture is on its way, which it then does not draw.
+    if [ -e "$STUB_NOTES/next-geometry-$output" ]; then
+      mv "$STUB_NOTES/next-geometry-$output" "$STUB_NOTES/geometry-$output"
+    fi
     [ "$cue" = deaf ] || printf 'image: %s\n' "$(readlink -f -- "$1")" >"$STUB_NOTES/awww-$output"
   done
   [ -n "$known" ] || { echo 'Error: none of the requested outputs are valid' >&2; exit 1; } ;;

@@ -4,21 +4,21 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::query::Queried;
+use super::query::{Geometry, Queried};
 use crate::backends::wish::fit_or;
 use crate::config::{Awww as Options, AwwwFilter, AwwwResize, AwwwTransition, BackendName};
 use crate::wire::Fit;
 
 /// A picture and what decides how it looks once the transition is over.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Shown {
+pub(super) struct Look {
     pub(super) path: PathBuf,
     pub(super) resize: AwwwResize,
     fill_color: String,
     filter: AwwwFilter,
 }
 
-impl Shown {
+impl Look {
     pub(super) fn new(path: PathBuf, options: &Options, fit: Option<Fit>) -> Self {
         let resize = fit_or(BackendName::Awww, fit, options.resize);
         let filter = options.filter_type;
@@ -26,40 +26,75 @@ impl Shown {
     }
 }
 
+/// A look on an output, and how large that is: awww stretches what it has over another size.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Shown {
+    pub(super) look: Look,
+    pub(super) geometry: Geometry,
+}
+
 /// One call of the client: a picture, and the outputs that share it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Call {
-    pub(super) shown: Shown,
+    pub(super) look: Look,
     pub(super) outputs: Vec<String>,
+    /// They have it already, for another size.
+    pub(super) is_resize: bool,
+    /// The sizes of those of which it is not known that the server has heard of them.
+    sizes: Vec<(String, Geometry)>,
 }
 
 impl Call {
     /// One of its outputs that does not show the picture.
     pub(super) fn missing(&self, outputs: &[Queried]) -> Option<&str> {
-        let is_there = |name: &str| {
-            outputs.iter().any(|output| output.name == name && output.shows(&self.shown.path))
-        };
-        self.outputs.iter().map(String::as_str).find(|name| !is_there(name))
+        let is_there =
+            |name: &String| on(outputs, name).is_some_and(|output| output.shows(&self.look.path));
+        self.outputs.iter().find(|name| !is_there(name)).map(String::as_str)
     }
+
+    /// Whether the server knows how large its outputs are.
+    pub(super) fn sizes_are_known(&self, outputs: &[Queried]) -> bool {
+        self.sizes.iter().all(|(name, geometry)| {
+            on(outputs, name).is_some_and(|output| output.is_as_large(*geometry))
+        })
+    }
+
+    /// Whether its outputs have the same sizes in both: what the picture was made for.
+    pub(super) fn are_sizes_of(&self, before: &[Queried], after: &[Queried]) -> bool {
+        let size = |outputs, name| on(outputs, name).and_then(|output| output.geometry);
+        self.outputs.iter().all(|name| size(before, name) == size(after, name))
+    }
+}
+
+fn on<'a>(outputs: &'a [Queried], name: &str) -> Option<&'a Queried> {
+    outputs.iter().find(|output| output.name == name)
 }
 
 /// What is to be called for outputs that do not show what they should.
 pub(super) fn calls(
     wanted: &[(String, Shown)],
-    shown: &HashMap<String, Shown>,
+    shown: &HashMap<String, Option<Shown>>,
     outputs: &[Queried],
 ) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     for (name, want) in wanted {
         // The server knows the picture, not how it was fitted; that only whoever asked for it.
-        let same_look = shown.get(name).is_none_or(|shown| shown == want);
-        let hangs = |output: &Queried| output.name == *name && output.shows(&want.path);
-        if same_look && outputs.iter().any(hangs) {
+        let is_same = shown.get(name).is_none_or(|had| had.as_ref() == Some(want));
+        if is_same && on(outputs, name).is_some_and(|output| output.shows(&want.look.path)) {
             continue;
         }
-        match calls.iter_mut().find(|call| call.shown == *want) {
-            Some(call) => call.outputs.push(name.clone()),
-            None => calls.push(Call { shown: want.clone(), outputs: vec![name.clone()] }),
+        let had = shown.get(name).and_then(Option::as_ref);
+        let knows_size = had.is_some_and(|had| had.geometry == want.geometry);
+        let is_resize = !knows_size && had.is_some_and(|had| had.look == want.look);
+        let is_its = |call: &Call| call.look == want.look && call.is_resize == is_resize;
+        let at = calls.iter().position(is_its).unwrap_or_else(|| {
+            let look = want.look.clone();
+            calls.push(Call { look, outputs: Vec::new(), is_resize, sizes: Vec::new() });
+            calls.len() - 1
+        });
+        calls[at].outputs.push(name.clone());
+        if !knows_size {
+            calls[at].sizes.push((name.clone(), want.geometry));
         }
     }
     calls
@@ -100,6 +135,7 @@ fn without_blanks(numbers: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compositor::Output;
 
     #[test]
     fn the_command_line() {
@@ -161,20 +197,29 @@ mod tests {
     #[test]
     fn only_what_differs_is_called_for() {
         let options = Options::default();
-        let shown = |path: &str| Shown::new(path.into(), &options, None);
-        let fit = |path: &str| Shown::new(path.into(), &options, Some(Fit::Contain));
-        let output =
-            |name: &str, path: &str| Queried { name: name.into(), image: Some(path.into()) };
+        let on = |path: &str, fit, turned| {
+            let mut output = Output::plain("A");
+            if turned {
+                (output.logical_width, output.logical_height) = (1080, 1920);
+            }
+            Shown { look: Look::new(path.into(), &options, fit), geometry: Geometry::of(&output) }
+        };
+        let shown = |path: &str| on(path, None, false);
         let check =
             |wanted: &[(&str, Shown)], had: &[(&str, Shown)], expected: &[(&str, &[&str])]| {
                 let own = |list: &[(&str, Shown)]| -> Vec<(String, Shown)> {
                     list.iter().map(|(name, shown)| ((*name).to_owned(), shown.clone())).collect()
                 };
-                let outputs = [output("A", "/a"), output("B", "/b"), output("C", "/c")];
-                let calls = calls(&own(wanted), &own(had).into_iter().collect(), &outputs);
+                let outputs = [("A", "/a"), ("B", "/b"), ("C", "/c")].map(|(name, path)| Queried {
+                    name: name.into(),
+                    geometry: None,
+                    image: Some(path.into()),
+                });
+                let had = own(had).into_iter().map(|(name, shown)| (name, Some(shown)));
+                let calls = calls(&own(wanted), &had.collect(), &outputs);
                 let seen: Vec<_> = calls
                     .iter()
-                    .map(|call| (call.shown.path.to_str().unwrap(), call.outputs.clone()))
+                    .map(|call| (call.look.path.to_str().unwrap(), call.outputs.clone()))
                     .collect();
                 let expected: Vec<_> = expected
                     .iter()
@@ -183,12 +228,15 @@ mod tests {
                 assert_eq!(seen, expected);
             };
         check(&[("A", shown("/a"))], &[], &[]);
+        // Also of outputs that differ in size.
         check(
-            &[("A", shown("/x")), ("B", shown("/b")), ("C", shown("/x"))],
+            &[("A", shown("/x")), ("B", shown("/b")), ("C", on("/x", None, true))],
             &[],
             &[("/x", &["A", "C"])],
         );
-        check(&[("A", shown("/a"))], &[("A", fit("/a"))], &[("/a", &["A"])]);
+        let contain = on("/a", Some(Fit::Contain), false);
+        check(&[("A", shown("/a"))], &[("A", contain)], &[("/a", &["A"])]);
+        check(&[("A", on("/a", None, true))], &[("A", shown("/a"))], &[("/a", &["A"])]);
         // Somebody else has painted over it.
         check(&[("A", shown("/x"))], &[("A", shown("/x"))], &[("/x", &["A"])]);
     }

@@ -1,9 +1,12 @@
 //! awww, or swww as it was called until 2025: a server of its own that is told by a client program.
 //!
+//! What its client says went well is looked up: the server's query tells which picture it has on which
+//! output, and for which size that was made.
+//!
 //! A server that already runs is used as it is and is not ours to end. That it has ended is seen at
 //! the next call: it reads what a client has to say before it does anything else, so none may keep
-//! it waiting only to hear of its end. Calls come one after the
-//! other, as the worker makes them: concurrent ones glitch (LGFae/swww#220).
+//! it waiting only to hear of its end. Calls come one after the other, as the worker makes them:
+//! concurrent ones glitch (LGFae/swww#220).
 
 mod call;
 mod query;
@@ -16,15 +19,16 @@ use std::time::{Duration, Instant};
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
 use super::processes::Processes;
+use super::socket::pause;
 use super::{Backend, Error, Placement, decoding};
 use crate::config::{Awww as Options, AwwwFormat, AwwwTransition};
 use crate::process::{BackendProcess, Output, run};
 use crate::sys::Cancel;
 use crate::wire::Format;
 
-use call::{Call, Shown, args, calls};
-use query::Queried;
+use call::{Call, Look, Shown, args, calls};
 pub(super) use query::queried;
+use query::{Geometry, Queried};
 
 const NAME: &str = "awww";
 /// The client answers as soon as the server has the picture, before any transition.
@@ -34,6 +38,10 @@ const UP_WITHIN: Duration = Duration::from_secs(10);
 const OUTPUTS_WITHIN: Duration = Duration::from_secs(2);
 /// What the first frame of a new server takes, and some more.
 const DRAWN_AFTER: Duration = Duration::from_millis(200);
+/// It hears of sizes from its compositor, as we do, and of pictures from its client.
+const HEARS_WITHIN: Duration = Duration::from_millis(500);
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(20);
+const TRIES: usize = 3;
 /// Between the loss of its socket and its end.
 const ENDED_WITHIN: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_secs(2);
@@ -56,8 +64,8 @@ pub(super) struct Awww {
     copies: Copies,
     /// The server, where it is ours.
     servers: Processes,
-    /// What this daemon has had shown on each output, and how.
-    shown: HashMap<String, Shown>,
+    /// What this daemon has had shown on each output, and how; none where that has failed.
+    shown: HashMap<String, Option<Shown>>,
 }
 
 impl Awww {
@@ -166,43 +174,75 @@ impl Awww {
         let mut wanted = Vec::new();
         for placement in placements {
             let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
-            wanted.push((
-                placement.output.name.clone(),
-                Shown::new(path, &options.awww, placement.fit),
-            ));
+            let look = Look::new(path, &options.awww, placement.fit);
+            let geometry = Geometry::of(&placement.output);
+            wanted.push((placement.output.name.clone(), Shown { look, geometry }));
         }
         for call in calls(&wanted, &self.shown, outputs) {
-            self.set(client, call, cancel)?;
+            self.set(client, &call, outputs.to_vec(), cancel)?;
         }
-        let files: Vec<PathBuf> = wanted.into_iter().map(|(_, shown)| shown.path).collect();
+        let files: Vec<PathBuf> = wanted.iter().map(|(_, shown)| shown.look.path.clone()).collect();
+        self.shown.extend(wanted.into_iter().map(|(name, shown)| (name, Some(shown))));
         self.copies.tidy(&files);
         Ok(())
     }
 
-    /// Has one picture shown on some outputs.
-    fn set(&mut self, client: &Path, call: Call, cancel: &Cancel) -> Result<(), Error> {
-        let mut options = Options { resize: call.shown.resize, ..(self.settings)().awww.clone() };
-        if self.servers.has_older() {
-            // What is seen is another server's: a transition would begin with black.
+    /// Has one picture shown on some outputs, of the sizes that the server has said `before`.
+    fn set(
+        &mut self,
+        client: &Path,
+        call: &Call,
+        mut before: Vec<Queried>,
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        self.shown.extend(call.outputs.iter().map(|name| (name.clone(), None)));
+        let mut is_resize = call.is_resize;
+        for _ in 0..TRIES {
+            self.img(client, call, is_resize, cancel)?;
+            let after = self.hears(client, call, cancel)?;
+            if call.are_sizes_of(&before, &after) {
+                return Ok(());
+            }
+            // Made for another size, the picture is not drawn, or breaks off in its transition.
+            (before, is_resize) = (after, true);
+        }
+        Err(Error::Refused(format!("{NAME}'s outputs change their sizes again and again")))
+    }
+
+    fn img(&self, client: &Path, call: &Call, at_once: bool, cancel: &Cancel) -> Result<(), Error> {
+        let mut options = Options { resize: call.look.resize, ..(self.settings)().awww.clone() };
+        // A transition begins with black on what another server shows, and with what is left of the
+        // same picture on another size.
+        if at_once || self.servers.has_older() {
             options.transition_type = AwwwTransition::None;
         }
-        let output = self.call(client, args(&options, &call.outputs, &call.shown.path), cancel)?;
+        let output = self.call(client, args(&options, &call.outputs, &call.look.path), cancel)?;
         if !output.is_success() {
-            return Err(self.ended().unwrap_or_else(|| failure(&output, &call.shown.path, cancel)));
-        }
-        // The client is content when the server has heard it.
-        let outputs = self.query(client, cancel)?.ok_or_else(|| {
-            let why = format!("no {NAME} server answers after the call");
-            self.ended().unwrap_or(Error::Unavailable(why))
-        })?;
-        if let Some(name) = call.missing(&outputs) {
-            let path = call.shown.path.display();
-            return Err(Error::Refused(format!("{NAME} does not show {path} on {name}")));
-        }
-        for name in call.outputs {
-            self.shown.insert(name, call.shown.clone());
+            return Err(self.ended().unwrap_or_else(|| failure(&output, &call.look.path, cancel)));
         }
         Ok(())
+    }
+
+    /// Waits until the server says that it has a picture, and the sizes that its outputs have: its
+    /// client is content when it has heard of the one, and it may hear of the others later than we.
+    fn hears(&self, client: &Path, call: &Call, cancel: &Cancel) -> Result<Vec<Queried>, Error> {
+        let until = Instant::now() + HEARS_WITHIN;
+        loop {
+            let outputs = self.query(client, cancel)?.ok_or_else(|| {
+                let why = format!("no {NAME} server answers after the call");
+                self.ended().unwrap_or(Error::Unavailable(why))
+            })?;
+            let (missing, is_late) = (call.missing(&outputs), Instant::now() > until);
+            match missing {
+                Some(name) if is_late => {
+                    let path = call.look.path.display();
+                    return Err(Error::Refused(format!("{NAME} does not show {path} on {name}")));
+                }
+                // Where scales are fractions, not every server says them.
+                None if is_late || call.sizes_are_known(&outputs) => return Ok(outputs),
+                _ => pause(BETWEEN_QUESTIONS, cancel)?,
+            }
+        }
     }
 }
 
