@@ -138,7 +138,7 @@ esac
 trap 'rm -f "$STUB_NOTES/awww-up"; exit 0' TERM
 trap 'echo "[ERROR] WAYLAND PROTOCOL ERROR: object: 21, code: 0, message: Unsupported format" >&2
   echo "[INFO] Goodbye!" >&2; rm -f "$STUB_NOTES/awww-up"; exit 0' USR1
-while :; do sleep 0.05; done
+while [ -d "$STUB_NOTES" ]; do sleep 0.05; done
 "#;
 
 const AWWW: &str = r#"
