@@ -23,8 +23,16 @@ pub(super) struct Takes {
     pub formats: Option<&'static [Format]>,
     /// It turns pictures as the camera noted in EXIF.
     pub turns: bool,
-    /// Whether it can be given a file of this name; none takes any name.
-    pub name: Option<fn(&Path) -> bool>,
+    /// None takes any name.
+    pub name: Option<Names>,
+}
+
+/// Whether a backend can be given a file of this name, and how a file gets another.
+pub(super) enum Names {
+    /// By a symbolic link.
+    Linked(fn(&Path) -> bool),
+    /// By a hard link or a copy, as it looks where symbolic links lead: it takes none of those.
+    Own(fn(&Path) -> bool),
 }
 
 /// The cache of one backend.
@@ -59,8 +67,13 @@ impl Copies {
         }
         let ready = match self.converted(&state, takes, cancel)? {
             Some(copy) => copy,
-            None if takes.name.is_none_or(|takes| takes(path)) => path.to_owned(),
-            None => self.link(&state)?,
+            None => match takes.name {
+                Some(Names::Linked(takes)) if !takes(path) => self.link(&state)?,
+                Some(Names::Own(takes)) if !takes(path) || path.is_symlink() => {
+                    self.twin(&state)?
+                }
+                _ => path.to_owned(),
+            },
         };
         self.known.insert(state, ready.clone());
         Ok(ready)
@@ -145,9 +158,7 @@ impl Copies {
     /// The same file under a name without anything special in it.
     fn link(&self, state: &State) -> Result<PathBuf, Error> {
         self.answers()?;
-        let extension = state.0.extension().and_then(|extension| extension.to_str());
-        let plain = extension.filter(|e| e.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-        let link = self.named(state, plain.unwrap_or("img"));
+        let link = self.named(state, plain_extension(&state.0));
         if fs::read_link(&link).is_ok_and(|target| target == state.0) {
             return Ok(link);
         }
@@ -155,6 +166,24 @@ impl Copies {
         fs::remove_file(&link).ok();
         symlink(&state.0, &link).map_err(|error| self.unwritable(&error))?;
         Ok(link)
+    }
+
+    /// The same file, no link, under a name without anything special in it.
+    fn twin(&self, state: &State) -> Result<PathBuf, Error> {
+        self.answers()?;
+        let twin = self.named(state, plain_extension(&state.0));
+        if twin.exists() {
+            return Ok(twin);
+        }
+        let new = Replacement::of(&twin).map_err(|error| self.unwritable(&error))?;
+        // A link to a link would be one.
+        let file = fs::canonicalize(&state.0).map_err(|error| file_error(&state.0, &error))?;
+        if fs::hard_link(&file, &twin).is_err() {
+            // Another file system, or somebody else's file.
+            fs::copy(&file, new.path()).map_err(|error| self.unwritable(&error))?;
+            new.land().map_err(|error| self.unwritable(&error))?;
+        }
+        Ok(twin)
     }
 
     fn named(&self, (path, length, modified): &State, extension: &str) -> PathBuf {
@@ -166,6 +195,12 @@ impl Copies {
     fn unwritable(&self, error: &std::io::Error) -> Error {
         Error::Unavailable(format!("cannot write to {}: {error}", self.directory.display()))
     }
+}
+
+fn plain_extension(path: &Path) -> &str {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let is_plain = |extension: &&str| extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    extension.filter(is_plain).unwrap_or("img")
 }
 
 #[cfg(test)]
@@ -212,11 +247,46 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let source = dir.path().join("a,\n#.bmp");
         bmp(&source);
-        let takes = Takes { formats: Some(&[Format::Bmp]), turns: true, name: Some(|_| false) };
+        let name = Some(Names::Linked(|_| false));
+        let takes = Takes { formats: Some(&[Format::Bmp]), turns: true, name };
         let mut copies = Copies::new(dir.path().join("cache"));
         let link = copies.ready(&source, &takes, &Cancel::new().unwrap()).unwrap();
         assert_eq!(fs::read_link(&link).unwrap(), source);
         assert!(link.extension().is_some_and(|extension| extension == "bmp"));
+    }
+
+    #[test]
+    fn backend_that_follows_links_is_given_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = dir.path().join("a.bmp");
+        bmp(&source);
+        let name = Some(Names::Own(|path| !path.to_string_lossy().contains(',')));
+        let takes = Takes { formats: Some(&[Format::Bmp]), turns: true, name };
+        let cancel = Cancel::new().unwrap();
+        let ready = |cache: &Path, path: &Path| {
+            let copy = Copies::new(cache.to_owned()).ready(path, &takes, &cancel).unwrap();
+            assert!(!copy.is_symlink());
+            assert_eq!(fs::read(&copy).unwrap(), fs::read(&source).unwrap());
+            copy
+        };
+        let cache = dir.path().join("cache");
+        assert_eq!(ready(&cache, &source), source);
+        let (link, odd) = (dir.path().join("link.bmp"), dir.path().join("a,b.bmp"));
+        symlink("a.bmp", &link).unwrap();
+        fs::hard_link(&source, &odd).unwrap();
+        let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+        for path in [&link, &odd] {
+            let twin = ready(&cache, path);
+            assert_eq!((twin.parent(), inode(&twin)), (Some(cache.as_path()), inode(&source)));
+            assert_eq!(ready(&cache, path), twin);
+        }
+        assert_eq!(fs::read_dir(&cache).unwrap().count(), 2, "and nothing is left beside them");
+        // Where there can be no hard link.
+        let device = |path: &Path| fs::metadata(path).unwrap().dev();
+        let places = ["/dev/shm", "/var/tmp"].map(Path::new).into_iter();
+        let mut other = places.filter(|at| at.is_dir() && device(at) != device(dir.path()));
+        let elsewhere = tempfile::tempdir_in(other.next().expect("a second file system")).unwrap();
+        ready(elsewhere.path(), &odd);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! hyprpaper and hyprctl through stand-ins that take what the real ones take.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,6 +24,12 @@ fn starts(stubs: &Stubs) -> usize {
 fn changes(stubs: &Stubs) -> Vec<Vec<String>> {
     let calls = stubs.calls("hyprctl").into_iter();
     calls.filter(|call| call[1..] != ["listactive"]).collect()
+}
+
+/// Whether a path is another name of a file, and no link to it.
+fn is_twin(path: &Path, file: &Path) -> bool {
+    let inode = |path: &Path| fs::symlink_metadata(path).unwrap().ino();
+    path != file && inode(path) == inode(file)
 }
 
 #[test]
@@ -50,7 +57,7 @@ fn it_is_started_with_a_file_and_told_of_changes() {
     let calls = changes(&stubs);
     assert_eq!(calls.len(), 1);
     let link = calls[0][2].strip_prefix("HEADLESS-2,").unwrap().strip_suffix(",cover").unwrap();
-    assert_eq!(fs::read_link(link).unwrap(), odd);
+    assert!(is_twin(link.as_ref(), &odd));
     assert_eq!(stubs.wall.processes("hyprpaper"), process);
     // Only a file can say `fill`: a new process, before the old one goes.
     stubs.wall.set("hyprpaper", "fit_mode", "fill");
@@ -85,6 +92,23 @@ fn one_before_0_8_is_told_in_its_own_words() {
     assert!(stubs.calls("hyprctl").is_empty());
     assert_eq!(starts(&stubs), 1);
     assert!(stubs.note("hyprpaper-files")[0].contains("|preload = "));
+}
+
+/// It calls a link what that leads to, and never looks into that again.
+#[test]
+fn one_before_0_8_is_given_no_links() {
+    let stubs = Stubs::new(&["640x480"]);
+    fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
+    let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
+    let (red, odd) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("b, #$HOME.png", BLUE));
+    let link = stubs.root().join("link.png");
+    symlink("red.png", &link).unwrap();
+    for (path, file) in [(&link, &red), (&odd, &odd)] {
+        show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", path)]).unwrap();
+        let shown = stubs.note("hyprpaper-shown")[0].split_once(": ").unwrap().1.to_owned();
+        assert!(is_twin(shown.as_ref(), file), "{shown}");
+    }
+    hyprpaper.clear().unwrap();
 }
 
 #[test]

@@ -454,7 +454,8 @@ impl Shown {
     fn draw_old(&self, role: &Role, output: &str, path: &str) {
         self.show(role, output, path);
         if role.cue() != "lie" {
-            eprintln!("[LOG] Image data for {output}: {path} at [-0.00, 0.00], scale: 10.00");
+            let file = leads_to(path);
+            eprintln!("[LOG] Image data for {output}: {file} at [-0.00, 0.00], scale: 10.00");
         }
     }
 
@@ -480,6 +481,12 @@ impl Shown {
             _ => "invalid command".to_owned(),
         }
     }
+}
+
+/// What a link is called once it is loaded: those before 0.8 read one, and leave the rest to the kernel.
+fn leads_to(path: &str) -> String {
+    let target = fs::read_link(path).map(|target| Path::new(path).parent().unwrap().join(target));
+    target.map_or_else(|_| path.to_owned(), |target| target.to_str().unwrap().to_owned())
 }
 
 fn old_value(value: &str) -> (&str, &str) {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::context::{Context, Settings};
-use super::copies::{Copies, Takes};
+use super::copies::{Copies, Names, Takes};
 use super::follow::{Followed, follow};
 use super::processes::Processes;
 use super::socket::{self, NotUp, pause};
@@ -45,11 +45,12 @@ const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 const DRAWN_AFTER: Duration = Duration::from_millis(500);
 const GRACE: Duration = Duration::from_secs(2);
 /// In its files and calls commas, `#`, `$` and blanks at the ends mean something, and a line is a
-/// line: any other name than a plain one is linked.
+/// line: any other name than a plain one gives way to a plain one. Those before 0.8 call a link what it
+/// leads to, and draw that once only.
 const TAKES: Takes = Takes {
     formats: Some(&[Format::Jpg, Format::Png, Format::Webp]),
     turns: false,
-    name: Some(is_plain),
+    name: Some(Names::Own(is_plain)),
 };
 
 /// A picture on an output.

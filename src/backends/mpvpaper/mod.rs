@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::context::{Context, Settings};
-use super::copies::{Copies, Takes};
+use super::copies::{Copies, Names, Takes};
 use super::{Backend, Error, Placement};
 use crate::config::Mpvpaper as Options;
 use crate::process::plain_name;
@@ -37,7 +37,7 @@ const NAME: &str = "mpvpaper";
 const TAKES: Takes = Takes {
     formats: Some(&[Format::Mp4, Format::Webm, Format::Mkv, Format::Mov, Format::Avi]),
     turns: true,
-    name: Some(|path| path.to_str().is_some()),
+    name: Some(Names::Linked(|path| path.to_str().is_some())),
 };
 
 pub(super) struct Mpvpaper {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::context::{Context, Settings};
-use super::copies::{Copies, Takes};
+use super::copies::{Copies, Names, Takes};
 use super::socket::pause;
 use super::{Backend, Error, Kind, Placement};
 use crate::config::WalQt as Options;
@@ -48,7 +48,7 @@ const TAKES: Takes = Takes {
         Format::Avi,
     ]),
     turns: true,
-    name: Some(|path| path.to_str().is_some()),
+    name: Some(Names::Linked(|path| path.to_str().is_some())),
 };
 
 pub(super) struct WalQt {
