@@ -23,6 +23,7 @@ mod foreign;
 mod hangs;
 mod hosted;
 mod hyprpaper;
+mod hyprpaper_role;
 mod killed;
 mod memory;
 mod mpvpaper;
