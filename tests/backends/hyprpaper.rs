@@ -78,7 +78,10 @@ fn one_before_0_8_is_told_in_its_own_words() {
     let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap();
-    let (red, blue) = (red.to_str().unwrap(), blue.to_str().unwrap());
+    // A name for each fit: those below.
+    let [red, blue] = [red, blue].map(|path| {
+        format!("{}/./{}", stubs.root().display(), path.file_name().unwrap().display())
+    });
     let value = format!("HEADLESS-1,contain:{blue}");
     let expected = [
         "listactive".to_owned(),
@@ -92,6 +95,30 @@ fn one_before_0_8_is_told_in_its_own_words() {
     assert!(stubs.calls("hyprctl").is_empty());
     assert_eq!(starts(&stubs), 1);
     assert!(stubs.note("hyprpaper-files")[0].contains("|preload = "));
+}
+
+/// What it has drawn it never draws anew, whatever it is told, and answers `ok`.
+#[test]
+fn one_before_0_8_shows_each_fit_of_a_picture() {
+    let stubs = Stubs::new(&["640x480", "640x480"]);
+    fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
+    let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
+    let red = stubs.wall.flat("red.png", RED);
+    for fits in [["cover", "contain"], ["tile", "cover"], ["cover", "cover"]] {
+        let mut placements = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
+        for (placement, fit) in placements.iter_mut().zip(fits) {
+            placement.fit = serde_json::from_value(fit.into()).unwrap();
+        }
+        hyprpaper.show(&placements, &stubs.wall.cancel).unwrap();
+    }
+    let expected =
+        [["HEADLESS-1 cover", "HEADLESS-2 contain"], ["HEADLESS-1 tile", "HEADLESS-2 cover"]];
+    assert_eq!(
+        stubs.note("hyprpaper-seen"),
+        [expected.as_flattened(), &["HEADLESS-1 cover"]].concat()
+    );
+    assert_eq!(starts(&stubs), 1);
+    hyprpaper.clear().unwrap();
 }
 
 /// It calls a link what that leads to, and never looks into that again.

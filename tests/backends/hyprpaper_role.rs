@@ -1,5 +1,6 @@
 //! What stands in for hyprpaper, of either dialect: strict about its file and its requests.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
@@ -27,8 +28,7 @@ pub fn play(role: &Role) {
         role.fail("wrong arguments");
     }
     let text = fs::read_to_string(file).unwrap_or_else(|_| role.fail("no such config"));
-    let shown = Shown(role.notes.join("hyprpaper-shown"));
-    fs::remove_file(&shown.0).ok();
+    let mut shown = Shown::new(role.notes.join("hyprpaper-shown"));
     if is_old {
         shown.read_old(role, &text)
     } else {
@@ -53,20 +53,33 @@ pub fn play(role: &Role) {
     }
 }
 
-/// What hyprpaper shows: lines of an output and a path, where hyprctl finds it too.
-struct Shown(PathBuf);
+/// What hyprpaper shows.
+struct Shown {
+    /// Lines of an output and a path, where hyprctl finds it too.
+    list: PathBuf,
+    /// What those before 0.8 have loaded.
+    loaded: Vec<String>,
+    /// And drawn, by what a path leads to: with one fit, as what is drawn is not drawn anew. All
+    /// outputs have one size here.
+    drawn: HashMap<String, String>,
+}
 
 impl Shown {
+    fn new(list: PathBuf) -> Self {
+        fs::remove_file(&list).ok();
+        Self { list, loaded: Vec::new(), drawn: HashMap::new() }
+    }
+
     fn show(&self, role: &Role, output: &str, path: &str) {
         if role.cue() == "lie" {
             return;
         }
-        let known = fs::read_to_string(&self.0).unwrap_or_default();
+        let known = fs::read_to_string(&self.list).unwrap_or_default();
         let mark = format!("{output}: ");
         let mut lines: Vec<&str> = known.lines().filter(|line| !line.starts_with(&mark)).collect();
         let line = format!("{mark}{path}");
         lines.push(&line);
-        fs::write(&self.0, lines.join("\n") + "\n").unwrap();
+        fs::write(&self.list, lines.join("\n") + "\n").unwrap();
     }
 
     fn read_new(&self, role: &Role, text: &str) {
@@ -87,23 +100,17 @@ impl Shown {
     }
 
     /// It goes on whatever it cannot read.
-    fn read_old(&self, role: &Role, text: &str) {
-        let mut loaded = Vec::new();
+    fn read_old(&mut self, role: &Role, text: &str) {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
                 _ if line.starts_with('#') => {}
-                Some(("preload", path)) => loaded.push(path),
-                Some(("wallpaper", value)) => {
-                    let (output, path) = old_value(value);
-                    if loaded.contains(&path) {
-                        self.draw_old(role, output, path);
-                    }
-                }
+                Some(("preload", path)) => self.loaded.push(path.to_owned()),
+                Some(("wallpaper", value)) => drop(self.draw_old(role, value)),
                 Some(("splash" | "ipc", _)) => {}
                 _ => eprintln!("Config error in file x: config option <{line}> does not exist."),
             }
         }
-        let known = fs::read_to_string(&self.0).unwrap_or_default();
+        let known = fs::read_to_string(&self.list).unwrap_or_default();
         if !known.contains("HEADLESS-1: ") {
             eprintln!(
                 "[WARN] Monitor HEADLESS-1 does not have a target! A wallpaper will not be created."
@@ -111,35 +118,46 @@ impl Shown {
         }
     }
 
-    fn draw_old(&self, role: &Role, output: &str, path: &str) {
+    fn draw_old(&mut self, role: &Role, value: &str) -> Result<(), &'static str> {
+        let (output, rest) = value.split_once(',').unwrap();
+        let (fit, path) = rest.split_once(':').unwrap_or(("cover", rest));
+        if !Path::new(path).is_file() {
+            return Err("wallpaper failed (no such file)");
+        }
+        if !self.loaded.iter().any(|loaded| loaded == path) {
+            return Err("wallpaper failed (not preloaded)");
+        }
         self.show(role, output, path);
         if role.cue() != "lie" {
             let file = leads_to(path);
+            let fit = self.drawn.entry(file.clone()).or_insert(fit.to_owned());
+            role.note("hyprpaper-seen", &format!("{output} {fit}"));
             eprintln!("[LOG] Image data for {output}: {file} at [-0.00, 0.00], scale: 10.00");
         }
+        Ok(())
     }
 
-    fn answer_old(&self, role: &Role, request: &str) -> String {
-        let failed = |what: &str| format!("{what} failed (no such file)");
-        match request.split_once(' ') {
-            Some((what @ ("preload" | "unload"), path)) if !Path::new(path).is_file() => {
-                failed(what)
+    fn answer_old(&mut self, role: &Role, request: &str) -> String {
+        let done = match request.split_once(' ') {
+            Some(("preload", path)) if !Path::new(path).is_file() => Err("no such file"),
+            Some(("preload", path)) => {
+                self.loaded.push(path.to_owned());
+                Ok(())
             }
-            Some(("preload" | "unload", _)) => "ok".to_owned(),
-            Some(("wallpaper", value)) => {
-                let (output, path) = old_value(value);
-                if !Path::new(path).is_file() {
-                    return failed("wallpaper");
-                }
-                self.draw_old(role, output, path);
-                "ok".to_owned()
+            Some(("unload", path)) => {
+                self.loaded.retain(|loaded| loaded != path);
+                // By its own name, not by that of what it leads to.
+                self.drawn.remove(path);
+                Ok(())
             }
-            None if request == "listactive" => match fs::read_to_string(&self.0) {
-                Ok(known) => known.replace(": ", " = "),
-                Err(_) => "no wallpapers active".to_owned(),
-            },
-            _ => "invalid command".to_owned(),
-        }
+            Some(("wallpaper", value)) => self.draw_old(role, value),
+            None if request == "listactive" => {
+                let known = fs::read_to_string(&self.list);
+                return known.map_or("no wallpapers active".to_owned(), |k| k.replace(": ", " = "));
+            }
+            _ => Err("invalid command"),
+        };
+        done.map_or_else(str::to_owned, |()| "ok".to_owned())
     }
 }
 
@@ -147,9 +165,4 @@ impl Shown {
 fn leads_to(path: &str) -> String {
     let target = fs::read_link(path).map(|target| Path::new(path).parent().unwrap().join(target));
     target.map_or_else(|_| path.to_owned(), |target| target.to_str().unwrap().to_owned())
-}
-
-fn old_value(value: &str) -> (&str, &str) {
-    let (output, path) = value.split_once(',').unwrap();
-    (output, path.trim_start_matches("contain:").trim_start_matches("tile:"))
 }

@@ -40,6 +40,21 @@ impl Dialect {
         }
     }
 
+    /// What a file is called for it. One before 0.8 draws what it has a name for once in each size,
+    /// whatever it is told later: a name is of one fit.
+    pub(super) fn path(self, file: &Path, fit: HyprpaperFit) -> String {
+        let spelling = match (self, fit) {
+            (Self::Old, HyprpaperFit::Contain) => "./",
+            (Self::Old, HyprpaperFit::Tile) => "././",
+            _ => "",
+        };
+        let path = file.display().to_string();
+        match path.rsplit_once('/') {
+            Some((directory, name)) => format!("{directory}/{spelling}{name}"),
+            None => path,
+        }
+    }
+
     /// Whether a running one understands it; else only its file does.
     pub(super) fn can_be_told(self, fit: HyprpaperFit) -> bool {
         // Through its socket `fill` becomes `cover`.
@@ -51,7 +66,7 @@ impl Dialect {
         let mut text = format!("{HEAD}\nsplash = false\n");
         text.push_str(if self == Self::New { "ipc = true\n" } else { "ipc = on\n" });
         for wallpaper in placements {
-            let (output, path) = (&wallpaper.output, wallpaper.path.display());
+            let Wallpaper { output, path, .. } = wallpaper;
             // Writing to a String cannot fail.
             match self {
                 Self::New => write!(
@@ -69,22 +84,22 @@ impl Dialect {
     /// What has a picture shown, call by call: arguments after `hyprctl hyprpaper`, or the words of a
     /// request to the socket.
     pub(super) fn set(self, wallpaper: &Wallpaper) -> Vec<Vec<String>> {
-        let path = wallpaper.path.display();
+        let path = &wallpaper.path;
         match self {
             Self::New => {
                 let value = format!("{},{path},{}", wallpaper.output, wallpaper.fit);
                 vec![vec!["wallpaper".to_owned(), value]]
             }
             Self::Old => vec![
-                vec!["preload".to_owned(), path.to_string()],
+                vec!["preload".to_owned(), path.clone()],
                 vec!["wallpaper".to_owned(), old_value(wallpaper)],
             ],
         }
     }
 
     /// What has a picture let go that is no longer shown.
-    pub(super) fn forget(self, path: &Path) -> Option<Vec<String>> {
-        let words = || vec!["unload".to_owned(), path.display().to_string()];
+    pub(super) fn forget(self, path: &str) -> Option<Vec<String>> {
+        let words = || vec!["unload".to_owned(), path.to_owned()];
         (self == Self::Old).then(words)
     }
 
@@ -105,7 +120,7 @@ fn old_value(wallpaper: &Wallpaper) -> String {
         HyprpaperFit::Tile => "tile:",
         HyprpaperFit::Cover | HyprpaperFit::Fill => "",
     };
-    format!("{},{fit}{}", wallpaper.output, wallpaper.path.display())
+    format!("{},{fit}{}", wallpaper.output, wallpaper.path)
 }
 
 #[cfg(test)]
@@ -126,6 +141,16 @@ mod tests {
         check(None, Dialect::Old);
         assert!(!Dialect::New.can_be_asked(Some("0.8.1")));
         assert!(Dialect::New.can_be_asked(Some("0.8.4")) && Dialect::Old.can_be_asked(None));
+    }
+
+    #[test]
+    fn each_fit_of_the_old_ones_has_a_name() {
+        let file = Path::new("/a/b.png");
+        let check = |dialect: Dialect, fit, path| assert_eq!(dialect.path(file, fit), path);
+        check(Dialect::Old, HyprpaperFit::Cover, "/a/b.png");
+        check(Dialect::Old, HyprpaperFit::Contain, "/a/./b.png");
+        check(Dialect::Old, HyprpaperFit::Tile, "/a/././b.png");
+        check(Dialect::New, HyprpaperFit::Tile, "/a/b.png");
     }
 
     #[test]
@@ -154,7 +179,7 @@ mod tests {
             HyprpaperFit::Contain,
             &[preload, &["wallpaper", "DP-1,contain:/a b.png"]],
         );
-        assert_eq!(Dialect::New.forget(Path::new("/x")), None);
+        assert_eq!(Dialect::New.forget("/x"), None);
         assert!(!Dialect::New.can_be_told(HyprpaperFit::Fill));
         assert!(Dialect::New.can_be_told(HyprpaperFit::Cover));
         assert_eq!(Dialect::Old.fit(HyprpaperFit::Fill), HyprpaperFit::Cover);

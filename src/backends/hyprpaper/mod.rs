@@ -57,7 +57,8 @@ const TAKES: Takes = Takes {
 #[derive(Clone, Debug, PartialEq)]
 struct Wallpaper {
     output: String,
-    path: PathBuf,
+    /// As it is told: not every spelling of the same path means the same to it.
+    path: String,
     fit: HyprpaperFit,
 }
 
@@ -119,10 +120,10 @@ impl Hyprpaper {
             self.prove(running, from, std::slice::from_ref(wallpaper), channel, cancel)?;
         }
         // Old ones keep every picture in memory that is not let go.
-        let unused = |path: &Path| {
+        let unused = |path: &str| {
             self.shown.values().all(|other| other.output == wallpaper.output || other.path != path)
         };
-        let before = self.shown.get(&wallpaper.output).map(|old| old.path.as_path());
+        let before = self.shown.get(&wallpaper.output).map(|old| old.path.as_str());
         let before = before.filter(|&path| path != wallpaper.path && unused(path));
         if let Some(words) = before.and_then(|path| channel.dialect.forget(path)) {
             self.call(&words, channel, cancel)?;
@@ -238,8 +239,9 @@ impl Backend for Hyprpaper {
         let setting = (self.settings)().hyprpaper.fit_mode;
         let mut wanted = Vec::new();
         for placement in placements {
-            let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
+            let file = self.copies.ready(&placement.path, &TAKES, cancel)?;
             let fit = dialect.fit(fit_or(BackendName::Hyprpaper, placement.fit, setting));
+            let path = dialect.path(&file, fit);
             wanted.push(Wallpaper { output: placement.output.name.clone(), path, fit });
         }
         self.processes.reap();
@@ -254,7 +256,7 @@ impl Backend for Hyprpaper {
                 self.shown.insert(wallpaper.output.clone(), wallpaper.clone());
             }
         }
-        let files: Vec<PathBuf> = wanted.iter().map(|wallpaper| wallpaper.path.clone()).collect();
+        let files: Vec<PathBuf> = wanted.iter().map(|it| PathBuf::from(&it.path)).collect();
         // What is not shown any more is told again when it comes back.
         self.shown =
             wanted.into_iter().map(|wallpaper| (wallpaper.output.clone(), wallpaper)).collect();
@@ -332,7 +334,7 @@ fn read_log(
 }
 
 fn not_shown(wallpaper: &Wallpaper, why: &str) -> Error {
-    let (path, output) = (wallpaper.path.display(), &wallpaper.output);
+    let Wallpaper { path, output, .. } = wallpaper;
     Error::Refused(format!("{NAME} does not show {path} on {output}: {why}"))
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Its own `ok` means that it has understood, and not even that in all versions.
 
+use std::fs;
 use std::path::Path;
 
 use super::Wallpaper;
@@ -30,7 +31,7 @@ pub(super) fn complaint<'a>(line: &'a str, wanted: &[Wallpaper]) -> Option<&'a s
 
 /// Whether a line of the log of one before 0.8 says that this was drawn.
 pub(super) fn is_drawn(line: &str, wallpaper: &Wallpaper) -> bool {
-    let said = format!("Image data for {}: {} at ", wallpaper.output, wallpaper.path.display());
+    let said = format!("Image data for {}: {} at ", wallpaper.output, wallpaper.path);
     line.contains(&said)
 }
 
@@ -41,12 +42,12 @@ pub(super) fn is_listed(list: &str, wallpaper: &Wallpaper) -> bool {
         let path = rest.strip_prefix(" = ").or(rest.strip_prefix(": "))?.trim().to_owned();
         Some(path)
     };
-    list.lines().filter_map(path).any(|path| is_same(Path::new(&path), &wallpaper.path))
+    list.lines().filter_map(path).any(|path| is_same(&path, &wallpaper.path))
 }
 
 /// It may have followed the links of a path.
-fn is_same(listed: &Path, told: &Path) -> bool {
-    listed == told || told.canonicalize().is_ok_and(|file| file == listed)
+fn is_same(listed: &str, told: &str) -> bool {
+    listed == told || fs::canonicalize(told).is_ok_and(|file| file == Path::new(listed))
 }
 
 #[cfg(test)]
