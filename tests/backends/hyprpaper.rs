@@ -210,6 +210,33 @@ fn it_is_taken_over_and_comes_back() {
 }
 
 #[test]
+fn one_whose_socket_was_removed_gives_way_to_another() {
+    for is_old in [false, true] {
+        let stubs = Stubs::new(&["640x480"]);
+        if is_old {
+            fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
+        }
+        let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
+        let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
+        show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
+        let old = stubs.wall.processes("hyprpaper");
+        fs::remove_file(stubs.root().join("run/hypr/sig/.hyprpaper.sock")).unwrap();
+        // It stays where the new one shows nothing.
+        stubs.cue("hyprpaper", "lie");
+        show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap_err();
+        assert_eq!(stubs.wall.processes("hyprpaper"), old);
+        stubs.cue("hyprpaper", "");
+        show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap();
+        assert!(stubs.note("hyprpaper-shown")[0].ends_with("/blue.png"));
+        let [new] = stubs.wall.processes("hyprpaper")[..] else { panic!("one process") };
+        assert!(new.is_running() && !old[0].is_running());
+        show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
+        assert_eq!(stubs.wall.processes("hyprpaper"), [new]);
+        hyprpaper.clear().unwrap();
+    }
+}
+
+#[test]
 fn mishaps() {
     let stubs = Stubs::new(&["640x480"]);
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);

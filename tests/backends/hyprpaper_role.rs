@@ -27,6 +27,9 @@ pub fn play(role: &Role) {
     if flag != "-c" {
         role.fail("wrong arguments");
     }
+    if is_old {
+        be_alone(role);
+    }
     let text = fs::read_to_string(file).unwrap_or_else(|_| role.fail("no such config"));
     let mut shown = Shown::new(role.notes.join("hyprpaper-shown"));
     if is_old {
@@ -51,6 +54,16 @@ pub fn play(role: &Role) {
             (&stream).write_all(shown.answer_old(role, &request).as_bytes()).ok();
         }
     }
+}
+
+/// Those before 0.8 look for each other, and leave their numbers behind.
+fn be_alone(role: &Role) {
+    let lock = role.runtime().join("hyprpaper.lock");
+    let other = fs::read_to_string(&lock).unwrap_or_default();
+    if !other.is_empty() && Path::new("/proc").join(other).exists() {
+        role.fail("[CRITICAL] Cannot launch multiple instances of Hyprpaper at once!");
+    }
+    fs::write(lock, std::process::id().to_string()).unwrap();
 }
 
 /// What hyprpaper shows.

@@ -1,14 +1,15 @@
 //! hyprpaper: one process for all outputs, started with a file of ours and told of changes through
 //! `hyprctl`, or over its own socket before 0.8. What it says went well is looked up (`proof`).
 //!
-//! Only what cannot be said that way (the fit `fill`, since 0.8) needs a new process, which is up
-//! before the old one goes. A hyprpaper that we did not start is left alone, and ours is not started
-//! beside it: the two would fight for one socket.
+//! Only what cannot be said that way (the fit `fill`, since 0.8) needs a new process, as does one whose
+//! socket somebody has removed. It is up before the old one goes. A hyprpaper that we did not start is
+//! left alone, and ours is not started beside it: the two would fight for one socket.
 
 mod dialect;
 mod file;
 pub(super) mod fuzz;
 mod instance;
+mod lock;
 mod proof;
 
 use std::collections::HashMap;
@@ -25,7 +26,7 @@ use super::wish::fit_or;
 use super::{Backend, Error, Placement};
 use crate::config::{BackendName, HyprpaperFit};
 use crate::process::{BackendProcess, Launch, run};
-use crate::sys::{Cancel, connect};
+use crate::sys::Cancel;
 use crate::wire::Format;
 
 use dialect::Dialect;
@@ -106,6 +107,18 @@ impl Hyprpaper {
         }
         let expanded = self.context.dirs.expand(&settings.hyprpaper.config_path);
         expanded.map_err(|error| Error::Unavailable(format!("config_path: {error}")))
+    }
+
+    /// Whether the one that runs can be told: its socket may be gone. An error where somebody else's
+    /// has it.
+    fn listens(&self, channel: &Channel) -> Result<bool, Error> {
+        let listener = socket::listener(&channel.instance.socket()).map(|it| it.identity());
+        let is_it = |process: &BackendProcess| Some(process.child().identity()) == listener;
+        if listener.is_none() || self.processes.any(is_it) {
+            return Ok(self.processes.newest().is_some_and(is_it));
+        }
+        let why = "a hyprpaper that murald did not start is running: end it first";
+        Err(Error::Unavailable(why.to_owned()))
     }
 
     /// Tells the running one of a picture, and waits until it shows it.
@@ -202,9 +215,12 @@ impl Hyprpaper {
         cancel: &Cancel,
     ) -> Result<(), Error> {
         let path = channel.instance.socket();
-        if self.processes.newest().is_none() && connect(&path).is_ok() {
-            let why = "a hyprpaper that murald did not start is running: end it first";
-            return Err(Error::Unavailable(why.to_owned()));
+        if channel.dialect == Dialect::Old
+            && let Ok(runtime) = self.context.dirs.runtime()
+        {
+            lock::take_from(&runtime, |number| {
+                self.processes.any(|process| process.child().identity().pid == number)
+            });
         }
         let before = socket::made(&path);
         let launch = self.launch(NAME, &channel.instance)?.args(["-c"]).args([file.as_os_str()]);
@@ -245,10 +261,11 @@ impl Backend for Hyprpaper {
             wanted.push(Wallpaper { output: placement.output.name.clone(), path, fit });
         }
         self.processes.reap();
+        let listens = self.listens(&channel)?;
         file::write(&file, &dialect.file(&wanted))?;
         let changed = self.changed(&wanted);
         let by_call = changed.iter().all(|wallpaper| dialect.can_be_told(wallpaper.fit));
-        if self.processes.newest().is_none() || !by_call {
+        if !listens || !by_call {
             self.restart(&file, &wanted, &channel, cancel)?;
         } else {
             for wallpaper in &changed {
