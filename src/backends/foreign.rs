@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::socket;
+use super::{registry, socket};
 use crate::compositor::{Outputs, Session};
 use crate::config::BackendName;
 use crate::paths::Dirs;
@@ -87,7 +87,8 @@ pub(super) fn find(surroundings: &Surroundings) -> Vec<Conflict> {
     let foreign = |pid: i32| {
         let program = program(pid).filter(|name| PROGRAMS.contains(&name.as_str()))?;
         let is_ours = Identity::of(pid).is_none_or(|who| ours.contains(&who));
-        (!is_ours && draws(pid, &program) && is_on(pid, &socket))
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        (!is_ours && draws(&program, &words) && is_on(pid, &socket))
             .then_some(Conflict { program, pid })
     };
     let mut found: Vec<Conflict> = pids.filter_map(foreign).collect();
@@ -125,12 +126,15 @@ fn program(pid: i32) -> Option<String> {
     Some(name.trim_start_matches('.').trim_end_matches("-wrapped").to_owned())
 }
 
-/// Sway starts swaybg even where its configuration has no background (1.10 and 1.12 do, 1.7 does not):
-/// without an option it draws nothing.
-fn draws(pid: i32, program: &str) -> bool {
-    let words = || fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    program != "swaybg"
-        || words().split(|&byte| byte == 0).nth(1).is_some_and(|word| !word.is_empty())
+/// Whether it draws with such a command line. Sway starts swaybg even where its configuration has no
+/// background (1.10 and 1.12 do, 1.7 does not): without an option it draws nothing. Nor does what is
+/// asked for its version, as we ask it ourselves.
+fn draws(program: &str, command_line: &[u8]) -> bool {
+    match command_line.split(|&byte| byte == 0).nth(1).unwrap_or_default() {
+        // None at all: it is only about to become this program.
+        b"" => program != "swaybg" && !command_line.is_empty(),
+        option => !registry::is_version_flag(option),
+    }
 }
 
 /// Servers that a backend uses whoever has started them.
@@ -261,6 +265,18 @@ mod tests {
         check("-- hl.exec_cmd(\"swaybg -i /x.png\")", "swaybg", false);
         check("hl.exec_cmd(\"swaybg -i /x.png\")", "swaybg", true);
         check("output * mode 1920x1080", "swaybg", false);
+    }
+
+    #[test]
+    fn command_lines_that_draw() {
+        let check = |program, words: &[u8], expected| assert_eq!(draws(program, words), expected);
+        check("swaybg", b"swaybg\0", false);
+        check("swaybg", b"swaybg\0-c\0#000000\0", true);
+        check("hyprpaper", b"hyprpaper\0", true);
+        check("hyprpaper", b"/usr/bin/hyprpaper\0-c\0/x\0", true);
+        check("hyprpaper", b"hyprpaper\0--version\0", false);
+        check("hyprpaper", b"hyprpaper\0--help\0", false);
+        check("hyprpaper", b"", false);
     }
 
     #[test]

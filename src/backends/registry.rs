@@ -139,6 +139,11 @@ const fn plain(
     }
 }
 
+/// Whether it makes a backend tell its version and do nothing else.
+pub(super) fn is_version_flag(word: &[u8]) -> bool {
+    REGISTRY.iter().flat_map(|entry| entry.version_flags).any(|flag| flag.as_bytes() == word)
+}
+
 /// What is known of a backend by its name.
 pub(crate) fn registration(name: BackendName) -> &'static Registration {
     let found = REGISTRY.iter().find(|entry| entry.name == name);
