@@ -196,6 +196,29 @@ fn old_film_stays_until_a_frame_of_the_new_one_was_seen() {
     assert!(stubs.wall.processes("mpvpaper").is_empty());
 }
 
+/// As where each is too much for the machine, and mpv drops its frames.
+#[test]
+fn films_that_are_never_seen_do_not_pile_up() {
+    let stubs = Stubs::new(&["640x480"]);
+    let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
+    let film = video(&stubs, "one.mp4", "");
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &film)]).unwrap();
+    let [seen] = stubs.wall.processes("mpvpaper")[..] else { panic!("one process") };
+    stubs.cue("mpvpaper", "dark");
+    for options in ["loop panscan=1", "loop", "loop mute=yes"] {
+        stubs.wall.set("mpvpaper", "mpv_options", options);
+        let before = stubs.wall.processes("mpvpaper");
+        show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &film)]).unwrap();
+        let processes = stubs.wall.processes("mpvpaper");
+        let [kept, new] = processes[..] else { panic!("{processes:?}") };
+        assert!(kept == seen && !before.contains(&new), "{processes:?}");
+        let [warning] = &mpvpaper.warnings()[..] else { panic!("no warning") };
+        assert!(warning.contains("too much for this machine"), "{warning}");
+    }
+    mpvpaper.clear().unwrap();
+    assert!(stubs.wall.processes("mpvpaper").is_empty());
+}
+
 #[test]
 fn film_that_stops_itself_while_it_is_hidden_is_left_to_come_back() {
     let stubs = Stubs::new(&["640x480"]);

@@ -1,9 +1,9 @@
-//! The wait until frames of a film are seen, however long that takes, and then the end of the processes
+//! The wait until frames of a film are seen, however long that takes, and then the end of the process
 //! that it replaces.
 //!
 //! A thread of its own, where the output is off or covered while its film is changed; it waits for a
 //! word of the new process, and ends with the first frame, with that process, or when it is told to. It
-//! ends no process but after a frame, and those that stop themselves once the new one has: they show
+//! ends no process but after a frame, and one that stops itself once the new one has: it shows
 //! nothing either, and would come back over it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,21 +22,21 @@ pub(super) struct Handover {
     cancel: CancelOnDrop,
     seen: Arc<AtomicBool>,
     /// What it has not ended.
-    old: Arc<Mutex<Vec<Screen>>>,
+    old: Arc<Mutex<Option<Screen>>>,
     _thread: Thread,
 }
 
-fn lock(old: &Mutex<Vec<Screen>>) -> MutexGuard<'_, Vec<Screen>> {
+fn lock(old: &Mutex<Option<Screen>>) -> MutexGuard<'_, Option<Screen>> {
     old.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Handover {
     /// Ends `old` once `new` tells of frames that were seen, and says so on `tell`. Where no thread can
-    /// be had they stay: they are on record, and the next daemon ends the older ones.
+    /// be had it stays: it is on record, and the next daemon ends it.
     pub(super) fn start(
         spawner: &Spawner,
         mut new: Watch,
-        old: Vec<Screen>,
+        old: Option<Screen>,
         tell: Sender<()>,
     ) -> Option<Self> {
         let cancel = Cancel::new().ok()?;
@@ -45,11 +45,14 @@ impl Handover {
         let (until, is_seen, its) = (cancel.clone(), Arc::clone(&seen), Arc::clone(&old));
         let wait = move || {
             let end_stopping = || {
-                let stop = |screen: &mut Screen| screen.stops_itself();
-                lock(&its).extract_if(.., stop).for_each(Screen::end);
+                if let Some(old) = lock(&its).take_if(|old| old.stops_itself()) {
+                    old.end();
+                }
             };
             if new.wait(&until, end_stopping) {
-                lock(&its).drain(..).for_each(Screen::end);
+                if let Some(old) = lock(&its).take() {
+                    old.end();
+                }
                 is_seen.store(true, Ordering::SeqCst);
                 // A full channel has it looked at as well.
                 tell.try_send(()).ok();
@@ -66,17 +69,12 @@ impl Handover {
 
     /// Has what is to be ended stand still meanwhile, or go on.
     pub(super) fn rest(&self, rests: bool, cancel: &Cancel) -> Result<(), Error> {
-        let mut old = lock(&self.old);
-        let mut result = Ok(());
-        for screen in old.iter_mut() {
-            result = screen.rest(rests, cancel).and(result);
-        }
-        result
+        lock(&self.old).as_mut().map_or(Ok(()), |screen| screen.rest(rests, cancel))
     }
 
-    /// Stops waiting, and gives back what still runs, the oldest first.
-    pub(super) fn settle(self) -> Vec<Screen> {
+    /// Stops waiting, and gives back what still runs.
+    pub(super) fn settle(self) -> Option<Screen> {
         self.cancel.0.cancel();
-        std::mem::take(&mut *lock(&self.old))
+        lock(&self.old).take()
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A new process is started only where there is none with the right options, or the old one does not
 //! answer; frames of it are seen before the old one goes, and be it hours later, as the output is off
-//! (`handover`). One that cannot load its file hangs, deaf to SIGTERM: so those that do not come up
-//! are killed.
+//! (`handover`). Those in between that nobody has seen are not kept. One that cannot load its file
+//! hangs, deaf to SIGTERM: so those that do not come up are killed.
 
 mod args;
 mod frames;
@@ -145,16 +145,19 @@ impl Mpvpaper {
         }
     }
 
-    /// Ends all processes but the last, or has them ended once frames of that are seen.
+    /// Ends all processes but the last; until frames of that are seen, not the one that is on the
+    /// screen, either.
     fn replace(&mut self, unseen: Option<Watch>) {
-        let old = self.screens.drain(..self.screens.len().saturating_sub(1));
-        match unseen {
-            Some(watch) => {
-                let (old, tell) = (old.collect(), self.context.tell.clone());
-                self.handover = Handover::start(&self.context.spawner, watch, old, tell);
-            }
-            None => old.for_each(Screen::end),
+        let mut old: Vec<Screen> =
+            self.screens.drain(..self.screens.len().saturating_sub(1)).collect();
+        if let Some(watch) = unseen {
+            // Of what an earlier daemon has left the oldest is what it had still to wait for.
+            let on_screen = old.iter().rposition(|screen| screen.is_seen).unwrap_or(0);
+            let kept = (on_screen < old.len()).then(|| old.remove(on_screen));
+            let tell = self.context.tell.clone();
+            self.handover = Handover::start(&self.context.spawner, watch, kept, tell);
         }
+        old.into_iter().for_each(Screen::end);
     }
 
     fn note_seen(&mut self) {
@@ -167,8 +170,8 @@ impl Mpvpaper {
     /// Takes back what was to be ended later.
     fn settle(&mut self) {
         self.note_seen();
-        let waiting = self.handover.take().map(Handover::settle);
-        self.screens.splice(..0, waiting.into_iter().flatten());
+        let waiting = self.handover.take().and_then(Handover::settle);
+        self.screens.splice(..0, waiting);
     }
 }
 
@@ -193,7 +196,8 @@ impl Backend for Mpvpaper {
         let warning = |output: String| {
             format!(
                 "{NAME} plays on {output}, but none of its frames has been seen: the output is off \
-                 or covered; what was there before stays until one is"
+                 or covered, or the film is too much for this machine; what was there before stays \
+                 until one is"
             )
         };
         self.unseen().into_iter().map(warning).collect()
