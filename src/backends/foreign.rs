@@ -11,7 +11,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{registry, socket};
+use super::socket;
+use super::version::FLAGS;
 use crate::compositor::{Outputs, Session};
 use crate::config::BackendName;
 use crate::paths::Dirs;
@@ -133,7 +134,7 @@ fn draws(program: &str, command_line: &[u8]) -> bool {
     match command_line.split(|&byte| byte == 0).nth(1).unwrap_or_default() {
         // None at all: it is only about to become this program.
         b"" => program != "swaybg" && !command_line.is_empty(),
-        option => !registry::is_version_flag(option),
+        option => FLAGS.iter().all(|flag| flag.as_bytes() != option),
     }
 }
 

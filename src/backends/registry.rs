@@ -16,7 +16,7 @@ use super::hyprpaper::{self, Hyprpaper};
 use super::mpvpaper::Mpvpaper;
 use super::observant::Observant;
 use super::swaybg::Swaybg;
-use super::version::Versions;
+use super::version::{self, Versions};
 use super::wal_qt::WalQt;
 use super::wish::OwnTransition;
 use super::{Backend, Kind};
@@ -36,7 +36,7 @@ pub struct Registration {
     pub name: BackendName,
     /// All are needed; each under one of its names, the preferred first.
     pub programs: &'static [&'static [&'static str]],
-    /// That make the first of them tell its version and do nothing else; empty where there is none.
+    /// Those of [`version::FLAGS`] that the first of them takes; empty where it tells none.
     pub version_flags: &'static [&'static str],
     pub compositors: &'static [Compositor],
     pub kinds: &'static [Kind],
@@ -78,7 +78,7 @@ pub(crate) const REGISTRY: &[Registration] = &[
     },
     Registration {
         programs: &[&["hyprpaper"], &["hyprctl"]],
-        version_flags: hyprpaper::VERSION_FLAGS,
+        version_flags: &version::FLAGS,
         begins_anew: true,
         ..plain(BackendName::Hyprpaper, WAYLAND, STILLS, |context, settings| {
             Box::new(Hyprpaper::new(context, settings))
@@ -137,11 +137,6 @@ const fn plain(
         one_fit: false,
         build,
     }
-}
-
-/// Whether it makes a backend tell its version and do nothing else.
-pub(super) fn is_version_flag(word: &[u8]) -> bool {
-    REGISTRY.iter().flat_map(|entry| entry.version_flags).any(|flag| flag.as_bytes() == word)
 }
 
 /// What is known of a backend by its name.
@@ -321,7 +316,9 @@ mod tests {
     #[test]
     fn each_backend_of_the_settings_is_here() {
         for &name in BackendName::ALL {
-            assert_eq!(registration(name).name, name);
+            let entry = registration(name);
+            assert_eq!(entry.name, name);
+            assert!(entry.version_flags.iter().all(|flag| version::FLAGS.contains(flag)), "{name}");
         }
     }
 }

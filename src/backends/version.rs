@@ -10,6 +10,10 @@ use std::time::Duration;
 use crate::process::{Error, Launch, run};
 use crate::sys::Cancel;
 
+/// What makes a backend's program tell of itself, and do nothing else. The first of hyprpaper's 0.8
+/// told their version in their help only.
+pub(super) const FLAGS: [&str; 2] = ["--version", "--help"];
+
 /// Cloneable; all clones remember the same.
 #[derive(Clone, Debug, Default)]
 pub struct Versions(Arc<Mutex<HashMap<Stamp, Option<String>>>>);

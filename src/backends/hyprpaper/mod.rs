@@ -22,6 +22,7 @@ use super::copies::{Copies, Names, Takes};
 use super::follow::{Followed, follow};
 use super::processes::Processes;
 use super::socket::{self, NotUp, pause};
+use super::version::FLAGS;
 use super::wish::fit_or;
 use super::{Backend, Error, Placement};
 use crate::config::{BackendName, HyprpaperFit};
@@ -93,7 +94,7 @@ impl Hyprpaper {
             .ok_or_else(|| Error::Unavailable("there is no Hyprland that runs".to_owned()))?;
         let program = self.context.program(NAME)?;
         let versions = &self.context.versions;
-        let version = versions.of(&program, VERSION_FLAGS, VERSION, Some(cancel))?;
+        let version = versions.of(&program, &FLAGS, VERSION, Some(cancel))?;
         let dialect = Dialect::of(version.as_deref());
         let can_be_asked = dialect.can_be_asked(version.as_deref());
         Ok(Channel { instance, dialect, can_be_asked })
@@ -296,9 +297,6 @@ impl Backend for Hyprpaper {
         self.processes.is_whole()
     }
 }
-
-/// Before 0.8 there is `--version`; the first of 0.8 told it in their help only.
-pub(super) const VERSION_FLAGS: &[&str] = &["--version", "--help"];
 
 /// Waits until one that was just started has its socket.
 fn come_up(
