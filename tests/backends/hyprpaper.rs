@@ -121,6 +121,25 @@ fn one_before_0_8_shows_each_fit_of_a_picture() {
     hyprpaper.clear().unwrap();
 }
 
+#[test]
+fn one_before_0_8_says_that_it_has_no_fill() {
+    let stubs = Stubs::new(&["640x480", "640x480"]);
+    fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
+    let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
+    let red = stubs.wall.flat("red.png", RED);
+    let told = |hyprpaper: &mut dyn Backend| -> Vec<String> {
+        hyprpaper.warnings().into_iter().filter(|warning| warning.contains("`fill`")).collect()
+    };
+    let mut placements = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
+    placements[1].fit = serde_json::from_value("fill".into()).unwrap();
+    hyprpaper.show(&placements, &stubs.wall.cancel).unwrap();
+    let warnings = told(&mut *hyprpaper);
+    assert!(warnings.len() == 1 && warnings[0].contains("on HEADLESS-2"), "{warnings:?}");
+    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red), ("HEADLESS-2", &red)]).unwrap();
+    assert_eq!(told(&mut *hyprpaper), [""; 0]);
+    hyprpaper.clear().unwrap();
+}
+
 /// It calls a link what that leads to, and never looks into that again.
 #[test]
 fn one_before_0_8_is_given_no_links() {

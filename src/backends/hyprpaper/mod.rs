@@ -72,6 +72,8 @@ pub(super) struct Hyprpaper {
     processes: Processes,
     /// What this daemon has had shown.
     shown: HashMap<String, Wallpaper>,
+    /// Where it has no such fit as was asked for.
+    unfit: Vec<String>,
 }
 
 /// Whom and how to tell.
@@ -86,7 +88,8 @@ impl Hyprpaper {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let processes = Processes::taken_over(&context, NAME, |process| process.end(GRACE));
         let copies = Copies::new(context.cache.join("copies"));
-        Self { context, settings, copies, processes, shown: HashMap::new() }
+        let (shown, unfit) = (HashMap::new(), Vec::new());
+        Self { context, settings, copies, processes, shown, unfit }
     }
 
     fn channel(&self, cancel: &Cancel) -> Result<Channel, Error> {
@@ -254,12 +257,15 @@ impl Backend for Hyprpaper {
         let (channel, file) = (self.channel(cancel)?, self.file()?);
         let dialect = channel.dialect;
         let setting = (self.settings)().hyprpaper.fit_mode;
-        let mut wanted = Vec::new();
+        let (mut wanted, mut unfit) = (Vec::new(), Vec::new());
         for placement in placements {
+            let output = placement.output.name.clone();
             let file = self.copies.ready(&placement.path, &TAKES, cancel)?;
-            let fit = dialect.fit(fit_or(BackendName::Hyprpaper, placement.fit, setting));
+            let asked = fit_or(BackendName::Hyprpaper, placement.fit, setting);
+            let fit = dialect.fit(asked);
+            unfit.extend((fit != asked).then(|| output.clone()));
             let path = dialect.path(&file, fit);
-            wanted.push(Wallpaper { output: placement.output.name.clone(), path, fit });
+            wanted.push(Wallpaper { output, path, fit });
         }
         self.processes.reap();
         let listens = self.listens(&channel)?;
@@ -279,7 +285,17 @@ impl Backend for Hyprpaper {
         self.shown =
             wanted.into_iter().map(|wallpaper| (wallpaper.output.clone(), wallpaper)).collect();
         self.copies.tidy(&files);
+        self.unfit = unfit;
         Ok(())
+    }
+
+    fn warnings(&mut self) -> Vec<String> {
+        let warning = |output: &String| {
+            format!(
+                "{NAME} before 0.8 has no fit `fill`: on {output} the picture is cut to fit, as by `cover`"
+            )
+        };
+        self.unfit.iter().map(warning).collect()
     }
 
     fn knows_by_path(&self) -> bool {
@@ -289,6 +305,7 @@ impl Backend for Hyprpaper {
     fn clear(&mut self) -> Result<(), Error> {
         self.processes.end_all();
         self.shown.clear();
+        self.unfit.clear();
         self.copies.tidy(&[]);
         Ok(())
     }
