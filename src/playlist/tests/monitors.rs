@@ -66,6 +66,23 @@ fn declared_monitor_gets_its_picture_when_connected() {
 }
 
 #[test]
+fn monitor_that_goes_while_its_picture_is_on_its_way_keeps_it_from_no_other() {
+    let mut fixture = fixture();
+    let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
+    fixture.start(id, &["A", "B"]).unwrap();
+    fixture.behaviour(Behaviour::Silent);
+    fixture.pass(10 * SECOND);
+    fixture.events();
+    fixture.asked();
+    fixture.wallpapers.state.lock().unwrap().connected = names(&["A"]);
+    fixture.release(Behaviour::Shows);
+    let asked = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().asked);
+    assert_eq!(asked, [(fixture.images[1], names(&["A"]), Mode::Individual)]);
+    let kinds = fixture.kinds();
+    assert!(!kinds.contains(&EventKind::ImageError), "{kinds:?}");
+}
+
+#[test]
 fn extended_picture_is_applied_again_for_new_monitor() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1], &[]);

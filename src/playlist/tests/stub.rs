@@ -63,6 +63,12 @@ impl StubWallpapers {
             Targets::Named(monitors) => monitors,
             Targets::All => state.connected.clone(),
         };
+        let gone: Vec<String> =
+            monitors.iter().filter(|name| !state.connected.contains(name)).cloned().collect();
+        if !gone.is_empty() {
+            let connected = state.connected.clone();
+            return reply(Err(wallpaper::Error::UnknownMonitors { names: gone, connected }));
+        }
         let image = self.store.read(|c| images::get(c, id)).unwrap();
         let backend = BackendName::Swaybg;
         let refused = |media_type| wallpaper::Error::Incompatible {
