@@ -1,14 +1,14 @@
 //! Changes, edits and mishaps of one file, without the watch.
 
+mod meanwhile;
+
 use super::super::change::Changed;
-use super::super::file::{self, Pause};
 use super::super::schema::BackendName;
 use super::request::TEXT_MAX;
 use super::*;
 use crate::events::{EventFilter, Subscription};
 use serde_json::{Map, Value as Json, json};
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
 struct Room {
@@ -221,87 +221,6 @@ fn all_sections_or_none() {
     assert!(room.patch(body).unwrap_err().starts_with("app: it cannot be stored"));
     assert_eq!((room.shown(), room.text()), (before, text));
     assert_eq!(room.heard(), Vec::<String>::new());
-}
-
-#[test]
-fn request_does_not_undo_an_edit_just_made() {
-    let room = Room::with("");
-    room.write(&room.text().replace("\"dark\"", "\"mine\" # my theme"));
-    room.patch(json!({"app": {"sort_order": "asc"}})).unwrap();
-    assert!(room.text().contains("theme = \"mine\" # my theme"));
-    let file = r#"{"sections":["app"],"source":"file""#;
-    assert_eq!(room.heard(), [file, r#"{"sections":["app"]"#]);
-    let app = &room.handle.current().app;
-    assert_eq!((app.theme.as_str(), app.sort_order.as_str()), ("mine", "asc"));
-    // Half of an edit is none.
-    room.write(" \n");
-    let refused = room.patch(json!({"app": {"sort_order": "desc"}})).unwrap_err();
-    assert!(refused.contains("it is empty"), "{refused}");
-    assert_eq!((room.text().as_str(), room.handle.current().app.theme.as_str()), (" \n", "mine"));
-}
-
-#[test]
-fn edit_saved_while_a_request_writes_is_kept() {
-    for gap in [Pause::Filled, Pause::Seen] {
-        let room = Room::with("");
-        let (path, theirs) = (room.handle.path().to_owned(), room.dir.path().join("theirs"));
-        fs::write(&theirs, room.text().replace("\"dark\"", "\"mine\" # my theme")).unwrap();
-        let _pauses = file::on_pause(move |pause| {
-            if pause == gap {
-                // Saved once, over the name.
-                fs::rename(&theirs, &path).ok();
-            }
-        });
-        room.patch(json!({"app": {"sort_order": "asc"}})).unwrap();
-        let text = room.text();
-        assert!(text.contains("theme = \"mine\" # my theme"), "{gap:?}: {text}");
-        assert!(text.contains("sort_order = \"asc\""), "{gap:?}: {text}");
-        let app = &room.handle.current().app;
-        assert_eq!((app.theme.as_str(), app.sort_order.as_str()), ("mine", "asc"));
-        let file = r#"{"sections":["app"],"source":"file""#;
-        assert_eq!(room.heard(), [file, r#"{"sections":["app"]"#]);
-        assert_eq!(fs::read_dir(room.dir.path()).unwrap().count(), 1);
-    }
-}
-
-#[test]
-fn file_made_while_a_request_writes_one_is_kept() {
-    for gap in [Pause::Filled, Pause::Seen] {
-        let room = Room::with("");
-        let path = room.handle.path().to_owned();
-        let theirs = format!("# theirs\n{}", room.text());
-        fs::remove_file(&path).unwrap();
-        let _pauses = file::on_pause(move |pause| {
-            if pause == gap {
-                fs::File::create_new(&path)
-                    .and_then(|mut file| file.write_all(theirs.as_bytes()))
-                    .ok();
-            }
-        });
-        room.patch(json!({"app": {"sort_order": "asc"}})).unwrap();
-        let text = room.text();
-        assert!(text.starts_with("# theirs\n") && text.contains("sort_order = \"asc\""), "{text}");
-    }
-}
-
-#[test]
-fn request_gives_way_to_somebody_who_saves_on_and_on() {
-    for gap in [Pause::Filled, Pause::Seen] {
-        let room = Room::with("app.theme = 'x'\n");
-        let (path, text) = (room.handle.path().to_owned(), room.text());
-        let mut saves = 0;
-        let _pauses = file::on_pause(move |pause| {
-            if pause == gap {
-                saves += 1;
-                fs::write(&path, format!("# save {saves}\n{text}")).unwrap();
-            }
-        });
-        let refused = room.patch(json!({"app": {"theme": "y"}})).unwrap_err();
-        assert!(refused.contains("is being written"), "{refused}");
-        assert!(matches!(room.handle.reset_all(), Err(Error::BeingWritten { .. })));
-        assert!(room.text().contains("theme = 'x'"), "{}", room.text());
-        assert_eq!(fs::read_dir(room.dir.path()).unwrap().count(), 1, "no backup, no other file");
-    }
 }
 
 #[test]
