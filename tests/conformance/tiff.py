@@ -84,7 +84,13 @@ def wanted(whole):
            (None, 'compression 3'), 'scene.png')
     yield 'minwhite.tiff', [
         *kinds['grey'], '-define', 'quantum:polarity=min-is-white'], alike, 'scene.png'
-    yield 'photograph.tiff', ['-compress', 'JPEG', '-quality', '90'], near, 'scene.png'
+    for kind, arguments in {
+        'strips': [], 'grey': kinds['grey'], 'tiles': layouts['tiles'], 'planes': layouts['planes'],
+        'inks': kinds['inks'],
+        'minwhite': [*kinds['grey'], '-define', 'quantum:polarity=min-is-white'],
+    }.items():
+        yield (f'photographs-{kind}.tiff', ['-compress', 'JPEG', '-quality', '90', *arguments], near,
+               'scene.png')
 
 
 def by_pillow(cases):
