@@ -76,8 +76,18 @@ impl Processes {
 
     /// Ends all others.
     pub(super) fn keep_newest(&mut self) {
+        let end = self.end;
+        self.older().for_each(end);
+    }
+
+    /// The same, where one that ends by itself would remove what is in the place of its socket by then.
+    pub(super) fn kill_older(&mut self) {
+        self.older().for_each(BackendProcess::kill);
+    }
+
+    fn older(&mut self) -> impl Iterator<Item = BackendProcess> {
         let older = self.running.len().saturating_sub(1);
-        self.running.drain(..older).for_each(self.end);
+        self.running.drain(..older)
     }
 
     pub(super) fn end_all(&mut self) {

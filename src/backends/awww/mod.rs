@@ -148,16 +148,6 @@ impl Awww {
         if cancel.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
-    /// Ends those before the newest, which have lost their socket: one that may end by itself removes
-    /// what lies in its place by then.
-    fn end_older(&mut self) {
-        let Some(newest) = self.servers.pop() else { return };
-        while let Some(older) = self.servers.pop() {
-            older.kill();
-        }
-        self.servers.push(newest);
-    }
-
     /// Has a server that answers show all of it.
     fn show_by(
         &mut self,
@@ -257,9 +247,9 @@ impl Backend for Awww {
         self.shown.clear();
         let shown = self.show_by(&client, &outputs, placements, cancel);
         let shown = shown.and_then(|()| self.has_drawn(cancel));
-
         match shown {
-            Ok(()) => self.end_older(),
+            // Those before have lost their socket.
+            Ok(()) => self.servers.kill_older(),
             // What there was without it is on the wall still.
             Err(_) => {
                 self.servers.pop().into_iter().for_each(|new| new.end(GRACE));
