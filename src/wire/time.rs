@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn times_are_written_as_jiff_writes_them() {
-        let seconds = (-62_000_000_000_i64..250_000_000_000).step_by(7_777_777_777);
+        let seconds = (0..41).map(|step| -62_000_000_000_i64 + step * 7_777_777_777);
         let offsets = [0, 3600, -12_600, 20_700, -35_999, 49_500, 3_599];
         let (mut plain, mut odd) = (0, 0);
         for (second, away) in seconds.flat_map(|one| offsets.map(|other| (one, other))) {

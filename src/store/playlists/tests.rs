@@ -12,7 +12,7 @@ fn pictures(store: &Store, number: usize) -> Vec<i64> {
     let insert = |at: usize| {
         let name = format!("p{at}");
         let mut picture = picture(&name, at as u64);
-        picture.checksum[..8].copy_from_slice(&at.to_le_bytes());
+        picture.checksum[..8].copy_from_slice(&(at as u64).to_le_bytes());
         store.write(|c| images::insert(c, &picture)).unwrap()
     };
     (0..number).map(insert).collect()
