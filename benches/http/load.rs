@@ -10,7 +10,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 /// Before counting begins.
 const WARM_UP: Duration = Duration::from_millis(200);
 /// `{}` in a request is replaced by 1 to this, in a scattered order; `{+n}` by as much and `n`.
-const PAGES: usize = 200;
+const PAGES: u64 = 200;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
@@ -30,14 +30,14 @@ struct Connection {
     /// Bytes of the answer in all, once its head is there.
     expected: Option<usize>,
     asked: Instant,
-    number: usize,
+    number: u64,
     served: u32,
 }
 
 pub(crate) fn run(path: &Path, request: &str, connections: usize, length: Duration) -> Figures {
     let poll = epoll::create(CreateFlags::CLOEXEC).unwrap();
     let mut all: Vec<Connection> =
-        (0..connections).map(|number| Connection::new(path, number)).collect();
+        (0..connections).map(|number| Connection::new(path, number as u64)).collect();
     for (at, connection) in all.iter_mut().enumerate() {
         let data = EventData::new_u64(at as u64);
         epoll::add(&poll, &connection.socket, data, EventFlags::IN).unwrap();
@@ -99,7 +99,7 @@ pub(crate) fn body(path: &Path, request: &str) -> Vec<u8> {
 }
 
 impl Connection {
-    fn new(path: &Path, number: usize) -> Self {
+    fn new(path: &Path, number: u64) -> Self {
         let socket = UnixStream::connect(path).unwrap();
         let (read, asked) = (Vec::with_capacity(64 << 10), Instant::now());
         Self { socket, read, expected: None, asked, number, served: 0 }

@@ -12,7 +12,7 @@ use murald::internals::http::{Limits, Listening, Server};
 use murald::internals::thread::Spawner;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
-use super::support::{Client, House, is_well, odd_router};
+use super::support::{Client, ENDLESS, House, is_well, odd_router};
 use crate::wait::wait_until;
 
 /// In a process of its own, so that its descriptors and memory are its own, too.
@@ -202,8 +202,7 @@ fn http_workers_start_as_needed_and_end_when_idle() {
 
 #[test]
 fn connection_without_worker_is_refused() {
-    // More than there are addresses.
-    let house = House::with(Limits { stack: 1 << 47, ..Limits::default() });
+    let house = House::with(Limits { stack: ENDLESS, ..Limits::default() });
     let mut client = house.connect();
     let refused = client.reply();
     assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));

@@ -6,7 +6,7 @@ use murald::internals::events::BUFFER;
 use murald::internals::http::Limits;
 use murald::internals::wire::{Event, GalleryDomain};
 
-use super::support::{Client, House, PATIENCE};
+use super::support::{Client, ENDLESS, House, PATIENCE};
 use crate::wait::wait_until;
 
 fn gallery() -> Event {
@@ -166,8 +166,7 @@ fn panic_in_event_stream_ends_that_stream_alone() {
 
 #[test]
 fn event_stream_without_thread_is_refused() {
-    // More than there are addresses.
-    let house = House::with(Limits { stream_stack: 1 << 47, ..Limits::default() });
+    let house = House::with(Limits { stream_stack: ENDLESS, ..Limits::default() });
     let mut client = house.connect();
     let refused = client.get("/events");
     assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));

@@ -21,6 +21,9 @@ pub(crate) const PROMPT: Duration = Duration::from_secs(8);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const LARGE: usize = 8 << 20;
 
+/// A stack for which there are not enough addresses.
+pub(crate) const ENDLESS: usize = if usize::BITS == 64 { (1_u64 << 47) as usize } else { 3 << 30 };
+
 pub(crate) struct House {
     pub(crate) bus: EventBus,
     /// What `/later` waits for.

@@ -57,11 +57,11 @@ fn all(pages: usize, log: usize, tables: &[String]) -> Vec<Damage> {
     all.extend(bytes("zeros in page", |f, n| f.base[n * PAGE..][..PAGE].fill(0), 0..end));
     all.extend(bytes("rubbish in page", |f, n| f.base[n * PAGE..][..PAGE].fill(0xa5), 0..end));
     let flips = |f: &mut Files, n: usize| {
-        let mut at = n + 1;
+        let mut at = n as u64 + 1;
         for _ in 0..20 {
             at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let place = at / 65_536 % f.base.len();
-            f.base[place] ^= 1 << (at % 8);
+            let place = at / 65_536 % f.base.len() as u64;
+            f.base[place as usize] ^= 1 << (at % 8);
         }
     };
     all.extend(bytes("flipped bits, seed", flips, 0..24));

@@ -40,7 +40,16 @@ const CALLS: &[(&str, libc::c_long, Of)] = &[
     ("linkat", libc::SYS_linkat, Name(1)),
     ("fchmodat", libc::SYS_fchmodat, Name(1)),
     ("statx", libc::SYS_statx, Name(1)),
+    #[cfg(target_pointer_width = "64")]
     ("newfstatat", libc::SYS_newfstatat, Name(1)),
+    #[cfg(target_arch = "x86")]
+    ("newfstatat", libc::SYS_fstatat64, Name(1)),
+    #[cfg(target_arch = "x86")]
+    ("ftruncate", libc::SYS_ftruncate64, Descriptor(0)),
+    #[cfg(target_arch = "x86")]
+    ("fcntl", libc::SYS_fcntl64, Descriptor(0)),
+    #[cfg(target_arch = "x86")]
+    ("mmap", libc::SYS_mmap2, Descriptor(4)),
     ("getdents64", libc::SYS_getdents64, Descriptor(0)),
     ("read", libc::SYS_read, Descriptor(0)),
     ("pread64", libc::SYS_pread64, Descriptor(0)),
@@ -298,7 +307,8 @@ fn answer(listener: &OwnedFd, keeper: &Mutex<Keeper>) {
             // Killed before it was heard.
             continue;
         }
-        let found = CALLS.iter().find(|(_, number, _)| *number == i64::from(asked.data.nr));
+        let found =
+            CALLS.iter().find(|(_, number, _)| *number == libc::c_long::from(asked.data.nr));
         let call = found.map(|&(name, _, of)| Call {
             thread: asked.pid,
             name,
