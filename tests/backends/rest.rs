@@ -74,7 +74,7 @@ fn films_stand_still_while_the_session_is_locked_but_for_those_set_meanwhile() {
     assert!(is_paused(two));
     tell(&hosted, "unlocked");
     wait_until("both to play", || !is_paused(one) && !is_paused(two));
-    assert!(files(&hosted, "paused").is_empty());
+    wait_until("no note of it", || files(&hosted, "paused").is_empty());
     // Nobody is left to say that the rest is over: the next daemon has them go on.
     tell(&hosted, "locked");
     wait_until("both to stand still again", || is_paused(one) && is_paused(two));
