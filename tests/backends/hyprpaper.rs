@@ -244,6 +244,10 @@ fn one_whose_socket_was_removed_gives_way_to_another() {
         stubs.cue("hyprpaper", "lie");
         show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap_err();
         assert_eq!(stubs.wall.processes("hyprpaper"), old);
+        if is_old {
+            let lock = fs::read_to_string(stubs.root().join("run/hyprpaper.lock")).unwrap();
+            assert_eq!(lock, old[0].pid.to_string());
+        }
         stubs.cue("hyprpaper", "");
         show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap();
         assert!(stubs.note("hyprpaper-shown")[0].ends_with("/blue.png"));

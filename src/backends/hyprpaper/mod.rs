@@ -11,15 +11,14 @@ pub(super) mod fuzz;
 mod instance;
 mod lock;
 mod proof;
+mod wait;
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::context::{Context, Settings};
 use super::copies::{Copies, Names, Takes};
-use super::follow::{Followed, follow};
 use super::processes::Processes;
 use super::socket::{self, NotUp, pause};
 use super::version::FLAGS;
@@ -33,18 +32,16 @@ use crate::wire::Format;
 use dialect::Dialect;
 use instance::Instance;
 pub(super) use instance::is_in as fits;
+use lock::Lock;
+use wait::{come_up, has_drawn, not_shown};
 
 const NAME: &str = "hyprpaper";
 const SIGNATURE: &str = "HYPRLAND_INSTANCE_SIGNATURE";
 /// hyprctl is known to hang (hyprpaper#361).
 const CALL: Duration = Duration::from_secs(3);
-const UP_WITHIN: Duration = Duration::from_secs(10);
 /// A version that is waited for: whether there is one decides how it is spoken to.
 const VERSION: Duration = Duration::from_secs(3);
-const DRAWN_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
-/// Those since 0.8 do not tell when they have drawn: what a 4K picture takes, and some more.
-const DRAWN_AFTER: Duration = Duration::from_millis(500);
 const GRACE: Duration = Duration::from_secs(2);
 /// In its files and calls commas, `#`, `$` and blanks at the ends mean something, and a line is a
 /// line: any other name than a plain one gives way to a plain one. Those before 0.8 call a link what it
@@ -188,7 +185,7 @@ impl Hyprpaper {
         channel: &Channel,
         cancel: &Cancel,
     ) -> Result<(), Error> {
-        read_log(process, from, wanted, channel.dialect, cancel)?;
+        has_drawn(process, from, wanted, channel.dialect, cancel)?;
         if !channel.can_be_asked {
             return Ok(());
         }
@@ -218,25 +215,42 @@ impl Hyprpaper {
         channel: &Channel,
         cancel: &Cancel,
     ) -> Result<(), Error> {
+        let lock = self.take_lock(channel.dialect);
+        let new = self.start(file, wanted, channel, cancel).inspect_err(|_| {
+            lock.into_iter().for_each(Lock::put_back);
+        })?;
+        self.processes.replace(new);
+        Ok(())
+    }
+
+    /// Those before 0.8 start beside no other.
+    fn take_lock(&self, dialect: Dialect) -> Option<Lock> {
+        let runtime = self.context.dirs.runtime().ok().filter(|_| dialect == Dialect::Old)?;
+        let is_ours =
+            |number: &i32| self.processes.any(|process| process.child().identity().pid == *number);
+        Lock::take_from(&runtime, is_ours)
+    }
+
+    fn start(
+        &self,
+        file: &Path,
+        wanted: &[Wallpaper],
+        channel: &Channel,
+        cancel: &Cancel,
+    ) -> Result<BackendProcess, Error> {
         let path = channel.instance.socket();
-        if channel.dialect == Dialect::Old
-            && let Ok(runtime) = self.context.dirs.runtime()
-        {
-            lock::take_from(&runtime, |number| {
-                self.processes.any(|process| process.child().identity().pid == number)
-            });
-        }
         let before = socket::made(&path);
         let launch = self.launch(NAME, &channel.instance)?.args(["-c"]).args([file.as_os_str()]);
         let new = self.context.start(&launch, NAME, None)?;
         let shown = come_up(&new, &path, before, cancel)
             .and_then(|()| self.prove(&new, 0, wanted, channel, cancel));
-        if let Err(error) = shown {
-            new.end(GRACE);
-            return Err(error);
+        match shown {
+            Ok(()) => Ok(new),
+            Err(error) => {
+                new.end(GRACE);
+                Err(error)
+            }
         }
-        self.processes.replace(new);
-        Ok(())
     }
 
     /// Which of these it must be told of: those that are not shown; all, when none differs, as
@@ -313,66 +327,6 @@ impl Backend for Hyprpaper {
     fn is_whole(&mut self) -> bool {
         self.processes.is_whole()
     }
-}
-
-/// Waits until one that was just started has its socket.
-fn come_up(
-    new: &BackendProcess,
-    path: &Path,
-    before: Option<socket::Made>,
-    cancel: &Cancel,
-) -> Result<(), Error> {
-    let until = Instant::now() + UP_WITHIN;
-    let up = socket::connect_when_up(path, before, new.child(), until, cancel);
-    up.map(drop).map_err(|not_up| match not_up {
-        NotUp::Cancelled => Error::Cancelled,
-        NotUp::Ended => Error::Unavailable(format!("{NAME} ended: {}", last_word(new))),
-        NotUp::Late => {
-            let (socket, said) = (path.display(), last_word(new));
-            Error::Unavailable(format!("{NAME} does not come up at {socket}: {said}"))
-        }
-        NotUp::Io(error) => Error::Unavailable(format!("{NAME}: {error}")),
-    })
-}
-
-/// Reads its log until it says that all is drawn, or for a while where it never does.
-fn read_log(
-    process: &BackendProcess,
-    from: u64,
-    wanted: &[Wallpaper],
-    dialect: Dialect,
-    cancel: &Cancel,
-) -> Result<(), Error> {
-    let mut left: Vec<&Wallpaper> = wanted.iter().collect();
-    let limit = if dialect == Dialect::Old { DRAWN_WITHIN } else { DRAWN_AFTER };
-    let until = Instant::now() + limit;
-    let followed = follow(&process.log_path(), from, process.child(), until, cancel, |line| {
-        if let Some(complaint) = proof::complaint(line, wanted) {
-            return ControlFlow::Break(Err(Error::Refused(format!("{NAME}: {complaint}"))));
-        }
-        left.retain(|wallpaper| !proof::is_drawn(line, wallpaper));
-        if left.is_empty() { ControlFlow::Break(Ok(())) } else { ControlFlow::Continue(()) }
-    });
-    match followed.map_err(|e| Error::Unavailable(format!("cannot read {NAME}'s log: {e}")))? {
-        Followed::Seen(result) => result,
-        Followed::Ended => Err(Error::Unavailable(format!("{NAME} ended: {}", last_word(process)))),
-        Followed::Late if dialect == Dialect::New => Ok(()),
-        Followed::Late => {
-            let limit = limit.as_secs();
-            Err(not_shown(left[0], &format!("it has not drawn it within {limit} s")))
-        }
-        Followed::Cancelled => Err(Error::Cancelled),
-    }
-}
-
-fn not_shown(wallpaper: &Wallpaper, why: &str) -> Error {
-    let Wallpaper { path, output, .. } = wallpaper;
-    Error::Refused(format!("{NAME} does not show {path} on {output}: {why}"))
-}
-
-fn last_word(process: &BackendProcess) -> String {
-    let said = process.log_tail();
-    said.lines().last().unwrap_or("it said nothing").to_owned()
 }
 
 /// Longer ones are cut in the requests of those before 0.8.
