@@ -12,6 +12,7 @@ mod support;
 mod endure;
 mod light;
 mod living;
+mod moved;
 mod power;
 mod records;
 mod skip;
@@ -119,5 +120,17 @@ pub fn known(color: Rgb) -> Option<usize> {
 pub fn see(desktop: &Desktop, output: &str, picture: usize) {
     wait_until(&format!("picture {picture} on {output}"), || {
         known(middle(desktop, output)) == Some(picture)
+    });
+}
+
+/// The same over X11.
+#[track_caller]
+pub fn see_on_x11(desktop: &Desktop, output: &str, picture: usize) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("shot.png");
+    wait_until(&format!("picture {picture} on {output}"), || {
+        desktop.shot(&path, output);
+        let shot = image::open(&path).unwrap().to_rgb8();
+        known(shot.get_pixel(shot.width() / 2, shot.height() / 2).0) == Some(picture)
     });
 }

@@ -6,8 +6,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{active, change, house, known, make, pictures_of, see, start, tell};
-use crate::desktop::{Desktop, wait_until};
+use super::{active, change, house, make, pictures_of, see, see_on_x11, start, tell};
+use crate::desktop::Desktop;
 use crate::support::House;
 
 /// Requests that come at once.
@@ -83,14 +83,9 @@ fn quick_steps_each_show_their_picture_on_wayland() {
 fn quick_steps_of_all_have_each_their_own_picture_on_x11() {
     let desktop = Desktop::x11(&["640x360", "640x360"]);
     let outputs = house_outputs(&desktop);
-    let house = quick_steps(&desktop, [&outputs[0], &outputs[1]]);
+    let _house = quick_steps(&desktop, [&outputs[0], &outputs[1]]);
     for (output, picture) in outputs.iter().zip([STEPS, 2 * STEPS + 1]) {
-        let path = house.root().join("shot.png");
-        wait_until(&format!("picture {picture} on {output}"), || {
-            desktop.shot(&path, output);
-            let shot = image::open(&path).unwrap().to_rgb8();
-            known(shot.get_pixel(shot.width() / 2, shot.height() / 2).0) == Some(picture)
-        });
+        see_on_x11(&desktop, output, picture);
     }
 }
 

@@ -1,0 +1,59 @@
+//! A playlist goes with its monitor to another connector: it is known by what it says of itself.
+
+use serde_json::json;
+use x11rb::connection::Connection;
+use x11rb::protocol::randr::ConnectionExt as _;
+use x11rb::protocol::xproto::{AtomEnum, ConnectionExt, PropMode};
+
+use super::desktop::{Desktop, wait_until};
+use super::{active, house, make, see_on_x11, start, tell};
+
+/// What a monitor says of itself (VESA E-EDID 1.4): its maker, model and serial number.
+fn edid() -> Vec<u8> {
+    let mut block = vec![0; 128];
+    block[1..7].fill(255);
+    block[8..10].copy_from_slice(&[0x10, 0xac]);
+    block[12] = 7;
+    block[72..77].copy_from_slice(&[0, 0, 0, 0xfc, 0]);
+    block[77..90].copy_from_slice(b"MURALD 640\n  ");
+    block
+}
+
+/// Has a monitor at the end of a connector; empty: one that says nothing.
+fn plug(desktop: &Desktop, connector: &str, monitor: &[u8]) {
+    let (server, screen) = x11rb::connect(desktop.var("DISPLAY")).unwrap();
+    let root = server.setup().roots[screen].root;
+    let resources = server.randr_get_screen_resources_current(root).unwrap().reply().unwrap();
+    let is_it = |output: &&u32| {
+        let info = server.randr_get_output_info(**output, resources.config_timestamp).unwrap();
+        info.reply().unwrap().name == connector.as_bytes()
+    };
+    let output = resources.outputs.iter().find(is_it).expect("a connector of this name");
+    let atom = server.intern_atom(false, b"EDID").unwrap().reply().unwrap().atom;
+    let kind = u32::from(AtomEnum::INTEGER);
+    let length = monitor.len().try_into().unwrap();
+    server
+        .randr_change_output_property(*output, atom, kind, 8, PropMode::REPLACE, length, monitor)
+        .unwrap()
+        .check()
+        .unwrap();
+}
+
+#[test]
+fn playlist_goes_with_its_monitor_to_another_connector() {
+    let desktop = Desktop::x11(&["--pluggable", "640x360", "640x360"]);
+    desktop.output("xrandr", &["--output", "DUMMY1", "--off"]);
+    plug(&desktop, "DUMMY0", &edid());
+    let (house, ids) = house(&desktop, 2);
+    let list = make(&house, "mine", json!({ "type": "manual" }), &ids);
+    start(&house, list, &["DUMMY0"]);
+    desktop.output("xrandr", &["--output", "DUMMY0", "--off"]);
+    wait_until("no monitor", || house.client().get("/monitors").ok() == json!([]));
+    plug(&desktop, "DUMMY0", &[]);
+    plug(&desktop, "DUMMY1", &edid());
+    desktop.output("xrandr", &["--output", "DUMMY1", "--mode", "640x360-murald", "--pos", "0x0"]);
+    wait_until("it to follow", || active(&house)[0]["applied_to"] == json!(["DUMMY1"]));
+    assert_eq!(active(&house)[0]["monitors"], json!(["DUMMY1"]));
+    tell(&house, list, "next");
+    see_on_x11(&desktop, "DUMMY1", 1);
+}
