@@ -87,7 +87,15 @@ impl Player {
         }
         let lost = std::mem::take(&mut one.lost);
         let missed = match one.state.due(&one.spec, &now) {
-            Due::Wait(_) if lost => false,
+            Due::Wait(_) if lost => {
+                // In a list that lives another image takes its place only now.
+                let direction = Direction::Forward;
+                if renew(&self.store, &mut one.spec, &mut one.state, direction) == Renewed::Empty {
+                    self.rest(id);
+                    return false;
+                }
+                false
+            }
             Due::Wait(_) => return false,
             Due::Step { due, missed } => {
                 let stride = one.state.stride(&connected);

@@ -11,7 +11,7 @@ use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
 use crate::events::Message;
 use crate::random::seed;
-use crate::store;
+use crate::store::{self, images};
 use crate::wire::{EventKind, GalleryDomain};
 
 /// What a look at the source has made of a step.
@@ -55,7 +55,8 @@ pub(super) fn renew(
 }
 
 impl Player {
-    /// The library has changed: what rests may go on, and what has nothing left rests.
+    /// The library has changed: what rests may go on, what has nothing left rests, and an image that
+    /// left the library is not shown until the next step.
     pub(super) fn renew_living(&mut self, message: &Message) {
         let concerned = message.lost > 0
             || message.kind == EventKind::ImageOrphanPurged
@@ -69,10 +70,31 @@ impl Player {
             match (self.store.finds_any(source), one.spec.rests()) {
                 (Ok(true), true) => self.wake(id),
                 (Ok(false), false) => self.rest(id),
-                (Ok(_), _) => {}
+                (Ok(true), false) => self.leave_deleted(id),
+                (Ok(false), true) => {}
                 (Err(error), _) => log::error!("the library cannot be asked: {error}"),
             }
         }
+    }
+
+    fn leave_deleted(&mut self, id: i64) {
+        let now = self.now();
+        let Some(one) = self.running.get_mut(&id) else { return };
+        let shown = one.state.taken();
+        let all_exist = self.store.read(|c| {
+            let mut exist = shown.iter().map(|&image| images::exists(c, image));
+            exist.try_fold(true, |all, exists| Ok::<_, store::Error>(all && exists?))
+        });
+        match all_exist {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) => return log::error!("the library cannot be asked: {error}"),
+        }
+        one.lost = true;
+        one.state.shown_on.clear();
+        one.state.changed(now.boot, &now);
+        self.run_if_due(id, true);
+        self.save(&[id]);
     }
 
     /// Nothing is found any more: what is shown stays, and nothing is due.

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use super::*;
 
 impl Fixture {
-    fn start_each(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
+    pub(super) fn start_each(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
         let monitors = names(monitors);
         self.command(|reply| Command::Start { id, monitors, mode: Mode::Each, reply })
     }
 
     /// What was asked for since, by the numbers of the images.
-    fn dealt(&self) -> Vec<Vec<usize>> {
+    pub(super) fn dealt(&self) -> Vec<Vec<usize>> {
         let number = |id: &i64| self.images.iter().position(|image| image == id).unwrap();
         let dealt = std::mem::take(&mut self.wallpapers.state.lock().unwrap().dealt);
         dealt.iter().map(|ids| ids.iter().map(number).collect()).collect()

@@ -78,6 +78,42 @@ fn living_playlist_shows_what_its_source_finds_before_each_step() {
 }
 
 #[test]
+fn deleted_image_is_replaced_at_once() {
+    let mut fixture = fixture();
+    (0..4).for_each(|number| fixture.tag(number, &["a"]));
+    let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    fixture.start(id, &[]).unwrap();
+    fixture.pass(5 * SECOND);
+    fixture.delete(&[1]);
+    fixture.tell();
+    assert_eq!(fixture.asked(), [0], "another one has left");
+    fixture.delete(&[0]);
+    fixture.tell();
+    assert_eq!(fixture.asked(), [2]);
+    fixture.pass(6 * SECOND);
+    assert_eq!(fixture.asked(), NONE, "its time begins with it");
+    // Also while it is paused; one that is on its way is seen to when it is up.
+    fixture.act(id, Action::Pause).unwrap();
+    fixture.delete(&[2]);
+    fixture.tell();
+    assert_eq!(fixture.asked(), [3]);
+    fixture.delete(&[3]);
+    fixture.tell();
+    assert_eq!((fixture.asked(), fixture.active()[0].current_image_id), (vec![], None));
+}
+
+#[test]
+fn monitors_of_their_own_leave_a_deleted_image_at_once() {
+    let mut fixture = fixture();
+    (0..4).for_each(|number| fixture.tag(number, &["a"]));
+    let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    fixture.start_each(id, &[]).unwrap();
+    fixture.delete(&[1]);
+    fixture.tell();
+    assert_eq!(fixture.dealt(), [[0, 1], [0, 2]]);
+}
+
+#[test]
 fn living_playlist_survives_a_restart_and_finds_what_came_meanwhile() {
     let mut fixture = fixture();
     let order = Some(PlaylistOrder::Random);
