@@ -128,7 +128,9 @@ impl ImportContext {
                 _ if pass == Pass::Moves => return Err(Error::LeftAlone),
                 Some(image) => {
                     self.note_same(seen, &image, known)?;
-                    return self.imported(image.id, true);
+                    // Lists of a directory change with a path of which its image was not known.
+                    let is_known = known.is_some_and(|known| known.image_id == Some(image.id));
+                    return self.imported(image.id, is_known);
                 }
                 None => return self.place_new(seen, known, work),
             }

@@ -1,11 +1,12 @@
 //! Pages of the library: the index says which images, and their rows are written as they are read.
 
+use std::collections::HashSet;
 use std::sync::PoisonError;
 
 use super::index::{Found, Known, Query, SortBy};
 use super::index_sync::note_unreadable;
 use super::playlists::Item;
-use super::{Error, Store, folders, images, lock};
+use super::{Error, Store, folders, images, lock, watched};
 use crate::wire::ImageRow;
 
 impl Store {
@@ -119,12 +120,14 @@ impl Store {
             let held = query.checksum.as_ref().map(|sum| images::by_checksum(connection, sum));
             let named = named.transpose()?.map(Vec::from_iter);
             let held = held.transpose()?.map(|image| Vec::from_iter(image.map(|image| image.id)));
-            let only = match (named, held) {
-                (Some(one), Some(other)) => {
-                    Some(one.into_iter().filter(|id| other.contains(id)).collect())
-                }
-                (one, other) => one.or(other),
-            };
+            let lying = query.directory.as_deref();
+            let lying = lying.map(|path| watched::ids_in(connection, path, query.recursive));
+            let only = [named, held, lying.transpose()?].into_iter().flatten();
+            let only = only.reduce(|mut one, other| {
+                let other: HashSet<i64> = other.into_iter().collect();
+                one.retain(|id| other.contains(id));
+                one
+            });
             let folders = match query.folder {
                 Some(Some(folder)) if query.recursive => {
                     let within = folders::subtree(connection, folder)?;
@@ -194,10 +197,13 @@ fn put(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::store::edits::{self, ImageChange};
     use crate::store::images::tests::picture;
     use crate::store::tests::scratch;
+    use crate::store::watched::{Stamp, WatchedFile};
 
     #[test]
     fn lists_without_the_index_are_the_same() {
@@ -281,6 +287,36 @@ mod tests {
         assert_eq!(find(Some(&one.name), Some(sum(&one))), [7]);
         assert_eq!(find(Some(&one.name), Some(sum(&other))), [0; 0]);
         assert_eq!(find(Some("nobody"), None), [0; 0]);
+    }
+
+    #[test]
+    fn image_is_in_each_directory_in_which_it_has_a_file() {
+        let (_directory, store, _) = of_sixty();
+        let note = |path: &str, image_id| {
+            let file = WatchedFile {
+                path: path.into(),
+                image_id,
+                checksum: None,
+                stamp: Stamp::default(),
+            };
+            store.write(|c| watched::note(c, &file)).unwrap();
+        };
+        let find = |directory: &str, recursive| {
+            let directory = Some(directory.into());
+            let query = Query { directory, recursive, descending: false, ..Query::default() };
+            store.find_all(&query).unwrap()
+        };
+        note("/a/one.png", Some(1));
+        note("/a/none.png", None);
+        note("/a/sub/two.png", Some(2));
+        let before = store.findings();
+        note("/b/one.png", Some(1));
+        assert!(store.findings() > before, "lists that are kept are made again");
+        assert_eq!((find("/a", true), find("/a/", false)), (vec![1, 2], vec![1]));
+        assert_eq!((find("/b", true), find("/a/sub", false)), (vec![1], vec![2]));
+        let before = store.findings();
+        store.write(|c| watched::forget(c, Path::new("/b/one.png"))).unwrap();
+        assert!(store.findings() > before && find("/b", true).is_empty());
     }
 
     #[test]

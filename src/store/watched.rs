@@ -82,6 +82,21 @@ pub(crate) fn count(connection: &Connection, directory: &Path) -> Result<u64, Er
     Ok(statement.query_row([from, to], |row| row.get::<_, i64>(0))?.unsigned_abs())
 }
 
+/// The images with a file in a directory, or in one inside it.
+pub(super) fn ids_in(
+    connection: &Connection,
+    directory: &Path,
+    recursive: bool,
+) -> Result<Vec<i64>, Error> {
+    let (from, to) = range(directory);
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT image_id FROM watched_file WHERE path > ?1 AND path < ?2 \
+         AND image_id NOT NULL AND (?3 OR instr(substr(path, length(?1) + 1), '/') = 0)",
+    )?;
+    let ids = statement.query_map(params![from, to, recursive], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
 /// Notes what a file is.
 pub(crate) fn note(connection: &Connection, file: &WatchedFile) -> Result<(), Error> {
     let WatchedFile { path, image_id, checksum, stamp } = file;
@@ -100,6 +115,17 @@ pub(crate) fn note(connection: &Connection, file: &WatchedFile) -> Result<(), Er
             stamp.inode as i64,
             stamp.device as i64
         ])?;
+    touch(connection, path)
+}
+
+/// Has lists learn that the image of a file is in other directories than it was.
+fn touch(connection: &Connection, path: &Path) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "UPDATE image SET is_selected = is_selected \
+             WHERE id = (SELECT image_id FROM watched_file WHERE path = ?1)",
+        )?
+        .execute([text(path)])?;
     Ok(())
 }
 
@@ -112,6 +138,7 @@ pub(crate) fn set_device(connection: &Connection, path: &Path, device: u64) -> R
 }
 
 pub(crate) fn forget(connection: &Connection, path: &Path) -> Result<(), Error> {
+    touch(connection, path)?;
     connection.prepare_cached("DELETE FROM watched_file WHERE path = ?1")?.execute([text(path)])?;
     Ok(())
 }

@@ -62,6 +62,25 @@ fn a_directory_is_shown_in_turns() {
     see(&desktop, "HEADLESS-1", 1);
     let watched = house.client().get("/library/watch").ok()["watch"].as_array().unwrap().len();
     assert_eq!(watched, 1);
+    // The images of these copies have their paths in the other directory.
+    let favourites = house.root().join("favourites");
+    fs::create_dir(&favourites).unwrap();
+    for name in ["a.png", "below/b.png"] {
+        fs::copy(directory.join(name), favourites.join(name.rsplit('/').next().unwrap())).unwrap();
+    }
+    let (code, said) = run(&house, &["slideshow", favourites.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{said}");
+    let source = json!({ "directory": favourites });
+    let playlists = house.client().get("/playlists").ok();
+    let made = playlists.as_array().unwrap().iter().find(|one| one["source"] == source).unwrap();
+    let listed = format!("/playlists/{}/images", made["id"]);
+    let total = || house.client().get(&listed).ok()["pagination"]["total_items"].clone();
+    wait_until("both copies", || total() == 2);
+    fs::copy(directory.join("c.png"), favourites.join("late.png")).unwrap();
+    wait_until("a copy that came later", || total() == 3);
+    fs::remove_file(favourites.join("late.png")).unwrap();
+    wait_until("its end", || total() == 2);
+    assert_eq!(house.client().get("/images").ok()["pagination"]["total_items"], 3);
 }
 
 #[test]

@@ -172,9 +172,9 @@ fn shown(
                 return Err(Error::refused(format!("there is no picture in {}", path.display())));
             }
             let real = real(path)?;
-            let folders = watch::folders_of(connection, &real)?;
-            let (folder, _) = slideshow::first_pictures(connection, &real, &folders, WITHIN)?;
-            let mut source = json!({ "folder_id": folder });
+            watch::ensure(connection, &real, &real)?;
+            slideshow::first_pictures(connection, &real, &real, WITHIN)?;
+            let mut source = json!({ "directory": real });
             if !recursive {
                 source["recursive"] = false.into();
             }

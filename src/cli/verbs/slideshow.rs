@@ -14,7 +14,7 @@ use super::super::text::count;
 use super::super::verb::{Argument, Flag, Kind, Verb};
 use super::playlist::INTERVAL;
 use super::{MONITORS, watch};
-use crate::wire::{Data, Folder, Playlist};
+use crate::wire::Playlist;
 
 /// A large directory is looked at for longer, but its first picture is in by then.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -56,9 +56,9 @@ fn slideshow(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             .hint("`murald set PICTURE` shows one picture"));
     }
     let (path, connection) = (travelling(&real)?, call.connect()?);
-    let folders = watch::folders_of(&connection, &path)?;
-    let (folder, images) = first_pictures(&connection, &word, &folders, WITHIN)?;
-    let playlist = playlist(call, &connection, &path, folder)?;
+    watch::ensure(&connection, &path, &path)?;
+    let images = first_pictures(&connection, &word, &path, WITHIN)?;
+    let playlist = playlist(call, &connection, &path)?;
     let mut body = json!({});
     if call.has("--each") {
         body["mode"] = "each".into();
@@ -74,22 +74,20 @@ fn slideshow(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     })
 }
 
-/// The folder of the library that the directory is, and how many images it has by now: at least one.
+/// How many images have a file in a watched directory by now: at least one.
 pub(super) fn first_pictures(
     connection: &Connection,
     word: &str,
-    folders: &[String],
+    directory: &str,
     within: Duration,
-) -> Result<(i64, u64), Error> {
+) -> Result<u64, Error> {
     let deadline = Instant::now() + within;
+    let place = Place::new(&[&"images"]).query("directory", Some(directory));
+    let place = place.query("recursive", Some(true)).query("per_page", Some(1));
     loop {
-        if let Some(folder) = folder(connection, folders)? {
-            let place = Place::new(&[&"images"]).query("folder_id", Some(folder));
-            let place = place.query("recursive", Some(true)).query("per_page", Some(1));
-            let Page { pagination } = connection.get(&place)?.read()?;
-            if pagination.total_items > 0 {
-                return Ok((folder, pagination.total_items));
-            }
+        let Page { pagination } = connection.get(&place)?.read()?;
+        if pagination.total_items > 0 {
+            return Ok(pagination.total_items);
         }
         if Instant::now() > deadline {
             return Err(Error::refused(format!("no picture has come in from {word}"))
@@ -99,34 +97,14 @@ pub(super) fn first_pictures(
     }
 }
 
-/// By its names from the root down.
-fn folder(connection: &Connection, names: &[String]) -> Result<Option<i64>, Error> {
-    let place = Place::new(&[&"folders"]).query("parent_id", Some("all"));
-    let Data { data } = connection.get(&place)?.read::<Data<Folder>>()?;
-    let below = |parent: Option<i64>, name: &String| {
-        data.iter().find(|one| one.parent_id == parent && one.name == *name)
-    };
-    let mut found = None;
-    for name in names {
-        let Some(folder) = below(found, name) else { return Ok(None) };
-        found = Some(folder.id);
-    }
-    Ok(found)
-}
-
 /// The playlist of this name, made or brought in line.
-fn playlist(
-    call: &Call,
-    connection: &Connection,
-    name: &str,
-    folder: i64,
-) -> Result<Playlist, Error> {
+fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Playlist, Error> {
     let order = if call.has("--shuffle") { "random" } else { "ordered" };
     let mut configuration = json!({ "type": "timer", "order": order });
     if let Some(interval) = call.value("--interval") {
         configuration["interval"] = interval.clone();
     }
-    let source = json!({ "folder_id": folder });
+    let source = json!({ "directory": name });
     let body = json!({ "name": name, "source": source, "configuration": configuration });
     let place = Place::new(&[&"playlists"]);
     let all: Vec<Playlist> = connection.get(&place)?.read()?;

@@ -1,7 +1,7 @@
 //! Directories that the daemon watches.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -84,45 +84,25 @@ fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     })
 }
 
-/// Has a directory watched, unless one above it is; returns the folders of the library that lead to it,
-/// from the root down.
-pub(super) fn folders_of(connection: &Connection, path: &str) -> Result<Vec<String>, Error> {
-    let watched: LibraryWatch = connection.get(&library_watch())?.read()?;
-    if !watched.watch_folders {
-        return Err(Error::refused("watched directories are no folders, of which it would be one")
-            .hint("`murald config set library.watch_folders true` makes them folders"));
-    }
-    let (watched, _) = with(connection, path, path)?;
-    let from = above(&watched, path).and_then(|directory| directory.parent().map(Path::to_owned));
-    let below = Path::new(path).strip_prefix(from.unwrap_or_default()).unwrap_or(Path::new(path));
-    Ok(below.iter().map(|name| name.to_string_lossy().into_owned()).collect())
-}
-
 /// Has a directory watched whose links lead to `real`, unless one above it is; returns whether that
 /// is new.
 pub(super) fn ensure(connection: &Connection, path: &str, real: &str) -> Result<bool, Error> {
-    with(connection, path, real).map(|(_, is_new)| is_new)
-}
-
-/// What is watched when this directory is, too, and whether that is new.
-fn with(connection: &Connection, path: &str, real: &str) -> Result<(LibraryWatch, bool), Error> {
     turn::hold(connection, || {
         let watched: LibraryWatch = connection.get(&library_watch())?.read()?;
-        if above(&watched, real).is_some() {
-            return Ok((watched, false));
+        if is_watched(&watched, real) {
+            return Ok(false);
         }
         let mut paths: Vec<String> = watched.watch.into_iter().map(|one| one.path).collect();
         paths.push(path.to_owned());
-        let watched = connection.put(&library_watch(), &json!({ "watch": paths }))?.read()?;
-        Ok((watched, true))
+        connection.put(&library_watch(), &json!({ "watch": paths }))?;
+        Ok(true)
     })
 }
 
-/// The nearest watched directory in which a path is.
-fn above(watched: &LibraryWatch, path: &str) -> Option<PathBuf> {
-    let real = watched.watch.iter().filter_map(|one| one.directory.clone());
-    real.filter(|directory| Path::new(path).starts_with(directory))
-        .max_by_key(|one| one.as_os_str().len())
+/// Whether a directory is watched, or one above it.
+fn is_watched(watched: &LibraryWatch, path: &str) -> bool {
+    let mut directories = watched.watch.iter().filter_map(|one| one.directory.as_ref());
+    directories.any(|directory| Path::new(path).starts_with(directory))
 }
 
 fn library_watch() -> Place {

@@ -2,6 +2,7 @@
 //! `GET /images`. Pure.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
@@ -41,11 +42,12 @@ impl std::error::Error for BadFilter {}
 const SIMILAR: f32 = 18.0;
 
 /// Of the parameters, those that filter.
-pub(crate) const FILTERS: [&str; 17] = [
+pub(crate) const FILTERS: [&str; 18] = [
     "animated",
     "checksum",
     "colors",
     "colors_near",
+    "directory",
     "folder_id",
     "hue_group",
     "media_type",
@@ -98,6 +100,7 @@ pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> 
         name_prefix: text("name_prefix").unwrap_or_default(),
         checksum: parameters.get("checksum").map(checksum).transpose()?,
         similar_to: similar_to.map(|id| (id, within)),
+        directory: parameters.get("directory").map(directory).transpose()?,
         folder: folder(parameters)?,
         recursive: parameters.value("recursive", "recursive is true or false")?.unwrap_or(false),
         by_likeness: similar_to.is_some() && sort_by.is_none(),
@@ -174,6 +177,14 @@ fn checksum(text: &str) -> Result<Checksum, BadParameter> {
     read.filter(|()| is_whole).map(|()| sum).ok_or_else(|| {
         BadParameter::new("checksum", text, "checksum is 64 hexadecimal digits, as records have it")
     })
+}
+
+fn directory(text: &str) -> Result<PathBuf, BadParameter> {
+    let path = PathBuf::from(text);
+    match path.is_absolute() {
+        true => Ok(path),
+        false => Err(BadParameter::new("directory", text, "directory is an absolute path")),
+    }
 }
 
 fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, BadParameter> {
@@ -274,6 +285,7 @@ mod tests {
         check("checksum=12", "64");
         check("checksum=sha256:", "64");
         check("recursive=1", "true or false");
+        check("directory=walls", "absolute path");
         check("colors=%23ff0000,", "empty");
         check("colors_near=%23ff0000", "~12.5");
         check("colors_near=%23ff0000~-1", "~12.5");

@@ -1,6 +1,7 @@
 //! What a gallery can ask, and the answer.
 
 use std::cmp::Ordering;
+use std::path::PathBuf;
 
 use memchr::memmem::Finder;
 
@@ -43,7 +44,9 @@ pub struct Query {
     pub similar_to: Option<(i64, f32)>,
     /// A folder, or within it none: the root.
     pub folder: Option<Option<i64>>,
-    /// The folders in that one count, too; for the root, all.
+    /// A watched file with its content lies in this directory.
+    pub directory: Option<PathBuf>,
+    /// What is in a folder or directory inside it counts, too; for the root, all.
     pub recursive: bool,
     /// The most alike come first, whatever `sort_by` says.
     pub by_likeness: bool,
@@ -71,6 +74,7 @@ impl Default for Query {
             checksum: None,
             similar_to: None,
             folder: None,
+            directory: None,
             recursive: false,
             by_likeness: false,
             sort_by: SortBy::ImportedAt,
@@ -95,7 +99,7 @@ const FEW: usize = 4;
 /// What of a query only the database knows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
-    /// The images of its name and of its checksum.
+    /// The images of its name, of its checksum and of its directory.
     pub only: Option<Vec<i64>>,
     /// The folders that count.
     pub folders: Option<Vec<i64>>,
