@@ -105,9 +105,12 @@ pub(super) fn is_gone(path: &Path) -> bool {
 
 /// What tells whether a file is the one that it was, and as it was.
 pub(super) fn stamp(meta: &Metadata) -> Stamp {
+    let nanoseconds =
+        |seconds: i64, rest| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
     Stamp {
         size: meta.len(),
-        modified: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
+        modified: nanoseconds(meta.mtime(), meta.mtime_nsec()),
+        changed: nanoseconds(meta.ctime(), meta.ctime_nsec()),
         inode: meta.ino(),
         device: meta.dev(),
     }

@@ -70,7 +70,7 @@ fn is_another(note: &Pending) -> bool {
     let (Some(noted), Ok(meta)) = (&note.stamp, note.path.symlink_metadata()) else { return false };
     let now = stamp(&meta);
     // A package that is half removed was written since.
-    let another = noted.inode != now.inode || !(meta.is_dir() || noted.same(&now));
+    let another = noted.inode != now.inode || !(meta.is_dir() || noted.same_written(&now));
     if another {
         log::info!("{} is not what was to be removed: it stays", note.path.display());
     }

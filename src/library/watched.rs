@@ -47,13 +47,14 @@ impl Seen<'_> {
         )
     }
 
-    /// Whether it is as it was: else somebody is writing, and it is taken once that has ended.
+    /// Whether it is as it was: else somebody is writing, and it is taken once that has ended. A file
+    /// that was put in its place is taken as well: the note is of this one.
     fn check(&self) -> Result<(), Error> {
         if self.directory.ended.load(Ordering::Acquire) {
             return Err(Error::LeftAlone);
         }
         let now = fs::metadata(self.path).map_err(|_| Error::LeftAlone)?;
-        if stamp(&now).same(&self.stamp) { Ok(()) } else { Err(Error::LeftAlone) }
+        if stamp(&now).same_written(&self.stamp) { Ok(()) } else { Err(Error::LeftAlone) }
     }
 }
 
@@ -125,14 +126,18 @@ impl ImportContext {
                     }
                     // It was given another place meanwhile.
                 }
-                _ if pass == Pass::Moves => return Err(Error::LeftAlone),
-                Some(image) => {
+                // The file that it had: only its stamp is another one.
+                Some(image)
+                    if pass == Pass::All
+                        || known.is_some_and(|known| known.image_id == Some(image.id)) =>
+                {
                     self.note_same(seen, &image, known)?;
                     // Lists of a directory change with a path of which its image was not known.
                     let is_known = known.is_some_and(|known| known.image_id == Some(image.id));
                     return self.imported(image.id, is_known);
                 }
-                None => return self.place_new(seen, known, work),
+                _ if pass == Pass::Moves => return Err(Error::LeftAlone),
+                _ => return self.place_new(seen, known, work),
             }
         }
     }

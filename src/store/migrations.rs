@@ -43,6 +43,8 @@ pub(super) const STEPS: &[&str] = &[
     "ALTER TABLE pending_file ADD COLUMN size INTEGER;
      ALTER TABLE pending_file ADD COLUMN modified INTEGER;
      ALTER TABLE pending_file ADD COLUMN inode INTEGER;",
+    // 0 is no file's: each is read once more, as another one may lie there by now.
+    "ALTER TABLE watched_file ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

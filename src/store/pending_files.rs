@@ -64,7 +64,7 @@ pub fn list(connection: &Connection) -> Result<Vec<Pending>, Error> {
                 size: size as u64,
                 modified,
                 inode: i64::cast_unsigned(inode),
-                device: 0,
+                ..Stamp::default()
             }),
             _ => None,
         };

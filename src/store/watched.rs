@@ -13,19 +13,28 @@ use super::Error;
 use crate::digest::Checksum;
 use crate::wire::DISPLACED;
 
-/// What tells that a file was not written since; the last two are no part of that.
+/// What tells whether a file is the one that was seen, as it was seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) size: u64,
     /// Nanoseconds since 1970.
     pub(crate) modified: i64,
+    /// When anything of it changed, its name and its owner too (ctime); as `modified`.
+    pub(crate) changed: i64,
     pub(crate) inode: u64,
     pub(crate) device: u64,
 }
 
 impl Stamp {
-    /// Devices have other numbers after a restart, and some file systems other inodes.
+    /// Whether the content is the same for certain. Otherwise the file has to be read: another one may
+    /// have been put in its place, or only a name, an owner or the file system's numbers have changed.
+    /// The device alone says nothing: it has another number after a restart.
     pub(crate) fn same(&self, other: &Self) -> bool {
+        self.same_written(other) && (self.changed, self.inode) == (other.changed, other.inode)
+    }
+
+    /// Whether size and time of the last write are the same: what `cp -p` makes equal, too.
+    pub(crate) fn same_written(&self, other: &Self) -> bool {
         (self.size, self.modified) == (other.size, other.modified)
     }
 }
@@ -38,7 +47,7 @@ pub(crate) struct WatchedFile {
     pub(crate) stamp: Stamp,
 }
 
-const COLUMNS: &str = "path, image_id, checksum, size, modified, inode, device";
+const COLUMNS: &str = "path, image_id, checksum, size, modified, inode, device, changed";
 
 pub(crate) fn get(connection: &Connection, path: &Path) -> Result<Option<WatchedFile>, Error> {
     let sql = format!("SELECT {COLUMNS} FROM watched_file WHERE path = ?1");
@@ -103,8 +112,8 @@ pub(crate) fn note(connection: &Connection, file: &WatchedFile) -> Result<(), Er
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO watched_file \
-             (path, image_id, checksum, size, modified, inode, device) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+             (path, image_id, checksum, size, modified, inode, device, changed) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?
         .execute(params![
             text(path),
@@ -113,7 +122,8 @@ pub(crate) fn note(connection: &Connection, file: &WatchedFile) -> Result<(), Er
             stamp.size as i64,
             stamp.modified,
             stamp.inode as i64,
-            stamp.device as i64
+            stamp.device as i64,
+            stamp.changed
         ])?;
     touch(connection, path)
 }
@@ -276,6 +286,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<WatchedFile> {
             modified: row.get(4)?,
             inode: row.get::<_, i64>(5)? as u64,
             device: row.get::<_, i64>(6)? as u64,
+            changed: row.get(7)?,
         },
     })
 }
@@ -289,7 +300,8 @@ mod tests {
     use crate::store::{Store, folders};
 
     fn seen(path: &str, image_id: Option<i64>, checksum: Option<Checksum>) -> WatchedFile {
-        let stamp = Stamp { size: 5, modified: -7, inode: u64::MAX - 1, device: u64::MAX - 2 };
+        let (inode, device) = (u64::MAX - 1, u64::MAX - 2);
+        let stamp = Stamp { size: 5, modified: -7, changed: -8, inode, device };
         WatchedFile { path: path.into(), image_id, checksum, stamp }
     }
 
@@ -344,9 +356,16 @@ mod tests {
         file.stamp.size = 6;
         store.write(|c| note(c, &file)).unwrap();
         store.write(|c| set_device(c, &file.path, 3)).unwrap();
-        assert!(file.stamp.same(&Stamp { inode: 1, device: 1, ..file.stamp }));
-        assert!(!file.stamp.same(&Stamp { size: 7, ..file.stamp }));
-        assert!(!file.stamp.same(&Stamp { modified: 7, ..file.stamp }));
+        let seen = file.stamp;
+        assert!(seen.same(&Stamp { device: 1, ..seen }));
+        for (other, written) in [
+            (Stamp { size: 7, ..seen }, false),
+            (Stamp { modified: 7, ..seen }, false),
+            (Stamp { changed: 7, ..seen }, true),
+            (Stamp { inode: 7, ..seen }, true),
+        ] {
+            assert_eq!((seen.same(&other), seen.same_written(&other)), (false, written));
+        }
         file.stamp.device = 3;
         assert_eq!(store.read(|c| get(c, &file.path)).unwrap(), Some(file));
         assert_eq!(store.read(|c| get(c, Path::new("/p"))).unwrap(), None);

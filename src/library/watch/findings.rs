@@ -84,12 +84,14 @@ pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scop
     for file in known {
         match found.get(file.path.as_path()) {
             Some(stamp) => {
+                let is_elsewhere = stamp.device != file.stamp.device;
                 // Another file of this name may lie where a disk is not mounted.
-                if stamp.device != file.stamp.device && stamp.same(&file.stamp) {
+                if is_elsewhere && stamp.same_written(&file.stamp) {
                     numbers.insert(file.stamp.device, stamp.device);
-                    difference.renumbered.push((file.path.clone(), stamp.device));
                 }
                 if stamp.same(&file.stamp) {
+                    let now = is_elsewhere.then(|| (file.path.clone(), stamp.device));
+                    difference.renumbered.extend(now);
                     unchanged.insert(file.path);
                 } else if file.image_id.is_some() {
                     difference.lost.insert(file.stamp.size);
@@ -136,7 +138,7 @@ mod tests {
     use super::*;
 
     fn stamp(size: u64, device: u64) -> Stamp {
-        Stamp { size, modified: 1, inode: 1, device }
+        Stamp { size, modified: 1, changed: 1, inode: 1, device }
     }
 
     fn known(path: &str, size: u64, device: u64) -> WatchedFile {
@@ -173,6 +175,23 @@ mod tests {
         assert_eq!(changed, ["/w/b", "/w/d"]);
         assert_eq!(paths(&found.gone), ["/w/c"]);
         assert_eq!(found.lost, [2, 3].into());
+    }
+
+    #[test]
+    fn file_with_another_inode_or_time_of_change_is_read_again() {
+        let check = |changed, inode, device, is_read: bool| {
+            let mut findings = look(&[("/w/a", 1, 7)], &[("/w", 7)]);
+            findings.files[0].1 = Stamp { changed, inode, ..stamp(1, device) };
+            let found = compare(vec![known("/w/a", 1, 7)], &findings, &Scope::All);
+            assert_eq!(found.changed.len(), usize::from(is_read));
+            assert_eq!(found.lost.contains(&1), is_read, "it may be under another name");
+            assert_eq!(found.renumbered.len(), usize::from(!is_read && device != 7));
+        };
+        check(1, 1, 7, false);
+        check(1, 1, 8, false);
+        check(1, 2, 7, true);
+        check(2, 1, 7, true);
+        check(2, 2, 8, true);
     }
 
     #[test]

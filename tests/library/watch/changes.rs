@@ -1,15 +1,16 @@
 //! Files that are renamed, rewritten, swapped, removed; folders; what was deleted in murald.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 
-use super::{Walls, picture};
+use super::{Walls, files, picture};
 use crate::desktop::wait_until;
 use crate::support::House;
 
@@ -113,6 +114,36 @@ fn watched_files_that_swap_names_keep_their_images() {
     walls.rename(".away", "b.png");
     walls.wait_for(&[("b.png", 1), ("a.png", 2)]);
     assert_eq!((walls.id("b.png"), walls.id("a.png")), (one, two));
+    assert_eq!((walls.in_playlist(first), walls.in_playlist(second)), (vec![one], vec![two]));
+    // The same files where neither size nor time of the last write tells them apart.
+    let put = |name: &str, number: u32| {
+        let mut padded = picture(number);
+        padded.resize(8192, 0);
+        fs::write(walls.at(".new"), padded).unwrap();
+        let new = File::options().write(true).open(walls.at(".new")).unwrap();
+        new.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        walls.rename(".new", name);
+    };
+    let settle = || {
+        let rows =
+            || walls.images().into_iter().map(|(name, image)| (name, image["checksum"].clone()));
+        let found = || rows().collect::<BTreeMap<_, _>>();
+        let there = || files(&walls.directory).into_iter().map(|(name, sum)| (name, json!(sum)));
+        wait_until("rows of what is there", || found() == there().collect());
+    };
+    put("a.png", 4);
+    put("b.png", 5);
+    settle();
+    walls.rename("a.png", ".away");
+    walls.rename("b.png", "a.png");
+    walls.rename(".away", "b.png");
+    settle();
+    assert_eq!((walls.id("a.png"), walls.id("b.png")), (one, two));
+    // Another file with the same content, as on a file system without lasting inodes; and another content.
+    put("a.png", 5);
+    put("b.png", 6);
+    settle();
+    assert_eq!((walls.id("a.png"), walls.id("b.png")), (one, two));
     assert_eq!((walls.in_playlist(first), walls.in_playlist(second)), (vec![one], vec![two]));
 }
 
