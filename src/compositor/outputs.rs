@@ -11,13 +11,14 @@ use super::search::{Found, Search, Stream};
 use super::session::Place;
 use super::{Compositor, Output, Session, wayland, x11};
 use crate::paths::Env;
-use crate::sys::Cancel;
+use crate::sys::{Cancel, Gate};
 use crate::thread::{Spawner, Thread};
 
 /// What is connected now. Cloneable; all clones see the same.
 #[derive(Clone, Debug, Default)]
 pub struct Outputs {
     state: Arc<Mutex<State>>,
+    looked: Gate,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +45,11 @@ impl Outputs {
         self.lock().session.clone()
     }
 
+    /// Opens when the compositor has listed its outputs for the first time, or cannot be reached.
+    pub(crate) fn looked(&self) -> &Gate {
+        &self.looked
+    }
+
     /// Says of which session all this is: a compositor that was started again has another number.
     pub(crate) fn session_number(&self) -> u64 {
         self.lock().sessions
@@ -67,7 +73,7 @@ impl Outputs {
         receiver
     }
 
-    /// Says what is connected; nothing happens where that was known.
+    /// Says what is connected. Subscribers are woken only if something is different.
     pub(super) fn publish(
         &self,
         session: Option<&Session>,
@@ -77,12 +83,13 @@ impl Outputs {
         let mut state = self.lock();
         let is_known = state.has_backgrounds == has_backgrounds;
         if is_known && state.session.as_ref() == session && *state.outputs == *outputs {
-            return;
+            return self.looked.open();
         }
         state.has_backgrounds = has_backgrounds;
         state.sessions += u64::from(state.session.is_none() && session.is_some());
         state.session = session.cloned();
         state.outputs = outputs.into();
+        self.looked.open();
         // A full channel holds a ring that has not been heard yet.
         state.subscribers.retain(|to| !matches!(to.try_send(()), Err(e) if e.is_disconnected()));
     }
@@ -114,7 +121,7 @@ impl Watch {
     /// soon as the compositor answers.
     pub fn start(spawner: &Spawner, wanted: Option<Compositor>, env: &Env) -> io::Result<Self> {
         let stop = Stop { event: Cancel::new()?, socket: Arc::default() };
-        let outputs = Outputs::default();
+        let outputs = Outputs { looked: Gate::closed(), ..Outputs::default() };
         let place = Place::find(wanted, env);
         outputs.lock().sought = match wanted {
             Some(_) => format!("{place}, as daemon.compositor is set"),
@@ -173,7 +180,7 @@ impl Stop {
 }
 
 fn watch(outputs: &Outputs, mut search: Search, stop: &Stop) {
-    while let Some(Found { session, stream }) = search.next(&stop.event) {
+    while let Some(Found { session, stream }) = search.next(&stop.event, outputs.looked()) {
         let mut listed = false;
         let mut publish = |list: Vec<Output>, has_backgrounds: bool| {
             if !listed {
@@ -208,7 +215,10 @@ mod tests {
     #[test]
     fn rings_are_merged_and_only_changes_ring() {
         let session = Session::X11 { display: ":7".to_owned() };
-        let outputs = Outputs::fixed(session.clone(), Vec::new());
+        let outputs = Outputs { looked: Gate::closed(), ..Outputs::default() };
+        outputs.publish(Some(&session), Vec::new(), true);
+        let opened = outputs.looked().opened().try_recv();
+        assert!(opened.is_err_and(|error| error.is_disconnected()));
         let ring = outputs.subscribe();
         drop(outputs.subscribe());
         outputs.publish(Some(&session), Vec::new(), true);

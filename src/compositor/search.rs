@@ -22,7 +22,7 @@ use super::session::Place;
 use super::x11;
 use super::{Compositor, Session};
 use crate::paths::Env;
-use crate::sys::{Cancel, Inotify, connect, poll_until};
+use crate::sys::{Cancel, Gate, Inotify, connect, poll_until};
 
 /// The first pause between tries; each one after is twice as long.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -68,8 +68,9 @@ impl Search {
         self.tries = 0;
     }
 
-    /// The next connection, waited for; none when the wait is cancelled.
-    pub(super) fn next(&mut self, stop: &Cancel) -> Option<Found> {
+    /// The next connection, waited for; none when the wait is cancelled. The gate opens if the first
+    /// try fails: there may be no compositor for hours.
+    pub(super) fn next(&mut self, stop: &Cancel, looked: &Gate) -> Option<Found> {
         loop {
             if self.watch.is_none() {
                 // Before the first try, or a socket made in between would be missed.
@@ -84,8 +85,12 @@ impl Search {
             self.tries += 1;
             match self.place.connect() {
                 Ok(found) => return Some(found),
-                Err(error) if self.tries == 1 => log::info!("no compositor yet: {error}"),
-                Err(_) => {}
+                Err(error) => {
+                    looked.open();
+                    if self.tries == 1 {
+                        log::info!("no compositor yet: {error}");
+                    }
+                }
             }
         }
     }
@@ -250,7 +255,7 @@ mod tests {
         let theirs = stop.clone();
         let thread = spawner
             .spawn("search", move || {
-                let found = Search::new(place).next(&theirs);
+                let found = Search::new(place).next(&theirs, &Gate::default());
                 tell.send(found.map(|found| found.session)).unwrap();
             })
             .unwrap();
@@ -284,6 +289,20 @@ mod tests {
     }
 
     #[test]
+    fn first_failed_try_opens_the_gate() {
+        let place = Place::Wayland { named: Some("/nowhere/wayland-0".into()), directory: None };
+        let (stop, looked) = (Cancel::new().unwrap(), Gate::closed());
+        let (theirs, opens) = (stop.clone(), looked.clone());
+        let (spawner, _deaths) = Spawner::new();
+        let search = move || assert!(Search::new(place).next(&theirs, &opens).is_none());
+        let thread = spawner.spawn("search", search);
+        let opened = looked.opened().recv_timeout(Duration::from_secs(60));
+        assert!(opened.is_err_and(|error| error.is_disconnected()));
+        stop.cancel();
+        drop(thread);
+    }
+
+    #[test]
     fn a_wait_is_cancelled_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let place = Place::Wayland { named: None, directory: Some(dir.path().to_owned()) };
@@ -291,7 +310,8 @@ mod tests {
         let (spawner, _deaths) = Spawner::new();
         let stop = Cancel::new().unwrap();
         let theirs = stop.clone();
-        let thread = spawner.spawn("search", move || assert!(search.next(&theirs).is_none()));
+        let thread = spawner
+            .spawn("search", move || assert!(search.next(&theirs, &Gate::default()).is_none()));
         stop.cancel();
         assert!(thread.unwrap().join_by(Instant::now() + Duration::from_secs(60)));
     }

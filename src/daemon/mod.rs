@@ -49,7 +49,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
     if let Some(zone) = zone {
         log::warn!("TZ is {zone:?}, which is no file: the zone of the system counts");
     }
-    daemon.wait_for_outputs(&env);
+    // Whoever starts us may show a picture as soon as we are ready.
+    daemon.wallpaper.wait_for_look();
     notifier.ready();
     log::info!("murald {} is up", env!("CARGO_PKG_VERSION"));
     if options.is_watched(&env) {

@@ -40,9 +40,6 @@ const WAKES: usize = 8;
 /// Since the last import, or the last thumbnail that somebody waited for.
 const IDLE_AFTER: Duration = Duration::from_secs(30);
 
-/// A compositor that is up lists its outputs within 20 ms.
-const OUTPUTS_WITHIN: Duration = Duration::from_millis(500);
-
 /// Everything that runs. Fields are dropped in this order where `end` was not reached.
 pub(crate) struct Daemon {
     pub(super) server: Server,
@@ -210,18 +207,6 @@ impl Daemon {
             locks: [lock, library_lock],
         };
         Ok((daemon, wakes))
-    }
-
-    /// Whoever starts us may show a picture as soon as we are ready: where the environment names a
-    /// display that answers, its monitors are known by then. Clients are answered meanwhile.
-    pub(super) fn wait_for_outputs(&self, env: &Env) {
-        let outputs = self.outputs.outputs();
-        let told = outputs.subscribe();
-        let named = ["WAYLAND_DISPLAY", "DISPLAY"].iter().any(|name| env.var(name).is_some());
-        if named && outputs.session().is_none() {
-            // Late, or not there at all: then it is waited for in the background.
-            told.recv_timeout(OUTPUTS_WITHIN).ok();
-        }
     }
 
     /// SIGHUP: the log is opened anew and the configuration read again.

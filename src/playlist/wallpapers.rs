@@ -12,7 +12,7 @@ pub trait Wallpapers: Send {
     /// Shows a picture. Never blocks; `reply` is called when the picture is up or has failed.
     fn apply(&self, request: Request, reply: Reply<Applied>);
 
-    /// The monitors that are connected.
+    /// The monitors that are connected; after the start, waits for the first look at them.
     fn connected(&self) -> Vec<String>;
 
     /// What tells each of them from all others, where that is known.
@@ -39,6 +39,7 @@ impl Wallpapers for DaemonWallpapers {
     }
 
     fn connected(&self) -> Vec<String> {
+        self.wallpaper.wait_for_look();
         self.backends.outputs.list().iter().map(|output| output.name.clone()).collect()
     }
 

@@ -4,6 +4,7 @@
 
 mod cancel;
 mod descriptors;
+mod gate;
 mod inotify;
 mod patient;
 mod poll;
@@ -15,6 +16,7 @@ mod waker;
 pub use cancel::Cancel;
 pub(crate) use cancel::CancelOnDrop;
 pub(crate) use descriptors::{FOR_CLIENT, has_descriptors};
+pub(crate) use gate::Gate;
 pub(crate) use inotify::Inotify;
 pub(crate) use patient::Patient;
 pub(crate) use poll::{is_readable, poll_until};

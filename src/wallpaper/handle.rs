@@ -1,7 +1,7 @@
 //! How other rooms speak with the reconciler, and who ends it.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Sender, TrySendError, bounded};
 
@@ -17,6 +17,9 @@ use super::status::{Changes, HookRequest, SharedStatus, Status};
 
 /// Commands that wait for the reconciler; one more is refused with [`Error::Busy`].
 pub(super) const INBOX: usize = 32;
+
+/// A compositor that works lists its outputs within 20 ms.
+pub(super) const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
 /// What other rooms ask the reconciler through.
 #[derive(Clone)]
@@ -95,7 +98,14 @@ impl Handle {
         self.changed.try_send(()).ok();
     }
 
+    /// Returns when the reconciler has looked at the outputs for the first time after the start, or
+    /// after a second: before that nobody knows which monitors and backends there are.
+    pub(crate) fn wait_for_look(&self) {
+        self.status.looked.wait(LOOK_WITHIN);
+    }
+
     pub fn status(&self) -> Status {
+        self.wait_for_look();
         self.status.get()
     }
 
@@ -177,6 +187,19 @@ mod tests {
         handle.limit_changed();
         assert!(status.take_changes().is_none() && mailbox.changed.try_recv().is_ok());
         assert!(mailbox.commands.is_empty());
+    }
+
+    #[test]
+    fn who_asks_for_the_status_waits_for_the_first_look() {
+        let status = SharedStatus::before_look();
+        let (handle, ..) = Handle::new(status.clone());
+        let (tell, told) = bounded(1);
+        let asks = std::thread::spawn(move || tell.send(handle.status().active).unwrap());
+        assert!(told.recv_timeout(Duration::from_millis(20)).is_err(), "nobody has looked yet");
+        status.set_active(Some(BackendName::Feh), &[]);
+        status.looked.open();
+        assert_eq!(told.recv_timeout(LOOK_WITHIN * 60), Ok(Some(BackendName::Feh)));
+        asks.join().unwrap();
     }
 
     #[test]

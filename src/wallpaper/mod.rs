@@ -66,7 +66,7 @@ pub fn start(
     backends: Backends,
     desktop: desktop::Handle,
 ) -> std::io::Result<(Handle, ReconcilerOwner)> {
-    let status = SharedStatus::default();
+    let status = SharedStatus::before_look();
     let (handle, end, mailbox) = Handle::new(status.clone());
     let reconciler = Reconciler::new(spawner.clone(), (store, bus, desktop), backends, status);
     let thread = spawner.spawn("reconciler", move || reconciler.run(&mailbox))?;

@@ -28,6 +28,7 @@ use super::Error;
 use super::backoff::Backoffs;
 use super::children::Children;
 use super::command::{Command, Mailbox};
+use super::handle::LOOK_WITHIN;
 use super::job::{Activation, Feasible, Job, PendingApply, Purpose};
 use super::jobs::Jobs;
 use super::orphan;
@@ -122,7 +123,13 @@ impl Reconciler {
     pub(super) fn run(mut self, mailbox: &Mailbox) {
         let outputs = self.backends.outputs.subscribe();
         let reports = self.reports.clone();
+        select! {
+            recv(self.backends.outputs.looked().opened()) -> _ => {},
+            recv(mailbox.end) -> _ => {},
+            default(LOOK_WITHIN) => {},
+        }
         self.reconcile();
+        self.status.looked.open();
         loop {
             let retry = self.backoffs.next_retry().map_or_else(never, at);
             let look = self.next_look().map_or_else(never, at);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::backends::Placement;
 use crate::config::BackendName;
+use crate::sys::Gate;
 use crate::wire::{ApplyFailure, DebugFailure, HistorySource, Source};
 
 /// Monitors of which a failure is remembered.
@@ -22,7 +23,11 @@ pub struct Status {
 
 /// Shared by the handles and the reconciler.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SharedStatus(Arc<Mutex<Inner>>);
+pub(super) struct SharedStatus {
+    inner: Arc<Mutex<Inner>>,
+    /// Opens when the reconciler has looked at the outputs for the first time.
+    pub(super) looked: Gate,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -74,8 +79,12 @@ pub(super) struct Changes {
 }
 
 impl SharedStatus {
+    pub(super) fn before_look() -> Self {
+        Self { looked: Gate::closed(), ..Self::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn get(&self) -> Status {

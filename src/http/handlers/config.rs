@@ -68,6 +68,7 @@ fn unused_backend(api: &Api, settings: &Backend) -> Option<String> {
     if settings.selection_mode != SelectionMode::Fixed {
         return None;
     }
+    api.wallpaper.wait_for_look();
     let why = api.backends.unusable(registration(settings.kind))?;
     let used = match api.backends.available().first() {
         Some(first) => format!("{} is used instead", first.name),

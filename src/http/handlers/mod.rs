@@ -22,6 +22,7 @@ pub(super) mod video;
 pub(super) mod wallpaper;
 pub(super) mod why;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 pub use list_cache::ListCache;
@@ -29,6 +30,7 @@ pub use list_cache::ListCache;
 use crossbeam_channel::Sender;
 
 use crate::backends::Backends;
+use crate::compositor::Output;
 use crate::config::ConfigHandle;
 use crate::desktop;
 use crate::events::EventBus;
@@ -56,6 +58,12 @@ pub struct Api {
 }
 
 impl Api {
+    /// The monitors that are connected. After the start, waits for the first look at them.
+    fn outputs(&self) -> Arc<[Output]> {
+        self.wallpaper.wait_for_look();
+        self.backends.outputs.list()
+    }
+
     /// What is not as it should be, for people.
     fn warnings(&self) -> Vec<String> {
         let mut warnings = self.config.warnings();

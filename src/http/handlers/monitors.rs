@@ -12,14 +12,14 @@ const NAME_MAX: usize = 255;
 
 /// `GET /monitors`
 pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    let outputs = api.backends.outputs.list();
+    let outputs = api.outputs();
     Ok(Response::json(200, &outputs.iter().map(monitor).collect::<Vec<_>>())?)
 }
 
 /// `GET /monitors/{name}`
 pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let name = request.placeholder(0);
-    let outputs = api.backends.outputs.list();
+    let outputs = api.outputs();
     let Some(output) = outputs.iter().find(|output| output.name == name) else {
         return Err(Error::not_found(format!("no monitor {name:?} is connected")));
     };

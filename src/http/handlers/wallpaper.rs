@@ -28,7 +28,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
         let checked = api.backends.programs(None);
         return Err(wallpaper::Error::NoBackend { lack: api.backends.lack(), checked }.into());
     }
-    let outputs = api.backends.outputs.list();
+    let outputs = api.outputs();
     let connected =
         |shown: &assignments::Assignment| outputs.iter().any(|output| output.name == shown.monitor);
     let (monitors, default) = api.store.read::<_, store::Error>(|connection| {
@@ -80,7 +80,7 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         (Some(id), None) => id,
         (None, Some(path)) => {
             // A name that is mistyped leaves nothing in the library.
-            Targets::from_names(named(names.clone())?).check(&api.backends.outputs.list())?;
+            Targets::from_names(named(names.clone())?).check(&api.outputs())?;
             image_at(api, request, &path)?
         }
         (Some(_), Some(_)) => return Err(Error::bad_request("give image_id or path, not both")),

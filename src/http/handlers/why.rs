@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// `GET /why`
 pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let mut outputs: Vec<Output> = api.backends.outputs.list().to_vec();
+    let mut outputs: Vec<Output> = api.outputs().to_vec();
     outputs.sort_by(|one, other| one.name.cmp(&other.name));
     if let Some(name) = request.query().get("monitor") {
         outputs.retain(|output| output.name == name);
