@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
@@ -42,8 +43,31 @@ pub(super) struct Copies {
     known: HashMap<State, PathBuf>,
 }
 
-/// A file as it is now: path, length, and modification in nanoseconds.
-type State = (PathBuf, u64, i128);
+/// A file as it is now.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct State {
+    path: PathBuf,
+    length: u64,
+    inode: u64,
+    /// In nanoseconds.
+    modified: i128,
+    /// The same of a change of anything: also of its links, as that to a twin.
+    changed: i128,
+}
+
+impl State {
+    fn of(path: &Path) -> io::Result<Self> {
+        let metadata = fs::metadata(path)?;
+        let nanoseconds = |seconds, rest| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+        Ok(Self {
+            path: path.to_owned(),
+            length: metadata.len(),
+            inode: metadata.ino(),
+            modified: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+            changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+}
 
 impl Copies {
     pub(super) fn new(directory: PathBuf) -> Self {
@@ -57,11 +81,7 @@ impl Copies {
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<PathBuf, Error> {
-        let failed = |error: &dyn std::error::Error| file_error(path, error);
-        let metadata = fs::metadata(path).map_err(|error| failed(&error))?;
-        let modified =
-            i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
-        let state = (path.to_owned(), metadata.len(), modified);
+        let state = State::of(path).map_err(|error| file_error(path, &error))?;
         if let Some(ready) = self.known.get(&state).filter(|ready| self.has(ready, path)) {
             return Ok(ready.clone());
         }
@@ -111,7 +131,7 @@ impl Copies {
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<Option<PathBuf>, Error> {
-        let source = &state.0;
+        let source = &state.path;
         let mut file = decoding::open(source)?;
         let Some(formats) = takes.formats else {
             return match decoding::look(source, &mut file)? {
@@ -132,7 +152,7 @@ impl Copies {
             Err(format) => return self.transcoded(state, format, cancel).map(Some),
         };
         self.answers()?;
-        let copy = self.named(state, "png");
+        let copy = self.copy_of(state);
         if !copy.exists() {
             let (width, height) = (probe.width, probe.height);
             let whole = Tile { x: 0, y: 0, width, height, pixels: (width, height) };
@@ -145,7 +165,7 @@ impl Copies {
     /// A copy of what only ffmpeg decodes.
     fn transcoded(&self, state: &State, format: Format, cancel: &Cancel) -> Result<PathBuf, Error> {
         self.answers()?;
-        let (source, copy) = (&state.0, self.named(state, "png"));
+        let (source, copy) = (&state.path, self.copy_of(state));
         if copy.exists() {
             return Ok(copy);
         }
@@ -158,26 +178,27 @@ impl Copies {
     /// The same file under a name without anything special in it.
     fn link(&self, state: &State) -> Result<PathBuf, Error> {
         self.answers()?;
-        let link = self.named(state, plain_extension(&state.0));
-        if fs::read_link(&link).is_ok_and(|target| target == state.0) {
+        let link = self.twin_of(state);
+        if fs::read_link(&link).is_ok_and(|target| target == state.path) {
             return Ok(link);
         }
         fs::create_dir_all(&self.directory).map_err(|error| self.unwritable(&error))?;
         fs::remove_file(&link).ok();
-        symlink(&state.0, &link).map_err(|error| self.unwritable(&error))?;
+        symlink(&state.path, &link).map_err(|error| self.unwritable(&error))?;
         Ok(link)
     }
 
     /// The same file, no link, under a name without anything special in it.
     fn twin(&self, state: &State) -> Result<PathBuf, Error> {
         self.answers()?;
-        let twin = self.named(state, plain_extension(&state.0));
+        let twin = self.twin_of(state);
         if twin.exists() {
             return Ok(twin);
         }
         let new = Replacement::of(&twin).map_err(|error| self.unwritable(&error))?;
         // A link to a link would be one.
-        let file = fs::canonicalize(&state.0).map_err(|error| file_error(&state.0, &error))?;
+        let file =
+            fs::canonicalize(&state.path).map_err(|error| file_error(&state.path, &error))?;
         if fs::hard_link(&file, &twin).is_err() {
             // Another file system, or somebody else's file.
             fs::copy(&file, new.path()).map_err(|error| self.unwritable(&error))?;
@@ -186,8 +207,19 @@ impl Copies {
         Ok(twin)
     }
 
-    fn named(&self, (path, length, modified): &State, extension: &str) -> PathBuf {
-        let state = [path.as_os_str().as_bytes(), &length.to_le_bytes(), &modified.to_le_bytes()];
+    /// Also a file of the same length and modification may have other pixels.
+    fn copy_of(&self, state: &State) -> PathBuf {
+        self.named(state, state.changed, "png")
+    }
+
+    fn twin_of(&self, state: &State) -> PathBuf {
+        self.named(state, state.modified, plain_extension(&state.path))
+    }
+
+    fn named(&self, state: &State, time: i128, extension: &str) -> PathBuf {
+        let State { path, length, inode, .. } = state;
+        let path = path.as_os_str().as_bytes();
+        let state = [path, &length.to_le_bytes(), &inode.to_le_bytes(), &time.to_le_bytes()];
         let name = digest::short(state.concat(), 12);
         self.directory.join(format!("{name}.{extension}"))
     }
@@ -237,6 +269,11 @@ mod tests {
         assert_eq!(Copies::new(cache.clone()).ready(&source, &PLAIN, &cancel).unwrap(), copy);
         assert_eq!(fs::metadata(&copy).unwrap().ino(), made);
         assert_eq!(copies.ready(&copy, &PLAIN, &cancel).unwrap(), copy, "a PNG is taken as it is");
+        // Written over by something of the same length, as `cp -p` does, and given its time.
+        let time = fs::metadata(&source).unwrap().modified().unwrap();
+        bmp(&source);
+        File::options().append(true).open(&source).unwrap().set_modified(time).unwrap();
+        assert_ne!(copies.ready(&source, &PLAIN, &cancel).unwrap(), copy);
         copies.tidy(&[]);
         assert_eq!(fs::read_dir(&cache).unwrap().count(), 0);
         assert!(copies.ready(&source, &PLAIN, &cancel).unwrap().exists(), "made again");

@@ -127,7 +127,7 @@ fn tile(output: &Output) -> Tile {
 fn key(source: &Path, tiles: &[Tile]) -> std::io::Result<String> {
     use std::os::unix::fs::MetadataExt;
     let metadata = fs::metadata(source)?;
-    let changed = (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+    let changed = (metadata.ino(), metadata.len(), metadata.ctime(), metadata.ctime_nsec());
     Ok(digest::short(format!("{source:?} {changed:?} {tiles:?}"), 8))
 }
 
