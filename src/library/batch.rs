@@ -23,7 +23,7 @@ pub(super) struct Batch {
     pub(super) folder: Option<i64>,
     pub(super) task: Task,
     /// Told when it has ended.
-    done: Option<Done>,
+    pub(super) done: Option<Done>,
     files: std::vec::IntoIter<Found>,
     total: usize,
     current: usize,

@@ -9,7 +9,7 @@ use super::disk::{self, Copy, flush};
 use super::import_file::ImportContext;
 use super::landed::Imported;
 use super::name::Name;
-use crate::store::{edits, images, pending_files, watched};
+use crate::store::{edits, images, pending_files};
 use crate::wire::{Event, GalleryDomain, Image};
 
 impl ImportContext {
@@ -73,26 +73,6 @@ impl ImportContext {
         drop(copy);
         self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
         Ok(())
-    }
-
-    /// The same for an image in place, whose file is here now.
-    pub(super) fn find_at(&self, source: &Path, imported: Imported) -> Result<Imported, Error> {
-        let image = &imported.image;
-        let moved = self.store.write(|c| -> Result<_, Error> {
-            if !is_as_it_was(images::get(c, image.id)?.as_ref(), image) {
-                return Ok(false);
-            }
-            // What was here before has another one's content now.
-            if let Some(other) = images::by_path(c, source)?.filter(|other| other.in_place) {
-                watched::displace(c, other.id)?;
-            }
-            edits::set_path(c, image.id, source)?;
-            Ok(true)
-        })?;
-        if moved {
-            self.tell_given_back(image, source);
-        }
-        self.imported(image.id, true)
     }
 
     fn tell_given_back(&self, image: &Image, path: &Path) {

@@ -35,6 +35,8 @@ pub(super) enum Message {
         files: Vec<Found>,
         folder: Option<i64>,
         task: Task,
+        /// Told when the batch has ended.
+        done: Option<Done>,
         reply: Reply<Started>,
     },
     Cancel {
@@ -181,11 +183,12 @@ impl Importer {
             Message::Start { reply, .. } if state.batches.len() >= BATCHES_MAX => {
                 reply(Err(Error::Busy));
             }
-            Message::Start { files, folder, task, reply } => {
+            Message::Start { files, folder, task, done, reply } => {
                 // Later than all before, so that no two are equal.
                 state.last_id = Timestamp::now().as_micros().max(state.last_id + 1);
                 let batch_id = format!("{:x}", state.last_id);
-                let batch = Batch::asked(batch_id.clone(), folder, task, files);
+                let mut batch = Batch::asked(batch_id.clone(), folder, task, files);
+                batch.done = done;
                 let total = batch.total();
                 state.batches.push_back(batch);
                 reply(Ok(Started { batch_id, total }));

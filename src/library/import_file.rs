@@ -307,7 +307,12 @@ impl ImportContext {
     }
 
     pub(super) fn present(&self, checksum: &Checksum) -> Result<Option<Imported>, Error> {
-        let image = self.store.read(|c| images::by_checksum(c, checksum))?;
+        let find = || self.store.read(|c| images::by_checksum(c, checksum));
+        let mut image = find()?;
+        if let Some(in_place) = image.as_ref().filter(|image| image.in_place) {
+            self.see_again(in_place)?;
+            image = find()?;
+        }
         Ok(image.map(|image| self.complete(Imported { image, duplicate: true })))
     }
 

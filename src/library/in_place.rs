@@ -1,10 +1,11 @@
 //! A file's way into the library where it lies: looked at and given a row, and never touched. Runs in
 //! the import workers.
 
+use std::io;
 use std::path::Path;
 
 use super::Error;
-use super::disk::{self, Copy};
+use super::disk::Copy;
 use super::import_file::ImportContext;
 use super::landed::Imported;
 use super::name::Name;
@@ -27,24 +28,18 @@ impl ImportContext {
         if source.starts_with(&self.directory) {
             return self.import(source, folder, turn, stop);
         }
-        let mut file = disk::open(source)?;
-        let checksum = disk::checksum(source, &mut file, stop)?;
-        drop(file);
-        if let Some(imported) = self.present(&checksum)? {
-            return match imported.has_lost_its_file() {
-                false => Ok(imported),
-                // What was copied is copied once more.
-                true if !imported.image.in_place => self.import(source, folder, turn, stop),
-                true => self.find_at(source, imported),
-            };
+        let imported = match self.take_named(source, folder, (turn, stop)) {
+            Err(Error::LeftAlone) => {
+                let error = io::Error::other("it is being written");
+                return Err(Error::file("read", source)(error));
+            }
+            imported => imported?,
+        };
+        match !imported.image.in_place && imported.has_lost_its_file() {
+            // What was copied is copied once more.
+            true => self.import(source, folder, turn, stop),
+            false => Ok(imported),
         }
-        let (name, mut row) = self.describe_in_place(source, checksum, folder, stop)?;
-        if !turn.wait() {
-            return Err(Error::Stopped);
-        }
-        let reserved = self.names.reserve(&name, &self.directory, &self.store, None)?;
-        row.settle(&reserved.name, source);
-        self.insert(&mut row).map(|imported| self.complete(imported))
     }
 
     /// What a file holds that stays where it is, and what it would be called.

@@ -63,6 +63,7 @@ use crate::thread::{Spawner, Thread};
 use crate::transcode::Transcoder;
 use crate::wire::{DebugQueue, Image, Resolution};
 
+use batch::Done;
 use guard::Guard;
 use idle::Wake;
 use import::{BATCHES_MAX, Importer, Message, PATIENCE, Reply, work};
@@ -195,7 +196,7 @@ impl Library {
     /// have been walked.
     pub fn import(&self, paths: Vec<PathBuf>, folder: Option<i64>) -> Result<Started, Error> {
         let files = self.walk(&paths)?;
-        self.ask(|reply| Message::Start { files, folder, task: Task::Copy, reply })
+        self.ask(|reply| Message::Start { files, folder, task: Task::Copy, done: None, reply })
     }
 
     /// Takes files in where they lie; a directory is refused, as it is watched instead.
@@ -208,7 +209,9 @@ impl Library {
         if let Some(path) = paths.iter().find(|path| path.is_dir()) {
             return Err(Error::DirectoryInPlace { path: path.clone() });
         }
-        self.ask(|reply| Message::Start { files, folder, task: Task::InPlace, reply })
+        let watching = self.watching.clone();
+        let done: Option<Done> = Some(Box::new(move || watching.named()));
+        self.ask(|reply| Message::Start { files, folder, task: Task::InPlace, done, reply })
     }
 
     /// Here, and not in the thread that every other import waits for.

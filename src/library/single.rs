@@ -11,14 +11,30 @@ use crate::store::images;
 use crate::wire::{GalleryDomain, Image};
 
 impl Library {
+    /// The row of an image as its file is now, if there is one.
+    pub(crate) fn image_now(&self, id: i64) -> Result<Option<Image>, Error> {
+        let find = || self.store.read(|c| images::get(c, id));
+        match find()? {
+            Some(image) if image.in_place => {
+                self.context.see_again(&image)?;
+                Ok(find()?)
+            }
+            image => Ok(image),
+        }
+    }
+
     /// The image that a path means: the one that owns it or has its content, else a new one, in no
     /// folder.
     pub fn import_one(&self, source: &Path) -> Result<Image, Error> {
         disk::answers(source)?;
         disk::answers_in(&self.context.directory)?;
         let real = fs::canonicalize(source).map_err(Error::file("read", source))?;
-        if let Some(image) = self.store.read(|c| images::by_path(c, &real))? {
-            return Ok(image);
+        let find = || self.store.read(|c| images::by_path(c, &real));
+        if let Some(image) = find()? {
+            self.context.see_again(&image)?;
+            if let Some(image) = find()? {
+                return Ok(image);
+            }
         }
         if real.is_dir() {
             return self.import_web(source, None);

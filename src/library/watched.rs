@@ -6,6 +6,7 @@
 //! file to be looked at again. An image whose file has another one's content now is displaced: it has
 //! no file until its content turns up under another name.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::PoisonError;
@@ -16,8 +17,8 @@ use super::import_file::ImportContext;
 use super::landed::{self, Imported};
 use super::name::Name;
 use super::source::format;
-use super::task::{Directory, Pass};
-use super::turn::Turn;
+use super::task::{Directory, Pass, Which};
+use super::turn::{Turn, Turns};
 use super::watched_folder::folder_of;
 use super::{Error, removal};
 use crate::digest;
@@ -108,6 +109,54 @@ impl ImportContext {
         checksum(path, file, stop)
     }
 
+    /// Takes a file in place that somebody imports by its name: also one that was deleted in murald and
+    /// left on the disk.
+    pub(super) fn take_named(
+        &self,
+        path: &Path,
+        folder: Option<i64>,
+        (turn, stop): (&Turn, Stop<'_>),
+    ) -> Result<Imported, Error> {
+        let directory = Directory::of(path, Which::Named(folder));
+        let mut file = disk::open(path)?;
+        let stamp = stamp(&file.metadata().map_err(Error::file("read", path))?);
+        let known = self.store.read(|c| watched::get(c, path))?;
+        let here = self.store.read(|c| images::by_path(c, path))?;
+        let same = known.as_ref().filter(|known| known.stamp.same(&stamp));
+        if let (Some(known), Some(image)) = (same, here)
+            && known.image_id == Some(image.id)
+        {
+            return self.imported(image.id, true);
+        }
+        let checksum = checksum(path, &mut file, stop)?;
+        let seen = Seen { path, directory: &directory, stamp, checksum };
+        self.place(&seen, known.as_ref(), Pass::All, (turn, stop))
+    }
+
+    /// Has the row of an image in place say what its file holds, if that was written since it was seen.
+    /// Who watches it hears of that a moment later; a network disk may never tell.
+    pub(super) fn see_again(&self, image: &Image) -> Result<(), Error> {
+        let path = &image.path;
+        if !image.in_place || disk::answers(path).is_err() {
+            return Ok(());
+        }
+        let Ok(meta) = fs::metadata(path) else { return Ok(()) };
+        let note = self.store.read(|c| watched::get(c, path))?;
+        let is_it =
+            |note: WatchedFile| note.image_id == Some(image.id) && note.stamp.same(&stamp(&meta));
+        if note.is_some_and(is_it) {
+            return Ok(());
+        }
+        let directory = Directory::of(path, Which::Only(BTreeSet::new()));
+        let stop = || self.ended.load(Ordering::Relaxed);
+        let turn = Turns::default().next();
+        match self.take_watched(path, &directory, Pass::All, (&turn, &stop)) {
+            Err(Error::Store(error)) => Err(error.into()),
+            // It is being written, or is no picture: who shows it says so.
+            _ => Ok(()),
+        }
+    }
+
     fn place(
         &self,
         seen: &Seen<'_>,
@@ -115,6 +164,7 @@ impl ImportContext {
         pass: Pass,
         work: (&Turn, Stop<'_>),
     ) -> Result<Imported, Error> {
+        let is_named = matches!(seen.directory.which, Which::Named(_));
         loop {
             let same = self.store.read(|c| images::by_checksum(c, &seen.checksum))?;
             match same {
@@ -122,7 +172,7 @@ impl ImportContext {
                     if image.in_place && image.path != seen.path && !holds(self, &image)? =>
                 {
                     if self.move_here(seen, &image)? {
-                        return self.imported(image.id, false);
+                        return self.imported(image.id, is_named);
                     }
                     // It was given another place meanwhile.
                 }
@@ -134,7 +184,7 @@ impl ImportContext {
                     self.note_same(seen, &image, known)?;
                     // Lists of a directory change with a path of which its image was not known.
                     let is_known = known.is_some_and(|known| known.image_id == Some(image.id));
-                    return self.imported(image.id, is_known);
+                    return self.imported(image.id, is_named || is_known);
                 }
                 _ if pass == Pass::Moves => return Err(Error::LeftAlone),
                 _ => return self.place_new(seen, known, work),
@@ -160,13 +210,14 @@ impl ImportContext {
         match (here, copied) {
             (Some(image), _) => self.rewrite(seen, &image, work.1),
             (None, Some(image)) => self.rewrite_copy(seen, &image, work.1),
-            (None, None) => {
-                if self.store.read(|c| watched::is_dismissed(c, &seen.checksum))? {
+            (None, None) => match seen.directory.which {
+                Which::Only(_) => Err(Error::LeftAlone),
+                Which::All if self.store.read(|c| watched::is_dismissed(c, &seen.checksum))? => {
                     self.store.note(|c| seen.note(c, None))?;
-                    return Err(Error::LeftAlone);
+                    Err(Error::LeftAlone)
                 }
-                self.add(seen, work)
-            }
+                Which::All | Which::Named(_) => self.add(seen, work),
+            },
         }
     }
 
@@ -234,7 +285,8 @@ impl ImportContext {
             let there = there.filter(|now| now.checksum == image.checksum);
             let Some(now) = there else { return Err(Error::LeftAlone) };
             self.displace(c, seen, now.id)?;
-            if known.is_none() && !now.in_place && now.folder_id.is_none() {
+            let is_first = known.is_none() && seen.directory.folders;
+            if is_first && !now.in_place && now.folder_id.is_none() {
                 edits::set_folder(c, now.id, self.folder(c, seen)?)?;
             }
             Ok(seen.note(c, Some(image.id))?)

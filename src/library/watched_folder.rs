@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::Error;
-use super::task::Directory;
-use crate::store::folders::DEPTH_MAX;
+use super::task::{Directory, Which};
+use crate::store::folders::{self, DEPTH_MAX};
 use crate::store::{Connection, watched};
 
 /// Makes a folder of this name in another, or does not.
@@ -17,6 +17,9 @@ pub(super) fn folder_of(
     file: &Path,
     make: &Make<'_>,
 ) -> Result<Option<i64>, Error> {
+    if let Which::Named(folder) = directory.which {
+        return Ok(folder.filter(|&id| folders::exists(c, id).unwrap_or(false)));
+    }
     if !directory.folders {
         return Ok(None);
     }

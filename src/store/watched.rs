@@ -200,6 +200,16 @@ pub(crate) fn images_below(
     images(&mut statement, params![from, to])
 }
 
+/// The files of images in place.
+pub(crate) fn files_in_place(connection: &Connection) -> Result<Vec<PathBuf>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT path FROM image WHERE in_place UNION SELECT file.path FROM watched_file AS file \
+         JOIN image ON image.id = file.image_id WHERE image.in_place",
+    )?;
+    let paths = statement.query_map([], |row| row.get::<_, String>(0).map(PathBuf::from))?;
+    Ok(paths.collect::<Result<_, _>>()?)
+}
+
 /// All images in place.
 pub(crate) fn images_in_place(connection: &Connection) -> Result<Vec<(i64, PathBuf)>, Error> {
     images(&mut connection.prepare_cached("SELECT id, path FROM image WHERE in_place")?, [])

@@ -59,7 +59,7 @@ pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Response,
 
 /// `GET /images/{id}/raw`
 pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let mut image = find(api, request.record()?)?;
+    let mut image = find_now(api, request.record()?)?;
     let mut tries = library::TRIES;
     // Between the look at its row and at its file it may get another name, and another image its
     // own: a name is free again only once the row says so.
@@ -85,7 +85,7 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response,
 /// `GET /images/{id}/thumbnail`; one that is missing is made first.
 pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let resolution = request.query().word("resolution")?.unwrap_or(Resolution::Default);
-    let image = find(api, request.record()?)?;
+    let image = find_now(api, request.record()?)?;
     api.library.thumbnails().answers()?;
     if let Some(path) = api.library.thumbnails().present(&image).get(resolution.as_str()) {
         return file(request, path, WEBP);
@@ -136,6 +136,11 @@ fn filter(api: &Api, request: &Request<'_>) -> Result<Query, Error> {
 fn find(api: &Api, id: i64) -> Result<Image, Error> {
     let found = api.store.read(|connection| images::get(connection, id))?;
     found.ok_or_else(|| nowhere(id))
+}
+
+/// Whose file is to be shown: its owner may have written it a moment ago.
+fn find_now(api: &Api, id: i64) -> Result<Image, Error> {
+    api.library.image_now(id)?.ok_or_else(|| nowhere(id))
 }
 
 fn nowhere(id: i64) -> Error {

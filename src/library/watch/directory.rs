@@ -2,12 +2,13 @@
 //! files wait for the imports, and which are gone. Pure but for the clock that it is handed.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::super::task::{self, Pass};
+use super::super::task::{self, Pass, Which};
 use super::findings::{Difference, Findings, Root, Scope};
 use super::missing::Missing;
 use super::mounts::{Mounted, mounted};
@@ -103,6 +104,16 @@ impl Watched {
     /// Something was heard of a path.
     pub(super) fn on_event(&mut self, path: &Path, now: Instant) {
         let own = self.path();
+        if let Which::Only(files) = &self.task.which {
+            // All on the way to them is watched, too.
+            let from = files.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+            let concerned: Vec<_> =
+                from.take_while(|file| file.starts_with(path)).cloned().collect();
+            if !concerned.is_empty() {
+                self.look_again(concerned, now, SETTLE);
+            }
+            return;
+        }
         // Of a directory above only what leads here.
         if own.starts_with(path) {
             let wish = Wish { scope: Scope::All, first: now, due: now + SETTLE };

@@ -108,7 +108,8 @@ impl Endings {
         for one in directories {
             if one.is_away() {
                 let all = store.read(|c| watched::images_below(c, one.path()))?;
-                missing.extend(all.into_iter().map(|(id, _)| id));
+                let all = all.into_iter().filter(|(_, path)| one.task.has(path));
+                missing.extend(all.map(|(id, _)| id));
                 continue;
             }
             for path in one.missing() {

@@ -125,8 +125,8 @@ fn device_of(path: &Path, findings: &Findings, scope: &Scope) -> Option<u64> {
     let walked =
         || path.ancestors().find_map(|at| findings.directories.get(at)).map(|&(device, _)| device);
     match scope {
-        Scope::All => walked(),
-        Scope::Paths(_) => {
+        Scope::All if findings.gone.is_empty() => walked(),
+        _ => {
             let gone = findings.gone.iter().find(|(gone, _)| path.starts_with(gone));
             gone.map(|&(_, device)| device).or_else(walked)
         }

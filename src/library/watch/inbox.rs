@@ -20,6 +20,8 @@ pub(super) enum Message {
     Settings(WatchSettings),
     /// Look at everything.
     Scan,
+    /// Files were imported in place by their names.
+    Named,
     /// Something has happened at this path.
     Event {
         directory: u64,
@@ -64,6 +66,7 @@ struct Waiting {
     /// The latest of them.
     settings: Option<WatchSettings>,
     scan: bool,
+    named: bool,
 }
 
 impl Inbox {
@@ -82,6 +85,7 @@ impl Inbox {
             Message::Overflow { directory } => drop(waiting.overflowed.insert(directory)),
             Message::Settings(settings) => waiting.settings = Some(settings),
             Message::Scan => waiting.scan = true,
+            Message::Named => waiting.named = true,
             message => waiting.messages.push_back(message),
         }
         drop(waiting);
@@ -91,10 +95,11 @@ impl Inbox {
     /// All that have come.
     pub(super) fn take(&self) -> VecDeque<Message> {
         self.0.waker.reset();
-        let Waiting { mut messages, overflowed, settings, scan } =
+        let Waiting { mut messages, overflowed, settings, scan, named } =
             std::mem::take(&mut *self.lock());
         let overflows = overflowed.into_iter().map(|directory| Message::Overflow { directory });
         messages.extend(overflows);
+        messages.extend(named.then_some(Message::Named));
         messages.extend(scan.then_some(Message::Scan));
         // First: what is asked of a directory may follow from its being watched no more.
         settings.into_iter().for_each(|latest| messages.push_front(Message::Settings(latest)));

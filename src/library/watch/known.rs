@@ -1,8 +1,7 @@
 //! What the database knows of a watched directory's files. Reads rows, and no disk but the database's.
 
-use std::path::Path;
-
 use super::super::Error;
+use super::super::task::{Directory, Which};
 use super::directory::Watched;
 use super::findings::Scope;
 use crate::store::{Store, watched};
@@ -10,11 +9,12 @@ use crate::store::{Store, watched};
 /// What is known of a scope.
 pub(super) fn known(
     store: &Store,
-    directory: &Path,
+    directory: &Directory,
     scope: &Scope,
 ) -> Result<Vec<watched::WatchedFile>, Error> {
-    let Scope::Paths(paths) = scope else {
-        return Ok(store.read(|c| watched::below(c, directory))?);
+    let paths = match (scope, &directory.which) {
+        (Scope::Paths(paths), _) | (Scope::All, Which::Only(paths)) => paths,
+        _ => return Ok(store.read(|c| watched::below(c, &directory.path))?),
     };
     let mut files = Vec::new();
     // No record has a name that is not UTF-8.
@@ -32,6 +32,7 @@ pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Erro
     if one.missing().next().is_none() {
         return Ok(false);
     }
-    let needed = store.read(|c| watched::needed_below(c, one.path()))?;
+    let mut needed = store.read(|c| watched::needed_below(c, one.path()))?;
+    needed.retain(|path| one.task.has(path));
     Ok(needed.len() > 1 && needed.iter().all(|path| one.is_gone(path)))
 }

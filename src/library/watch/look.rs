@@ -1,7 +1,7 @@
 //! A look at a watched directory, on a thread of its own that is left behind where its disk does not
 //! answer. It lists and asks for watches; it reads no file and knows no rows.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -19,6 +19,8 @@ use super::settings::{is_looked_at, is_passed_over};
 pub(super) struct Look {
     pub(super) directory: PathBuf,
     pub(super) scope: Scope,
+    /// Of all that is in the directory only these files.
+    pub(super) only: Option<BTreeSet<PathBuf>>,
     /// What is known; a look at everything heeds none of it.
     pub(super) places: Arc<Places>,
     /// Directories of ours, which a link may lead to.
@@ -48,7 +50,7 @@ impl Look {
         self,
         anew: impl FnOnce() -> Result<Notices, Refused>,
     ) -> (Findings, Option<Notices>) {
-        let Self { directory, scope, places, own, notices, life } = self;
+        let Self { directory, scope, only, places, own, notices, life } = self;
         let kept = notices.filter(|_| scope != Scope::All);
         let mut notices = match kept.map_or_else(anew, Ok) {
             Ok(notices) => notices,
@@ -64,7 +66,10 @@ impl Look {
             pending: BTreeMap::new(),
             findings: Findings::default(),
         };
-        walk.look(&scope);
+        match (&only, &scope) {
+            (Some(_), Scope::Paths(files)) | (Some(files), Scope::All) => walk.look_at_files(files),
+            (None, scope) => walk.look(scope),
+        }
         let mut findings = walk.findings;
         // Ids follow the names.
         findings.files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
@@ -108,6 +113,26 @@ impl Walk<'_> {
         }
     }
 
+    /// Files that were imported by their names, and the directories on the way to them.
+    fn look_at_files(&mut self, files: &BTreeSet<PathBuf>) {
+        let mut above: Vec<&Path> =
+            files.iter().flat_map(|file| file.ancestors().skip(1)).collect();
+        above.sort_unstable();
+        above.dedup();
+        above.into_iter().for_each(|directory| self.notices.watch(directory));
+        for file in files {
+            self.life.fetch_add(1, Ordering::Relaxed);
+            match fs::metadata(file) {
+                Ok(meta) if meta.is_file() => {
+                    self.findings.files.push((file.clone(), stamp(&meta)));
+                }
+                Err(error) if !is_missing(&error) => self.findings.unseen.push(file.clone()),
+                // What is no file has taken its place.
+                _ => self.findings.gone.push((file.clone(), device_above(file))),
+            }
+        }
+    }
+
     /// One path of which something was heard.
     fn look_at(&mut self, path: &Path) {
         let found = fs::metadata(path);
@@ -116,9 +141,7 @@ impl Walk<'_> {
         match found {
             Ok(meta) => self.find(path.to_owned(), path.is_symlink(), meta),
             Err(error) if is_missing(&error) => {
-                let above = path.ancestors().skip(1).find_map(|above| fs::metadata(above).ok());
-                let device = above.map_or(0, |above| above.dev());
-                self.findings.gone.push((path.to_owned(), device));
+                self.findings.gone.push((path.to_owned(), device_above(path)));
             }
             Err(_) => self.findings.unseen.push(path.to_owned()),
         }
@@ -172,6 +195,12 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// The device on which a path would be.
+fn device_above(path: &Path) -> u64 {
+    let above = path.ancestors().skip(1).find_map(|above| fs::metadata(above).ok());
+    above.map_or(0, |above| above.dev())
 }
 
 fn identity(meta: &Metadata) -> Identity {

@@ -77,6 +77,11 @@ impl Watching {
     pub(super) fn scan(&self) {
         self.inbox.send(Message::Scan);
     }
+
+    /// Files were imported in place by their names. Returns at once.
+    pub(super) fn named(&self) {
+        self.inbox.send(Message::Named);
+    }
 }
 
 impl WatchThread {

@@ -6,8 +6,9 @@
 //! told something; only while a change settles, a look is on its way or a file is missing does it
 //! wait with a deadline.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
@@ -17,7 +18,7 @@ use rustix::event::{PollFd, PollFlags};
 use super::super::Error;
 use super::super::import;
 use super::super::import_file::ImportContext;
-use super::super::task::{self, Task};
+use super::super::task::{self, Task, Which};
 use super::directory::Watched;
 use super::endings::Endings;
 use super::findings::{Difference, Findings, Root, Scope, compare};
@@ -27,18 +28,20 @@ use super::look::Look;
 use super::mounts::Mounts;
 use super::notices::{Notice, Notices};
 use super::rows;
-use super::settings::WatchSettings;
+use super::settings::{Wanted, WatchSettings};
 use super::status::{Status, StatusList};
 use crate::events::EventBus;
 use crate::store::{Store, watched};
 use crate::sys::poll_until;
 use crate::thread;
-use crate::wire::{Event, GalleryDomain};
+use crate::wire::{Event, GalleryDomain, own_path};
 
 /// Looks that hang at once: no more are begun then.
 const HUNG_MAX: usize = 8;
 /// It lists, and keeps what it has found on the heap.
 const STACK: usize = 256 << 10;
+/// Files that were imported by their names, for people.
+const NAMED: &str = "files in place";
 
 pub(super) struct Watcher {
     pub(super) inbox: Inbox,
@@ -51,7 +54,7 @@ pub(super) struct Watcher {
 
 struct State {
     directories: Vec<Watched>,
-    own: Vec<PathBuf>,
+    settings: WatchSettings,
     last_number: u64,
     hung: usize,
     endings: Endings,
@@ -64,8 +67,13 @@ impl Watcher {
         bus: EventBus,
         importer: Sender<import::Message>,
     ) -> Self {
-        let (directories, own) = (Vec::new(), Vec::new());
-        let state = State { directories, own, last_number: 0, hung: 0, endings: Endings::new() };
+        let state = State {
+            directories: Vec::new(),
+            settings: WatchSettings::default(),
+            last_number: 0,
+            hung: 0,
+            endings: Endings::new(),
+        };
         Self { inbox, context, bus, importer, status, state }
     }
 
@@ -119,6 +127,7 @@ impl Watcher {
         let now = Instant::now();
         match message {
             Message::Settings(settings) => self.on_settings(settings, now),
+            Message::Named => self.on_settings(self.state.settings.clone(), now),
             Message::Scan => self.all().for_each(|one| one.look_at_all(now)),
             Message::Event { directory, path } => {
                 if let Some(one) = self.find(directory) {
@@ -184,21 +193,31 @@ impl Watcher {
 
     /// Those that are watched already, and as before, go on.
     fn on_settings(&mut self, settings: WatchSettings, now: Instant) {
-        let WatchSettings { directories, in_place, folders, own } = settings;
+        let WatchSettings { in_place, folders, .. } = settings;
+        let mut wanted = Vec::new();
+        for Wanted { written, directory } in &settings.directories {
+            if let Ok(path) = directory.clone() {
+                let task =
+                    task::Directory { path, in_place, folders, ..task::Directory::default() };
+                wanted.push((written.clone(), task));
+            }
+        }
+        match self.named(&wanted) {
+            Ok(task) => wanted.extend(task.map(|task| (NAMED.to_owned(), task))),
+            Err(error) => log::error!("{NAMED} are not watched: {}", error.reason()),
+        }
+        self.state.settings = settings;
         let mut before = std::mem::take(&mut self.state.directories);
-        self.state.own = own;
-        for wanted in directories {
-            let Ok(path) = wanted.directory else { continue };
-            let task = task::Directory { path, in_place, folders, ended: AtomicBool::new(false) };
+        for (written, task) in wanted {
             let at = before.iter().position(|one| one.task.is_as(&task));
             let one = match at {
                 Some(at) => {
                     let mut one = before.swap_remove(at);
-                    one.written = wanted.written;
+                    one.written = written;
                     one
                 }
                 None => {
-                    let mut one = Watched::new(self.number(), wanted.written, task, now);
+                    let mut one = Watched::new(self.number(), written, task, now);
                     one.mounts = Mounts::of(one.path());
                     one
                 }
@@ -208,6 +227,21 @@ impl Watcher {
         before.iter().for_each(|one| one.task.ended.store(true, Ordering::Release));
         self.state.hung += before.iter().filter(|one| one.looking.is_some()).count();
         self.state.endings.on_missing();
+    }
+
+    /// The files in place that lie in none of these, as one directory: it watches all on the way to
+    /// them.
+    fn named(
+        &self,
+        wanted: &[(String, task::Directory)],
+    ) -> Result<Option<task::Directory>, Error> {
+        let mut files = BTreeSet::from_iter(self.context.store.read(watched::files_in_place)?);
+        files.retain(|file| {
+            let is_displaced = own_path(file) != file;
+            !is_displaced && !wanted.iter().any(|(_, directory)| directory.has(file))
+        });
+        let any = !files.is_empty();
+        Ok(any.then(|| task::Directory::of(Path::new("/"), Which::Only(files))))
     }
 
     /// Something was mounted or unmounted.
@@ -248,7 +282,7 @@ impl Watcher {
             return Ok(());
         }
         one.learn(findings, &scope);
-        match difference(&store, one.path(), findings, &scope) {
+        match difference(&store, &one.task, findings, &scope) {
             Ok(difference) => one.absorb(difference, &scope, now),
             Err(error) => {
                 // What was found is lost, and nobody else would look for it.
@@ -295,7 +329,7 @@ impl Watcher {
     }
 
     fn start_look(&mut self, at: usize, now: Instant) {
-        let (number, own) = (self.number(), self.state.own.clone());
+        let (number, own) = (self.number(), self.state.settings.own.clone());
         let may = self.state.hung < HUNG_MAX;
         let one = &mut self.state.directories[at];
         if !may && one.looking.is_none() {
@@ -307,7 +341,11 @@ impl Watcher {
             Scope::All => Arc::default(),
             Scope::Paths(_) => Arc::clone(&one.places),
         };
-        let look = Look { directory, scope, places, own, notices, life };
+        let only = match &one.task.which {
+            Which::Only(files) => Some(files.clone()),
+            _ => None,
+        };
+        let look = Look { directory, scope, only, places, own, notices, life };
         let (inbox, told) = (self.inbox.clone(), self.inbox.clone());
         let body = move || {
             let tell = move |notice| {
@@ -359,7 +397,7 @@ fn look_at_mounts(one: &mut Watched, now: Instant) {
 /// What is other than it was; files whose disk has another number are known by that from then on.
 fn difference(
     store: &Store,
-    directory: &Path,
+    directory: &task::Directory,
     findings: &Findings,
     scope: &Scope,
 ) -> Result<Difference, Error> {

@@ -7,6 +7,7 @@ mod disks;
 mod equals;
 mod kills;
 mod links;
+mod named;
 mod quiet;
 mod settings;
 

@@ -1,0 +1,84 @@
+//! Files that were imported in place by their names: followed as those of a watched directory are.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Walls, checksum, picture};
+use crate::desktop::wait_until;
+use crate::support::House;
+
+/// The id that `murald import` prints.
+fn import(house: &House, words: &[&str], path: &Path) -> i64 {
+    let output = house.murald(&[&["import"], words, &[path.to_str().unwrap()]].concat()).output();
+    let output = output.unwrap();
+    let said = String::from_utf8([&output.stdout[..], &output.stderr].concat()).unwrap();
+    assert!(output.status.success(), "{said}");
+    said.trim().parse().unwrap_or_else(|_| panic!("{said}"))
+}
+
+fn delete(house: &House, id: i64) {
+    let body = json!({ "ids": [id] }).to_string();
+    house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+}
+
+#[test]
+fn file_that_was_imported_in_place_is_followed() {
+    let walls = Walls::with(&[("a.png", 1)]);
+    let house = &walls.house;
+    let own = house.root().join("own/.hidden/wall.png");
+    fs::create_dir_all(own.parent().unwrap()).unwrap();
+    fs::write(&own, picture(2)).unwrap();
+    let id = import(house, &["--in-place"], &own);
+    let image = || -> Value { house.client().get(&format!("/images/{id}")).ok() };
+    let follows = |number| {
+        wait_until(&format!("picture {number}"), || image()["checksum"] == checksum(number));
+    };
+    assert_eq!(image()["path"], json!(own));
+    // As programs save a file.
+    let new = own.with_extension("new");
+    fs::write(&new, picture(3)).unwrap();
+    fs::rename(&new, &own).unwrap();
+    follows(3);
+    // With a directory on the way to it.
+    let (home, other) = (house.root().join("own"), house.root().join("other"));
+    fs::create_dir_all(other.join(".hidden")).unwrap();
+    fs::write(other.join(".hidden/wall.png"), picture(4)).unwrap();
+    fs::rename(&home, house.root().join("old")).unwrap();
+    fs::rename(&other, &home).unwrap();
+    follows(4);
+    // Whoever asks for it a moment later need not wait.
+    fs::write(&own, picture(5)).unwrap();
+    assert_eq!(import(house, &["--in-place"], &own), id);
+    assert_eq!(image()["checksum"], checksum(5));
+    fs::write(&own, picture(6)).unwrap();
+    let raw = house.client().get(&format!("/images/{id}/raw"));
+    assert_eq!((raw.body, image()["checksum"].clone()), (picture(6), json!(checksum(6))));
+    // A copy of what it was is another image.
+    let copy = house.root().join("copy.png");
+    fs::write(&copy, picture(6)).unwrap();
+    fs::write(&own, picture(7)).unwrap();
+    let second = import(house, &[], &copy);
+    assert_ne!(second, id);
+    let [one, other] = [id, second].map(|id| house.client().get(&format!("/images/{id}")).ok());
+    assert_eq!((&one["checksum"], &other["checksum"]), (&json!(checksum(7)), &json!(checksum(6))));
+    // What was deleted in murald does not come back, and another file of the same content is its too.
+    let twin = house.root().join("twin.png");
+    fs::write(&twin, picture(7)).unwrap();
+    assert_eq!(import(house, &["--in-place"], &twin), id);
+    delete(house, second);
+    fs::remove_file(&own).unwrap();
+    fs::create_dir(&own).unwrap();
+    wait_until("the other path", || image()["path"] == json!(twin));
+    delete(house, id);
+    fs::write(&twin, picture(8)).unwrap();
+    walls.draw("b.png", 9);
+    walls.wait_for(&[("a.png", 1), ("b.png", 9)]);
+    // Its end.
+    let last = import(house, &["--in-place"], &twin);
+    fs::remove_file(&twin).unwrap();
+    wait_until("the end of its row", || {
+        house.client().get(&format!("/images/{last}")).status == 404
+    });
+}
