@@ -77,8 +77,8 @@ pub const FIELDS: &[Fields] = &[
         "backend", "images", "warnings", "note",
     ], &["set", "random", "back", "wallpaper set", "wallpaper random", "wallpaper back"]),
     of("CurrentWallpaper", &[
-        "backend", "image_id", "image_name", "image_path", "mode", "set_at", "default_image_id",
-        "monitors",
+        "backend", "image_id", "image_name", "image_path", "mode", "set_at", "deleted",
+        "default_image_id", "monitors",
     ], &["current", "wallpaper current"]),
     of("Why", &[
         "monitor", "image_id", "image_name", "image_path", "backend", "source", "set_at", "next",

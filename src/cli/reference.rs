@@ -18,7 +18,7 @@ use super::connection::{Connection, Place};
 use super::verb::{Kind, Verb};
 use super::{Error, stdin};
 use crate::paths::{Dirs, open_regular};
-use crate::wire::{CurrentWallpaper, Data, Folder, Format, Page, Playlist};
+use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Folder, Format, Page, Playlist};
 use names::{Named, among, exactly, nothing, only};
 
 /// Records that one request can give.
@@ -242,23 +242,34 @@ pub(super) fn current(connection: &Connection, monitor: Option<&str>) -> Result<
     let place = Place::new(&[&"wallpaper", &"current"]);
     let shown = connection.get(&place)?.read::<CurrentWallpaper>()?.monitors;
     let choices = || {
-        let choice = |one: &crate::wire::CurrentMonitor| {
-            format!("current:{} is {} ({})", one.monitor_name, one.image_name, one.image_id)
+        let choice = |one: &CurrentMonitor| {
+            let id = one.image_id.map_or_else(|| "deleted".to_owned(), |id| id.to_string());
+            format!("current:{} is {} ({id})", one.monitor_name, one.image_name)
         };
         shown.iter().map(choice).collect::<Vec<_>>().join(", ")
     };
     if let Some(name) = monitor {
         let one = shown.iter().find(|one| one.monitor_name == name);
-        return one.map(|one| one.image_id).ok_or_else(|| {
+        let nothing = || {
             let error = Error::refused(format!("nothing is shown on {name}"));
             if shown.is_empty() { error } else { error.hint(choices()) }
-        });
+        };
+        return one.ok_or_else(nothing).and_then(not_deleted);
     }
     match shown.first() {
         None => Err(Error::refused("nothing is shown")),
-        Some(first) if shown.iter().all(|one| one.image_id == first.image_id) => Ok(first.image_id),
+        Some(first) if shown.iter().all(|one| is_same(one, first)) => not_deleted(first),
         Some(_) => Err(Error::refused("the monitors show different images").hint(choices())),
     }
+}
+
+fn is_same(one: &CurrentMonitor, other: &CurrentMonitor) -> bool {
+    (one.image_id, &one.image_path) == (other.image_id, &other.image_path)
+}
+
+fn not_deleted(shown: &CurrentMonitor) -> Result<i64, Error> {
+    let deleted = || Error::refused(format!("{} was deleted", shown.image_name));
+    shown.image_id.ok_or_else(deleted)
 }
 
 fn playlist(connection: &Connection, word: &str) -> Result<i64, Error> {

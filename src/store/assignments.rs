@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, Row, named_params};
 
-use super::Error;
 use super::row::{self, json, optional_word, word};
+use super::{Error, deleted};
 use crate::wire::{Fit, Mode, Timestamp};
 
 /// One monitor's wallpaper.
@@ -90,6 +90,7 @@ pub(crate) fn purge_image(connection: &Connection, image_id: i64) -> Result<usiz
         "DELETE FROM assignments WHERE image_id = ?1 AND substr(monitor, 1, 1) = '*'",
     )?;
     statement.execute([image_id])?;
+    deleted::note(connection, image_id)?;
     let mut statement = connection.prepare_cached("DELETE FROM assignments WHERE image_id = ?1")?;
     Ok(statement.execute([image_id])?)
 }
@@ -137,11 +138,15 @@ mod tests {
         assert_eq!((read(for_every_monitor), read(default)), (Some(b), None));
         store.write(|c| put_default(c, &own)).unwrap();
         assert_eq!((read(for_every_monitor), read(default)), (Some(b), Some(a)));
-        assert_eq!(store.read(all).unwrap(), [own]);
+        assert_eq!(store.read(all).unwrap(), [own.clone()]);
         // Only monitors are counted.
         assert_eq!(store.write(|c| purge_image(c, b)).unwrap(), 0);
         assert_eq!((read(for_every_monitor), read(default)), (None, Some(a)));
+        assert_eq!(store.read(deleted::all).unwrap(), []);
         assert_eq!(store.write(|c| purge_image(c, a)).unwrap(), 1);
+        let [gone] = &store.read(deleted::all).unwrap()[..] else { panic!("one is deleted") };
+        let shown = Assignment { together: Vec::new(), ..own };
+        assert_eq!((&gone.shown, &*gone.name), (&shown, "a"));
         assert_eq!((read(default), store.read(all).unwrap()), (None, Vec::new()));
     }
 }

@@ -45,6 +45,17 @@ pub(super) const STEPS: &[&str] = &[
      ALTER TABLE pending_file ADD COLUMN inode INTEGER;",
     // 0 is no file's: each is read once more, as another one may lie there by now.
     "ALTER TABLE watched_file ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",
+    // What monitors showed when its image was deleted.
+    "CREATE TABLE deleted (
+         monitor  TEXT PRIMARY KEY,
+         image_id INTEGER NOT NULL,
+         mode     TEXT NOT NULL,
+         backend  TEXT NOT NULL,
+         set_at   INTEGER NOT NULL,
+         fit      TEXT,
+         name     TEXT NOT NULL,
+         path     TEXT NOT NULL
+     ) STRICT, WITHOUT ROWID",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

@@ -9,6 +9,7 @@ pub(crate) mod appearance;
 pub(crate) mod assignments;
 pub(crate) mod backup;
 mod commit;
+pub(crate) mod deleted;
 pub(crate) mod edits;
 mod error;
 pub(crate) mod folders;

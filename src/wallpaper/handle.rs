@@ -114,6 +114,14 @@ impl Handle {
         self.status.current(backend)
     }
 
+    /// Whether a backend is known to show an image on a monitor.
+    pub(crate) fn shows(&self, backend: &str, monitor: &str, image_id: i64) -> bool {
+        let Ok(backend) = backend.parse::<BackendName>() else { return false };
+        let is_it =
+            |one: &Placement| (one.output.name.as_str(), one.image_id) == (monitor, image_id);
+        self.shown_by(backend).iter().any(is_it)
+    }
+
     /// Whether what a monitor shows was there before the daemon started, and nobody has asked for it
     /// since.
     pub(crate) fn is_restored(&self, monitor: &str) -> bool {

@@ -239,8 +239,9 @@ pub struct HistorySource {
 pub(crate) struct CurrentWallpaper {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
+    /// Null where that was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub image_id: Option<i64>,
+    pub image_id: Option<Option<i64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -249,6 +250,8 @@ pub(crate) struct CurrentWallpaper {
     pub mode: Option<Mode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deleted: bool,
     /// What a monitor shows that was never seen before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_image_id: Option<i64>,
@@ -294,7 +297,8 @@ pub enum SetStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CurrentMonitor {
     pub monitor_name: String,
-    pub image_id: i64,
+    /// None where it was deleted while it is shown.
+    pub image_id: Option<i64>,
     pub image_name: String,
     pub image_path: PathBuf,
     pub mode: Mode,
@@ -302,6 +306,12 @@ pub(crate) struct CurrentMonitor {
     pub set_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deleted: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Whether the files of the library are where its rows say.

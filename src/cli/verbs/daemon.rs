@@ -124,7 +124,8 @@ fn status(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         let cell = here.map_or_else(
             || Cell::from("no wallpaper").look(Look::Dim),
             |shown| {
-                format!("{} ({}), by {}", shown.image_name, shown.image_id, shown.backend).into()
+                let id = shown.image_id.map_or_else(|| "deleted".to_owned(), |id| id.to_string());
+                format!("{} ({id}), by {}", shown.image_name, shown.backend).into()
             },
         );
         sheet.field(&monitor.name, cell);

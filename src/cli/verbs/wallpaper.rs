@@ -12,7 +12,7 @@ use super::{
     FIT, MODE, MODE_OF_ONE, MONITORS, TRANSITION, gallery, history, moment, pick, playlist_sheet,
     why,
 };
-use crate::wire::{CurrentWallpaper, SetAnswer, SetStatus};
+use crate::wire::{CurrentMonitor, CurrentWallpaper, SetAnswer, SetStatus};
 
 const PICTURE: Argument =
     Argument::one("PICTURE", Kind::Picture, "An image of the library, or a file");
@@ -138,6 +138,12 @@ fn each(images: &BTreeMap<String, i64>, call: &Call, screen: &mut Screen) -> Res
     Ok(())
 }
 
+/// Of one that was deleted there is no number.
+fn named(shown: &CurrentMonitor) -> String {
+    let deleted = if shown.deleted { " (deleted)" } else { "" };
+    format!("{}{deleted}", shown.image_name)
+}
+
 impl Record for CurrentWallpaper {
     fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
         if self.monitors.is_empty() {
@@ -145,10 +151,11 @@ impl Record for CurrentWallpaper {
         }
         let mut table = Table::new(&["=MONITOR", ">ID", "NAME", "=MODE", "=BACKEND", "=SINCE"]);
         for shown in self.monitors {
+            let name = named(&shown);
             table.row([
                 shown.monitor_name.into(),
-                shown.image_id.into(),
-                shown.image_name.into(),
+                shown.image_id.map_or_else(Cell::default, Cell::from),
+                name.into(),
                 shown.mode.into(),
                 shown.backend.into(),
                 Cell::from(moment(shown.set_at)).raw(shown.set_at),

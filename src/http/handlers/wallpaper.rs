@@ -1,12 +1,15 @@
 //! Setting wallpapers, and what is shown. The request waits until the picture is up.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use super::imports::image_at;
 use super::monitors::named;
 use super::{Api, filter};
 use crate::http::{Error, Request, Response};
+use crate::store::assignments::Assignment;
+use crate::store::deleted::{self, Deleted};
 use crate::store::index::Query;
 use crate::store::{self, assignments, images};
 use crate::wallpaper::{self, Applied, Ask, Targets};
@@ -29,25 +32,24 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
         return Err(wallpaper::Error::NoBackend { lack: api.backends.lack(), checked }.into());
     }
     let outputs = api.outputs();
-    let connected =
-        |shown: &assignments::Assignment| outputs.iter().any(|output| output.name == shown.monitor);
+    let connected = |shown: &Assignment| outputs.iter().any(|output| output.name == shown.monitor);
     let (monitors, default) = api.store.read::<_, store::Error>(|connection| {
         let mut monitors = Vec::new();
-        // Sorted by name already.
         for shown in assignments::all(connection)?.into_iter().filter(connected) {
             // A row without its image is about to be purged.
             let Some(image) = images::get(connection, shown.image_id)? else { continue };
-            monitors.push(CurrentMonitor {
-                monitor_name: shown.monitor,
-                image_id: image.id,
-                image_name: image.name,
-                image_path: own_path(&image.path).to_owned(),
-                mode: shown.mode,
-                backend: shown.backend,
-                set_at: shown.set_at,
-                fit: shown.fit,
-            });
+            monitors.push(monitor(shown, (Some(image.id), image.name, &image.path)));
         }
+        for Deleted { shown, name, path } in deleted::all(connection)? {
+            let has_other = monitors.iter().any(|one| one.monitor_name == shown.monitor);
+            if !has_other
+                && connected(&shown)
+                && api.wallpaper.shows(&shown.backend, &shown.monitor, shown.image_id)
+            {
+                monitors.push(monitor(shown, (None, name, &path)));
+            }
+        }
+        monitors.sort_by(|one, other| one.monitor_name.cmp(&other.monitor_name));
         Ok((monitors, assignments::default(connection)?))
     })?;
     let newest = monitors.iter().max_by_key(|monitor| monitor.set_at).cloned();
@@ -61,10 +63,29 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
         image_path: newest.as_ref().map(|one| one.image_path.clone()),
         mode: newest.as_ref().map(|one| one.mode),
         set_at: newest.as_ref().map(|one| one.set_at),
+        deleted: newest.as_ref().is_some_and(|one| one.deleted),
         default_image_id: default.map(|default| default.image_id),
         monitors,
     };
     Ok(Response::json(200, &current)?)
+}
+
+/// An image without an id was deleted.
+fn monitor(
+    shown: Assignment,
+    (image_id, name, path): (Option<i64>, String, &Path),
+) -> CurrentMonitor {
+    CurrentMonitor {
+        monitor_name: shown.monitor,
+        image_id,
+        image_name: name,
+        image_path: own_path(path).to_owned(),
+        mode: shown.mode,
+        backend: shown.backend,
+        set_at: shown.set_at,
+        fit: shown.fit,
+        deleted: image_id.is_none(),
+    }
 }
 
 /// `POST /wallpaper/set`
@@ -77,7 +98,11 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         return Err(Error::bad_request(text));
     }
     let image = match (body.image_id, body.path) {
-        (Some(id), None) => id,
+        (Some(id), None) => {
+            // Its owner may have written it a moment ago.
+            api.library.image_now(id)?;
+            id
+        }
         (None, Some(path)) => {
             // A name that is mistyped leaves nothing in the library.
             Targets::from_names(named(names.clone())?).check(&api.outputs())?;

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use super::Api;
-use crate::backends::Placement;
 use crate::compositor::Output;
-use crate::config::BackendName;
 use crate::http::{Error, Request, Response};
 use crate::store::{self, Connection, assignments, history, images};
 use crate::wire::{
@@ -43,7 +41,8 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         .map(|(output, shown)| {
             let name = output.name.as_str();
             let shown = shown.map(|shown| {
-                let is_up = is_up(api, name, &shown);
+                // Not where its backend was given up, or cannot be had.
+                let is_up = api.wallpaper.shows(&shown.backend, name, shown.image.id);
                 Shown { is_up, ..shown.known_by(api.wallpaper.is_restored(name)) }
             });
             let playlist = running.iter().find(|one| one.applied_to.iter().any(|on| on == name));
@@ -71,14 +70,6 @@ impl Shown {
             false => self,
         }
     }
-}
-
-/// Not where its backend was given up, or cannot be had.
-fn is_up(api: &Api, monitor: &str, shown: &Shown) -> bool {
-    let Ok(backend) = shown.backend.parse::<BackendName>() else { return false };
-    let is_it =
-        |one: &Placement| (one.output.name.as_str(), one.image_id) == (monitor, shown.image.id);
-    api.wallpaper.shown_by(backend).iter().any(is_it)
 }
 
 fn bare(kind: Source) -> HistorySource {
