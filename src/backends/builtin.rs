@@ -1,7 +1,7 @@
 //! murald's own drawing: one process of ours for all outputs, told over its socket what to show.
 //!
-//! It says when the new pictures are up and changes them without a gap, so that it is replaced only
-//! where it is of another version: then the new one shows everything before the old one goes.
+//! The process says when the new pictures are up and changes them without a gap. A process of another
+//! version, or one that does not answer in time, is replaced: the new one shows everything first.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -28,7 +28,9 @@ use crate::sys::{Cancel, connect};
 const NAME: &str = "builtin";
 /// It connects to the compositor, and listens.
 const UP_WITHIN: Duration = Duration::from_secs(10);
-/// A large PNG for several outputs takes seconds.
+/// A process that runs already answers within this, or is replaced: it may be stopped.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+/// A new process may take longer: a large PNG for several outputs takes seconds.
 const SHOWN_WITHIN: Duration = Duration::from_secs(30);
 /// It dies of SIGTERM at once.
 const GRACE: Duration = Duration::from_secs(2);
@@ -46,7 +48,7 @@ pub(super) struct Builtin {
 /// What came of a question.
 enum Asked {
     Shown,
-    /// It is of another version, or does not listen: another one has to take its place.
+    /// It is of another version, or does not listen or answer: another one has to take its place.
     Useless(String),
 }
 
@@ -81,7 +83,7 @@ impl Builtin {
         let until = Instant::now() + UP_WITHIN;
         let asked = connect_when_up(&socket, None, process.child(), until, cancel)
             .map_err(|error| not_up(error, &process))
-            .and_then(|stream| ask(stream, request, &process, cancel));
+            .and_then(|stream| ask(stream, request, &process, SHOWN_WITHIN, cancel));
         match asked {
             Ok(Asked::Shown) => Ok(process),
             Ok(Asked::Useless(why)) => {
@@ -152,7 +154,7 @@ impl Backend for Builtin {
         let asked = self.processes.newest().map(|process| {
             let stream = socket_of(process).and_then(|socket| connect(&socket).ok());
             match stream {
-                Some(stream) => ask(stream, &request, process, cancel),
+                Some(stream) => ask(stream, &request, process, ANSWERS_WITHIN, cancel),
                 None => Ok(Asked::Useless("it does not listen".to_owned())),
             }
         });
@@ -220,6 +222,7 @@ fn ask(
     mut stream: UnixStream,
     request: &Request,
     process: &BackendProcess,
+    limit: Duration,
     cancel: &Cancel,
 ) -> Result<Asked, Error> {
     let useless = |error: std::io::Error| Ok(Asked::Useless(error.to_string()));
@@ -227,7 +230,7 @@ fn ask(
     if let Err(error) = stream.write_all(&draw::line(request)) {
         return useless(error);
     }
-    let until = Instant::now() + SHOWN_WITHIN;
+    let until = Instant::now() + limit;
     let (mut heard, mut buffer) = (Vec::new(), [0; 4096]);
     while !heard.ends_with(b"\n") && heard.len() < LINE_MAX {
         match stream.read(&mut buffer) {
@@ -237,7 +240,8 @@ fn ask(
                 wait(&[stream.as_fd()], process.child(), until, cancel)
                     .map_err(|error| not_up(error, process))?;
                 if Instant::now() >= until {
-                    return Err(not_up(NotUp::Late, process));
+                    let seconds = limit.as_secs();
+                    return Ok(Asked::Useless(format!("it does not answer within {seconds} s")));
                 }
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

@@ -44,7 +44,8 @@ impl Server {
         std::iter::once(self.listener.as_fd()).chain(clients).collect()
     }
 
-    /// The requests that have come; none of them waits.
+    /// The requests that have come; this waits for none. A request whose client has hung up is
+    /// dropped: the client was answered that its picture is not shown.
     pub(super) fn receive(&mut self) -> Vec<(ClientId, Request)> {
         while let Ok((stream, _)) = self.listener.accept() {
             if self.clients.len() < CLIENTS_MAX && stream.set_nonblocking(true).is_ok() {
@@ -54,16 +55,23 @@ impl Server {
         }
         let mut requests = Vec::new();
         self.clients.retain_mut(|client| {
-            let stays = client.read();
+            if !client.read() {
+                return false;
+            }
             for line in client.lines() {
                 match Request::read(&line) {
                     Some(request) => requests.push((client.id, request)),
                     None => client.say(Outcome::NotUnderstood),
                 }
             }
-            stays
+            true
         });
         requests
+    }
+
+    /// Whether a client still waits for its response.
+    pub(super) fn is_waiting(&self, client: ClientId) -> bool {
+        self.clients.iter().any(|known| known.id == client)
     }
 
     /// To whoever asked, if it is still there.
@@ -108,6 +116,13 @@ mod tests {
     use super::*;
     use std::io::{BufRead, BufReader};
 
+    fn request() -> String {
+        let request = br#"{"version":"VERSION","outputs":[],"transition":{"effect":"none",
+            "duration":0,"easing":[0,0,1,1],"fps_max":60}}"#;
+        let request = String::from_utf8_lossy(request).replace('\n', "");
+        request.replace("VERSION", super::super::message::VERSION)
+    }
+
     #[test]
     fn a_line_may_come_in_pieces_and_nonsense_is_told_so() {
         let dir = tempfile::tempdir().unwrap();
@@ -115,10 +130,7 @@ mod tests {
         let mut server = Server::bind(&path).unwrap();
         let mut client = crate::sys::connect(&path).unwrap();
         client.set_nonblocking(false).unwrap();
-        let request = br#"{"version":"VERSION","outputs":[],"transition":{"effect":"none",
-            "duration":0,"easing":[0,0,1,1],"fps_max":60}}"#;
-        let request = String::from_utf8_lossy(request).replace('\n', "");
-        let request = request.replace("VERSION", super::super::message::VERSION);
+        let request = request();
         let (one, other) = request.split_at(30);
         client.write_all(one.as_bytes()).unwrap();
         assert!(server.receive().is_empty());
@@ -134,5 +146,26 @@ mod tests {
         drop(lines);
         server.receive();
         assert_eq!(server.descriptors().len(), 1, "whoever has gone is forgotten");
+    }
+
+    #[test]
+    fn a_request_whose_client_has_hung_up_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("draw.sock");
+        let mut server = Server::bind(&path).unwrap();
+        let ask = || {
+            let mut client = crate::sys::connect(&path).unwrap();
+            client.write_all(format!("{}\n", request()).as_bytes()).unwrap();
+            client
+        };
+        let (gone, waits) = (ask(), ask());
+        drop(gone);
+        let requests = server.receive();
+        assert_eq!(requests.len(), 1);
+        let asker = requests[0].0;
+        assert!(server.is_waiting(asker));
+        drop(waits);
+        server.receive();
+        assert!(!server.is_waiting(asker));
     }
 }

@@ -197,7 +197,7 @@ while True:
 ";
 
 #[test]
-fn one_of_another_version_is_replaced() {
+fn one_of_another_version_or_that_is_stopped_is_replaced() {
     let wall = Wall::new(Desktop::wayland(&["640x480"]), 1);
     let socket = wall.backends.records.directory().join("draw-1.sock");
     let script = wall.dir.path().join("stranger.py");
@@ -214,6 +214,12 @@ fn one_of_another_version_is_replaced() {
     wall.pixels("HEADLESS-1").is_all(RED);
     let now = wall.processes(NAME);
     assert!(now.len() == 1 && now[0] != stranger && !stranger.is_running());
+    // The same where it does not answer.
+    wall.desktop.output("kill", &["-STOP", &now[0].pid.to_string()]);
+    show(&wall, &mut builtin, &[("HEADLESS-1", &wall.flat("blue.png", BLUE))]);
+    wall.pixels("HEADLESS-1").is_all(BLUE);
+    let next = wall.processes(NAME);
+    assert!(next.len() == 1 && next[0] != now[0] && !now[0].is_running());
 }
 
 #[test]

@@ -67,6 +67,17 @@ impl State {
         self.change = Some(Change { asker: Some(asker), outputs, transition, stage });
     }
 
+    /// Drops a change whose client has hung up, unless its pictures are up already.
+    pub(super) fn drop_unawaited(&mut self) {
+        let is_up = |change: &Change| matches!(change.stage, Stage::Showing { .. });
+        let is_unawaited = |change: &mut Change| {
+            !is_up(change) && change.asker.is_some_and(|asker| !self.server.is_waiting(asker))
+        };
+        if self.change.take_if(is_unawaited).is_some() {
+            self.tidy();
+        }
+    }
+
     /// The compositor has answered the question of this number.
     pub(super) fn heard(&mut self, number: u64) {
         let Some(mut change) = self.change.take() else { return };

@@ -78,6 +78,7 @@ pub(super) fn run(socket: &Path) -> Result<(), Error> {
         for (client, request) in state.server.receive() {
             state.request(client, request);
         }
+        state.drop_unawaited();
         state.proceed();
         state.wait(&queue)?;
     }
