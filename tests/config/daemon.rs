@@ -185,6 +185,8 @@ fn config_routes() {
     daemon.fails("PATCH", "/config/app", json!({"images_per_page": "banana"}), 400, "an integer");
     let format = json!({"daemon_format": "yuv", "resize": "fit"});
     daemon.fails("PATCH", "/config/backends/awww", format, 400, "argb, abgr, rgb, bgr");
+    let layer = json!({"layer": "nonsense"});
+    daemon.fails("PATCH", "/config/backends/mpvpaper", layer, 400, "layer must be");
     assert_eq!(daemon.succeeds("GET", "/config", Value::Null), whole);
 
     let app = daemon.succeeds("PATCH", "/config/app", json!({"theme": "x", "mine": [1]}));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::NAME;
 use crate::backends::{Error, fit_word};
 use crate::compositor::Output;
-use crate::config::{BackendName, Mpvpaper as Options};
+use crate::config::{BackendName, Mpvpaper as Options, MpvpaperLayer};
 use crate::wire::Fit;
 
 /// It stops itself while nobody sees it.
@@ -40,8 +40,8 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
     if options.slideshow_secs > 0 {
         args.extend(["-n".into(), options.slideshow_secs.to_string().into()]);
     }
-    if !options.layer.is_empty() {
-        args.extend(["-l".into(), options.layer.clone().into()]);
+    if options.layer != MpvpaperLayer::Default {
+        args.extend(["-l", options.layer.as_str()].map(OsString::from));
     }
     let mut mpv = OsString::new();
     if !wanted.audio {
@@ -122,7 +122,7 @@ mod tests {
             verbose: 2,
             auto_pause: true,
             auto_stop: true,
-            layer: "bottom".to_owned(),
+            layer: MpvpaperLayer::Bottom,
             slideshow_secs: 30,
         };
         let options = format!("no-audio hwdec=auto keepaspect=no {socket}");

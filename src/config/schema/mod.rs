@@ -35,7 +35,7 @@ pub use key::{Key, Rule, ValueType};
 pub(crate) use key::{OnInvalid, Value};
 pub(crate) use library::Library;
 pub(crate) use location::Location;
-pub(crate) use mpvpaper::Mpvpaper;
+pub(crate) use mpvpaper::{Mpvpaper, MpvpaperLayer};
 pub(crate) use power::Power;
 pub(crate) use swaybg::{Swaybg, SwaybgFit};
 pub(crate) use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt, WalQtTransition};

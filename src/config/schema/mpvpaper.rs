@@ -2,6 +2,15 @@
 
 use super::key::Key;
 use super::settings::settings;
+use crate::wire::words;
+
+words! {
+    /// The layers of layer-shell; mpvpaper's own choice if empty.
+    MpvpaperLayer {
+        Default = "", Background = "background", Bottom = "bottom", Top = "top",
+        Overlay = "overlay",
+    }
+}
 
 settings! {
     /// `[backend.mpvpaper]`
@@ -15,8 +24,8 @@ settings! {
         auto_pause: bool = Key::flag(false),
         /// Stop mpv while windows hide the video, whatever auto_pause says
         auto_stop: bool = Key::flag(false),
-        /// Layer to draw on, such as background or bottom; empty leaves it to mpvpaper
-        layer: String = Key::text(""),
+        /// Layer to draw on; empty leaves it to mpvpaper
+        layer: MpvpaperLayer = Key::word("", MpvpaperLayer::WORDS),
         /// Seconds between the files of a slideshow; 0 for none
         slideshow_secs: u32 = Key::integer(0).from(0),
     }
