@@ -1,8 +1,9 @@
 //! Reading what a backend writes to its log while it comes up, without polling.
 //!
-//! Runs on the worker's thread. The log is a file, not a pipe: the backend outlives us.
+//! Runs on the worker's thread. The log is a file, not a pipe: the backend outlives us. A log that is
+//! followed is held, so that it is not emptied before it was read; what was read of a long one is freed.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -11,6 +12,7 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify::WatchFlags;
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 
 use crate::process::Child;
 use crate::sys::{Cancel, Inotify, poll_until};
@@ -69,6 +71,8 @@ pub(super) fn follow<T>(
 
 /// A line of more is no word of a backend's: it is read in pieces.
 const LINE_MAX: usize = 64 << 10;
+/// So much of what was read stays, for those who read it again.
+const KEPT: u64 = 1 << 20;
 
 struct Lines {
     file: File,
@@ -80,7 +84,9 @@ struct Lines {
 
 impl Lines {
     fn open(log: &Path, from: u64) -> io::Result<Self> {
-        let mut file = File::open(log)?;
+        let mut file = OpenOptions::new().read(true).write(true).open(log)?;
+        // Whoever keeps logs short leaves one that is held alone, up to a limit.
+        flock(&file, FlockOperation::LockShared)?;
         let position = file.seek(SeekFrom::Start(from))?;
         Ok(Self { file, position, pending: Vec::new() })
     }
@@ -106,6 +112,11 @@ impl Lines {
                 break;
             }
             self.position += count as u64;
+            let free = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            if self.position > KEPT {
+                // A file system that cannot free it has room enough until the log is emptied.
+                fallocate(&self.file, free, 0, self.position - KEPT).ok();
+            }
             if let ControlFlow::Break(seen) = self.take_lines(read) {
                 return Ok(ControlFlow::Break(seen));
             }
@@ -132,6 +143,11 @@ impl Lines {
 mod tests {
     use super::*;
     use std::fs;
+    use std::os::unix::fs::MetadataExt;
+    use std::time::Duration;
+
+    use crate::process::{Launch, ProcessRecords, Reaper};
+    use crate::thread::Spawner;
 
     fn read(lines: &mut Lines) -> Vec<String> {
         let mut all = Vec::new();
@@ -166,5 +182,27 @@ mod tests {
         let mut lines = Lines::open(&log, 0).unwrap();
         assert_eq!(read(&mut lines).pop().as_deref(), Some("last"));
         assert!(lines.pending.capacity() <= 2 * LINE_MAX, "{}", lines.pending.capacity());
+    }
+
+    #[test]
+    fn a_flood_does_not_wash_away_what_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let (spawner, _deaths) = Spawner::new();
+        let _reaper = Reaper::start(&spawner, dir.path()).unwrap();
+        let records = ProcessRecords::open(dir.path()).unwrap();
+        // Longer than the logs are left alone, at the pace of the writer.
+        let flood =
+            "for i in $(seq 40); do yes \"$(printf %4000s)\" | head -n 500; echo drawn; done";
+        let launch = Launch::new("/bin/sh").args(["-c", flood]);
+        let process = records.start(&launch, "test", None).unwrap();
+        let (until, cancel) = (Instant::now() + Duration::from_secs(120), Cancel::new().unwrap());
+        let mut seen = 0;
+        let read = |line: &str| {
+            seen += usize::from(line == "drawn");
+            if seen == 40 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let followed = follow(&process.log_path(), 0, process.child(), until, &cancel, read);
+        assert_eq!((followed.unwrap(), seen), (Followed::Seen(()), 40));
+        assert!(fs::metadata(process.log_path()).unwrap().blocks() * 512 < 4 << 20);
     }
 }

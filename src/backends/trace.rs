@@ -55,9 +55,9 @@ struct Output {
 
 impl Trace {
     pub(super) fn read(&mut self, line: &str) {
-        // The two ways of libwayland to write a number.
-        let line = line.replace('#', "@");
-        match parse(&line) {
+        // The two ways of libwayland to write a number. Most of what a client writes has none.
+        let line = if line.contains('#') { &line.replace('#', "@") } else { line };
+        match parse(line) {
             Some(Said::Output { global, object }) => {
                 self.outputs.push(Output { global, object, surface: None, drawn: false });
             }

@@ -17,6 +17,7 @@ use crossbeam_channel::Sender;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::fs::inotify::WatchFlags;
+use rustix::fs::{FlockOperation, flock};
 
 use super::Child;
 use crate::sys::{Cancel, Inotify};
@@ -24,6 +25,8 @@ use crate::thread::{Spawner, Thread};
 
 /// A log past this is emptied.
 const LOG_MAX: u64 = 1 << 20;
+/// The same of one that somebody holds and reads as it grows: a backend that comes up.
+const HELD_LOG_MAX: u64 = 256 << 20;
 /// Between two looks at the logs. A backend that writes all it can fills some 25 MB in that time, in
 /// a directory that is memory.
 const LOG_PAUSE: Duration = Duration::from_millis(100);
@@ -170,12 +173,9 @@ impl Logs {
         let Ok(entries) = std::fs::read_dir(&self.directory) else { return };
         for entry in entries.flatten() {
             let path = entry.path();
-            let long = entry.metadata().is_ok_and(|metadata| metadata.len() > LOG_MAX);
-            if long && path.extension().is_some_and(|extension| extension == "log") {
-                // Writers have it open with O_APPEND: they go on at the start.
-                if let Ok(file) = OpenOptions::new().write(true).open(&path) {
-                    file.set_len(0).ok();
-                }
+            let length = entry.metadata().map_or(0, |metadata| metadata.len());
+            if length > LOG_MAX && path.extension().is_some_and(|extension| extension == "log") {
+                shorten(&path, length);
             }
         }
     }
@@ -187,6 +187,15 @@ impl Logs {
                 epoll::modify(epoll, notify, EventData::new_u64(LOGS), EventFlags::IN).ok();
             }
         }
+    }
+}
+
+fn shorten(log: &Path, length: u64) {
+    let Ok(file) = OpenOptions::new().write(true).open(log) else { return };
+    let is_held = || flock(&file, FlockOperation::NonBlockingLockExclusive).is_err();
+    if length > HELD_LOG_MAX || !is_held() {
+        // Writers have it open with O_APPEND: they go on at the start.
+        file.set_len(0).ok();
     }
 }
 
