@@ -61,7 +61,7 @@ pub enum Error {
     },
     /// The kernel gives no watch.
     Watch {
-        source: notify::Error,
+        source: io::Error,
     },
 }
 

@@ -5,16 +5,19 @@
 //! has the file open, requests that change it wait, too (`writer`). It never writes, and never reads
 //! the file itself.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
-use notify::Event;
+use notify::{ErrorKind, Event};
+use rustix::io::Errno;
 
 use super::handle::Settled;
 use super::watches::{EditPhase, Watches};
 use super::{ConfigHandle, Error};
 use crate::paths::{Presence, presence};
+use crate::sys::no_watches_left;
 use crate::thread::{Spawner, Thread};
 
 /// From the end of a change to when it is taken up: editors make several in a row.
@@ -43,14 +46,14 @@ impl Watch {
             watches.follow(&path)?;
             Ok(watches)
         });
-        let watches = watched.map_err(|source| Error::Watch { source })?;
+        let watches = watched.map_err(|error| Error::Watch { source: why(error) })?;
         config.refresh(false);
         let written = Instant::now();
         let mut watcher = Watcher { config, path, watches, events, due: None, written };
         // Nothing is ever sent: it closes.
         let (end, ended) = bounded(0);
         let thread = spawner.spawn("config", move || watcher.run(&ended));
-        let thread = thread.map_err(|source| Error::Watch { source: source.into() })?;
+        let thread = thread.map_err(|source| Error::Watch { source })?;
         Ok(Self { end, thread })
     }
 
@@ -58,6 +61,18 @@ impl Watch {
     pub fn end(self, deadline: Instant) -> bool {
         drop(self.end);
         self.thread.join_by(deadline)
+    }
+}
+
+/// The kernel's reason, with what to do about a limit.
+fn why(error: notify::Error) -> io::Error {
+    match error.kind {
+        ErrorKind::MaxFilesWatch => no_watches_left("watches"),
+        ErrorKind::Io(error) if error.raw_os_error() == Some(Errno::MFILE.raw_os_error()) => {
+            no_watches_left("instances")
+        }
+        ErrorKind::Io(error) => error,
+        _ => io::Error::other(error),
     }
 }
 

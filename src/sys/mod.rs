@@ -17,7 +17,7 @@ pub use cancel::Cancel;
 pub(crate) use cancel::CancelOnDrop;
 pub(crate) use descriptors::{FOR_CLIENT, has_descriptors};
 pub(crate) use gate::Gate;
-pub(crate) use inotify::Inotify;
+pub(crate) use inotify::{Inotify, no_watches_left};
 pub(crate) use patient::Patient;
 pub(crate) use poll::{is_readable, poll_until};
 pub(crate) use socket::{connect, is_listened_on, is_queue_full};

@@ -10,6 +10,8 @@ use std::path::Path;
 use notify::event::{EventKind, EventKindMask};
 use notify::{Config, ErrorKind, INotifyWatcher, RecursiveMode, Watcher};
 
+use crate::sys::no_watches_left;
+
 /// What has happened, for whoever was told to call.
 pub(super) enum Notice {
     At(std::path::PathBuf),
@@ -75,7 +77,7 @@ fn matters(kind: EventKind) -> bool {
 
 fn too_many(what: &str) -> String {
     format!(
-        "the kernel allows no more watches: raise the sysctl fs.inotify.max_user_{what}; until then \
-         changes are found at a start, by SIGHUP and by `murald library scan`"
+        "{}; until then changes are found at a start, by SIGHUP and by `murald library scan`",
+        no_watches_left(what)
     )
 }
