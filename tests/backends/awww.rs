@@ -140,7 +140,12 @@ fn mishaps() {
     stubs.cue("awww", "fail");
     let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap_err();
     assert!(matches!(&error, Error::Refused(why) if why.contains("it went wrong")), "{error}");
-    stubs.cue("awww", "");
+    // One that crashes during a call is started again, and shows it.
+    let before = stubs.wall.processes("awww");
+    stubs.cue("awww", "crash");
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap();
+    let now = stubs.wall.processes("awww");
+    assert!(now.len() == 1 && now != before && now[0].is_running());
     std::fs::write(stubs.notes.join("outputs"), "OTHER-1\n").unwrap();
     let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap_err();
     assert!(error.to_string().contains("HEADLESS-1"), "{error}");

@@ -281,6 +281,12 @@ fn mishaps() {
     stubs.cue("hyprctl", "");
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap();
     assert_eq!(stubs.wall.processes("hyprpaper"), process);
+    // One that crashes during a call is started again, and shows it.
+    stubs.cue("hyprctl", "crash");
+    show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
+    assert!(stubs.note("hyprpaper-shown")[0].ends_with("/red.png"));
+    let now = stubs.wall.processes("hyprpaper");
+    assert!(now.len() == 1 && now != process && now[0].is_running());
     hyprpaper.clear().unwrap();
     // A file that the owner wrote.
     let file = stubs.root().join("home/own.conf");

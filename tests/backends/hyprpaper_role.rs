@@ -45,6 +45,7 @@ pub fn play(role: &Role) {
     let socket = directory.join(".hyprpaper.sock");
     fs::remove_file(&socket).ok();
     let listener = UnixListener::bind(socket).unwrap();
+    role.note("hyprpaper-pids", &std::process::id().to_string());
     role.note("hyprpaper-files", &text.replace('\n', "|"));
     for stream in listener.incoming().flatten() {
         let mut request = String::new();

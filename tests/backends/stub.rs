@@ -191,6 +191,7 @@ img)
   [ -e "$1" ] || refuse "invalid value '$1' for '<IMAGE>': Path '$1' does not exist"
   case $cue in
   fail) echo 'Error: "it went wrong"' >&2; exit 1 ;;
+  crash) rm "$STUB_NOTES/cue-awww"; kill -9 "$(cat "$STUB_NOTES/awww-up")"; exit 1 ;;
   usage) refuse "unexpected argument '--new' found" ;;
   undecodable) echo 'Error: "failed to decode image: unexpected end of file"' >&2; exit 1 ;;
   esac
@@ -238,6 +239,11 @@ fail() { echo "$1"; exit 1; }
 [ "$1" = hyprpaper ] || fail 'unknown request'
 [ -S "$XDG_RUNTIME_DIR/hypr/sig/.hyprpaper.sock" ] || fail "Couldn't connect to hyprpaper"
 [ "$cue" != refuse ] || fail 'it will not'
+if [ "$cue" = crash ]; then
+  rm "$STUB_NOTES/cue-hyprctl"
+  kill -9 "$(tail -n 1 "$STUB_NOTES/hyprpaper-pids")"
+  fail "Couldn't read (6)"
+fi
 shown=$STUB_NOTES/hyprpaper-shown
 if [ "$2" = listactive ]; then
   cat "$shown" 2>/dev/null

@@ -241,7 +241,11 @@ impl Backend for Awww {
         let (client, server) = self.programs()?;
         self.servers.reap();
         if let Some(outputs) = self.query(&client, cancel)? {
-            return self.show_by(&client, &outputs, placements, cancel);
+            let shown = self.show_by(&client, &outputs, placements, cancel);
+            // One of ours that has crashed is started once more.
+            if shown.is_ok() || cancel.is_cancelled() || self.servers.is_whole() {
+                return shown;
+            }
         }
         let outputs = self.start(&client, server, placements, cancel)?;
         self.shown.clear();

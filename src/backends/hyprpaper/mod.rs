@@ -42,6 +42,8 @@ const CALL: Duration = Duration::from_secs(3);
 /// A version that is waited for: whether there is one decides how it is spoken to.
 const VERSION: Duration = Duration::from_secs(3);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
+/// Between the loss of its socket and its end.
+const ENDED_WITHIN: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_secs(2);
 /// In its files and calls commas, `#`, `$` and blanks at the ends mean something, and a line is a
 /// line: any other name than a plain one gives way to a plain one. Those before 0.8 call a link what it
@@ -120,6 +122,27 @@ impl Hyprpaper {
         }
         let why = "a hyprpaper that murald did not start is running: end it first";
         Err(Error::Unavailable(why.to_owned()))
+    }
+
+    fn tell_all(
+        &mut self,
+        changed: &[Wallpaper],
+        channel: &Channel,
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        for wallpaper in changed {
+            self.tell(wallpaper, channel, cancel)?;
+            self.shown.insert(wallpaper.output.clone(), wallpaper.clone());
+        }
+        Ok(())
+    }
+
+    /// Whether the running one has ended: its client may notice a moment earlier than the kernel tells.
+    fn has_ended(&mut self) -> bool {
+        let soon = Some(Instant::now() + ENDED_WITHIN);
+        let ended = self.processes.newest().is_some_and(|it| it.child().wait(soon, None));
+        self.processes.reap();
+        ended
     }
 
     /// Tells the running one of a picture, and waits until it shows it.
@@ -288,11 +311,13 @@ impl Backend for Hyprpaper {
         let by_call = changed.iter().all(|wallpaper| dialect.can_be_told(wallpaper.fit));
         if !listens || !by_call {
             self.restart(&file, &wanted, &channel, cancel)?;
-        } else {
-            for wallpaper in &changed {
-                self.tell(wallpaper, &channel, cancel)?;
-                self.shown.insert(wallpaper.output.clone(), wallpaper.clone());
+        } else if let Err(error) = self.tell_all(&changed, &channel, cancel) {
+            // One that has crashed is started once more.
+            if !self.has_ended() {
+                return Err(error);
             }
+            log::info!("{NAME} ended during a call: {error}");
+            self.restart(&file, &wanted, &channel, cancel)?;
         }
         let files: Vec<PathBuf> = wanted.iter().map(|it| PathBuf::from(&it.path)).collect();
         // What is not shown any more is told again when it comes back.
