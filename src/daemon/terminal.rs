@@ -27,8 +27,7 @@ fn backend(daemon: &Daemon) -> String {
     if let Some(name) = daemon.wallpaper.status().active.or_else(|| Some(first()?.name)) {
         return name.to_string();
     }
-    let (lack, checked) = (daemon.backends.lack(), daemon.backends.programs(None));
-    format!("none: {}", Error::NoBackend { lack, checked })
+    format!("none: {}", Error::no_backend(&daemon.backends))
 }
 
 fn monitors(daemon: &Daemon) -> String {

@@ -237,7 +237,7 @@ mod tests {
         let held = rusqlite::Error::SqliteFailure(held, None);
         check(store::Error::Query(held), 500, "another program holds it");
         check(
-            Why::NoBackend { lack: Lack::Leave, checked: vec!["feh".into()] },
+            Why::NoBackend { lack: Lack::Leave, checked: vec!["feh".into()], unusable: Vec::new() },
             503,
             r#""error_code":"no_backend","meta":{"checked":["feh"]}"#,
         );

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::backends::{self, Kind, Lack};
+use crate::backends::{self, Backends, Kind, Lack, REGISTRY, Registration};
 use crate::config::BackendName;
 use crate::store;
 use crate::wire::{MediaType, own_path};
@@ -15,6 +15,8 @@ pub enum Error {
     NoBackend {
         lack: Lack,
         checked: Vec<String>,
+        /// Why each backend that is installed is of no use here.
+        unusable: Vec<String>,
     },
     /// The backend that is asked for is not installed, or not for this session.
     NotUsable {
@@ -99,12 +101,24 @@ impl fmt::Display for Remedy {
     }
 }
 
+impl Error {
+    pub fn no_backend(backends: &Backends) -> Self {
+        let is_installed = |entry: &&Registration| backends.missing(entry).is_empty();
+        let installed = REGISTRY.iter().filter(is_installed);
+        // Our own drawing is told of as what is lacking.
+        let others = installed.filter(|entry| entry.name != BackendName::Builtin);
+        let unusable = others.filter_map(|entry| backends.unusable(entry)).collect();
+        Self::NoBackend { lack: backends.lack(), checked: backends.programs(None), unusable }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoBackend { lack: lack @ Lack::Session { .. }, .. } => write!(f, "{lack}"),
-            Self::NoBackend { lack, checked } => {
-                write!(f, "{lack}; and none of these is installed: {}", checked.join(", "))
+            Self::NoBackend { lack, checked, unusable } => {
+                write!(f, "{lack}; and none of these is installed: {}", checked.join(", "))?;
+                unusable.iter().try_for_each(|why| write!(f, "; {why}"))
             }
             Self::NotUsable { backend, missing, lack, .. } if missing.is_empty() => {
                 match (backend, lack) {

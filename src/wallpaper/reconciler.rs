@@ -339,8 +339,7 @@ impl Reconciler {
         let active = world.active();
         let checked = if active.is_none() { self.backends.programs(None) } else { Vec::new() };
         if self.status.set_active(active, &checked) {
-            let message = Error::NoBackend { lack: self.backends.lack(), checked: checked.clone() };
-            let message = message.to_string();
+            let message = Error::no_backend(&self.backends).to_string();
             log::warn!("{message}");
             let event =
                 Event::BackendUnavailable { message, backend: None, retrying: false, checked };

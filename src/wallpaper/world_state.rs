@@ -142,7 +142,7 @@ impl WorldState {
     /// What is to show an image.
     pub(super) fn choose(&self, image: &Image, kind: Kind) -> Result<Choice, Error> {
         selection::choose(&self.preference, &self.available, kind).map_err(|why| match why {
-            NoChoice::None => self.no_backend(),
+            NoChoice::None => Error::no_backend(&self.backends),
             NoChoice::Incompatible { backend } => Error::Incompatible {
                 backend,
                 kind,
@@ -194,10 +194,6 @@ impl WorldState {
         found
     }
 
-    fn no_backend(&self) -> Error {
-        Error::NoBackend { lack: self.backends.lack(), checked: self.backends.programs(None) }
-    }
-
     pub(super) fn can_show(&self, media_type: MediaType, animated: bool) -> bool {
         let kind = Kind::of(media_type, animated);
         selection::choose(&self.preference, &self.available, kind).is_ok()
@@ -213,7 +209,7 @@ impl WorldState {
         targets.resolve(self.connected().into_iter()).map_err(|why| match why {
             NoTarget::Unknown { names, connected } => Error::UnknownMonitors { names, connected },
             // Whoever has no session has no monitor either.
-            NoTarget::None if self.backends.compositor().is_none() => self.no_backend(),
+            NoTarget::None if self.backends.compositor().is_none() => Error::no_backend(&self.backends),
             NoTarget::None => Error::NoMonitor,
         })
     }

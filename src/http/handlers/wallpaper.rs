@@ -28,8 +28,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
     let had_none = status.active.is_none()
         && (!status.checked.is_empty() || api.backends.compositor().is_none());
     if had_none && api.backends.available().is_empty() {
-        let checked = api.backends.programs(None);
-        return Err(wallpaper::Error::NoBackend { lack: api.backends.lack(), checked }.into());
+        return Err(wallpaper::Error::no_backend(&api.backends).into());
     }
     let outputs = api.outputs();
     let connected = |shown: &Assignment| outputs.iter().any(|output| output.name == shown.monitor);

@@ -82,9 +82,11 @@ impl StubWallpapers {
         let outcome = match (state.behaviour, image) {
             (_, None) => Err(wallpaper::Error::NoImage { id }),
             (Behaviour::Fails, _) => Err(backend_failure()),
-            (Behaviour::NoBackend, _) => {
-                Err(wallpaper::Error::NoBackend { lack: Lack::Leave, checked: Vec::new() })
-            }
+            (Behaviour::NoBackend, _) => Err(wallpaper::Error::NoBackend {
+                lack: Lack::Leave,
+                checked: Vec::new(),
+                unusable: Vec::new(),
+            }),
             (Behaviour::RefusesAll, Some(image)) => Err(refused(image.media_type)),
             (Behaviour::RefusesVideo, Some(image)) if image.media_type == MediaType::Video => {
                 Err(refused(image.media_type))

@@ -236,6 +236,15 @@ fn backend_that_was_activated_is_used() {
 }
 
 #[test]
+fn hyprpaper_that_is_of_no_use_is_named_with_the_reason() {
+    let room = Room::with(outputs(&["A"]), &["hyprpaper", "hyprctl"], |config| {
+        config.builtin.enabled = false;
+    });
+    let error = Error::no_backend(&room.backends).to_string();
+    assert!(error.contains("hyprpaper needs Hyprland, which does not run here"), "{error}");
+}
+
+#[test]
 fn picture_is_restored_where_it_was_not_shown_before() {
     let room = Room::of(outputs(&["A", "B", "C"]));
     let [one, two] = ["one", "two"].map(|name| room.add(name));
