@@ -68,22 +68,36 @@ pub(super) fn ask(
     limit: Duration,
     cancel: &Cancel,
 ) -> Result<String, NotUp> {
-    /// More than any answer.
-    const ANSWER_MAX: usize = 64 << 10;
     let until = Instant::now() + limit;
     let mut stream = connect(path).map_err(|error| at(path, error))?;
     // Far less than a socket takes at once.
     stream.write_all(request.as_bytes())?;
     stream.shutdown(std::net::Shutdown::Write)?;
+    let answer = read_answer(&mut stream, until, cancel, |_| false).map_err(|error| match error {
+        NotUp::Io(error) => NotUp::Io(at(path, error)),
+        error => error,
+    });
+    Ok(String::from_utf8_lossy(&answer?).into_owned())
+}
+
+/// Reads what a server answers until it hangs up, or until it `is_whole`.
+pub(super) fn read_answer(
+    stream: &mut UnixStream,
+    until: Instant,
+    cancel: &Cancel,
+    is_whole: impl Fn(&[u8]) -> bool,
+) -> Result<Vec<u8>, NotUp> {
+    /// More than any answer.
+    const ANSWER_MAX: usize = 1 << 20;
     let mut answer = Vec::new();
     let mut buffer = [0; 4096];
-    while answer.len() < ANSWER_MAX {
+    while answer.len() < ANSWER_MAX && !is_whole(&answer) {
         match stream.read(&mut buffer) {
             Ok(0) => break,
             Ok(count) => answer.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let mut fds =
-                    [PollFd::new(&stream, PollFlags::IN), PollFd::new(cancel, PollFlags::IN)];
+                    [PollFd::new(&*stream, PollFlags::IN), PollFd::new(cancel, PollFlags::IN)];
                 if !poll_until(&mut fds, Some(until))? {
                     return Err(NotUp::Late);
                 }
@@ -92,10 +106,10 @@ pub(super) fn ask(
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(at(path, error).into()),
+            Err(error) => return Err(error.into()),
         }
     }
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    Ok(answer)
 }
 
 /// An error that says where.

@@ -1,31 +1,29 @@
 //! The host's HTTP interface: requests, answers, and when to try again.
 //!
-//! Runs in the thread that asks. Every wait ends with its limit, or when it is cancelled.
+//! Runs in the thread that asks. Every wait ends with its limit, or when it is cancelled. Each request is
+//! one write: the host takes what a second read brings for a request of its own.
 
-use std::os::fd::AsFd;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use ureq::Agent;
 
 use crate::backends::Error;
-use crate::backends::socket::pause;
+use crate::backends::socket::{NotUp, pause, read_answer};
 use crate::config::WalQt as Options;
 use crate::paths::Dirs;
-use crate::sys::Cancel;
-use crate::wire::unix;
+use crate::sys::{Cancel, connect};
 
 /// Tries of a request that may go through the next time, and the pauses between them.
 const TRIES: u32 = 7;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LAST_PAUSE: Duration = Duration::from_secs(5);
-/// The host's answers are short.
-const ANSWER_MAX: u64 = 1 << 20;
+/// What the host answers to a request that reached it in parts.
+const IN_PARTS: &str = "bad json";
 
 /// The host behind a socket.
 pub(crate) struct Client {
-    agent: Agent,
     cancel: Cancel,
     socket: PathBuf,
     /// Of a request that only asks.
@@ -47,19 +45,12 @@ pub(super) enum Failed {
 }
 
 impl Client {
-    /// `limit` is for requests that have none of their own (`request_timeout_ms`).
-    pub(crate) fn new(socket: PathBuf, limit: Duration, cancel: &Cancel) -> Result<Self, Error> {
-        let interrupt = cancel.as_fd().try_clone_to_owned();
-        let interrupt = interrupt.map_err(|e| Error::Unavailable(e.to_string()))?;
-        let agent = unix::agent(&socket, Some(interrupt));
-        Ok(Self { agent, cancel: cancel.clone(), socket, limit })
-    }
-
     /// The one that the settings name.
     pub(crate) fn open(dirs: &Dirs, options: &Options, cancel: &Cancel) -> Result<Self, Error> {
         let socket = dirs.expand(&options.socket_path);
         let socket = socket.map_err(|error| Error::Unavailable(format!("socket_path: {error}")))?;
-        Self::new(socket, Duration::from_millis(options.request_timeout_ms.into()), cancel)
+        let limit = Duration::from_millis(options.request_timeout_ms.into());
+        Ok(Self { cancel: cancel.clone(), socket, limit })
     }
 
     pub(super) fn socket(&self) -> &Path {
@@ -84,42 +75,40 @@ impl Client {
         self.judge(PATH, self.once(PATH, Some(&body), self.limit))
     }
 
-    /// A request that is tried once.
+    /// A request that is tried once, and once more if it reached the host in parts.
     pub(super) fn once(
         &self,
         path: &str,
         body: Option<&Value>,
         limit: Duration,
     ) -> Result<Value, Failed> {
+        match self.ask(path, body, limit) {
+            Err(Failed::Status(400, why)) if why == IN_PARTS => self.ask(path, body, limit),
+            answer => answer,
+        }
+    }
+
+    fn ask(&self, path: &str, body: Option<&Value>, limit: Duration) -> Result<Value, Failed> {
         if self.cancel.is_cancelled() {
             return Err(Failed::Cancelled);
         }
-        let url = format!("http://localhost{path}");
-        // One request for each connection: the host closes it.
-        let answer = match body {
-            None => {
-                let request = self.agent.get(url).header("X-API-Version", "0");
-                let request = request.header("Connection", "close").config();
-                request.timeout_global(Some(limit)).build().call()
-            }
-            Some(body) => {
-                let request = self.agent.post(url).header("X-API-Version", "0");
-                let request = request.header("Connection", "close");
-                let request = request.content_type("application/json").config();
-                request.timeout_global(Some(limit)).build().send(body.to_string())
-            }
-        };
-        let text = answer.and_then(|mut answer| {
-            let status = answer.status().as_u16();
-            let body = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_string();
-            Ok((status, body?))
+        let until = Instant::now() + limit;
+        let answer = connect(&self.socket).map_err(NotUp::from).and_then(|mut stream| {
+            stream.write_all(&request(path, body))?;
+            read_answer(&mut stream, until, &self.cancel, |heard| answered(heard, false).is_some())
         });
-        match text {
-            Ok((200..=299, text)) => serde_json::from_str(&text).map_err(|_| Failed::Garbage),
-            Ok((status, text)) => Err(Failed::Status(status, complaint(&text))),
-            Err(_) if self.cancel.is_cancelled() => Err(Failed::Cancelled),
-            Err(error) if is_late(&error) => Err(Failed::Late(limit)),
-            Err(error) => Err(Failed::Unreachable(error.to_string())),
+        let heard = answer.map_err(|error| match error {
+            NotUp::Cancelled => Failed::Cancelled,
+            NotUp::Late => Failed::Late(limit),
+            NotUp::Io(error) => Failed::Unreachable(error.to_string()),
+            NotUp::Ended => Failed::Unreachable("it is gone".to_owned()),
+        })?;
+        match answered(&heard, true) {
+            Some((200..=299, body)) => serde_json::from_slice(body).map_err(|_| Failed::Garbage),
+            Some((status, body)) => {
+                Err(Failed::Status(status, complaint(&String::from_utf8_lossy(body))))
+            }
+            None => Err(Failed::Unreachable("it hung up".to_owned())),
         }
     }
 
@@ -196,12 +185,32 @@ impl Failed {
     }
 }
 
-fn is_late(error: &ureq::Error) -> bool {
-    match error {
-        ureq::Error::Timeout(_) => true,
-        ureq::Error::Io(error) => error.kind() == std::io::ErrorKind::TimedOut,
-        _ => false,
-    }
+/// Head and body of a request. The host closes each connection.
+fn request(path: &str, body: Option<&Value>) -> Vec<u8> {
+    let (method, body) = body.map_or(("GET", String::new()), |body| ("POST", body.to_string()));
+    let length = body.len();
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nX-API-Version: 0\r\n\
+         Connection: close\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+/// The status and the body of an answer; none while it is not whole. One that does not tell its length
+/// lasts until the end.
+fn answered(heard: &[u8], is_end: bool) -> Option<(u16, &[u8])> {
+    let mut headers = [httparse::EMPTY_HEADER; 32];
+    let mut head = httparse::Response::new(&mut headers);
+    let Ok(httparse::Status::Complete(end)) = head.parse(heard) else { return None };
+    let mut headers = head.headers.iter();
+    let body = match headers.find(|header| header.name.eq_ignore_ascii_case("Content-Length")) {
+        Some(length) => {
+            let length = std::str::from_utf8(length.value).ok()?.trim().parse().ok()?;
+            heard[end..].get(..length)?
+        }
+        None => is_end.then_some(&heard[end..])?,
+    };
+    Some((head.code?, body))
 }
 
 /// What an answer of an error says.
@@ -209,4 +218,24 @@ pub(super) fn complaint(text: &str) -> String {
     let said: Value = serde_json::from_str(text).unwrap_or_default();
     let error = said["error"].as_str().or(said["message"].as_str());
     error.map_or_else(|| text.chars().take(200).collect(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_whole_once_all_of_its_body_has_come() {
+        let whole = b"HTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n\r\n{}";
+        for end in 0..whole.len() {
+            assert_eq!(answered(&whole[..end], true), None, "{end}");
+        }
+        assert_eq!(answered(whole, false), Some((202, &b"{}"[..])));
+        let endless = b"HTTP/1.1 200 OK\r\n\r\n{}";
+        assert_eq!(answered(endless, false), None);
+        assert_eq!(answered(endless, true), Some((200, &b"{}"[..])));
+        for odd in ["HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "x\r\n\r\n"] {
+            assert_eq!(answered(odd.as_bytes(), true), None, "{odd}");
+        }
+    }
 }
