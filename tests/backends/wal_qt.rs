@@ -1,17 +1,21 @@
 //! wal-qt through a stand-in for its host: an HTTP server that knows every request by heart.
+//!
+//! As the real one it takes what the first read brings for the whole request, answers `accepted`, and
+//! loses a load that comes before the window is ready, though its status says that it is there.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use murald::internals::backends::{Backend, Error, Kind, Placement, Web};
 use murald::internals::config::BackendName;
 use murald::internals::wire::WebCapabilities;
 use serde_json::{Value, json};
-use tiny_http::{Header, Method, Request, Response, Server};
 
-use crate::desktop::wait_until;
+use crate::desktop::{Desktop, wait_until};
 use crate::stub::{Role, Stubs};
 use crate::wall::{BLUE, RED};
 
@@ -30,48 +34,87 @@ pub fn play(role: &Role) {
     let socket = role.runtime().join("wal-qt.sock");
     fs::remove_file(&socket).ok();
     let listener = UnixListener::bind(socket).unwrap();
-    let server = Server::from_listener(listener, None).unwrap();
-    let idle = |name: &str| {
-        json!({ "name": name, "visible": true, "last_transition": "none", "in_progress": false,
-            "parallax": { "enabled": false }, "current_kind": "image" })
-    };
-    let outputs = fs::read_to_string(role.notes.join("outputs")).unwrap();
-    let monitors = outputs.lines().map(|name| (name.to_owned(), idle(name))).collect();
-    let mut host = Host { role, monitors, refusals: 0, questions: 0 };
-    for request in server.incoming_requests() {
-        host.answer(request);
+    let mut host =
+        Host { role, monitors: json!({}), windows: BTreeMap::new(), refusals: 0, questions: 0 };
+    host.look_at_outputs();
+    for stream in listener.incoming() {
+        host.answer(stream.unwrap());
     }
+}
+
+/// From when a window is there until it is ready.
+const READY_AFTER: Duration = Duration::from_millis(200);
+
+fn come_up() {
+    std::thread::sleep(READY_AFTER);
+    eprintln!("[walBridge:m0] renderer ready {{\"monitorId\":0}}");
+}
+
+fn idle(name: &str) -> Value {
+    json!({ "name": name, "visible": true, "last_transition": "none", "in_progress": false,
+        "parallax": { "enabled": false }, "current_kind": "image" })
 }
 
 struct Host<'a> {
     role: &'a Role,
     /// By name, as the status has it: fields that some versions leave out are added by loads.
     monitors: Value,
+    /// By the output's line: since when.
+    windows: BTreeMap<String, Instant>,
     refusals: u32,
     questions: u32,
 }
 
 impl Host<'_> {
-    fn answer(&mut self, mut request: Request) {
-        let mut body = String::new();
-        request.as_reader().read_to_string(&mut body).unwrap();
-        let body: Value = serde_json::from_str(&body).unwrap_or_default();
-        let version = request.headers().iter().find(|h| h.field.equiv("X-API-Version"));
-        let known = version.is_some_and(|header| header.value.as_str() == "0");
-        let (method, url) = (request.method().clone(), request.url().to_owned());
-        self.role.note("wal-qt-requests", &format!("{method} {url} {body}"));
-        let (status, answer) = if known {
-            self.decide(&method, &url, &body)
-        } else {
-            (400, json!({ "ok": false, "error": "X-API-Version" }).to_string())
-        };
-        let json = Header::from_bytes("Content-Type", "application/json").unwrap();
-        request
-            .respond(Response::from_string(answer).with_status_code(status).with_header(json))
-            .ok();
+    /// A line that was not there before is another coming of its output, with a new window.
+    fn look_at_outputs(&mut self) {
+        let outputs = fs::read_to_string(self.role.notes.join("outputs")).unwrap();
+        self.windows.retain(|line, _| outputs.lines().any(|other| other == line));
+        for line in outputs.lines() {
+            if !self.windows.contains_key(line) {
+                let name = line.split(' ').next().unwrap();
+                self.monitors[name] = idle(name);
+                self.windows.insert(line.to_owned(), Instant::now());
+                std::thread::spawn(come_up);
+            }
+        }
     }
 
-    fn decide(&mut self, method: &Method, url: &str, body: &Value) -> (u16, String) {
+    fn is_ready(&self, output: &str) -> bool {
+        let is_its = |line: &String| line.split(' ').next() == Some(output);
+        let mut windows = self.windows.iter().filter(|(line, _)| is_its(line));
+        windows.any(|(_, since)| since.elapsed() >= READY_AFTER)
+    }
+
+    fn answer(&mut self, mut stream: UnixStream) {
+        self.look_at_outputs();
+        let mut buffer = vec![0; 1 << 20];
+        let count = stream.read(&mut buffer).unwrap_or(0);
+        let request = String::from_utf8_lossy(&buffer[..count]).into_owned();
+        let Some((head, body)) = request.split_once("\r\n\r\n") else { return };
+        let mut words = head.split(' ');
+        let (method, url) = (words.next().unwrap(), words.next().unwrap());
+        let bad = |error: &str| (400, json!({ "ok": false, "error": error }).to_string());
+        let is_whole = head.contains(&format!("Content-Length: {}\r\n", body.len()))
+            || head.ends_with(&format!("Content-Length: {}", body.len()));
+        let body: Value = serde_json::from_str(body).unwrap_or_default();
+        self.role.note("wal-qt-requests", &format!("{method} {url} {body}"));
+        let (status, answer) = if !is_whole || self.role.cue() == "split" {
+            if self.role.cue() == "split" {
+                self.role.spend_cue();
+            }
+            bad("bad json")
+        } else if head.contains("X-API-Version: 0\r\n") {
+            self.decide(method, url, &body)
+        } else {
+            bad("X-API-Version")
+        };
+        let length = answer.len();
+        let head = format!("HTTP/1.1 {status} x\r\nContent-Length: {length}\r\n\r\n");
+        stream.write_all((head + &answer).as_bytes()).ok();
+    }
+
+    fn decide(&mut self, method: &str, url: &str, body: &Value) -> (u16, String) {
         let ok = |answer: Value| (200, answer.to_string());
         let cue = self.role.cue();
         let slow = [("slow-health", "/health"), ("slow-look", "/settings/image-presentation")];
@@ -80,13 +123,13 @@ impl Host<'_> {
             std::thread::sleep(Duration::from_millis(300));
         }
         match (method, url, cue.as_str()) {
-            (Method::Get, "/health", "impostor") => {
+            ("GET", "/health", "impostor") => {
                 ok(json!({ "ok": true, "service": "other", "api_version": "0" }))
             }
-            (Method::Get, "/health", _) => {
+            ("GET", "/health", _) => {
                 ok(json!({ "ok": true, "service": "wal-qt", "api_version": "0" }))
             }
-            (Method::Get, "/wallpaper/status", _) => {
+            ("GET", "/wallpaper/status", _) => {
                 self.questions += 1;
                 let all = self.monitors.as_object().unwrap().values().cloned();
                 let count = if self.questions > 2 { 2 } else { 0 };
@@ -95,37 +138,35 @@ impl Host<'_> {
                 ok(json!({ "ok": true, "api_version": "0", "status": { "topology": topology,
                     "monitor_count": count, "monitors": all.collect::<Vec<_>>() } }))
             }
-            (Method::Post, "/wallpaper/load", cue) => self.load(body, cue),
-            (Method::Post, "/settings/network", _)
-                if body["allow_network_wallpapers"].is_boolean() =>
-            {
+            ("POST", "/wallpaper/load", cue) => self.load(body, cue),
+            ("POST", "/settings/network", _) if body["allow_network_wallpapers"].is_boolean() => {
                 ok(json!({ "ok": true }))
             }
-            (Method::Post, "/settings/image-presentation", _) if body["fill_color"].is_string() => {
+            ("POST", "/settings/image-presentation", _) if body["fill_color"].is_string() => {
                 ok(json!({ "ok": true }))
             }
-            (Method::Post, "/wallpaper/config", _) if body["values"].is_object() => {
+            ("POST", "/wallpaper/config", _) if body["values"].is_object() => {
                 ok(json!({ "ok": true }))
             }
-            (Method::Post, "/wallpaper/capabilities", _) if body["capabilities"].is_object() => {
+            ("POST", "/wallpaper/capabilities", _) if body["capabilities"].is_object() => {
                 ok(json!({ "ok": true }))
             }
-            (Method::Post, "/wallpaper/playback", _)
+            ("POST", "/wallpaper/playback", _)
                 if body["paused"].is_boolean() && body["source_target"].is_string() =>
             {
                 ok(json!({ "ok": true, "applied": 1 }))
             }
-            (Method::Post, "/wallpaper/parallax", "no-parallax") => {
+            ("POST", "/wallpaper/parallax", "no-parallax") => {
                 (400, json!({ "ok": false, "error": "not now" }).to_string())
             }
-            (Method::Post, "/wallpaper/parallax", _) if body["enabled"].is_boolean() => {
+            ("POST", "/wallpaper/parallax", _) if body["enabled"].is_boolean() => {
                 ok(json!({ "ok": true }))
             }
-            (Method::Post, "/wallpaper/parallax-move", "hang-move") => {
+            ("POST", "/wallpaper/parallax-move", "hang-move") => {
                 std::thread::sleep(Duration::from_secs(2));
                 ok(json!({ "ok": true }))
             }
-            (Method::Post, "/wallpaper/parallax-move", _)
+            ("POST", "/wallpaper/parallax-move", _)
                 if ["left", "right", "up", "down"]
                     .map(Value::from)
                     .contains(&body["direction"])
@@ -162,10 +203,17 @@ impl Host<'_> {
             "hang" => self.role.hang(),
             _ => {}
         }
-        if matches!(cue, "newest" | "mute") {
+        if matches!(cue, "" | "newest" | "mute") {
             for target in &targets {
-                let monitor = &mut self.monitors[target["name"].as_str().unwrap()];
-                if cue == "newest" {
+                let name = target["name"].as_str().unwrap();
+                let is_ready = self.is_ready(name);
+                self.role.note(if is_ready { "wal-qt-shown" } else { "wal-qt-lost" }, name);
+                let monitor = &mut self.monitors[name];
+                if monitor["current_kind"] == "web" && target["kind"] != "web" {
+                    std::thread::spawn(come_up);
+                }
+                if cue != "mute" {
+                    *monitor = idle(name);
                     monitor["current_target"] = target["target"].clone();
                 }
                 monitor["current_kind"] = target["kind"].clone();
@@ -233,6 +281,7 @@ fn the_host_is_started_and_told_what_to_load() {
     let placements = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &blue)]);
     show(&stubs, &mut *wal_qt, &placements).unwrap();
     assert_eq!(stubs.note("wal-qt-env"), ["1=2"]);
+    assert_eq!(stubs.note("wal-qt-lost"), [""; 0], "its windows were waited for");
     let asked = requests(&stubs);
     assert_eq!(routes(&stubs), ["/settings/image-presentation", "/wallpaper/load"]);
     let body = &asked[1].1;
@@ -247,14 +296,43 @@ fn the_host_is_started_and_told_what_to_load() {
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].1["targets"].as_array().unwrap().len(), 1);
     assert_eq!(asked[0].1["targets"][0]["name"], "HEADLESS-2");
-    // An output that is left changes nothing on the others.
+    // An output that is left changes nothing on the others, and is black.
     forget(&stubs);
+    assert_eq!(wal_qt.warnings(), [""; 0]);
     show(&stubs, &mut *wal_qt, &placements[..1]).unwrap();
     assert_eq!(routes(&stubs), [""; 0]);
+    let warnings = wal_qt.warnings();
+    assert!(warnings.len() == 1 && warnings[0].contains("covers HEADLESS-2"), "{warnings:?}");
+    // A request that reached it in parts is asked once more.
+    stubs.cue("wal-qt-host", "split");
+    show(&stubs, &mut *wal_qt, &placements).unwrap();
     let host = stubs.wall.processes("wal-qt");
     assert_eq!(host.len(), 1);
     wal_qt.clear().unwrap();
     assert!(!host[0].is_running());
+}
+
+#[test]
+fn an_output_that_went_and_came_is_given_its_picture_once_its_window_is_ready() {
+    let stubs = Stubs::on(Desktop::wayland(&["--pluggable", "640x480", "640x480"]), 2);
+    let are_there = |count: usize| stubs.wall.backends.outputs.list().len() == count;
+    let red = stubs.wall.flat("red.png", RED);
+    let mut other = "WL-2".to_owned();
+    let mut wal_qt = stubs.wall.backend(BackendName::WalQt);
+    for round in 1..4 {
+        if round > 1 {
+            stubs.wall.desktop.run("unplug", &[&other]);
+            wait_until("the output is gone", || are_there(1));
+            other = stubs.wall.desktop.run("plug", &["640x480"]).trim().to_owned();
+            wait_until("the output is back", || are_there(2));
+        }
+        fs::write(stubs.notes.join("outputs"), format!("WL-1 1\n{other} {round}\n")).unwrap();
+        let placements = stubs.wall.hang(&[("WL-1", &red), (&other, &red)]);
+        show(&stubs, &mut *wal_qt, &placements).unwrap();
+    }
+    assert_eq!(stubs.note("wal-qt-lost"), [""; 0]);
+    let shown = stubs.note("wal-qt-shown");
+    assert_eq!(shown.iter().filter(|output| *output != "WL-1").count(), 3, "{shown:?}");
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! The host process: found running, or started, and asked whether it is the one we mean.
+//!
+//! Each of its windows says in its log when it can be given a picture: the host loses what comes earlier.
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -8,6 +11,7 @@ use super::client::{Client, Failed};
 use super::load;
 use crate::backends::Error;
 use crate::backends::context::{Context, Foreign};
+use crate::backends::follow::{Followed, follow};
 use crate::backends::processes::Processes;
 use crate::backends::socket::{listener, pause};
 use crate::config::WalQt as Options;
@@ -21,6 +25,11 @@ const FIRST_PAUSE: Duration = Duration::from_millis(150);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 const MONITORS_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
+/// What a window says once it can be given a picture: when it comes up, and when it was shown a page
+/// before.
+const READY: &str = "renderer ready";
+/// A host may be told to write no such lines.
+const READY_WITHIN: Duration = Duration::from_secs(10);
 /// It writes its profile to disk as it ends.
 const GRACE: Duration = Duration::from_secs(3);
 /// Between its end and the next start.
@@ -31,13 +40,16 @@ pub(super) struct Host {
     pub(super) ours: Processes,
     /// That answers in its place.
     pub(super) foreign: Option<Foreign>,
+    /// How many times windows will have said that they are ready; none of a host that this daemon has
+    /// not started.
+    expected: Option<usize>,
     died: Option<Instant>,
 }
 
 impl Host {
     pub(super) fn new(context: &Context) -> Self {
         let ours = Processes::taken_over(context, NAME, |host| host.end(GRACE));
-        Self { ours, foreign: None, died: None }
+        Self { ours, foreign: None, expected: None, died: None }
     }
 
     /// Sees to it that a host answers and has its monitors; `true` when it is another than before.
@@ -83,6 +95,7 @@ impl Host {
             }
         }
         self.foreign = None;
+        self.expected = Some(0);
         self.ours.replace(context.start(&launch, NAME, None)?);
         Ok(())
     }
@@ -115,6 +128,38 @@ impl Host {
         };
         self.ours.end_all();
         Err(Error::Unavailable(format!("wal-qt does not come up: {error}")))
+    }
+
+    /// So many windows are about to be ready.
+    pub(super) fn expect(&mut self, more: usize) {
+        self.expected = self.expected.map(|expected| expected + more);
+    }
+
+    /// They are not waited for any more.
+    pub(super) fn expect_less(&mut self, less: usize) {
+        self.expected = self.expected.map(|expected| expected.saturating_sub(less));
+    }
+
+    /// Waits until all windows that are expected are ready; `false` if the host does not tell.
+    pub(super) fn are_windows_ready(&mut self, cancel: &Cancel) -> Result<bool, Error> {
+        let (Some(expected), Some(host)) = (self.expected, self.ours.newest()) else {
+            return Ok(false);
+        };
+        let (until, mut ready) = (Instant::now() + READY_WITHIN, 0);
+        let followed = follow(&host.log_path(), 0, host.child(), until, cancel, |line| {
+            ready += usize::from(line.contains(READY));
+            if ready >= expected { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        match followed {
+            Ok(Followed::Seen(())) => Ok(true),
+            Ok(Followed::Cancelled) => Err(Error::Cancelled),
+            Ok(Followed::Ended | Followed::Late) | Err(_) => {
+                log::info!("{ready} of {expected} windows of {NAME} say that they are ready");
+                // Its log may have been emptied.
+                self.expected = Some(ready);
+                Ok(false)
+            }
+        }
     }
 
     /// Whether we know of none.

@@ -1,7 +1,10 @@
 //! wal-qt: a web engine behind an HTTP interface on a socket, for pictures, videos and pages.
 //!
 //! A host that answers already is used as it is, and its end is noticed; else ours is started. What
-//! changes while a page is shown (its settings, what it may do) is told without loading it anew.
+//! changes while a page is shown (its settings, what it may do) is told without loading it again.
+//!
+//! The host has a window over every output, black until it is given something, and loses what it is given
+//! before the window is ready: our host tells when its windows are ready, and others are told again.
 
 mod client;
 pub(super) mod fuzz;
@@ -29,7 +32,11 @@ use host::Host;
 use load::{Piece, Progress};
 use rest::Rest;
 
+/// The settings of images, which each window has to be told of.
+const PRESENTATION: &str = "/settings/image-presentation";
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
+/// When a window that does not tell when it is ready is given its picture again.
+const AGAIN_AFTER: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 /// A host that tells what it shows does so within this.
 const SAID_WITHIN: Duration = Duration::from_secs(1);
 /// What its engine decodes; it turns photographs by itself. JSON has no place for other names.
@@ -58,6 +65,8 @@ pub(super) struct WalQt {
     host: Host,
     /// What this daemon has had shown, by output.
     shown: HashMap<String, Piece>,
+    /// The outputs whose windows have been given something, each with which coming of it that was.
+    served: HashMap<String, u64>,
     /// What the host was told last, by path.
     told: HashMap<&'static str, Value>,
     rest: Rest,
@@ -68,8 +77,48 @@ impl WalQt {
         let copies = Copies::new(context.cache.join("copies"));
         let host = Host::new(&context);
         let rest = Rest::open(context.records.directory());
-        let (shown, told) = (HashMap::new(), HashMap::new());
-        Self { context, settings, copies, host, shown, told, rest }
+        let (shown, served, told) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { context, settings, copies, host, shown, served, told, rest }
+    }
+
+    /// Another host knows nothing of what this one was told.
+    fn forget(&mut self) {
+        self.shown.clear();
+        self.served.clear();
+        self.told.clear();
+    }
+
+    /// The outputs whose windows are new. A window that was given something by others is not.
+    fn arrivals(&mut self, status: &Value) -> Vec<String> {
+        let mut new = Vec::new();
+        let outputs = self.context.outputs.list();
+        for output in outputs.iter() {
+            let before = self.served.insert(output.name.clone(), output.instance);
+            let is_new = match before {
+                Some(instance) => instance != output.instance,
+                None => load::target(status, &output.name).is_none(),
+            };
+            if is_new {
+                self.shown.remove(&output.name);
+                new.push(output.name.clone());
+            }
+        }
+        new
+    }
+
+    /// Waits for new windows; gives those that must be told again, as nobody knows when they are ready.
+    fn meet(&mut self, new: Vec<String>, cancel: &Cancel) -> Result<Vec<String>, Error> {
+        if new.is_empty() {
+            return Ok(new);
+        }
+        self.told.remove(PRESENTATION);
+        self.host.expect(new.len());
+        let are_ready = self.host.are_windows_ready(cancel).inspect_err(|_| {
+            // They are new the next time, too.
+            self.host.expect_less(new.len());
+            self.served.retain(|name, _| !new.contains(name));
+        });
+        Ok(if are_ready? { Vec::new() } else { new })
     }
 
     fn pieces(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Vec<Piece>, Error> {
@@ -108,7 +157,7 @@ impl WalQt {
         }
         if pieces.iter().any(|piece| piece.kind == "image") {
             let presentation = load::presentation(options);
-            self.tell_once(client, "/settings/image-presentation", presentation)?;
+            self.tell_once(client, PRESENTATION, presentation)?;
         }
         let (path, parallax) = ("/wallpaper/parallax", load::parallax(options));
         if self.told.contains_key(path) {
@@ -124,7 +173,7 @@ impl WalQt {
         &mut self,
         client: &Client,
         pieces: &[Piece],
-        limit: Duration,
+        status: &Value,
     ) -> Result<Vec<Piece>, Error> {
         let mut changed = Vec::new();
         let mut told = false;
@@ -145,9 +194,8 @@ impl WalQt {
         }
         // Nothing differs: somebody else may have changed it, or settings have. A film or page would
         // begin anew, and goes on where it is seen to be there.
-        let status = client.once("/wallpaper/status", None, limit).ok();
         let is_there = |piece: &&Piece| {
-            let target = status.as_ref().and_then(|status| load::target(status, &piece.output));
+            let target = load::target(status, &piece.output);
             target.is_some() && target == piece.target.to_str()
         };
         let again = pieces.iter().filter(|piece| piece.kind == "image" || !is_there(piece));
@@ -155,13 +203,49 @@ impl WalQt {
     }
 
     /// What a host that was there before us shows already.
-    fn look(&mut self, client: &Client, pieces: &[Piece], limit: Duration) {
-        let Ok(status) = client.once("/wallpaper/status", None, limit) else { return };
+    fn look(&mut self, pieces: &[Piece], status: &Value) {
         for piece in pieces {
-            if load::target(&status, &piece.output) == piece.target.to_str() {
+            if load::target(status, &piece.output) == piece.target.to_str() {
                 self.shown.insert(piece.output.clone(), piece.clone());
             }
         }
+    }
+
+    /// Has the host load what has changed, and once more what `unsure` windows may have lost.
+    fn load(
+        &mut self,
+        client: &Client,
+        changed: Vec<Piece>,
+        unsure: &[String],
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        let options = &(self.settings)().wal_qt;
+        // Until it is there nobody knows what is.
+        let was_page = |piece: &Piece| piece.kind == "web";
+        let left = |piece: &&Piece| {
+            let before = self.shown.get(&piece.output).is_some_and(was_page);
+            before && !was_page(piece)
+        };
+        let left = changed.iter().filter(left).count();
+        self.shown.retain(|output, _| changed.iter().all(|piece| piece.output != *output));
+        let begun = Instant::now();
+        load(client, &changed, options, cancel)?;
+        let again: Vec<Piece> =
+            changed.iter().filter(|piece| unsure.contains(&piece.output)).cloned().collect();
+        for after in AGAIN_AFTER.into_iter().filter(|_| !again.is_empty()) {
+            pause(after.saturating_sub(begun.elapsed()), cancel)?;
+            load(client, &again, options, cancel)?;
+        }
+        // A window that leaves a page comes up anew, and loses what comes before that is over.
+        if left > 0 {
+            self.host.expect(left);
+            self.host.are_windows_ready(cancel)?;
+        }
+        for piece in changed {
+            self.rest.loaded(&piece.target.to_string_lossy());
+            self.shown.insert(piece.output.clone(), piece);
+        }
+        Ok(())
     }
 }
 
@@ -172,23 +256,21 @@ impl Backend for WalQt {
         let client = Client::open(&self.context.dirs, options, cancel)?;
         let pieces = self.pieces(placements, cancel)?;
         if self.host.bring_up(&self.context, options, &client, cancel)? {
-            self.shown.clear();
-            self.told.clear();
+            self.forget();
         }
-        self.tell_settings(&client, options, &pieces)?;
-        let fresh = self.shown.is_empty();
         let limit = Duration::from_millis(options.request_timeout_ms.into());
+        let status = client.once("/wallpaper/status", None, limit).unwrap_or_default();
+        let fresh = self.shown.is_empty();
+        let new = self.arrivals(&status);
+        let unsure = self.meet(new, cancel)?;
+        self.tell_settings(&client, options, &pieces)?;
         if fresh {
-            self.look(&client, &pieces, limit);
+            self.look(&pieces, &status);
         }
         let all_there = fresh && pieces.iter().all(|p| self.shown.get(&p.output) == Some(p));
-        let changed = if all_there { Vec::new() } else { self.changed(&client, &pieces, limit)? };
-        for group in load::groups(&changed) {
-            load(&client, &group, options, cancel)?;
-            for piece in group {
-                self.rest.loaded(&piece.target.to_string_lossy());
-                self.shown.insert(piece.output.clone(), piece);
-            }
+        let changed = if all_there { Vec::new() } else { self.changed(&client, &pieces, &status)? };
+        if !changed.is_empty() {
+            self.load(&client, changed, &unsure, cancel)?;
         }
         self.shown.retain(|output, _| pieces.iter().any(|piece| piece.output == *output));
         let files: Vec<PathBuf> = pieces.into_iter().map(|piece| piece.target).collect();
@@ -199,8 +281,17 @@ impl Backend for WalQt {
     /// There is room for one host alone: it ends before the next one starts.
     fn renew(&mut self) {
         self.host.ours.end_all();
-        self.shown.clear();
-        self.told.clear();
+        self.forget();
+    }
+
+    /// What has no picture under its window is black.
+    fn warnings(&mut self) -> Vec<String> {
+        let outputs = self.context.outputs.list();
+        let names = outputs.iter().map(|output| output.name.as_str());
+        let black: Vec<&str> = names.filter(|name| !self.shown.contains_key(*name)).collect();
+        let warning =
+            || format!("wal-qt covers {} with black: no wallpaper is set there", black.join(", "));
+        (!black.is_empty()).then(warning).into_iter().collect()
     }
 
     /// The host is told of files, not of outputs: one that plays on another output plays.
@@ -227,8 +318,7 @@ impl Backend for WalQt {
         self.host.ours.end_all();
         self.host.foreign = None;
         self.rest.forget();
-        self.shown.clear();
-        self.told.clear();
+        self.forget();
         self.copies.tidy(&[]);
         Ok(())
     }
@@ -239,7 +329,7 @@ impl Backend for WalQt {
     }
 }
 
-/// Has the host load some pieces and waits until they are shown.
+/// Has the host load some pieces, all at once, and waits until they are shown.
 fn load(
     client: &Client,
     pieces: &[Piece],
@@ -249,35 +339,36 @@ fn load(
     const PATH: &str = "/wallpaper/load";
     let limit = Duration::from_millis(options.load_timeout_ms.into());
     let until = Instant::now() + limit;
-    let answer = client.insist(PATH, &load::body(pieces, options), limit, Some(until));
-    let answer = answer.map_err(|failed| client.error(PATH, failed))?;
+    let mut left = Vec::new();
+    for group in load::groups(pieces) {
+        let answer = client.insist(PATH, &load::body(&group, options), limit, Some(until));
+        match load::loaded(&answer.map_err(|failed| client.error(PATH, failed))?, &group) {
+            Progress::Done => {}
+            Progress::Failed { output, why } => return Err(not_loaded(&output, &why)),
+            Progress::Unsaid | Progress::Waiting => left.extend(group),
+        }
+    }
     let accepted = Instant::now();
-    let mut progress = load::loaded(&answer, pieces);
-    loop {
-        match progress {
-            Progress::Waiting => {}
-            Progress::Unsaid if accepted.elapsed() < SAID_WITHIN => {}
-            _ => break,
+    while !left.is_empty() {
+        pause(BETWEEN_QUESTIONS, cancel)?;
+        let patience = until.saturating_duration_since(Instant::now()).max(BETWEEN_QUESTIONS);
+        let status = client.once("/wallpaper/status", None, patience);
+        match load::displayed(&status.map_err(|it| client.error("/wallpaper/status", it))?, &left) {
+            Progress::Done => break,
+            Progress::Unsaid if accepted.elapsed() >= SAID_WITHIN => break,
+            Progress::Failed { output, why } => return Err(not_loaded(&output, &why)),
+            Progress::Unsaid | Progress::Waiting => {}
         }
         if Instant::now() > until {
-            let output = pieces[0].output.clone();
             let why = format!("not displayed within {} ms", limit.as_millis());
-            progress = Progress::Failed { output, why };
-            break;
-        }
-        pause(BETWEEN_QUESTIONS, cancel)?;
-        let left = until.saturating_duration_since(Instant::now()).max(BETWEEN_QUESTIONS);
-        match client.once("/wallpaper/status", None, left) {
-            Ok(status) => progress = load::displayed(&status, pieces),
-            Err(failed) => return Err(client.error("/wallpaper/status", failed)),
+            return Err(not_loaded(&left[0].output, &why));
         }
     }
-    match progress {
-        Progress::Failed { output, why } => {
-            Err(Error::Refused(format!("wal-qt cannot load it on {output}: {why}")))
-        }
-        Progress::Done | Progress::Unsaid | Progress::Waiting => Ok(()),
-    }
+    Ok(())
+}
+
+fn not_loaded(output: &str, why: &str) -> Error {
+    Error::Refused(format!("wal-qt cannot load it on {output}: {why}"))
 }
 
 /// Tells a page that is shown what has changed about it.
