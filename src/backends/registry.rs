@@ -49,6 +49,8 @@ pub struct Registration {
     pub stays_on_root: bool,
     /// It has one fit for all outputs.
     pub one_fit: bool,
+    /// It has a window over every output, and shows all kinds: no other can be seen beside it.
+    pub covers_all: bool,
     build: fn(Context, Settings) -> Box<dyn Backend>,
 }
 
@@ -103,6 +105,7 @@ pub(crate) const REGISTRY: &[Registration] = &[
     Registration {
         programs: &[&["wal-qt-host"]],
         transitions: true,
+        covers_all: true,
         ..plain(BackendName::WalQt, WAYLAND, ALL, |context, settings| {
             Box::new(WalQt::new(context, settings))
         })
@@ -135,6 +138,7 @@ const fn plain(
         begins_anew: false,
         stays_on_root: false,
         one_fit: false,
+        covers_all: false,
         build,
     }
 }

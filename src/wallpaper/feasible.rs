@@ -13,6 +13,7 @@ use super::assignments;
 use super::job::{Feasible, Picture};
 use super::picks::Pick;
 use super::request::{Applied, Ask, Request};
+use super::selection::Choice;
 use super::targets::Targets;
 use super::world_state::WorldState;
 
@@ -22,9 +23,13 @@ impl WorldState {
         let (picks, skipped) = self.picks(store, request)?;
         let set_at = Timestamp::now();
         let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
+        let over = self.covering(picks.iter().map(|pick| (&pick.image, &*pick.monitors)));
         for Pick { image, monitors, mode, fit, together, entries } in picks {
             let kind = Kind::of(image.media_type, image.animated);
-            let choice = self.choose(&image, kind)?;
+            let mut choice = self.choose(&image, kind)?;
+            if let Some(backend) = over {
+                choice = Choice { backend, kind };
+            }
             let backend = choice.backend;
             has_words(backend, request)?;
             if choice.kind != kind {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::backends::Placement;
+use crate::backends::{Placement, registration};
 use crate::compositor::Output;
 
 use super::worker_key::WorkerKey;
@@ -80,6 +80,17 @@ pub(super) fn keep_current(current: &Placements, desired: &mut Placements, outpu
     for placements in desired.values_mut() {
         placements.sort_by(|one, other| one.output.name.cmp(&other.output.name));
     }
+}
+
+/// Gives a backend that covers every output all that others would show beneath its windows; not one
+/// that did not start and waits until it is tried again.
+pub(super) fn gather(desired: &mut Placements, may_try: impl Fn(&WorkerKey) -> bool) {
+    let covers = |key: &&WorkerKey| registration(key.backend).covers_all && may_try(key);
+    let Some(over) = desired.keys().find(covers).cloned() else { return };
+    let all = std::mem::take(desired).into_values().flatten();
+    let mut all: Vec<Placement> = all.collect();
+    all.sort_by(|one, other| one.output.name.cmp(&other.output.name));
+    desired.insert(over, all);
 }
 
 pub(super) fn names(placements: &[Placement]) -> Vec<String> {
@@ -169,7 +180,7 @@ pub(super) fn are_apart(some: &[String], others: &[&str]) -> bool {
 pub(super) mod tests {
     use super::*;
     use crate::backends::Kind;
-    use crate::config::BackendName::{self, Awww, Feh, Mpvpaper, Swaybg};
+    use crate::config::BackendName::{self, Awww, Feh, Mpvpaper, Swaybg, WalQt};
 
     pub(in crate::wallpaper) fn placement(output: &str, image_id: i64) -> Placement {
         Placement {
@@ -194,6 +205,21 @@ pub(super) mod tests {
             }
         }
         current
+    }
+
+    #[test]
+    fn what_covers_every_output_is_given_all() {
+        let apart = || current(&[(Swaybg, &[("A", 1), ("C", 3)]), (WalQt, &[("B", 2)])]);
+        let check = |may_try, expected| {
+            let mut desired = apart();
+            gather(&mut desired, |_| may_try);
+            assert_eq!(desired, expected);
+        };
+        check(true, current(&[(WalQt, &[("A", 1), ("B", 2), ("C", 3)])]));
+        check(false, apart());
+        let mut others = current(&[(Swaybg, &[("A", 1)]), (Mpvpaper, &[("B", 2)])]);
+        gather(&mut others, |_| true);
+        assert_eq!(others.len(), 2);
     }
 
     #[test]

@@ -307,6 +307,7 @@ impl Reconciler {
     /// All that should be shown now.
     fn desired(&self, world: &WorldState) -> Placements {
         let mut desired = world.desired(&self.current);
+        plan::gather(&mut desired, |key| self.backoffs.may_try(key));
         let mut unseen = self.unseen.clone();
         unseen.extend(unseen::untried(&desired, |key| self.backoffs.may_try(key)));
         unseen::keep_until_seen(&self.current, &mut desired, &unseen);

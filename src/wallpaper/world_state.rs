@@ -2,10 +2,10 @@
 //! outputs, and the backends that could be used. Read afresh for every decision, so nothing here
 //! can be stale.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::backends::{Backends, Kind, REGISTRY, Registration};
+use crate::backends::{Backends, Kind, REGISTRY, Registration, registration};
 use crate::compositor::{Output, alike, identities};
 use crate::config::{BackendName, SelectionMode};
 use crate::events::EventBus;
@@ -139,6 +139,26 @@ impl WorldState {
         self
     }
 
+    /// The backend that covers every output, if what is assigned needs it once these images are there.
+    pub(super) fn covering<'a>(
+        &'a self,
+        new: impl Iterator<Item = (&'a Image, &'a [String])>,
+    ) -> Option<BackendName> {
+        let mut images: BTreeMap<&str, &Image> = BTreeMap::new();
+        for row in self.rows.iter().filter(|row| self.connected().contains(&&*row.monitor)) {
+            images.extend(self.pictures.get(&row.image_id).map(|image| (&*row.monitor, image)));
+        }
+        for (image, monitors) in new {
+            images.extend(monitors.iter().map(|monitor| (monitor.as_str(), image)));
+        }
+        let choose = |image: &&Image| {
+            let kind = Kind::of(image.media_type, image.animated);
+            let choice = selection::choose(&self.preference, &self.available, kind).ok()?;
+            registration(choice.backend).covers_all.then_some(choice.backend)
+        };
+        images.values().find_map(choose)
+    }
+
     /// What is to show an image.
     pub(super) fn choose(&self, image: &Image, kind: Kind) -> Result<Choice, Error> {
         selection::choose(&self.preference, &self.available, kind).map_err(|why| match why {
@@ -209,7 +229,9 @@ impl WorldState {
         targets.resolve(self.connected().into_iter()).map_err(|why| match why {
             NoTarget::Unknown { names, connected } => Error::UnknownMonitors { names, connected },
             // Whoever has no session has no monitor either.
-            NoTarget::None if self.backends.compositor().is_none() => Error::no_backend(&self.backends),
+            NoTarget::None if self.backends.compositor().is_none() => {
+                Error::no_backend(&self.backends)
+            }
             NoTarget::None => Error::NoMonitor,
         })
     }

@@ -43,26 +43,24 @@ fn a_backend_that_hangs_at_its_start_stops_nobody() {
 
 #[test]
 fn a_backend_that_hangs_holds_no_other_monitor() {
-    let settings = "load_timeout_ms = 15000\n[backend.auto_priorities]\nimage = ['swaybg']";
-    let hosted = Hosted::new(&["640x480", "640x480", "640x480"], settings, &[]);
+    let outputs = ["640x480", "640x480", "640x480"];
+    let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
     hosted
         .house
         .client()
         .patch("/config", &json!({ "backend": { "selection_mode": "auto" } }))
         .ok();
-    let (red, blue, page) =
-        (hosted.picture("a.png"), hosted.picture("b.png"), hosted.page("vertical"));
+    let (red, blue, [film, _]) =
+        (hosted.picture("one.png"), hosted.picture("two.png"), films(&hosted));
     hosted.set(&json!({ "image_id": red }));
-    fs::write(hosted.notes.join("cue-wal-qt-host"), "hang").unwrap();
+    hosted.cue("mpvpaper", "hang");
     let client = hosted.house.client();
     let set = |id: i64, monitor: &str| {
         client.post("/wallpaper/set", &json!({ "image_id": id, "monitor": monitor }))
     };
     std::thread::scope(|scope| {
-        let hangs = scope.spawn(|| set(page, "HEADLESS-1"));
-        wait_until("the load", || {
-            hosted.requests().iter().any(|(route, _)| route == "/wallpaper/load")
-        });
+        let hangs = scope.spawn(|| set(film, "HEADLESS-1"));
+        wait_until("its start", || hosted.starts("mpvpaper") == 1);
         // Its own monitor has to wait; what comes for others passes it.
         let waits = scope.spawn(|| set(blue, "HEADLESS-1"));
         for id in [blue, red, blue] {
@@ -70,7 +68,7 @@ fn a_backend_that_hangs_holds_no_other_monitor() {
         }
         assert!(!hangs.is_finished() && !waits.is_finished());
         let error = hangs.join().unwrap().fails(500);
-        assert!(error["details"].as_str().unwrap().contains("15000 ms"), "{error}");
+        assert!(error["details"].as_str().unwrap().contains("HEADLESS-1"), "{error}");
         assert_eq!(waits.join().unwrap().ok()["status"], "set");
     });
     let current = client.get("/wallpaper/current").ok();

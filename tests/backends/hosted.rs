@@ -340,6 +340,45 @@ fn a_page_that_hangs_is_told_what_changes() {
     assert_eq!(load.1["wallpaper_config_values"], json!({ "speed": 7 }));
 }
 
+#[test]
+fn while_a_page_is_shown_its_host_shows_what_it_covers() {
+    let hosted = Hosted::new(&["640x480", "640x480"], "", &[]);
+    let client = hosted.house.client();
+    let auto = json!({ "selection_mode": "auto", "auto_priorities": { "image": ["swaybg"] } });
+    client.patch("/config", &json!({ "backend": auto })).ok();
+    let (red, blue) = (hosted.picture("one.png"), hosted.picture("two.png"));
+    let page = hosted.page("vertical");
+    let set = |id: i64, monitors: Value| {
+        client.post("/wallpaper/set", &json!({ "image_id": id, "monitors": monitors })).ok()
+    };
+    let shown_by = |expected: &str| {
+        wait_until(expected, || {
+            let current = client.get("/wallpaper/current").ok();
+            let mut monitors = current["monitors"].as_array().unwrap().iter();
+            monitors.all(|monitor| monitor["backend"] == expected)
+        });
+    };
+    let is_swaybg_there = || {
+        let murald = Path::new(hosted.desktop.var("XDG_RUNTIME_DIR").unwrap()).join("murald");
+        let backends = fs::read_dir(murald).unwrap().next().unwrap().unwrap().path();
+        backends.join("swaybg-1.json").exists()
+    };
+    assert_eq!(set(red, json!([]))["backend"], "swaybg");
+    set(page, json!(["HEADLESS-1"]));
+    shown_by("wal-qt");
+    wait_until("the end of what is covered", || !is_swaybg_there());
+    let loads = hosted.requests();
+    let loads = loads.iter().filter(|(route, _)| route == "/wallpaper/load");
+    let of = |body: &Value| json!([body["kind"], body["targets"][0]["name"]]);
+    let loads: Vec<Value> = loads.map(|(_, body)| of(body)).collect();
+    assert_eq!(loads, [json!(["web", "HEADLESS-1"]), json!(["image", "HEADLESS-2"])]);
+    let answer = set(blue, json!(["HEADLESS-2"]));
+    assert_eq!((&answer["backend"], answer.get("warnings")), (&json!("wal-qt"), None));
+    // Nothing is left that covers anything: the host ends.
+    assert_eq!(set(red, json!(["HEADLESS-1"]))["backend"], "swaybg");
+    shown_by("swaybg");
+}
+
 /// Films and pages through the real ffmpeg, on the stand-in: it shows both.
 #[test]
 fn what_moves_has_a_still_for_other_programs_when_it_is_told() {
