@@ -71,6 +71,19 @@ impl Lock {
             Err(error) => Err(failed("lock")(error.into())),
         }
     }
+
+    /// Takes a directory itself, in which no file is needed for that. The kernel knows a directory by its
+    /// inode, whatever path leads there.
+    pub(crate) fn of_directory(path: &Path) -> Result<Self, Error> {
+        let failed =
+            |operation| move |source| Error::Io { operation, path: path.to_owned(), source };
+        let directory = File::open(path).map_err(failed("open"))?;
+        match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self { _file: directory }),
+            Err(Errno::WOULDBLOCK) => Err(Error::InUse { path: path.to_owned() }),
+            Err(error) => Err(failed("lock")(error.into())),
+        }
+    }
 }
 
 fn path(beside: &Path) -> PathBuf {
@@ -230,6 +243,10 @@ pub(crate) enum Error {
         path: PathBuf,
         holder: Option<Holder>,
     },
+    /// Another daemon has this directory.
+    InUse {
+        path: PathBuf,
+    },
     /// Something else lies where the socket should be.
     NoSocket {
         path: PathBuf,
@@ -249,6 +266,9 @@ impl fmt::Display for Error {
                 let who = process.as_deref().unwrap_or("it");
                 write!(f, "a daemon is running already: {who} holds {}", path.display())
             }
+            Self::InUse { path } => {
+                write!(f, "another daemon keeps its pictures in {}", path.display())
+            }
             Self::NoSocket { path } => {
                 write!(f, "{} is no socket and is left alone: move it away", path.display())
             }
@@ -261,7 +281,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
-            Self::Running { .. } | Self::NoSocket { .. } => None,
+            Self::Running { .. } | Self::InUse { .. } | Self::NoSocket { .. } => None,
         }
     }
 }
@@ -283,6 +303,19 @@ mod tests {
         assert_eq!(Holder::of(&socket), None);
         let _mends = Lock::take(&socket, None).unwrap();
         assert_eq!(Holder::of(&socket).unwrap().socket, None);
+    }
+
+    #[test]
+    fn directory_is_locked_whatever_path_leads_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let (images, link) = (directory.path().join("images"), directory.path().join("link"));
+        fs::create_dir(&images).unwrap();
+        std::os::unix::fs::symlink(&images, &link).unwrap();
+        let first = Lock::of_directory(&images).unwrap();
+        assert!(matches!(Lock::of_directory(&link), Err(Error::InUse { path }) if path == link));
+        drop(first);
+        Lock::of_directory(&link).unwrap();
+        assert_eq!(fs::read_dir(&images).unwrap().count(), 0);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Error {
     /// As `sysexits.h` numbers them (contract section 9).
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Lock(lock::Error::Running { .. }) => 75,
+            Self::Lock(lock::Error::Running { .. } | lock::Error::InUse { .. }) => 75,
             // Nothing is wrong in the file.
             Self::Config(config::Error::NoAnswer { .. }) => 70,
             Self::Config(_) | Self::Setting { .. } | Self::Paths(_) => 78,
@@ -52,6 +52,9 @@ impl Error {
         match self {
             Self::Lock(lock::Error::Running { path, holder: Some(holder) }) => {
                 unreached(path, holder)
+            }
+            Self::Lock(lock::Error::InUse { .. }) => {
+                Some("set daemon.images_dir to a directory of its own".to_owned())
             }
             Self::Paths(_) => Some("set HOME to your home directory".to_owned()),
             Self::Store(store::Error::Newer { .. }) => Some(

@@ -10,8 +10,11 @@ use super::options::Options;
 use crate::compositor::Compositor;
 use crate::config::{self, LogLevel};
 use crate::digest;
+use crate::error_chain::chain;
+use crate::lock::{self, Lock};
 use crate::logging;
-use crate::paths::{Dirs, Env};
+use crate::paths::{self, Dirs, Env};
+use crate::store::{Store, images};
 
 /// The paths of `[daemon]`, expanded.
 pub(super) struct DaemonPaths {
@@ -84,6 +87,28 @@ pub(super) fn wanted_compositor(settings: &config::Config) -> Option<Compositor>
         config::Compositor::Auto => None,
         config::Compositor::Wayland => Some(Compositor::Wayland),
         config::Compositor::X11 => Some(Compositor::X11),
+    }
+}
+
+/// Keeps other daemons from the library's files: each would remove what its own database does not know.
+/// None if the directory cannot be locked, as its disk is away for example: no file there can be removed.
+pub(super) fn lock_images(directory: &Path, store: &Store) -> Result<Option<Lock>, Error> {
+    let unlocked = |why: &str| {
+        log::warn!("{} is not locked against other daemons: {why}", directory.display());
+        Ok(None)
+    };
+    if !paths::answers_in(directory) {
+        return unlocked("its disk does not answer");
+    }
+    // One that has pictures and is away must not be made anew.
+    if store.read(images::count).is_ok_and(|images| images == 0) {
+        // Who imports is told why it cannot be made.
+        paths::make_directories(directory).ok();
+    }
+    match Lock::of_directory(directory) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(error @ lock::Error::InUse { .. }) => Err(Error::Lock(error)),
+        Err(error) => unlocked(&chain(&error)),
     }
 }
 

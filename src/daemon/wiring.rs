@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, bounded};
 
 use super::error::Error;
 use super::options::Options;
-use super::paths::{DaemonPaths, log_settings, wanted_compositor};
+use super::paths::{DaemonPaths, lock_images, log_settings, wanted_compositor};
 use super::rest::Rest;
 use crate::backends::{Backends, RootPainter, Settings, Versions};
 use crate::compositor;
@@ -68,7 +68,7 @@ pub(crate) struct Daemon {
     pub(super) log: Log,
     /// None where the service manager owns the socket.
     pub(super) socket: Option<Socket>,
-    pub(super) locks: [Lock; 2],
+    pub(super) locks: Vec<Lock>,
 }
 
 /// What everything stands on: settings and where things are, the lock and the log.
@@ -129,6 +129,7 @@ impl Daemon {
         // Another socket makes it no other library: two would remove each other's unfinished files.
         let library_lock = Lock::take(&paths.database, Some(&paths.socket)).map_err(Error::Lock)?;
         let store = Store::open(&paths.database).map_err(Error::Store)?;
+        let images_lock = lock_images(&paths.images, &store)?;
         // Clients wait there from now on; the threads to come share out what descriptors are left.
         let (listening, socket) = listen(env, &paths.socket)?;
         // Until the library has found out how many files are missing.
@@ -204,7 +205,7 @@ impl Daemon {
             address: paths.socket,
             log,
             socket,
-            locks: [lock, library_lock],
+            locks: [lock, library_lock].into_iter().chain(images_lock).collect(),
         };
         Ok((daemon, wakes))
     }

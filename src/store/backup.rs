@@ -9,9 +9,9 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
-use super::{Error, migrations, open_reader};
+use super::{Error, images, migrations, open_reader};
 use crate::paths::make_directories;
 
 const KEPT: usize = 3;
@@ -39,10 +39,8 @@ pub(super) fn add(connection: &Connection, database: &Path) -> Result<PathBuf, E
     let directory = directory(database);
     let failed = |source| Error::Copy { path: directory.clone(), source };
     make_directories(&directory).map_err(failed)?;
-    let new = directory.join(".new");
     let path = directory.join(format!("{BEGINNING}{}{END}", now()));
-    copy(connection, &new)?;
-    fs::rename(&new, &path).and_then(|()| sync(&directory)).map_err(failed)?;
+    save(connection, &directory.join(".new"), &path)?;
     Ok(path)
 }
 
@@ -74,30 +72,73 @@ pub(super) fn is_of_today(database: &Path) -> bool {
 /// Puts a copy, or the newest that is sound, in the place of the database, which is set aside.
 /// Nobody may have it open: the caller holds its lock.
 pub(crate) fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, Error> {
-    let failed = |source| Error::Copy { path: database.to_owned(), source };
     let new = beside(database, ".new");
+    let restored = put_in_place(database, from, &new);
+    if restored.is_err() {
+        fs::remove_file(&new).ok();
+    }
+    restored
+}
+
+fn put_in_place(database: &Path, from: Option<&Path>, new: &Path) -> Result<Restored, Error> {
+    let failed = |source| Error::Copy { path: database.to_owned(), source };
     let from = match from {
-        Some(path) => prepare(path, &new).map(|()| path.to_owned())?,
-        // A copy may be of what could not be brought up to date, and sound for all that.
-        None => list(database)
-            .into_iter()
-            .find(|path| prepare(path, &new).is_ok())
-            .ok_or_else(|| Error::NoBackup { path: directory(database) })?,
+        Some(path) => {
+            prepare(path, new, Rows::All)?;
+            path.to_owned()
+        }
+        None => {
+            let copies = list(database);
+            let fits = |rows| copies.iter().find(|path| prepare(path, new, rows).is_ok());
+            // If each has lost rows, the newest is better than none.
+            let found = fits(Rows::All).or_else(|| fits(Rows::Some));
+            found.ok_or_else(|| Error::NoBackup { path: directory(database) })?.to_owned()
+        }
     };
     let aside = set_aside(database).map_err(failed)?;
     let home = database.parent().unwrap_or(Path::new("/"));
-    fs::rename(&new, database).and_then(|()| sync(home)).map_err(failed)?;
+    fs::rename(new, database).and_then(|()| sync(home)).map_err(failed)?;
     Ok(Restored { from, aside })
 }
 
-/// Makes what can take the database's place, from a copy that is sound.
-fn prepare(from: &Path, new: &Path) -> Result<(), Error> {
+/// How many rows of a backup must be readable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    All,
+    Some,
+}
+
+/// Makes what can take the database's place, from a copy that is sound: its tables are murald's, and its
+/// rows can be read.
+fn prepare(from: &Path, new: &Path, rows: Rows) -> Result<(), Error> {
     copy(&open_sound(from)?, new)?;
     let mut restored = Connection::open(new)?;
-    migrations::run(&mut restored, migrations::STEPS)?;
+    let unsound = |what: String| Error::Unsound { path: from.to_owned(), what };
+    migrations::run(&mut restored, migrations::STEPS).map_err(|error| match error {
+        Error::Query(source) => unsound(source.to_string()),
+        other => other,
+    })?;
+    if let Some(what) = migrations::difference(&restored)? {
+        return Err(unsound(format!("its tables are not murald's ({what})")));
+    }
+    if rows == Rows::All
+        && let Some(what) = unreadable(&restored)?
+    {
+        return Err(unsound(what));
+    }
     // By now they may be pictures: what no row owns is adopted, never removed.
     restored.execute("DELETE FROM pending_file", [])?;
     Ok(())
+}
+
+/// The first row that cannot be read, or refers to one that is not there.
+fn unreadable(connection: &Connection) -> Result<Option<String>, Error> {
+    if let Some((id, error)) = images::unreadable(connection)?.first() {
+        return Ok(Some(format!("image {id} cannot be read: {error}")));
+    }
+    let mut statement = connection.prepare("PRAGMA foreign_key_check")?;
+    let table = statement.query_row([], |row| row.get::<_, String>(0)).optional()?;
+    Ok(table.map(|table| format!("a row of {table} refers to one that is missing")))
 }
 
 /// What SQLite finds wrong, at most ten things, a line each. `check` is `quick_check` or
@@ -129,6 +170,14 @@ fn copy(connection: &Connection, to: &Path) -> Result<(), Error> {
     written
 }
 
+/// Copies a database by way of `new`, so that there is never half a copy at `to`.
+pub(super) fn save(connection: &Connection, new: &Path, to: &Path) -> Result<(), Error> {
+    copy(connection, new)?;
+    let home = to.parent().unwrap_or(Path::new("/"));
+    let landed = fs::rename(new, to).and_then(|()| sync(home));
+    landed.map_err(|source| Error::Copy { path: to.to_owned(), source })
+}
+
 fn settle(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
@@ -138,7 +187,7 @@ fn settle(path: &Path) -> io::Result<()> {
 /// Gives the database another name as well, and moves its log along: that log is of the old one, and
 /// would be read into the new.
 fn set_aside(database: &Path) -> io::Result<Option<PathBuf>> {
-    let aside = free_name(beside(database, &format!(".before-{}", now())));
+    let aside = free_name_beside(database, "before");
     // A copy where the filesystem has no links.
     let kept = fs::hard_link(database, &aside).or_else(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists => Err(error),
@@ -154,8 +203,9 @@ fn set_aside(database: &Path) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// This name, or with a number where another restore within the second has it.
-fn free_name(wanted: PathBuf) -> PathBuf {
+/// A name beside the database that says what and when; with a number if one of this second has it.
+pub(super) fn free_name_beside(database: &Path, what: &str) -> PathBuf {
+    let wanted = beside(database, &format!(".{what}-{}", now()));
     let is_taken = |path: &Path| path.symlink_metadata().is_ok();
     let numbered = (1u32..).map(|number| beside(&wanted, &format!(".{number}")));
     let mut names = std::iter::once(wanted.clone()).chain(numbered);
@@ -199,7 +249,7 @@ fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()
@@ -343,6 +393,50 @@ mod tests {
         let none = restore(&database, None).unwrap_err();
         assert!(matches!(none, Error::NoBackup { .. }), "{none:?}");
         assert_eq!(count(&database), 0, "it is as it was");
+    }
+
+    #[test]
+    fn look_alike_is_refused_and_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("db/murald.sqlite3");
+        drop(Store::open(&database).unwrap());
+        let other = directory.path().join("other.sqlite3");
+        let check = |steps: usize, spoil: &str, says: &str| {
+            fs::remove_file(&other).or_else(missing_is_fine).unwrap();
+            let mut connection = Connection::open(&other).unwrap();
+            migrations::run(&mut connection, &migrations::STEPS[..steps]).unwrap();
+            connection.pragma_update(None, "foreign_keys", false).unwrap();
+            connection.execute_batch(spoil).unwrap();
+            drop(connection);
+            let refused = restore(&database, Some(&other)).unwrap_err();
+            assert!(refused.to_string().contains(says), "{spoil}: {refused}");
+            assert_eq!(fs::read_dir(directory.path().join("db")).unwrap().count(), 1, "{spoil}");
+        };
+        let known = migrations::STEPS.len();
+        check(0, &format!("CREATE TABLE t (a); PRAGMA user_version = {known}"), "its tables");
+        check(0, "CREATE TABLE t (a); PRAGMA user_version = 3", "no such table");
+        check(known, "DROP TABLE walk", "table walk");
+        check(known, "ALTER TABLE image ADD COLUMN more TEXT", "image.more");
+        check(known, "CREATE TRIGGER t AFTER INSERT ON image BEGIN DELETE FROM image; END", "t");
+        let lost = "INSERT INTO playlist_image (playlist_id, row, position, image_id) \
+                    VALUES (1, 0, 0, 1)";
+        check(known, lost, "a row of playlist_image refers to");
+    }
+
+    #[test]
+    fn backup_with_lost_rows_is_better_than_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("murald.sqlite3");
+        let store = Store::open(&database).unwrap();
+        store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+        store.write(|c| images::insert(c, &picture("b", 2))).unwrap();
+        let spoil = |c: &Connection| c.execute("UPDATE image SET web_meta = '{' WHERE id = 1", []);
+        store.write(|c| spoil(c).map_err(Error::from)).unwrap();
+        let copy = store.read(|c| make(c, &database)).unwrap();
+        drop(store);
+        let refused = restore(&database, Some(&copy)).unwrap_err();
+        assert!(refused.to_string().contains("image 1 cannot be read"), "{refused}");
+        assert_eq!(restore(&database, None).unwrap().from, copy);
     }
     #[test]
     fn backup_of_an_older_version_is_brought_up_to_date() {

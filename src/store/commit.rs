@@ -25,6 +25,7 @@ impl Store {
             return Err(Error::from(error).into());
         }
         self.tell_of_commit();
+        self.is_in_place();
         index_sync::keep_in_step(&self.shared, writer);
         Ok(value)
     }

@@ -33,6 +33,10 @@ pub enum Error {
         path: PathBuf,
         what: String,
     },
+    /// Its path leads to another file, or to none.
+    Replaced {
+        path: PathBuf,
+    },
     /// No backup is sound, or there is none.
     NoBackup {
         path: PathBuf,
@@ -47,7 +51,7 @@ impl Error {
             PermissionDenied, ReadOnly, SystemIoFailure,
         };
         match self {
-            Self::Directory { .. } | Self::Copy { .. } => true,
+            Self::Directory { .. } | Self::Copy { .. } | Self::Replaced { .. } => true,
             Self::Open { source, .. } | Self::Query(source) => matches!(
                 source.sqlite_error_code(),
                 Some(
@@ -136,6 +140,9 @@ impl fmt::Display for Error {
             Self::Unsound { path, what } => {
                 write!(f, "{} is no sound database of murald: {what}", path.display())
             }
+            Self::Replaced { path } => {
+                write!(f, "the database {} was deleted or replaced", path.display())
+            }
             Self::NoBackup { path } => write!(f, "there is no sound backup in {}", path.display()),
         }
     }
@@ -149,6 +156,7 @@ impl std::error::Error for Error {
             Self::Newer { .. }
             | Self::Damaged { .. }
             | Self::Unsound { .. }
+            | Self::Replaced { .. }
             | Self::NoBackup { .. } => None,
         }
     }

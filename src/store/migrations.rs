@@ -1,5 +1,7 @@
 //! The tables, and the steps from each version of them to the next.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::Error;
@@ -84,4 +86,23 @@ pub(super) fn see_known(connection: &Connection) -> Result<(), Error> {
 /// The version of the tables; 0 where there are none.
 pub(super) fn version(connection: &Connection) -> Result<i64, Error> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+/// The first thing in which tables and columns differ from those that the steps make: another database
+/// may have the same version.
+pub(super) fn difference(connection: &Connection) -> Result<Option<String>, Error> {
+    let mut ours = Connection::open_in_memory()?;
+    run(&mut ours, STEPS)?;
+    let (ours, found) = (shape(&ours)?, shape(connection)?);
+    Ok(ours.symmetric_difference(&found).next().cloned())
+}
+
+fn shape(connection: &Connection) -> Result<BTreeSet<String>, Error> {
+    let mut statement = connection.prepare(
+        "SELECT thing.type || ' ' || thing.name || coalesce('.' || part.name || ' ' || part.type, '')
+         FROM sqlite_schema AS thing LEFT JOIN pragma_table_info(thing.name) AS part
+         WHERE thing.name NOT LIKE 'sqlite_%'",
+    )?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    Ok(names.collect::<Result<_, _>>()?)
 }

@@ -24,6 +24,7 @@ mod page;
 pub(crate) mod pending_files;
 pub(crate) mod playlists;
 pub(crate) mod purge;
+mod replaced;
 mod row;
 mod upkeep;
 pub(crate) mod watched;
@@ -48,6 +49,7 @@ pub(crate) use upkeep::{Upkeep, check};
 use crate::paths::make_directories;
 use crate::sys::{FOR_CLIENT, has_descriptors};
 use index_sync::{Missed, SharedIndex, Touched, Unreadable};
+use replaced::{OpenFiles, Replaced};
 
 /// Page cache of the writer and of a reader, in KiB (negative: SQLite counts pages otherwise). What a
 /// reader has not, the kernel has: its caches are as many as there are readers.
@@ -70,6 +72,8 @@ pub struct Store {
 
 struct Shared {
     path: PathBuf,
+    open_files: OpenFiles,
+    replaced: Mutex<Option<Replaced>>,
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
     reader_kept: Condvar,
@@ -135,6 +139,8 @@ impl Store {
         let store = Self {
             shared: Arc::new(Shared {
                 path: path.to_owned(),
+                open_files: OpenFiles::of(path),
+                replaced: Mutex::default(),
                 writer: Mutex::new(writer),
                 readers: Mutex::default(),
                 reader_kept: Condvar::new(),
@@ -169,7 +175,7 @@ impl Store {
     ) -> Result<T, E> {
         let reader = match self.reader() {
             Ok(reader) => reader,
-            // Descriptors are short: the writer has its own.
+            // Descriptors are short, or the path leads elsewhere: the writer has its own.
             Err(error) => match self.shared.writer.try_lock() {
                 Ok(writer) => return body(&writer),
                 Err(_) => self.await_reader(BUSY).ok_or(error)?,
@@ -269,6 +275,7 @@ impl Store {
 
     /// Moves the write-ahead log into the database file; for the end of the daemon.
     pub fn checkpoint(&self) -> Result<(), Error> {
+        self.save_replaced();
         lock(&self.shared.readers).clear();
         let writer = lock(&self.shared.writer);
         writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
@@ -295,6 +302,9 @@ impl Store {
             && let Some(reader) = self.await_reader(SCARCE)
         {
             return Ok(reader);
+        }
+        if !self.is_in_place() {
+            return Err(Error::Replaced { path: self.shared.path.clone() });
         }
         open_reader(&self.shared.path)
     }

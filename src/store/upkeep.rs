@@ -72,6 +72,7 @@ impl Store {
             select! {
                 recv(self.shared.upkeep.1) -> _ => {
                     self.build_index();
+                    self.save_replaced();
                     self.back_up(end);
                 }
                 recv(end) -> _ => return,
@@ -98,7 +99,8 @@ impl Store {
 
     fn back_up(&self, end: &Receiver<()>) {
         // Better three old copies of what was sound.
-        if lock(&self.shared.trouble).damage.is_some() || backup::is_of_today(&self.shared.path) {
+        let is_damaged = lock(&self.shared.trouble).damage.is_some();
+        if is_damaged || !self.is_in_place() || backup::is_of_today(&self.shared.path) {
             return;
         }
         let failed = match self.copy(end) {
@@ -180,7 +182,8 @@ impl Store {
                  `murald library restore` brings back the last backup"
             )),
         };
-        damage.iter().chain(backup).chain(&rows).cloned().collect()
+        let replaced = self.health().message;
+        damage.iter().chain(backup).chain(&rows).chain(&replaced).cloned().collect()
     }
 }
 

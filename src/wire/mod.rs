@@ -46,7 +46,7 @@ pub(crate) use playlist_request::{
 pub use record::HistorySource;
 pub(crate) use record::{
     ActivePlaylist, Appearance, BackendInfo, Capabilities, Conflict, CurrentMonitor,
-    CurrentWallpaper, Data, DatabaseReport, Folder, HistoryEntry, Ids, LibraryHealth, Monitor,
+    CurrentWallpaper, Data, DatabaseHealth, DatabaseReport, DatabaseState, Folder, HistoryEntry, Ids, LibraryHealth, Monitor,
     Page, Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder,
     PlaylistType, Power, SetAnswer, SetStatus, Theme,
 };

@@ -323,6 +323,25 @@ pub struct LibraryHealth {
     pub guarded: bool,
 }
 
+/// Whether the database is the file that the daemon has open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DatabaseHealth {
+    pub state: DatabaseState,
+    /// The copy of what the daemon has open.
+    pub saved: Option<PathBuf>,
+    /// For people; none if all is well.
+    pub message: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum DatabaseState {
+    #[default]
+    Ok,
+    /// Its path leads to another file, or to none.
+    Replaced,
+}
+
 /// What a look at all of the database has found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DatabaseReport {

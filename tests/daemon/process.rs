@@ -64,6 +64,19 @@ fn second_daemon_is_told_of_the_first() {
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(75), "{}", stderr(&output));
     assert!(stderr(&output).contains("db/murald.lock") && !other.exists(), "{}", stderr(&output));
+    // Nor the same pictures with another database.
+    let config = house.root().join("second.toml");
+    let database = house.root().join("second");
+    let toml = format!("[daemon]\ndatabase_dir = {database:?}\nsocket_path = {other:?}\n");
+    fs::write(&config, toml).unwrap();
+    let mut command = house.murald(&["start", "--config", config.to_str().unwrap()]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(75), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("daemon.images_dir") && !other.exists(),
+        "{}",
+        stderr(&output)
+    );
     assert_eq!(house.stop(), Some(0));
     assert!(!house.socket().exists());
 }

@@ -80,6 +80,28 @@ fn damaged_database_is_told_of_and_restored() {
     house.kill9();
     house.start();
     assert_eq!(ids(&house), before);
+
+    // It goes while the daemon runs: what that has is saved, up to the last change.
+    let health = || house.client().get("/info").ok()["database"].clone();
+    assert_eq!(health(), json!({ "state": "ok", "saved": null, "message": null }));
+    fs::remove_file(house.database()).unwrap();
+    let tag = |tag: &str| {
+        house.client().patch(&format!("/images/{}", before[0]), &json!({ "tags": [tag] })).ok();
+    };
+    tag("sea");
+    wait_until("the copy", || health()["saved"].is_string());
+    let (now, saved) = (health(), health()["saved"].as_str().unwrap().to_owned());
+    assert_eq!(now["state"], "replaced");
+    assert!(now["message"].as_str().unwrap().contains(&format!("restore {saved}`")), "{now}");
+    assert!(house.log().contains("deleted or replaced"), "{}", house.log());
+    tag("shore");
+    assert_eq!(house.stop(), Some(0));
+    assert!(!house.database().exists());
+    assert_eq!(library(&house, &["restore", &saved]).0, Some(0));
+    house.start();
+    assert_eq!(ids(&house), before);
+    let image = house.client().get(&format!("/images/{}", before[0])).ok();
+    assert_eq!(image["tags"], json!(["shore"]));
 }
 
 #[test]

@@ -31,7 +31,8 @@ pub(super) const GROUP: Group = Group {
              The daemon copies the database with the first change of a day and keeps three copies,\n\
              which \"library check\" lists. What changed since then is lost; pictures that were imported\n\
              are taken in again by the next start, as their files are still there. The database as it\n\
-             was is kept beside it. Exits with 75 while a daemon runs.",
+             was is kept beside it. A file whose tables are not murald's, or that has rows that cannot\n\
+             be read, is refused, and nothing is changed. Exits with 75 while a daemon runs.",
         ),
         Verb::asking(
             &["library", "purge-missing"],

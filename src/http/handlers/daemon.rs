@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Api, Stop};
 use crate::http::{Error, Request, Response};
 use crate::transcode;
-use crate::wire::LibraryHealth;
+use crate::wire::{DatabaseHealth, LibraryHealth};
 
 /// `GET /healthz`
 pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
@@ -23,6 +23,7 @@ struct Info {
     os: &'static str,
     arch: &'static str,
     library: LibraryHealth,
+    database: DatabaseHealth,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -39,6 +40,7 @@ pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Response, Erro
         os: std::env::consts::OS,
         arch: std::env::consts::ARCH,
         library: api.library.health(),
+        database: api.store.health(),
         warnings: api.warnings(),
     };
     Ok(Response::json(200, &info)?)

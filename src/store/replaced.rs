@@ -1,0 +1,192 @@
+//! The database's files under the daemon: whether their paths still lead to what SQLite has open, and a
+//! copy of that once they do not. SQLite goes on with files that were deleted, and all of it is gone when
+//! the daemon stops.
+//!
+//! The look is made after each commit and before a reader is opened; the copy on the thread `database`,
+//! and once more at the end. Nothing is ever put in the place of what lies there now.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::{Error, Store, backup, lock};
+use crate::error_chain::chain;
+use crate::paths::make_directories;
+use crate::wire::{DatabaseHealth, DatabaseState};
+
+/// The database and its log, with the device and inode of each as it was opened.
+pub(super) struct OpenFiles([(PathBuf, Option<(u64, u64)>); 2]);
+
+/// What is known of a database that is no longer at its path.
+#[derive(Default)]
+pub(super) struct Replaced {
+    /// Something was committed since the last copy.
+    has_unsaved: bool,
+    saved: Option<PathBuf>,
+    /// Why the last copy failed.
+    failed: Option<String>,
+}
+
+impl OpenFiles {
+    pub(super) fn of(database: &Path) -> Self {
+        let files = [database.to_owned(), backup::log_of(database)];
+        Self(files.map(|path| {
+            let file = identity(&path).unwrap_or_default();
+            (path, file)
+        }))
+    }
+
+    fn are_there(&self) -> bool {
+        // A look that fails says nothing.
+        self.0.iter().all(|(path, opened)| identity(path).is_none_or(|now| now == *opened))
+    }
+}
+
+/// Device and inode of a file, `Some(None)` if there is none; none if that cannot be seen.
+fn identity(path: &Path) -> Option<Option<(u64, u64)>> {
+    match fs::metadata(path) {
+        Ok(found) => Some(Some((found.dev(), found.ino()))),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Some(None)
+        }
+        Err(_) => None,
+    }
+}
+
+impl Store {
+    /// Whether the paths lead to what is open; if not, has that copied.
+    pub(super) fn is_in_place(&self) -> bool {
+        let is_there = self.shared.open_files.are_there();
+        let mut replaced = lock(&self.shared.replaced);
+        if is_there {
+            if replaced.take().is_some() {
+                log::info!("the database is back in its place");
+            }
+            return true;
+        }
+        let known = replaced.get_or_insert_with(|| {
+            log::error!("{WHAT}: {}", self.shared.path.display());
+            Replaced::default()
+        });
+        known.has_unsaved = true;
+        self.shared.wake_upkeep();
+        false
+    }
+
+    /// Copies what is open beside its old place, unless there is nothing new in it.
+    pub(super) fn save_replaced(&self) {
+        // Before the look: what is committed later is in the next copy.
+        let writer = lock(&self.shared.writer);
+        let to = match &mut *lock(&self.shared.replaced) {
+            Some(known) if known.has_unsaved => {
+                known.has_unsaved = false;
+                known.saved.clone()
+            }
+            _ => return,
+        };
+        let to = to.unwrap_or_else(|| backup::free_name_beside(&self.shared.path, "saved"));
+        let made = to.parent().map_or(Ok(()), make_directories);
+        let made = made.map_err(|source| Error::Copy { path: to.clone(), source });
+        let done = made.and_then(|()| backup::save(&writer, &backup::beside(&to, ".new"), &to));
+        drop(writer);
+        if let Some(known) = &mut *lock(&self.shared.replaced) {
+            known.failed = done.as_ref().err().map(|error| chain(error));
+            match &known.failed {
+                None if known.saved.is_none() => log::error!("it is saved in {}", to.display()),
+                None => {}
+                Some(failed) => log::error!("it cannot be saved: {failed}"),
+            }
+            known.saved = done.is_ok().then_some(to).or(known.saved.take());
+        }
+    }
+
+    /// Whether the database is where it was opened, for clients.
+    pub(crate) fn health(&self) -> DatabaseHealth {
+        let replaced = lock(&self.shared.replaced);
+        let Some(known) = &*replaced else { return DatabaseHealth::default() };
+        let what = format!("{WHAT} ({})", self.shared.path.display());
+        let message = match (&known.saved, &known.failed) {
+            (_, Some(failed)) => format!("{what} and cannot be saved: {failed}"),
+            (None, None) => format!("{what}: what murald has is being saved"),
+            (Some(saved), None) => {
+                let saved = saved.display();
+                format!(
+                    "{what}; what murald has is saved: `murald stop; murald library restore {saved}`"
+                )
+            }
+        };
+        DatabaseHealth {
+            state: DatabaseState::Replaced,
+            saved: known.saved.clone(),
+            message: Some(message),
+        }
+    }
+}
+
+const WHAT: &str = "the database was deleted or replaced while murald runs";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::images;
+    use crate::store::images::tests::picture;
+
+    fn count(database: &Path) -> u64 {
+        Store::open(database).unwrap().read(images::count).unwrap()
+    }
+
+    #[test]
+    fn database_that_is_taken_away_is_noticed_and_saved() {
+        for with_log_alone in [false, true] {
+            let directory = tempfile::tempdir().unwrap();
+            let database = directory.path().join("db/murald.sqlite3");
+            let store = Store::open(&database).unwrap();
+            let add = |name, number| store.write(|c| images::insert(c, &picture(name, number)));
+            add("a", 1).unwrap();
+            assert_eq!(store.health(), DatabaseHealth::default());
+            if with_log_alone {
+                fs::remove_file(backup::log_of(&database)).unwrap();
+            } else {
+                fs::remove_dir_all(directory.path().join("db")).unwrap();
+            }
+            add("b", 2).unwrap();
+            assert_eq!(store.health().state, DatabaseState::Replaced);
+            store.save_replaced();
+            let saved = store.health().saved.unwrap();
+            assert_eq!((saved.parent(), count(&saved)), (database.parent(), 2));
+            // None is kept, and none may be opened at a path that leads elsewhere.
+            store.close_idle_readers();
+            assert_eq!(store.read(images::count).unwrap(), 2);
+            add("c", 3).unwrap();
+            store.checkpoint().unwrap();
+            assert_eq!(store.health().saved, Some(saved.clone()));
+            drop(store);
+            assert_eq!(count(&saved), 3);
+        }
+    }
+
+    #[test]
+    fn another_database_at_its_path_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let [database, other, away] =
+            ["murald", "other", "away"].map(|name| directory.path().join(name));
+        drop(Store::open(&other).unwrap());
+        let store = Store::open(&database).unwrap();
+        store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+        fs::rename(&database, &away).unwrap();
+        fs::rename(&other, &database).unwrap();
+        store.write(|c| images::insert(c, &picture("b", 2))).unwrap();
+        store.close_idle_readers();
+        assert_eq!(store.read(images::count).unwrap(), 2);
+        store.save_replaced();
+        let saved = store.health().saved.unwrap();
+        // Put back, it is what it was.
+        fs::rename(&database, &other).unwrap();
+        fs::rename(&away, &database).unwrap();
+        store.write(|c| images::insert(c, &picture("c", 3))).unwrap();
+        assert_eq!(store.health(), DatabaseHealth::default());
+        drop(store);
+        assert_eq!([&saved, &other, &database].map(|one| count(one)), [2, 0, 3]);
+    }
+}
