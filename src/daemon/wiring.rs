@@ -331,7 +331,9 @@ fn start_playlists(
         let location = &settings().location;
         Place::new(location.latitude, location.longitude)
     };
-    playlist::start(spawner, store.clone(), bus.clone(), Box::new(wallpapers), place, told)
+    let (store, bus, wallpapers) = (store.clone(), bus.clone(), Box::new(wallpapers));
+    let session = backends.records.directory().join("session");
+    playlist::start(spawner, store, bus, wallpapers, place, told, session)
         .map_err(start("the playlists"))
 }
 

@@ -38,6 +38,7 @@ mod sun;
 mod wallpapers;
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
@@ -84,7 +85,7 @@ pub struct PlayerOwner {
 }
 
 /// Starts the player; what ran before runs on. `place` says where the sun is looked at from, `outputs`
-/// rings when monitors come and go.
+/// rings when monitors come and go. What is said of the session is kept in `session`.
 pub fn start(
     spawner: &Spawner,
     store: Store,
@@ -92,12 +93,13 @@ pub fn start(
     wallpapers: Box<dyn Wallpapers>,
     place: impl Fn() -> Option<Place> + Send + 'static,
     outputs: Receiver<()>,
+    session: PathBuf,
 ) -> io::Result<(Playlists, PlayerOwner)> {
     let (inbox, commands) = bounded(INBOX);
     // Nothing is ever sent: it closes.
     let (end, ended) = bounded(0);
     let (alarm, rings) = Alarm::start(spawner)?;
-    let (player, reports) = Player::new(
+    let (mut player, reports) = Player::new(
         store.clone(),
         bus.clone(),
         wallpapers,
@@ -105,6 +107,7 @@ pub fn start(
         boot_id(),
     );
     let news = bus.subscribe(edits::NEWS.iter().copied().collect(), || ());
+    player.power = SharedPower::kept(session, boot_id());
     let power = player.power.clone();
     let mailbox = Mailbox { commands, reports, rings, outputs, news, end: ended };
     let thread = spawner.spawn("playlist", move || player.run(&mailbox, &alarm))?;

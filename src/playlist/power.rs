@@ -2,8 +2,13 @@
 //! want that, no playlist changes by itself, and films and pages stand still. The thread `playlist` is
 //! told, and goes by it (`rest`); the handle reads it, and writes what the settings and the kernel say.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fs, io};
 
+use serde::{Deserialize, Serialize};
+
+use crate::paths;
 use crate::wire::{Power, PutPower, Rest};
 
 /// Clones are the same.
@@ -16,11 +21,29 @@ struct Known {
     rests_when_idle: bool,
     /// None: nobody looks, as the settings do not want rest then.
     battery: Option<bool>,
+    session: Session,
+    /// Where it is kept.
+    file: Option<PathBuf>,
+}
+
+/// What was said of the session. The next daemon reads it; what an earlier run of the machine has left is
+/// of another session.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Session {
+    boot_id: String,
     locked: bool,
     idle: bool,
 }
 
 impl SharedPower {
+    /// As the last daemon of this session knew it.
+    pub(super) fn kept(file: PathBuf, boot_id: String) -> Self {
+        let kept = fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let session = kept.filter(|session: &Session| session.boot_id == boot_id);
+        let session = session.unwrap_or(Session { boot_id, ..Session::default() });
+        Self(Arc::new(Mutex::new(Known { session, file: Some(file), ..Known::default() })))
+    }
+
     /// What the settings say.
     pub(super) fn set_wishes(&self, when_locked: bool, when_idle: bool) {
         let mut known = self.lock();
@@ -35,12 +58,20 @@ impl SharedPower {
     /// What somebody says who knows.
     pub(super) fn tell(&self, told: PutPower) {
         let mut known = self.lock();
-        known.locked = told.locked.unwrap_or(known.locked);
-        known.idle = told.idle.unwrap_or(known.idle);
+        let session = &mut known.session;
+        session.locked = told.locked.unwrap_or(session.locked);
+        session.idle = told.idle.unwrap_or(session.idle);
+        let Some(file) = &known.file else { return };
+        let text = serde_json::to_vec(&known.session).map_err(io::Error::from);
+        if let Err(error) = text.and_then(|text| paths::replace(file, &text)) {
+            log::warn!("the state of the session cannot be kept in {}: {error}", file.display());
+        }
     }
 
     pub(super) fn get(&self) -> Power {
-        let Known { rests_when_locked, rests_when_idle, battery, locked, idle } = *self.lock();
+        let known = self.lock();
+        let Known { rests_when_locked, rests_when_idle, battery, .. } = *known;
+        let Session { locked, idle, .. } = known.session;
         let resting = if battery == Some(true) {
             Some(Rest::Battery)
         } else if locked && rests_when_locked {
@@ -82,5 +113,18 @@ mod tests {
         assert_eq!(power.get().resting, Some(Rest::Battery));
         power.set_battery(Some(false));
         assert_eq!(power.get().resting, Some(Rest::Idle));
+    }
+
+    #[test]
+    fn session_is_as_it_was_until_the_machine_starts_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("session");
+        let known = |boot_id: &str| SharedPower::kept(file.clone(), boot_id.to_owned());
+        assert!(!known("a").get().locked, "there is no file");
+        known("a").tell(PutPower { locked: Some(true), idle: None });
+        assert!(known("a").get().locked && !known("a").get().idle);
+        assert!(!known("b").get().locked);
+        fs::write(&file, "half a li").unwrap();
+        assert!(!known("a").get().locked);
     }
 }

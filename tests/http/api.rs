@@ -74,6 +74,7 @@ fn daemon() -> Daemon {
         Box::new(wallpapers),
         || None,
         told,
+        home.join("session"),
     )
     .unwrap();
     let started = Instant::now().checked_sub(Duration::from_secs(7)).unwrap();
