@@ -82,7 +82,7 @@ pub const FIELDS: &[Fields] = &[
     ], &["current", "wallpaper current"]),
     of("Why", &[
         "monitor", "image_id", "image_name", "image_path", "backend", "source", "set_at", "next",
-        "last_failure", "text",
+        "last_failure", "hook_failure", "text",
     ], &["why"]),
     of("HistoryEntry", &[
         "id", "image_id", "image_name", "monitors", "mode", "set_at", "source", "backend", "fit",
@@ -136,7 +136,7 @@ pub const FIELDS: &[Fields] = &[
     own(&["kind", "subject", "text", "state"], &["migrate"]),
     of("Debug", &[
         "version", "uptime", "threads", "queues", "assignments", "playlists", "children",
-        "failures", "power", "clients",
+        "failures", "hook_failure", "power", "clients",
     ], &["debug"]),
 ];
 

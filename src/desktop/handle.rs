@@ -7,7 +7,7 @@ use crossbeam_channel::{Sender, TrySendError};
 use super::change::Change;
 use super::hook::Hook;
 use crate::thread::Thread;
-use crate::wire::DebugQueue;
+use crate::wire::{DebugQueue, HookFailure};
 
 /// Tells clients of a change; called once, and must not block.
 pub(crate) type Tell = Box<dyn FnOnce() + Send>;
@@ -23,6 +23,7 @@ pub(super) enum Message {
 #[derive(Clone, Debug, Default)]
 pub struct Handle {
     inbox: Option<Sender<Message>>,
+    hook: Option<Hook>,
 }
 
 /// The owner of the threads: ends them when dropped. Declared in this order, they are told before
@@ -34,8 +35,18 @@ pub(crate) struct DesktopOwner {
 }
 
 impl Handle {
-    pub(super) fn new(inbox: Sender<Message>) -> Self {
-        Self { inbox: Some(inbox) }
+    pub(super) fn new(inbox: Sender<Message>, hook: Hook) -> Self {
+        Self { inbox: Some(inbox), hook: Some(hook) }
+    }
+
+    /// Why the hook's last run failed; none if it went well.
+    pub(crate) fn hook_failure(&self) -> Option<HookFailure> {
+        self.hook.as_ref()?.failure()
+    }
+
+    /// Whether a process group is that of a hook: what it asks for runs no hook.
+    pub(crate) fn is_hook(&self, group: i32) -> bool {
+        self.hook.as_ref().is_some_and(|hook| hook.has_group(group))
     }
 
     /// Has the files brought in line, then calls `tell`: by the thread, or at once where it has too

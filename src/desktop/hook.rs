@@ -2,6 +2,7 @@
 //! meanwhile is gathered for the next, which is told of the newest. Nobody waits for it.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,9 +12,10 @@ use super::change::Change;
 use crate::compositor::Outputs;
 use crate::config::Hooks;
 use crate::error_chain::chain;
-use crate::process::{self, Ended, Launch, Scripts, plain};
+use crate::process::{self, Ended, Groups, Launch, Scripts, plain};
 use crate::sys::{Cancel, Waker};
 use crate::thread::{Spawner, Thread};
+use crate::wire::{HookFailure, Timestamp};
 
 /// Of a run's errors, what is logged.
 const LOGGED: usize = 64 << 10;
@@ -37,6 +39,8 @@ pub(super) struct Hook(Arc<Shared>);
 struct Shared {
     run: Mutex<Option<Run>>,
     state: Mutex<State>,
+    failure: Mutex<Option<HookFailure>>,
+    groups: Groups,
     sources: HookSources,
     spawner: Spawner,
 }
@@ -63,8 +67,19 @@ pub(super) struct Run {
 
 impl Hook {
     pub(super) fn new(spawner: Spawner, sources: HookSources) -> Self {
-        let (run, state) = (Mutex::default(), Mutex::new(State::Idle));
-        Self(Arc::new(Shared { run, state, sources, spawner }))
+        let (run, state, failure) = (Mutex::default(), Mutex::new(State::Idle), Mutex::default());
+        let groups = Groups::default();
+        Self(Arc::new(Shared { run, state, failure, groups, sources, spawner }))
+    }
+
+    /// Why the last run failed; none if it went well.
+    pub(super) fn failure(&self) -> Option<HookFailure> {
+        lock(&self.0.failure).clone()
+    }
+
+    /// Whether a process group is that of a run.
+    pub(super) fn has_group(&self, group: i32) -> bool {
+        self.0.groups.has(group)
     }
 
     /// Has it run for a change; `still` is what the links lead to.
@@ -91,7 +106,7 @@ impl Hook {
         if matches!(*state, State::Idle) {
             let (waker, cancel) = (Arc::new(Waker::new()?), Cancel::new()?);
             let (shared, woken) = (Arc::clone(&self.0), Arc::clone(&waker));
-            let scripts = Scripts::new(cancel.clone());
+            let scripts = Scripts::new(cancel.clone(), self.0.groups.clone());
             let thread = self.0.spawner.spawn("hook", move || work(&shared, &woken, scripts))?;
             *state = State::Started { waker, cancel, thread };
         }
@@ -110,6 +125,12 @@ impl Hook {
             }
             State::Idle | State::Ended => None,
         }
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hook").finish_non_exhaustive()
     }
 }
 
@@ -136,7 +157,12 @@ fn work(shared: &Shared, waker: &Waker, mut scripts: Scripts) {
         let launch = launch(&command, &run, &shared.sources);
         let ended = scripts.run(&launch, limit, &mut |bytes| errors.take(bytes));
         errors.end();
-        tell(ended, limit);
+        let failure = failure(ended, limit);
+        if let Some(failure) = &failure {
+            log::warn!("hooks.wallpaper_changed has failed: {failure}");
+        }
+        let at = Timestamp::now();
+        *lock(&shared.failure) = failure.map(|error| HookFailure { error, at });
     }
 }
 
@@ -160,16 +186,16 @@ fn launch(command: &str, run: &Run, sources: &HookSources) -> Launch {
     session.into_iter().fold(launch, |launch, (name, value)| launch.env(name, value))
 }
 
-/// The command itself is never named: it may hold a secret.
-fn tell(ended: Result<Ended, process::Error>, limit: Duration) {
+/// Why a run failed. The command itself is never named: it may hold a secret.
+fn failure(ended: Result<Ended, process::Error>, limit: Duration) -> Option<String> {
     match ended {
-        Ok(Ended::Code(0)) | Err(process::Error::Cancelled) => {}
-        Ok(ended) => log::warn!("hooks.wallpaper_changed has failed: {ended}"),
-        Err(process::Error::Late { .. }) => log::warn!(
-            "hooks.wallpaper_changed did not end within {} s (hooks.timeout_seconds): it was ended",
+        Ok(Ended::Code(0)) | Err(process::Error::Cancelled) => None,
+        Ok(ended) => Some(ended.to_string()),
+        Err(process::Error::Late { .. }) => Some(format!(
+            "it did not end within {} s (hooks.timeout_seconds) and was ended",
             limit.as_secs()
-        ),
-        Err(error) => log::warn!("hooks.wallpaper_changed: {}", chain(&error)),
+        )),
+        Err(error) => Some(chain(&error)),
     }
 }
 

@@ -11,9 +11,10 @@ use super::error::Error;
 use super::nearest::nearest;
 use super::parse::{Fields, Head};
 use super::query::{decode, parse as parse_query};
-use super::seats::Seats;
+use super::seats::{Seat, Seats};
 use super::semaphore::Permit;
 use super::waiting::{Reply, Waiting};
+use crate::desktop;
 use crate::wire::Parameters;
 
 /// No route is deeper.
@@ -31,6 +32,7 @@ pub struct Request<'a> {
     pub(super) fields: Fields<'a>,
     waiting: &'a Waiting,
     seats: Option<&'a Seats>,
+    group: Option<i32>,
 }
 
 /// The parts of a path between its slashes, each decoded by itself: `%2F` stays inside a name.
@@ -52,12 +54,23 @@ impl<'a> Request<'a> {
         let segments = Segments::of(head.path)?;
         let query = parse_query(head.query)?;
         let (method, fields, captures) = (head.method, head.fields, [0; 2]);
-        Ok(Self { method, segments, captures, query, body, id, fields, waiting, seats: None })
+        Ok(Self {
+            method,
+            segments,
+            captures,
+            query,
+            body,
+            id,
+            fields,
+            waiting,
+            seats: None,
+            group: None,
+        })
     }
 
     /// Its connection and those beside it.
-    pub(super) fn among(self, seats: &'a Seats) -> Self {
-        Self { seats: Some(seats), ..self }
+    pub(super) fn among(self, seats: &'a Seats, seat: &Seat) -> Self {
+        Self { seats: Some(seats), group: seat.group, ..self }
     }
 
     /// How many clients are connected, those of event streams apart.
@@ -82,9 +95,10 @@ impl<'a> Request<'a> {
         self.body
     }
 
-    /// Whether a hook of ours asks (`X-Murald-Hook: 1`): what it changes runs no hook.
-    pub(super) fn by_hook(&self) -> bool {
-        self.fields.hook == Some("1")
+    /// Whether a hook of ours asks, which says so (`X-Murald-Hook: 1`) or is known by its process group:
+    /// what it changes runs no hook.
+    pub(super) fn by_hook(&self, desktop: &desktop::Handle) -> bool {
+        self.fields.hook == Some("1") || self.group.is_some_and(|group| desktop.is_hook(group))
     }
 
     /// What stands in the path for the route's placeholder of this number, from 0.

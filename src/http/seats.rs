@@ -11,6 +11,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::getpgid;
 
 /// States of a connection; all others say since when, and for what, its worker waits.
 const WORKING: u64 = 0;
@@ -22,6 +24,8 @@ const WRITING: u64 = 1;
 #[derive(Debug)]
 pub(super) struct Seat {
     socket: UnixStream,
+    /// The client's process group when it was accepted; it may have ended by its first request.
+    pub(super) group: Option<i32>,
     state: AtomicU64,
     /// A large body is on its way.
     pub(super) large: AtomicBool,
@@ -93,6 +97,11 @@ impl Seat {
     }
 }
 
+fn group(socket: &UnixStream) -> Option<i32> {
+    let peer = socket_peercred(socket).ok()?;
+    Some(getpgid(Some(peer.pid)).ok()?.as_raw_nonzero().get())
+}
+
 impl Seats {
     pub(super) fn new() -> Self {
         let (tell, told) = bounded(1);
@@ -108,7 +117,8 @@ impl Seats {
 
     pub(super) fn take(&self, socket: UnixStream) -> Arc<Seat> {
         let (state, large) = (AtomicU64::new(WORKING), AtomicBool::new(false));
-        let seat = Arc::new(Seat { socket, state, large, began: self.began });
+        let group = group(&socket);
+        let seat = Arc::new(Seat { socket, group, state, large, began: self.began });
         self.lock().push(Arc::clone(&seat));
         seat
     }

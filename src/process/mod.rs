@@ -11,6 +11,7 @@
 mod backend_process;
 mod child;
 pub mod fuzz;
+mod groups;
 mod identity;
 mod launch;
 mod oneshot;
@@ -32,6 +33,7 @@ use std::time::Duration;
 
 pub(crate) use backend_process::BackendProcess;
 pub(crate) use child::{Child, Ended};
+pub(crate) use groups::Groups;
 pub use identity::Identity;
 pub use launch::Launch;
 pub(crate) use launch::{own_program, show_command};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::{Ended, Error, Launch};
+use super::{Ended, Error, Groups, Launch};
 use crate::sys::{Cancel, Waker, poll_until};
 
 /// Background programs whose errors are still read. Of one more, the oldest is on its own.
@@ -25,13 +25,14 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Runs them, on the thread that owns it.
 pub(crate) struct Scripts {
     cancel: Cancel,
+    groups: Groups,
     /// The errors of what ended ones have left running.
     left: Vec<File>,
 }
 
 impl Scripts {
-    pub(crate) fn new(cancel: Cancel) -> Self {
-        Self { cancel, left: Vec::new() }
+    pub(crate) fn new(cancel: Cancel, groups: Groups) -> Self {
+        Self { cancel, groups, left: Vec::new() }
     }
 
     /// Waits until somebody wakes it; `false` once cancelled.
@@ -56,6 +57,7 @@ impl Scripts {
         rustix::io::ioctl_fionbio(&ours, true)
             .map_err(|error| Error::io("read the errors of", &launch.program, error))?;
         let child = launch.start(None, theirs.as_fd(), None)?;
+        self.groups.add(child.identity());
         drop(theirs);
         let mut errors = Some(File::from(ours));
         loop {
@@ -142,7 +144,7 @@ mod tests {
     }
 
     fn scripts() -> Scripts {
-        Scripts::new(Cancel::new().unwrap())
+        Scripts::new(Cancel::new().unwrap(), Groups::default())
     }
 
     fn pid(file: &Path) -> i32 {
@@ -196,7 +198,14 @@ mod tests {
         let script = format!("sh -c '{background}' & echo $! >{}", file.display());
         let mut scripts = scripts();
         assert_eq!(scripts.run(&sh(&script), LONG, &mut |_| {}).unwrap(), Ended::Code(0));
-        assert!(is_running(pid(&file)));
+        let left = pid(&file);
+        assert!(is_running(left));
+        // Its leader has ended, and it is still of its group.
+        let pid_of = |pid| rustix::process::Pid::from_raw(pid);
+        let group = rustix::process::getpgid(pid_of(left)).unwrap().as_raw_nonzero().get();
+        assert!(group != left && scripts.groups.has(group) && !scripts.groups.has(left));
+        let ours = rustix::process::getpgrp().as_raw_nonzero().get();
+        assert!(!scripts.groups.has(ours));
         fs::write(&go, "").unwrap();
         // Its errors are read while the next one runs.
         let next = format!("until [ -e {} ]; do sleep 0.02; done", done.display());

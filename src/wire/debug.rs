@@ -4,7 +4,7 @@
 use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
 
-use super::{ActivePlaylist, ApplyFailure, Fit, Mode, Power, Timestamp};
+use super::{ActivePlaylist, ApplyFailure, Fit, HookFailure, Mode, Power, Timestamp};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Debug {
@@ -22,6 +22,8 @@ pub(crate) struct Debug {
     pub power: Power,
     /// The last ones, the newest last.
     pub failures: Vec<DebugFailure>,
+    /// Of the hook's last run.
+    pub hook_failure: Option<HookFailure>,
     /// Connections that are open, this one among them.
     pub clients: usize,
 }

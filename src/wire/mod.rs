@@ -46,9 +46,9 @@ pub(crate) use playlist_request::{
 pub use record::HistorySource;
 pub(crate) use record::{
     ActivePlaylist, Appearance, BackendInfo, Capabilities, Conflict, CurrentMonitor,
-    CurrentWallpaper, Data, DatabaseHealth, DatabaseReport, DatabaseState, Folder, HistoryEntry, Ids, LibraryHealth, Monitor,
-    Page, Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder,
-    PlaylistType, Power, SetAnswer, SetStatus, Theme,
+    CurrentWallpaper, Data, DatabaseHealth, DatabaseReport, DatabaseState, Folder, HistoryEntry,
+    Ids, LibraryHealth, Monitor, Page, Pagination, Playback, Playlist, PlaylistConfiguration,
+    PlaylistItem, PlaylistOrder, PlaylistType, Power, SetAnswer, SetStatus, Theme,
 };
 pub use request::DeleteImages;
 pub(crate) use request::{
@@ -58,4 +58,4 @@ pub(crate) use request::{
 };
 pub(crate) use time::Timestamp;
 pub(crate) use watch::{LibraryWatch, WatchState, WatchedDirectory};
-pub(crate) use why::{ApplyFailure, NextChange, Why};
+pub(crate) use why::{ApplyFailure, HookFailure, NextChange, Why};

@@ -18,6 +18,8 @@ pub(crate) struct Why {
     pub set_at: Option<Timestamp>,
     pub next: Option<NextChange>,
     pub last_failure: Option<ApplyFailure>,
+    /// Of the hook's last run; it is the same for all monitors.
+    pub hook_failure: Option<HookFailure>,
     /// All of it in sentences.
     pub text: String,
 }
@@ -36,6 +38,13 @@ pub(crate) struct ApplyFailure {
     pub image_id: i64,
     pub image_name: String,
     pub backend: String,
+    pub error: String,
+    pub at: Timestamp,
+}
+
+/// A run of the hook that failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HookFailure {
     pub error: String,
     pub at: Timestamp,
 }

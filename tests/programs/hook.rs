@@ -59,6 +59,13 @@ fn it_is_told_of_the_change_when_files_are_right() {
     assert_eq!(ran(), [set_by_hand]);
     wait_until("its failure is told", || house.log().contains("has failed: exit code 3"));
     assert!(house.log().contains("hook: complaint"), "{}", house.log());
+    let why = house.client().get("/why").ok()[0].clone();
+    assert_eq!(why["hook_failure"]["error"], "exit code 3");
+    assert!(why["text"].as_str().unwrap().contains("The hook failed"), "{why}");
+    assert_eq!(house.client().get("/debug").ok()["hook_failure"], why["hook_failure"]);
+    let doctor = house.murald(&["doctor"]).output().unwrap().stdout;
+    let doctor = String::from_utf8(doctor).unwrap();
+    assert!(doctor.contains("note\thook\thooks.wallpaper_changed failed: exit code 3"), "{doctor}");
     house.ends_well();
     // Once at start, for what is shown.
     fs::remove_file(notes.join("told")).unwrap();
@@ -143,7 +150,9 @@ fn a_hook_that_floods_is_cut_off_in_the_log_and_goes_on() {
 fn what_a_hook_sets_itself_runs_no_hook() {
     let desktop = Desktop::wayland(&["640x360"]);
     let sets = r#"echo "$MURALD_SOURCE" >>"$NOTES/runs"
-        "$MURALD" random && "$MURALD" set two && "$MURALD" next && "$MURALD" playlist start p
+        ask() { curl -sf --unix-socket "$MURALD_SOCKET" -d "$2" "http://murald$1" >/dev/null; }
+        "$MURALD" random && ask /wallpaper/set '{"image_id": 2}' && ask /playlists/active/next '{}' &&
+        "$MURALD" playlist start p
         echo $? >>"$NOTES/done""#;
     let (house, notes) = hooked(&desktop, sets, "");
     let ids = [picture(&house, "one", [200, 30, 30]), picture(&house, "two", [30, 30, 200])];

@@ -56,6 +56,9 @@ impl Record for Debug {
             let text = format!("{} on {on}: {}", failure.image_name, failure.error);
             sheet.field("failure", format!("{}, {text}", failure.at));
         }
+        if let Some(failure) = &self.hook_failure {
+            sheet.field("hook", format!("{}, failed: {}", failure.at, failure.error));
+        }
         screen.table(&sheet)
     }
 }

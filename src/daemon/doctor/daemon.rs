@@ -132,7 +132,12 @@ fn asked(report: &mut Report, socket: &Path) {
         }
     }
     warnings.iter().for_each(|warning| report.note(SUBJECT, warning, None));
-    for why in get::<Vec<Why>>(socket, "why").unwrap_or_default() {
+    let whys = get::<Vec<Why>>(socket, "why").unwrap_or_default();
+    if let Some(failure) = whys.iter().find_map(|why| why.hook_failure.as_ref()) {
+        let text = format!("hooks.wallpaper_changed failed: {}", failure.error);
+        report.note("hook", text, Some("the log has what it printed"));
+    }
+    for why in whys {
         if let Some(failure) = why.last_failure {
             let text = format!(
                 "{} could not be shown on {} by {}: {}",

@@ -33,7 +33,7 @@ impl Connection<'_> {
         meta.keep_alive = framing.keep_alive && self.served < self.shared.limits.requests;
         let id = meta.id;
         let answer = Request::new(head, body, id.as_str(), &self.shared.waiting)
-            .map(|request| request.among(&self.shared.seats))
+            .map(|request| request.among(&self.shared.seats, self.seat))
             .and_then(|request| handle(self.shared, request))
             .unwrap_or_else(|error| error.into_response(id.as_str()));
         if let Body::Events { .. } = answer.body {

@@ -32,6 +32,7 @@ pub(in crate::http) fn get(api: &Api, request: &Request<'_>) -> Result<Response,
         playlists: request.wait(PATIENCE, |reply| api.playlists.active(reply)).ok(),
         power: api.playlists.power(),
         failures: api.wallpaper.failures(),
+        hook_failure: api.desktop.hook_failure(),
         clients: request.clients() + streams,
     };
     Ok(Response::json(200, &debug)?)

@@ -251,7 +251,7 @@ fn act_on_all(
 
 /// Where a hook asks: what the playlist (none: any) brings up while this lives runs no hook.
 fn by_hook(api: &Api, request: &Request<'_>, playlist: Option<i64>) -> Option<HookRequest> {
-    request.by_hook().then(|| api.wallpaper.hook_request(playlist))
+    request.by_hook(&api.desktop).then(|| api.wallpaper.hook_request(playlist))
 }
 
 fn status(done: &str) -> Result<Response, Error> {

@@ -215,7 +215,7 @@ fn apply(
         fit: wish.fit,
         transition: wish.transition,
         source: HistorySource { kind: wish.source, playlist_id: None, playlist_name: None },
-        by_hook: request.by_hook(),
+        by_hook: request.by_hook(&api.desktop),
     };
     let all = wanted.targets == Targets::All;
     let mut applied = request.wait(PATIENCE, |reply| api.wallpaper.set(wanted, reply))?;

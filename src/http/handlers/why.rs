@@ -7,8 +7,8 @@ use crate::compositor::Output;
 use crate::http::{Error, Request, Response};
 use crate::store::{self, Connection, assignments, history, images};
 use crate::wire::{
-    ActivePlaylist, ApplyFailure, HistorySource, Image, NextChange, PlaylistType, Rest, Source,
-    Timestamp, Why, own_path,
+    ActivePlaylist, ApplyFailure, HistorySource, HookFailure, Image, NextChange, PlaylistType,
+    Rest, Source, Timestamp, Why, own_path,
 };
 
 /// The player waits for nothing but the disk.
@@ -34,7 +34,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         };
         outputs.iter().map(of).collect::<Result<Vec<_>, _>>()
     })?;
-    let now = Timestamp::now();
+    let (now, hook_failure) = (Timestamp::now(), api.desktop.hook_failure());
     let records: Vec<Why> = outputs
         .iter()
         .zip(shown)
@@ -46,7 +46,8 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
                 Shown { is_up, ..shown.known_by(api.wallpaper.is_restored(name)) }
             });
             let playlist = running.iter().find(|one| one.applied_to.iter().any(|on| on == name));
-            record(name, shown, playlist, api.wallpaper.last_failure(name), now)
+            let failures = (api.wallpaper.last_failure(name), hook_failure.clone());
+            record(name, shown, playlist, failures, now)
         })
         .collect();
     Ok(Response::json(200, &records)?)
@@ -101,14 +102,17 @@ fn record(
     monitor: &str,
     shown: Option<Shown>,
     playlist: Option<&ActivePlaylist>,
-    last_failure: Option<ApplyFailure>,
+    (last_failure, hook_failure): (Option<ApplyFailure>, Option<HookFailure>),
     now: Timestamp,
 ) -> Why {
     // What came up since has made an older one good.
     let is_news =
         |failure: &ApplyFailure| shown.as_ref().is_none_or(|shown| failure.at > shown.set_at);
     let last_failure = last_failure.filter(is_news);
-    let text = text(monitor, shown.as_ref(), playlist, last_failure.as_ref(), now);
+    let mut text = text(monitor, shown.as_ref(), playlist, last_failure.as_ref(), now);
+    if let Some(HookFailure { error, at }) = &hook_failure {
+        text += &format!(" The hook failed {} ago: {error}.", span(*at, now));
+    }
     let (image, rest) =
         shown.map(|shown| (shown.image, (shown.backend, shown.source, shown.set_at))).unzip();
     let (backend, source, set_at) = match rest {
@@ -125,6 +129,7 @@ fn record(
         set_at,
         next: playlist.and_then(next),
         last_failure,
+        hook_failure,
         text,
     }
 }
