@@ -30,8 +30,8 @@ pub(crate) use handle::check;
 pub(crate) use schema::{
     Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend, Builtin, BuiltinFit,
     BuiltinTransition, Compositor, Daemon, FehMode, Hooks, HyprpaperFit, LogLevel, Mpvpaper,
-    MpvpaperLayer, ParallaxDirection, ParallaxDriver, SelectionMode, Spot, SwaybgFit, WalQt,
-    WalQtTransition,
+    MpvpaperLayer, ParallaxDirection, ParallaxDriver, SelectionMode, Spot, StillFiles, SwaybgFit,
+    WalQt, WalQtTransition,
 };
 pub use schema::{BackendName, Key, Rule, Section, ValueType};
 pub use snapshot::Config;

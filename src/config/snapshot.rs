@@ -3,8 +3,8 @@
 use serde_json::{Map, Value as Json};
 
 use super::schema::{
-    App, AutoPriorities, Awww, Backend, BackendName, Builtin, Daemon, Feh, Hooks, Hyprpaper,
-    Library, Location, Monitors, Mpvpaper, Power, RemoteGallery, Section, Swaybg, WalQt,
+    App, AutoPriorities, Awww, Backend, BackendName, Builtin, Daemon, Desktop, Feh, Hooks,
+    Hyprpaper, Library, Location, Monitors, Mpvpaper, Power, RemoteGallery, Section, Swaybg, WalQt,
 };
 
 /// What rooms read, and what the API shows.
@@ -28,6 +28,7 @@ pub struct Config {
     pub library: Library,
     pub hooks: Hooks,
     pub power: Power,
+    pub desktop: Desktop,
     pub monitors: Monitors,
     pub remote_gallery: RemoteGallery,
     /// What in the file is not as it should be, for people.
@@ -67,6 +68,7 @@ impl Config {
             library: Library::read(table(Section::Library)),
             hooks: Hooks::read(table(Section::Hooks)),
             power: Power::read(table(Section::Power)),
+            desktop: Desktop::read(table(Section::Desktop)),
             monitors: Monitors::read(table(Section::Monitors)),
             remote_gallery: RemoteGallery::read(table(Section::RemoteGallery)),
             warnings,
@@ -154,6 +156,7 @@ mod tests {
                 "location",
                 "hooks",
                 "power",
+                "desktop",
                 "daemon",
                 "app",
                 "monitors",

@@ -14,7 +14,7 @@ use super::paths::{DaemonPaths, lock_images, log_settings, wanted_compositor};
 use super::rest::Rest;
 use crate::backends::{Backends, RootPainter, Settings, Versions};
 use crate::compositor;
-use crate::config::{self, BackendName, ConfigHandle, Section};
+use crate::config::{self, BackendName, ConfigHandle, Section, StillFiles};
 use crate::desktop::{self, DesktopOwner};
 use crate::error_chain::chain;
 use crate::events::EventBus;
@@ -155,7 +155,7 @@ impl Daemon {
         .map_err(start("the reconciler"))?;
         let parallax =
             Arc::new(Parallax::new(spawner.clone(), backends.clone(), wallpaper.clone()));
-        tell_changes(&config, &wallpaper, &parallax);
+        tell_changes(&config, &wallpaper, &parallax, &desktop);
         let shown = wallpaper.clone();
         library.on_rewritten(Box::new(move |image| shown.rewritten(image)));
         parallax.on_settings();
@@ -296,7 +296,7 @@ fn start_desktop(
     spawner: &Spawner,
 ) -> Result<(desktop::Handle, DesktopOwner), Error> {
     let transcoder = library.transcoder().clone();
-    let library = library.clone();
+    let (library, settings) = (library.clone(), Arc::clone(&backends.settings));
     let sources = desktop::Sources {
         store: store.clone(),
         bus: bus.clone(),
@@ -305,6 +305,7 @@ fn start_desktop(
         make_still: Arc::new(move |ffmpeg, image, to| {
             library.still(ffmpeg, image, to).map_err(|error| chain(&error))
         }),
+        wants_png: Arc::new(move || settings().desktop.stills == StillFiles::Png),
         directory: backends.dirs.state(),
     };
     let config = config.clone();
@@ -348,9 +349,15 @@ fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Library) {
     });
 }
 
-/// Has the reconciler and the parallax told of changes that concern them.
-fn tell_changes(config: &ConfigHandle, wallpaper: &wallpaper::Handle, parallax: &Arc<Parallax>) {
+/// Has the reconciler, the parallax and the files for other programs told of changes that concern them.
+fn tell_changes(
+    config: &ConfigHandle,
+    wallpaper: &wallpaper::Handle,
+    parallax: &Arc<Parallax>,
+    desktop: &desktop::Handle,
+) {
     let (wallpaper, parallax) = (wallpaper.clone(), Arc::clone(parallax));
+    let desktop = desktop.clone();
     config.subscribe(move |change| {
         let backends = change.sections.iter().filter_map(|section| match section {
             Section::BackendOptions(name) => Some(*name),
@@ -361,6 +368,9 @@ fn tell_changes(config: &ConfigHandle, wallpaper: &wallpaper::Handle, parallax: 
         let backends: Vec<_> = backends.collect();
         if change.sections.contains(&Section::Power) {
             wallpaper.limit_changed();
+        }
+        if change.sections.contains(&Section::Desktop) {
+            desktop.changed(Vec::new(), Box::new(|| ()));
         }
         if backends.contains(&BackendName::WalQt) {
             parallax.on_settings();

@@ -2,17 +2,22 @@
 //! or none. They are not flushed: after a crash the next start writes them again.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use super::links::Links;
+use super::stills::{self, STILLS};
 use crate::paths::{self, TEMPORARY};
 
 /// The link to what was set last.
 const NEWEST: &str = "all";
 
+/// The files beside them.
+pub(super) const FILES: [&str; 4] = ["palette.json", "colors.sh", "colors.css", "colors.rasi"];
+
 pub(super) struct Directory {
     root: PathBuf,
+    links: Links,
     /// What each file was given last.
     written: BTreeMap<&'static str, Vec<u8>>,
     /// It was told that something could not be written.
@@ -21,7 +26,8 @@ pub(super) struct Directory {
 
 impl Directory {
     pub(super) fn new(root: PathBuf) -> Self {
-        Self { root, written: BTreeMap::new(), complained: false }
+        let links = Links::new(root.clone());
+        Self { root, links, written: BTreeMap::new(), complained: false }
     }
 
     /// Whether its disk answers; the log has said so where it does not.
@@ -35,7 +41,7 @@ impl Directory {
         links: &BTreeMap<String, PathBuf>,
         files: [(&'static str, Vec<u8>); 4],
     ) {
-        let linked = self.link(links);
+        let linked = self.links.write(links);
         let written = files.into_iter().try_for_each(|(name, bytes)| self.put(name, bytes));
         match linked.and(written) {
             Ok(()) => self.complained = false,
@@ -48,42 +54,20 @@ impl Directory {
         }
     }
 
-    /// Removes all of them.
+    /// Removes all of them, and leaves what others have put there.
     pub(super) fn clear(&mut self) {
-        for (name, _) in std::mem::take(&mut self.written) {
+        self.written.clear();
+        for name in FILES {
             // It may have been removed already.
             fs::remove_file(self.root.join(name)).ok();
         }
-        for name in ["current", "stills"] {
-            fs::remove_dir_all(self.root.join(name)).ok();
+        self.links.clear();
+        let stills = self.root.join(STILLS);
+        stills::sweep(&stills, |_| false);
+        for directory in [&stills, &self.root] {
+            // It stays if it holds anything else.
+            fs::remove_dir(directory).ok();
         }
-        // Where it holds nothing else.
-        fs::remove_dir(&self.root).ok();
-    }
-
-    fn link(&self, links: &BTreeMap<String, PathBuf>) -> Result<(), (PathBuf, io::Error)> {
-        let directory = self.root.join("current");
-        fs::create_dir_all(&directory).map_err(|error| (directory.clone(), error))?;
-        for (name, target) in links {
-            let path = directory.join(name);
-            if fs::read_link(&path).is_ok_and(|now| now == *target) {
-                continue;
-            }
-            let temporary = directory.join(format!("{TEMPORARY}{name}"));
-            // Of a run that was killed.
-            fs::remove_file(&temporary).ok();
-            symlink(target, &temporary)
-                .and_then(|()| fs::rename(&temporary, &path))
-                .map_err(|error| (path, error))?;
-        }
-        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let is_ours = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            if is_ours && name.to_str().is_none_or(|name| !links.contains_key(name)) {
-                fs::remove_file(entry.path()).map_err(|error| (entry.path(), error))?;
-            }
-        }
-        Ok(())
     }
 
     fn put(&mut self, name: &'static str, bytes: Vec<u8>) -> Result<(), (PathBuf, io::Error)> {
@@ -122,44 +106,19 @@ mod tests {
         [("palette.json", vec![]), ("a", vec![]), ("b", vec![]), ("c", vec![])];
 
     #[test]
-    fn links_come_change_and_go() {
-        let home = tempfile::tempdir().unwrap();
-        let root = home.path().join("murald");
-        let current = root.join("current");
-        fs::create_dir_all(&current).unwrap();
-        symlink("/gone", current.join(".new-A")).unwrap();
-        fs::write(current.join("note"), "somebody's own").unwrap();
-        let mut directory = Directory::new(root.clone());
-        let mut check = |shown: &[(&str, &str)],
-                         newest: Option<&str>,
-                         expected: &[(&str, &str)]| {
+    fn link_has_the_name_of_its_monitor_unless_that_is_ours() {
+        let check = |shown: &[(&str, &str)], newest: Option<&str>, expected: &[(&str, &str)]| {
             let stills = shown.iter().map(|(monitor, still)| (*monitor, Path::new(still)));
-            directory.write(&links(stills, newest.map(Path::new)), EMPTY);
-            let mut found: Vec<(String, PathBuf)> = fs::read_dir(&current)
-                .unwrap()
-                .flatten()
-                .filter_map(|entry| {
-                    let name = entry.file_name().into_string().unwrap();
-                    Some((name, fs::read_link(entry.path()).ok()?))
-                })
-                .collect();
-            found.sort();
-            let expected: Vec<_> =
+            let found = links(stills, newest.map(Path::new));
+            let expected =
                 expected.iter().map(|(name, to)| ((*name).to_owned(), PathBuf::from(to))).collect();
             assert_eq!(found, expected);
         };
-        check(
-            &[("A", "/a"), ("DP/1", "/b")],
-            Some("/b"),
-            &[("A", "/a"), ("DP_1", "/b"), ("all", "/b")],
-        );
-        check(
-            &[("A", "/c"), ("..", "/x"), ("all", "/x")],
-            Some("/c"),
-            &[("A", "/c"), ("all", "/c")],
-        );
+        let both = [("A", "/a"), ("DP_1", "/b"), ("all", "/b")];
+        check(&[("A", "/a"), ("DP/1", "/b")], Some("/b"), &both);
+        let odd = [("A", "/c"), ("..", "/x"), ("all", "/x"), (".new-A", "/x")];
+        check(&odd, Some("/c"), &[("A", "/c"), ("all", "/c")]);
         check(&[], None, &[]);
-        assert!(current.join("note").exists());
     }
 
     #[test]
@@ -173,6 +132,21 @@ mod tests {
             assert!(palette.exists());
             fs::remove_file(&palette).unwrap();
         }
+        // What others have put there stays, and nothing is looked for behind a link.
+        let pictures = home.path().join("pictures");
+        let png = format!("{}.png", "0f".repeat(32));
+        fs::create_dir(&pictures).unwrap();
+        fs::write(pictures.join(&png), "theirs").unwrap();
+        fs::create_dir(root.join("stills")).unwrap();
+        fs::write(root.join("stills").join(&png), "ours").unwrap();
+        fs::write(root.join("stills/mine.png"), "theirs").unwrap();
+        directory.clear();
+        assert_eq!(fs::read_dir(root.join("stills")).unwrap().count(), 1);
+        fs::remove_dir_all(root.join("stills")).unwrap();
+        std::os::unix::fs::symlink(&pictures, root.join("stills")).unwrap();
+        directory.clear();
+        assert!(pictures.join(&png).exists());
+        fs::remove_file(root.join("stills")).unwrap();
         directory.clear();
         assert!(!root.exists());
     }

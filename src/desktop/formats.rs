@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::directory::FILES;
 use super::palette::{Palette, Palettes};
-use super::scheme::Scheme;
+use super::scheme::{Scheme, told_from};
 
 /// `color0` to `color7`.
 const COLORS: usize = 8;
@@ -16,12 +17,10 @@ pub(super) fn files(palettes: &Palettes<'_>) -> serde_json::Result<[(&'static st
     json.push(b'\n');
     let newest = palettes.newest;
     let colors = named(newest);
-    Ok([
-        ("palette.json", json),
-        ("colors.sh", shell(newest, &colors)),
-        ("colors.css", gtk(&colors).into_bytes()),
-        ("colors.rasi", rofi(&colors).into_bytes()),
-    ])
+    let contents =
+        [json, shell(newest, &colors), gtk(&colors).into_bytes(), rofi(&colors).into_bytes()];
+    let mut contents = contents.into_iter();
+    Ok(FILES.map(|name| (name, contents.next().unwrap_or_default())))
 }
 
 /// The colours under the names that all formats give them.
@@ -38,7 +37,12 @@ fn named(palette: Option<&Palette>) -> Vec<(String, String)> {
     // A picture of fewer colours has them again.
     let colors = palette.map_or(&[][..], |palette| &palette.colors);
     let again = colors.iter().cycle().cloned().chain(std::iter::repeat(accent));
-    named.extend(again.take(COLORS).enumerate().map(|(n, color)| (format!("color{n}"), color)));
+    let mut again: Vec<String> = again.take(COLORS).collect();
+    // Between the first and the last, as terminals have them: to be seen on the first.
+    for at in 1..COLORS - 1 {
+        again[at] = told_from(&again[0], &again[at]);
+    }
+    named.extend(again.into_iter().enumerate().map(|(n, color)| (format!("color{n}"), color)));
     named
 }
 
@@ -125,6 +129,13 @@ mod tests {
         let theme = text(Some(&palette), "colors.rasi");
         assert!(theme.starts_with("* {\n    background: #101018;\n"), "{theme}");
         assert!(theme.ends_with("    color7: #e0d0c0;\n}\n"), "{theme}");
+        // Each in turn, and where it is too near to the first, lighter.
+        let found: Vec<&str> = (0..8)
+            .map(|n| sheet.split_once(&format!("color{n} ")).unwrap().1.split_once(';').unwrap().0)
+            .collect();
+        assert_eq!(found[..3], ["#101018", "#e0d0c0", "#c04020"]);
+        assert_eq!((found[3], found[4], found[7]), (found[6], found[1], found[1]));
+        assert!(!found[1..7].contains(&found[0]), "{found:?}");
         let json: serde_json::Value =
             serde_json::from_str(&text(Some(&palette), "palette.json")).unwrap();
         assert_eq!(json["newest"], json["monitors"]["A"]);

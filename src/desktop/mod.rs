@@ -12,6 +12,7 @@ mod directory;
 mod formats;
 mod handle;
 mod hook;
+mod links;
 mod palette;
 mod publisher;
 mod scheme;
@@ -39,6 +40,7 @@ pub(crate) use hook::HookSources;
 use hook::Hook;
 use publisher::Publisher;
 
+use stills::WantsPng;
 /// Changes whose files are still to be written; one more is told without them.
 const INBOX: usize = 64;
 
@@ -53,6 +55,7 @@ pub(crate) struct Sources {
     pub transcoder: Transcoder,
     pub make_still: MakeStill,
     /// `$XDG_STATE_HOME/murald`
+    pub wants_png: WantsPng,
     pub directory: PathBuf,
 }
 

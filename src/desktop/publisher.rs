@@ -16,7 +16,7 @@ use super::handle::{Message, Tell};
 use super::hook::Hook;
 use super::palette::{Palette, Palettes};
 use super::shown::{self, Shown};
-use super::stills::{Made, Still, Stills};
+use super::stills::{Made, STILLS, Still, Stills};
 use crate::compositor::Outputs;
 use crate::error_chain::chain;
 use crate::events::{EventBus, EventFilter, Subscription};
@@ -57,8 +57,8 @@ struct Waiting {
 
 impl Publisher {
     pub(super) fn new(sources: Sources, hook: Hook) -> Self {
-        let Sources { store, bus, outputs, transcoder, make_still, directory } = sources;
-        let (stills, made) = Stills::new(directory.join("stills"), transcoder, make_still);
+        let Sources { store, bus, outputs, transcoder, make_still, wants_png, directory } = sources;
+        let (stills, made) = Stills::new(directory.join(STILLS), transcoder, make_still, wants_png);
         Self {
             store,
             bus,

@@ -55,6 +55,15 @@ impl Scheme {
     }
 }
 
+/// A colour that can be told from another: itself, or a lighter or darker one.
+pub(super) fn told_from(other: &str, color: &str) -> String {
+    let (Some(other), Some(rgb)) = (color::parse_hex(other), color::parse_hex(color)) else {
+        return color.to_owned();
+    };
+    let appearance = if lab(other).l < MIDDLE { Tone::Dark } else { Tone::Light };
+    hex(readable(lab(rgb), other, SIGN, appearance))
+}
+
 /// The colour itself where it stands out enough, else the nearest that does, towards white on dark and
 /// towards black on light.
 fn readable(color: Lab, background: Rgb, ratio: f32, appearance: Tone) -> Rgb {
@@ -147,6 +156,11 @@ mod tests {
                     .map(|color| color::parse_hex(color).unwrap());
             assert!(contrast(foreground, background) >= TEXT, "{palette:?}: {made:?}");
             assert!(contrast(accent, background) >= SIGN, "{palette:?}: {made:?}");
+            for color in palette {
+                let told = color::parse_hex(&told_from(&palette[0], color)).unwrap();
+                let first = color::parse_hex(&palette[0]).unwrap();
+                assert!(contrast(told, first) >= SIGN, "{palette:?}: {color}");
+            }
             let dark = lab(background).l < MIDDLE;
             assert_eq!(dark, made.appearance == Tone::Dark, "{palette:?}: {made:?}");
         };

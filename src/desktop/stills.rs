@@ -1,28 +1,43 @@
 //! The still picture that stands for an image: its own file, or a PNG in `stills` that is named by the
 //! image's checksum. Runs on the thread `desktop`; what it asks for is made on the transcoder's.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
+use std::io::BufReader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+use rustix::fs::{AtFlags, unlinkat};
 
 use super::MakeStill;
-use crate::paths::Replacement;
+use super::links::opened;
+use crate::media;
+use crate::paths::{self, Replacement, TEMPORARY, open_regular};
 use crate::thread::panic_text;
-use crate::transcode::{self, Transcoder};
-use crate::wire::{Image, MediaType};
+use crate::transcode::Transcoder;
+use crate::wire::{Format, Image, MediaType};
 
+/// Where they are, in the state directory.
+pub(super) const STILLS: &str = "stills";
 /// Those that are made for monitors at the same time are far fewer.
 const MADE: usize = 64;
+/// Pictures that are not looked at again, each with its checksum.
+const PLAIN: usize = 256;
+
+/// Whether every still is to be a PNG.
+pub(crate) type WantsPng = Arc<dyn Fn() -> bool + Send + Sync>;
 
 pub(super) struct Stills {
     directory: PathBuf,
     transcoder: Transcoder,
     make: MakeStill,
+    wants_png: WantsPng,
     made: Sender<Made>,
+    /// Whether other programs show a picture as it is meant, by checksum.
+    plain: BTreeMap<String, bool>,
     /// By checksum.
     pending: BTreeSet<String>,
     /// Those that could not be made, until they are asked for again.
@@ -52,17 +67,27 @@ impl Stills {
         directory: PathBuf,
         transcoder: Transcoder,
         make: MakeStill,
+        wants_png: WantsPng,
     ) -> (Self, Receiver<Made>) {
         let (made, told) = bounded(MADE);
-        let (pending, failed) = (BTreeSet::new(), BTreeSet::new());
-        let stills =
-            Self { directory, transcoder, make, made, pending, failed, told: BTreeSet::new() };
+        let (pending, failed, plain) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+        let stills = Self {
+            directory,
+            transcoder,
+            make,
+            wants_png,
+            made,
+            plain,
+            pending,
+            failed,
+            told: BTreeSet::new(),
+        };
         (stills, told)
     }
 
     /// Where the image's still is; begins to make it where it is not there.
     pub(super) fn of(&mut self, image: &Image) -> Still {
-        if is_still(image) {
+        if self.is_still(image) {
             return Still::At(image.path.clone());
         }
         let checksum = image.checksum.strip_prefix("sha256:").unwrap_or(&image.checksum);
@@ -95,16 +120,25 @@ impl Stills {
     }
 
     /// Removes those that no link leads to.
-    pub(super) fn tidy(&self, used: &BTreeSet<&Path>) {
+    pub(super) fn tidy(&mut self, used: &BTreeSet<&Path>) {
+        if self.plain.len() > PLAIN {
+            self.plain.clear();
+        }
         if !self.pending.is_empty() {
             return;
         }
-        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
-            if !used.contains(&*entry.path()) {
-                // Tried again after the next change.
-                fs::remove_file(entry.path()).ok();
-            }
+        sweep(&self.directory, |path| used.contains(path));
+    }
+
+    /// Whether programs that show pictures show the file as it is.
+    fn is_still(&mut self, image: &Image) -> bool {
+        let is_file = image.media_type == MediaType::Image && !image.animated;
+        let is_known = matches!(image.format, Format::Png | Format::Jpg);
+        if !is_file || !is_known || (self.wants_png)() {
+            return false;
         }
+        let looked = self.plain.entry(image.checksum.clone());
+        *looked.or_insert_with(|| is_plain(&image.path))
     }
 
     fn path(&self, checksum: &str) -> PathBuf {
@@ -124,11 +158,33 @@ impl Stills {
     }
 }
 
-/// Whether a program that shows pictures shows the file as it is.
-fn is_still(image: &Image) -> bool {
-    image.media_type == MediaType::Image
-        && !image.animated
-        && !transcode::is_needed_for(image.format)
+/// Removes stills from their directory, which is not followed if it is a link; files with other names are
+/// somebody else's.
+pub(super) fn sweep(directory: &Path, is_used: impl Fn(&Path) -> bool) {
+    let Ok(opened) = opened(directory) else { return };
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if is_ours(&name) && !is_used(&entry.path()) {
+            // Tried again after the next change.
+            unlinkat(&opened, name, AtFlags::empty()).ok();
+        }
+    }
+}
+
+/// The name of a still, or of one that is being written.
+fn is_ours(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let checksum = name.strip_prefix(TEMPORARY).unwrap_or(name).strip_suffix(".png");
+    checksum.is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// As the headers of a file say; one that cannot be read is left to those that try.
+fn is_plain(path: &Path) -> bool {
+    if !paths::answers(path) {
+        return true;
+    }
+    let look = || media::is_plain(&mut BufReader::new(open_regular(path).ok()?)).ok();
+    media::caught(look).ok().flatten().unwrap_or(true)
 }
 
 /// A still that ends in a panic is one that cannot be made, and nobody waits for it.
@@ -151,6 +207,7 @@ mod tests {
 
     use super::*;
     use crate::thread::Spawner;
+    use crate::transcode;
 
     #[test]
     fn still_whose_making_panics_counts_as_failed() {
@@ -159,7 +216,8 @@ mod tests {
             transcode::start(&spawner, transcode::Limits::default()).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let make: MakeStill = Arc::new(|_, _, _| panic!("on purpose"));
-        let (mut stills, made) = Stills::new(directory.path().to_owned(), transcoder, make);
+        let (mut stills, made) =
+            Stills::new(directory.path().to_owned(), transcoder, make, Arc::new(|| false));
         let image: Image = serde_json::from_value(serde_json::json!({
             "id": 1, "name": "film", "path": "/film.mp4", "media_type": "video", "format": "mp4",
             "width": 4, "height": 3, "duration": 1.0, "animated": false, "audio_enabled": false,

@@ -88,6 +88,16 @@ impl Profile {
         }
     }
 
+    /// Whether its colours are other than those of sRGB.
+    pub(super) fn changes_anything(&self) -> bool {
+        let layout = match self.samples {
+            Samples::Gray => Layout::Gray,
+            Samples::Rgb => Layout::Rgb,
+            Samples::Cmyk => Layout::Rgba,
+        };
+        self.conversion(layout, Layout::Rgb).is_some()
+    }
+
     /// None where there is nothing to be done, or nothing that can be.
     fn conversion(&self, from: Layout, to: Layout) -> Option<Conversion> {
         let (srgb, options) = (ColorProfile::new_srgb(), TransformOptions::default());

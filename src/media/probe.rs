@@ -80,6 +80,14 @@ pub(crate) fn upright(input: &mut dyn Input) -> Result<(Format, bool), Error> {
     Ok((format, orientation == Orientation::NoTransforms))
 }
 
+/// Whether programs that ignore orientations and colour profiles show a picture as it is meant. Reads no
+/// pixels.
+pub(crate) fn is_plain(input: &mut dyn Input) -> Result<bool, Error> {
+    let Header { orientation, profile, .. } = probe(input)?.header;
+    let is_srgb = profile.is_none_or(|profile| !profile.changes_anything());
+    Ok(orientation == Orientation::NoTransforms && is_srgb)
+}
+
 impl Probe {
     /// How the stored pixels are to be turned.
     pub(super) fn orientation(&self) -> Orientation {

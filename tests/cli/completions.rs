@@ -113,6 +113,7 @@ fn every_setting_is_offered() {
         "location",
         "hooks",
         "power",
+        "desktop",
         "monitors",
         "remote_gallery",
     ];

@@ -164,9 +164,17 @@ fn config_routes() {
     let whole = daemon.succeeds("GET", "/config", Value::Null);
     assert_eq!(whole["daemon"]["images_dir"], "$XDG_DATA_HOME/murald/images");
     assert_eq!(whole["backend"]["wal-qt"]["duration_ms"], 300);
-    for section in
-        ["app", "daemon", "library", "location", "hooks", "power", "monitors", "remote_gallery"]
-    {
+    for section in [
+        "app",
+        "daemon",
+        "library",
+        "location",
+        "hooks",
+        "power",
+        "desktop",
+        "monitors",
+        "remote_gallery",
+    ] {
         let shown = daemon.succeeds("GET", &format!("/config/{section}"), Value::Null);
         assert_eq!(shown, whole[section]);
     }

@@ -116,6 +116,7 @@ fn table() -> Vec<(&'static str, Value)> {
                 "max_child_memory_mb": 0,
             }),
         ),
+        ("desktop", json!({"stills": "auto"})),
         ("monitors", json!({"selected_monitors": [], "image_set_type": "individual"})),
         (
             "remote_gallery",

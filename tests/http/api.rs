@@ -211,9 +211,17 @@ fn config_is_shown_whole_and_by_section() {
     let whole = daemon.client.get("/config").json();
     assert_eq!(whole["app"]["images_per_page"], 50);
     assert_eq!(whole["backend"]["wal-qt"]["duration_ms"], 300);
-    for section in
-        ["app", "daemon", "library", "location", "hooks", "power", "monitors", "remote_gallery"]
-    {
+    for section in [
+        "app",
+        "daemon",
+        "library",
+        "location",
+        "hooks",
+        "power",
+        "desktop",
+        "monitors",
+        "remote_gallery",
+    ] {
         assert_eq!(daemon.client.get(&format!("/config/{section}")).json(), whole[section]);
     }
     let one = daemon.client.get("/config/backends/swaybg").json();

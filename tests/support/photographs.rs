@@ -85,7 +85,7 @@ fn jpeg(picture: &RgbImage) -> Vec<u8> {
 }
 
 /// Turned a quarter to the left, with the remark that a quarter to the right puts it upright.
-fn upright(picture: &RgbImage) -> Vec<u8> {
+pub fn upright(picture: &RgbImage) -> Vec<u8> {
     let plain = jpeg(&image::imageops::rotate270(picture));
     // One entry of TIFF: Orientation (0x112), a short, one of them: 6.
     let exif = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";

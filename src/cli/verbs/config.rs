@@ -17,8 +17,8 @@ use super::config_section::{Section, settings, split};
 use crate::paths::Dirs;
 
 const SECTION: &str = "A section: app, daemon, backend.NAME, backend.auto_priorities, library, \
-                       location, hooks, power, monitors, remote_gallery; or a setting, as \
-                       backend.type or app.theme";
+                       location, hooks, power, desktop, monitors, remote_gallery; or a setting, \
+                       as backend.type or app.theme";
 
 pub(super) const GROUP: Group = Group {
     title: "Configuration",

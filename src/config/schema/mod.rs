@@ -8,6 +8,7 @@ mod backend;
 mod builtin;
 mod client;
 mod daemon;
+mod desktop;
 mod feh;
 mod form;
 mod hooks;
@@ -27,6 +28,7 @@ pub(crate) use backend::{AutoPriorities, Backend, SelectionMode};
 pub(crate) use builtin::{Builtin, BuiltinFit, BuiltinTransition, Spot};
 pub(crate) use client::{App, Monitors, RemoteGallery};
 pub(crate) use daemon::{Compositor, Daemon, LogLevel};
+pub(crate) use desktop::{Desktop, StillFiles};
 pub(crate) use feh::{Feh, FehMode};
 pub(crate) use hooks::Hooks;
 pub(crate) use hyprpaper::{Hyprpaper, HyprpaperFit};
@@ -52,13 +54,14 @@ pub enum Section {
     Library,
     Hooks,
     Power,
+    Desktop,
     Monitors,
     RemoteGallery,
 }
 
 impl Section {
     /// In the order of the file: what people change first, what only clients read last.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Backend,
         Self::AutoPriorities,
         Self::BackendOptions(BackendName::Awww),
@@ -72,6 +75,7 @@ impl Section {
         Self::Location,
         Self::Hooks,
         Self::Power,
+        Self::Desktop,
         Self::Daemon,
         Self::App,
         Self::Monitors,
@@ -79,7 +83,7 @@ impl Section {
     ];
 
     /// The tables at the top of the file, in the order in which clients are told of them.
-    pub const TOP: [Self; 9] = [
+    pub const TOP: [Self; 10] = [
         Self::App,
         Self::Daemon,
         Self::Backend,
@@ -87,6 +91,7 @@ impl Section {
         Self::Location,
         Self::Hooks,
         Self::Power,
+        Self::Desktop,
         Self::Monitors,
         Self::RemoteGallery,
     ];
@@ -113,6 +118,7 @@ impl Section {
             Self::Library => Library::KEYS,
             Self::Hooks => Hooks::KEYS,
             Self::Power => Power::KEYS,
+            Self::Desktop => Desktop::KEYS,
             Self::Monitors => Monitors::KEYS,
             Self::RemoteGallery => RemoteGallery::KEYS,
         }
@@ -130,6 +136,7 @@ impl Section {
             Self::Library => ("library", None),
             Self::Hooks => ("hooks", None),
             Self::Power => ("power", None),
+            Self::Desktop => ("desktop", None),
             Self::Monitors => ("monitors", None),
             Self::RemoteGallery => ("remote_gallery", None),
         };
