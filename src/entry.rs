@@ -25,6 +25,10 @@ pub fn main() -> ExitCode {
             let start = std::mem::take(&mut doctor.start);
             doctor.tell(&daemon::examine(&options(start)))
         }
+        Next::TakeDown(mut down) => {
+            let start = std::mem::take(&mut down.start);
+            down.tell(daemon::take_down(&options(start)).map_err(coded))
+        }
         Next::Daemon(start) => match run(&options(start)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {

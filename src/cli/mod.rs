@@ -26,6 +26,7 @@ mod start;
 mod stdin;
 mod suggest;
 mod table;
+mod take_down;
 mod template;
 mod terminal;
 mod text;
@@ -45,11 +46,13 @@ use connection::Connection;
 use lookup::Verbs;
 use screen::Screen;
 use verb::Run;
+use verbs::Stopped;
 
 pub(crate) use call::Setting;
 pub(crate) use database::DatabaseCheck;
 pub(crate) use database::DatabaseRestore;
 pub(crate) use doctor::Doctor;
+pub(crate) use take_down::TakeDown;
 
 pub(crate) use error::Error;
 pub use error::Exit;
@@ -72,6 +75,8 @@ pub(crate) enum Next {
     RestoreDatabase(DatabaseRestore),
     /// To look at everything that wallpapers need, which a client does not see.
     Examine(Doctor),
+    /// To end what a daemon that does not run has left, which a client does not know.
+    TakeDown(TakeDown),
 }
 
 /// A file of settings that is to be read.
@@ -133,6 +138,14 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
             let start = daemon_start(call.globals, &Env::process());
             return Next::Examine(Doctor::new(start, output));
         }
+        Run::Stop => match verbs::stop(&call, &mut screen) {
+            Ok(Stopped::NoDaemon) if call.has("--clear") => {
+                let output = call.globals.output.clone();
+                let start = daemon_start(call.globals, &Env::process());
+                return Next::TakeDown(TakeDown { start, output });
+            }
+            stopped => stopped.map(drop),
+        },
         Run::Complete => verbs::complete(verbs, &call, &mut screen),
         Run::Request(request) => request.run(&call, &mut screen),
         Run::Client(run) => run(&call, &mut screen),
@@ -158,7 +171,9 @@ fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
             }
             reference::resolve(verb, call)
         }
-        Run::Daemon | Run::Check | Run::Database(_) | Run::Doctor | Run::Complete => Ok(()),
+        Run::Daemon | Run::Check | Run::Database(_) | Run::Doctor | Run::Stop | Run::Complete => {
+            Ok(())
+        }
     }
 }
 

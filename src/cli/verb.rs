@@ -37,6 +37,8 @@ pub(super) enum Run {
     Database(Database),
     /// This process looks at everything that wallpapers need; `main` sees to it.
     Doctor,
+    /// This process stops the daemon; if none runs, `main` sees to what that has left.
+    Stop,
     /// This process tells how a command line can go on, for which it needs all verbs.
     Complete,
     /// This process asks the daemon for one thing and prints it.
@@ -165,6 +167,11 @@ impl Verb {
     /// The one that looks at everything.
     pub(super) const fn doctor(words: &'static [&'static str], summary: &'static str) -> Self {
         Self::run(words, summary, Run::Doctor)
+    }
+
+    /// The one that stops the daemon.
+    pub(super) const fn stop(words: &'static [&'static str], summary: &'static str) -> Self {
+        Self::run(words, summary, Run::Stop)
     }
 
     /// The one that completes command lines.

@@ -10,6 +10,7 @@ mod error;
 mod options;
 mod paths;
 mod rest;
+mod take_down;
 mod terminal;
 mod wiring;
 
@@ -30,6 +31,7 @@ pub(crate) use database::{check as check_database, restore as restore_database};
 pub(crate) use doctor::examine;
 pub(crate) use error::Error;
 pub(crate) use options::Options;
+pub(crate) use take_down::take_down;
 
 use paths::DaemonPaths;
 use wiring::{Daemon, Wakes};

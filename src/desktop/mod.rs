@@ -37,10 +37,11 @@ pub(crate) use handle::DesktopOwner;
 pub use handle::Handle;
 pub(crate) use hook::HookSources;
 
+use directory::Directory;
 use hook::Hook;
 use publisher::Publisher;
-
 use stills::WantsPng;
+
 /// Changes whose files are still to be written; one more is told without them.
 const INBOX: usize = 64;
 
@@ -54,9 +55,14 @@ pub(crate) struct Sources {
     pub outputs: Outputs,
     pub transcoder: Transcoder,
     pub make_still: MakeStill,
-    /// `$XDG_STATE_HOME/murald`
     pub wants_png: WantsPng,
+    /// `$XDG_STATE_HOME/murald`
     pub directory: PathBuf,
+}
+
+/// Removes the files, if no daemon is there to do so.
+pub(crate) fn remove_files(directory: PathBuf) {
+    Directory::new(directory).clear();
 }
 
 pub(crate) fn start(

@@ -10,6 +10,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::record::{self, Record};
 use super::{BackendProcess, Error, Identity, Launch};
@@ -106,6 +107,16 @@ impl ProcessRecords {
         running.map(|(record, who)| (record.backend, record.output, who)).collect()
     }
 
+    /// Ends all that run, and forgets them; how many those were. The caller sees to it that nobody takes
+    /// them over.
+    pub(crate) fn end_all(&self, grace: Duration) -> usize {
+        let running: Vec<_> =
+            self.records().filter_map(|(_, path)| BackendProcess::take_over(path)).collect();
+        let ended = running.len();
+        running.into_iter().for_each(|process| process.end(grace));
+        ended
+    }
+
     /// How many records are of processes that have ended, or of none.
     pub(crate) fn gone(&self) -> usize {
         let runs = |path: &PathBuf| record::read(path).is_some_and(|(_, who)| who.is_running());
@@ -148,7 +159,7 @@ mod tests {
     use super::*;
     use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt;
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     fn records() -> (tempfile::TempDir, ProcessRecords) {
         let dir = tempfile::tempdir().unwrap();

@@ -28,8 +28,16 @@ fn without_a_daemon() {
     ] {
         fails(&house, line, 69, &nobody);
     }
+    // There is nothing to be done, unless a daemon is named.
+    assert_eq!(ok(&house, &["stop"]), "");
+    assert_eq!(json_of(&house, &["stop"]), json!({ "status": "not_running" }));
+    assert_eq!(
+        ok(&house, &["stop", "--clear"]),
+        "no daemon runs, and no wallpaper of murald is left\n"
+    );
+    let socket = house.socket().display().to_string();
     let none = nobody.replace("start it", "so there is none to stop");
-    fails(&house, &["stop"], 69, &none);
+    fails(&house, &["--socket", &socket, "stop"], 69, &none);
     let long = format!("/tmp/{}/murald.sock", "x".repeat(120));
     let told = format!("murald: {long} can be no socket: ");
     fails(&house, &["--socket", &long, "status"], 69, &told);

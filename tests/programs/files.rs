@@ -122,6 +122,25 @@ fn links_and_colours_follow_every_change() {
     house.wait();
     assert!(!state(&house).exists());
     assert_eq!(files_below(&cache), Vec::<PathBuf>::new());
+
+    // Also when the daemon has gone: what is murald's, and no more.
+    house.start();
+    set(&house, &json!({ "image_id": red }));
+    let mine = state(&house).join("current/mine");
+    std::os::unix::fs::symlink("/nowhere", &mine).unwrap();
+    set(&house, &json!({ "image_id": red, "monitor": "HEADLESS-1" }));
+    house.kill9();
+    let clear = || house.murald(&["stop", "--clear"]).output().unwrap();
+    let first = clear();
+    let told = String::from_utf8_lossy(&first.stdout).into_owned();
+    assert!(first.status.success() && told.contains("; ended 1 process"), "{first:?}");
+    assert_eq!(files_below(&state(&house)), [mine.clone()]);
+    fs::remove_file(&mine).unwrap();
+    fs::remove_dir(mine.parent().unwrap()).unwrap();
+    let again = clear();
+    let told = String::from_utf8_lossy(&again.stdout).into_owned();
+    assert!(again.status.success() && told.contains("no wallpaper"), "{again:?}");
+    assert!(!house.socket().exists(), "none was started");
 }
 
 /// `MURALD_CHANGES` makes it more.
@@ -223,6 +242,25 @@ fn an_animation_has_a_still_as_long_as_it_is_shown() {
     set(&house, &json!({ "image_id": plain }));
     assert_eq!(link(&house, "all"), Some(in_library(&house, "plain.png")));
     wait_until("what is not used is removed", || !made.exists());
+
+    // A photograph that only its orientation turns; and every picture, if the settings say so.
+    let photo = house.root().join("photo.jpg");
+    let pixels = image::RgbImage::from_fn(64, 36, |x, _| image::Rgb([x as u8, 90, 9]));
+    fs::write(&photo, crate::support::photographs::upright(&pixels)).unwrap();
+    let photo = house.import(&[&photo])[0];
+    let image = house.client().get(&format!("/images/{photo}")).ok();
+    set(&house, &json!({ "image_id": photo }));
+    assert_eq!(link(&house, "HEADLESS-1"), Some(still(photo)));
+    let size = image::image_dimensions(still(photo)).unwrap();
+    assert_eq!((json!(size.0), json!(size.1)), (image["width"].clone(), image["height"].clone()));
+    set(&house, &json!({ "image_id": plain }));
+    let mut events = house.events("config_changed");
+    house.client().patch("/config/desktop", &json!({ "stills": "png" })).ok();
+    assert_eq!(events.wait_for("config_changed")["sections"], json!(["desktop"]));
+    wait_until("the copy", || link(&house, "HEADLESS-1") == Some(still(plain)));
+    assert!(still(plain).exists());
+    house.client().patch("/config/desktop", &json!({ "stills": "jpg" })).fails(400);
+    house.client().patch("/config/desktop", &json!({ "still": "png" })).fails(400);
 }
 
 #[test]

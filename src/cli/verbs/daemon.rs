@@ -25,8 +25,12 @@ pub(super) const GROUP: Group = Group {
             "It ends on SIGTERM, SIGINT or `murald stop`, and the wallpapers stay on the screen.\n\
              On SIGHUP it opens its log file anew and reads the configuration again.",
         ),
-        Verb::new(&["stop"], "Stop the daemon and wait until it has ended", stop)
-            .flags(&[Flag::switch("--clear", "Also take the wallpapers off the screen")]),
+        Verb::stop(&["stop"], "Stop the daemon and wait until it has ended")
+            .flags(&[Flag::switch("--clear", "Also take the wallpapers off the screen")])
+            .help(
+                "If no daemon runs, --clear takes off what an earlier one has left. Exits with 69 only if\n\
+                 --socket names where no daemon listens.",
+            ),
         Verb::new(&["status"], "Show whether the daemon runs and what each monitor shows", status),
         Verb::doctor(&["doctor"], "Tell what is in the way of wallpapers (no daemon needed)").help(
             "Looks at the settings, at where files go, at the socket, the database, the session, its \
@@ -58,14 +62,20 @@ fn info(connection: &Connection) -> Result<Info, Error> {
     connection.get(&Place::new(&[&"info"]))?.read()
 }
 
-fn stop(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+/// What came of `stop`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Stopped {
+    Daemon,
+    NoDaemon,
+}
+
+pub(in crate::cli) fn stop(call: &Call, screen: &mut Screen) -> Result<Stopped, Error> {
     let connection = call.connect()?;
-    let Info { pid, .. } = info(&connection).map_err(|error| match error.exit {
-        Exit::Unavailable => {
-            error.hint("so there is none to stop; --socket or MURALD_SOCKET name another socket")
-        }
-        _ => error,
-    })?;
+    let pid = match info(&connection) {
+        Ok(Info { pid, .. }) => pid,
+        Err(error) if error.exit == Exit::Unavailable => return none_to_stop(call, screen, error),
+        Err(error) => return Err(error),
+    };
     // Before it is told, or its number might be another's by then.
     let process = Pid::from_raw(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
     let body = json!({"clear": call.has("--clear")});
@@ -80,7 +90,23 @@ fn stop(call: &Call, screen: &mut Screen) -> Result<(), Error> {
                 .hint(format!("its log says which part is late; `kill {pid}` ends it at once")));
         }
     }
-    screen.show(&answer, |screen, _: Value| screen.say("stopped"))
+    screen.show(&answer, |screen, _: Value| screen.say("stopped"))?;
+    Ok(Stopped::Daemon)
+}
+
+/// Whoever names a socket means the daemon there.
+fn none_to_stop(call: &Call, screen: &mut Screen, error: Error) -> Result<Stopped, Error> {
+    if call.has("--clear") {
+        return Ok(Stopped::NoDaemon);
+    }
+    if call.globals.socket.is_some() {
+        return Err(error.hint("so there is none to stop"));
+    }
+    match screen.wants_data() {
+        true => screen.data(&json!({ "status": "not_running" }))?,
+        false => screen.note("no daemon runs")?,
+    }
+    Ok(Stopped::NoDaemon)
 }
 
 fn status(call: &Call, screen: &mut Screen) -> Result<(), Error> {

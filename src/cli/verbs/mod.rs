@@ -41,6 +41,7 @@ use super::verb::{Flag, Group, Kind};
 
 pub(super) use complete::complete;
 pub(super) use config::{file as config_file, file_to_check};
+pub(super) use daemon::{Stopped, stop};
 
 /// In the order that help shows them.
 pub static GROUPS: &[Group] = &[
