@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     const EMPTY: [(&str, Vec<u8>); 4] =
-        [("palette.json", vec![]), ("a", vec![]), ("b", vec![]), ("c", vec![])];
+        [(FILES[0], vec![]), (FILES[1], vec![]), (FILES[2], vec![]), (FILES[3], vec![])];
 
     #[test]
     fn link_has_the_name_of_its_monitor_unless_that_is_ours() {

@@ -140,7 +140,8 @@ fn links_and_colours_follow_every_change() {
     let again = clear();
     let told = String::from_utf8_lossy(&again.stdout).into_owned();
     assert!(again.status.success() && told.contains("no wallpaper"), "{again:?}");
-    assert!(!house.socket().exists(), "none was started");
+    let status = house.murald(&["status"]).output().unwrap();
+    assert_eq!(status.status.code(), Some(69), "none was started");
 }
 
 /// `MURALD_CHANGES` makes it more.

@@ -22,7 +22,8 @@ pub(super) const POWER: Verb =
             "    murald power locked; swaylock; murald power unlocked\n\n\
              Playlists, films and pages rest meanwhile where power.pause_when_locked or\n\
              power.pause_when_idle is set: nothing changes by itself, timers keep what was left, and\n\
-             what moves stands still.",
+             what moves stands still. A restart of the daemon keeps the state. A new session starts\n\
+             unlocked and active.",
         );
 
 fn power(call: &Call, screen: &mut Screen) -> Result<(), Error> {
