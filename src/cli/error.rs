@@ -57,6 +57,11 @@ impl Error {
         Self::new(Exit::Refused, message)
     }
 
+    /// What is meant is not there, as the daemon would say.
+    pub(crate) fn missing(message: impl Into<String>) -> Self {
+        Self { status: Some(404), ..Self::refused(message) }
+    }
+
     /// The daemon does not start, or ended: `error` with its causes, under its own exit code and with
     /// its own hint, where it has one.
     pub(crate) fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn StdError) -> Self {

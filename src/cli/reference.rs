@@ -1,9 +1,10 @@
 //! Words that mean an image, a playlist or a folder: found out before anything is asked for, so that
 //! nothing is half done when one of them fits nothing.
 //!
-//! Ids are taken as they are. Everything else is looked up: what is shown now, paths, names, the
-//! beginnings of names, in this order.
+//! Everything is looked up: what is shown now, ids, paths, names, the beginnings of names, in this
+//! order. `id:` and `name:` before a word say what it is. On standard input digits are ids.
 
+mod ids;
 mod names;
 
 use std::io::Read;
@@ -18,7 +19,7 @@ use super::connection::{Connection, Place};
 use super::verb::{Kind, Verb};
 use super::{Error, stdin};
 use crate::paths::{Dirs, open_regular};
-use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Folder, Format, Page, Playlist};
+use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Folder, Format, Page};
 use names::{Named, among, exactly, nothing, only};
 
 /// Records that one request can give.
@@ -29,6 +30,7 @@ const COMPARED: u64 = 2000;
 /// Puts ids in the place of all words that mean a record; of `set`, absolute paths in that of files
 /// that are to be imported.
 pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
+    ids::say_which(verb, call)?;
     stdin::expand(verb, call)?;
     let mut values = std::mem::take(&mut call.values);
     let mut found = Ok(());
@@ -52,7 +54,8 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         }
     }
     call.values = values;
-    found
+    found?;
+    ids::see_all(verb, call)
 }
 
 fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
@@ -60,12 +63,36 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
         return Err(Error::usage("\"-\" is standard input only where several images can be named"));
     }
     let connection = &call.connect()?;
+    if let Some(id) = word.strip_prefix("id:") {
+        let id = id.parse().ok().filter(|id: &i64| *id > 0);
+        return id.map(Value::from).ok_or_else(|| {
+            Error::usage(format!("what follows id: must be a number from 1 on, not {word:?}"))
+        });
+    }
+    if let Some(name) = word.strip_prefix("name:") {
+        return by_name(kind, name, connection).map(Value::from);
+    }
     match kind {
         Kind::FolderOrRoot if word == "root" => Ok(word.into()),
         Kind::Folder | Kind::FolderOrRoot => folder(connection, word).map(Value::from),
         Kind::Playlist => playlist(connection, word).map(Value::from),
         Kind::Picture => picture(connection, word),
         _ => image(connection, word).map(Value::from),
+    }
+}
+
+/// What has exactly this name.
+fn by_name(kind: Kind, name: &str, connection: &Connection) -> Result<i64, Error> {
+    match kind {
+        Kind::Folder | Kind::FolderOrRoot => {
+            names::whole("folder", name, &names::tree(&folders(connection)?))
+        }
+        Kind::Playlist => names::whole("playlist", name, &playlists(connection)?),
+        _ => {
+            let known: Vec<Named> =
+                images(connection, "name", name)?.iter().map(Named::from).collect();
+            names::whole("image", name, &known)
+        }
     }
 }
 
@@ -273,9 +300,11 @@ fn not_deleted(shown: &CurrentMonitor) -> Result<i64, Error> {
 }
 
 fn playlist(connection: &Connection, word: &str) -> Result<i64, Error> {
-    let all: Vec<Playlist> = connection.get(&Place::new(&[&"playlists"]))?.read()?;
-    let all: Vec<_> = all.into_iter().map(|it| Named { id: it.id, name: it.name }).collect();
-    among("playlist", word, &all)
+    among("playlist", word, &playlists(connection)?)
+}
+
+fn playlists(connection: &Connection) -> Result<Vec<Named>, Error> {
+    connection.get(&Place::new(&[&"playlists"]))?.read()
 }
 
 /// A name of the whole tree, or the names from the root down with `/` between.
@@ -283,9 +312,12 @@ fn folder(connection: &Connection, word: &str) -> Result<i64, Error> {
     if word == "root" {
         return Err(Error::usage("root is no folder that could be changed or shown"));
     }
+    names::folder(word, &folders(connection)?)
+}
+
+fn folders(connection: &Connection) -> Result<Vec<Folder>, Error> {
     let all = Place::new(&[&"folders"]).query("parent_id", Some("all"));
-    let all: Vec<Folder> = connection.get(&all)?.read::<Data<Folder>>()?.data;
-    names::folder(word, &all)
+    Ok(connection.get(&all)?.read::<Data<Folder>>()?.data)
 }
 
 /// Where an id was meant to be a name: what is named so.

@@ -85,11 +85,12 @@ fn hues(text: &str) -> Option<Value> {
     Some(groups.into())
 }
 
-/// Digits alone are an id, never a name; what remains a text is looked up.
+/// Digits alone are an id, unless they begin with a zero; what remains a text is looked up.
 fn reference(text: &str) -> Option<Value> {
-    match text.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => text.parse().ok().filter(|&id: &i64| id > 0).map(Value::from),
-        false => Some(text.into()),
+    let is_id = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse::<i64>() {
+        Ok(id) if is_id => Some(id.into()),
+        _ => (!matches!(text, "" | "0")).then(|| text.into()),
     }
 }
 
@@ -148,6 +149,8 @@ mod tests {
         }
         check(Kind::Text, "", Ok(json!("")));
         check(Kind::Image, "7", Ok(json!(7)));
+        check(Kind::Image, "007", Ok(json!("007")));
+        check(Kind::Image, "99999999999999999999", Ok(json!("99999999999999999999")));
         check(Kind::Image, "0", Err("X must be a name, or an id from 1 on, not \"0\""));
         check(Kind::Image, "", Err("X must be a name, or an id from 1 on, not \"\""));
         check(Kind::Image, "7 seas", Ok(json!("7 seas")));

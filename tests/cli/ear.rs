@@ -16,9 +16,14 @@ pub(crate) struct Ear {
 }
 
 impl Ear {
-    /// With the same body whatever is asked.
+    /// With the same body whatever is asked, but for what an id is looked up by.
     pub(crate) fn new() -> Self {
-        Self::saying(|_| (200, ANSWER))
+        Self::saying(|asked| match asked {
+            "GET /images/ids" => (200, r#"{"ids":[1,2,3,4,5,6,7,8,9]}"#),
+            "GET /playlists" => (200, "[]"),
+            asked if is_look_up(asked) => (200, NOTHING),
+            _ => (200, ANSWER),
+        })
     }
 
     pub(crate) fn saying(says: fn(&str) -> (u16, &str)) -> Self {
@@ -48,8 +53,18 @@ impl Ear {
         let output = self.house.murald(&words).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{line}: {told}");
-        assert_eq!(self.asked.try_iter().collect::<Vec<_>>(), expected, "{line}");
+        let is_meant = |asked: &String| expected.contains(&&**asked) || !is_look_up(asked);
+        let asked: Vec<String> = self.asked.try_iter().filter(is_meant).collect();
+        assert_eq!(asked, expected, "{line}");
     }
+}
+
+/// Whether it only asks what an id or a number may mean.
+fn is_look_up(asked: &str) -> bool {
+    let named =
+        |asked: &str| asked.starts_with("GET /images?name=") && asked.ends_with("per_page=200");
+    matches!(asked, "GET /images/ids" | "GET /playlists" | "GET /folders?parent_id=all")
+        || named(asked)
 }
 
 /// `METHOD PATH BODY`; a connection's end is none.
@@ -77,4 +92,6 @@ fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
     Some(format!("{method} {path}{body}"))
 }
 
+const NOTHING: &str =
+    r#"{"data":[],"pagination":{"page":1,"per_page":200,"total_items":0,"total_pages":0}}"#;
 const ANSWER: &str = r#"{"version":"99.0.0","watch":[{"path":"/w","directory":"/w"}],"images":[{"image_id":1,"media_type":"image"},{"image_id":2,"media_type":"image"}],"ids":[5],"data":[{"id":5}],"pagination":{"page":1,"per_page":200,"total_items":1,"total_pages":1}}"#;

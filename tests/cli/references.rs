@@ -27,7 +27,7 @@ fn id_of(house: &House, reference: &str) -> Value {
 
 #[test]
 fn images_are_named_in_many_ways() {
-    let house = house(&["Sunset", "sunrise", "blue lake", "7", "current"]);
+    let house = house(&["Sunset", "sunrise", "blue lake", "7", "current", "1"]);
     let check = |reference: &str, id: i64| assert_eq!(id_of(&house, reference), id, "{reference}");
     check("2", 2);
     check("Sunset", 1);
@@ -46,7 +46,7 @@ fn images_are_named_in_many_ways() {
     let refused = |reference: &str, code: i32, told: &str| {
         fails(&house, &["images", "show", reference], code, &format!("murald: {told}"));
     };
-    refused("sun", 1, "\"sun\" may be Sunset (1), sunrise (2)\n");
+    refused("sun", 1, "\"sun\" is ambiguous: Sunset (1), sunrise (2)\n");
     refused("sunsat", 1, "no image is named \"sunsat\"\n  the nearest is Sunset (1)\n");
     // A format's ending that is not the image's own.
     refused("sunset.jpg", 1, "no image is named \"sunset.jpg\"\n");
@@ -54,6 +54,14 @@ fn images_are_named_in_many_ways() {
     // Digits are an id, whatever is called so.
     let output = run(&house, &["images", "show", "7"]);
     assert_eq!(stderr(&output), "murald: there is no image 7\n  one is named so: 7 (4)\n");
+    check("id:1", 1);
+    check("name:1", 6);
+    check("name:7", 4);
+    refused("name:sunset", 1, "no image is named \"sunset\"");
+    refused("id:x", 2, "what follows id: must be a number from 1 on, not \"id:x\"\n");
+    refused("007", 1, "no image is named \"007\"\n");
+    let both = "\"1\" is ambiguous: Sunset (1), 1 (6)\n  id:1 or name:1 says which\n";
+    refused("1", 1, both);
     // And reserved words win.
     refused("current", 1, "");
     refused("0", 2, "IMAGE must be a name, or an id from 1 on, not \"0\"\n");
@@ -109,8 +117,21 @@ fn playlists_and_folders_are_named_too() {
             .clone()
     };
     assert_eq!([id("sea"), id("SEA/bay"), id("land/b")], [1, 2, 4]);
-    fails(&house, &["folders", "show", "bay"], 1, "murald: \"bay\" may be bay (2), bay (4)\n");
+    fails(
+        &house,
+        &["folders", "show", "bay"],
+        1,
+        "murald: \"bay\" is ambiguous: bay (2), bay (4)\n",
+    );
     fails(&house, &["folders", "show", "root"], 2, "murald: root is no folder ");
+    for name in ["1", "9"] {
+        ok(&house, &["folders", "create", name]);
+    }
+    let told = "murald: \"1\" is ambiguous: sea (1), 1 (5)\n  id:1 or name:1 says which\n";
+    fails(&house, &["folders", "delete", "1", "--contents"], 1, told);
+    ok(&house, &["folders", "delete", "name:1", "--contents"]);
+    ok(&house, &["folders", "show", "1"]);
+    fails(&house, &["folders", "delete", "9", "--contents"], 1, "murald: there is no folder 9\n");
     let list = ok(&house, &["folders", "list"]);
     assert!(list.contains("2\tsea/bay\t0\t"), "{list}");
     ok(&house, &["images", "move", "a", "b", "land/bay"]);
@@ -126,7 +147,12 @@ fn a_folder_may_have_a_slash_in_its_name() {
     let id = |reference: &str| json_of(&house, &["folders", "show", reference])["id"].clone();
     // The exact name first; what only begins so comes after the parts.
     assert_eq!([id("a/b"), id("A/B"), id("/a/b"), id("a/b/")], [3, 3, 2, 2]);
-    fails(&house, &["folders", "show", "x/y"], 1, "murald: \"x/y\" may be x/y (4), x/y (5)\n");
+    fails(
+        &house,
+        &["folders", "show", "x/y"],
+        1,
+        "murald: \"x/y\" is ambiguous: x/y (4), x/y (5)\n",
+    );
     assert_eq!([id("a/x/y"), id("/a/b/x/y"), id("a/x")], [4, 5, 4]);
     fails(&house, &["folders", "show", "a/c"], 1, "murald: no folder is named \"c\"\n");
     fails(&house, &["folders", "show", "//"], 2, "murald: FOLDER must be a name, a path of names");
@@ -151,6 +177,19 @@ fn references_come_from_standard_input() {
     let (code, out, told) = fed(&house, &["images", "tag", "-", "--add", "x"], b"a\nnone\n");
     assert_eq!((code, out.as_str()), (Some(1), ""));
     assert!(told.starts_with("murald: no image is named \"none\"\n"), "{told}");
+    assert_eq!(json_of(&house, &["images", "tags"])["tags"], json!([]));
+    for line in [
+        &["images", "delete", "-"][..],
+        &["images", "tag", "-", "--add", "x"],
+        &["images", "move", "-", "root"],
+        &["playlist", "create", "n", "-"],
+    ] {
+        let (code, out, told) = fed(&house, line, b"1\n999999\n");
+        assert_eq!((code, &*out, &*told), (Some(1), "", "murald: no image 999999\n"), "{line:?}");
+    }
+    fails(&house, &["images", "delete", "a", "88", "99"], 1, "murald: no image 88, 99\n");
+    fails(&house, &["images", "tag", "1", "88", "--add", "x"], 1, "murald: no image 88\n");
+    assert_eq!(json_of(&house, &["images", "list"])["data"].as_array().unwrap().len(), 3);
     assert_eq!(json_of(&house, &["images", "tags"])["tags"], json!([]));
     let (code, out, _) = fed(&house, &["images", "tag", "-", "--add", "x"], b"a\n\n3\n");
     assert_eq!((code, out.as_str()), (Some(0), "a (1): x\nc (3): x\n"));

@@ -17,11 +17,19 @@ pub(super) struct Named {
     pub(super) name: String,
 }
 
+/// The folders of the whole tree, by their own names.
+pub(super) fn tree(all: &[Folder]) -> Vec<Named> {
+    all.iter().map(named).collect()
+}
+
+fn named(folder: &Folder) -> Named {
+    Named { id: folder.id, name: folder.name.clone() }
+}
+
 /// A name of the whole tree, or the names from the root down with `/` between. A name may have a
 /// `/`, too.
 pub(super) fn folder(word: &str, all: &[Folder]) -> Result<i64, Error> {
-    let named = |folder: &Folder| Named { id: folder.id, name: folder.name.clone() };
-    let tree: Vec<Named> = all.iter().map(named).collect();
+    let tree = tree(all);
     if !word.contains('/') || tree.iter().any(|one| one.name == word) {
         return among("folder", word, &tree);
     }
@@ -55,6 +63,16 @@ pub(super) fn among(what: &str, word: &str, all: &[Named]) -> Result<i64, Error>
     }
 }
 
+/// The one of exactly this name; an error where several have it, or none.
+pub(super) fn whole(what: &str, name: &str, all: &[Named]) -> Result<i64, Error> {
+    let same: Vec<&Named> = all.iter().filter(|one| one.name == name).collect();
+    match same[..] {
+        [one] => Ok(one.id),
+        [] => Err(nothing(what, name, all)),
+        _ => Err(several(name, &same)),
+    }
+}
+
 /// The one of this name: as it is written, else if only one has it in other letter case.
 pub(super) fn exactly<'a>(word: &str, all: &'a [Named]) -> Option<&'a Named> {
     let lower = word.to_lowercase();
@@ -75,14 +93,14 @@ pub(super) fn only<'a>(word: &str, all: &'a [Named]) -> Result<Option<&'a Named>
 }
 
 /// More than one that the word may mean.
-fn several(word: &str, fits: &[&Named]) -> Error {
+pub(super) fn several(word: &str, fits: &[&Named]) -> Error {
     let shown = fits.iter().take(LISTED).map(|one| format!("{} ({})", one.name, one.id));
     let shown = shown.collect::<Vec<_>>().join(", ");
     let more = match fits.len().saturating_sub(LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Error::refused(format!("{word:?} may be {shown}{more}"))
+    Error::refused(format!("{word:?} is ambiguous: {shown}{more}"))
 }
 
 pub(super) fn nothing(what: &str, word: &str, all: &[Named]) -> Error {
@@ -123,7 +141,7 @@ mod tests {
         check("ÜBER", Ok(4));
         check("a", Ok(5));
         check("A", Ok(6));
-        check("sun", Err("\"sun\" may be Sunset (1), sunrise (2), SUNSET over (3)"));
+        check("sun", Err("\"sun\" is ambiguous: Sunset (1), sunrise (2), SUNSET over (3)"));
         check("sunsit", Err("no image is named \"sunsit\"\n  the nearest is Sunset (1)"));
         check("sunsit.jpg", Err("no image is named \"sunsit.jpg\"\n  the nearest is Sunset (1)"));
         check("frobnicate", Err("no image is named \"frobnicate\""));
@@ -140,8 +158,8 @@ mod tests {
     #[test]
     fn folders_of_the_same_name_are_told_apart() {
         let told = among("folder", "sea", &all(&["sea", "sea"])).unwrap_err().to_string();
-        assert_eq!(told, "murald: \"sea\" may be sea (1), sea (2)");
+        assert_eq!(told, "murald: \"sea\" is ambiguous: sea (1), sea (2)");
         let told = among("folder", "F1", &all(&["F1", "f1", "F1", "F12"])).unwrap_err().to_string();
-        assert_eq!(told, "murald: \"F1\" may be F1 (1), F1 (3)");
+        assert_eq!(told, "murald: \"F1\" is ambiguous: F1 (1), F1 (3)");
     }
 }

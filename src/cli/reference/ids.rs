@@ -1,0 +1,80 @@
+//! Ids on the command line: each means one thing, and of several images each is there before anything
+//! is done to one of them.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::super::Error;
+use super::super::call::Call;
+use super::super::connection::Place;
+use super::super::verb::{Argument, Arity, Kind, Verb};
+use super::names::{self, Named};
+use super::{folders, images, playlists};
+use crate::wire::Ids;
+
+/// The id that a value of the command line is.
+fn id(kind: Kind, value: &Value) -> Option<i64> {
+    match kind {
+        Kind::Item => value["image_id"].as_i64(),
+        kind if kind.is_reference() => value.as_i64(),
+        _ => None,
+    }
+}
+
+/// Refuses digits that are the id of one thing and the name of another.
+pub(super) fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
+    for (name, value) in &call.values {
+        let Some((kind, id)) = verb.kind(name).and_then(|kind| Some((kind, id(kind, value)?)))
+        else {
+            continue;
+        };
+        let (connection, word) = (&call.connect()?, id.to_string());
+        let mut known = match kind {
+            Kind::Folder | Kind::FolderOrRoot => names::tree(&folders(connection)?),
+            Kind::Playlist => playlists(connection)?,
+            _ => images(connection, "name", &word)?.iter().map(Named::from).collect(),
+        };
+        known.retain(|one| one.id == id || one.name == word);
+        if known.iter().all(|one| one.id == id) {
+            continue;
+        }
+        if kind_is_image(kind) {
+            known.extend(
+                connection.get(&Place::new(&[&"images", &id])).and_then(|own| own.read()).ok(),
+            );
+        }
+        if known.iter().any(|one| one.id == id) {
+            known.sort_by_key(|one| one.id);
+            let known: Vec<&Named> = known.iter().collect();
+            return Err(
+                names::several(&word, &known).hint(format!("id:{id} or name:{id} says which"))
+            );
+        }
+    }
+    Ok(())
+}
+
+fn kind_is_image(kind: Kind) -> bool {
+    matches!(kind, Kind::Image | Kind::Picture | Kind::Item)
+}
+
+/// Of several images each is there before anything is done to one of them.
+pub(super) fn see_all(verb: &Verb, call: &Call) -> Result<(), Error> {
+    let takes_many = |argument: &&Argument| matches!(argument.arity, Arity::Some | Arity::Any);
+    let many = verb.arguments.iter().filter(takes_many).find(|it| kind_is_image(it.kind));
+    let Some(many) = many else { return Ok(()) };
+    let wanted: Vec<i64> =
+        call.all(many.name).into_iter().filter_map(|value| id(many.kind, value)).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let known: Ids = call.connect()?.get(&Place::new(&[&"images", &"ids"]))?.read()?;
+    let known: HashSet<i64> = known.ids.into_iter().collect();
+    let missing: Vec<String> =
+        wanted.iter().filter(|id| !known.contains(id)).map(i64::to_string).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::missing(format!("no image {}", missing.join(", ")))),
+    }
+}
