@@ -186,7 +186,7 @@ impl Socket {
             }
         }
         let cradle = Cradle::new(path).map_err(failed("make a directory beside"))?;
-        let born = cradle.0.join("s");
+        let born = cradle.0.join(BORN);
         let listener = listen(&born).map_err(failed("listen on"))?;
         let inode = fs::symlink_metadata(&born).map_err(failed("look at"))?.ino();
         fs::rename(&born, path).map_err(failed("put in place"))?;
@@ -217,14 +217,15 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
 /// socket has 107 bytes at most.
 struct Cradle(PathBuf);
 
+/// The socket in it.
+const BORN: &str = "s";
+
 impl Cradle {
     fn new(socket: &Path) -> io::Result<Self> {
         let parent = socket.parent().unwrap_or(Path::new("/"));
         let path = parent.join(format!(".{}", std::process::id()));
-        fs::remove_dir_all(&path).or_else(|error| match error.kind() {
-            io::ErrorKind::NotFound => Ok(()),
-            _ => Err(error),
-        })?;
+        // What a kill has left under our number; a directory of somebody else's stays.
+        empty(&path);
         fs::DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
     }
@@ -232,8 +233,14 @@ impl Cradle {
 
 impl Drop for Cradle {
     fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
+        empty(&self.0);
     }
+}
+
+/// Removes it with the socket that was not moved.
+fn empty(cradle: &Path) {
+    fs::remove_file(cradle.join(BORN)).ok();
+    fs::remove_dir(cradle).ok();
 }
 
 #[derive(Debug)]
