@@ -70,7 +70,9 @@ pub(super) fn list(directory: &Path, run: Run) -> Result<Vec<PathBuf>, Error> {
             if name.starts_with(&ours) {
                 continue;
             }
-            is_removed(&entry.path());
+            remove(&entry.path())
+                .inspect_err(|error| log::warn!("cannot remove {name}: {error}"))
+                .ok();
         } else {
             files.push(entry.path());
         }
@@ -247,23 +249,11 @@ fn hash(
     }
 }
 
-/// Removes what is ours: a file, or a package with all that is in it.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+/// Removes a temporary file, or a package with all that is in it.
+fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path)?.is_dir() {
         true => fs::remove_dir_all(path),
         false => fs::remove_file(path),
-    }
-}
-
-/// The same; true where it is gone. What is noted as pending stays so where this fails: the next start
-/// tries again.
-pub(super) fn is_removed(path: &Path) -> bool {
-    match remove(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            log::warn!("cannot remove {}: {error}", path.display());
-            false
-        }
-        _ => true,
     }
 }
 

@@ -206,7 +206,9 @@ pub(super) fn undo_renames(context: &ImportContext) -> Result<(), Error> {
     let renames = context.store.read(edits::renames)?;
     for moving in renames.into_iter().filter(|moving| !is_away(&moving.from)) {
         let image = context.store.read(|c| images::get(c, moving.image_id))?;
-        let stays = image.is_some_and(|image| image.home() == moving.from);
+        // A database from elsewhere may name any files.
+        let is_ours = [&moving.from, &moving.to].iter().all(|path| context.is_ours(path));
+        let stays = is_ours && image.is_some_and(|image| image.home() == moving.from);
         if stays && !exists(&moving.from) && exists(&moving.to) {
             rename(&moving.to, &moving.from).map_err(Error::file("rename", &moving.to))?;
             log::info!("{} has its name back", moving.from.display());

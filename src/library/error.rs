@@ -6,6 +6,7 @@ use std::{error, fmt, io};
 
 use crate::error_chain::causes;
 use crate::thread::panic_text;
+use crate::wire::own_path;
 use crate::{media, store, transcode};
 
 #[derive(Debug)]
@@ -16,6 +17,10 @@ pub enum Error {
     /// Its row is there, its file is not.
     FileGone {
         id: i64,
+    },
+    /// Another file or thing than the one that was seen lies there, or none: it stays.
+    NotKnown {
+        path: PathBuf,
     },
     /// What only a web package has.
     NotWeb {
@@ -191,6 +196,9 @@ impl fmt::Display for Error {
         match self {
             Self::NoImage { id } => write!(f, "there is no image {id}"),
             Self::FileGone { id } => write!(f, "the file of image {id} is gone"),
+            Self::NotKnown { path } => {
+                write!(f, "{} is not the file that murald knows", own_path(path).display())
+            }
             Self::NotWeb { id } => write!(
                 f,
                 "image {id} is not a web wallpaper: wallpaper_config_overrides and web_capabilities \

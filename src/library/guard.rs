@@ -128,7 +128,7 @@ impl Library {
             }
         }
         missing.extend(self.look_for_missing()?.missing());
-        let purged = purge(&self.store, &self.bus, &missing)?;
+        let purged = purge(&self.context, &missing)?;
         if purged > 0 {
             self.scan();
         }

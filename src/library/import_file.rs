@@ -48,6 +48,8 @@ pub(super) struct ImportContext {
     pub(super) folders_made: AtomicBool,
     /// Watched files of which nothing is known any more: they are looked at again.
     pub(super) unknown_again: Mutex<Vec<PathBuf>>,
+    /// The watched directories, which may be reached over links.
+    pub(super) roots: Mutex<Vec<PathBuf>>,
     /// The daemon ends: what is in hand is given up.
     pub(super) ended: AtomicBool,
     /// For what it alone decodes.
@@ -89,6 +91,7 @@ impl ImportContext {
             serial: AtomicU64::new(0),
             folders_made: AtomicBool::new(false),
             unknown_again: Mutex::default(),
+            roots: Mutex::default(),
             ended: AtomicBool::new(false),
             ffmpeg: transcoder.imports().clone(),
             audio: Arc::clone(&settings.video_audio),
@@ -220,6 +223,23 @@ impl ImportContext {
         row.settle(&reserved.name, &reserved.path);
         let image = self.store.write(|c| landed::insert(c, &row))?;
         Ok(self.complete(Imported { image, duplicate: false }))
+    }
+
+    /// Whether a path is that of a copy, a package or a preview: only these are removed whatever is in
+    /// them.
+    pub(super) fn is_ours(&self, path: &Path) -> bool {
+        self.is_in_library(path) || self.thumbnails.is_preview(path)
+    }
+
+    /// Whether it is one of a file or package in the library's directory, which may have had another
+    /// name, over a link.
+    pub(super) fn is_in_library(&self, path: &Path) -> bool {
+        let Some(home) = path.parent().filter(|_| path.file_name().is_some()) else { return false };
+        let real = |path: &Path| disk::answers_in(path).is_ok().then(|| path.canonicalize().ok());
+        home == self.directory
+            || real(home)
+                .flatten()
+                .is_some_and(|home| real(&self.directory).flatten() == Some(home))
     }
 
     /// A name for a file or package that is about to be made.

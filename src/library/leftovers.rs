@@ -1,23 +1,27 @@
 //! What the last run noted in the database and did not finish: renames, and files on their way in or
 //! out. The notes are taken before anybody is served, so that those of this run are never taken for
-//! them; the files are removed later, by the thread `reconcile`.
+//! them; the files are removed later, by the thread `reconcile`. The database may have come from
+//! elsewhere: outside of our directories only a file that is noted to the letter is removed.
 
 use std::path::Path;
 
 use super::Error;
-use super::disk::{self, is_away, is_gone, is_removed, stamp};
+use super::disk::{self, is_away, is_gone, stamp};
 use super::edit::undo_renames;
 use super::import_file::ImportContext;
-use crate::store::images;
+use super::known::Known;
 use crate::store::pending_files::{self, Pending};
+use crate::store::{elsewhere, images};
 
 pub(super) struct Leftovers {
     pending: Vec<Pending>,
 }
 
 impl Leftovers {
-    /// Undoes the rename that the last run may have had in hand, and takes the notes.
+    /// Undoes the rename that the last run may have had in hand, and takes the notes. Rows whose copies
+    /// lie elsewhere have no files from here on.
     pub(super) fn take(context: &ImportContext) -> Self {
+        confine(context);
         // Where it does not answer, all of this waits for the next start.
         let pending = disk::answers_in(&context.directory)
             .and_then(|()| undo_renames(context))
@@ -35,17 +39,17 @@ impl Leftovers {
         let mut done = Vec::new();
         for (note, _) in &held {
             // A row is the stronger word.
-            if context.store.read(|c| images::has_path(c, &note.path))? || is_another(note) {
-                done.push(*note);
-                continue;
-            }
+            let has_row = context.store.read(|c| images::has_path(c, &note.path))?;
+            let known = left(context, note).filter(|_| !has_row);
             let was_there = !is_gone(&note.path);
-            if is_removed(&note.path) {
-                if was_there {
+            match known.map(|known| known.is_removed(&note.path)) {
+                Some(true) if was_there => {
                     log::info!("removed {}, which was half in the library", note.path.display());
                 }
-                done.push(*note);
+                Some(false) => continue,
+                _ => {}
             }
+            done.push(*note);
         }
         if done.is_empty() {
             return Ok(());
@@ -53,7 +57,7 @@ impl Leftovers {
         context.store.write(|c| {
             // Its row may have been deleted since, and then the note is that deletion's.
             let settled = |note: &Pending| {
-                let there = note.path.exists() && !is_another(note);
+                let there = left(context, note).is_some() && !is_gone(&note.path);
                 Ok(!there || images::has_path(c, &note.path)?)
             };
             done.iter().try_for_each(|note| match settled(note) {
@@ -65,16 +69,37 @@ impl Leftovers {
     }
 }
 
-/// Whether somebody has given the name to another file since.
-fn is_another(note: &Pending) -> bool {
-    let (Some(noted), Ok(meta)) = (&note.stamp, note.path.symlink_metadata()) else { return false };
+fn confine(context: &ImportContext) {
+    let directory = &context.directory;
+    let is_ours = |path: &Path| context.is_in_library(path);
+    match context.store.write(|c| elsewhere::confine(c, directory, &is_ours)) {
+        Ok(0) => {}
+        Ok(away) => log::warn!(
+            "{away} pictures of the library are not in {}: they are neither shown nor deleted",
+            directory.display()
+        ),
+        Err(error) => log::error!("the library's paths cannot be checked: {error}"),
+    }
+}
+
+/// What is to be removed of what a note speaks of; none where that is another file by now.
+fn left(context: &ImportContext, note: &Pending) -> Option<Known> {
+    let ours = context.is_ours(&note.path);
+    let Ok(meta) = note.path.symlink_metadata() else { return ours.then_some(Known::File) };
     let now = stamp(&meta);
     // A package that is half removed was written since.
-    let another = noted.inode != now.inode || !(meta.is_dir() || noted.same_written(&now));
-    if another {
-        log::info!("{} is not what was to be removed: it stays", note.path.display());
+    let is_it = match &note.stamp {
+        Some(noted) => noted.inode == now.inode && (meta.is_dir() || noted.same_written(&now)),
+        None => ours,
+    };
+    match (is_it, meta.is_dir()) {
+        (true, true) if ours => Some(Known::Package),
+        (true, false) => Some(Known::This(now)),
+        _ => {
+            log::info!("{} is not what was to be removed: it stays", note.path.display());
+            None
+        }
     }
-    another
 }
 
 /// The name under which a file of the library is reserved.

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::disk::is_gone;
-use super::removal::clear;
+use super::import_file::ImportContext;
+use super::removal::clear_own;
 use crate::digest::Checksum;
-use crate::events::EventBus;
 use crate::store::images::{self, Places};
 use crate::store::purge::{self, Purged};
 use crate::store::{self, Connection, Store, watched};
-use crate::wire::{Event, GalleryDomain, OrphanReason};
+use crate::wire::{Event, GalleryDomain, OrphanReason, own_path};
 
 /// An image's id, its file or package, and what is in it.
 pub(super) type Row = (i64, PathBuf, Checksum);
@@ -53,16 +53,22 @@ impl Verdict {
     pub(super) fn on(rows: &[Row], files: &[PathBuf]) -> Self {
         let listed: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
         let mut homes: BTreeMap<&Path, Home> = BTreeMap::new();
+        let mut elsewhere = Vec::new();
         for (id, path, _) in rows {
             let directory = path.parent().unwrap_or(path);
             let home = homes.entry(directory).or_default();
             home.total += 1;
-            if !listed.contains(path.as_path()) && is_gone(path) {
+            if own_path(path) != path {
+                // Where it is now, nobody looks: its owner is told.
+                elsewhere.push(*id);
+            } else if !listed.contains(path.as_path()) && is_gone(path) {
                 home.missing.push(*id);
             }
         }
         homes.iter_mut().for_each(|(directory, home)| home.is_there = directory.is_dir());
-        judge(homes.into_values())
+        let mut verdict = judge(homes.into_values());
+        verdict.keep.extend(elsewhere);
+        verdict
     }
 
     /// All that are missing.
@@ -88,7 +94,8 @@ fn judge(homes: impl Iterator<Item = Home>) -> Verdict {
 
 /// Removes the rows of those images whose files are not there, with every reference to them, and
 /// tells of it. Returns how many went.
-pub(super) fn purge(store: &Store, bus: &EventBus, ids: &[i64]) -> Result<usize, Error> {
+pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error> {
+    let ImportContext { store, bus, .. } = context;
     let (mut count, mut references) = (0, Purged::default());
     for some in ids.chunks(AT_ONCE) {
         let gone = loop {
@@ -108,7 +115,7 @@ pub(super) fn purge(store: &Store, bus: &EventBus, ids: &[i64]) -> Result<usize,
                 playlists_affected: purged.playlists,
             });
         }
-        clear(store, gone.iter().filter_map(|lost| lost.places.preview.as_deref()));
+        clear_own(context, gone.iter().filter_map(|lost| lost.places.preview.as_deref()));
     }
     let images = (count > 0).then_some(GalleryDomain::Images);
     for domain in images.into_iter().chain(references.domains()) {

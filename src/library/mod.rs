@@ -19,6 +19,7 @@ mod idle;
 mod import;
 mod import_file;
 mod in_place;
+mod known;
 mod landed;
 mod landing;
 mod leftovers;
@@ -162,7 +163,6 @@ pub fn start(
         watch::start(Arc::clone(&context), bus.clone(), inbox.clone(), spawner)?;
     let reconciler = Reconciler {
         context: Arc::clone(&context),
-        bus: bus.clone(),
         leftovers,
         guard: guard.clone(),
         importer: inbox.clone(),

@@ -27,7 +27,6 @@ use super::watch::Watching;
 use super::{Error, walk::looks_like_picture};
 use crate::digest;
 use crate::digest::Checksum;
-use crate::events::EventBus;
 use crate::memory;
 use crate::store::Store;
 use crate::store::edits::{self, Rename};
@@ -36,7 +35,6 @@ use crate::store::pending_files;
 
 pub(super) struct Reconciler {
     pub(super) context: Arc<ImportContext>,
-    pub(super) bus: EventBus,
     pub(super) leftovers: Leftovers,
     pub(super) guard: Guard,
     /// Takes the files that are to be adopted.
@@ -87,7 +85,7 @@ impl Reconciler {
         follow_owner(context, &mut rows, &files, goes_on)?;
         let verdict = Verdict::on(&rows, &files);
         self.guard.note(store, generation, &rows, &verdict);
-        if purge(store, &self.bus, &verdict.purge)? > 0 {
+        if purge(context, &verdict.purge)? > 0 {
             // What was a copy may have its file there still.
             self.watching.scan();
         }

@@ -1,32 +1,41 @@
 //! Images on their way out. Runs on the thread that asks.
 //!
-//! One transaction removes the rows with every reference to them, and notes as pending what they leave
-//! on the disk: files, packages, previews. Then the disk is cleared, and the notes go last. After a
-//! kill or a power loss in between, the next start reads the notes and goes on. What is to be in the
-//! trash is there before the transaction ends, and nothing is noted of it: whoever takes it out
-//! again has it back. A note says which file it was: the next start removes no other of its name.
+//! Every file is compared with what murald knows ([`Known`]) before any is removed. One transaction
+//! removes the rows with every reference to them, and notes as pending what they leave on the disk.
+//! Then the disk is cleared, and the notes go last. After a kill or a power loss in between, the next
+//! start reads the notes and goes on. What is to be in the trash is there before the transaction ends,
+//! and nothing is noted of it: whoever takes it out again has it back. A note says which file it was:
+//! the next start removes no other of its name.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use super::disk::{self, is_removed, stamp, sync_directory};
+use super::disk::{self, sync_directory};
+use super::import_file::ImportContext;
+use super::known::Known;
 use super::name::Reserved;
 use super::trash::Trashed;
 use super::{Error, Library};
 use crate::store::purge::{self, Gone};
-use crate::store::{self, Connection, Store, folders, images, pending_files};
+use crate::store::{self, Connection, folders, images, pending_files, watched};
 use crate::wire::{DeleteImages, GalleryDomain, Image};
 
 /// Images without rows, whose files are still there, or in the trash.
 pub(super) struct Leaving<'a> {
     gone: Gone,
-    trashed: bool,
+    /// What is still to be removed.
+    files: Vec<(PathBuf, Known)>,
     /// Nobody else's until the files are gone: they would be taken for those.
     _names: Vec<Reserved<'a>>,
 }
+
+/// What goes from the disk with an image, or a row that cannot be read.
+pub(super) type Going = (i64, PathBuf, Known);
+/// The files of images in place.
+type InPlace = BTreeMap<i64, Vec<(PathBuf, Known)>>;
 
 /// Which images are to leave.
 #[derive(Clone, Copy)]
@@ -44,10 +53,10 @@ impl Which<'_> {
         }
     }
 
-    /// Whether one that was among them is so still, if it is there.
+    /// Whether one that was among them is so still.
     fn has(self, c: &Connection, image: i64) -> Result<bool, store::Error> {
         match self {
-            Self::These(_) => Ok(true),
+            Self::These(_) => images::exists(c, image),
             Self::In(folder) => folders::is_below(c, image, folder),
         }
     }
@@ -80,43 +89,58 @@ impl Library {
         then: impl FnOnce(&Connection) -> Result<T, Error>,
     ) -> Result<(Leaving<'_>, T), Error> {
         self.can_remove()?;
-        let mut trashed = Trashed::default();
-        let mut going = Gone::default();
+        let mut trashed = Trashed::new(&self.context);
+        let mut known = BTreeMap::new();
         if files.in_place || files.trash {
-            going = self.store.read(|c| Gone::would_be(c, &which.ids(c)?, files.in_place))?;
+            let gone = self.store.read(|c| Gone::would_be(c, &which.ids(c)?, files.in_place))?;
+            known = self.known(&gone)?;
+            if files.trash {
+                self.trash(which, &gone, &known, &mut trashed)?;
+            }
         }
-        if files.in_place {
-            homes(&going).try_for_each(disk::answers)?;
-        }
-        if files.trash {
-            self.trash(which, &going, &mut trashed)?;
-        }
-        let turn = files.trash.then(|| self.context.names.turn());
-        let (leaving, back, then) = self.store.write(|c| -> Result<_, Error> {
+        // Below those who come back from the trash: they wait for it.
+        let _turn = files.trash.then(|| self.context.names.turn());
+        self.store.write(|c| -> Result<_, Error> {
             let gone = purge::delete(c, &which.ids(c)?, files.in_place)?;
-            let mut leaving = self.leaving(c, gone)?;
+            let mut going = going(&gone, &known)?;
             if files.trash {
                 // One that was renamed in between is still there, or one that came into the folder.
-                for path in homes(&leaving.gone) {
-                    trashed.take(path)?;
-                    pending_files::unmark(c, path)?;
-                }
-                leaving.trashed = true;
+                going.drain(..).try_for_each(|going| trashed.take(&going))?;
             }
-            Ok((leaving, staying(c, &going)?, then(c)?))
-        })?;
-        trashed.keep_but(&back);
-        drop(turn);
-        Ok((leaving, then))
+            Ok((self.leaving(c, gone, going)?, then(c)?))
+        })
+    }
+
+    /// The files in place that are to go, each of which is the one that was seen. Before the
+    /// transaction, and before anything is moved: it may take a while, and one that is another stops all.
+    fn known(&self, gone: &Gone) -> Result<InPlace, Error> {
+        let mut known = InPlace::new();
+        for image in gone.images.iter().filter(|image| image.in_place && gone.takes(image)) {
+            let mut files =
+                BTreeSet::from_iter(self.store.read(|c| watched::of_image(c, image.id))?);
+            files.insert(image.path.clone());
+            for path in files {
+                disk::answers(&path)?;
+                let file = Known::in_place(&self.context, image, &path)?;
+                known.entry(image.id).or_default().push((path, file));
+            }
+        }
+        Ok(known)
     }
 
     /// Before the transaction: it may take a while, and no other writer is to wait for it.
-    fn trash(&self, which: Which<'_>, going: &Gone, trashed: &mut Trashed) -> Result<(), Error> {
-        for image in going.images.iter().filter(|image| going.takes(image)) {
+    fn trash(
+        &self,
+        which: Which<'_>,
+        gone: &Gone,
+        known: &InPlace,
+        trashed: &mut Trashed<'_>,
+    ) -> Result<(), Error> {
+        for going in going(gone, known)? {
             // Each by itself: others rename, move and delete in between.
             let _turn = self.context.names.turn();
-            if self.store.read(|c| which.has(c, image.id))? {
-                trashed.take(image.home())?;
+            if self.store.read(|c| which.has(c, going.0))? {
+                trashed.take(&going)?;
             }
         }
         Ok(())
@@ -130,36 +154,39 @@ impl Library {
 
     /// For the end of the transaction: until others see that the rows are gone, the names are taken
     /// anyway. Fails where the files could not follow, and the rows are to stay with them.
-    fn leaving(&self, c: &Connection, gone: Gone) -> Result<Leaving<'_>, Error> {
-        let ours = gone.images.iter().filter(|image| gone.takes(image));
-        let directories: BTreeSet<_> = ours.filter_map(|image| image.home().parent()).collect();
+    fn leaving(&self, c: &Connection, gone: Gone, going: Vec<Going>) -> Result<Leaving<'_>, Error> {
+        let directories: BTreeSet<_> =
+            going.iter().filter_map(|(_, path, _)| path.parent()).collect();
         for directory in directories {
             match rustix::fs::access(directory, Access::WRITE_OK) {
-                Ok(()) | Err(Errno::NOENT) => {}
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
                 Err(error) => {
                     return Err(Error::file("remove files from", directory)(error.into()));
                 }
             }
         }
-        for path in homes(&gone) {
-            if let Ok(meta) = path.symlink_metadata() {
-                pending_files::mark(c, path, Some(&stamp(&meta)))?;
+        let mut files = Vec::with_capacity(going.len());
+        for (_, path, known) in going {
+            if let Some(stamp) = known.look(&path)? {
+                pending_files::mark(c, &path, Some(&stamp))?;
             }
+            files.push((path, known));
         }
         let hold = |image: &Image| self.context.names.hold(&image.name, image.home());
-        let names = gone.images.iter().map(hold).collect();
-        Ok(Leaving { gone, trashed: false, _names: names })
+        let _names = gone.images.iter().map(hold).collect();
+        Ok(Leaving { gone, files, _names })
     }
 
     /// The part after the transaction; returns how many images went.
     pub(super) fn discard(&self, leaving: &Leaving<'_>) -> usize {
         let Gone { images, references, unreadable, .. } = &leaving.gone;
         images.iter().for_each(|image| self.thumbnails.remove(image));
-        match leaving.trashed {
-            // What has such a name by now is another.
-            true => clear(&self.store, images.iter().filter_map(purge::preview)),
-            false => clear(&self.store, leaving.gone.on_disk()),
-        }
+        // What another deletion has back from the trash meanwhile is there, or not yet.
+        let turn = self.context.names.turn();
+        let files = leaving.files.iter().map(|(path, known)| (&**path, *known));
+        let previews = images.iter().filter_map(purge::preview).map(|path| (path, Known::File));
+        clear(&self.context, files.chain(previews));
+        drop(turn);
         let count = images.len() + unreadable.len();
         if count > 0 {
             self.changed(GalleryDomain::Images);
@@ -169,40 +196,50 @@ impl Library {
     }
 }
 
-/// Of those that were to go, the files of images that have left the folder meanwhile: only they have
-/// rows still.
-fn staying<'a>(c: &Connection, going: &'a Gone) -> Result<Vec<&'a Path>, Error> {
-    let mut homes = Vec::new();
-    for image in &going.images {
-        if images::exists(c, image.id)? {
-            homes.push(image.home());
+/// What goes from the disk with these; an error where one in place was moved since it was compared.
+fn going(gone: &Gone, known: &InPlace) -> Result<Vec<Going>, Error> {
+    let mut going = Vec::new();
+    for image in gone.images.iter().filter(|image| gone.takes(image)) {
+        if !image.in_place {
+            going.push((image.id, image.home().to_owned(), Known::copy(image)));
+            continue;
         }
+        let files =
+            known.get(&image.id).filter(|files| files.iter().any(|(path, _)| *path == image.path));
+        let files = files.ok_or_else(|| Error::NotKnown { path: image.path.clone() })?;
+        going.extend(files.iter().map(|(path, known)| (image.id, path.clone(), *known)));
     }
-    Ok(homes)
+    let copy = |(id, file): &(i64, Option<PathBuf>)| Some((*id, file.clone()?, Known::File));
+    going.extend(gone.unreadable.iter().filter_map(copy));
+    Ok(going)
 }
 
-/// The files and packages that go, and may go into the trash.
-fn homes(gone: &Gone) -> impl Iterator<Item = &Path> {
-    let unreadable = gone.unreadable.iter().filter_map(Option::as_deref);
-    gone.images.iter().filter(|image| gone.takes(image)).map(Image::home).chain(unreadable)
+/// Removes previews that are noted as pending, or copies, and then their notes.
+pub(super) fn clear_own<'a>(context: &ImportContext, paths: impl Iterator<Item = &'a Path>) {
+    clear(context, paths.map(|path| (path, Known::File)));
 }
 
 /// Removes files that are noted as pending, and then their notes. Their rows are gone, which is what was
 /// asked for: where this fails the notes stay, and the next start goes on.
-pub(super) fn clear<'a>(store: &Store, paths: impl Iterator<Item = &'a Path>) {
-    if let Err(error) = try_clear(store, paths) {
+fn clear<'a>(context: &ImportContext, files: impl Iterator<Item = (&'a Path, Known)>) {
+    if let Err(error) = try_clear(context, files) {
         log::warn!("what was removed is noted until the next start: {}", error.reason());
     }
 }
 
-fn try_clear<'a>(store: &Store, paths: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
-    let removed: Vec<&Path> = paths.filter(|path| is_removed(path)).collect();
+fn try_clear<'a>(
+    context: &ImportContext,
+    files: impl Iterator<Item = (&'a Path, Known)>,
+) -> Result<(), Error> {
+    let may_go = |path: &Path, known| matches!(known, Known::This(_)) || context.is_ours(path);
+    let removed = |&(path, known): &(&Path, Known)| !may_go(path, known) || known.is_removed(path);
+    let removed: Vec<&Path> = files.filter(removed).map(|(path, _)| path).collect();
     // The notes must not be forgotten before the removals are remembered.
     let directories: BTreeSet<_> = removed.iter().filter_map(|path| path.parent()).collect();
     // A cache that was deleted has nothing to remember.
     for directory in directories.into_iter().filter(|directory| directory.is_dir()) {
         sync_directory(directory)?;
     }
-    store.note(|c| removed.iter().try_for_each(|path| pending_files::unmark(c, path)))?;
+    context.store.note(|c| removed.iter().try_for_each(|path| pending_files::unmark(c, path)))?;
     Ok(())
 }

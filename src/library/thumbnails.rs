@@ -197,6 +197,11 @@ impl Thumbnails {
         self.shared.directory.join(PREVIEWS).join(format!("{}.mp4", hex(image)))
     }
 
+    /// Whether this is the path of a preview.
+    pub(super) fn is_preview(&self, path: &Path) -> bool {
+        path.parent().is_some_and(|home| home == self.shared.directory.join(PREVIEWS))
+    }
+
     /// A name for a file that is about to be made, on the file system of the cache.
     pub(super) fn scratch(&self) -> Result<Scratch, Error> {
         self.answers()?;

@@ -215,7 +215,7 @@ impl Library {
         });
         let ((held, old), reserved) = swapped?;
         self.thumbnails.remove(&old);
-        removal::clear(&self.store, purge::on_disk(&old));
+        removal::clear_own(&self.context, purge::on_disk(&old));
         drop((held, reserved));
         let now = self.image(id)?;
         let back = self.rename(&now, &own, &ImageChange::default());

@@ -372,7 +372,7 @@ impl ImportContext {
             Ok(now)
         })?;
         self.thumbnails.remove(&old);
-        removal::clear(&self.store, purge::on_disk(&old));
+        removal::clear_own(self, purge::on_disk(&old));
         self.tell_rewritten(old.id);
         self.imported(old.id, false)
     }

@@ -11,6 +11,7 @@ pub(crate) mod backup;
 mod commit;
 pub(crate) mod deleted;
 pub(crate) mod edits;
+pub(crate) mod elsewhere;
 mod error;
 pub(crate) mod folders;
 mod glance;

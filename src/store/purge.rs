@@ -1,7 +1,7 @@
 //! Rows of the library that go, with every reference to them.
 //!
 //! Functions over a connection, in whoever's transaction it is. They remove no file: what is to go
-//! from the disk is noted in [`pending_files`], and cleared by the caller.
+//! from the disk is noted in [`super::pending_files`], and cleared by the caller.
 
 use std::collections::BTreeSet;
 use std::ops::AddAssign;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Error, assignments, history, images, pending_files};
+use super::{Error, assignments, history, images};
 use crate::wire::{GalleryDomain, Image};
 
 /// References to an image that were removed with it.
@@ -69,8 +69,8 @@ pub(crate) fn one(connection: &Connection, id: i64) -> Result<Purged, Error> {
 pub(crate) struct Gone {
     pub images: Vec<Image>,
     pub references: Purged,
-    /// Rows that cannot be read: their files, if they are the library's.
-    pub unreadable: Vec<Option<PathBuf>>,
+    /// Rows that cannot be read, and their files, if they are the library's.
+    pub unreadable: Vec<(i64, Option<PathBuf>)>,
     /// Files in place go, too.
     pub with_files: bool,
 }
@@ -91,18 +91,10 @@ impl Gone {
     pub(crate) fn takes(&self, image: &Image) -> bool {
         self.with_files || !image.in_place
     }
-
-    /// What is to be removed from the disk.
-    pub(crate) fn on_disk(&self) -> impl Iterator<Item = &Path> {
-        let in_place = self.images.iter().filter(|image| self.with_files && image.in_place);
-        let unreadable = self.unreadable.iter().filter_map(Option::as_deref);
-        self.images.iter().flat_map(on_disk).chain(in_place.map(Image::home)).chain(unreadable)
-    }
 }
 
-/// Removes rows with every reference to them, and files in place only `with_files`. What they leave on
-/// the disk is noted as pending in the same transaction, so that a kill before it is removed leaks
-/// nothing.
+/// Removes rows with every reference to them. What they leave on the disk is the caller's to note as
+/// pending in the same transaction, so that a kill before it is removed leaks nothing.
 pub(crate) fn delete(
     connection: &Connection,
     ids: &[i64],
@@ -110,18 +102,12 @@ pub(crate) fn delete(
 ) -> Result<Gone, Error> {
     let mut gone = Gone::would_be(connection, ids, with_files)?;
     for image in &gone.images {
-        if gone.takes(image) {
-            pending_files::mark(connection, image.home(), None)?;
-        }
         gone.references += one(connection, image.id)?;
     }
     for &id in BTreeSet::from_iter(ids) {
         let Some(file) = unreadable(connection, id)? else { continue };
-        if let Some(file) = &file {
-            pending_files::mark(connection, file, None)?;
-        }
         gone.references += one(connection, id)?;
-        gone.unreadable.push(file);
+        gone.unreadable.push((id, file));
     }
     Ok(gone)
 }

@@ -37,6 +37,11 @@ impl Stamp {
     pub(crate) fn same_written(&self, other: &Self) -> bool {
         (self.size, self.modified) == (other.size, other.modified)
     }
+
+    /// Whether it is the same file, and was not written since by all that it tells.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.same_written(other) && (self.device, self.inode) == (other.device, other.inode)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ mod status;
 mod watcher;
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
@@ -102,6 +102,8 @@ impl Drop for WatchThread {
 impl Library {
     /// Says what is to be watched. Returns at once.
     pub(crate) fn watch(&self, settings: WatchSettings) {
+        let roots = settings.directories.iter().filter_map(|one| one.directory.clone().ok());
+        *self.context.roots.lock().unwrap_or_else(PoisonError::into_inner) = roots.collect();
         self.watching.inbox.send(Message::Settings(settings));
     }
 

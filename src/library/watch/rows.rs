@@ -34,7 +34,7 @@ impl Ended {
     /// Clears what murald itself had of them, and tells of it.
     fn tell(self, context: &ImportContext, bus: &EventBus) -> Result<(), Error> {
         self.images.iter().for_each(|image| context.thumbnails.remove(image));
-        removal::clear(&context.store, self.images.iter().flat_map(purge::on_disk));
+        removal::clear_own(context, self.images.iter().flat_map(purge::on_disk));
         let images = (self.images.len() + self.moved > 0).then_some(GalleryDomain::Images);
         for domain in images.into_iter().chain(self.references.domains()) {
             bus.publish(&Event::GalleryChanged { domain });

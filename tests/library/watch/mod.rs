@@ -3,6 +3,7 @@
 mod changes;
 mod crowds;
 mod dead_disk;
+mod deletes;
 mod disks;
 mod equals;
 mod kills;
