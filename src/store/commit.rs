@@ -25,7 +25,7 @@ impl Store {
             return Err(Error::from(error).into());
         }
         self.tell_of_commit();
-        self.is_in_place();
+        self.look_after_commit();
         index_sync::keep_in_step(&self.shared, writer);
         Ok(value)
     }

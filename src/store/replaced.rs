@@ -55,8 +55,17 @@ fn identity(path: &Path) -> Option<Option<(u64, u64)>> {
 }
 
 impl Store {
-    /// Whether the paths lead to what is open; if not, has that copied.
+    /// Whether the paths lead to what is open; if not for the first time, has that copied.
     pub(super) fn is_in_place(&self) -> bool {
+        self.look(false)
+    }
+
+    /// The same after a commit, which is copied each time.
+    pub(super) fn look_after_commit(&self) {
+        self.look(true);
+    }
+
+    fn look(&self, has_committed: bool) -> bool {
         let is_there = self.shared.open_files.are_there();
         let mut replaced = lock(&self.shared.replaced);
         if is_there {
@@ -67,10 +76,12 @@ impl Store {
         }
         let known = replaced.get_or_insert_with(|| {
             log::error!("{WHAT}: {}", self.shared.path.display());
-            Replaced::default()
+            Replaced { has_unsaved: true, ..Replaced::default() }
         });
-        known.has_unsaved = true;
-        self.shared.wake_upkeep();
+        known.has_unsaved |= has_committed;
+        if known.has_unsaved {
+            self.shared.wake_upkeep();
+        }
         false
     }
 
@@ -155,6 +166,11 @@ mod tests {
             store.save_replaced();
             let saved = store.health().saved.unwrap();
             assert_eq!((saved.parent(), count(&saved)), (database.parent(), 2));
+            // A look is no reason for another copy.
+            let made = fs::metadata(&saved).unwrap().ino();
+            assert!(!store.is_in_place());
+            store.save_replaced();
+            assert_eq!(fs::metadata(&saved).unwrap().ino(), made);
             // None is kept, and none may be opened at a path that leads elsewhere.
             store.close_idle_readers();
             assert_eq!(store.read(images::count).unwrap(), 2);
