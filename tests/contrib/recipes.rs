@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -45,11 +44,12 @@ fn release(root: &Path) -> PathBuf {
     repository.join("dist")
 }
 
-/// Puts what a build makes where it would, in the unpacked source.
+/// Puts the files of a build into the unpacked source. The executable is a copy: `nobody`, who runs makepkg
+/// for root, may not be able to enter the directory of the original.
 fn build(source: &Path) {
     let target = source.join(TREE).join("target");
     fs::create_dir_all(target.join("release")).unwrap();
-    symlink(env!("CARGO_BIN_EXE_murald"), target.join("release/murald")).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_murald"), target.join("release/murald")).unwrap();
     fs::write(target.join("NOTICES"), "of the crates").unwrap();
 }
 
@@ -104,7 +104,7 @@ fn makepkg_packs_the_release() {
     let root = tempfile::tempdir().unwrap();
     let dist = release(root.path());
     let makepkg = |options: &str| {
-        // It will not run as root.
+        // makepkg refuses to run as root.
         let script = format!(
             "as=()
              if [ $EUID -eq 0 ]; then

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::support::{House, end_of, left_out};
+use crate::support::{House, end_of, left_out, may_unshare};
 
 const UNITS: [&str; 2] = ["murald.service", "murald.socket"];
 
@@ -38,15 +38,11 @@ const APART: [&str; 3] = ["--mount", "--propagation", "private"];
 
 /// Whether a manager can have a control group of its own, which a session gives no user, and a /run.
 fn may_manage(test: &str) -> bool {
-    let why = if !rustix::process::getuid().is_root() {
-        "only root can start a user manager beside the session's own"
-    } else if !Command::new("unshare").args(APART).arg("true").status().unwrap().success() {
-        "no mount namespace can be had here"
-    } else {
-        return true;
-    };
-    left_out(test, why);
-    false
+    if !rustix::process::getuid().is_root() {
+        left_out(test, "only root can start a user manager beside the session's own");
+        return false;
+    }
+    may_unshare(test, &APART)
 }
 
 /// The words of a setting of a unit.

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::json;
 
 use crate::desktop::wait_until;
-use crate::support::House;
+use crate::support::{House, may_unshare};
 
 /// The daemon, started by a shell that has changed something first.
 struct Shelled(Child);
@@ -53,6 +53,10 @@ fn fifo(path: &Path) {
 
 #[test]
 fn daemon_starts_without_inotify() {
+    let apart = ["--user", "--map-root-user"];
+    if !may_unshare("a start without inotify", &apart) {
+        return;
+    }
     let house = House::new();
     // In a user namespace of its own the limit is its own, too.
     let script = format!(
@@ -60,10 +64,7 @@ fn daemon_starts_without_inotify() {
         env!("CARGO_BIN_EXE_murald")
     );
     let mut command = house.command("unshare");
-    let daemon = Shelled::spawn(
-        &house,
-        command.args(["--user", "--map-root-user", "/bin/sh", "-c", &script]),
-    );
+    let daemon = Shelled::spawn(&house, command.args(apart).args(["/bin/sh", "-c", &script]));
     let warnings = || house.client().get("/config").ok()["warnings"].to_string();
     wait_until("it says so", || warnings().contains("edits are taken up at SIGHUP only"));
     daemon.stop(&house);

@@ -300,6 +300,17 @@ pub fn left_out(what: &str, why: &str) {
     writeln!(std::io::stderr(), "left out: {what}: {why}").unwrap();
 }
 
+/// Whether `unshare` may make these namespaces here. If not, the test is reported as left out: containers
+/// and Ubuntu's AppArmor refuse them.
+pub fn may_unshare(test: &str, namespaces: &[&str]) -> bool {
+    let probe = Command::new("unshare").args(namespaces).arg("true").output();
+    let allowed = probe.is_ok_and(|output| output.status.success());
+    if !allowed {
+        left_out(test, &format!("unshare {} is not allowed here", namespaces.join(" ")));
+    }
+    allowed
+}
+
 /// Waits until a program has ended by itself.
 pub fn end_of(mut child: Child) -> ExitStatus {
     let deadline = Instant::now() + PATIENCE;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Walls, picture};
 use crate::desktop::wait_until;
-use crate::support::left_out;
+use crate::support::{left_out, may_unshare};
 
 /// Unmounted at the end of the test, whatever that is.
 struct Mount<'a>(&'a Path);
@@ -99,12 +99,11 @@ fn directory_that_is_mounted_inside_takes_no_image_along() {
 
 #[test]
 fn limit_of_watches_is_told_and_a_look_finds_the_rest() {
+    if !may_unshare("the limit of watches", &["-U", "-r"]) {
+        return;
+    }
     let mut walls =
         Walls::prepared("", &[("a.png", 1), ("b/c/d.png", 2), ("e/f.png", 3), ("g/h.png", 4)]);
-    let may = Command::new("unshare").args(["-U", "-r", "true"]).status();
-    if !may.is_ok_and(|status| status.success()) {
-        return left_out("the limit of watches", "this user may make no namespaces");
-    }
     let murald = env!("CARGO_BIN_EXE_murald");
     walls.house.start_after(&format!(
         "exec unshare -U -r /bin/sh -c 'echo 6 > /proc/sys/user/max_inotify_watches; \
