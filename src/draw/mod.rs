@@ -3,9 +3,9 @@
 //! The daemon starts it as `murald draw` and tells it over a socket what to show; it outlives the
 //! daemon as every backend does. It has none of the daemon's threads and reads none of its settings.
 
+mod animation;
 mod blend;
 mod easing;
-mod film;
 mod fit;
 pub mod fuzz;
 mod message;

@@ -1,4 +1,5 @@
-//! What the compositor says, brought to whom it concerns.
+//! Events of the compositor, collected in order. [`super::renderer`] handles them, so that no file
+//! that creates objects needs to know who handles their events.
 
 use wayland_client::globals::GlobalListContents;
 use wayland_client::protocol::wl_buffer::{self, WlBuffer};
@@ -23,8 +24,6 @@ use wayland_protocols_wlr::layer_shell::v1::client::zwlr_layer_surface_v1::{
     self, ZwlrLayerSurfaceV1,
 };
 
-use super::State;
-
 /// Which frame of which output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameTag {
@@ -39,141 +38,177 @@ pub(super) struct BufferTag {
     pub(super) number: u64,
 }
 
-/// A question whose answer shows that all before it has been heard.
+/// A `wl_display.sync` request: its answer comes after all events that were sent before it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked(pub(super) u64);
+pub(super) struct Sync(pub(super) u64);
 
-impl Dispatch<WlRegistry, GlobalListContents> for State {
+/// One event, with the number of the output (its global) that it concerns.
+pub(super) enum Event {
+    OutputAdded {
+        output: u32,
+        version: u32,
+    },
+    OutputRemoved {
+        output: u32,
+    },
+    /// A part of the description of an output.
+    OutputInfo {
+        output: u32,
+        part: wl_output::Event,
+    },
+    /// The compositor gives a surface a size.
+    Configured {
+        output: u32,
+        serial: u32,
+        size: (u32, u32),
+    },
+    /// The compositor takes a surface away.
+    Closed {
+        output: u32,
+    },
+    /// The scale that the compositor prefers, in parts of 120.
+    PreferredScale {
+        output: u32,
+        scale: u32,
+    },
+    /// The compositor asks for the next frame.
+    FrameDone(FrameTag),
+    /// The compositor no longer reads a buffer.
+    BufferReleased(BufferTag),
+    /// The answer to a [`Sync`] request.
+    Synced(Sync),
+}
+
+/// The events that have not been handled yet.
+#[derive(Default)]
+pub(super) struct Events(Vec<Event>);
+
+impl Events {
+    pub(super) fn take(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl Dispatch<WlRegistry, GlobalListContents> for Events {
     fn event(
-        state: &mut Self,
-        registry: &WlRegistry,
+        events: &mut Self,
+        _: &WlRegistry,
         event: wl_registry::Event,
         _: &GlobalListContents,
         _: &Connection,
-        handle: &QueueHandle<Self>,
+        _: &QueueHandle<Self>,
     ) {
         match event {
-            wl_registry::Event::Global { name, interface, version }
+            wl_registry::Event::Global { name: output, interface, version }
                 if interface == WlOutput::interface().name =>
             {
-                state.output_came(registry, name, version, handle);
+                events.0.push(Event::OutputAdded { output, version });
             }
-            wl_registry::Event::GlobalRemove { name } => state.output_gone(name),
+            wl_registry::Event::GlobalRemove { name: output } => {
+                events.0.push(Event::OutputRemoved { output });
+            }
             _ => {}
         }
     }
 }
 
-impl Dispatch<WlOutput, u32> for State {
+impl Dispatch<WlOutput, u32> for Events {
     fn event(
-        state: &mut Self,
+        events: &mut Self,
         _: &WlOutput,
-        event: wl_output::Event,
-        global: &u32,
+        part: wl_output::Event,
+        output: &u32,
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        if state.screen(*global).is_some_and(|screen| screen.hear(event)) {
-            state.output_told(*global);
-        }
+        events.0.push(Event::OutputInfo { output: *output, part });
     }
 }
 
-impl Dispatch<ZwlrLayerSurfaceV1, u32> for State {
+impl Dispatch<ZwlrLayerSurfaceV1, u32> for Events {
     fn event(
-        state: &mut Self,
+        events: &mut Self,
         _: &ZwlrLayerSurfaceV1,
         event: zwlr_layer_surface_v1::Event,
-        global: &u32,
+        output: &u32,
         _: &Connection,
-        handle: &QueueHandle<Self>,
+        _: &QueueHandle<Self>,
     ) {
+        let output = *output;
         match event {
             zwlr_layer_surface_v1::Event::Configure { serial, width, height } => {
                 let size = (width.max(1), height.max(1));
-                state.with_surface(*global, |surface, globals| {
-                    surface.configure(globals, (serial, size), handle);
-                });
+                events.0.push(Event::Configured { output, serial, size });
             }
-            zwlr_layer_surface_v1::Event::Closed => {
-                if let Some(screen) = state.screen(*global) {
-                    screen.surface = None;
-                    // The output goes, too, or it would be asked for a surface again and again.
-                    screen.is_known = false;
-                }
-            }
+            zwlr_layer_surface_v1::Event::Closed => events.0.push(Event::Closed { output }),
             _ => {}
         }
     }
 }
 
-impl Dispatch<WpFractionalScaleV1, u32> for State {
+impl Dispatch<WpFractionalScaleV1, u32> for Events {
     fn event(
-        state: &mut Self,
+        events: &mut Self,
         _: &WpFractionalScaleV1,
         event: wp_fractional_scale_v1::Event,
-        global: &u32,
+        output: &u32,
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
         if let wp_fractional_scale_v1::Event::PreferredScale { scale } = event {
-            state.with_surface(*global, |surface, _| surface.preferred = Some(scale.max(1)));
+            events.0.push(Event::PreferredScale { output: *output, scale: scale.max(1) });
         }
     }
 }
 
-impl Dispatch<WlCallback, FrameTag> for State {
+impl Dispatch<WlCallback, FrameTag> for Events {
     fn event(
-        state: &mut Self,
+        events: &mut Self,
         _: &WlCallback,
         _: wl_callback::Event,
         tag: &FrameTag,
         _: &Connection,
-        handle: &QueueHandle<Self>,
+        _: &QueueHandle<Self>,
     ) {
-        state.with_surface(tag.output, |surface, globals| {
-            surface.frame(globals, tag.number, handle);
-        });
+        events.0.push(Event::FrameDone(*tag));
     }
 }
 
-impl Dispatch<WlCallback, Asked> for State {
+impl Dispatch<WlCallback, Sync> for Events {
     fn event(
-        state: &mut Self,
+        events: &mut Self,
         _: &WlCallback,
         _: wl_callback::Event,
-        asked: &Asked,
+        sync: &Sync,
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        state.heard(asked.0);
+        events.0.push(Event::Synced(*sync));
     }
 }
 
-impl Dispatch<WlBuffer, BufferTag> for State {
+impl Dispatch<WlBuffer, BufferTag> for Events {
     fn event(
-        state: &mut Self,
+        events: &mut Self,
         _: &WlBuffer,
         event: wl_buffer::Event,
         tag: &BufferTag,
         _: &Connection,
-        handle: &QueueHandle<Self>,
+        _: &QueueHandle<Self>,
     ) {
         if let wl_buffer::Event::Release = event {
-            state.with_surface(tag.output, |surface, globals| {
-                surface.released(globals, tag.number, handle);
-            });
+            events.0.push(Event::BufferReleased(*tag));
         }
     }
 }
 
-delegate_noop!(State: ignore WlShm);
-delegate_noop!(State: ignore WlSurface);
-delegate_noop!(State: WlCompositor);
-delegate_noop!(State: WlRegion);
-delegate_noop!(State: WlShmPool);
-delegate_noop!(State: WpFractionalScaleManagerV1);
-delegate_noop!(State: WpSinglePixelBufferManagerV1);
-delegate_noop!(State: WpViewport);
-delegate_noop!(State: WpViewporter);
-delegate_noop!(State: ZwlrLayerShellV1);
+delegate_noop!(Events: ignore WlShm);
+delegate_noop!(Events: ignore WlSurface);
+delegate_noop!(Events: WlCompositor);
+delegate_noop!(Events: WlRegion);
+delegate_noop!(Events: WlShmPool);
+delegate_noop!(Events: WpFractionalScaleManagerV1);
+delegate_noop!(Events: WpSinglePixelBufferManagerV1);
+delegate_noop!(Events: WpViewport);
+delegate_noop!(Events: WpViewporter);
+delegate_noop!(Events: ZwlrLayerShellV1);

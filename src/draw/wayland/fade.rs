@@ -1,8 +1,7 @@
-//! A transition that runs on one surface: the frames between what was on the screen and the picture
-//! that is to be there.
+//! A transition on one surface: the frames between the old and the new picture.
 //!
-//! The picture itself is the last frame. A frame is drawn when the compositor asks for one, into
-//! storage that it has given back.
+//! The new picture itself is the last frame. A frame is drawn when the compositor asks for one, into storage
+//! that the compositor has released.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use super::super::easing::ease;
 use super::super::message::Transition;
 use super::super::storage::{Mapping, Storage};
 
-/// With the one that is on the screen at first, or the picture at the end: three.
+/// At most three buffers for an output: these, and that of the old or the new picture.
 const CANVASES_MAX: usize = 2;
 
 pub(super) struct Fade {
@@ -27,29 +26,29 @@ pub(super) struct Fade {
     /// When the last frame was drawn.
     drawn: Option<Instant>,
     canvases: Vec<Canvas>,
-    /// The number of the one that was drawn last.
+    /// The number of the canvas that was drawn last.
     current: Option<u64>,
 }
 
-/// A frame between.
+/// A frame between the old and the new picture.
 struct Canvas {
     number: u64,
     storage: Arc<Storage>,
     pixels: Mapping,
     buffer: WlBuffer,
-    /// The compositor may look at it.
+    /// The compositor may read it.
     is_held: bool,
 }
 
-/// What comes next.
+/// The next step of a transition.
 pub(super) enum Next {
-    /// This buffer, which is drawn, of this size.
+    /// Show this buffer of this size.
     Frame(WlBuffer, (u32, u32)),
-    /// Nothing before this time.
+    /// Wait until this time.
     At(Instant),
-    /// Nothing before a buffer is given back.
+    /// Wait until a buffer is released.
     Released,
-    /// The picture itself.
+    /// Show the new picture.
     End,
 }
 
@@ -60,7 +59,7 @@ impl Fade {
         transition: Transition,
         now: Instant,
     ) -> io::Result<Self> {
-        // The first frame has something of the new picture.
+        // The first frame already shows some of the new picture.
         let begun = now.checked_sub(interval(&transition)).unwrap_or(now);
         Ok(Self {
             from: from.map()?,
@@ -81,11 +80,11 @@ impl Fade {
         make: impl FnOnce(&Storage) -> Option<(u64, WlBuffer)>,
     ) -> Next {
         let gone = now.duration_since(self.begun).as_secs_f64() / self.transition.duration;
-        // Also where the duration is nothing.
+        // Not a number if the duration is 0.
         if gone.is_nan() || gone >= 1.0 {
             return Next::End;
         }
-        // The compositor's own pace wavers a little: what comes a bit early is in time.
+        // The compositor's pace varies a little: a frame may be an eighth of an interval early.
         let earliest = self.drawn.map(|drawn| drawn + interval(&self.transition) * 7 / 8);
         if let Some(earliest) = earliest.filter(|&earliest| earliest > now) {
             return Next::At(earliest);
@@ -98,7 +97,7 @@ impl Fade {
                     self.canvases.push(canvas);
                     self.canvases.len() - 1
                 }
-                // Without memory for what lies between there is only the end.
+                // Without memory for a frame in between, the picture is shown at once.
                 None => return Next::End,
             },
         };
@@ -115,13 +114,13 @@ impl Fade {
         self.current = Some(canvas.number);
     }
 
-    /// What is on the screen; none before the first frame.
+    /// The frame on the screen; none before the first frame.
     pub(super) fn current(&self) -> Option<&Arc<Storage>> {
         let current = self.canvases.iter().find(|canvas| Some(canvas.number) == self.current);
         current.map(|canvas| &canvas.storage)
     }
 
-    /// The compositor has given a buffer back.
+    /// The compositor has released a buffer.
     pub(super) fn released(&mut self, number: u64) {
         let meant = self.canvases.iter_mut().find(|canvas| canvas.number == number);
         if let Some(canvas) = meant {
@@ -147,7 +146,7 @@ impl Canvas {
 }
 
 impl Drop for Canvas {
-    /// What is on the screen stays there: its storage is not written any more.
+    /// The frame on the screen stays there: its storage is not written again.
     fn drop(&mut self) {
         self.buffer.destroy();
     }

@@ -1,4 +1,4 @@
-//! What the compositor offers, as far as it is used.
+//! The protocols that the compositor offers, as far as they are used.
 
 use std::os::fd::AsFd;
 
@@ -14,10 +14,10 @@ use wayland_protocols_wlr::layer_shell::v1::client::zwlr_layer_shell_v1::ZwlrLay
 
 use super::super::paint;
 use super::super::storage::{PIXEL, Storage};
-use super::State;
-use super::events::BufferTag;
+use super::events::{BufferTag, Events};
 
 pub(super) struct Globals {
+    pub(super) handle: QueueHandle<Events>,
     pub(super) compositor: WlCompositor,
     pub(super) shm: WlShm,
     pub(super) layer_shell: ZwlrLayerShellV1,
@@ -28,10 +28,11 @@ pub(super) struct Globals {
 }
 
 impl Globals {
-    pub(super) fn bind(list: &GlobalList, handle: &QueueHandle<State>) -> Result<Self, String> {
+    pub(super) fn bind(list: &GlobalList, handle: &QueueHandle<Events>) -> Result<Self, String> {
         let viewporter: Option<WpViewporter> = list.bind(handle, 1..=1, ()).ok();
         let fractional = list.bind(handle, 1..=1, ()).ok().filter(|_| viewporter.is_some());
         Ok(Self {
+            handle: handle.clone(),
             // Version 4 damages frames in their own pixels.
             compositor: needed(list, handle, 4..=4)?,
             shm: needed(list, handle, 1..=1)?,
@@ -43,46 +44,37 @@ impl Globals {
     }
 
     /// A buffer over storage; none where the compositor would not take so large a one.
-    pub(super) fn buffer(
-        &self,
-        storage: &Storage,
-        tag: BufferTag,
-        handle: &QueueHandle<State>,
-    ) -> Option<WlBuffer> {
+    pub(super) fn buffer(&self, storage: &Storage, tag: BufferTag) -> Option<WlBuffer> {
         let (width, height) = storage.size();
         let (width, height) = (i32::try_from(width).ok()?, i32::try_from(height).ok()?);
         let stride = width.checked_mul(PIXEL as i32)?;
-        let pool = self.shm.create_pool(storage.as_fd(), storage.length(), handle, ());
-        let buffer = pool.create_buffer(0, width, height, stride, Format::Xrgb8888, handle, tag);
+        let pool = self.shm.create_pool(storage.as_fd(), storage.length(), &self.handle, ());
+        let buffer =
+            pool.create_buffer(0, width, height, stride, Format::Xrgb8888, &self.handle, tag);
         pool.destroy();
         Some(buffer)
     }
 
     /// A buffer of one colour, which the surface's viewport makes as large as it is.
-    pub(super) fn color(
-        &self,
-        color: [u8; 3],
-        tag: BufferTag,
-        handle: &QueueHandle<State>,
-    ) -> Option<WlBuffer> {
+    pub(super) fn color(&self, color: [u8; 3], tag: BufferTag) -> Option<WlBuffer> {
         match &self.single_pixel {
             Some(manager) => {
                 let [red, green, blue] = color.map(|value| u32::from(value) * 0x0101_0101);
-                Some(manager.create_u32_rgba_buffer(red, green, blue, u32::MAX, handle, tag))
+                Some(manager.create_u32_rgba_buffer(red, green, blue, u32::MAX, &self.handle, tag))
             }
-            None => self.buffer(&paint::plain((1, 1), color).ok()?, tag, handle),
+            None => self.buffer(&paint::plain((1, 1), color).ok()?, tag),
         }
     }
 }
 
 fn needed<I>(
     list: &GlobalList,
-    handle: &QueueHandle<State>,
+    handle: &QueueHandle<Events>,
     versions: std::ops::RangeInclusive<u32>,
 ) -> Result<I, String>
 where
     I: Proxy + 'static,
-    State: Dispatch<I, ()>,
+    Events: Dispatch<I, ()>,
 {
     let name = I::interface().name;
     list.bind(handle, versions, ()).map_err(|error| match error {

@@ -1,10 +1,10 @@
-//! How many pixels a frame has: pure.
+//! The number of pixels of a frame. Pure.
 
 type Size = (u32, u32);
 
-/// What is known of an output.
+/// The facts about an output that decide on the size of its frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Known {
+pub(super) struct SizeFacts {
     /// Of the surface, in the layout's units.
     pub(super) logical: Size,
     /// The scale that the compositor prefers, in parts of 120.
@@ -17,7 +17,7 @@ pub(super) struct Known {
     pub(super) viewport: bool,
 }
 
-impl Known {
+impl SizeFacts {
     /// The size of a frame that comes out pixel for pixel, as far as that can be had.
     pub(super) fn frame(self) -> Size {
         let Some((mode, true)) = self.mode.map(|mode| (mode, self.viewport)) else {
@@ -62,14 +62,14 @@ mod tests {
 
     #[test]
     fn sizes() {
-        let known = |logical, fractional, whole, mode| Known {
+        let known = |logical, fractional, whole, mode| SizeFacts {
             logical,
             fractional,
             whole,
             mode: Some(mode),
             viewport: true,
         };
-        let check = |known: Known, expected| assert_eq!(known.frame(), expected, "{known:?}");
+        let check = |known: SizeFacts, expected| assert_eq!(known.frame(), expected, "{known:?}");
         check(known((1920, 1080), None, 1, (1920, 1080)), (1920, 1080));
         check(known((1920, 1080), Some(120), 1, (1920, 1080)), (1920, 1080));
         check(known((960, 540), None, 2, (1920, 1080)), (1920, 1080));
@@ -81,8 +81,8 @@ mod tests {
         // A surface that is not the whole output.
         check(known((800, 200), Some(180), 2, (1920, 1080)), (1200, 300));
         check(known((800, 200), None, 2, (1920, 1080)), (1600, 400));
-        let plain = Known { viewport: false, ..known((1280, 720), None, 2, (1920, 1080)) };
+        let plain = SizeFacts { viewport: false, ..known((1280, 720), None, 2, (1920, 1080)) };
         check(plain, (2560, 1440));
-        check(Known { mode: None, ..plain }, (2560, 1440));
+        check(SizeFacts { mode: None, ..plain }, (2560, 1440));
     }
 }

@@ -1,9 +1,8 @@
-//! What one output shows: a surface on the background layer, its frame, and how it came there.
+//! The surface of one output on the background layer: its frame, transition and animation.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wayland_client::QueueHandle;
 use wayland_client::protocol::wl_buffer::WlBuffer;
 use wayland_client::protocol::wl_output::WlOutput;
 use wayland_client::protocol::wl_surface::WlSurface;
@@ -14,50 +13,49 @@ use wayland_protocols_wlr::layer_shell::v1::client::zwlr_layer_surface_v1::{
     Anchor, ZwlrLayerSurfaceV1,
 };
 
-use super::super::film::{Film, NextFrame};
+use super::super::animation::{Animation, NextFrame};
 use super::super::message::{Effect, Transition, Wanted};
 use super::super::paint::Task;
 use super::super::storage::Storage;
-use super::State;
 use super::events::{BufferTag, FrameTag};
 use super::fade::{Fade, Next};
 use super::globals::Globals;
 
-/// An output that is off or covered asks for no frames: by then what was committed counts as shown.
+/// An output that is off or covered asks for no frames. After this time, its frame counts as shown.
 const FRAME_WITHIN: Duration = Duration::from_millis(500);
 
 pub(super) struct Surface {
-    /// The output's.
+    /// The number of the output.
     global: u32,
     surface: WlSurface,
     layer: ZwlrLayerSurfaceV1,
     viewport: Option<WpViewport>,
     fractional: Option<WpFractionalScaleV1>,
-    /// As configured.
+    /// The size that the compositor configured.
     pub(super) logical: Option<(u32, u32)>,
     /// The scale that the compositor prefers, in parts of 120.
     pub(super) preferred: Option<u32>,
-    /// The output's, rounded up: only where frames cannot be laid over the surface otherwise.
+    /// The scale of the output, rounded up. Used only without a viewport.
     pub(super) whole: u32,
-    /// A configuration that waits for its answer.
+    /// A configuration that is not acknowledged yet.
     serial: Option<u32>,
-    /// What is on it, or what the transition leads to.
+    /// The picture that is shown, or the one at the end of the transition.
     content: Option<Content>,
     fade: Option<Fade>,
-    film: Option<Film>,
-    /// When the frame of the film that is shown has had its time.
-    film_due: Instant,
-    /// The compositor has not asked for a frame since the last one.
+    animation: Option<Animation>,
+    /// When the next frame of the animation is due.
+    next_frame_due: Instant,
+    /// The compositor has not asked for another frame yet.
     is_waiting: bool,
-    /// The frame that was asked for last, and when it counts as shown without.
+    /// The last frame, and when it counts as shown without a callback.
     awaited: Option<(u64, Instant)>,
-    /// When a frame of the transition may be drawn that was too early.
+    /// When the next frame of the transition, which was too early, may be drawn.
     pub(super) wake_at: Option<Instant>,
-    /// A frame is wanted as soon as a buffer is given back.
+    /// A frame is to be drawn as soon as a buffer is released.
     is_due: bool,
-    /// Something of the content has been on the screen.
+    /// A frame of the content has been on the screen.
     pub(super) is_up: bool,
-    /// The number of the frame that was asked for last.
+    /// The number of the last frame.
     asked: u64,
     /// Counts frames and buffers.
     last_number: u64,
@@ -65,32 +63,29 @@ pub(super) struct Surface {
 
 pub(super) struct Content {
     pub(super) wanted: Wanted,
-    /// The size that it was painted for.
+    /// The size for which the frame was painted.
     pub(super) size: (u32, u32),
-    /// None where it is the colour alone.
+    /// None for a plain colour.
     pub(super) frame: Option<Arc<Storage>>,
-    /// More frames follow.
+    /// The picture is animated.
     pub(super) moves: bool,
 }
 
 impl Surface {
-    pub(super) fn new(
-        globals: &Globals,
-        output: &WlOutput,
-        global: u32,
-        handle: &QueueHandle<State>,
-    ) -> Self {
-        let surface = globals.compositor.create_surface(handle, ());
-        let region = globals.compositor.create_region(handle, ());
+    pub(super) fn new(globals: &Globals, output: &WlOutput, global: u32) -> Self {
+        let surface = globals.compositor.create_surface(&globals.handle, ());
+        let region = globals.compositor.create_region(&globals.handle, ());
         surface.set_input_region(Some(&region));
         region.destroy();
         let (fractional, viewport) = (&globals.fractional, &globals.viewporter);
-        let fractional =
-            fractional.as_ref().map(|it| it.get_fractional_scale(&surface, handle, global));
-        let viewport = viewport.as_ref().map(|it| it.get_viewport(&surface, handle, ()));
+        let fractional = fractional
+            .as_ref()
+            .map(|it| it.get_fractional_scale(&surface, &globals.handle, global));
+        let viewport = viewport.as_ref().map(|it| it.get_viewport(&surface, &globals.handle, ()));
         let (below, name) = (Layer::Background, "wallpaper".to_owned());
         let shell = &globals.layer_shell;
-        let layer = shell.get_layer_surface(&surface, Some(output), below, name, handle, global);
+        let layer =
+            shell.get_layer_surface(&surface, Some(output), below, name, &globals.handle, global);
         layer.set_size(0, 0);
         layer.set_anchor(Anchor::all());
         layer.set_exclusive_zone(-1);
@@ -107,8 +102,8 @@ impl Surface {
             serial: None,
             content: None,
             fade: None,
-            film: None,
-            film_due: Instant::now(),
+            animation: None,
+            next_frame_due: Instant::now(),
             is_waiting: false,
             awaited: None,
             wake_at: None,
@@ -127,51 +122,40 @@ impl Surface {
         self.content.as_ref()
     }
 
-    /// Whether nothing would change by showing this, in this size.
+    /// Whether the surface shows this picture in this size already.
     pub(super) fn shows(&self, wanted: &Wanted, size: (u32, u32)) -> bool {
         let shown = self.content.as_ref();
         shown.is_some_and(|shown| shown.size == size && shown.wanted.looks_like(wanted))
     }
 
-    /// The same picture may have come to lie elsewhere.
+    /// The same picture may have another path now.
     pub(super) fn rename(&mut self, wanted: &Wanted) {
         if let Some(content) = self.content.as_mut().filter(|it| it.wanted.looks_like(wanted)) {
             content.wanted = wanted.clone();
         }
     }
 
-    /// The compositor gives it a size. What is on it is stretched until it is painted anew.
-    pub(super) fn configure(
-        &mut self,
-        globals: &Globals,
-        (serial, size): (u32, (u32, u32)),
-        handle: &QueueHandle<State>,
-    ) {
+    /// The compositor gives the surface a size. The old frame is stretched until a new one is painted.
+    pub(super) fn configure(&mut self, globals: &Globals, (serial, size): (u32, (u32, u32))) {
         self.serial = Some(serial);
         self.logical = Some(size);
         if self.content.is_some() && self.viewport.is_some() {
-            self.fit(globals, handle);
+            self.fit(globals);
             self.surface.commit();
         }
     }
 
-    /// Shows a picture, at once or by and by.
-    pub(super) fn show(
-        &mut self,
-        globals: &Globals,
-        content: Content,
-        transition: &Transition,
-        handle: &QueueHandle<State>,
-    ) {
+    /// Shows a picture, at once or with a transition.
+    pub(super) fn show(&mut self, globals: &Globals, content: Content, transition: &Transition) {
         let now = Instant::now();
         self.fade = self.transition_to(&content, transition, now);
-        self.film = None;
+        self.animation = None;
         self.content = Some(content);
         self.is_up = false;
-        self.advance(globals, now, handle);
+        self.advance(globals, now);
     }
 
-    /// From what is on the screen now; none where there is nothing to go on from.
+    /// The transition from the frame on the screen; none if there is no such frame.
     fn transition_to(
         &self,
         content: &Content,
@@ -182,65 +166,57 @@ impl Surface {
         let before = before.or(self.content.as_ref()?.frame.as_ref())?;
         let after = content.frame.as_ref()?;
         let moves = transition.effect != Effect::None && before.size() == after.size();
-        // Without memory to map them there is only the end.
+        // Without memory for the frames in between, the picture is shown at once.
         moves.then(|| Fade::new(before, after, transition.clone(), now).ok())?
     }
 
     /// The next frame of the transition, or the picture itself.
-    pub(super) fn advance(&mut self, globals: &Globals, now: Instant, handle: &QueueHandle<State>) {
+    pub(super) fn advance(&mut self, globals: &Globals, now: Instant) {
         (self.wake_at, self.is_due) = (None, false);
         let number = self.next_number();
         let tag = BufferTag { output: self.global, number };
         let next = match &mut self.fade {
-            Some(fade) => fade.next(now, |storage| {
-                globals.buffer(storage, tag, handle).map(|buffer| (number, buffer))
-            }),
+            Some(fade) => fade
+                .next(now, |storage| globals.buffer(storage, tag).map(|buffer| (number, buffer))),
             None => Next::End,
         };
         match next {
-            Next::Frame(buffer, size) => self.commit(globals, (&buffer, size), handle),
+            Next::Frame(buffer, size) => self.commit(globals, (&buffer, size)),
             Next::At(time) => self.wake_at = Some(time),
             Next::Released => self.is_due = true,
-            Next::End => self.finish(globals, handle),
+            Next::End => self.finish(globals),
         }
     }
 
     /// The picture itself. Its storage is never written again, so its buffer goes at once.
-    fn finish(&mut self, globals: &Globals, handle: &QueueHandle<State>) {
+    fn finish(&mut self, globals: &Globals) {
         let tag = BufferTag { output: self.global, number: self.next_number() };
         let Some(content) = &self.content else { return };
         let made = match &content.frame {
-            Some(frame) => globals.buffer(frame, tag, handle).map(|made| (made, frame.size())),
-            None => {
-                globals.color(content.wanted.style.fill, tag, handle).map(|made| (made, (1, 1)))
-            }
+            Some(frame) => globals.buffer(frame, tag).map(|made| (made, frame.size())),
+            None => globals.color(content.wanted.style.fill, tag).map(|made| (made, (1, 1))),
         };
         if let Some((buffer, size)) = made {
-            self.commit(globals, (&buffer, size), handle);
+            self.commit(globals, (&buffer, size));
             buffer.destroy();
         }
         self.fade = None;
     }
 
-    fn commit(
-        &mut self,
-        globals: &Globals,
-        (buffer, (width, height)): (&WlBuffer, (u32, u32)),
-        handle: &QueueHandle<State>,
-    ) {
-        self.fit(globals, handle);
+    fn commit(&mut self, globals: &Globals, (buffer, (width, height)): (&WlBuffer, (u32, u32))) {
+        self.fit(globals);
         self.surface.attach(Some(buffer), 0, 0);
         self.surface.damage_buffer(0, 0, width as i32, height as i32);
         let number = self.next_number();
         self.asked = number;
-        self.surface.frame(handle, FrameTag { output: self.global, number });
+        self.surface.frame(&globals.handle, FrameTag { output: self.global, number });
         self.awaited = Some((number, Instant::now() + FRAME_WITHIN));
         self.is_waiting = true;
         self.surface.commit();
     }
 
     /// Lays the frame over the whole surface. Takes effect with the commit.
-    fn fit(&mut self, globals: &Globals, handle: &QueueHandle<State>) {
+    fn fit(&mut self, globals: &Globals) {
         if let Some(serial) = self.serial.take() {
             self.layer.ack_configure(serial);
         }
@@ -249,76 +225,76 @@ impl Surface {
             Some(viewport) => viewport.set_destination(width, height),
             None => self.surface.set_buffer_scale(self.whole as i32),
         }
-        let region = globals.compositor.create_region(handle, ());
+        let region = globals.compositor.create_region(&globals.handle, ());
         region.add(0, 0, width, height);
         self.surface.set_opaque_region(Some(&region));
         region.destroy();
     }
 
-    /// The compositor asks for the next frame: what was committed is on the screen.
-    pub(super) fn frame(&mut self, globals: &Globals, number: u64, handle: &QueueHandle<State>) {
+    /// The compositor asks for the next frame: the last one is on the screen.
+    pub(super) fn frame(&mut self, globals: &Globals, number: u64) {
         if number != self.asked {
             return;
         }
         (self.awaited, self.is_up, self.is_waiting) = (None, true, false);
         match self.fade.is_some() {
-            true => self.advance(globals, Instant::now(), handle),
-            false => self.play(globals, Instant::now(), handle),
+            true => self.advance(globals, Instant::now()),
+            false => self.play(globals, Instant::now()),
         }
     }
 
-    /// A buffer was given back.
-    pub(super) fn released(&mut self, globals: &Globals, number: u64, handle: &QueueHandle<State>) {
+    /// The compositor has released a buffer.
+    pub(super) fn released(&mut self, globals: &Globals, number: u64) {
         if let Some(fade) = &mut self.fade {
             fade.released(number);
             if self.is_due {
-                self.advance(globals, Instant::now(), handle);
+                self.advance(globals, Instant::now());
             }
         }
     }
 
-    /// What is to be done without the compositor's asking.
-    pub(super) fn tick(&mut self, globals: &Globals, now: Instant, handle: &QueueHandle<State>) {
+    /// Does what is due at this time.
+    pub(super) fn tick(&mut self, globals: &Globals, now: Instant) {
         if self.awaited.is_some_and(|(_, late)| late <= now) {
             (self.awaited, self.is_up, self.wake_at) = (None, true, None);
             if self.fade.is_some() {
-                self.finish(globals, handle);
+                self.finish(globals);
             }
         } else if self.wake_at.is_some_and(|wake_at| wake_at <= now) {
             match self.fade.is_some() {
-                true => self.advance(globals, now, handle),
-                false => self.play(globals, now, handle),
+                true => self.advance(globals, now),
+                false => self.play(globals, now),
             }
         }
     }
 
-    /// The next frame of a picture that moves, if it is time. Nothing moves where nobody looks: then
-    /// the compositor asks for no frames.
-    pub(super) fn play(&mut self, globals: &Globals, now: Instant, handle: &QueueHandle<State>) {
+    /// Shows the next frame of an animation if it is due. A covered animation stands still: the compositor
+    /// asks for no frames of it.
+    pub(super) fn play(&mut self, globals: &Globals, now: Instant) {
         self.wake_at = None;
         let moves = self.content.as_ref().is_some_and(|content| content.moves);
         if !moves || self.fade.is_some() || self.is_waiting {
             return;
         }
-        if self.film.is_none() {
-            self.film_due = now;
-            self.film = self.film_of_content();
+        if self.animation.is_none() {
+            self.next_frame_due = now;
+            self.animation = self.animation_of_content();
         }
-        if self.film_due > now {
-            self.wake_at = Some(self.film_due);
+        if self.next_frame_due > now {
+            self.wake_at = Some(self.next_frame_due);
             return;
         }
-        match self.film.as_ref().map_or(NextFrame::Never, Film::next) {
+        match self.animation.as_ref().map_or(NextFrame::Never, Animation::next) {
             NextFrame::NotYet => {}
             NextFrame::Ready(frame, stays) => {
-                self.film_due = (self.film_due + stays).max(now);
+                self.next_frame_due = (self.next_frame_due + stays).max(now);
                 if let Some(content) = &mut self.content {
                     content.frame = Some(frame);
                 }
-                self.finish(globals, handle);
+                self.finish(globals);
             }
             NextFrame::Never => {
-                self.film = None;
+                self.animation = None;
                 if let Some(content) = &mut self.content {
                     content.moves = false;
                 }
@@ -326,17 +302,17 @@ impl Surface {
         }
     }
 
-    fn film_of_content(&self) -> Option<Film> {
+    fn animation_of_content(&self) -> Option<Animation> {
         let content = self.content.as_ref()?;
-        Film::start(Task { wanted: content.wanted.clone(), size: content.size }).ok()
+        Animation::start(Task { wanted: content.wanted.clone(), size: content.size }).ok()
     }
 
-    pub(super) fn film(&self) -> Option<&Film> {
-        // While a frame stays nobody needs to know of the next.
-        self.film.as_ref().filter(|_| self.wake_at.is_none() && !self.is_waiting)
+    pub(super) fn animation(&self) -> Option<&Animation> {
+        // The next frame matters only once the last one has had its time.
+        self.animation.as_ref().filter(|_| self.wake_at.is_none() && !self.is_waiting)
     }
 
-    /// When it wants to be ticked.
+    /// When [`Self::tick`] is to be called.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let late = self.awaited.map(|(_, late)| late);
         [late, self.wake_at].into_iter().flatten().min()
@@ -350,7 +326,7 @@ impl Surface {
 
 impl Drop for Surface {
     fn drop(&mut self) {
-        // In this order: what belongs to the surface goes before it.
+        // Objects of the surface are destroyed before the surface.
         self.fade = None;
         if let Some(fractional) = &self.fractional {
             fractional.destroy();

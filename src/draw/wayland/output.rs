@@ -1,18 +1,17 @@
 //! An output as the compositor describes it, and the surface on it.
 
 use wayland_client::protocol::wl_output::{self, WlOutput};
-use wayland_client::{Proxy, QueueHandle, WEnum};
+use wayland_client::{Proxy, WEnum};
 
-use super::State;
 use super::globals::Globals;
-use super::size::Known;
+use super::size::SizeFacts;
 use super::surface::Surface;
 
-pub(super) struct Screen {
-    /// The compositor's number for it: one that goes and comes back has another.
+pub(super) struct DrawnOutput {
+    /// The compositor's number. An output that is connected again has another one.
     pub(super) global: u32,
     output: WlOutput,
-    /// Told, and complete.
+    /// The description is complete.
     pub(super) is_known: bool,
     pub(super) name: Option<String>,
     mode: Option<(u32, u32)>,
@@ -21,7 +20,7 @@ pub(super) struct Screen {
     pub(super) surface: Option<Surface>,
 }
 
-impl Screen {
+impl DrawnOutput {
     pub(super) fn new(global: u32, output: WlOutput) -> Self {
         Self {
             global,
@@ -39,8 +38,8 @@ impl Screen {
         self.is_known && self.name.as_deref() == Some(name)
     }
 
-    /// Takes note; `true` at the end of what belongs together.
-    pub(super) fn hear(&mut self, event: wl_output::Event) -> bool {
+    /// Takes over a part of the description; `true` after the last part.
+    pub(super) fn update(&mut self, event: wl_output::Event) -> bool {
         match event {
             wl_output::Event::Geometry { transform, .. } => {
                 let number = match transform {
@@ -71,32 +70,32 @@ impl Screen {
         false
     }
 
-    /// Puts a surface on it where there is none.
-    pub(super) fn furnish(&mut self, globals: &Globals, handle: &QueueHandle<State>) {
+    /// Creates the surface unless there is one.
+    pub(super) fn create_surface(&mut self, globals: &Globals) {
         if self.surface.is_none() {
-            let mut surface = Surface::new(globals, &self.output, self.global, handle);
+            let mut surface = Surface::new(globals, &self.output, self.global);
             surface.whole = self.scale;
             self.surface = Some(surface);
         }
     }
 
-    /// The pixels that a frame of it has; none before its surface has a size.
+    /// The size of a frame in pixels; none before the surface has a size.
     pub(super) fn frame_size(&self) -> Option<(u32, u32)> {
         let surface = self.surface.as_ref()?;
         let turned =
             |(width, height)| if self.is_turned { (height, width) } else { (width, height) };
-        let known = Known {
+        let facts = SizeFacts {
             logical: surface.logical?,
             fractional: surface.preferred,
             whole: self.scale,
             mode: self.mode.map(turned),
             viewport: surface.has_viewport(),
         };
-        Some(known.frame())
+        Some(facts.frame())
     }
 }
 
-impl Drop for Screen {
+impl Drop for DrawnOutput {
     fn drop(&mut self) {
         self.surface = None;
         if self.output.version() >= wl_output::REQ_RELEASE_SINCE {

@@ -17,7 +17,7 @@ use crate::paths::open_regular;
 use crate::sys::Waker;
 use crate::thread;
 
-pub(super) struct Film {
+pub(super) struct Animation {
     frames: Receiver<(Storage, Duration)>,
     waker: Arc<Waker>,
 }
@@ -31,7 +31,7 @@ pub(super) enum NextFrame {
     Never,
 }
 
-impl Film {
+impl Animation {
     pub(super) fn start(task: Task) -> io::Result<Self> {
         let (send, frames) = sync_channel(1);
         let waker = Arc::new(Waker::new()?);
@@ -42,7 +42,7 @@ impl Film {
             let (send, ring) = &ends;
             while run(&task, send, ring) {}
         };
-        thread::expendable("film", STACK, play)?.leave();
+        thread::expendable("animation", STACK, play)?.leave();
         Ok(Self { frames, waker })
     }
 
@@ -56,7 +56,7 @@ impl Film {
     }
 }
 
-impl AsFd for Film {
+impl AsFd for Animation {
     /// Readable when there is something new about the next frame.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.waker.as_fd()

@@ -1,0 +1,237 @@
+//! Carries a change out, stage by stage: from the request to the first frames on the screen.
+//!
+//! Nothing on the screen is touched before everything is painted, so a failure leaves the old picture.
+
+use std::time::{Duration, Instant};
+
+use super::super::message::{Effect, Outcome, Request, Transition, Wanted};
+use super::super::paint::{Painted, Task};
+use super::super::painter::Painting;
+use super::super::server::ClientId;
+use super::change::{Change, Stage};
+use super::renderer::Renderer;
+use super::surface::Content;
+
+/// A surface that has no size within this time belongs to an output that is being disconnected.
+const SIZES_WITHIN: Duration = Duration::from_secs(2);
+
+impl Renderer {
+    /// Starts the change that a client asks for. A change that another client waits for is superseded.
+    pub(super) fn request(&mut self, client: ClientId, request: Request) {
+        if let Some(Change { client: Some(other), .. }) = self.change.take() {
+            self.server.respond(other, Outcome::Superseded);
+        }
+        let all_known = request.outputs.iter().all(|wanted| self.named(&wanted.output).is_some());
+        let stage = match all_known {
+            true => self.sizing(&request.outputs),
+            false => Stage::Syncing { sync: self.sync(), again: false },
+        };
+        let Request { outputs, transition, .. } = request;
+        self.change = Some(Change { client: Some(client), outputs, transition, stage });
+    }
+
+    /// Drops a change whose client has hung up, unless its pictures are shown already.
+    pub(super) fn drop_unawaited(&mut self) {
+        let is_shown = |change: &Change| matches!(change.stage, Stage::Showing { .. });
+        let is_unawaited = |change: &mut Change| {
+            !is_shown(change) && change.client.is_some_and(|client| !self.server.is_waiting(client))
+        };
+        if self.change.take_if(is_unawaited).is_some() {
+            self.remove_unwanted();
+        }
+    }
+
+    /// The compositor has answered the sync request of this number.
+    pub(super) fn synced(&mut self, number: u64) {
+        let Some(mut change) = self.change.take() else { return };
+        if let Stage::Syncing { sync, again } = change.stage
+            && sync == number
+        {
+            change.stage = match again {
+                false => Stage::Syncing { sync: self.sync(), again: true },
+                true => self.sizing(&change.outputs),
+            };
+        }
+        self.change = Some(change);
+    }
+
+    /// Gives each of these outputs a surface.
+    fn sizing(&mut self, outputs: &[Wanted]) -> Stage {
+        for wanted in outputs {
+            let output = self.outputs.iter_mut().find(|output| output.is(&wanted.output));
+            if let Some(output) = output {
+                output.create_surface(&self.globals);
+            }
+        }
+        Stage::Sizing { until: Instant::now() + SIZES_WITHIN }
+    }
+
+    /// Carries the change on as far as possible without waiting.
+    pub(super) fn proceed(&mut self) {
+        loop {
+            let Some(change) = self.change.take().or_else(|| self.repair()) else { return };
+            let Some(next) = self.step(change) else { continue };
+            let (change, goes_on) = next;
+            self.change = Some(change);
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// One step. Returns none if the change is finished, and `false` if it has to wait.
+    fn step(&mut self, mut change: Change) -> Option<(Change, bool)> {
+        match &change.stage {
+            Stage::Syncing { .. } => Some((change, false)),
+            Stage::Sizing { until } => {
+                let is_ready = self.are_sized(&change.outputs) || *until <= Instant::now();
+                if !is_ready {
+                    return Some((change, false));
+                }
+                self.paint(change)
+            }
+            Stage::Painting { painting, .. } => match painting.take() {
+                None => Some((change, false)),
+                Some(Ok(frames)) => Some((self.put_up(change, frames), true)),
+                Some(Err(outcome)) => {
+                    self.failed(change, outcome);
+                    None
+                }
+            },
+            Stage::Showing { outputs } => {
+                let left: Vec<u32> =
+                    outputs.iter().copied().filter(|&global| self.is_coming(global)).collect();
+                if !left.is_empty() {
+                    change.stage = Stage::Showing { outputs: left };
+                    return Some((change, false));
+                }
+                self.done(change);
+                None
+            }
+        }
+    }
+
+    fn are_sized(&self, outputs: &[Wanted]) -> bool {
+        let mut named = outputs.iter().filter_map(|wanted| self.named(&wanted.output));
+        named.all(|output| output.frame_size().is_some())
+    }
+
+    /// Starts to paint the pictures that are not shown yet.
+    fn paint(&mut self, mut change: Change) -> Option<(Change, bool)> {
+        let (mut tasks, mut outputs, mut connected) = (Vec::new(), Vec::new(), 0);
+        for wanted in &change.outputs {
+            let output = self.named(&wanted.output);
+            let Some((output, size)) = output.and_then(|it| Some((it, it.frame_size()?))) else {
+                continue;
+            };
+            connected += 1;
+            if output.surface.as_ref().is_some_and(|surface| !surface.shows(wanted, size)) {
+                tasks.push(Task { wanted: wanted.clone(), size });
+                outputs.push(output.global);
+            }
+        }
+        if connected == 0 && !change.outputs.is_empty() {
+            let why = "none of these outputs is connected".to_owned();
+            self.failed(change, Outcome::Refused(why));
+            return None;
+        }
+        if tasks.is_empty() {
+            return Some((self.put_up(change, Vec::new()), true));
+        }
+        match Painting::start(tasks) {
+            Ok(painting) => change.stage = Stage::Painting { painting, outputs },
+            Err(error) => {
+                self.failed(change, Outcome::Refused(format!("cannot paint: {error}")));
+                return None;
+            }
+        }
+        Some((change, false))
+    }
+
+    /// Shows the painted frames.
+    fn put_up(&mut self, mut change: Change, frames: Vec<Painted>) -> Change {
+        if let Stage::Painting { painting, outputs } = &change.stage {
+            for ((&global, task), painted) in outputs.iter().zip(&painting.tasks).zip(frames) {
+                let (wanted, size) = (task.wanted.clone(), task.size);
+                let Painted { frame, moves } = painted;
+                let content = Content { wanted, size, frame: Some(frame), moves };
+                let transition = &change.transition;
+                self.with_surface(global, |surface, globals| {
+                    surface.show(globals, content, transition);
+                });
+            }
+        }
+        self.shown.clone_from(&change.outputs);
+        let mut outputs = Vec::new();
+        for wanted in &change.outputs {
+            let output = self.outputs.iter_mut().find(|output| output.is(&wanted.output));
+            let Some(output) = output else { continue };
+            outputs.push(output.global);
+            if let Some(surface) = &mut output.surface {
+                surface.rename(wanted);
+            }
+        }
+        change.stage = Stage::Showing { outputs };
+        change
+    }
+
+    /// Whether something was put there that has not been on the output yet.
+    fn is_coming(&self, global: u32) -> bool {
+        let output = self.outputs.iter().find(|output| output.global == global);
+        let surface = output.and_then(|output| output.surface.as_ref());
+        surface.is_some_and(|surface| surface.content().is_some() && !surface.is_up)
+    }
+
+    /// Removes what is no longer wanted, now that the new pictures are shown, and answers.
+    fn done(&mut self, change: Change) {
+        self.remove_unwanted();
+        if let Some(client) = change.client {
+            let here = |wanted: &&Wanted| self.named(&wanted.output).is_some();
+            let outputs = change.outputs.iter().filter(here).map(|it| it.output.clone()).collect();
+            self.server.respond(client, Outcome::Shown(outputs));
+        }
+    }
+
+    fn failed(&mut self, change: Change, outcome: Outcome) {
+        match change.client {
+            Some(client) => {
+                // Surfaces that were created for this change.
+                self.remove_unwanted();
+                self.server.respond(client, outcome);
+            }
+            None => self.make_do(change),
+        }
+    }
+
+    /// A change without a client, if an output was connected or has another size than its frame.
+    fn repair(&mut self) -> Option<Change> {
+        let needs = |wanted: &Wanted| {
+            let output = self.named(&wanted.output)?;
+            let (surface, size) = (output.surface.as_ref()?, output.frame_size()?);
+            (!surface.shows(wanted, size)).then_some(())
+        };
+        let is_needed = self.shown.iter().any(|wanted| needs(wanted).is_some());
+        let at_once =
+            Transition { effect: Effect::None, duration: 0.0, easing: [0.0; 4], fps_max: 1 };
+        is_needed.then(|| Change {
+            client: None,
+            outputs: self.shown.clone(),
+            transition: at_once,
+            stage: Stage::Sizing { until: Instant::now() },
+        })
+    }
+
+    /// The file of a picture is gone: shows its last frame, stretched, or the fill colour.
+    fn make_do(&mut self, change: Change) {
+        let Stage::Painting { painting, outputs } = &change.stage else { return };
+        for (&global, task) in outputs.iter().zip(&painting.tasks) {
+            let (wanted, size) = (task.wanted.clone(), task.size);
+            let frame = self.last_frame(&wanted);
+            let content = Content { wanted, size, frame, moves: false };
+            let transition = &change.transition;
+            self.with_surface(global, |surface, globals| {
+                surface.show(globals, content, transition);
+            });
+        }
+    }
+}
