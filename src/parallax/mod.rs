@@ -10,7 +10,6 @@ mod follower;
 pub mod fuzz;
 mod hyprland;
 mod search;
-mod step;
 mod sway;
 
 use std::sync::{Mutex, PoisonError};

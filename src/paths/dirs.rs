@@ -3,9 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use super::env::replaced;
+use super::env::{own_directory, session_directory, uid};
 use super::error::{NAME_MAX, PATH_MAX, SOCKET_MAX};
-use super::runtime::{own_directory, session_directory, uid};
-use super::variables::replaced;
 use super::{Env, Error};
 
 /// Where a login makes a directory for each user.

@@ -7,11 +7,8 @@
 mod dirs;
 mod env;
 mod error;
-mod lasting;
 mod presence;
 mod replace;
-mod runtime;
-mod variables;
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -23,9 +20,9 @@ use rustix::fs::OFlags;
 pub use dirs::Dirs;
 pub use env::Env;
 pub(crate) use error::Error;
-pub(crate) use lasting::{flush_directory, make_directories};
 pub(crate) use presence::{Presence, answers, answers_in, presence};
 pub(crate) use replace::{Replacement, TEMPORARY, replace};
+pub(crate) use replace::{flush_directory, make_directories};
 
 /// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds
 /// nobody up. What is opened is what is looked at, whatever lies at the path a moment later.

@@ -3,8 +3,9 @@
 //! Runs on whoever writes. What has to outlast a power loss is not for here: its owner flushes it.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// What the names of new files begin with until they land: they are hidden from programs that take all
@@ -52,6 +53,27 @@ impl Drop for Replacement {
     fn drop(&mut self) {
         // Where it has landed there is none.
         fs::remove_file(&self.path).ok();
+    }
+}
+
+/// Makes a directory for the user alone, and those that lead to it, where they are missing.
+pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
+    let missing = path.ancestors().take_while(|directory| !directory.exists()).count();
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    let homes = path.ancestors().skip(1).take(missing);
+    homes.filter(|home| !home.as_os_str().is_empty()).try_for_each(flush_directory)
+}
+
+/// So that what was made, renamed or removed in it stays so after a power loss.
+pub(crate) fn flush_directory(path: &Path) -> io::Result<()> {
+    match File::open(path).and_then(|directory| directory.sync_all()) {
+        // Network file systems that have no such thing for directories.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+        {
+            Ok(())
+        }
+        flushed => flushed,
     }
 }
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::record::{self, Record};
+use super::records::{self, Record};
 use super::{Child, Ended, Error, Launch, ResourceLimits, tail};
 
 /// How much of a log is quoted in a message at most.
@@ -46,7 +46,8 @@ impl BackendProcess {
 
     /// The one of a record, if it runs; else it is forgotten.
     pub(super) fn take_over(path: PathBuf) -> Option<Self> {
-        let found = record::read(&path).and_then(|(record, who)| Some((record, Child::hold(who)?)));
+        let found =
+            records::read(&path).and_then(|(record, who)| Some((record, Child::hold(who)?)));
         match found {
             Some((record, child)) => Some(Self { child, record, path }),
             None => {

@@ -17,12 +17,10 @@ mod launch;
 mod oneshot;
 mod orders;
 mod reaper;
-mod record;
 mod records;
 mod scripts;
 mod spawn;
 pub(crate) mod text;
-mod usage;
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::error::Error;
 use super::facts::Facts;
+use super::ffmpeg::progress_seconds;
 use super::ffmpeg::{Ffmpeg, checked, file, input};
-use super::progress::seconds;
 use crate::process::{self, Launch};
 use crate::wire::{Format, LoopPreset};
 
@@ -114,7 +114,7 @@ impl Ffmpeg {
             said.push_str(&String::from_utf8_lossy(bytes));
             // A report ends with its word on the whole.
             let Some(end) = said.rfind("progress=") else { return };
-            if let Some(done) = seconds(&said[..end]).filter(|_| length > 0.0) {
+            if let Some(done) = progress_seconds(&said[..end]).filter(|_| length > 0.0) {
                 let percent = (100.0 * done / length).clamp(0.0, 100.0);
                 log::info!("{what}: {percent:.0} %");
             }

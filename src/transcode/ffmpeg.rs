@@ -13,8 +13,6 @@ use std::time::Duration;
 
 use super::error::Error;
 use super::facts::Facts;
-use super::limits::Limits;
-use super::progress;
 use crate::paths::open_regular;
 use crate::process::{self, Launch, Output, ResourceLimits, which};
 use crate::sys::Cancel;
@@ -191,7 +189,7 @@ impl Ffmpeg {
             .args(input(path, format))
             .args(["-map", "0:v", "-c", "copy", "-f", "null", "-"]);
         let output = self.run("ffmpeg", path, &launch, self.limits.frame)?;
-        Ok(progress::seconds(&String::from_utf8_lossy(&output.stdout)).unwrap_or(0.0))
+        Ok(progress_seconds(&String::from_utf8_lossy(&output.stdout)).unwrap_or(0.0))
     }
 
     /// What a child may take that has this much to compute.
@@ -289,6 +287,35 @@ fn plain(complaint: &str, path: &Path) -> String {
     complaint.strip_prefix(&path).unwrap_or(complaint).to_owned()
 }
 
+/// How long ffmpeg may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// For a look at a file.
+    pub look: Duration,
+    /// For a single frame.
+    pub frame: Duration,
+    /// While it writes a video: without a word of how far it is.
+    pub silence: Duration,
+    /// Bytes of its address space, and of what it writes.
+    pub memory: u64,
+    pub output: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        let (memory, output) = (2 << 30, 2 << 30);
+        Self { look: seconds(20), frame: seconds(40), silence: seconds(120), memory, output }
+    }
+}
+
+/// How far it is, in seconds, by the last report in what ffmpeg says of its progress.
+pub(super) fn progress_seconds(said: &str) -> Option<f64> {
+    let line = said.lines().rev().find_map(|line| line.strip_prefix("out_time_us="))?;
+    let micros: f64 = line.trim().parse().ok()?;
+    Some((micros / 1e6).max(0.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,5 +326,12 @@ mod tests {
         check("file:/a b: Invalid data found", "Invalid data found");
         check("[mov,mp4 @ 0x55d] moov atom not found", "moov atom not found");
         check("exit code 3", "exit code 3");
+    }
+
+    #[test]
+    fn progress_is_read() {
+        assert_eq!(progress_seconds("frame=1\nout_time_us=1500000\nout_time=x\n"), Some(1.5));
+        assert_eq!(progress_seconds("out_time_us=1\nout_time_us=-5\n"), Some(0.0));
+        assert_eq!(progress_seconds("out_time_us=N/A\n"), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What `tests/fuzz` sees of this room: its parsers, by plain types. The product calls none of it.
 
-use super::{facts::Facts, progress};
+use super::{facts::Facts, ffmpeg};
 
 /// Width, height and seconds of what ffprobe describes.
 pub fn facts(json: &[u8]) -> Option<(u32, u32, f64)> {
@@ -10,5 +10,5 @@ pub fn facts(json: &[u8]) -> Option<(u32, u32, f64)> {
 
 /// How far ffmpeg is by what it says, in seconds.
 pub fn progress(said: &str) -> Option<f64> {
-    progress::seconds(said)
+    ffmpeg::progress_seconds(said)
 }

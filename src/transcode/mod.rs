@@ -10,8 +10,6 @@ mod error;
 mod facts;
 mod ffmpeg;
 pub mod fuzz;
-mod limits;
-mod progress;
 mod queue;
 
 use std::io;
@@ -27,8 +25,8 @@ pub(crate) use encode::Cut;
 pub use error::Error;
 pub(crate) use facts::Facts;
 pub use ffmpeg::Ffmpeg;
+pub use ffmpeg::Limits;
 pub(crate) use ffmpeg::{is_available, is_needed_for, require};
-pub use limits::Limits;
 pub(crate) use queue::Job;
 
 use queue::Queue;

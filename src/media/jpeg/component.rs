@@ -1,8 +1,8 @@
 //! A component of a JPEG: its coefficients where they are buffered, and how blocks become samples.
 
 use super::bits::Bits;
-use super::damage::{Damage, NO_CODE};
 use super::frame::{ComponentHeader, Shape};
+use super::frame::{Damage, NO_CODE};
 use super::huffman::{END, Table};
 use super::idct::{PLACES, rounded, transform};
 use super::progressive::{Scan, Stretch};

@@ -10,11 +10,11 @@
 
 use super::bits::{Bits, marker};
 use super::component::{Component, dc_difference};
-use super::damage::{Damage, damaged};
+use super::frame::{self, Block};
+use super::frame::{Damage, damaged};
 use super::frame::{Frame, Plan};
 use super::huffman::Table;
 use super::idct::PLACES;
-use super::mcu::{self, Block};
 use super::progressive::Scan;
 use super::rows::{Colors, Rows, Sink};
 use crate::media::decoder::Stop;
@@ -231,7 +231,7 @@ impl<'a> Decoder<'a> {
         let single = (scan.parts.len() == 1).then(|| scan.parts[0].0);
         let mcus = self.frame.mcus();
         let (across, down) = single.map_or(mcus, |part| self.components[part].shape.covered);
-        let mut mcu = mcu::blocks(scan, &self.frame.components);
+        let mut mcu = frame::blocks(scan, &self.frame.components);
         let mut until_restart = self.restart;
         self.components.iter_mut().for_each(|component| component.prediction = 0);
         for y in 0..down {

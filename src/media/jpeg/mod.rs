@@ -2,12 +2,10 @@
 
 mod bits;
 mod component;
-mod damage;
 mod decoder;
 mod frame;
 mod huffman;
 mod idct;
-mod mcu;
 mod progressive;
 mod rows;
 #[cfg(test)]
@@ -24,7 +22,7 @@ use super::picture::Picture;
 use super::shrink::Shrink;
 use crate::wire::Format;
 
-use damage::damaged;
+use frame::damaged;
 use frame::{Effort, Frame, Output, Plan};
 
 /// More than that is buffered only where there is no way around it.

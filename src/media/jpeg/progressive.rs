@@ -4,7 +4,7 @@
 //! needs to know of those whose values nobody asks for, and what it says of them is passed over at once.
 
 use super::bits::Bits;
-use super::damage::{Damage, NO_CODE};
+use super::frame::{Damage, NO_CODE};
 use super::huffman::{END, Table};
 
 /// One pass over the data.
