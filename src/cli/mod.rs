@@ -49,8 +49,7 @@ use verb::Run;
 use verbs::Stopped;
 
 pub(crate) use call::Setting;
-pub(crate) use database::DatabaseCheck;
-pub(crate) use database::DatabaseRestore;
+pub(crate) use database::{DatabaseCheck, DatabaseRestore};
 pub(crate) use doctor::Doctor;
 pub(crate) use take_down::TakeDown;
 

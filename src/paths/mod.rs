@@ -21,8 +21,7 @@ pub use dirs::Dirs;
 pub use env::Env;
 pub(crate) use error::Error;
 pub(crate) use presence::{Presence, answers, answers_in, presence};
-pub(crate) use replace::{Replacement, TEMPORARY, replace};
-pub(crate) use replace::{flush_directory, make_directories};
+pub(crate) use replace::{Replacement, TEMPORARY, flush_directory, make_directories, replace};
 
 /// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds
 /// nobody up. What is opened is what is looked at, whatever lies at the path a moment later.

@@ -24,8 +24,7 @@ use crate::wire::DebugQueue;
 pub(crate) use encode::Cut;
 pub use error::Error;
 pub(crate) use facts::Facts;
-pub use ffmpeg::Ffmpeg;
-pub use ffmpeg::Limits;
+pub use ffmpeg::{Ffmpeg, Limits};
 pub(crate) use ffmpeg::{is_available, is_needed_for, require};
 pub(crate) use queue::Job;
 

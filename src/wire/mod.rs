@@ -5,41 +5,32 @@
 //! the time that something happened at (`time`), and how long to wait for an answer (`unix`).
 
 mod day_time;
-mod debug;
 mod error;
 mod event;
-mod finding;
-mod given;
 mod image;
 mod image_row;
 mod names;
-mod parameters;
 mod playlist_request;
 mod record;
+mod report;
 mod request;
 mod time;
 pub(crate) mod unix;
-mod watch;
-mod why;
 pub(crate) mod zone;
 
 pub use day_time::DayTime;
 pub(crate) use day_time::{DAY_TIMES, SunEvent};
-pub(crate) use debug::{Debug, DebugAssignment, DebugChild, DebugFailure, DebugQueue, DebugThread};
-pub(crate) use error::{ErrorBody, ErrorCode};
+pub(crate) use error::{BadParameter, ErrorBody, ErrorCode, Parameters};
 pub use event::{Event, EventKind, GalleryDomain};
 pub(crate) use event::{OrphanReason, SkippedItem};
-pub(crate) use finding::{Finding, FindingState};
 pub(crate) use image::{DISPLACED, JsonObject, WebMeta, own_path};
 pub use image::{Image, WebCapabilities};
 pub(crate) use image_row::ImageRow;
 pub(crate) use names::{
     AppearanceMode, Fit, LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution,
-    Rest, SortOrder, Tone, Unknown,
+    Rest, SortOrder, Tone, Unknown, Word, words,
 };
 pub use names::{Format, Mode, Source};
-pub(crate) use names::{Word, words};
-pub(crate) use parameters::{BadParameter, Parameters};
 pub(crate) use playlist_request::{
     CreatePlaylist, NewConfiguration, NewPlaylistItem, PatchPlaylist, StartPlaylist,
 };
@@ -50,6 +41,11 @@ pub(crate) use record::{
     Ids, LibraryHealth, Monitor, Page, Pagination, Playback, Playlist, PlaylistConfiguration,
     PlaylistItem, PlaylistOrder, PlaylistType, Power, SetAnswer, SetStatus, Theme,
 };
+pub(crate) use report::{
+    ApplyFailure, Debug, DebugAssignment, DebugChild, DebugFailure, DebugQueue, DebugThread,
+    Finding, FindingState, HookFailure, LibraryWatch, NextChange, WatchState, WatchedDirectory,
+    Why,
+};
 pub use request::DeleteImages;
 pub(crate) use request::{
     BackWallpaper, CreateFolder, ExportLoop, ExtractPalette, ImportImages, ImportWeb, MoveImages,
@@ -57,5 +53,3 @@ pub(crate) use request::{
     RandomWallpaper, SelectAll, SetWallpaper,
 };
 pub(crate) use time::Timestamp;
-pub(crate) use watch::{LibraryWatch, WatchState, WatchedDirectory};
-pub(crate) use why::{ApplyFailure, HookFailure, NextChange, Why};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::given::{given, given_object, given_object_list, object};
+use super::request::{given, given_object, given_object_list, object};
 use super::{MediaType, Mode, PlaylistOrder, PlaylistType, Tone};
 
 /// `POST /playlists`; what is absent gets its default.

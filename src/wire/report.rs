@@ -1,0 +1,184 @@
+//! The daemon as it is at one moment, for reports of faults: the record of the API. Never a secret:
+//! no setting is in it.
+
+use std::path::PathBuf;
+
+use crossbeam_channel::Sender;
+use serde::{Deserialize, Serialize};
+
+use super::names::words;
+use super::{ActivePlaylist, Fit, HistorySource, Mode, Power, Timestamp};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Debug {
+    pub version: String,
+    /// Seconds.
+    pub uptime: u64,
+    /// By name.
+    pub threads: Vec<DebugThread>,
+    pub queues: Vec<DebugQueue>,
+    /// Of all monitors that are known.
+    pub assignments: Vec<DebugAssignment>,
+    /// None: the player does not answer.
+    pub playlists: Option<Vec<ActivePlaylist>>,
+    pub children: Vec<DebugChild>,
+    pub power: Power,
+    /// The last ones, the newest last.
+    pub failures: Vec<DebugFailure>,
+    /// Of the hook's last run.
+    pub hook_failure: Option<HookFailure>,
+    /// Connections that are open, this one among them.
+    pub clients: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct DebugThread {
+    pub name: String,
+}
+
+/// What waits for a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DebugQueue {
+    pub name: String,
+    pub length: usize,
+    pub capacity: Option<usize>,
+}
+
+impl DebugQueue {
+    pub(crate) fn of<T>(name: &str, inbox: &Sender<T>) -> Self {
+        Self { name: name.to_owned(), length: inbox.len(), capacity: inbox.capacity() }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DebugAssignment {
+    pub monitor: String,
+    pub image_id: i64,
+    pub mode: Mode,
+    pub backend: String,
+    pub set_at: Timestamp,
+    pub fit: Option<Fit>,
+}
+
+/// A process of a backend.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DebugChild {
+    pub pid: i32,
+    pub backend: String,
+    /// What it is assigned to show something on.
+    pub monitors: Vec<String>,
+    pub started_at: Option<Timestamp>,
+    /// What it has of the machine's memory; none: it has just ended.
+    pub memory_kb: Option<u64>,
+}
+
+/// A picture that did not come up, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DebugFailure {
+    pub monitors: Vec<String>,
+    #[serde(flatten)]
+    pub failure: ApplyFailure,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Finding {
+    pub subject: String,
+    pub state: FindingState,
+    /// A sentence without its full stop.
+    pub text: String,
+    /// What mends it, or may be done about it.
+    pub step: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FindingState {
+    /// As it should be.
+    Ok,
+    /// Works, and may not be as was meant.
+    Note,
+    /// In the way of wallpapers.
+    Fix,
+}
+
+impl FindingState {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Fix => "fix",
+        }
+    }
+}
+
+/// Of one connected monitor; null is what there is nothing of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Why {
+    pub monitor: String,
+    pub image_id: Option<i64>,
+    pub image_name: Option<String>,
+    pub image_path: Option<PathBuf>,
+    pub backend: Option<String>,
+    pub source: Option<HistorySource>,
+    pub set_at: Option<Timestamp>,
+    pub next: Option<NextChange>,
+    pub last_failure: Option<ApplyFailure>,
+    /// Of the hook's last run; it is the same for all monitors.
+    pub hook_failure: Option<HookFailure>,
+    /// All of it in sentences.
+    pub text: String,
+}
+
+/// What a playlist is about to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NextChange {
+    pub playlist_id: i64,
+    pub playlist_name: String,
+    pub at: Timestamp,
+}
+
+/// A picture that did not come up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ApplyFailure {
+    pub image_id: i64,
+    pub image_name: String,
+    pub backend: String,
+    pub error: String,
+    pub at: Timestamp,
+}
+
+/// A run of the hook that failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HookFailure {
+    pub error: String,
+    pub at: Timestamp,
+}
+
+words! {
+    /// How a watched directory is.
+    WatchState {
+        Watched = "watched", Away = "away", Partial = "partial", Unreadable = "unreadable",
+    }
+}
+
+/// A watched directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WatchedDirectory {
+    /// As it was written.
+    pub path: String,
+    /// Where that leads; null where it leads nowhere.
+    pub directory: Option<PathBuf>,
+    pub state: WatchState,
+    pub images: u64,
+    /// For people.
+    pub message: Option<String>,
+}
+
+/// `GET /library/watch`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LibraryWatch {
+    pub watch: Vec<WatchedDirectory>,
+    pub in_place: bool,
+    pub watch_folders: bool,
+}
