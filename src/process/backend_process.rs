@@ -2,6 +2,7 @@
 //!
 //! Runs in the thread of the backend that it serves.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
@@ -9,8 +10,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::records::{self, Record};
-use super::{Child, Ended, Error, Launch, ResourceLimits, tail};
+use serde::{Deserialize, Serialize};
+
+use super::text::{self, Text};
+use super::{Child, Ended, Error, Identity, Launch, ResourceLimits, show_command, tail};
 
 /// How much of a log is quoted in a message at most.
 const TAIL: usize = 4 << 10;
@@ -46,8 +49,7 @@ impl BackendProcess {
 
     /// The one of a record, if it runs; else it is forgotten.
     pub(super) fn take_over(path: PathBuf) -> Option<Self> {
-        let found =
-            records::read(&path).and_then(|(record, who)| Some((record, Child::hold(who)?)));
+        let found = read(&path).and_then(|(record, who)| Some((record, Child::hold(who)?)));
         match found {
             Some((record, child)) => Some(Self { child, record, path }),
             None => {
@@ -139,4 +141,53 @@ fn start(launch: &Launch, record: &Record, path: &Path, file: &mut File) -> Resu
 fn remove(path: &Path) {
     fs::remove_file(path.with_extension("log")).ok();
     fs::remove_file(path).ok();
+}
+
+/// What was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub backend: String,
+    /// The output it serves; none when it serves all.
+    pub output: Option<String>,
+    #[serde(with = "text")]
+    program: OsString,
+    args: Vec<Text>,
+    env: Vec<(Text, Text)>,
+}
+
+impl Record {
+    pub(super) fn new(launch: &Launch, backend: &str, output: Option<&str>) -> Self {
+        Self {
+            backend: backend.to_owned(),
+            output: output.map(str::to_owned),
+            program: launch.program.clone().into_os_string(),
+            args: launch.args.iter().map(Text::from).collect(),
+            env: launch.env.iter().map(|(n, v)| (Text::from(n), Text::from(v))).collect(),
+        }
+    }
+
+    /// Whether the same command line would be started again.
+    pub fn is(&self, launch: &Launch) -> bool {
+        *self == Self::new(launch, &self.backend, self.output.as_deref())
+    }
+
+    pub fn args(&self) -> Vec<OsString> {
+        self.args.iter().map(|text| text.0.clone()).collect()
+    }
+
+    /// For messages and logs.
+    pub fn shown(&self) -> String {
+        show_command(Path::new(&self.program), &self.args())
+    }
+}
+
+pub(super) fn read(path: &Path) -> Option<(Record, Identity)> {
+    parse(&fs::read(path).ok()?)
+}
+
+/// What was started, and the process: two lines.
+pub(super) fn parse(bytes: &[u8]) -> Option<(Record, Identity)> {
+    let mut lines = bytes.splitn(2, |&b| b == b'\n');
+    let record = serde_json::from_slice(lines.next()?).ok()?;
+    Some((record, Identity::from_stat(lines.next()?)?))
 }

@@ -1,6 +1,6 @@
 //! What `tests/fuzz` sees of this room: its parsers, by plain types. The product calls none of it.
 
-use super::{Identity, records};
+use super::{Identity, backend_process};
 
 /// The process of a line of `/proc/PID/stat`.
 pub fn stat(line: &[u8]) -> Option<Identity> {
@@ -9,7 +9,7 @@ pub fn stat(line: &[u8]) -> Option<Identity> {
 
 /// A record of a process, written anew.
 pub fn record(bytes: &[u8]) -> Option<Vec<u8>> {
-    let (record, identity) = records::parse(bytes)?;
+    let (record, identity) = backend_process::parse(bytes)?;
     identity.age();
     let mut text = serde_json::to_vec(&record).ok()?;
     text.extend_from_slice(b"\n");

@@ -6,17 +6,14 @@
 //! program. So there is no instant at which a process runs that nobody knows. The next daemon reads
 //! them and takes over what still runs.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::text::{self, Text};
-use super::{BackendProcess, Error, Identity, Launch, show_command};
+use super::backend_process::{self, Record};
+use super::{BackendProcess, Error, Identity, Launch};
 
 /// The directory of the records, ours alone.
 #[derive(Clone, Debug)]
@@ -100,12 +97,12 @@ impl ProcessRecords {
 
     /// The processes on record, of all backends; whether they run is not looked at.
     pub fn identities(&self) -> Vec<Identity> {
-        self.records().filter_map(|(_, path)| Some(read(&path)?.1)).collect()
+        self.records().filter_map(|(_, path)| Some(backend_process::read(&path)?.1)).collect()
     }
 
     /// The backends' processes that run now, with the output that each serves where it is one.
     pub(crate) fn who_runs(&self) -> Vec<(String, Option<String>, Identity)> {
-        let known = self.records().filter_map(|(_, path)| read(&path));
+        let known = self.records().filter_map(|(_, path)| backend_process::read(&path));
         let running = known.filter(|(_, who)| who.is_running());
         running.map(|(record, who)| (record.backend, record.output, who)).collect()
     }
@@ -122,7 +119,7 @@ impl ProcessRecords {
 
     /// How many records are of processes that have ended, or of none.
     pub(crate) fn gone(&self) -> usize {
-        let runs = |path: &PathBuf| read(path).is_some_and(|(_, who)| who.is_running());
+        let runs = |path: &PathBuf| backend_process::read(path).is_some_and(|(_, who)| who.is_running());
         self.records().filter(|(_, path)| !runs(path)).count()
     }
 
@@ -157,62 +154,12 @@ impl ProcessRecords {
     }
 }
 
-/// What was started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    pub backend: String,
-    /// The output it serves; none when it serves all.
-    pub output: Option<String>,
-    #[serde(with = "text")]
-    program: OsString,
-    args: Vec<Text>,
-    env: Vec<(Text, Text)>,
-}
-
-impl Record {
-    pub(super) fn new(launch: &Launch, backend: &str, output: Option<&str>) -> Self {
-        Self {
-            backend: backend.to_owned(),
-            output: output.map(str::to_owned),
-            program: launch.program.clone().into_os_string(),
-            args: launch.args.iter().map(Text::from).collect(),
-            env: launch.env.iter().map(|(n, v)| (Text::from(n), Text::from(v))).collect(),
-        }
-    }
-
-    /// Whether the same command line would be started again.
-    pub fn is(&self, launch: &Launch) -> bool {
-        *self == Self::new(launch, &self.backend, self.output.as_deref())
-    }
-
-    pub fn args(&self) -> Vec<OsString> {
-        self.args.iter().map(|text| text.0.clone()).collect()
-    }
-
-    /// For messages and logs.
-    pub fn shown(&self) -> String {
-        show_command(Path::new(&self.program), &self.args())
-    }
-}
-
-pub(super) fn read(path: &Path) -> Option<(Record, Identity)> {
-    parse(&fs::read(path).ok()?)
-}
-
-/// What was started, and the process: two lines.
-pub(super) fn parse(bytes: &[u8]) -> Option<(Record, Identity)> {
-    let mut lines = bytes.splitn(2, |&b| b == b'\n');
-    let record = serde_json::from_slice(lines.next()?).ok()?;
-    Some((record, Identity::from_stat(lines.next()?)?))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::*;
     use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt;
     use std::time::Instant;
-
-    use super::*;
 
     fn records() -> (tempfile::TempDir, ProcessRecords) {
         let dir = tempfile::tempdir().unwrap();

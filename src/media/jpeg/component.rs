@@ -1,8 +1,7 @@
 //! A component of a JPEG: its coefficients where they are buffered, and how blocks become samples.
 
 use super::bits::Bits;
-use super::frame::{ComponentHeader, Shape};
-use super::frame::{Damage, NO_CODE};
+use super::frame::{ComponentHeader, Damage, NO_CODE, Shape};
 use super::huffman::{END, Table};
 use super::idct::{PLACES, rounded, transform};
 use super::progressive::{Scan, Stretch};

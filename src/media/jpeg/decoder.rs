@@ -10,12 +10,10 @@
 
 use super::bits::{Bits, marker};
 use super::component::{Component, dc_difference};
-use super::frame::{self, Block};
-use super::frame::{Damage, damaged};
-use super::frame::{Frame, Plan};
+use super::frame::{Damage, Frame, Plan, damaged};
 use super::huffman::Table;
 use super::idct::PLACES;
-use super::progressive::Scan;
+use super::progressive::{Block, Scan, blocks};
 use super::rows::{Colors, Rows, Sink};
 use crate::media::decoder::Stop;
 use crate::media::error::Error;
@@ -231,7 +229,7 @@ impl<'a> Decoder<'a> {
         let single = (scan.parts.len() == 1).then(|| scan.parts[0].0);
         let mcus = self.frame.mcus();
         let (across, down) = single.map_or(mcus, |part| self.components[part].shape.covered);
-        let mut mcu = frame::blocks(scan, &self.frame.components);
+        let mut mcu = blocks(scan, &self.frame.components);
         let mut until_restart = self.restart;
         self.components.iter_mut().for_each(|component| component.prediction = 0);
         for y in 0..down {

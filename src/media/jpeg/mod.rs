@@ -22,8 +22,7 @@ use super::picture::Picture;
 use super::shrink::Shrink;
 use crate::wire::Format;
 
-use frame::damaged;
-use frame::{Effort, Frame, Output, Plan};
+use frame::{Effort, Frame, Output, Plan, damaged};
 
 /// More than that is buffered only where there is no way around it.
 const COEFFICIENTS_MAX: u64 = 64 << 20;
