@@ -119,7 +119,8 @@ impl ProcessRecords {
 
     /// How many records are of processes that have ended, or of none.
     pub(crate) fn gone(&self) -> usize {
-        let runs = |path: &PathBuf| backend_process::read(path).is_some_and(|(_, who)| who.is_running());
+        let runs =
+            |path: &PathBuf| backend_process::read(path).is_some_and(|(_, who)| who.is_running());
         self.records().filter(|(_, path)| !runs(path)).count()
     }
 
