@@ -1,11 +1,11 @@
 //! What `tests/fuzz` sees of this room: its parsers, by plain types. The product calls none of it.
 
-use super::edid;
 use super::identity::Identity;
+use super::identity::edid_identity;
 
 /// Maker, model and serial number that a monitor tells; empty is what it does not.
 pub fn edid(bytes: &[u8]) -> [String; 3] {
-    let Identity { make, model, serial } = edid::identity(bytes);
+    let Identity { make, model, serial } = edid_identity(bytes);
     [make, model, serial]
 }
 

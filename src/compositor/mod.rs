@@ -4,16 +4,14 @@
 //! restarts, and tells its subscribers of every change. It asks no helper program, and never
 //! guesses: what it lists is what the compositor said after it had settled.
 
-mod edid;
 pub mod fuzz;
-mod heads;
 mod identity;
 mod output;
+mod output_manager;
 mod outputs;
-mod receive;
-mod scale;
 mod search;
 mod session;
+mod wait_for_compositor;
 mod wayland;
 mod x11;
 

@@ -18,10 +18,10 @@ use zxdg_output_manager_v1::ZxdgOutputManagerV1;
 use zxdg_output_v1::ZxdgOutputV1;
 
 use super::identity::Identity;
+use super::output::scale;
 use super::output::turned;
-use super::receive::{Error, receive};
-use super::scale::scale;
-use super::{Output, heads};
+use super::wait_for_compositor::{Error, receive};
+use super::{Output, output_manager};
 use crate::sys::Cancel;
 
 /// Tells of the outputs until the connection ends (an error) or the wait is cancelled. `socket` is where
@@ -89,7 +89,7 @@ impl Heard {
         if !self.has_makers || !self.outputs.iter().any(is_open) {
             return;
         }
-        let told = heads::ask(socket, stop).unwrap_or_else(|error| {
+        let told = output_manager::ask(socket, stop).unwrap_or_else(|error| {
             log::debug!("who made the outputs is not told: {error}");
             BTreeMap::new()
         });

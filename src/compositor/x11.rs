@@ -19,8 +19,9 @@ use x11rb::protocol::xproto::{
 use x11rb::reexports::x11rb_protocol::xauth::{self, Family};
 use x11rb::rust_connection::{DefaultStream, RustConnection};
 
+use super::Output;
 use super::identity::Identity;
-use super::{Output, edid};
+use super::identity::{edid_identity, edid_name};
 use crate::sys::{Cancel, poll_until};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -172,7 +173,7 @@ impl Screen {
             property.reply().ok().map(|property| property.data)
         };
         let edid = edid.as_deref().unwrap_or_default();
-        Ok(Self { crtc, description: edid::name(edid), identity: edid::identity(edid) })
+        Ok(Self { crtc, description: edid_name(edid), identity: edid_identity(edid) })
     }
 }
 

@@ -21,7 +21,7 @@ use zwlr_output_manager_v1::ZwlrOutputManagerV1;
 use zwlr_output_mode_v1::ZwlrOutputModeV1;
 
 use super::identity::Identity;
-use super::receive::{Error, receive};
+use super::wait_for_compositor::{Error, receive};
 use crate::sys::{Cancel, connect};
 
 /// Outputs are shown without it: a compositor that answers does so within milliseconds.
