@@ -1,47 +1,46 @@
 //! Why a file is not taken as a picture.
 
-use std::{fmt, io};
+use std::io;
 
 use crate::wire::Format;
 
 /// Says nothing of the path: whoever opened the file knows it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
-    Read(io::Error),
+    #[error("cannot be read")]
+    Read(#[source] io::Error),
+    #[error("the file is empty")]
     Empty,
     /// Nothing that we know by its content.
+    #[error("its content is no picture or video that murald knows")]
     Unknown,
     /// Only ffmpeg decodes it: this format at all, or what is special about the file.
-    NeedsTranscoder {
-        format: Format,
-        why: Option<String>,
-    },
+    #[error("{}", needs_transcoder(*format, why.as_deref()))]
+    NeedsTranscoder { format: Format, why: Option<String> },
     /// More pixels than are ever decoded.
-    TooLarge {
-        width: u32,
-        height: u32,
-    },
+    #[error(
+        "{width} × {height} pixels are more than murald decodes (512 MiB of pixels, 65535 a side)"
+    )]
+    TooLarge { width: u32, height: u32 },
     /// This kind of file is decoded as a whole, and the whole is more than a picture is given.
-    TooMuchMemory {
-        format: Format,
-        width: u32,
-        height: u32,
-        bytes: u64,
-    },
+    #[error(
+        "decoding this {} of {width} × {height} pixels takes {} MiB of memory, more than murald \
+         gives to a picture", name(*format), bytes >> 20
+    )]
+    TooMuchMemory { format: Format, width: u32, height: u32, bytes: u64 },
+    #[error("the {} is cut off: its end is missing", name(*.0))]
     Truncated(Format),
-    Damaged {
-        format: Format,
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    #[error("the {} is damaged", name(*format))]
+    Damaged { format: Format, source: Box<dyn std::error::Error + Send + Sync> },
     /// Sound perhaps, but a variety that we don't decode.
-    Unsupported {
-        format: Format,
-        what: String,
-    },
+    #[error("this variety of {} is not supported: {what}", name(*format))]
+    Unsupported { format: Format, what: String },
     /// Whoever asked for it has meanwhile thought better of it.
+    #[error("it is no longer wanted")]
     Stopped,
     /// The encoder refused what we made.
-    Encode(Box<dyn std::error::Error + Send + Sync>),
+    #[error("the result cannot be encoded")]
+    Encode(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
@@ -65,50 +64,11 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(_) => write!(f, "cannot be read"),
-            Self::Empty => write!(f, "the file is empty"),
-            Self::Unknown => write!(f, "its content is no picture or video that murald knows"),
-            Self::NeedsTranscoder { format, why: None } => {
-                write!(f, "{} files need the transcoder (ffmpeg and ffprobe)", name(*format))
-            }
-            Self::NeedsTranscoder { format, why: Some(why) } => {
-                write!(f, "this variety of {} is decoded by ffmpeg at most: {why}", name(*format))
-            }
-            Self::TooLarge { width, height } => write!(
-                f,
-                "{width} × {height} pixels are more than murald decodes (512 MiB of pixels, \
-                 65535 a side)"
-            ),
-            Self::TooMuchMemory { format, width, height, bytes } => write!(
-                f,
-                "decoding this {} of {width} × {height} pixels takes {} MiB of memory, more than \
-                 murald gives to a picture",
-                name(*format),
-                bytes >> 20
-            ),
-            Self::Truncated(format) => {
-                write!(f, "the {} is cut off: its end is missing", name(*format))
-            }
-            Self::Damaged { format, .. } => write!(f, "the {} is damaged", name(*format)),
-            Self::Unsupported { format, what } => {
-                write!(f, "this variety of {} is not supported: {what}", name(*format))
-            }
-            Self::Stopped => write!(f, "it is no longer wanted"),
-            Self::Encode(_) => write!(f, "the result cannot be encoded"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Read(source) => Some(source),
-            Self::Damaged { source, .. } | Self::Encode(source) => Some(&**source),
-            _ => None,
-        }
+fn needs_transcoder(format: Format, why: Option<&str>) -> String {
+    let name = name(format);
+    match why {
+        None => format!("{name} files need the transcoder (ffmpeg and ffprobe)"),
+        Some(why) => format!("this variety of {name} is decoded by ffmpeg at most: {why}"),
     }
 }
 

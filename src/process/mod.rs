@@ -23,7 +23,6 @@ mod spawn;
 pub(crate) mod text;
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -59,48 +58,28 @@ pub(crate) fn which_in(program: &str, path: &OsStr) -> Option<PathBuf> {
         })
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The program could not be executed.
+    #[error("cannot start {}", program.display())]
     Start { program: PathBuf, source: io::Error },
     /// It did not end within its time and was killed.
+    #[error("{command} did not end within {} ms and was killed", limit.as_millis())]
     Late { command: String, limit: Duration },
     /// It was to say how far it is, fell silent for this long, and was killed.
+    #[error("{command} has got no further for {} s and was killed", limit.as_secs())]
     Silent { command: String, limit: Duration },
     /// The one who asked for it no longer wants it; it was killed.
+    #[error("no longer wanted")]
     Cancelled,
     /// A file or descriptor of ours around the child.
+    #[error("cannot {operation} {}", path.display())]
     Io { operation: &'static str, path: PathBuf, source: io::Error },
 }
 
 impl Error {
     fn io(operation: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
         Self::Io { operation, path: path.to_owned(), source: source.into() }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Start { program, .. } => write!(f, "cannot start {}", program.display()),
-            Self::Late { command, limit } => {
-                write!(f, "{command} did not end within {} ms and was killed", limit.as_millis())
-            }
-            Self::Silent { command, limit } => {
-                write!(f, "{command} has got no further for {} s and was killed", limit.as_secs())
-            }
-            Self::Cancelled => f.write_str("no longer wanted"),
-            Self::Io { operation, path, .. } => write!(f, "cannot {operation} {}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Start { source, .. } | Self::Io { source, .. } => Some(source),
-            Self::Late { .. } | Self::Silent { .. } | Self::Cancelled => None,
-        }
     }
 }
 
