@@ -2,15 +2,29 @@
 //! have inside. It promises nothing to others. What is not here and not used is dead, and the
 //! compiler says so.
 
+/// The parsers, for the targets of `tests/fuzz` and the code beside these.
+#[cfg(debug_assertions)]
+pub mod parsers {
+    pub use crate::backends::fuzz as backends;
+    pub use crate::cli::fuzz as cli;
+    pub use crate::compositor::fuzz as compositor;
+    pub use crate::config::fuzz as config;
+    pub use crate::draw::fuzz as draw;
+    pub use crate::http::fuzz as http;
+    pub use crate::library::fuzz as library;
+    pub use crate::media::fuzz as media;
+    pub use crate::parallax::fuzz as parallax;
+    pub use crate::process::fuzz as process;
+    pub use crate::transcode::fuzz as transcode;
+}
+
 pub mod backends {
-    pub use crate::backends::fuzz;
     pub use crate::backends::{
         Backend, Backends, Error, Kind, Placement, RootPainter, Versions, Web,
     };
 }
 
 pub mod cli {
-    pub use crate::cli::fuzz;
     pub use crate::cli::{Arity, Exit, FIELDS, Fields, Flag, GLOBAL, GROUPS, Kind, Verb};
 }
 
@@ -19,12 +33,10 @@ pub mod color {
 }
 
 pub mod compositor {
-    pub use crate::compositor::fuzz;
     pub use crate::compositor::{Compositor, Output, Outputs, Session, Watch};
 }
 
 pub mod config {
-    pub use crate::config::fuzz;
     pub use crate::config::{
         BackendName, Config, ConfigHandle, Error, Key, Rule, Section, ValueType, Watch,
     };
@@ -32,10 +44,6 @@ pub mod config {
 
 pub mod desktop {
     pub use crate::desktop::Handle;
-}
-
-pub mod draw {
-    pub use crate::draw::fuzz;
 }
 
 pub mod digest {
@@ -47,7 +55,6 @@ pub mod events {
 }
 
 pub mod http {
-    pub use crate::http::fuzz;
     pub use crate::http::{
         Api, Error, Handler, Limits, ListCache, Listening, ROUTES, Reply, Request, Response, Route,
         Router, Server, Stop, file,
@@ -55,21 +62,15 @@ pub mod http {
 }
 
 pub mod library {
-    pub use crate::library::fuzz;
     pub use crate::library::{Library, Running, Settings, start};
 }
 
 pub mod media {
-    pub use crate::media::fuzz;
     pub use crate::media::{Picture, encode, palette, probe};
 }
 
 pub mod memory {
     pub use crate::memory::{restrain, trim};
-}
-
-pub mod parallax {
-    pub use crate::parallax::fuzz;
 }
 
 pub mod paths {
@@ -81,7 +82,6 @@ pub mod playlist {
 }
 
 pub mod process {
-    pub use crate::process::fuzz;
     pub use crate::process::{Identity, Launch, ProcessRecords, Reaper, which};
 }
 
@@ -115,7 +115,6 @@ pub mod thread {
 }
 
 pub mod transcode {
-    pub use crate::transcode::fuzz;
     pub use crate::transcode::{Error, Ffmpeg, Limits, Threads, start};
 }
 

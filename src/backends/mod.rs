@@ -13,6 +13,8 @@ mod error;
 mod feh;
 mod follow;
 mod foreign;
+#[cfg(debug_assertions)]
+#[path = "../../tests/fuzz/src/parsers/backends.rs"]
 pub mod fuzz;
 mod hyprpaper;
 mod lack;

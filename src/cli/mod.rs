@@ -11,6 +11,8 @@ mod database;
 mod doctor;
 mod error;
 mod fields;
+#[cfg(debug_assertions)]
+#[path = "../../tests/fuzz/src/parsers/cli.rs"]
 pub mod fuzz;
 mod help;
 mod lookup;

@@ -4,6 +4,8 @@
 //! restarts, and tells its subscribers of every change. It asks no helper program, and never
 //! guesses: what it lists is what the compositor said after it had settled.
 
+#[cfg(debug_assertions)]
+#[path = "../../tests/fuzz/src/parsers/compositor.rs"]
 pub mod fuzz;
 mod identity;
 mod output;

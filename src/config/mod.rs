@@ -8,6 +8,8 @@ mod diff;
 mod document;
 mod error;
 mod file;
+#[cfg(debug_assertions)]
+#[path = "../../tests/fuzz/src/parsers/config.rs"]
 pub mod fuzz;
 mod handle;
 mod overlay;

@@ -7,6 +7,8 @@ mod animation;
 mod blend;
 mod easing;
 mod fit;
+#[cfg(debug_assertions)]
+#[path = "../../tests/fuzz/src/parsers/draw.rs"]
 pub mod fuzz;
 mod message;
 mod paint;

@@ -10,6 +10,8 @@ mod connection;
 mod error;
 mod error_status;
 mod files;
+#[cfg(debug_assertions)]
+#[path = "../../tests/fuzz/src/parsers/http.rs"]
 pub mod fuzz;
 mod handlers;
 mod input;

@@ -12,6 +12,8 @@ mod disk;
 mod edit;
 mod error;
 mod folders;
+#[cfg(debug_assertions)]
+#[path = "../../tests/fuzz/src/parsers/library.rs"]
 pub mod fuzz;
 mod given_back;
 mod guard;

@@ -14,6 +14,8 @@ mod caught;
 mod decoder;
 mod error;
 mod exif;
+#[cfg(debug_assertions)]
+#[path = "../../tests/fuzz/src/parsers/media.rs"]
 pub mod fuzz;
 mod gif;
 mod gif_blocks;

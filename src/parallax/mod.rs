@@ -7,6 +7,8 @@
 
 mod feed;
 mod follower;
+#[cfg(debug_assertions)]
+#[path = "../../tests/fuzz/src/parsers/parallax.rs"]
 pub mod fuzz;
 mod hyprland;
 mod search;

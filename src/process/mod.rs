@@ -10,6 +10,8 @@
 
 mod backend_process;
 mod child;
+#[cfg(debug_assertions)]
+#[path = "../../tests/fuzz/src/parsers/process.rs"]
 pub mod fuzz;
 mod groups;
 mod identity;

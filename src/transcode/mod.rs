@@ -9,6 +9,8 @@ mod encode;
 mod error;
 mod facts;
 mod ffmpeg;
+#[cfg(debug_assertions)]
+#[path = "../../tests/fuzz/src/parsers/transcode.rs"]
 pub mod fuzz;
 mod queue;
 

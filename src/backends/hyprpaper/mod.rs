@@ -7,6 +7,8 @@
 
 mod dialect;
 mod file;
+#[cfg(debug_assertions)]
+#[path = "../../../tests/fuzz/src/parsers/hyprpaper.rs"]
 pub(super) mod fuzz;
 mod instance;
 mod lock;

@@ -7,6 +7,8 @@
 
 mod args;
 mod frames;
+#[cfg(debug_assertions)]
+#[path = "../../../tests/fuzz/src/parsers/mpvpaper.rs"]
 pub(super) mod fuzz;
 mod handover;
 mod ipc;

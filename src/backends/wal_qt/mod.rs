@@ -7,6 +7,8 @@
 //! before the window is ready: our host tells when its windows are ready, and others are told again.
 
 mod client;
+#[cfg(debug_assertions)]
+#[path = "../../../tests/fuzz/src/parsers/wal_qt.rs"]
 pub(super) mod fuzz;
 mod host;
 mod load;

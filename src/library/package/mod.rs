@@ -4,6 +4,8 @@
 //! pending, renamed, and in one transaction the row written and the note removed. Runs on the thread
 //! that asks. The source is never touched, and nothing that leaves it is followed.
 
+#[cfg(debug_assertions)]
+#[path = "../../../tests/fuzz/src/parsers/package.rs"]
 pub(super) mod fuzz;
 pub(super) mod look;
 mod manifest;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use murald::internals::cli::fuzz::arguments;
+use murald::internals::parsers::cli::arguments;
 
 pub(crate) fn run(data: &[u8]) {
     let words = data.split(|&byte| byte == b'\n').take(32);

@@ -1,7 +1,7 @@
 //! What awww says of its outputs, and all programs of their versions.
 
 use crate::input::start;
-use murald::internals::backends::fuzz::{awww, version};
+use murald::internals::parsers::backends::{awww, version};
 
 pub(crate) fn run(data: &[u8]) {
     let text = start(data);

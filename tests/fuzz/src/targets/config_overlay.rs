@@ -2,7 +2,7 @@
 //! laid over is there.
 
 use crate::input::{halves, start};
-use murald::internals::config::fuzz::{comments, patched, read};
+use murald::internals::parsers::config::{comments, patched, read};
 use serde_json::Value;
 
 pub(crate) fn run(data: &[u8]) {

@@ -1,7 +1,7 @@
 //! The settings' file: whatever can be read still can once it is completed, and says the same.
 
 use crate::input::start;
-use murald::internals::config::fuzz::{completed, read};
+use murald::internals::parsers::config::{completed, read};
 
 pub(crate) fn run(data: &[u8]) {
     let text = start(data);

@@ -1,6 +1,6 @@
 //! Messages of the program that draws: what was read and is written anew says the same.
 
-use murald::internals::draw::fuzz::{request, response};
+use murald::internals::parsers::draw::{request, response};
 
 pub(crate) fn run(data: &[u8]) {
     for read in [request, response] {

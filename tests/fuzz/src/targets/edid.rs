@@ -1,7 +1,7 @@
 //! What monitors tell of themselves: one line each, of letters that can be shown.
 
 use crate::input::{halves, text};
-use murald::internals::compositor::fuzz::{described, edid};
+use murald::internals::parsers::compositor::{described, edid};
 
 pub(crate) fn run(data: &[u8]) {
     let told = edid(data);

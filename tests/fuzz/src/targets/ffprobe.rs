@@ -1,7 +1,7 @@
 //! What ffprobe and ffmpeg say: sizes are such as can be made.
 
 use crate::input::text;
-use murald::internals::transcode::fuzz::{facts, progress};
+use murald::internals::parsers::transcode::{facts, progress};
 
 pub(crate) fn run(data: &[u8]) {
     if let Some((width, height, seconds)) = facts(data) {

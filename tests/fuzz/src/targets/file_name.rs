@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use murald::internals::library::fuzz::file_name;
+use murald::internals::parsers::library::file_name;
 use murald::internals::wire::Format;
 
 pub(crate) fn run(data: &[u8]) {

@@ -1,7 +1,7 @@
 //! Chunked bodies: one that is taken is the same when it is chunked as we would.
 
 use crate::input::answers;
-use murald::internals::http::fuzz::connection;
+use murald::internals::parsers::http::connection;
 
 const HEAD: &[u8] = b"POST / HTTP/1.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
 

@@ -2,7 +2,7 @@
 //! behind the other.
 
 use crate::input::answers;
-use murald::internals::http::fuzz::connection;
+use murald::internals::parsers::http::connection;
 
 pub(crate) fn run(data: &[u8]) {
     // More answers than fit into a socket would have to be read meanwhile.

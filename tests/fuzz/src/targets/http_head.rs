@@ -1,6 +1,6 @@
 //! Heads of HTTP requests: a whole one ends where it says, and no sooner.
 
-use murald::internals::http::fuzz::head;
+use murald::internals::parsers::http::head;
 
 pub(crate) fn run(data: &[u8]) {
     if let Ok(Some((size, path, query))) = head(data) {

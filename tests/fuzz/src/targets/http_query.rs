@@ -1,7 +1,7 @@
 //! Query strings, and what percent-encoding hides.
 
 use crate::input::start;
-use murald::internals::http::fuzz::{decoded, query};
+use murald::internals::parsers::http::{decoded, query};
 
 pub(crate) fn run(data: &[u8]) {
     let text = start(data);

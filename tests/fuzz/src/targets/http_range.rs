@@ -1,7 +1,7 @@
 //! Parts of files: what is sent lies in the file. Its length is the first eight bytes.
 
 use crate::input::start;
-use murald::internals::http::fuzz::range;
+use murald::internals::parsers::http::range;
 
 pub(crate) fn run(data: &[u8]) {
     let Some((length, text)) = data.split_first_chunk() else { return };

@@ -1,6 +1,6 @@
 //! Whole requests through the router to their bodies: what is refused says why in JSON.
 
-use murald::internals::http::fuzz::request;
+use murald::internals::parsers::http::request;
 use serde_json::Value;
 
 pub(crate) fn run(data: &[u8]) {

@@ -1,6 +1,6 @@
 //! Hyprland's protocol: in whatever pieces it comes, it says the same.
 
-use murald::internals::parallax::fuzz::hyprland;
+use murald::internals::parsers::parallax::hyprland;
 
 pub(crate) fn run(data: &[u8]) {
     let whole = hyprland(data, usize::MAX);

@@ -1,7 +1,7 @@
 //! What hyprpaper says, and logs.
 
 use crate::input::start;
-use murald::internals::backends::fuzz::hyprpaper;
+use murald::internals::parsers::backends::hyprpaper;
 
 pub(crate) fn run(data: &[u8]) {
     let text = start(data);

@@ -2,7 +2,7 @@
 
 use std::array;
 
-use murald::internals::media::fuzz::convert;
+use murald::internals::parsers::media::convert;
 
 pub(crate) fn run(data: &[u8]) {
     let Some((&kind, profile)) = data.split_first() else { return };

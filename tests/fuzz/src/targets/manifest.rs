@@ -4,7 +4,7 @@
 use std::path::{Component, Path};
 
 use crate::input::start;
-use murald::internals::library::fuzz::manifest;
+use murald::internals::parsers::library::manifest;
 use murald::internals::wire::WebCapabilities;
 
 pub(crate) fn run(data: &[u8]) {

@@ -2,7 +2,7 @@
 //! it is written anew.
 
 use crate::input::text;
-use murald::internals::process::fuzz::{plain, record, stat};
+use murald::internals::parsers::process::{plain, record, stat};
 
 pub(crate) fn run(data: &[u8]) {
     stat(data);

@@ -1,6 +1,6 @@
 //! Event streams: in whatever pieces they come, they say the same.
 
-use murald::internals::cli::fuzz::events;
+use murald::internals::parsers::cli::events;
 
 pub(crate) fn run(data: &[u8]) {
     let whole = events(data, usize::MAX);

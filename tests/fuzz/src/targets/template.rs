@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::input::start;
-use murald::internals::cli::fuzz::template;
+use murald::internals::parsers::cli::template;
 use serde_json::{Value, json};
 
 static RECORD: LazyLock<Value> = LazyLock::new(

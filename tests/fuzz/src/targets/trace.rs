@@ -1,7 +1,7 @@
 //! A client's conversation with its compositor, as libwayland writes it.
 
 use crate::input::start;
-use murald::internals::backends::fuzz::trace;
+use murald::internals::parsers::backends::trace;
 
 pub(crate) fn run(data: &[u8]) {
     let text = start(data);

@@ -1,7 +1,7 @@
 //! Answers of wal-qt's host.
 
 use crate::input::start;
-use murald::internals::backends::fuzz::wal_qt;
+use murald::internals::parsers::backends::wal_qt;
 
 pub(crate) fn run(data: &[u8]) {
     let text = start(data);

@@ -1,4 +1,4 @@
-//! Manifests for `tests/fuzz`, by plain types. The product calls none of it.
+//! For the targets of `tests/fuzz`: manifests, by plain types. A part of its module in debug builds only.
 
 use std::path::{Path, PathBuf};
 

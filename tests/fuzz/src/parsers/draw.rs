@@ -1,5 +1,4 @@
-//! What `tests/fuzz` sees of this room: its messages, read and written anew. The product calls none of
-//! it.
+//! For the targets of `tests/fuzz`: messages, read and written again, by plain types. A part of its module in debug builds only.
 
 use super::message::{Request, Response, line};
 

@@ -1,7 +1,7 @@
-//! What `tests/fuzz` sees of this room: its parsers, by plain types. The product calls none of it.
+//! For the targets of `tests/fuzz`: parsers, by plain types. A part of its module in debug builds only.
 //!
-//! [`connection`] serves a client on the thread that calls, from bytes that are all there; nothing
-//! waits, and no thread is started.
+//! [`connection`] serves a client on the calling thread, from bytes that are all there: nothing waits, and no
+//! thread is started.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;

@@ -1,4 +1,4 @@
-//! What `tests/fuzz` sees of this room: its parsers, by plain types. The product calls none of it.
+//! For the targets of `tests/fuzz`: parsers, by plain types. A part of its module in debug builds only.
 
 use std::ffi::OsString;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! What wal-qt's host answers, for `tests/fuzz`. The product calls none of it.
+//! For the targets of `tests/fuzz`: the answers of wal-qt's host, by plain types. A part of its module in debug builds only.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What mpv says over its socket, for `tests/fuzz`. The product calls none of it.
+//! For the targets of `tests/fuzz`: what mpv says over its socket, by plain types. A part of its module in debug builds only.
 
 use std::io::Write;
 use std::net::Shutdown;

@@ -1,5 +1,4 @@
-//! What `tests/fuzz` sees of this room beside its pictures: EXIF and colour profiles. The product calls
-//! none of it.
+//! For the targets of `tests/fuzz`: EXIF and colour profiles, by plain types. A part of its module in debug builds only.
 
 use super::exif;
 use super::icc::{Profile, Samples};

@@ -1,5 +1,4 @@
-//! What `tests/fuzz` sees of this room: the compositors' protocols, by plain types. The product calls
-//! none of it.
+//! For the targets of `tests/fuzz`: the compositors' protocols, by plain types. A part of its module in debug builds only.
 
 use super::feed::Visible;
 use super::{hyprland, sway};

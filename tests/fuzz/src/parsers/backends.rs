@@ -1,5 +1,4 @@
-//! What `tests/fuzz` sees of this room: what programs say, by plain types. The product calls none of
-//! it.
+//! For the targets of `tests/fuzz`: what programs say, by plain types. A part of its module in debug builds only.
 
 use super::trace::Trace;
 use super::{awww, version};

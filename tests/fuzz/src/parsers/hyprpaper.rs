@@ -1,4 +1,4 @@
-//! What hyprpaper says, for `tests/fuzz`. The product calls none of it.
+//! For the targets of `tests/fuzz`: what hyprpaper says, by plain types. A part of its module in debug builds only.
 
 use super::Wallpaper;
 use super::dialect::Dialect;
