@@ -160,10 +160,10 @@ mod tests {
         assert_eq!(edid_identity(&block()).serial, "");
         let mut numbered = block();
         numbered[12..16].copy_from_slice(&[1, 2, 0, 0]);
-        assert_eq!(identity(&numbered).serial, "513");
+        assert_eq!(edid_identity(&numbered).serial, "513");
         numbered[90..95].copy_from_slice(&[0, 0, 0, SERIAL_TAG, 0]);
         numbered[95..103].copy_from_slice(b"8XK5H13\n");
-        let told = identity(&numbered);
+        let told = edid_identity(&numbered);
         let told = (told.make.as_str(), told.model.as_str(), told.serial.as_str());
         assert_eq!(told, ("DEL", "DELL U2720Q", "8XK5H13"));
         assert_eq!(edid_name(&[0; 128]), None);
