@@ -14,6 +14,8 @@ use crate::paths::{Presence, make_directories, open_regular, presence};
 
 /// More than any configuration; what is larger is some other file.
 const MAX: u64 = 1 << 20;
+/// Copies of the file that are kept: `.bak`, `.bak.1`...
+const BACKUPS: u32 = 5;
 /// Links followed, as the kernel does.
 const MAX_LINKS: usize = 40;
 
@@ -111,33 +113,54 @@ fn directory_of(target: &Path) -> &Path {
     target.parent().unwrap_or(Path::new("/"))
 }
 
-/// Keeps a text beside the file that `path` names, under the first name that is free: `.bak`,
-/// `.bak.1`...
-pub(super) fn back_up(path: &Path, text: &str) -> io::Result<PathBuf> {
-    let mut number = 0u32;
-    loop {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".bak");
-        if number > 0 {
-            name.push(format!(".{number}"));
-        }
-        let backup = PathBuf::from(name);
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&backup) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            file => {
-                let mut file = file?;
-                let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-                return match written {
-                    Ok(()) => Ok(backup),
-                    Err(error) => {
-                        // Half of it is no backup.
-                        fs::remove_file(&backup).ok();
-                        Err(error)
-                    }
-                };
-            }
+/// A copy of a file that is about to be replaced. It has its name, `.bak`, only once the file is replaced;
+/// otherwise it goes.
+pub(super) struct Backup {
+    path: PathBuf,
+    /// Gone once the copy has its name.
+    copy: Option<PathBuf>,
+}
+
+impl Backup {
+    /// Writes a copy beside the file that `path` names.
+    pub(super) fn write(path: &Path, text: &str) -> io::Result<Self> {
+        let copy = backup_name(path, BACKUPS);
+        let backup = Self { path: path.to_owned(), copy: Some(copy.clone()) };
+        fill(&copy, text, 0o600).map(|()| backup)
+    }
+
+    /// Names the copy `.bak`. Older ones move to `.bak.1` and on, and of more than five the oldest goes.
+    pub(super) fn keep(mut self) -> PathBuf {
+        let copy = self.copy.take().expect("it is kept once");
+        let name = |number| backup_name(&self.path, number);
+        // Up to the first free name: a file beyond a gap stays as it is.
+        let free = (0..BACKUPS).find(|number| !name(*number).exists()).unwrap_or(BACKUPS - 1);
+        let moved =
+            (0..free).rev().try_for_each(|number| fs::rename(name(number), name(number + 1)));
+        match moved.and_then(|()| fs::rename(&copy, name(0))) {
+            Ok(()) => name(0),
+            // The name matters less than the copy.
+            Err(_) => copy,
         }
     }
+}
+
+impl Drop for Backup {
+    fn drop(&mut self) {
+        self.copy.iter().for_each(|copy| drop(fs::remove_file(copy)));
+    }
+}
+
+fn backup_name(path: &Path, number: u32) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".bak");
+    match number {
+        0 => {}
+        // Not one of the five: a copy on its way.
+        BACKUPS => name.push(".new"),
+        _ => name.push(format!(".{number}")),
+    }
+    name.into()
 }
 
 fn fill(temporary: &Path, text: &str, mode: u32) -> io::Result<()> {
@@ -267,17 +290,31 @@ mod tests {
     }
 
     #[test]
-    fn backups_never_replace_one_another() {
+    fn five_backups_are_kept_and_the_oldest_goes() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.toml");
-        for (text, name) in [("a", "c.toml.bak"), ("b", "c.toml.bak.1"), ("c", "c.toml.bak.2")] {
-            let backup = back_up(&path, text).unwrap();
-            assert_eq!(backup, dir.path().join(name));
-            assert_eq!(fs::read_to_string(&backup).unwrap(), text);
+        let texts = || {
+            let name = |number| backup_name(&path, number);
+            (0..BACKUPS)
+                .map_while(|number| fs::read_to_string(name(number)).ok())
+                .collect::<String>()
+        };
+        for (text, kept) in
+            [("a", "a"), ("b", "ba"), ("c", "cba"), ("d", "dcba"), ("e", "edcba"), ("f", "fedcb")]
+        {
+            let backup = Backup::write(&path, text).unwrap();
+            assert!(!texts().contains(text), "it has its name once the file is replaced");
+            let backup = backup.keep();
+            assert_eq!((&backup, texts().as_str()), (&dir.path().join("c.toml.bak"), kept));
             assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
         }
+        drop(Backup::write(&path, "g").unwrap());
+        fs::remove_file(dir.path().join("c.toml.bak.2")).unwrap();
+        Backup::write(&path, "h").unwrap().keep();
+        assert_eq!(texts(), "hfecb", "what lies beyond a gap stays");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 5);
         let nowhere = dir.path().join("none/c.toml");
-        assert_eq!(back_up(&nowhere, "d").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(Backup::write(&nowhere, "d").err().unwrap().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

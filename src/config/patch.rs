@@ -12,10 +12,13 @@ use crate::paths::Dirs;
 /// Keys of a section, with those of the client's own.
 pub(super) const KEYS_MAX: usize = 1000;
 
+/// What answers have beside the settings: a client may send an answer back.
+const OF_ANSWERS: [&str; 3] = ["warnings", "restart_required", "backup"];
+
 /// `PATCH /config`: an object of sections.
 pub(super) fn whole(body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
     let mut edits = Vec::new();
-    for (name, value) in body {
+    for (name, value) in settings(body) {
         let unknown = || Error::UnknownSection { section: name.clone() };
         let section = Section::named(name).ok_or_else(unknown)?;
         edits.extend(table(section, value)?);
@@ -30,7 +33,7 @@ pub(super) fn section(section: Section, body: &Map<String, Json>) -> Result<Vec<
         return Err(Error::Refused { key: section.heading(), problem });
     }
     let mut edits = Vec::new();
-    for (name, value) in body {
+    for (name, value) in settings(body) {
         if let Some((_, child)) = section.children().find(|(child, _)| child == name) {
             edits.extend(table(child, value)?);
             continue;
@@ -46,8 +49,22 @@ pub(super) fn section(section: Section, body: &Map<String, Json>) -> Result<Vec<
     Ok(edits)
 }
 
+fn settings(body: &Map<String, Json>) -> impl Iterator<Item = (&String, &Json)> {
+    body.iter().filter(|(name, _)| !OF_ANSWERS.contains(&name.as_str()))
+}
+
+/// The paths that a request changes. The file may have unusable ones: a client may send them back.
+pub(super) fn check_new_paths(edits: &[Edit], config: &Config) -> Result<(), Error> {
+    let is_new = |edit: &&Edit| {
+        let now = config.entries(edit.section).find(|(key, _)| **key == edit.key);
+        now.map(|(_, value)| value) != edit.value.as_ref()
+    };
+    let new: Vec<Edit> = edits.iter().filter(is_new).cloned().collect();
+    check_paths(&new, &config.daemon)
+}
+
 /// The paths of `[daemon]` by their form: with one that cannot be, the next start would fail.
-pub(super) fn check_paths(edits: &[Edit], daemon: &Daemon) -> Result<(), Error> {
+fn check_paths(edits: &[Edit], daemon: &Daemon) -> Result<(), Error> {
     for Edit { section, key, value } in edits {
         if (*section, key.as_str()) == (Section::Library, "watch") {
             check_watched(value.as_ref(), daemon)?;

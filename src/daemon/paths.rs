@@ -15,6 +15,7 @@ use crate::lock::{self, Lock};
 use crate::logging;
 use crate::paths::{self, Dirs, Env};
 use crate::store::{Store, images};
+use crate::wire::InfoPaths;
 
 /// The paths of `[daemon]`, expanded.
 pub(super) struct DaemonPaths {
@@ -57,6 +58,23 @@ impl DaemonPaths {
             log: expand("log_file", &daemon.log_file)?,
             cache: dirs.cache().join("backends"),
         })
+    }
+
+    /// For clients.
+    pub(super) fn info(&self, config: &Path, dirs: &Dirs) -> InfoPaths {
+        let text = |path: &Path| {
+            let absolute = std::path::absolute(path);
+            absolute.as_deref().unwrap_or(path).to_string_lossy().into_owned()
+        };
+        InfoPaths {
+            socket: text(&self.socket),
+            config: text(config),
+            images: text(&self.images),
+            thumbnails: text(&self.thumbnails),
+            database: text(&self.database),
+            log: text(&self.log),
+            state: text(&dirs.state()),
+        }
     }
 }
 

@@ -174,6 +174,7 @@ impl Daemon {
             playlists,
             library: library.clone(),
             desktop: desktop.clone(),
+            paths: paths.info(config.path(), &dirs),
             dirs,
             lists: ListCache::default(),
         };

@@ -87,14 +87,19 @@ impl Dirs {
     /// Where a client looks for the socket: one place, or where `XDG_RUNTIME_DIR` is unset, as for
     /// cron, every one that a daemon may have taken. Makes no directory.
     pub fn sockets(&self) -> Vec<PathBuf> {
-        let places = match self.env.absolute("XDG_RUNTIME_DIR") {
-            Some(path) => vec![path],
-            None => {
-                let session = session_directory(Path::new(SESSIONS), uid());
-                session.into_iter().chain([self.temporary()]).collect()
-            }
-        };
-        places.into_iter().map(|place| place.join("murald.sock")).collect()
+        let is_set = self.env.absolute("XDG_RUNTIME_DIR").is_some();
+        let temporary = (!is_set).then(|| self.temporary());
+        self.session().into_iter().chain(temporary).map(|place| place.join("murald.sock")).collect()
+    }
+
+    /// `$XDG_RUNTIME_DIR`, or `/run/user/<uid>` if the variable is unset and that directory is ours.
+    pub fn session(&self) -> Option<PathBuf> {
+        self.session_under(Path::new(SESSIONS))
+    }
+
+    fn session_under(&self, sessions: &Path) -> Option<PathBuf> {
+        let named = self.env.absolute("XDG_RUNTIME_DIR");
+        named.or_else(|| session_directory(sessions, uid()))
     }
 
     /// `$XDG_RUNTIME_DIR`; where it is unset, `/run/user/<uid>` if that is ours, else `murald-<uid>`
@@ -105,8 +110,7 @@ impl Dirs {
     }
 
     fn runtime_under(&self, sessions: &Path) -> Result<PathBuf, Error> {
-        let named = self.env.absolute("XDG_RUNTIME_DIR");
-        match named.or_else(|| session_directory(sessions, uid())) {
+        match self.session_under(sessions) {
             Some(path) => Ok(path),
             None => own_directory(self.temporary(), uid()),
         }

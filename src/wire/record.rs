@@ -314,6 +314,19 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
+/// Where the daemon's files are: the settings of `[daemon]`, expanded, and what has no setting.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct InfoPaths {
+    pub socket: String,
+    pub config: String,
+    pub images: String,
+    pub thumbnails: String,
+    /// The file.
+    pub database: String,
+    pub log: String,
+    pub state: String,
+}
+
 /// Whether the files of the library are where its rows say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LibraryHealth {

@@ -115,11 +115,16 @@ fn what_is_taken_and_of_no_use_is_told() {
     };
     check(&["config", "set", "backend.feh.mode", "x"], "backend.feh.mode: \"x\" is none of");
     check(&["config", "set", "app.sort_by", "y"], "app.sort_by: \"y\" is none of");
-    check(&["config", "set", "backend.type", "awww"], "backend.type: awww is not installed");
+    check(&["config", "set", "backend.type", "wal-qt"], "backend.type: wal-qt is not installed");
     check(&["config", "patch", r#"{"app": {"theme": "z"}}"#], "app.sort_by: \"y\" is none of");
-    check(&["config", "reset"], "backend.type: awww is not installed");
-    let silent = run(&house, &["config", "set", "backend.feh.mode", "max"]);
-    assert_eq!(stderr(&silent), "");
+    check(&["config", "set", "backend.type", "awww"], "backend.type: awww is not installed");
+    // Nobody chose the default.
+    for line in [&["config", "reset"][..], &["config", "set", "backend.feh.mode", "max"]] {
+        assert_eq!(stderr(&run(&house, line)), "");
+    }
+    let whole = ok(&house, &["--json", "config", "get"]);
+    assert!(!whole.contains("\"warnings\""), "{whole}");
+    assert_eq!(stderr(&run(&house, &["config", "patch", &whole])), "");
 }
 
 #[test]

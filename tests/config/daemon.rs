@@ -151,6 +151,17 @@ fn daemon_paths_of_the_config_are_used() {
             fs::read_dir(place.join(name)).is_ok_and(|mut found| found.next().is_some())
         });
     }
+    let paths = daemon.succeeds("GET", "/info", Value::Null)["paths"].take();
+    let home = daemon.dir.path();
+    assert_eq!(
+        paths,
+        json!({
+            "socket": place.join("s"), "config": home.join(".config/murald/config.toml"),
+            "images": place.join("i"), "thumbnails": place.join("t"),
+            "database": home.join("b/murald.sqlite3"), "log": place.join("l"),
+            "state": home.join(".local/state/murald"),
+        })
+    );
     let log = fs::read_to_string(place.join("l")).unwrap();
     assert!(log.contains("murald") && log.contains("\"debug\""), "{log}");
     let shown = daemon.succeeds("GET", "/config/daemon", Value::Null);
@@ -163,6 +174,9 @@ fn config_routes() {
     let daemon = Daemon::start();
     let whole = daemon.succeeds("GET", "/config", Value::Null);
     assert_eq!(whole["daemon"]["images_dir"], "$XDG_DATA_HOME/murald/images");
+    // Graphical clients read it from the file and expand only `~`.
+    let socket = format!("\nsocket_path = \"{}\"\n", daemon.socket.display());
+    assert!(std::fs::read_to_string(daemon.config()).unwrap().contains(&socket), "{socket}");
     assert_eq!(whole["backend"]["wal-qt"]["duration_ms"], 300);
     for section in [
         "app",
@@ -217,8 +231,8 @@ fn config_routes() {
     assert_eq!(reset["restart_required"], true);
     // Each reset keeps what it takes away; the backend's came first.
     let backup = reset["backup"].as_str().unwrap();
-    assert!(backup.ends_with("/config.toml.bak.1"), "{backup}");
-    assert!(std::fs::read_to_string(backup).unwrap().contains("[backend.feh]"));
+    assert!(backup.ends_with("/config.toml.bak"), "{backup}");
+    assert!(std::fs::read_to_string(backup).unwrap().contains("log_level = \"warn\""));
     // Where there was nothing to reset there is nothing to keep.
     let again = daemon.succeeds("POST", "/config/reset", Value::Null);
     assert_eq!(again.get("backup"), None);

@@ -36,7 +36,7 @@ fn table() -> Vec<(&'static str, Value)> {
                 "images_dir": "$XDG_DATA_HOME/murald/images",
                 "thumbnails_dir": "$XDG_CACHE_HOME/murald/thumbnails",
                 "database_dir": "$XDG_DATA_HOME/murald/db",
-                "socket_path": "$XDG_RUNTIME_DIR/murald.sock",
+                "socket_path": socket(),
                 "log_level": "info",
                 "log_file": "$XDG_DATA_HOME/murald/daemon.log",
                 "log_max_size_mb": 10,
@@ -128,6 +128,14 @@ fn table() -> Vec<(&'static str, Value)> {
             }),
         ),
     ]
+}
+
+/// The graphical client reads it from the file and expands only `~`.
+fn socket() -> Value {
+    match std::env::var("XDG_RUNTIME_DIR") {
+        Ok(directory) => json!(format!("{directory}/murald.sock")),
+        Err(_) => Section::Daemon.key("socket_path").unwrap().default.to_json().unwrap(),
+    }
 }
 
 fn wal_qt() -> Value {

@@ -98,6 +98,10 @@ fn described_by_the_schema(section: Section, key: &Key) -> String {
             format!("default [{}]", items.join(", "))
         }
         Some(Value::Number(number)) => format!("default {}", number.as_f64().unwrap()),
+        // Expanded for the session that the test runs in.
+        Some(_) if (section, key.name) == (Section::Daemon, "socket_path") => {
+            r#"default "$XDG_RUNTIME_DIR/murald.sock""#.to_owned()
+        }
         Some(value) => format!("default {value}"),
     };
     let name = format!("{}.{}", section.heading(), key.name);

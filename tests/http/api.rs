@@ -104,6 +104,7 @@ fn daemon() -> Daemon {
         library,
         desktop: murald::internals::desktop::Handle::default(),
         dirs,
+        paths: Default::default(),
         lists,
     };
     let socket = home.join("s");

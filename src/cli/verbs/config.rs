@@ -54,7 +54,8 @@ pub(super) const GROUP: Group = Group {
             "Reset all settings to their defaults, or a backend's",
             reset,
         )
-        .arguments(&[Argument::optional("BACKEND", Kind::Backend, "Only the settings of this backend")]),
+        .arguments(&[Argument::optional("BACKEND", Kind::Backend, "Only the settings of this backend")])
+        .help("Keeps the file as it was, also a broken one, as config.toml.bak: five copies at most."),
         Verb::new(&["config", "path"], "Print where the configuration file is (no daemon needed)", path),
         Verb::check(&["config", "check"], "Check a configuration file (no daemon needed)")
             .arguments(&[Argument::optional("FILE", Kind::File, "The file, if not the daemon's own")])

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Map, Value as Json};
 
 use super::super::change::{ChangeSource, Changed};
-use super::super::file::Written;
+use super::super::file::{Backup, Written};
 use super::super::overlay::{self, Edit};
 use super::super::schema::{BackendName, Section};
 use super::super::watch::LAST;
@@ -21,7 +21,7 @@ impl ConfigHandle {
     /// `PATCH /config`: an object of sections, each an object of keys; all of it or nothing.
     pub fn patch(&self, body: &Map<String, Json>) -> Result<Changed, Error> {
         let edits = patch::whole(body)?;
-        patch::check_paths(&edits, &self.current().daemon)?;
+        patch::check_new_paths(&edits, &self.current())?;
         self.change(ChangeSource::Patch, |_| edits.clone())
     }
 
@@ -32,7 +32,7 @@ impl ConfigHandle {
         body: &Map<String, Json>,
     ) -> Result<Changed, Error> {
         let edits = patch::section(section, body)?;
-        patch::check_paths(&edits, &self.current().daemon)?;
+        patch::check_new_paths(&edits, &self.current())?;
         self.change(ChangeSource::Patch, |_| edits.clone())
     }
 
@@ -40,7 +40,7 @@ impl ConfigHandle {
     pub fn can_change(&self) -> Result<(), Error> {
         file::answers(&self.0.path)?;
         self.wait_for_writer(Instant::now() + LAST)?;
-        self.take_up_edits(&mut self.lock())?;
+        self.take_up_edits(&mut self.lock(), self.read_file()?)?;
         let failed = |source| Error::Write { path: self.0.path.clone(), source };
         file::writable(&self.0.path).map(drop).map_err(failed)
     }
@@ -90,40 +90,46 @@ impl ConfigHandle {
         edits: impl Fn(&Config) -> Vec<Edit>,
     ) -> Result<Option<Changed>, Error> {
         let mut state = self.lock();
-        let on_disk = self.take_up_edits(&mut state)?;
+        let found = self.read_file()?;
+        let resets = matches!(source, ChangeSource::ResetAll | ChangeSource::ResetBackend);
+        match self.take_up_edits(&mut state, found.clone()) {
+            // A reset starts from the last good settings; the backup has the broken file.
+            Err(Error::Broken { .. }) if resets => {}
+            taken => taken?,
+        }
         let edits = edits(&self.current());
         let (text, parsed) = self.edited(&state.good, &edits)?;
         let warnings = warnings_of(&edits, parsed.warned);
-        if on_disk && text == state.good {
+        if found.as_ref() == Some(&text) {
             return Ok(Some(Changed { warnings, ..Changed::default() }));
         }
         let writes_daemon = source == ChangeSource::Patch && alters_daemon(&state.good, &edits);
         let failed = |source| Error::Write { path: self.0.path.clone(), source };
-        let resets = matches!(source, ChangeSource::ResetAll | ChangeSource::ResetBackend);
-        let backup = (on_disk && resets).then(|| file::back_up(&self.0.path, &state.good));
+        let backup = found.as_deref().filter(|_| resets);
+        let backup = backup.map(|found| Backup::write(&self.0.path, found));
         let backup = backup.transpose().map_err(failed)?;
-        let seen = on_disk.then_some(state.good.as_str());
         let is_at_rest = || self.0.writer.ends_by(Instant::now());
-        let written = file::write(&self.0.path, &text, seen, is_at_rest);
+        let written = file::write(&self.0.path, &text, found.as_deref(), is_at_rest);
         if !matches!(written, Ok(Written::Yes)) {
-            // Nothing was reset.
-            backup.iter().for_each(|backup| drop(std::fs::remove_file(backup)));
             return written.map(|_| None).map_err(failed);
         }
+        let backup = backup.map(Backup::keep);
         let sections = self.adopt(&mut state, text, parsed.config, source);
         let restart_required = writes_daemon || sections.contains(&Section::Daemon);
         Ok(Some(Changed { sections, restart_required, warnings, backup }))
     }
 
+    fn read_file(&self) -> Result<Option<String>, Error> {
+        file::read(&self.0.path).map_err(|source| Error::Read { path: self.0.path.clone(), source })
+    }
+
     /// What somebody wrote into the file a moment ago comes first, or our change would undo it.
-    /// Whether there is a file at all.
-    fn take_up_edits(&self, state: &mut State) -> Result<bool, Error> {
+    fn take_up_edits(&self, state: &mut State, found: Option<String>) -> Result<(), Error> {
         let broken = |message: String| Error::Broken { path: self.0.path.clone(), message };
-        let found = file::read(&self.0.path);
-        match found.map_err(|source| Error::Read { path: self.0.path.clone(), source })? {
-            None => Ok(false),
+        match found {
+            None => Ok(()),
             seen if seen == state.seen => match &state.trouble {
-                None => Ok(true),
+                None => Ok(()),
                 Some(trouble) => Err(broken(trouble.clone())),
             },
             Some(text) if text.trim().is_empty() => {
@@ -133,7 +139,7 @@ impl ConfigHandle {
                 let parsed = parse(&text, &self.0.path);
                 let parsed = parsed.map_err(|error| broken(error.to_string()))?;
                 self.adopt(state, text, parsed.config, ChangeSource::File);
-                Ok(true)
+                Ok(())
             }
         }
     }

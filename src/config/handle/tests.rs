@@ -236,7 +236,6 @@ fn bad_edit_keeps_last_good_config() {
         let warnings = room.shown()["warnings"].to_string();
         assert!(warnings.contains(why) && warnings.contains("last good"), "{warnings}");
         assert!(room.patch(json!({"app": {"theme": "y"}})).unwrap_err().contains("mended"));
-        assert!(room.handle.reset_all().is_err());
         assert_eq!(room.text(), bad);
         room.write(&good);
         room.handle.reload();
@@ -257,6 +256,51 @@ fn only_a_reset_keeps_what_the_file_was() {
     assert_eq!(room.handle.reset_all().unwrap().backup, None);
     assert_eq!(room.handle.current().app.theme, "dark");
     assert_eq!(fs::read_dir(room.dir.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_reset_works_on_a_broken_file_and_keeps_it() {
+    for (bad, is_noticed) in
+        [("[app\n", true), ("app.theme = 1\n", false), ("", true), ("\n", false)]
+    {
+        let room = Room::with("# mine\napp.theme = 'x'\n");
+        room.write(bad);
+        if is_noticed {
+            room.handle.reload();
+        }
+        let backup = room.handle.reset_all().unwrap().backup.unwrap();
+        assert_eq!(fs::read_to_string(backup).unwrap(), bad);
+        assert_eq!(room.shown(), Config::default().to_json());
+        assert!(room.text().starts_with("# mine\n"), "{}", room.text());
+        room.write(bad);
+        room.handle.reset_backend(BackendName::Feh).unwrap();
+        assert_eq!(room.shown(), Config::default().to_json());
+        assert_eq!(fs::read_dir(room.dir.path()).unwrap().count(), 3);
+    }
+}
+
+#[test]
+fn what_is_shown_can_be_sent_back() {
+    let room =
+        Room::with("backend.awww.resize = 'zoom'\n[app]\nmine = 1\n[library]\nwatch = ['pix']\n");
+    room.handle.reload();
+    let mut shown = room.shown();
+    assert_eq!(shown["warnings"].as_array().unwrap().len(), 2, "{shown:?}");
+    let (text, beside) =
+        (room.text(), json!({ "warnings": ["x"], "restart_required": true, "backup": "/x" }));
+    shown.extend(beside.as_object().unwrap().clone());
+    for section in ["app", "daemon", "library"] {
+        shown[section].as_object_mut().unwrap().extend(beside.as_object().unwrap().clone());
+    }
+    room.patch(Json::Object(shown)).unwrap();
+    assert_eq!(room.heard(), Vec::<String>::new());
+    // The value that is shown replaced the one of no use.
+    assert_eq!(room.text(), text.replace("'zoom'", "\"crop\""));
+    let awww = Section::BackendOptions(BackendName::Awww);
+    let mut awww_shown = room.handle.current().section(awww);
+    awww_shown.extend(beside.as_object().unwrap().clone());
+    room.handle.patch_section(awww, &awww_shown).unwrap();
+    assert!(room.patch(json!({ "library": { "watch": ["pix", "/a"] } })).is_err(), "a new list");
 }
 
 #[test]

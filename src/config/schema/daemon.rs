@@ -24,7 +24,7 @@ settings! {
         /// Where the database is
         database_dir: String = Key::path("$XDG_DATA_HOME/murald/db"),
         /// The socket that the daemon listens on
-        socket_path: String = Key::path("$XDG_RUNTIME_DIR/murald.sock"),
+        socket_path: String = Key::runtime_path("murald.sock"),
         /// What is logged; MURALD_LOG and --log-level go before it
         log_level: LogLevel = Key::word("info", LogLevel::WORDS),
         /// The log file: one JSON object a line

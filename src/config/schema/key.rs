@@ -2,6 +2,8 @@
 
 use serde_json::Value as Json;
 
+use crate::paths::Dirs;
+
 /// A setting as the schema knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
@@ -36,6 +38,9 @@ pub enum Value {
     Number(f64),
     Text(&'static str),
     List(&'static [&'static str]),
+    /// A file of the runtime directory. Graphical clients read it from the configuration file and expand
+    /// only `~`, so the default is the expanded path.
+    Runtime(&'static str),
     /// The key may be absent, and is.
     Unset,
 }
@@ -99,6 +104,10 @@ impl Key {
 
     pub(super) const fn path(default: &'static str) -> Self {
         Self::new(ValueType::Path, Value::Text(default))
+    }
+
+    pub(super) const fn runtime_path(name: &'static str) -> Self {
+        Self::new(ValueType::Path, Value::Runtime(name))
     }
 
     pub(in crate::config) fn is_path(&self) -> bool {
@@ -250,9 +259,18 @@ impl Value {
             }
             Self::Text(value) => Some(value.into()),
             Self::List(items) => Some(items.to_vec().into()),
+            Self::Runtime(name) => Some(runtime_path(name).into()),
             Self::Unset => None,
         }
     }
+}
+
+/// The path of a file of the session's runtime directory. Without a session the directory can be another
+/// one at the next start, and the variable stays in the path.
+fn runtime_path(name: &str) -> String {
+    let session = Dirs::of_process().ok().and_then(|dirs| dirs.session());
+    let path = session.and_then(|session| session.join(name).into_os_string().into_string().ok());
+    path.filter(|path| !path.contains('$')).unwrap_or_else(|| format!("$XDG_RUNTIME_DIR/{name}"))
 }
 
 /// A text for a message: of a long one as much as tells which it is.

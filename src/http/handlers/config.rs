@@ -9,19 +9,22 @@ use crate::http::{Error, Request, Response};
 
 /// `GET /config`
 pub(in crate::http) fn whole(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    Ok(Response::json(200, &all(api))?)
+    Ok(Response::json(200, &all(api, false))?)
 }
 
 /// `PATCH /config`: an object of sections; answers with the whole.
 pub(in crate::http) fn patch_whole(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let changed = api.config.patch(&request.json()?)?;
-    changed_answer(all(api), &changed)
+    let body: Map<String, Value> = request.json()?;
+    let changed = api.config.patch(&body)?;
+    let chosen = body.get("backend").and_then(|backend| backend.get("type")).is_some();
+    let chosen = chosen && changed.sections.contains(&Section::Backend);
+    changed_answer(all(api, chosen), &changed)
 }
 
 /// `POST /config/reset`
 pub(in crate::http) fn reset_whole(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let changed = api.config.reset_all()?;
-    changed_answer(all(api), &changed)
+    changed_answer(all(api, false), &changed)
 }
 
 /// `GET /config/{section}`
@@ -51,12 +54,15 @@ pub(in crate::http) fn reset_backend(api: &Api, request: &Request<'_>) -> Result
     changed_answer(api.config.current().section(Section::BackendOptions(name)), &changed)
 }
 
-/// The settings, and all warnings of the daemon.
-fn all(api: &Api) -> Map<String, Value> {
+/// The settings, and all warnings of the daemon. The default backend is one that nobody chose, unless the
+/// request did.
+fn all(api: &Api, chosen: bool) -> Map<String, Value> {
     let config = api.config.current();
     let mut whole = config.to_json();
     let mut warnings = api.warnings();
-    warnings.extend(unused_backend(api, &config.backend));
+    if chosen || config.backend.kind != Backend::default().kind {
+        warnings.extend(unused_backend(api, &config.backend));
+    }
     if !warnings.is_empty() {
         whole.insert("warnings".to_owned(), warnings.into());
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Api, Stop};
 use crate::http::{Error, Request, Response};
 use crate::transcode;
-use crate::wire::{DatabaseHealth, LibraryHealth};
+use crate::wire::{DatabaseHealth, InfoPaths, LibraryHealth};
 
 /// `GET /healthz`
 pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
@@ -13,7 +13,7 @@ pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Response, Err
 }
 
 #[derive(Serialize)]
-struct Info {
+struct Info<'a> {
     version: &'static str,
     pid: u32,
     hostname: String,
@@ -22,6 +22,7 @@ struct Info {
     runtime_version: &'static str,
     os: &'static str,
     arch: &'static str,
+    paths: &'a InfoPaths,
     library: LibraryHealth,
     database: DatabaseHealth,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -39,6 +40,7 @@ pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Response, Erro
         runtime_version: env!("MURALD_RUSTC"),
         os: std::env::consts::OS,
         arch: std::env::consts::ARCH,
+        paths: &api.paths,
         library: api.library.health(),
         database: api.store.health(),
         warnings: api.warnings(),

@@ -38,6 +38,7 @@ use crate::library::Library;
 use crate::paths::Dirs;
 use crate::playlist::Playlists;
 use crate::store::Store;
+use crate::wire::InfoPaths;
 
 /// What the handlers call.
 pub struct Api {
@@ -54,6 +55,7 @@ pub struct Api {
     pub library: Library,
     pub desktop: desktop::Handle,
     pub dirs: Dirs,
+    pub paths: InfoPaths,
     pub lists: ListCache,
 }
 
