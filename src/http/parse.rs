@@ -160,6 +160,7 @@ fn framing(
     limits: &Limits,
 ) -> Result<Framing, Refusal> {
     let (mut length, mut encoding, mut wants_continue, mut keep_alive) = (None, None, false, true);
+    let mut has_host = false;
     for header in headers {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         if is("content-length") {
@@ -171,6 +172,11 @@ fn framing(
         } else if is("transfer-encoding") {
             // A list of encodings, in one header or several, is none of ours.
             encoding = Some(if encoding.is_none() { header.value } else { b"several" });
+        } else if is("host") {
+            if has_host {
+                return Err(refusal(400, "two Host headers"));
+            }
+            has_host = true;
         } else if is("connection") {
             let mut options = header.value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
             keep_alive &= !options.any(|option| option.eq_ignore_ascii_case(b"close"));
@@ -231,6 +237,7 @@ mod tests {
         check(b"GET / HTTP/1.1\r\nHost: x\r\n", Ok(None));
         check(&get(""), Ok(Some((0, true))));
         check(&get("Host: anything at all\r\n"), Ok(Some((0, true))));
+        check(&get("Host: x\r\nhost: x\r\n"), Err(400));
         check(&get("connection: Upgrade, Close\r\n"), Ok(Some((0, false))));
         check(b"\r\nGET / HTTP/1.1\r\n\r\n", Ok(Some((0, true))));
         check(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", Ok(Some((0, false))));

@@ -139,6 +139,8 @@ impl Streams {
 impl Stream {
     fn run(mut self) {
         self.next_keepalive = Instant::now() + self.keepalive;
+        // A script that reads it knows that it hears all events from now on.
+        self.push(b": connected\n\n");
         loop {
             self.gather();
             match self.flush() {

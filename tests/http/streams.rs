@@ -18,6 +18,8 @@ fn listen(house: &House) -> Client {
     let reply = client.say("GET /events HTTP/1.1\r\nX-Request-ID: me\r\n\r\n").reply();
     assert_eq!(reply.header("Content-Type"), Some("text/event-stream"));
     assert_eq!(reply.header("X-Request-ID"), Some("me"));
+    // At once, so that a script knows that it hears what happens from now on.
+    client.read_until(": connected\n\n");
     client
 }
 
@@ -58,6 +60,7 @@ fn a_stream_of_http_1_0_has_no_chunks_and_head_has_no_stream() {
     let mut client = house.connect();
     let reply = client.say("GET /events HTTP/1.0\r\n\r\n").reply();
     assert_eq!(reply.header("Transfer-Encoding"), None);
+    assert_eq!(client.read_until("\n\n"), ": connected\n\n");
     house.bus.publish(&gallery());
     assert!(client.read_until("\n\n").starts_with("event: gallery_changed\n"));
     let mut client = house.connect();

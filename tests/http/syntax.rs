@@ -42,12 +42,20 @@ fn refused_requests_are_answered_and_the_connection_closed() {
     check(b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabcde", 400);
     check(b"POST /echo HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400);
     check(b"POST /echo HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc", 501);
-    for chunks in
-        ["x\r\nabc", "3\r\nabcd\r\n0\r\n\r\n", "\r\n\r\n", "-1\r\n", "0\r\nTrailer: x\r\n\r\n"]
-    {
+    for chunks in [
+        "x\r\nabc",
+        "3\r\nabcd\r\n0\r\n\r\n",
+        "\r\n\r\n",
+        "-1\r\n",
+        "0\r\nno field\r\n\r\n",
+        "0\n\n",
+    ] {
         let head = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
         check(format!("{head}{chunks}").as_bytes(), 400);
     }
+    // Refused at once: none of the bytes has come.
+    check(b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", 413);
+    check(b"GET /tiny HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
     check(
         b"POST /echo HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc",
         400,

@@ -163,7 +163,7 @@ fn chunked_bodies_in_pieces_have_the_same_deadline() {
     let mut client = house.connect();
     client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n");
     assert_eq!(client.reply().status, 100);
-    for byte in b"5;name=value\r\nhello\r\n6\r\n world\r\n0\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n" {
+    for byte in b"5;name=value\r\nhello\r\n6\r\n world\r\n0\r\nSum: 1\r\nB:\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n" {
         client.say([*byte]);
     }
     assert_eq!((client.reply().text(), client.reply().text()), ("hello world", "tiny"));

@@ -1,10 +1,7 @@
 //! The body of a request that was not there with its head: counted, or in chunks.
 
-use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-use chunked_transfer::Decoder;
 
 use super::{Connection, LATE, Next, Stop};
 use crate::http::parse::{self, Framing, Refusal};
@@ -14,10 +11,9 @@ use crate::http::semaphore::Permit;
 const LARGE: usize = 64 << 10;
 /// What a large body has before it must give way to the next.
 const GRACE: Duration = Duration::from_millis(100);
-/// Decoded at a time.
-const PIECE: usize = 16 << 10;
-/// Bytes of a chunk's line, extensions among them, and what one-byte chunks may take for each byte.
-const LINE: usize = 32 << 10;
+/// Bytes of the lines around chunks, extensions and trailers among them, and what comes back for each
+/// byte of a chunk: one-byte chunks take 5.
+const LINES: usize = 32 << 10;
 const PER_BYTE: usize = 6;
 
 const BAD_CHUNKS: Stop = Stop::Refuse(Refusal { status: 400, why: "the chunks are malformed" });
@@ -62,43 +58,74 @@ impl Connection<'_> {
     }
 
     fn counted(&mut self, length: usize) -> Result<Vec<u8>, Stop> {
-        let mut progress = Progress::new();
-        let mut body = Vec::new();
+        let (mut body, mut progress) = (Vec::new(), Progress::new());
+        self.fill_body(&mut body, length, &mut progress)?;
+        Ok(body)
+    }
+
+    /// Adds to the body until it has so many bytes.
+    fn fill_body(
+        &mut self,
+        body: &mut Vec<u8>,
+        length: usize,
+        progress: &mut Progress,
+    ) -> Result<(), Stop> {
         loop {
             let unread = self.buffers.input.unread();
             let piece = unread.len().min(length - body.len());
             body.extend_from_slice(&unread[..piece]);
             self.buffers.input.consume(piece);
             if body.len() == length {
-                return Ok(body);
+                return Ok(());
             }
-            self.admit(body.len(), &mut progress)?;
+            self.admit(body.len(), progress)?;
             self.buffers.input.expect(length - body.len());
-            self.more(&mut progress)?;
+            self.more(progress)?;
         }
     }
 
+    /// RFC 9112, 7.1: extensions and the trailer section are read and ignored.
     fn chunks(&mut self) -> Result<Vec<u8>, Stop> {
-        let mut body = Vec::new();
-        let source =
-            Source { connection: self, progress: Progress::new(), left: LINE, failed: None };
-        let mut decoder = Decoder::new(source);
-        let mut piece = vec![0; PIECE];
+        let (mut body, mut progress, mut left) = (Vec::new(), Progress::new(), LINES);
         loop {
-            let read = decoder.read(&mut piece);
-            let source = decoder.get_mut();
-            match read {
-                Ok(0) => return Ok(body),
-                Ok(read) => {
-                    body.extend_from_slice(&piece[..read]);
-                    if body.len() > source.connection.shared.limits.body {
-                        return Err(TOO_LARGE);
-                    }
-                    source.left = (source.left + PER_BYTE * read).min(LINE);
-                    source.connection.admit(body.len(), &mut source.progress)?;
-                }
-                Err(_) => return Err(source.failed.unwrap_or(BAD_CHUNKS)),
+            let size = chunk_size(&self.line(&mut left, &mut progress)?)?;
+            if size > self.shared.limits.body - body.len() {
+                return Err(TOO_LARGE);
             }
+            if size == 0 {
+                break;
+            }
+            let length = body.len() + size;
+            self.fill_body(&mut body, length, &mut progress)?;
+            if !self.line(&mut left, &mut progress)?.is_empty() {
+                return Err(BAD_CHUNKS);
+            }
+            left = (left + PER_BYTE * size).min(LINES);
+        }
+        loop {
+            match self.line(&mut left, &mut progress)? {
+                line if line.is_empty() => return Ok(body),
+                field if !field.contains(&b':') => return Err(BAD_CHUNKS),
+                _ => {}
+            }
+        }
+    }
+
+    /// A line around the chunks, without its end.
+    fn line(&mut self, left: &mut usize, progress: &mut Progress) -> Result<Vec<u8>, Stop> {
+        let mut line = Vec::new();
+        loop {
+            let unread = self.buffers.input.unread();
+            let end = unread.iter().position(|&byte| byte == b'\n');
+            let piece = end.map_or(unread.len(), |end| end + 1);
+            *left = left.checked_sub(piece).ok_or(BAD_CHUNKS)?;
+            line.extend_from_slice(&unread[..piece]);
+            self.buffers.input.consume(piece);
+            if end.is_some() {
+                let line = line.strip_suffix(b"\r\n").filter(|line| !line.contains(&b'\r'));
+                return line.map(<[u8]>::to_vec).ok_or(BAD_CHUNKS);
+            }
+            self.more(progress)?;
         }
     }
 
@@ -143,32 +170,35 @@ impl Progress {
     }
 }
 
-/// The raw bytes of a chunked body. Its end is an error: to the decoder an end within a chunk would
-/// be the end of the body.
-struct Source<'c, 's> {
-    connection: &'c mut Connection<'s>,
-    progress: Progress,
-    /// Raw bytes until there must be something decoded.
-    left: usize,
-    failed: Option<Stop>,
+/// The size on the line of a chunk, without its extensions.
+fn chunk_size(line: &[u8]) -> Result<usize, Stop> {
+    let digits = line.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii_end();
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return Err(BAD_CHUNKS);
+    }
+    let size = std::str::from_utf8(digits).ok();
+    // Digits only: what does not parse is too large a number.
+    Ok(size.and_then(|size| usize::from_str_radix(size, 16).ok()).unwrap_or(usize::MAX))
 }
 
-impl Read for Source<'_, '_> {
-    fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
-        if self.connection.buffers.input.is_empty()
-            && let Err(stop) = self.connection.more(&mut self.progress)
-        {
-            self.failed = Some(stop);
-            return Err(io::ErrorKind::UnexpectedEof.into());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunk_sizes_are_read() {
+        let check = |line: &str, expected: Option<usize>| {
+            assert_eq!(chunk_size(line.as_bytes()).ok(), expected, "{line:?}");
+        };
+        check("0", Some(0));
+        check("00", Some(0));
+        check("Ff", Some(255));
+        check("a;name=value", Some(10));
+        check("a ;x", Some(10));
+        check("ffffffffffffffff", Some(usize::MAX));
+        check("10000000000000000000000", Some(usize::MAX));
+        for bad in ["", ";x", " 1", "+1", "-1", "0x1", "g", "1 1"] {
+            check(bad, None);
         }
-        let unread = self.connection.buffers.input.unread();
-        let length = piece.len().min(unread.len()).min(self.left);
-        if length == 0 && !piece.is_empty() {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        piece[..length].copy_from_slice(&unread[..length]);
-        self.connection.buffers.input.consume(length);
-        self.left -= length;
-        Ok(length)
     }
 }
