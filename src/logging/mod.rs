@@ -26,6 +26,13 @@ pub(crate) use settings::Settings;
 
 use crate::thread::{Spawner, Thread};
 
+/// What stderr has of the log, and for whom.
+#[derive(Clone, Copy, Debug)]
+struct Stderr {
+    level: LevelFilter,
+    is_terminal: bool,
+}
+
 /// The running log.
 pub(crate) struct Log {
     // Ends flexi_logger when it is dropped.
@@ -45,8 +52,10 @@ impl Log {
     ) -> Result<Self, flexi_logger::FlexiLoggerError> {
         let file = Arc::new(RotatedFile::new(settings));
         let opened = file.reopen();
-        let requests = Requests::new(Arc::clone(&file));
-        let format = if std::io::stderr().is_terminal() { line::plain } else { line::json };
+        let level = if quiet { LevelFilter::Warn } else { settings.level };
+        let stderr = Stderr { level, is_terminal: std::io::stderr().is_terminal() };
+        let requests = Requests::new(Arc::clone(&file), stderr);
+        let format = if stderr.is_terminal { line::plain } else { line::json };
         let handle = Logger::with(specification(settings.level))
             .log_to_writer(Box::new(Writer(Arc::clone(&file), Arc::clone(&requests))))
             .duplicate_to_stderr(if quiet { Duplicate::Warn } else { Duplicate::All })

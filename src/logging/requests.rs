@@ -1,7 +1,8 @@
 //! The lines of requests: gathered by the workers, written together by the thread `log`.
 //!
 //! There may be a hundred thousand a second, and a line of its own for each would cost more than the
-//! answer. They go to the file alone; to stderr only where there is no file.
+//! answer. They go to the file; those that are no successful GET go to stderr as well, and all of them if
+//! there is no file.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use log::Level;
 
+use super::Stderr;
 use super::file::RotatedFile;
 use crate::wire::Timestamp;
 
@@ -38,6 +40,7 @@ pub(crate) struct RequestLine<'a> {
 #[derive(Debug)]
 pub(super) struct Requests {
     file: Arc<RotatedFile>,
+    stderr: Stderr,
     gathered: Mutex<Gathered>,
     wake: Condvar,
 }
@@ -45,6 +48,8 @@ pub(super) struct Requests {
 #[derive(Debug, Default)]
 struct Gathered {
     bytes: Vec<u8>,
+    /// For stderr. Bounded with `bytes`, whose lines are longer.
+    said: Vec<u8>,
     lost: u64,
     ended: bool,
 }
@@ -60,16 +65,26 @@ static LOG: OnceLock<Arc<Requests>> = OnceLock::new();
 
 /// Logs a request, if there is a log and its level has it.
 pub(crate) fn request(line: &RequestLine<'_>) {
-    if Level::Info <= log::max_level()
+    if line.level() <= log::max_level()
         && let Some(requests) = LOG.get()
     {
         requests.add(line, Timestamp::now());
     }
 }
 
+impl RequestLine<'_> {
+    fn level(&self) -> Level {
+        if self.status >= 500 { Level::Error } else { Level::Info }
+    }
+
+    fn is_successful_get(&self) -> bool {
+        self.method == "GET" && self.status < 400
+    }
+}
+
 impl Requests {
-    pub(super) fn new(file: Arc<RotatedFile>) -> Arc<Self> {
-        Arc::new(Self { file, gathered: Mutex::default(), wake: Condvar::new() })
+    pub(super) fn new(file: Arc<RotatedFile>, stderr: Stderr) -> Arc<Self> {
+        Arc::new(Self { file, stderr, gathered: Mutex::default(), wake: Condvar::new() })
     }
 
     /// From now on it is these that [`request`] adds to.
@@ -85,14 +100,15 @@ impl Requests {
         WRITTEN.with_borrow_mut(|(clock, bytes)| {
             bytes.clear();
             write(line, now, clock, bytes);
-            self.gather(bytes);
+            let is_said = !line.is_successful_get() && line.level() <= self.stderr.level;
+            self.gather(bytes, is_said.then_some(line));
             if bytes.capacity() > KEPT {
                 *bytes = Vec::new();
             }
         });
     }
 
-    fn gather(&self, line: &[u8]) {
+    fn gather(&self, line: &[u8], said: Option<&RequestLine<'_>>) {
         let mut gathered = self.lock();
         let before = gathered.bytes.len();
         if before > MOST {
@@ -100,6 +116,11 @@ impl Requests {
             return;
         }
         gathered.bytes.extend_from_slice(line);
+        match said {
+            Some(said) if self.stderr.is_terminal => write_plain(said, &mut gathered.said),
+            Some(_) => gathered.said.extend_from_slice(line),
+            None => {}
+        }
         let crossed = before < ENOUGH && gathered.bytes.len() >= ENOUGH;
         drop(gathered);
         if before == 0 || crossed {
@@ -135,8 +156,9 @@ impl Requests {
     /// Writes what is gathered.
     pub(super) fn flush(&self) {
         let mut gathered = self.lock();
-        let (bytes, lost) =
-            (std::mem::take(&mut gathered.bytes), std::mem::take(&mut gathered.lost));
+        let Gathered { bytes, said, lost, .. } = &mut *gathered;
+        let (bytes, said, lost) =
+            (std::mem::take(bytes), std::mem::take(said), std::mem::take(lost));
         drop(gathered);
         if bytes.is_empty() {
             return;
@@ -146,6 +168,7 @@ impl Requests {
             io::stderr().write_all(&bytes).ok();
         } else {
             self.file.write(&bytes).ok();
+            io::stderr().write_all(&said).ok();
         }
         if lost > 0 {
             log::warn!("{lost} lines of requests are not in the log: its disk is too slow");
@@ -170,7 +193,8 @@ fn write(line: &RequestLine<'_>, now: Timestamp, clock: &mut Clock, out: &mut Ve
     let micros = line.duration.as_micros();
     let (status, whole, part) = (line.status, micros / 1000, micros % 1000);
     put(out, format_args!(r#"{{"ts":"{before}{fraction:06}{after}","#));
-    out.extend_from_slice(br#""level":"info","target":"http","msg":""#);
+    let level = if line.level() == Level::Error { "error" } else { "info" };
+    put(out, format_args!(r#""level":"{level}","target":"http","msg":""#));
     // Both may have anything in them that is no control character.
     let method = place(out, |out| put_escaped(out, line.method));
     out.push(b' ');
@@ -186,6 +210,17 @@ fn write(line: &RequestLine<'_>, now: Timestamp, clock: &mut Clock, out: &mut Ve
     put(out, format_args!("\",\"status\":{status},\"duration_ms\":"));
     out.extend_from_within(took);
     out.extend_from_slice(b"}\n");
+}
+
+/// The same for people, as `line::plain` has it.
+fn write_plain(line: &RequestLine<'_>, out: &mut Vec<u8>) {
+    let RequestLine { id, method, path, status, duration } = line;
+    let took = duration.as_secs_f64() * 1000.0;
+    let level = line.level();
+    put(
+        out,
+        format_args!("{level:5} {method} {path} {status} in {took:.3} ms request_id={id:?}\n"),
+    );
 }
 
 /// Where it has put what it appends.
@@ -237,7 +272,7 @@ mod tests {
         let settings = Settings { level, file, max_size: 1 << 20, backups: 1 };
         let file = Arc::new(RotatedFile::new(&settings));
         file.reopen().unwrap();
-        Requests::new(file)
+        Requests::new(file, Stderr { level: log::LevelFilter::Info, is_terminal: false })
     }
 
     const LINE: RequestLine<'_> = RequestLine {
@@ -267,6 +302,31 @@ mod tests {
             "path": "/a\"b\\c", "status": 404, "duration_ms": 1.053,
         });
         assert_eq!(lines[0], expected);
+    }
+
+    #[test]
+    fn only_successful_gets_are_not_said_and_failures_of_ours_are_errors() {
+        let directory = tempfile::tempdir().unwrap();
+        let said = |is_terminal, level, method, status| {
+            let mut requests = Arc::into_inner(requests(directory.path())).unwrap();
+            requests.stderr = Stderr { level, is_terminal };
+            requests.add(&RequestLine { method, status, ..LINE }, Timestamp::now());
+            let gathered = requests.lock();
+            let said = String::from_utf8(gathered.said.clone()).unwrap();
+            assert!(is_terminal || said.is_empty() || said.as_bytes() == gathered.bytes);
+            said
+        };
+        use log::LevelFilter::{Info, Warn};
+        for (method, status) in [("GET", 200), ("GET", 304)] {
+            assert_eq!(said(false, Info, method, status), "");
+        }
+        for (method, status) in [("GET", 404), ("POST", 200), ("HEAD", 200), ("PATCH", 400)] {
+            assert!(said(false, Info, method, status).contains(r#""level":"info""#));
+            assert_eq!(said(false, Warn, method, status), "");
+        }
+        assert!(said(false, Warn, "GET", 500).contains(r#""level":"error""#));
+        let plain = "ERROR POST /a\"b\\c 503 in 1.053 ms request_id=\"r-1\"\n";
+        assert_eq!(said(true, Warn, "POST", 503), plain);
     }
 
     #[test]
