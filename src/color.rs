@@ -126,14 +126,21 @@ pub fn parse(text: &str) -> Option<Rgb> {
     parse_hex(text).or_else(|| names::named(text))
 }
 
-/// Reads `#rrggbb` or `rrggbb`, in either case.
+/// Reads `#rrggbb`, `rrggbb` or `#rgb`, in either case.
 pub(crate) fn parse_hex(text: &str) -> Option<Rgb> {
-    let digits = text.strip_prefix('#').unwrap_or(text);
-    if digits.len() != 6 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    let (digits, is_marked) = text.strip_prefix('#').map_or((text, false), |digits| (digits, true));
+    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
     let value = u32::from_str_radix(digits, 16).ok()?;
-    Some([(value >> 16) as u8, (value >> 8) as u8, value as u8])
+    match digits.len() {
+        6 => Some([(value >> 16) as u8, (value >> 8) as u8, value as u8]),
+        // Each digit stands for two of it.
+        3 if is_marked => {
+            Some([value >> 8, value >> 4 & 15, value & 15].map(|digit| digit as u8 * 17))
+        }
+        _ => None,
+    }
 }
 
 fn linear(value: f32) -> f32 {

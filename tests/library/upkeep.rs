@@ -66,8 +66,7 @@ fn changes_are_checked_whole() {
         json!({ "id": 77 }),
         json!({ "name": "x", "width": 3 }),
         json!({ "tags": "blue" }),
-        json!({ "tags": ["a,b"] }),
-        json!({ "tags": [" "] }),
+        json!({ "tags": ["a\nb"] }),
         json!({ "colors": ["reddish"] }),
         json!({ "colors": vec!["#010203"; 13] }),
         json!({ "folder_id": "root" }),
@@ -79,7 +78,7 @@ fn changes_are_checked_whole() {
     assert_eq!(client.get(&path).ok(), before);
 
     let changed = patch(json!({
-        "tags": [" blue ", "calm", "blue"], "colors": ["#FF0000", "00ff00"], "is_selected": true,
+        "tags": [" blue ", "calm,,blue", " "], "colors": ["#F00", "00ff00"], "is_selected": true,
         "audio_enabled": true,
     }))
     .ok();

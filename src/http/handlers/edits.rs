@@ -51,23 +51,24 @@ pub(in crate::http) fn all_tags(api: &Api, _: &Request<'_>) -> Result<Response, 
     Ok(Response::json(200, &json!({ "tags": api.store.tags()? }))?)
 }
 
-/// Trimmed, each once, in the order given.
+/// Split at commas and trimmed, each once, in the order given; empty ones are dropped.
 fn tags(given: Vec<String>) -> Result<Vec<String>, Error> {
-    if given.len() > TAGS_MAX {
+    let split = given.iter().flat_map(|tag| tag.split(',')).map(str::trim);
+    let split: Vec<&str> = split.filter(|tag| !tag.is_empty()).collect();
+    if split.len() > TAGS_MAX {
         return Err(Error::bad_request(format!("tags has more than {TAGS_MAX} tags")));
     }
-    let mut tags: Vec<String> = Vec::with_capacity(given.len());
-    for tag in given {
-        let trimmed = tag.trim();
-        if trimmed.len() > TAG_MAX {
+    let mut tags: Vec<String> = Vec::with_capacity(split.len());
+    for tag in split {
+        if tag.len() > TAG_MAX {
             return Err(Error::bad_request(format!("a tag has more than {TAG_MAX} bytes")));
         }
-        if trimmed.is_empty() || trimmed.contains(',') || trimmed.chars().any(char::is_control) {
+        if tag.chars().any(char::is_control) {
             return Err(Error::bad_request(format!("tags cannot have {tag:?}"))
-                .details("a tag is not empty and has no comma and no control character"));
+                .details("a tag has no control character"));
         }
-        if !tags.iter().any(|known| known == trimmed) {
-            tags.push(trimmed.to_owned());
+        if !tags.iter().any(|known| known == tag) {
+            tags.push(tag.to_owned());
         }
     }
     Ok(tags)
@@ -93,7 +94,7 @@ fn colors(given: &[String]) -> Result<Vec<color::Rgb>, Error> {
     let one = |text: &String| {
         color::parse(text).ok_or_else(|| {
             Error::bad_request(format!("colors cannot have {text:?}"))
-                .details("a colour is #rrggbb, or a name of CSS")
+                .details("a colour is #rrggbb, #rgb or a name of CSS")
         })
     };
     given.iter().map(one).collect()
@@ -112,7 +113,8 @@ mod tests {
         };
         check(&[" a ", "b", "a"], Some(&["a", "b"]));
         check(&[], Some(&[]));
-        for bad in ["", " ", "a,b", "a\nb", &"é".repeat(128)] {
+        check(&["", " ", "b, a,,b,", ","], Some(&["b", "a"]));
+        for bad in ["a\nb", "x,a\nb", &"é".repeat(128)] {
             check(&["a", bad], None);
         }
         check(&["a"; TAGS_MAX], Some(&["a"]));

@@ -195,7 +195,7 @@ fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, BadParamet
 }
 
 fn color(name: &str, item: &str, hex: &str) -> Result<Rgb, BadParameter> {
-    let allowed = "colours are written #rrggbb, or by CSS's names";
+    let allowed = "a colour is #rrggbb, #rgb or a name of CSS";
     color::parse(hex).ok_or_else(|| BadParameter::new(name, item, allowed))
 }
 
@@ -250,12 +250,12 @@ mod tests {
         let sum = "0f".repeat(32);
         let more = parse(&format!(
             "orientation=portrait&min_width=1920&min_height=1&name=a+b&name_prefix=A&recursive=true\
-             &colors=Tomato&colors_near=navy~3&checksum=sha256:{sum}"
+             &colors=Tomato,%23f0a&colors_near=navy~3&checksum=sha256:{sum}"
         ))
         .unwrap();
         assert_eq!((more.min_width, more.min_height, more.recursive), (1920, 1, true));
         assert_eq!((more.name.as_deref(), more.name_prefix.as_str()), (Some("a b"), "A"));
-        assert_eq!(more.colors, [[255, 99, 71]]);
+        assert_eq!(more.colors, [[255, 99, 71], [255, 0, 170]]);
         assert_eq!(more.colors_near[0].color, [0, 0, 128]);
         assert_eq!(more.checksum, Some([15; 32]));
         assert_eq!(parse(&format!("checksum={sum}")).unwrap().checksum, Some([15; 32]));
