@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::error_chain::{causes, chain};
 use crate::wire::{ErrorBody, ErrorCode};
 
-use super::text::harmless;
+use super::text::{harmless, harmless_json};
 
 /// Contract section 9; the higher ones are numbered as in `sysexits.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,11 @@ impl Error {
         Self::new(Exit::Config, chain(error))
     }
 
+    /// What is named is not there.
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self { status: Some(404), ..Self::refused(message) }
+    }
+
     /// An answer that is no success.
     pub(crate) fn of_answer(status: u16, body: Vec<u8>) -> Self {
         let Ok(told) = serde_json::from_slice::<ErrorBody>(&body) else {
@@ -134,7 +139,7 @@ impl Error {
         causes(self).fold(self.message.clone(), |told, cause| format!("{told}: {cause}"))
     }
 
-    /// Of an error that the daemon answered.
+    /// What HTTP calls it, where that is known.
     pub(crate) fn status(&self) -> Option<u16> {
         self.status
     }
@@ -151,23 +156,36 @@ impl Error {
         if self.exit != Exit::Done && !self.message.is_empty() {
             let mut stderr = io::stderr().lock();
             // There is nobody left to tell.
-            match &self.body {
-                Some(body) if json => stderr.write_all(body).and_then(|()| writeln!(stderr)),
-                None if json => writeln!(stderr, "{}", self.as_json()),
-                _ => writeln!(stderr, "{self}"),
+            if json {
+                let body = self.body.clone();
+                let body = body.unwrap_or_else(|| self.as_json().to_string().into_bytes());
+                stderr.write_all(&harmless_json(&body)).and_then(|()| writeln!(stderr))
+            } else {
+                writeln!(stderr, "{self}")
             }
             .ok();
         }
         ExitCode::from(self.exit as u8)
     }
 
-    /// In the form of the daemon's errors, but for `code`, which is a status of HTTP there.
+    /// In the form of the daemon's errors.
     fn as_json(&self) -> serde_json::Value {
-        let error = self.reason();
+        let (error, code) = (self.reason(), self.code());
         match &self.hint {
-            Some(hint) => json!({"error": error, "details": hint}),
-            None => json!({"error": error}),
+            Some(hint) => json!({"error": error, "code": code, "details": hint}),
+            None => json!({"error": error, "code": code}),
         }
+    }
+
+    /// The status that the daemon would answer with.
+    fn code(&self) -> u16 {
+        let usual = match self.exit {
+            Exit::Usage | Exit::Config => 400,
+            Exit::Done | Exit::Refused | Exit::Running => 409,
+            Exit::Unavailable => 503,
+            Exit::Internal | Exit::Interrupted => 500,
+        };
+        self.status.unwrap_or(usual)
     }
 }
 
@@ -233,7 +251,15 @@ mod tests {
         let lost = io::Error::other("the cause");
         let error = Error::new(Exit::Internal, "it failed").because(lost).hint("do this");
         assert_eq!(error.to_string(), "murald: it failed: the cause\n  do this");
-        assert_eq!(error.as_json(), json!({"error": "it failed: the cause", "details": "do this"}));
+        assert_eq!(
+            error.as_json(),
+            json!({"error": "it failed: the cause", "code": 500, "details": "do this"})
+        );
+        let code = |error: Error| error.as_json()["code"].clone();
+        assert_eq!(code(Error::usage("x")), 400);
+        assert_eq!(code(Error::not_found("x")), 404);
+        assert_eq!(code(Error::refused("x")), 409);
+        assert_eq!(code(Error::new(Exit::Unavailable, "x")), 503);
         assert_eq!(Error::of_output(io::ErrorKind::BrokenPipe.into()).exit, Exit::Done);
     }
 }

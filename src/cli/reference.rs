@@ -247,7 +247,7 @@ fn at_path(connection: &Connection, word: &str, path: &Path) -> Result<i64, Erro
             return Ok(image.id);
         }
     }
-    Err(Error::refused(format!("{word} is not in the library"))
+    Err(Error::not_found(format!("{word} is not in the library"))
         .hint("`murald import PATH` brings it in, `murald set PATH` shows it as well"))
 }
 
@@ -278,13 +278,13 @@ pub(super) fn current(connection: &Connection, monitor: Option<&str>) -> Result<
     if let Some(name) = monitor {
         let one = shown.iter().find(|one| one.monitor_name == name);
         let nothing = || {
-            let error = Error::refused(format!("nothing is shown on {name}"));
+            let error = Error::not_found(format!("nothing is shown on {name}"));
             if shown.is_empty() { error } else { error.hint(choices()) }
         };
         return one.ok_or_else(nothing).and_then(not_deleted);
     }
     match shown.first() {
-        None => Err(Error::refused("nothing is shown")),
+        None => Err(Error::not_found("nothing is shown")),
         Some(first) if shown.iter().all(|one| is_same(one, first)) => not_deleted(first),
         Some(_) => Err(Error::refused("the monitors show different images").hint(choices())),
     }

@@ -13,7 +13,7 @@ use super::connection::Answer;
 use super::table::Table;
 use super::template::Template;
 use super::terminal::Terminal;
-use super::text::harmless;
+use super::text::{harmless, harmless_json};
 
 /// Where a command's result goes.
 pub(super) struct Screen {
@@ -28,7 +28,8 @@ enum Form {
     /// A line for each row, its cells with tabs between.
     Rows,
     Json,
-    Template(Template),
+    /// On a terminal it does no harm.
+    Template(Template, bool),
 }
 
 impl Screen {
@@ -36,7 +37,7 @@ impl Screen {
         let stdout = io::stdout();
         let form = match &output.format {
             _ if output.json => Form::Json,
-            Some(template) => Form::Template(template.clone()),
+            Some(template) => Form::Template(template.clone(), stdout.is_terminal()),
             None if stdout.is_terminal() => Form::Terminal(Terminal::of(&stdout)),
             None => Form::Rows,
         };
@@ -49,11 +50,11 @@ impl Screen {
 
     /// Whether records are printed as they are, not as rows or sentences.
     pub(super) fn wants_data(&self) -> bool {
-        matches!(self.form, Form::Json | Form::Template(_))
+        matches!(self.form, Form::Json | Form::Template(..))
     }
 
     pub(super) fn has_template(&self) -> bool {
-        matches!(self.form, Form::Template(_))
+        matches!(self.form, Form::Template(..))
     }
 
     pub(super) fn terminal(&self) -> Option<Terminal> {
@@ -75,19 +76,20 @@ impl Screen {
     ) -> Result<(), Error> {
         match &self.form {
             Form::Json => self.body(&answer.body),
-            Form::Template(_) => self.data(&answer.read()?),
+            Form::Template(..) => self.data(&answer.read()?),
             Form::Terminal(_) | Form::Rows => people(self, answer.read()?),
         }
     }
 
     /// Records as JSON or by the template: the items of a list, else the one that this is.
     pub(super) fn data(&mut self, value: &Value) -> Result<(), Error> {
-        let Form::Template(template) = &self.form else {
+        let Form::Template(template, is_terminal) = &self.form else {
             return self.body(value.to_string().as_bytes());
         };
         let list = value.as_array().or_else(|| value.get("data")?.as_array());
         for record in list.map_or(std::slice::from_ref(value), Vec::as_slice) {
             let line = template.line(record)?;
+            let line = if *is_terminal { harmless(&line) } else { line };
             writeln!(self.out, "{line}").map_err(Error::of_output)?;
         }
         Ok(())
@@ -120,7 +122,8 @@ impl Screen {
 
     /// One line of JSON, at once: a reader may wait for it.
     pub(super) fn body(&mut self, json: &[u8]) -> Result<(), Error> {
-        let written = self.out.write_all(json).and_then(|()| self.out.write_all(b"\n"));
+        let written =
+            self.out.write_all(&harmless_json(json)).and_then(|()| self.out.write_all(b"\n"));
         written.and_then(|()| self.out.flush()).map_err(Error::of_output)
     }
 

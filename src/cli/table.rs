@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::palette;
 use super::terminal::Terminal;
-use super::text::{cut, harmless, width};
+use super::text::{cut, escaped, harmless, width};
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -135,7 +135,7 @@ impl Table {
     pub(super) fn rows(&self) -> String {
         let mut out = String::new();
         for row in &self.rows {
-            let cells = row.iter().map(|cell| cell.raw.replace('\t', "\\t").replace('\n', "\\n"));
+            let cells = row.iter().map(|cell| escaped(&cell.raw));
             out.push_str(&cells.collect::<Vec<_>>().join("\t"));
             out.push('\n');
         }

@@ -49,6 +49,41 @@ pub(super) fn harmless(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
 }
 
+/// A cell of a line with tabs: control characters as escapes, of which a terminal obeys none.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\t' => out.push_str("\\t"),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The same JSON with the control characters as escapes that JSON may have as they are.
+pub(super) fn harmless_json(json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(json.len());
+    let mut rest = json;
+    while let Some((&byte, after)) = rest.split_first() {
+        let (control, length) = match (byte, after.first()) {
+            (0x7f, _) => (byte, 1),
+            // U+0080 to U+009F in UTF-8.
+            (0xc2, Some(&low @ 0x80..=0x9f)) => (low, 2),
+            _ => {
+                out.push(byte);
+                rest = after;
+                continue;
+            }
+        };
+        out.extend_from_slice(format!("\\u{control:04x}").as_bytes());
+        rest = &rest[length..];
+    }
+    out
+}
+
 /// Bytes as people say them.
 pub(super) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -100,6 +135,16 @@ mod tests {
         check("夕焼け", 4, "夕…");
         check("e\u{301}te\u{301}", 3, "e\u{301}te\u{301}");
         check("long", 1, "…");
+    }
+
+    #[test]
+    fn controls_are_escaped_for_programs() {
+        let name = "a\x1b]0;b\x07\u{9b}2J\tä\u{7f}\n";
+        assert_eq!(escaped(name), "a\\x1b]0;b\\x07\\x9b2J\\tä\\x7f\\n");
+        let json = serde_json::to_vec(name).unwrap();
+        let shown = String::from_utf8(harmless_json(&json)).unwrap();
+        assert!(!shown.contains(char::is_control) && shown.contains('ä'), "{shown}");
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), name);
     }
 
     #[test]

@@ -111,7 +111,7 @@ pub(super) fn nothing(what: &str, word: &str, all: &[Named]) -> Error {
     let near = all.iter().map(|one| (letters(&one.name.to_lowercase()), one));
     let nearest = near.min_by_key(|(letters, _)| *letters);
     let most = (word.chars().count() / 2).max(2);
-    let error = Error::refused(format!("no {what} is named {word:?}"));
+    let error = Error::not_found(format!("no {what} is named {word:?}"));
     match nearest.filter(|(letters, _)| *letters <= most) {
         Some((_, one)) => error.hint(format!("the nearest is {} ({})", one.name, one.id)),
         None => error,

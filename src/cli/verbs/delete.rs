@@ -89,7 +89,7 @@ fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     })?;
     if answer.read::<Deleted>().is_ok_and(|answer| answer.deleted == 0) {
         let ids: Vec<String> = ids.iter().take(LISTED).map(Value::to_string).collect();
-        return Err(Error::refused(format!("no image {}", ids.join(", "))));
+        return Err(Error::not_found(format!("no image {}", ids.join(", "))));
     }
     screen.show(&answer, |screen, gone: Deleted| screen.say(gone.told(ids.len(), forever)))
 }
